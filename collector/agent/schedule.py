@@ -68,12 +68,7 @@ class Schedule:
         self.scheduler.add_listener(lambda event: missed(event.job_id), EVENT_JOB_MAX_INSTANCES)
 
     def every(
-        self,
-        interval_us: int,
-        name: str,
-        thread: str,
-        work: Callable[[], None],
-        phase_us: int = 0,
+        self, interval_us: int, name: str, thread: str, work: Callable[[], None], phase_us: int = 0
     ) -> None:
         """Run a job at every tick, and once at the start; a job of that name is replaced.
 

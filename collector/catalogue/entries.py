@@ -20,17 +20,9 @@ Via = Literal["jmx", "admin", "metadata_log", "statistics"]
 Filter = Literal["positive", "binary"]
 Absent = Literal["idle", "not_applicable", "zero"]
 Needs = Literal[
-    "quota",
-    "tiering",
-    "plugin",
-    "draft",
-    "traffic",
-    "partition",
-    "topic",
-    "group",
-    "client",
-    "reporter",
-]
+    "quota", "tiering", "plugin", "draft", "traffic",
+    "partition", "topic", "group", "client", "reporter",
+]  # fmt: skip
 
 
 Version = Annotated[str, msgspec.Meta(pattern=r"^\d+(\.\d+)+$")]

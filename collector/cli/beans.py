@@ -98,12 +98,8 @@ def _print_table(family: Family) -> None:
 
 def _stacked(row: dict[str, Any], width: int) -> str:
     """A metric over some lines, for where a table would break every name."""
-    facts = [
-        f"[{row['unit']}]",
-        row["kind"],
-        row["kip"],
-        row["first"] and f"from {row['first']} on",
-    ]
+    since = row["first"] and f"from {row['first']} on"
+    facts = [f"[{row['unit']}]", row["kind"], row["kip"], since]
     place = f"{row['read_from']} {row['attribute'] or ''}"
     fit = partial(textwrap.wrap, width=width, break_long_words=False, break_on_hyphens=False)
     head = fit(f"{row['metric']}  {', '.join(filter(None, facts))}", subsequent_indent=_INDENT)

@@ -82,13 +82,9 @@ def _config(url: str, lake: str, options: Mapping[str, Any], node: str = "0") ->
     state = Path(options["state"] or f"{home}/jmxlake").absolute()
     import_ = [options["cluster"], node, lake, options["start"], sorted(options["family"])]
     name = hashlib.sha256(repr(import_).encode()).hexdigest()[:12]
-    given = {key: options[key] for key in _OF_SECTION if options[key]}
+    exporter = {"url": url, **{key: options[key] for key in _OF_SECTION if options[key]}}
     raw = {
-        "source": {
-            "node": node,
-            "cluster": options["cluster"],
-            "prometheus": {"url": url, **given},
-        },
+        "source": {"node": node, "cluster": options["cluster"], "prometheus": exporter},
         "lake": {"path": lake, "options_file": options["options_file"]},
         "spool": {"path": f"{state}/import-{node}-{name}.db"},
         "families": {

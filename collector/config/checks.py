@@ -6,7 +6,7 @@ from ipaddress import ip_address
 from typing import Final
 from urllib.parse import urlsplit
 
-from collector.config.schema import AUTO, EVERY, WAYS, Config, Endpoint, SourceSettings
+from collector.config.schema import AUTO, EVERY, WAYS, Config, SourceSettings
 from collector.config.units import Quantity
 from collector.errors import SettingError
 from lakehouse.tables import DEFAULT_WINDOW_SECONDS, MAX_GAP_INTERVALS
@@ -123,20 +123,17 @@ def _check_source(source: SourceSettings) -> None:
         raise SettingError("source", f"give one of {', '.join(WAYS)}{there}", ways)
     if source.statistics is not None and source.role != "client":
         raise SettingError("source.statistics", "only clients have them", ("source.role",))
-    for way in ("jmx", "jolokia", "prometheus", "jmxquery"):
-        section = getattr(source, way)
-        if section is not None and section.password_file and section.password_env:
-            both = (f"source.{way}.password_file", f"source.{way}.password_env")
-            raise SettingError(
-                f"source.{way}", "give password_file or password_env, not both", both
-            )
+    for way in source.ways:
+        section, key = getattr(source, way), f"source.{way}"
+        if getattr(section, "password_file", None) and section.password_env:
+            both = (f"{key}.password_file", f"{key}.password_env")
+            raise SettingError(key, "give password_file or password_env, not both", both)
+        url = getattr(section, "url", "https://")
+        if not url.startswith(("http://", "https://")) or "@" in url:
+            why = "must be http:// or https:// without user and password"
+            raise SettingError(f"{key}.url", why)
     if source.jmx and source.jmx.tls and source.jmx.tls.trust_store is None:
         _check_trust(source.jmx.host)
-    for way, endpoint in _endpoints(source):
-        if not endpoint.url.startswith(("http://", "https://")) or "@" in endpoint.url:
-            raise SettingError(
-                f"source.{way}.url", "must be http:// or https:// without user and password"
-            )
     if source.prometheus and source.cluster is None:
         raise SettingError(
             "source.cluster",
@@ -157,13 +154,6 @@ def _check_cluster(config: Config) -> None:
         raise SettingError("admin", "needed: a cluster is read in no other way", ("source.role",))
     if config.metadata_log is not None:
         raise SettingError("metadata_log", "a cluster has none: it is a broker's", ("source.role",))
-
-
-def _endpoints(source: SourceSettings) -> Iterator[tuple[str, Endpoint]]:
-    """Those that are read over HTTP."""
-    for way in ("jolokia", "prometheus"):
-        if (endpoint := getattr(source, way)) is not None:
-            yield way, endpoint
 
 
 def _check_trust(host: str) -> None:
@@ -187,15 +177,12 @@ def is_loopback(host: str) -> bool:
 
 def passwords_in_clear(source: SourceSettings) -> str | None:
     """Where a password is sent over a network as clear text; None: nowhere."""
-    jmx, jmxquery = source.jmx, source.jmxquery
-    hosts = [
-        jmx.host if jmx and jmx.user and jmx.tls is None else None,
-        jmxquery.host if jmxquery and jmxquery.user else None,
-    ]
-    for _, endpoint in _endpoints(source):
-        url = urlsplit(endpoint.url)
-        hosts.append(url.hostname if url.scheme == "http" and endpoint.user else None)
-    return next((host for host in hosts if host and not is_loopback(host)), None)
+    section = source.section
+    if not getattr(section, "user", None) or getattr(section, "tls", None) is not None:
+        return None
+    url = urlsplit(getattr(section, "url", ""))
+    host = url.hostname if url.scheme == "http" else getattr(section, "host", None)
+    return host if host and not is_loopback(host) else None
 
 
 def _check_addresses(bootstrap: str) -> None:
@@ -207,8 +194,6 @@ def _check_addresses(bootstrap: str) -> None:
         except ValueError:
             fits = False
         if not fits:
-            raise SettingError(
-                "admin.bootstrap",
-                f"expected HOST:PORT, or several with commas between, got {address!r}"
-                " (an IPv6 address stands in brackets: [::1]:9092)",
-            )
+            why = f"expected HOST:PORT, or several with commas between, got {address!r}"
+            ipv6 = "(an IPv6 address stands in brackets: [::1]:9092)"
+            raise SettingError("admin.bootstrap", f"{why} {ipv6}")

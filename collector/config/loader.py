@@ -161,13 +161,10 @@ def storage_options(lake: Lake) -> dict[str, str]:
 
 
 def _hook(type_: type, value: Any) -> Any:
-    if issubclass(type_, Quantity):
-        if isinstance(value, str):
-            return type_(value)
-        raise ValueError(f"expected {type_.expected}, got {value!r}")
-    if issubclass(type_, Path) and isinstance(value, str):
-        return Path(value)
-    raise ValueError(f"expected a path, got {value!r}")
+    if isinstance(value, str):
+        return type_(value)  # a quantity or a path
+    expected = type_.expected if issubclass(type_, Quantity) else "a path"
+    raise ValueError(f"expected {expected}, got {value!r}")
 
 
 def _explained(message: str) -> SettingError:

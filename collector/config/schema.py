@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, Final, Literal, Self
+from typing import Annotated, Any, Final, Literal, Self
 
 import msgspec
 
@@ -215,10 +215,14 @@ class SourceSettings(Section, frozen=True):
         return [way for way in WAYS if getattr(self, way) is not None]
 
     @property
+    def section(self) -> Any:
+        """The section of the way that is configured, if there is one."""
+        return next((getattr(self, way) for way in self.ways), None)
+
+    @property
     def address(self) -> str:
         """The host or the URL at which it is read; empty: it is read on this host."""
-        section = next((getattr(self, way) for way in self.ways), None)
-        return str(getattr(section, "url", getattr(section, "host", "")))
+        return str(getattr(self.section, "url", getattr(self.section, "host", "")))
 
 
 WAYS = ("jmx", "attach", "jolokia", "prometheus", "jmxquery", "statistics")

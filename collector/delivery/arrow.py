@@ -88,12 +88,8 @@ def _list(values: Sequence[Any], items: Array, type_: DataType | None) -> Array:
     for value in values:
         offsets.append(offsets[-1] + len(value or ()))
     mask = Array([value is None for value in values], DataType.bool())
-    return list_array(
-        Array(offsets, DataType.int32()),
-        items,
-        type=Field("list", type_) if type_ else None,
-        mask=mask,
-    )
+    kind = Field("list", type_) if type_ else None
+    return list_array(Array(offsets, DataType.int32()), items, type=kind, mask=mask)
 
 
 def _flat(values: Sequence[Any]) -> list[Any]:

@@ -8,15 +8,9 @@ from contextlib import contextmanager, suppress
 from importlib import metadata
 from typing import Final
 
+import deltalake
 from arro3.core import Table
-from deltalake import (
-    CommitProperties,
-    DeltaTable,
-    PostCommitHookProperties,
-    Schema,
-    Transaction,
-    write_deltalake,
-)
+from deltalake import CommitProperties, DeltaTable, write_deltalake
 from deltalake.exceptions import TableNotFoundError
 
 from collector.delivery import arrow, commit_probe, fsync
@@ -26,8 +20,6 @@ from collector.errors import JmxlakeError, LakeError, LakeSchemaError
 from lakehouse import tables
 from lakehouse.tables import parquet
 
-# Checkpoints and clean-up are the maintenance's, from one place (delta-rs #2174, #3692).
-_NO_HOOKS: Final = PostCommitHookProperties(create_checkpoint=False, cleanup_expired_logs=False)
 # delta-rs tries again at once, without a pause. Of n that commit at the same time one wins each
 # round: one of 16 loses a hundred rounds in 1 case of 600, one of 30 in 1 of 30. That takes half a
 # minute at 100 ms a request. After that the agent uploads its file again (maintenance vacuums the
@@ -152,7 +144,7 @@ class BronzeTable:
         Raises:
             LakeError: It failed; whether it landed is not known.
         """
-        delta = self._loaded()
+        delta, bears = self._loaded(), {_WRITER: self._writer, tables.COMMIT_AGENT: agent}
         with self._explained():
             write_deltalake(
                 delta,
@@ -160,15 +152,11 @@ class BronzeTable:
                 mode="append",
                 writer_properties=parquet.writer_properties(self.table),
                 commit_properties=CommitProperties(
-                    custom_metadata={
-                        _WRITER: self._writer,
-                        tables.COMMIT_AGENT: agent,
-                        tables.COMMIT_VERSION: self._software,
-                    },
-                    app_transactions=[Transaction(self._application(agent), number)],
+                    custom_metadata={**bears, tables.COMMIT_VERSION: self._software},
+                    app_transactions=[deltalake.Transaction(self._application(agent), number)],
                     max_commit_retries=_COMMIT_RETRIES,
                 ),
-                post_commithook_properties=_NO_HOOKS,
+                post_commithook_properties=commit_probe.NO_HOOKS,
             )
 
     def wrote_since(self, version: int) -> bool:
@@ -263,7 +251,7 @@ class BronzeTable:
                 f" in its place; {_ACCEPT}"
             )
         found = {field.name: field.type for field in delta.schema().fields}
-        schema = Schema.from_arrow(arrow.schema(self.table))
+        schema = deltalake.Schema.from_arrow(arrow.schema(self.table))
         declared = {field.name: field.type for field in schema.fields}
         names = found.keys() | declared.keys()
         differing = sorted(name for name in names if found.get(name) != declared.get(name))

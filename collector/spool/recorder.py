@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 
 from collector.catalogue.entries import Delays
 from collector.encoding.encoder import Encoder, SealedRows
-from collector.encoding.rows import Origin, batches_of, event_row
+from collector.encoding.rows import Origin, Row, batches_of, event_row
 from collector.errors import SpoolError, unexpected
 from collector.model import Event, Scrape, Series
 from collector.spool import journal
@@ -412,15 +412,14 @@ class Recorder:
 
     def _keep(self, sealed: Sealed) -> None:
         """Write sealed rows as batches; the journal starts empty."""
-        self.dropped_batches += self._spool.seal(
-            batches_of([(rows, self._origin(name)) for name, rows in sealed.items()]),
-            journal.state_of(self._encoders),
-            lambda dropped: [
-                event_row(_event("batch_dropped", dropped), self._origin(name))
-                for name in self._sources
-            ],
-        )
+        batches = batches_of([(rows, self._origin(name)) for name, rows in sealed.items()])
+        state = journal.state_of(self._encoders)
+        self.dropped_batches += self._spool.seal(batches, state, self._rows_of_dropped)
         self.sealed_us = self._sealed_us()
+
+    def _rows_of_dropped(self, batches: Dropped) -> list[Row]:
+        event = _event("batch_dropped", batches)
+        return [event_row(event, self._origin(name)) for name in self._sources]
 
     def _origin(self, name: str) -> Origin:
         identity = self._encoders[name].identity

@@ -13,16 +13,8 @@ from typing import Final
 import msgspec
 
 from collector.encoding.rows import Batch, Row
+from collector.spool import sqlite
 from collector.spool.packing import put_batch
-from collector.spool.sqlite import (
-    BUSY_SECONDS,
-    VERSION,
-    checksum,
-    make_tables,
-    meta,
-    put_meta,
-    read_only,
-)
 from lakehouse import tables
 
 _FORMER: Final = "2"
@@ -42,7 +34,7 @@ def upgrade(path: Path) -> None:
     """
     if not path.exists() or not _is_former(path):
         return
-    with closing(sqlite3.connect(path, isolation_level=None, timeout=BUSY_SECONDS)) as db:
+    with closing(sqlite3.connect(path, isolation_level=None, timeout=sqlite.BUSY_SECONDS)) as db:
         try:
             db.execute("BEGIN IMMEDIATE")
             _convert(db)
@@ -56,25 +48,25 @@ def upgrade(path: Path) -> None:
 
 def _is_former(path: Path) -> bool:
     try:
-        with closing(read_only(path)) as db:
-            return meta(db, "version") == _FORMER
+        with closing(sqlite.read_only(path)) as db:
+            return sqlite.meta(db, "version") == _FORMER
     except sqlite3.Error:
         return False  # the check that follows reports it
 
 
 def _convert(db: sqlite3.Connection) -> None:
-    agent, batches = meta(db, "agent"), []
+    agent, batches = sqlite.meta(db, "agent"), []
     sets = [
         msgspec.msgpack.decode(row, type=Row) for (row,) in db.execute("SELECT row FROM members")
     ]
     query = "SELECT number, agent, rows, crc FROM batches ORDER BY number DESC"
     for number, owner, packed, crc in db.execute(query):
-        if owner != agent or crc != checksum(packed, number, owner):
+        if owner != agent or crc != sqlite.checksum(packed, number, owner):
             raise ValueError(number)
         batches.append((number, msgspec.msgpack.decode(zlib.decompress(packed), type=_Batch2)))
     for name in ("batches", "sets", "members", "findings"):
         db.execute(f"DROP TABLE {name}")
-    make_tables(db)
+    sqlite.make_tables(db)
     for number, batch in batches:
         rows: dict[str, list[Row]] = {tables.MEMBERS.name: sets}  # the last one brings them all
         sets = []
@@ -88,4 +80,4 @@ def _convert(db: sqlite3.Connection) -> None:
         ]
         starts, ends = zip(*spans, strict=True) if spans else ((0,), (0,))
         put_batch(db, number, number, Batch(rows, min(starts), max(ends)))
-    put_meta(db, version=VERSION)
+    sqlite.put_meta(db, version=sqlite.VERSION)

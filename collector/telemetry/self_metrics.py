@@ -44,9 +44,9 @@ class _Family:
     """The state of a family that health depends on; instants by the steady clock."""
 
     via: str
-    interval_seconds: float = 0.0
+    max_gap: float = 0.0
     tried: bool = False
-    answered: float | None = None
+    answered: float = -math.inf
 
 
 class AgentStats:
@@ -116,10 +116,10 @@ class AgentStats:
             for read, (via, interval_us) in families.items():
                 known = before.get(read, _Family(via))
                 if known.via != via:
-                    known.via, known.answered = via, None
-                known.interval_seconds = interval_us / 1e6
+                    known.via, known.answered = via, -math.inf
+                known.max_gap = interval_us / 1e6 * MAX_GAP_INTERVALS
                 self._families[read] = known
-                self._interval.labels(*read).set(known.interval_seconds)
+                self._interval.labels(*read).set(interval_us / 1e6)
                 for metric in (self._seconds, self._missed, self._dropped):
                     metric.labels(*read)
             for read in before.keys() - families.keys():
@@ -194,32 +194,23 @@ class AgentStats:
 
         Lately: the last scrape of one of its families still covers this instant.
         """
-        now, silent = self._monotonic(), self.answer_ages()
+        now, ages = self._monotonic(), self.answer_ages()
+        since = {at: f"no answer for {age:.0f} s" for at, age in ages.items()}
         with self._lock:
-            families = [(source, one) for (source, _), one in self._families.items()]
-        seen = {
-            (source, one.via)
-            for source, one in families
-            if one.answered is not None
-            and now - one.answered <= one.interval_seconds * MAX_GAP_INTERVALS
-        }
-        unseen = sorted({(source, one.via) for source, one in families} - seen)
-        return self.unfound | {
-            " ".join(filter(None, at)): f"no answer for {silent[at]:.0f} s"
-            if at in silent
-            else "no answer yet"
-            for at in unseen
-        }
+            families = [((source, one.via), one) for (source, _), one in self._families.items()]
+        seen = {at for at, one in families if now <= one.answered + one.max_gap}
+        unseen = sorted({at for at, _ in families} - seen)
+        texts = {" ".join(filter(None, at)): since.get(at, "no answer yet") for at in unseen}
+        return self.unfound | texts
 
     def answer_ages(self) -> dict[tuple[str, str], float]:
         """How long ago the last answer came, in seconds, by source and via what."""
-        now, found = self._monotonic(), dict[tuple[str, str], float]()
+        now, newest = self._monotonic(), dict[tuple[str, str], float]()
         with self._lock:
             for (source, _), family in self._families.items():
-                if family.answered is not None:
-                    at, age = (source, family.via), now - family.answered
-                    found[at] = min(age, found.get(at, age))
-        return found
+                at = source, family.via
+                newest[at] = max(family.answered, newest.get(at, -math.inf))
+        return {at: now - instant for at, instant in newest.items() if instant > -math.inf}
 
 
 @dataclass(frozen=True, eq=False)
