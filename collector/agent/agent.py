@@ -64,17 +64,15 @@ class Agent:
         self._planned = {task.read: task for task in tasks}
         self._tasks: dict[Read, Task] = {}
         self._schedule = Schedule(self._missed)
-        self._recorder = recorder
-        self._clock = clock
+        self._recorder, self._clock = recorder, clock
         self._named: str | None = None
         self._failures = logs.DedupLog()
         report_failure = partial(self._failures.report, "delivery")
         self._worker = DeliveryWorker(delivery, clock, self.stats, report_failure)
         self._commit_us = commit_interval_us, commit_phase_us
         self._steps, self._stepping = StepDetector(clock), threading.Lock()
-        self._stepped = threading.Event()
+        self._stepped, self._sealed = threading.Event(), threading.Event()
         self._service = Service(self.stats)
-        self._sealed = threading.Event()
         self.stats.commit_interval_seconds = commit_interval_us / 1e6
 
     def run(
@@ -228,8 +226,7 @@ class Agent:
                 return
             self.stats.clock_steps.inc()
             logs.warning("the clock was set", from_us=step.from_us, to_us=step.to_us)
-            record = partial(self._recorder.step_clock, step.from_us, step.to_us)
-            self._guard("clock", record)
+            self._guard("clock", partial(self._recorder.step_clock, step.from_us, step.to_us))
             self._stepped.set()
 
     def _reload(self, reload: Reload) -> None:
@@ -248,8 +245,8 @@ class Agent:
         except Exception as error:  # noqa: BLE001 - whatever it is, the old plan works
             self.stats.reload_failures.inc()
             logs.trace(error)
-            reason = str(error) if isinstance(error, JmxlakeError) else unexpected(error)
-            reason = " ".join(reason.split())
+            known = isinstance(error, JmxlakeError)
+            reason = " ".join(str(error).split()) if known else unexpected(error)
             logs.error("reload refused, the old configuration stays", error=reason)
         else:
             changed: dict[str, object] = {**changes(before, self._tasks)}
@@ -299,9 +296,8 @@ class Agent:
 
     def _heed_limits(self) -> None:
         """Read the largest family less often, if the window that was sealed last took too much."""
-        now_us = self._clock.wall_us()
-        families = self._families
-        change = self._limiter.weigh(families, self._recorder.last_window, now_us)
+        families, window = self._families, self._recorder.last_window
+        change = self._limiter.weigh(families, window, self._clock.wall_us())
         self.stats.window_rows = self._limiter.rows
         if change is not None:
             kind, old, new = change.event(families[change.family].interval_us)

@@ -17,7 +17,6 @@ from collector.agent.scraper import Scraper
 from collector.config.loader import storage_options
 from collector.config.schema import Config
 from collector.delivery.delivery import Delivery
-from collector.delivery.storage_options import bounded
 from collector.delivery.table import BronzeTable
 from collector.model import Notice, Scrape, Series
 from collector.sources.bulk.prometheus_api import PrometheusApi
@@ -159,11 +158,10 @@ def seen(config: Config, families: Iterable[str]) -> list[Span]:
               AND family IN ({", ".join(map(_text, families))})) s
         LEFT JOIN (SELECT DISTINCT agent FROM events
                    WHERE {mine} AND kind = {_text(EVENT)}) p ON p.agent = s.agent"""  # noqa: S608 - of literals
-    options = partial(storage_options, config.lake)
     builder = QueryBuilder()
     for table in (tables.SCRAPES, tables.EVENTS):
-        loaded = BronzeTable(config.lake.path, table, lambda: bounded(config.lake.path, options()))
-        builder.register(table.name, loaded.load())
+        loaded = BronzeTable(config.lake.path, table, partial(storage_options, config.lake)).load()
+        builder.register(table.name, loaded)
     found, newest_us = list[Span](), 0
     for batch in builder.execute(query):
         columns = (column.to_pylist() for column in batch.columns)
@@ -175,5 +173,4 @@ def seen(config: Config, families: Iterable[str]) -> list[Span]:
 
 def _text(text: str) -> str:
     """A literal of SQL."""
-    escaped = text.replace("'", "''")
-    return f"'{escaped}'"
+    return "'" + text.replace("'", "''") + "'"

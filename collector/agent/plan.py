@@ -199,11 +199,9 @@ def delays(config: Config, loaded: Catalogue) -> dict[str, Delays]:
         override = config.families.get(family.name, FamilySettings())
         for metric in family.metrics:
             memory_us, refresh_us = metric.delays
-            if memory_us and override.memory:
-                memory_us = override.memory.us
-            if refresh_us and override.refresh:
-                refresh_us = override.refresh.us
             if memory_us or refresh_us:
+                memory_us = memory_us and int(override.memory or memory_us)
+                refresh_us = refresh_us and int(override.refresh or refresh_us)
                 found[metric.name] = Delays(memory_us, refresh_us)
     return found
 

@@ -3,18 +3,24 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
-from functools import partial
 from typing import Final, NamedTuple
 
 from msgspec.structs import replace as replace_struct
 
+from collector.agent import plan
+from collector.agent.discovery import Discovery
 from collector.agent.plan import Task
+from collector.agent.scraper import Scraper
 from collector.catalogue import Catalogue, Family
 from collector.catalogue.entries import Delays
+from collector.cli.format import span
 from collector.cli.options import Step
+from collector.clock import SystemClock
 from collector.config.schema import Config
 from collector.errors import JmxlakeError
 from collector.model import Answer, Scrape, Source
+from collector.sources import factory
+from collector.sources.admin.source import AdminSource
 
 _STALE_US: Final = 30_000_000
 
@@ -50,8 +56,6 @@ def attempt(task: Task) -> Scrape:
 
 def _stale(answer: Answer, now_us: int) -> str | None:
     """Why a history that ends long ago does not say how it is now; None: it is of now."""
-    from collector.cli.format import span
-
     if not answer.moments:
         return "the log holds nothing that is final yet: does the broker reach the controllers?"
     at_us = answer.moments[-1].at_us
@@ -71,8 +75,6 @@ def found(config: Config, say: Callable[[Step], None]) -> Config:
         config: What is asked for.
         say: Called for each that is not found.
     """
-    from collector.agent.discovery import Discovery
-
     discovery = Discovery()
     discovery.look(config)
     for sought, why in discovery.problems.items():
@@ -94,21 +96,15 @@ def read_all(config: Config, loaded: Catalogue, say: Callable[[Step], None]) -> 
     read: list[Read] = []
     for one in config.each():
         name = one.source.name if len(config.each()) > 1 else ""
-        named = partial(_say_of, name, say)
-        read += _read_source(replace_struct(one, sources=None), loaded, named)
+        read += _read_source(
+            replace_struct(one, sources=None),
+            loaded,
+            lambda step, of=name: say(step._replace(name=f"{of} {step.name}".lstrip())),
+        )
     return read
 
 
-def _say_of(source: str, say: Callable[[Step], None], step: Step) -> None:
-    say(step._replace(name=f"{source} {step.name}".lstrip()))
-
-
 def _read_source(config: Config, loaded: Catalogue, say: Callable[[Step], None]) -> list[Read]:
-    from collector.agent import plan
-    from collector.agent.scraper import Scraper
-    from collector.clock import SystemClock
-    from collector.sources import factory
-
     source, sources = config.source.name, factory.sources(config)
     scrapers = {
         (source, name): Scraper(one, SystemClock(), name=source) for name, one in sources.items()
@@ -133,8 +129,6 @@ def _compare_delays(
     say: Callable[[Step], None],
 ) -> None:
     """Warn where the broker's settings make its beans later, or less late, than is configured."""
-    from collector.sources.admin.source import AdminSource
-
     if not isinstance(source, AdminSource):
         return
     try:
@@ -171,8 +165,6 @@ def _read_place(
 
 def _met(name: str, source: Source | None, scrape: Scrape) -> Step:
     """The step of a source's first answer; for Admin, whether the cluster has the node."""
-    from collector.sources.admin.source import AdminSource
-
     identity = scrape.identity
     if identity is None:
         return Step(name, scrape.error or scrape.outcome, ok=False)

@@ -15,7 +15,7 @@ from deltalake.exceptions import TableNotFoundError
 
 from collector.delivery import arrow, commit_probe, fsync
 from collector.delivery.errors import explain, is_fault, scrubbed
-from collector.delivery.storage_options import secrets
+from collector.delivery.storage_options import bounded, secrets
 from collector.errors import JmxlakeError, LakeError, LakeSchemaError
 from lakehouse import tables
 from lakehouse.tables import parquet
@@ -223,7 +223,7 @@ class BronzeTable:
         return DeltaTable(self._url, storage_options=self._storage_options())
 
     def _storage_options(self) -> dict[str, str]:
-        options = dict(self._options())
+        options = bounded(self._url, self._options())
         self._secrets = secrets(options, os.environ)
         return options
 

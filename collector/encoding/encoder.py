@@ -138,14 +138,7 @@ class Encoder(msgspec.Struct):
     def successor(self) -> Self:
         """An empty encoder that records nothing of the time before now."""
         end_us = self.ended_us()
-        families = {
-            name: FamilyTrack(
-                one.max_gap_us, exact=True, heard_us=one.heard_us,
-                sealed_us=max(end_us, one.last_us, one.sealed_us),
-            )
-            for name, one in self.families.items()
-            if one.exact
-        }  # fmt: skip
+        families = {name: one.successor(end_us) for name, one in self.families.items() if one.exact}
         return msgspec.structs.replace(
             self, families=families, ledger=Ledger(), non_consumed=NonConsumed(), events=[],
             sealed_us=end_us,
@@ -202,9 +195,7 @@ class Encoder(msgspec.Struct):
             family.heard_us += to_us - from_us
         span = self.began_us or from_us, from_us
         self.recorded_spans = [*self.recorded_spans, span][-_MOST_SPANS:]
-        self.began_us = to_us
-        self.sealed_us = 0
-        self.started_us = to_us
+        self.began_us, self.sealed_us, self.started_us = to_us, 0, to_us
         event = Event(to_us, "clock_step", Series(""), str(from_us), str(to_us))
         return sealed._replace(events=[*sealed.events, event])
 
@@ -248,7 +239,7 @@ class Encoder(msgspec.Struct):
     def _observe(
         self, family: FamilyTrack, scrape: Scrape, answer: Answer, started_us: int, ledger: Ledger
     ) -> None:
-        family.observe(scrape, answer.readings, started_us, self.delays, ledger)
+        family.observe(scrape, started_us, self.delays, ledger)
         if answer.offsets is not None:
             gap = family.answered_us is None
             losses = self.non_consumed.advance(answer.offsets, after_gap=gap)
