@@ -2,7 +2,7 @@
 
 import gc
 import threading
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future, wait
 from functools import partial
 from typing import Final
@@ -65,7 +65,7 @@ class Agent:
         self._tasks: dict[Read, Task] = {}
         self._schedule = Schedule(self._missed)
         self._recorder, self._clock = recorder, clock
-        self._named: str | None = None
+        self._named = ""
         self._failures = logs.DedupLog()
         report_failure = partial(self._failures.report, "delivery")
         self._worker = DeliveryWorker(delivery, clock, self.stats, report_failure)
@@ -76,17 +76,13 @@ class Agent:
         self.stats.commit_interval_seconds = commit_interval_us / 1e6
 
     def run(
-        self,
-        stop: threading.Event,
-        reload: Reload | None = None,
-        about: Mapping[str, str] | None = None,
-        crashes: Sequence[Crash] = (),
+        self, stop: threading.Event, reload: Reload, about: dict[str, str], crashes: Sequence[Crash]
     ) -> None:
         """Work until ``stop`` is set; then seal everything and try once more to deliver it.
 
         Args:
             stop: Ends the agent.
-            reload: Called about every second; gives a new plan, if there is one.
+            reload: Asked about every second; gives a new plan, if there is one.
             about: What the first line of the log says of this agent; of it the event of its start
                 has ``version``, ``config`` and ``catalogue``.
             crashes: How agents before it ended, as far as no event says so yet.
@@ -101,12 +97,11 @@ class Agent:
         self._guard("start", lambda: self._recorder.begin(self._clock.wall_us()))
         for crash in crashes:
             self._guard("start", partial(self._note_crash, crash))
-        named = [f"{key}={value}" for key, value in (about or {}).items() if key in _IN_EVENT]
-        self._named = " ".join(named) or None
+        self._named = " ".join(f"{key}={about[key]}" for key in _IN_EVENT)
         self._guard("start", partial(self._note, "agent_start", new=self._named))
         self._catch_up(stop)
         self._schedule_own(stop)
-        if reload is not None and reload.is_open:
+        if reload.is_open:
             self.stats.unfound = {"discovery": "not looked yet"}
             look = partial(self._guard, "discovery", partial(self._look, reload))
             self._schedule.every(LOOK_US, "discover", "discovery", look)
@@ -114,7 +109,7 @@ class Agent:
         memory.trim()  # what only a start needs
         self._schedule.scheduler.start()
         families = sorted({family for _, family in self._tasks})
-        logs.info("agent started", **(about or {}), families=families)
+        logs.info("agent started", **about, families=families)
         self.stats.begin()
         while not stop.wait(_BEAT_SECONDS):
             self.stats.tick("main")
@@ -122,9 +117,9 @@ class Agent:
             if self._stepped.is_set():
                 self._stepped.clear()
                 self._schedule.realign()
-            if reload is not None and reload.wanted():
+            if reload.wanted():
                 self._reload(reload)
-            elif reload is not None and (found := reload.found()) is not None:
+            elif (found := reload.found()) is not None:
                 self._take(reload, found)
             self._heed_limits()
             self._service.beat()

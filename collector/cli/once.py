@@ -75,8 +75,8 @@ def _print_table(read: list[tuple[Task, Scrape]], most: int | None) -> None:
         family, answer = task.family, scrape.answer
         name = styled(task.label if several else family.name, "bold")
         if answer is None:
-            why = printable(scrape.error or "no reason given")
-            table.add_row(name, styled(f"UNKNOWN, {scrape.outcome}: {why}", "bold red"))
+            why = printable(f"UNKNOWN, {scrape.outcome}: {scrape.error or 'no reason given'}")
+            table.add_row(name, styled(why, "bold red"))
             continue
         found = {one.metric: _worst(one) for one in answer.readings}
         total = f"ok, {sum(map(len, found.values())):,} not zero of {answer.beans:,} beans"

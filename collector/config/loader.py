@@ -49,7 +49,8 @@ def load(path: Path, environ: Mapping[str, str] | None = None) -> Config:
 def parse(raw: Any, where: str, environ: Mapping[str, str] | None = None) -> Config:
     """Validate a configuration that was read already; ``where`` begins the error's line."""
     merged = _overlay(raw, environ or {})[0]
-    first = _first_source(merged)
+    listed = merged.get("sources") if isinstance(merged, dict) else None
+    first = {"source": listed[0]} if isinstance(listed, list) and listed else {}
     try:
         config = msgspec.convert({**merged, **first} if first else merged, Config, dec_hook=_hook)
         checks.check(config)
@@ -61,12 +62,6 @@ def parse(raw: Any, where: str, environ: Mapping[str, str] | None = None) -> Con
     except msgspec.ValidationError as error:
         raise located(_explained(str(error)), where, environ or {}) from error
     return config
-
-
-def _first_source(raw: Any) -> dict[str, Any]:
-    """What stands for ``source`` where there are ``sources``."""
-    listed = raw.get("sources") if isinstance(raw, dict) else None
-    return {"source": listed[0]} if isinstance(listed, list) and listed[:1] else {}
 
 
 def fingerprint(config: Config) -> str:

@@ -39,12 +39,10 @@ def to_arrow(table: tables.Table, rows: Sequence[Sequence[Any]]) -> Table:
         ValueError: A value is missing that the table requires; other values raise what arro3 does.
     """
     columns = list(zip(*rows, strict=True)) if rows else [()] * len(table.columns)
-    arrays = [
-        _array(_type(column.type), values)
-        for column, values in zip(table.columns, columns, strict=True)
-    ]
-    for column, array in zip(table.columns, arrays, strict=True):
-        if array.null_count and not column.nullable:
+    arrays: list[Array] = []
+    for column, values in zip(table.columns, columns, strict=True):
+        arrays.append(_array(_type(column.type), values))
+        if arrays[-1].null_count and not column.nullable:
             raise ValueError(f"{table.name}.{column.name} must not be null")
     return Table.from_arrays(arrays, schema=schema(table))
 

@@ -34,11 +34,6 @@ _NUMBERS: Final = (
 )
 
 
-def lock_of(path: Path) -> Path:
-    """The file that is locked while an agent has the spool; it is empty until there was one."""
-    return path.with_name(f"{path.name}.lock")
-
-
 def set_aside_if_damaged(path: Path, now_us: int, *, was_made: bool) -> str | None:
     """Rename what lies at the path, if that is damaged.
 

@@ -20,6 +20,10 @@ from collector.spool.spool import Depth, Spool
 
 _EVENTS: Final = 1_000  # that wait while the spool cannot be written
 _STEP_US: Final = 1_000_000  # sources answer in any order; a clock that is set moves by more
+Sources = Mapping[str, str | None]
+"""Each source, as bronze calls it, and its cluster id if that is configured."""
+DelaysOf = Mapping[str, Delays]
+"""By how much the beans of each metric may be late."""
 Sealed = dict[str, SealedRows]
 """What was sealed together, by source."""
 UNKNOWN_CLUSTER = "unknown"
@@ -77,12 +81,7 @@ class Recorder:
     """
 
     def __init__(
-        self,
-        spool: Spool,
-        sources: Mapping[str, str | None],
-        window_us: int,
-        delays: Mapping[str, Delays],
-        catalogue: str,
+        self, spool: Spool, sources: Sources, window_us: int, delays: DelaysOf, catalogue: str
     ) -> None:
         self._spool = spool
         self._lock = threading.Lock()
@@ -159,13 +158,7 @@ class Recorder:
         delivered_us = depth.oldest_us or self.sealed_us or None
         return Backlog(depth, self._spool.max_bytes, self.dropped_batches, delivered_us, lost)
 
-    def reconfigure(
-        self,
-        delays: Mapping[str, Delays],
-        catalogue: str,
-        sources: Mapping[str, str | None],
-        start: Event,
-    ) -> None:
+    def reconfigure(self, delays: DelaysOf, catalogue: str, sources: Sources, start: Event) -> None:
         """Take a new catalogue, and other sources, while scrapes go on.
 
         Args:
@@ -228,8 +221,7 @@ class Recorder:
         """
         with self._writing():
             for encoder in self._read.values():
-                event = Event(encoder.ended_us(), kind, Series(""), old, new)
-                encoder.events.append(event)
+                encoder.events.append(Event(encoder.ended_us(), kind, Series(""), old, new))
             self._keep({})
         self.reported[kind] += 1
 
@@ -243,13 +235,10 @@ class Recorder:
         with self._writing(now_us):
             # Of one window together: the roles have other cadences, and wait for other answers.
             end_us = min((one.sealable_us(now_us) for one in self._read.values()), default=0)
-            sealed = {
-                name: one.seal(now_us, end_us)
-                for name, one in self._read.items()
-                if one.has_sealable(now_us, end_us)
-            }
-            if not sealed:
+            due = [name for name, one in self._read.items() if one.has_sealable(now_us, end_us)]
+            if not due:
                 return False
+            sealed = {name: self._encoders[name].seal(now_us, end_us) for name in due}
             self._keep(sealed)
             start_us = self.sealed_us - self.window_us
             runs = (run for one in sealed.values() for run in one.runs if run.start >= start_us)
@@ -377,9 +366,7 @@ class Recorder:
     def _of_each(self, work: Callable[[Encoder], SealedRows | None]) -> Sealed:
         """What the work takes out of each source's encoder; that of the others is not sealed."""
         done = {name: work(encoder) for name, encoder in self._encoders.items()}
-        return {
-            name: rows for name, rows in done.items() if rows is not None and name in self._sources
-        }
+        return {name: rows for name, rows in done.items() if rows and name in self._sources}
 
     def _retired(self) -> Sealed:
         """End the sources that are read no more at their last attempt, and take that out."""

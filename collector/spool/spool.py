@@ -305,11 +305,14 @@ class Spool:
         db.execute("DELETE FROM journal")
 
     def _take_lock(self, opened: ExitStack) -> int:
-        """Keep a second agent out; for as long as this process lives, whatever becomes of it."""
+        """Keep a second agent out; for as long as this process lives, whatever becomes of it.
+
+        The file that is locked is empty until there was an agent.
+        """
         try:
             self._path.parent.mkdir(parents=True, exist_ok=True)
             flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC
-            file = os.open(integrity.lock_of(self._path), flags, 0o600)
+            file = os.open(f"{self._path}.lock", flags, 0o600)
             opened.callback(os.close, file)
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
