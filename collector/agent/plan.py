@@ -1,8 +1,8 @@
 """The plan of an agent, made from its configuration: catalogue, scrapers, one task a family."""
 
 from collections.abc import Callable, Mapping, Sequence
-from operator import itemgetter
-from typing import NamedTuple
+from operator import attrgetter, itemgetter
+from typing import Final, NamedTuple
 
 from msgspec.structs import replace
 
@@ -73,6 +73,7 @@ class Plan(NamedTuple):
     sources: Mapping[str, str | None]
 
 
+_SETTINGS: Final = attrgetter("family", "interval_us", "via")
 Scrapers = dict[tuple[str, str], Scraper]
 """By source, and by ``via`` or by family where one has a scraper of its own."""
 
@@ -121,16 +122,12 @@ def scrapers(config: Config, recorded: Callable[[str, str], int] = lambda *_: 0)
     made: Scrapers = {}
     for one in config.each():
         name = one.source.name
-        for via, source in factory.sources(
-            one, lambda family, of=name: recorded(family, of)
-        ).items():
+        for via, source in factory.sources(one, lambda of, name=name: recorded(of, name)).items():
             made[name, via] = Scraper(source, SystemClock(), hidden, name)
     return made
 
 
-def tasks(
-    config: Config, loaded: Catalogue, found: Mapping[tuple[str, str], Scraper]
-) -> list[Task]:
+def tasks(config: Config, loaded: Catalogue, found: Scrapers) -> list[Task]:
     """The tasks: families of each source's role that it can be read for, at their cadence.
 
     Raises:
@@ -215,12 +212,8 @@ def changes(before: Mapping[Read, Task], after: Mapping[Read, Task]) -> dict[str
         "added": {after[read].label for read in after.keys() - before.keys()},
         "removed": {before[read].label for read in before.keys() - after.keys()},
         "changed": {
-            after[read].label for read in both if _settings(before[read]) != _settings(after[read])
+            after[read].label for read in both if _SETTINGS(before[read]) != _SETTINGS(after[read])
         },
         "sources": {" ".join(filter(None, (one.source, one.via))) for one in reconnected},
     }
     return {what: sorted(names) for what, names in found.items() if names}
-
-
-def _settings(task: Task) -> tuple[Family, int, str]:
-    return task.family, task.interval_us, task.via

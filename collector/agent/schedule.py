@@ -81,13 +81,10 @@ class Schedule:
                 start comes a fifth of that later.
         """
         self._thread(thread)
+        trigger = EpochTrigger(interval_us, phase_us)
+        first = datetime.now(UTC) + timedelta(microseconds=phase_us // _HASTE)
         self.scheduler.add_job(
-            work,
-            EpochTrigger(interval_us, phase_us),
-            id=name,
-            executor=thread,
-            next_run_time=datetime.now(UTC) + timedelta(microseconds=phase_us // _HASTE),
-            replace_existing=True,
+            work, trigger, id=name, executor=thread, next_run_time=first, replace_existing=True
         )
 
     def once(self, thread: str, work: Callable[[], None]) -> Future[None]:

@@ -51,10 +51,8 @@ class KnownWrong(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     def covers(self, version: str) -> bool:
         """Whether this Kafka version is among them."""
-        key = version_key(version)
-        return version_key(self.since) <= key and (
-            self.before is None or key < version_key(self.before)
-        )
+        key, before = version_key(version), self.before
+        return version_key(self.since) <= key and (before is None or key < version_key(before))
 
 
 class Delays(NamedTuple):

@@ -41,9 +41,8 @@ def load(extra: Path | None = None) -> Catalogue:
             raise ConfigError(f"catalogue folder {extra} does not exist: create it or unset it")
         for name, family in _merged(extra, families).items():
             if name not in families and family.via in _OF_KNOWN_FAMILIES:
-                raise ConfigError(
-                    f"{extra}: the new family {name} cannot be read via {family.via}: use jmx"
-                )
+                why = f"the new family {name} cannot be read via {family.via}: use jmx"
+                raise ConfigError(f"{extra}: {why}")
             families[name] = family
         _refuse_doubles(families)
     return Catalogue(tuple(families.values()))
@@ -144,8 +143,7 @@ def _refuse_doubles(families: Mapping[str, Family]) -> None:
     owner: dict[str, str] = {}
     for family in families.values():
         for metric in family.metrics:
-            if owner.setdefault(metric.name, family.name) != family.name:
-                raise ConfigError(
-                    f"metric {metric.name} stands in family {owner[metric.name]} and in"
-                    f" {family.name}: rename one of them"
-                )
+            other = owner.setdefault(metric.name, family.name)
+            if other != family.name:
+                both = f"stands in family {other} and in {family.name}"
+                raise ConfigError(f"metric {metric.name} {both}: rename one of them")

@@ -60,6 +60,7 @@ def check(path: Path, *, as_json: bool, accept_lake: bool, offline: bool) -> Non
         from collector.cli.read_families import found, read_all
         from collector.config import secrets
         from collector.config.checks import passwords_in_clear
+        from collector.spool.spool import Spool
 
         wrong = 0
 
@@ -69,20 +70,19 @@ def check(path: Path, *, as_json: bool, accept_lake: bool, offline: bool) -> Non
             _print_step(step, as_json=as_json)
 
         loaded = plan.catalogue(config)
-        families = {
-            family.name for one in config.each() for family, _ in plan.families(one, loaded)
-        }
+        names = {family.name for one in config.each() for family, _ in plan.families(one, loaded)}
         say(Step("configuration", str(path), ok=True))
         for warning in secrets.warnings(config):
             say(Step("warning", warning, ok=True))
         for host in filter(None, (passwords_in_clear(one.source) for one in config.each())):
             warning = f"the password is sent to {host} as clear text; use TLS, or loopback"
             say(Step("warning", warning, ok=True))
-        say(Step("catalogue", f"{loaded.hash}, {len(families)} families are read", ok=True))
+        say(Step("catalogue", f"{loaded.hash}, {len(names)} families are read", ok=True))
         if offline:
             return
         if accept_lake:
-            _accept(config)
+            with Spool(config.spool.path, config.spool.max_size.bytes) as spool:
+                spool.forget_lake()
         read = read_all(found(config, say), loaded, say)
         say(_try("spool", lambda: _spool(config)))
         say(_try("lake", lambda: _lake(config)))
@@ -111,13 +111,6 @@ def _spool(config: Config) -> str:
     return f"{path}, {free >> 20} MiB free"
 
 
-def _accept(config: Config) -> None:
-    from collector.spool.spool import Spool
-
-    with Spool(config.spool.path, config.spool.max_size.bytes) as spool:
-        spool.forget_lake()
-
-
 def _lake(config: Config) -> str:
     from collector.delivery.errors import scrubbed
     from collector.spool.spool import Spool
@@ -133,22 +126,20 @@ def _lake(config: Config) -> str:
 
 def _findings(read: list[Read]) -> list[_Found]:
     """A finding for each metric; for a family that is unknown one of no metric."""
-    from collector.cli import absence
+    from collector.cli.absence import Finding, counts, facts, finding
 
     found: list[_Found] = []
     for source, own in groupby(read, lambda one: one.source):
         of_source = list(own)
-        known = absence.facts(one.scrape for one in of_source if one.scrape is not None)
+        known = facts(one.scrape for one in of_source if one.scrape is not None)
         for _, family, scrape, unknown in of_source:
             if scrape is None or unknown is not None:
-                found.append(
-                    (source, family.name, "", absence.Finding("unknown", 0, unknown or ""))
-                )
+                found.append((source, family.name, "", Finding("unknown", 0, unknown or "")))
                 continue
-            counts = absence.counts(scrape)
+            series = counts(scrape)
             for metric in family.metrics:
-                finding = absence.finding(metric, counts.get(metric.name, 0), known, family.via)
-                found.append((source, family.name, metric.name, finding))
+                of_metric = finding(metric, series.get(metric.name, 0), known, family.via)
+                found.append((source, family.name, metric.name, of_metric))
     return found
 
 

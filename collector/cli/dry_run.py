@@ -10,14 +10,10 @@ import click
 
 from collector.spool.spool import Spool
 from collector.telemetry.logs import printable
-from lakehouse import tables
+from lakehouse.tables import EVENTS, RUNS, SCRAPES
 
 _GROUP_BYTES = 1 << 20
-_COUNTED = (
-    (tables.RUNS, "start", "metric"),
-    (tables.SCRAPES, "start", "family"),
-    (tables.EVENTS, "at", "kind"),
-)
+_COUNTED = ((RUNS, "start", "metric"), (SCRAPES, "start", "family"), (EVENTS, "at", "kind"))
 
 
 class DryRun:

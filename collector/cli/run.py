@@ -65,11 +65,8 @@ def run(path: Path, *, as_json: bool, log_level: str, windows: int | None) -> No
 
     logs.configure(as_json=as_json, level=log_level)
     _on_signals(_HEEDED, signal.SIG_IGN)  # until there is something to reload or to write
-    guarded(
-        path,
-        lambda config: _run(path, config, windows, as_json=as_json),
-        (lambda error: logs.error("agent ended", error=str(error))) if as_json else None,
-    )
+    say = (lambda error: logs.error("agent ended", error=str(error))) if as_json else None
+    guarded(path, lambda config: _run(path, config, windows, as_json=as_json), say)
 
 
 def _run(path: Path, config: Config, windows: int | None, *, as_json: bool) -> None:

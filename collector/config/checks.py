@@ -135,11 +135,9 @@ def _check_source(source: SourceSettings) -> None:
     if source.jmx and source.jmx.tls and source.jmx.tls.trust_store is None:
         _check_trust(source.jmx.host)
     if source.prometheus and source.cluster is None:
-        raise SettingError(
-            "source.cluster",
-            "needed: an exporter does not give its cluster's id; `kafka-cluster.sh cluster-id"
-            " --bootstrap-server HOST:PORT` prints it",
-        )
+        command = "`kafka-cluster.sh cluster-id --bootstrap-server HOST:PORT`"
+        why = f"needed: an exporter does not give its cluster's id; {command} prints it"
+        raise SettingError("source.cluster", why)
 
 
 def _check_cluster(config: Config) -> None:
@@ -159,12 +157,12 @@ def _check_cluster(config: Config) -> None:
 def _check_trust(host: str) -> None:
     """Java before 2026 checks no host name: with its own authorities anybody's certificate does."""
     if not is_loopback(host):
-        raise SettingError(
-            "source.jmx.tls.trust_store",
-            f"needed, as {host} is another host: else anybody with a certificate of a public"
-            " authority may read the password",
+        why = "anybody with a certificate of a public authority may read the password"
+        text, keys = (
+            f"needed, as {host} is another host: else {why}",
             ("source.jmx.tls", "source.jmx.host"),
         )
+        raise SettingError("source.jmx.tls.trust_store", text, keys)
 
 
 def is_loopback(host: str) -> bool:

@@ -100,9 +100,7 @@ class Delivery:
             if (group := self._next_group()) is None:
                 return 0
             met = zip(self._tables, numbers, strict=True)
-            wanted = [
-                (bronze, number) for bronze, number in met if group.has_rows_for(bronze.table)
-            ]
+            wanted = [(one, number) for one, number in met if group.has_rows_for(one.table)]
             for place, (bronze, number) in enumerate(wanted):
                 # Others went on meanwhile: read at once, and not one by one as it tries to commit.
                 newest = self._reload_number(bronze, number, bronze.version) if place else number

@@ -312,9 +312,8 @@ class Recorder:
         for encoder in self._encoders.values():
             encoder.break_off()
         if self._failed is not None:
-            first_us, last_us = self._failed
-            old, new = _instant(first_us), _instant(last_us)
-            events.append(Event(last_us, "spool_unwritable", Series(""), old, new))
+            old, new = map(_instant, self._failed)
+            events.append(Event(self._failed[1], "spool_unwritable", Series(""), old, new))
         self._tell(*events, *self._unwritten)
         sealed = self._retired()
         if now_us:
