@@ -99,7 +99,9 @@ class Agent:
             self._guard("start", partial(self._note_crash, crash))
         self._named = " ".join(f"{key}={about[key]}" for key in _IN_EVENT)
         self._guard("start", partial(self._note, "agent_start", new=self._named))
-        self._catch_up(stop)
+        for task in self._tasks.values():
+            if task.family.via == "metadata_log":  # its history, before anything is sealed
+                self._guard(task.label, partial(self._scrape, task, stop))
         self._schedule_own(stop)
         if reload.is_open:
             self.stats.unfound = {"discovery": "not looked yet"}
@@ -147,12 +149,6 @@ class Agent:
         self._schedule.every(look_us, "seal", "keeper", seal)
         interval_us, phase_us = self._commit_us
         self._schedule.every(interval_us, "deliver", "lake", deliver, phase_us)
-
-    def _catch_up(self, stop: threading.Event) -> None:
-        """Before anything is sealed, record the metadata log's history since the last agent."""
-        for task in self._tasks.values():
-            if task.family.via == "metadata_log":
-                self._guard(task.label, partial(self._scrape, task, stop))
 
     def _scrape(self, task: Task, stop: threading.Event | None = None) -> None:
         """Read one family and keep what came; ``stop`` ends it after an answer."""

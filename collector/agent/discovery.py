@@ -139,17 +139,14 @@ def _targets(path: Path) -> list[str]:
 
 def _at(entry: SourceSettings, host: str, **parts: str) -> SourceSettings:
     """The source at an address with these parts in it; empty ones stay as they are."""
-    for way in entry.ways:
-        section = getattr(entry, way)
-        key = "url" if hasattr(section, "url") else "host"
-        if not hasattr(section, key):
-            return entry  # on this host
-        text = getattr(section, key)
-        parts["host"] = f"[{host}]" if ":" in host and key == "url" else host
-        for part, value in parts.items():
-            text = text.replace(f"{{{part}}}", value) if value else text
-        entry = replace(entry, **{way: replace(section, **{key: text})})
-    return entry
+    section, text = entry.section, entry.address
+    if not text:
+        return entry  # on this host
+    key = "url" if hasattr(section, "url") else "host"
+    parts["host"] = f"[{host}]" if ":" in host and key == "url" else host
+    for part, value in parts.items():
+        text = text.replace(f"{{{part}}}", value) if value else text
+    return replace(entry, **{entry.ways[0]: replace(section, **{key: text})})
 
 
 def _key(entry: SourceSettings) -> str:

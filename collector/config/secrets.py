@@ -85,9 +85,8 @@ def refuse_exposed(config: Config) -> None:
         SettingError: There is such a file.
     """
     for key, path in _files(config):
-        folders = path.resolve().parents
-        open_to_all = _mode(path) & stat.S_IROTH
-        if open_to_all and all(_mode(folder) & stat.S_IXOTH for folder in folders):
+        reached = all(_mode(folder) & stat.S_IXOTH for folder in path.resolve().parents)
+        if reached and _mode(path) & stat.S_IROTH:
             raise SettingError(key, f"every user of this host can read {path}: chmod 0400 it")
 
 

@@ -229,17 +229,16 @@ class Encoder(msgspec.Struct):
             # Of an attempt that failed it may be that of a connection to the process before.
             self._meet(scrape.identity, scrape.answered_us)
             family.cut(scrape.answered_us, self.window_us, ledger)
-            self._observe(family, scrape, scrape.answer, scrape.identity.started_us, ledger)
+            family.observe(scrape, scrape.identity.started_us, self.delays, ledger)
+            self._observe(family, scrape, scrape.answer)
             family.answered_us = scrape.answered_us
         else:
             family.stop(scrape.asked_us, ledger)
         family.account.attempt(scrape, family.max_gap_us)
         family.attempted_us = scrape.asked_us
 
-    def _observe(
-        self, family: FamilyTrack, scrape: Scrape, answer: Answer, started_us: int, ledger: Ledger
-    ) -> None:
-        family.observe(scrape, started_us, self.delays, ledger)
+    def _observe(self, family: FamilyTrack, scrape: Scrape, answer: Answer) -> None:
+        """Enter what an answer brought beside its readings."""
         if answer.offsets is not None:
             gap = family.answered_us is None
             losses = self.non_consumed.advance(answer.offsets, after_gap=gap)

@@ -120,11 +120,8 @@ def _between(start1: int, start2: int, before: int | None, after: int | None) ->
 
 def increases(losses: Mapping[Commit, Loss]) -> tuple[dict[Series, float | None], ...]:
     """The losses as increases of the two metrics ``LOW`` and ``HIGH``."""
-    low, high = {}, {}
-    for commit, loss in losses.items():
-        subject = {"topic": commit.topic, "partition": commit.partition, "group": commit.group}
-        low[Series(LOW, **subject)] = loss.low  # type: ignore[arg-type]
-        high[Series(HIGH, **subject)] = loss.high  # type: ignore[arg-type]
+    low = {Series(LOW, *one.at, group=one.group): loss.low for one, loss in losses.items()}
+    high = {Series(HIGH, *one.at, group=one.group): loss.high for one, loss in losses.items()}
     return low, high
 
 
