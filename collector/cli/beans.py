@@ -62,20 +62,15 @@ def _named(loaded: Catalogue, wanted: str) -> Family:
 
 
 def _row(family: Family, metric: Metric) -> dict[str, Any]:
+    called = f"{family.via.replace('_', ' ').capitalize()} {metric.call}"
     return {
-        "family": family.name,
-        "via": family.via,
-        "cadence_seconds": family.cadence_seconds,
-        "metric": metric.name,
-        "unit": metric.unit,
-        "kind": metric.kind,
-        "read_from": metric.object or f"{family.via.replace('_', ' ').capitalize()} {metric.call}",
+        "family": family.name, "via": family.via, "cadence_seconds": family.cadence_seconds,
+        "metric": metric.name, "unit": metric.unit, "kind": metric.kind,
+        "read_from": metric.object or called,
         "attribute": metric.attribute_text if metric.object else None,
-        "kip": metric.kip,
-        "first": metric.first,
-        "last": metric.last,
+        "kip": metric.kip, "first": metric.first, "last": metric.last,
         "description": metric.description,
-    }
+    }  # fmt: skip
 
 
 def _print_table(family: Family) -> None:

@@ -23,6 +23,7 @@ from collector.sources import factory
 from collector.sources.admin.source import AdminSource
 
 _STALE_US: Final = 30_000_000
+Say = Callable[[Step], None]
 
 
 class Read(NamedTuple):
@@ -68,7 +69,7 @@ def _stale(answer: Answer, now_us: int) -> str | None:
     )
 
 
-def found(config: Config, say: Callable[[Step], None]) -> Config:
+def found(config: Config, say: Say) -> Config:
     """The configuration with the sources that are to be found.
 
     Args:
@@ -82,7 +83,7 @@ def found(config: Config, say: Callable[[Step], None]) -> Config:
     return discovery.found(config)
 
 
-def read_all(config: Config, loaded: Catalogue, say: Callable[[Step], None]) -> list[Read]:
+def read_all(config: Config, loaded: Catalogue, say: Say) -> list[Read]:
     """One attempt at every family of every source; who does not answer is tried once only.
 
     Args:
@@ -104,7 +105,7 @@ def read_all(config: Config, loaded: Catalogue, say: Callable[[Step], None]) -> 
     return read
 
 
-def _read_source(config: Config, loaded: Catalogue, say: Callable[[Step], None]) -> list[Read]:
+def _read_source(config: Config, loaded: Catalogue, say: Say) -> list[Read]:
     source, sources = config.source.name, factory.sources(config)
     scrapers = {
         (source, name): Scraper(one, SystemClock(), name=source) for name, one in sources.items()
@@ -123,10 +124,7 @@ def _read_source(config: Config, loaded: Catalogue, say: Callable[[Step], None])
 
 
 def _compare_delays(
-    families: Iterable[Family],
-    known: Mapping[str, Delays],
-    source: Source,
-    say: Callable[[Step], None],
+    families: Iterable[Family], known: Mapping[str, Delays], source: Source, say: Say
 ) -> None:
     """Warn where the broker's settings make its beans later, or less late, than is configured."""
     if not isinstance(source, AdminSource):
@@ -144,9 +142,7 @@ def _compare_delays(
                 say(Step("warning", found, ok=True))
 
 
-def _read_place(
-    name: str, tasks: list[Task], source: Source | None, say: Callable[[Step], None]
-) -> Iterator[Read]:
+def _read_place(name: str, tasks: list[Task], source: Source | None, say: Say) -> Iterator[Read]:
     said, answers = set[str](), True
     for number, task in enumerate(tasks):
         scrape = attempt(task) if answers else None

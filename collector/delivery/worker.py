@@ -32,18 +32,13 @@ class DeliveryWorker:
         delivery: How batches get into the lake.
         clock: Gives the instants.
         stats: Where it is counted.
-        report_failure: Called with every failure that is followed by another attempt.
+        report: Called with every failure that is followed by another attempt.
     """
 
     def __init__(
-        self,
-        delivery: Deliverer,
-        clock: Clock,
-        stats: AgentStats,
-        report_failure: Callable[[str], None],
+        self, delivery: Deliverer, clock: Clock, stats: AgentStats, report: Callable[[str], None]
     ) -> None:
-        self._delivery, self._clock, self._stats = delivery, clock, stats
-        self._report_failure = report_failure
+        self._delivery, self._clock, self._stats, self._report = delivery, clock, stats, report
 
     def deliver(self, stop: threading.Event) -> None:
         """Deliver all waiting batches, retrying while the lake is away; ``stop`` ends it at once.
@@ -94,4 +89,4 @@ class DeliveryWorker:
         if failure is not None:
             # It would keep what was to be written in memory, ten minutes long.
             failure.__traceback__ = failure.__context__ = None
-            self._report_failure(str(failure))
+            self._report(str(failure))

@@ -44,9 +44,10 @@ class Origin(msgspec.Struct, frozen=True):
     catalogue: str
 
 
-def batches_of(
-    parts: Sequence[tuple[SealedRows, Origin]], max_rows: int = MAX_ROWS
-) -> Iterator[Batch]:
+Part = tuple[SealedRows, Origin]
+
+
+def batches_of(parts: Sequence[Part], max_rows: int = MAX_ROWS) -> Iterator[Batch]:
     """The rows for what was sealed together, in batches of so many; none where nothing was.
 
     Accounts come last: the lake must not say that a time is known before it has all its runs.

@@ -26,6 +26,9 @@ _KEPT_SETS: Final = 10_000  # batches; about a month of windows of five minutes
 _FREE_PAGES: Final = 1_000  # of 4 KiB, that a file may have free within before it is made smaller
 
 
+EventsOf = Callable[[Dropped], Iterable[Row]]
+
+
 class WaitingBatch(NamedTuple):
     """A numbered batch that waits for delivery.
 
@@ -151,10 +154,7 @@ class Spool:
         self._entry += len(numbered)
 
     def seal(
-        self,
-        batches: Iterable[Batch],
-        state: bytes,
-        events_of: Callable[[Dropped], Iterable[Row]] | None = None,
+        self, batches: Iterable[Batch], state: bytes, events_of: EventsOf | None = None
     ) -> int:
         """Keep batches that belong together, and the encoder's state; the journal starts empty.
 

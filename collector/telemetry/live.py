@@ -26,6 +26,12 @@ from lakehouse.tables import MAX_GAP_INTERVALS
 from lakehouse.tables.live import FAMILY_KNOWN, LOST, METRIC_KNOWN, SHOWN, UNSHOWN_SERIES, live_name
 
 _OF_SOURCE: Final = Series("")[1:-1]  # all but metric and labels
+Texts = Mapping[str, str]
+Values = Mapping[Series, float]
+Totals = Mapping[str, Values]
+"""By source."""
+Made = dict[str, tuple[str, Metric]]
+"""By name, and of which metric it is."""
 _NUL: Final = "\u2400"  # Prometheus cannot read NUL
 
 
@@ -51,9 +57,7 @@ class Live(Collector):
     """
 
     def __init__(
-        self,
-        lost: Callable[[], Mapping[str, Mapping[Series, float]]],
-        monotonic: Callable[[], float] = time.monotonic,
+        self, lost: Callable[[], Totals], monotonic: Callable[[], float] = time.monotonic
     ) -> None:
         self.most, self._lost, self._monotonic = 0, lost, monotonic
         self._lock = threading.Lock()
@@ -87,7 +91,7 @@ class Live(Collector):
         metrics = GaugeMetricFamily(METRIC_KNOWN, "The same of one metric.")
         text = "Series beyond health.series, or whose name another metric has."
         unshown = GaugeMetricFamily(UNSHOWN_SERIES, text)
-        made: dict[str, tuple[str, Metric]] = {}
+        made: Made = {}
         lost, now = self._lost(), self._monotonic()
         with self._lock:
             for source in sorted({source for source, _ in self._tracks}):
@@ -112,14 +116,7 @@ class Live(Collector):
                     _flag(unshown, "metric", beyond, base)
         yield from (families, metrics, *(metric for _, metric in made.values()), unshown)
 
-    def _add(
-        self,
-        made: dict[str, tuple[str, Metric]],
-        metric: str,
-        units: Mapping[str, str],
-        values: Mapping[Series, float],
-        base: Mapping[str, str],
-    ) -> int:
+    def _add(self, made: Made, metric: str, units: Texts, values: Values, base: Texts) -> int:
         """Add a metric's greatest series to what is made, by name; returns how many are left."""
         name, is_lost = live_name(metric), metric in LOST
         kind = CounterMetricFamily if is_lost else GaugeMetricFamily
@@ -135,9 +132,7 @@ class Live(Collector):
         return beyond
 
 
-def _values(
-    readings: Iterable[Reading], lost: Mapping[Series, float]
-) -> Iterator[tuple[str, Mapping[Series, float]]]:
+def _values(readings: Iterable[Reading], lost: Values) -> Iterator[tuple[str, Values]]:
     """What is shown of each metric, before the cap."""
     for reading in readings:
         if reading.metric in SHOWN:
@@ -177,6 +172,6 @@ def _text(name: str) -> str:
     return name.replace("\0", _NUL).encode("utf-8", "backslashreplace").decode()
 
 
-def _flag(gauge: Metric, label: str, values: Mapping[str, float], base: Mapping[str, str]) -> None:
+def _flag(gauge: Metric, label: str, values: Mapping[str, float], base: Texts) -> None:
     for key, value in values.items():
         gauge.add_sample(gauge.name, {**base, label: key}, float(value))

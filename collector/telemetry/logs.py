@@ -78,8 +78,6 @@ class DedupLog:
 
 def printable(text: str) -> str:
     """The text with every character that could move a terminal's cursor written as an escape."""
-    if text.isprintable():
-        return text
     return "".join(
         one if one.isprintable() else one.encode("unicode_escape").decode("ascii") for one in text
     )
