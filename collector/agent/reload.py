@@ -136,8 +136,8 @@ def _refuse_fixed(before: Config, after: Config) -> None:
     if several:
         pairs += [(one, new) for one in before.each() if (new := _of(after, one.source.name))]
     for number, pair in enumerate(pairs):
-        old, new = (dict(marked(one, "restart")) for one in pair)
-        for key in {**old, **new}:
+        then, now = (dict(marked(one, "restart")) for one in pair)
+        for key in {**then, **now}:
             is_own = number > 0 or not several or not key.startswith("source.")
-            if is_own and old.get(key) != new.get(key):
+            if is_own and then.get(key) != now.get(key):
                 raise SettingError(key, "it has changed, which takes a restart")

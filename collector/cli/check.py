@@ -60,7 +60,6 @@ def check(path: Path, *, as_json: bool, accept_lake: bool, offline: bool) -> Non
         from collector.cli.read_families import found, read_all
         from collector.config import secrets
         from collector.config.checks import passwords_in_clear
-        from collector.spool.spool import Spool
 
         wrong = 0
 
@@ -81,8 +80,7 @@ def check(path: Path, *, as_json: bool, accept_lake: bool, offline: bool) -> Non
         if offline:
             return
         if accept_lake:
-            with Spool(config.spool.path, config.spool.max_size.bytes) as spool:
-                spool.forget_lake()
+            _accept(config)
         read = read_all(found(config, say), loaded, say)
         say(_try("spool", lambda: _spool(config)))
         say(_try("lake", lambda: _lake(config)))
@@ -109,6 +107,13 @@ def _spool(config: Config) -> str:
             f"spool {path}: {free >> 20} MiB are free, less than spool.max_size: lower it"
         )
     return f"{path}, {free >> 20} MiB free"
+
+
+def _accept(config: Config) -> None:
+    from collector.spool.spool import Spool
+
+    with Spool(config.spool.path, config.spool.max_size.bytes) as spool:
+        spool.forget_lake()
 
 
 def _lake(config: Config) -> str:

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
+from functools import partial
 from typing import Final, NamedTuple
 
 from msgspec.structs import replace as replace_struct
@@ -97,12 +98,12 @@ def read_all(config: Config, loaded: Catalogue, say: Say) -> list[Read]:
     read: list[Read] = []
     for one in config.each():
         name = one.source.name if len(config.each()) > 1 else ""
-        read += _read_source(
-            replace_struct(one, sources=None),
-            loaded,
-            lambda step, of=name: say(step._replace(name=f"{of} {step.name}".lstrip())),
-        )
+        read += _read_source(replace_struct(one, sources=None), loaded, partial(_say_of, name, say))
     return read
+
+
+def _say_of(source: str, say: Say, step: Step) -> None:
+    say(step._replace(name=f"{source} {step.name}".lstrip()))
 
 
 def _read_source(config: Config, loaded: Catalogue, say: Say) -> list[Read]:
