@@ -107,18 +107,16 @@ def _say_of(source: str, say: Say, step: Step) -> None:
 
 
 def _read_source(config: Config, loaded: Catalogue, say: Say) -> list[Read]:
-    source, sources = config.source.name, factory.sources(config)
-    scrapers = {
-        (source, name): Scraper(one, SystemClock(), name=source) for name, one in sources.items()
-    }
+    name, sources = config.source.name, factory.sources(config)
+    scrapers = {(name, via): Scraper(one, SystemClock(), name=name) for via, one in sources.items()}
     tasks = plan.tasks(config, loaded, scrapers)
     read: list[Read] = []
     for place in dict.fromkeys(task.family.via for task in tasks):
         own = [task for task in tasks if task.family.via == place]
         # Those with a connection of their own go to the same place, and have more time.
         own.sort(key=lambda one: one.via != place)
-        name = config.source.ways[0] if place == "jmx" else place
-        read += _read_place(name, own, sources.get(place), say)
+        where = config.source.ways[0] if place == "jmx" else place
+        read += _read_place(where, own, sources.get(place), say)
     if (admin := sources.get("admin")) is not None:
         _compare_delays([one.family for one in read], plan.delays(config, loaded), admin, say)
     return read

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from collector.telemetry.http import HealthServer
 
 _FOUND = "sources"
+Handler = Callable[..., object] | signal.Handlers
 _HEEDED = [signal.SIGHUP, signal.SIGUSR1]
 
 
@@ -192,8 +193,6 @@ def deferred(work: Callable[[], object]) -> Callable[..., None]:
     return lambda *_: asked.put(None)
 
 
-def _on_signals(
-    signals: list[signal.Signals], handler: Callable[..., object] | signal.Handlers
-) -> None:
+def _on_signals(signals: list[signal.Signals], handler: Handler) -> None:
     for number in signals:
         signal.signal(number, handler)

@@ -66,11 +66,8 @@ class BronzeTable:
         monotonic: Callable[[], float] = time.monotonic,
         expected: str | None = None,
     ) -> None:
-        self.table = table
-        self.created = False
-        self._expected = expected
-        self._writer = uuid.uuid4().hex
-        self._software = metadata.version("jmxlake")
+        self.table, self.created, self._expected = table, False, expected
+        self._writer, self._software = uuid.uuid4().hex, metadata.version("jmxlake")
         self._url = f"{lake}/{table.path}"
         self._folder = fsync.folder_of(self._url)
         self._synced_version: int | None = None
@@ -228,20 +225,15 @@ class BronzeTable:
         return options
 
     def _create(self) -> None:
+        table = self.table
         DeltaTable.create(
-            self._url,
-            schema=arrow.schema(self.table),
-            mode="error",
-            partition_by=list(self.table.partition_by),
-            name=f"{self.table.layer}.{self.table.name}",
-            description=self.table.comment,
-            configuration=self.table.properties,
-            storage_options=self._storage_options(),
+            self._url, arrow.schema(table), mode="error", partition_by=list(table.partition_by),
+            name=f"{table.layer}.{table.name}", description=table.comment,
+            configuration=table.properties, storage_options=self._storage_options(),
             # With retries the slower of two makes it a second time, as version 1: with another id,
             # and every append that is under way fails (delta-rs 1.6.6).
-            commit_properties=CommitProperties(max_commit_retries=0),
-            raise_if_key_not_exists=False,
-        )
+            commit_properties=CommitProperties(max_commit_retries=0), raise_if_key_not_exists=False,
+        )  # fmt: skip
 
     def _check(self, delta: DeltaTable) -> None:
         found_id = str(delta.metadata().id)

@@ -95,16 +95,14 @@ class CounterTrack(msgspec.Struct):
             return count
         return count - before
 
-    def _add(
-        self, series: Series, increase: float, answered_us: int, flags: tuple[str, ...] = ()
-    ) -> None:
+    def _add(self, series: Series, rise: float, at_us: int, flags: tuple[str, ...] = ()) -> None:
         tally = self.open.get(series)
         if tally is None:
-            if increase and self.confirmed_us is None:
+            if rise and self.confirmed_us is None:
                 flags = (*flags, FLAG_GAP)
-            self.open[series] = Tally(increase, answered_us, self.scrapes, flags)
+            self.open[series] = Tally(rise, at_us, self.scrapes, flags)
         else:
-            tally.total += increase
+            tally.total += rise
 
     def _interrupt(self, series: Series, answered_us: int, ledger: Ledger) -> None:
         """Add a piece without a value: the increase since the last scrape is not known."""

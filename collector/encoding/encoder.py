@@ -83,9 +83,7 @@ class Encoder(msgspec.Struct):
             return
         asked_us = scrape.asked_us
         ends = (end for start, end in self.recorded_spans if start <= asked_us < end)
-        floor_us = max([self.sealed_us, *ends])
-        if asked_us < floor_us:
-            scrape = dataclasses.replace(scrape, asked_us=floor_us)
+        scrape = dataclasses.replace(scrape, asked_us=max(asked_us, self.sealed_us, *ends))
         self.began_us = self.began_us or scrape.asked_us
         if scrape.outcome == "skipped":
             family.account.skip(scrape, self.window_us, max_gap_us)
@@ -116,10 +114,8 @@ class Encoder(msgspec.Struct):
 
     def holds_much(self) -> bool:
         """Whether an exact family holds so many windows that some should be sealed at once."""
-        return any(
-            family.last_us - family.sealed_us > _HELD_WINDOWS * self.window_us
-            for family in self._families(exact=True)
-        )
+        held_us = (one.last_us - one.sealed_us for one in self._families(exact=True))
+        return max(held_us, default=0) > _HELD_WINDOWS * self.window_us
 
     def begin(self, now_us: int) -> None:
         """An agent starts: wait from now on for the history that exact families missed."""

@@ -19,6 +19,7 @@ _STYLES: Final = dict(
 _WIDE: Final = 60  # columns from which on there is room for words
 _PART: Final = 3  # of the lines that what is unknown may take
 _GAP: Final = "   "
+Row = tuple[int, str, tuple[str, str, str, str]]
 
 
 def view(state: State, now: float, heading: tuple[str, str], size: tuple[int, int]) -> Group:
@@ -96,9 +97,7 @@ def _table(symptoms: Sequence[Symptom], now: float, width: int, most: int) -> li
     return [*lines, styled(f"and {rest:,} more", "dim")] if rest else lines
 
 
-def _rows(
-    symptoms: Sequence[Symptom], now: float, *, wide: bool
-) -> list[tuple[int, str, tuple[str, str, str, str]]]:
+def _rows(symptoms: Sequence[Symptom], now: float, *, wide: bool) -> list[Row]:
     """Rows with their style and how many symptoms each stands for.
 
     Partitions of one topic to which the same happened at once share theirs.
