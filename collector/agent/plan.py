@@ -86,21 +86,17 @@ def catalogue(config: Config) -> Catalogue:
         SettingError: The configuration names an unknown family.
     """
     loaded = load(config.catalogue)
-    if _reads_log(config):
+    roles = {one.source.role for one in config.each()}
+    enabled = config.families.get("metadata_log", FamilySettings()).enabled is not False
+    if config.metadata_log is not None and "broker" in roles and enabled:
         loaded = loaded.preferring("metadata_log")
-    if any(one.source.role == "cluster" for one in config.each()):
+    if "cluster" in roles:
         loaded = loaded.preferring("partitions")
     names = [family.name for family in loaded.families]
     for name in config.families:
         if name not in names:
             raise SettingError(f"families.{name}", f"no such family; there are {', '.join(names)}")
     return loaded
-
-
-def _reads_log(config: Config) -> bool:
-    settings = config.families.get("metadata_log", FamilySettings())
-    broker = any(one.source.role == "broker" for one in config.each())
-    return config.metadata_log is not None and broker and settings.enabled is not False
 
 
 def sources(config: Config) -> dict[str, str | None]:
@@ -159,18 +155,14 @@ def families(config: Config, loaded: Catalogue) -> list[tuple[Family, int]]:
         is_read = not set(config.source.roles).isdisjoint(family.roles)
         if enabled and is_read and _reached(config, family):
             interval_us = settings.interval.us if settings.interval else family.cadence_us
-            capped = replace(family, cap=settings.cap) if settings.cap else family
-            wanted.append((_of_role(capped, config), interval_us))
+            metrics = family.metrics
+            if config.source.role == "cluster":  # no nodes: who is named is expected to be read
+                metrics = tuple(one for one in metrics if one.needs != "reporter")
+            asked = replace(family, cap=settings.cap or family.cap, metrics=metrics)
+            wanted.append((asked, interval_us))
     if wanted:
         _check_window(config, *max(wanted, key=itemgetter(1)))
     return wanted
-
-
-def _of_role(family: Family, config: Config) -> Family:
-    """The family without the nodes, where they are not read: who is named is expected to be."""
-    if config.source.role != "cluster":
-        return family
-    return replace(family, metrics=tuple(m for m in family.metrics if m.needs != "reporter"))
 
 
 def _reached(config: Config, family: Family) -> bool:

@@ -98,16 +98,13 @@ def _run(path: Path, config: Config, windows: int | None, *, as_json: bool) -> N
         if windows is not None:
             dry = DryRun(spool, config.window.us, windows, stop)
         reload = Reload(path, config, catalogue, scrapers, recorder.recorded_until_us, discovery)
-        interval_us = config.lake.commit_interval.us
+        interval_us, tasks = config.lake.commit_interval.us, plan.tasks(found, catalogue, scrapers)
+        phase = phase_us(spool.agent, interval_us)
+        to_lake = dry or delivery(config, spool, recorder, lambda: reload.catalogue)
         agent = Agent(
-            plan.tasks(found, catalogue, scrapers),
-            recorder,
-            dry or delivery(config, spool, recorder, lambda: reload.catalogue),
-            interval_us,
-            SystemClock(),
-            commit_phase_us=phase_us(spool.agent, interval_us),
+            tasks, recorder, to_lake, interval_us, SystemClock(), commit_phase_us=phase,
             limits=config.limits,
-        )
+        )  # fmt: skip
         agent.stats.crashes.inc(len(crashes.every(spool_path)))
         if config.health.port:
             resources.callback(_serve_health(config, agent, recorder).close)

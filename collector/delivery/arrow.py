@@ -14,13 +14,10 @@ from arro3.core import Array, DataType, Field, Schema, Table, list_array, struct
 from lakehouse import tables
 
 _PLAIN: Final = {
-    "string": DataType.utf8(),
-    "int": DataType.int32(),
-    "bigint": DataType.int64(),
-    "double": DataType.float64(),
-    "date": DataType.date32(),
+    "string": DataType.utf8(), "int": DataType.int32(), "bigint": DataType.int64(),
+    "double": DataType.float64(), "date": DataType.date32(),
     "timestamp": DataType.timestamp("us", tz="UTC"),
-}
+}  # fmt: skip
 _PAIR: Final = [Field("key", DataType.utf8(), nullable=False), Field("value", DataType.utf8())]
 _STRUCT: Final = re.compile(r"(\w+):(\w+)")
 

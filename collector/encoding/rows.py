@@ -70,7 +70,7 @@ def batches_of(parts: Sequence[Part], max_rows: int = MAX_ROWS) -> Iterator[Batc
             found[table].append(row)
             if members is not None:
                 sets[row[_SET], row[_CLUSTER]] = members
-        found[tables.MEMBERS.name] = [_members(*key, one) for key, one in sets.items()]
+        found[tables.MEMBERS.name] = [(*key, *one) for key, one in sets.items()]
         yield Batch(found, start_us, end_us)
 
 
@@ -99,10 +99,6 @@ def _run(run: Run, origin: Origin) -> Row:
         run.start, run.end, run.lead, run.tail, run.value, run.scrapes, run.stands_for,
         run.members.hash if run.members else None, run.flags or None,
     )  # fmt: skip
-
-
-def _members(key: str, cluster: str, members: MemberSet) -> Row:
-    return (key, cluster, members.kind, members.topic, members.partitions, members.clients)
 
 
 def _scrape(account: AttemptSpan, origin: Origin) -> Row:
