@@ -29,13 +29,9 @@ _OF_OTHERS: Final = (
 )  # fmt: skip
 
 CONFIG = click.option(
-    "--config",
-    "path",
-    type=click.Path(path_type=Path),
-    default=Path("/etc/jmxlake/agent.yaml"),
-    show_default=True,
-    help="The agent's configuration.",
-)
+    "--config", "path", type=click.Path(path_type=Path), default=Path("/etc/jmxlake/agent.yaml"),
+    show_default=True, help="The agent's configuration.",
+)  # fmt: skip
 JSON = click.option("--json", "as_json", is_flag=True, help="One JSON object a line.")
 
 

@@ -132,8 +132,13 @@ def _check_source(source: SourceSettings) -> None:
         if not url.startswith(("http://", "https://")) or "@" in url:
             why = "must be http:// or https:// without user and password"
             raise SettingError(f"{key}.url", why)
-    if source.jmx and source.jmx.tls and source.jmx.tls.trust_store is None:
-        _check_trust(source.jmx.host)
+    tls, host = source.jmx and source.jmx.tls, source.address
+    # Java before 2026 checks no host name: with its own authorities anybody's certificate does.
+    if tls and tls.trust_store is None and not is_loopback(host):
+        why = "anybody with a certificate of a public authority may read the password"
+        keys = ("source.jmx.tls", "source.jmx.host")
+        text = f"needed, as {host} is another host: else {why}"
+        raise SettingError("source.jmx.tls.trust_store", text, keys)
     if source.prometheus and source.cluster is None:
         command = "`kafka-cluster.sh cluster-id --bootstrap-server HOST:PORT`"
         why = f"needed: an exporter does not give its cluster's id; {command} prints it"
@@ -152,17 +157,6 @@ def _check_cluster(config: Config) -> None:
         raise SettingError("admin", "needed: a cluster is read in no other way", ("source.role",))
     if config.metadata_log is not None:
         raise SettingError("metadata_log", "a cluster has none: it is a broker's", ("source.role",))
-
-
-def _check_trust(host: str) -> None:
-    """Java before 2026 checks no host name: with its own authorities anybody's certificate does."""
-    if not is_loopback(host):
-        why = "anybody with a certificate of a public authority may read the password"
-        text, keys = (
-            f"needed, as {host} is another host: else {why}",
-            ("source.jmx.tls", "source.jmx.host"),
-        )
-        raise SettingError("source.jmx.tls.trust_store", text, keys)
 
 
 def is_loopback(host: str) -> bool:

@@ -49,11 +49,9 @@ class DeliveryWorker:
         patience = tenacity.Retrying(
             retry=tenacity.retry_if_exception_type(LakeError),
             wait=tenacity.wait_random_exponential(_FIRST_WAIT_SECONDS, _LONGEST_WAIT_SECONDS),
-            sleep=tenacity.sleep_using_event(stop),
-            stop=tenacity.stop_when_event_set(stop),
-            before_sleep=self._say,
-            reraise=True,
-        )
+            sleep=tenacity.sleep_using_event(stop), stop=tenacity.stop_when_event_set(stop),
+            before_sleep=self._say, reraise=True,
+        )  # fmt: skip
         before = self._stats.delivered
         with self._stats.delivery_seconds.time():
             # The waits start over with each group: one that landed shows that the lake is back.
