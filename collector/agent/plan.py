@@ -177,12 +177,9 @@ def _check_window(config: Config, family: Family, interval_us: int) -> None:
     needed_us = round(interval_us * MAX_GAP_INTERVALS)
     if needed_us >= config.window.us:
         key = f"families.{family.name}.interval"
-        raise SettingError(
-            "window",
-            f"{checks.WINDOW_RULES} ({family.name} has {interval_us / 1e6:g} s):"
-            f" make it longer than {needed_us / 1e6:g} s, or lower {key}",
-            (key,),
-        )
+        why = f"{checks.WINDOW_RULES} ({family.name} has {interval_us / 1e6:g} s)"
+        advice = f"make it longer than {needed_us / 1e6:g} s, or lower {key}"
+        raise SettingError("window", f"{why}: {advice}", (key,))
 
 
 def delays(config: Config, loaded: Catalogue) -> dict[str, Delays]:

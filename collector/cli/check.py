@@ -27,9 +27,7 @@ if TYPE_CHECKING:
 _Found = tuple[str, str, str, "Finding"]
 """Source, family, metric (empty: the family is unknown) and what was found of it."""
 _BAD = ("missing", "unknown")
-_STYLES = {
-    "found": "green", "wrong": "yellow", "absent": "dim", **dict.fromkeys(_BAD, "bold red")
-}  # fmt: skip
+_STYLES = {"found": "green", "wrong": "yellow", "absent": "dim", **dict.fromkeys(_BAD, "bold red")}
 
 
 @click.command(short_help="Try everything the agent needs, and report what fails and why.")
@@ -103,9 +101,8 @@ def _spool(config: Config) -> str:
     files = folder.glob(f"{path.name}*") if path.exists() else ()
     free = shutil.disk_usage(folder).free + sum(file.stat().st_size for file in files)
     if free < config.spool.max_size.bytes:
-        raise JmxlakeError(
-            f"spool {path}: {free >> 20} MiB are free, less than spool.max_size: lower it"
-        )
+        why = f"{free >> 20} MiB are free, less than spool.max_size: lower it"
+        raise JmxlakeError(f"spool {path}: {why}")
     return f"{path}, {free >> 20} MiB free"
 
 

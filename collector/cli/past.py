@@ -23,9 +23,7 @@ if TYPE_CHECKING:
     from collector.sources.bulk.prometheus_api import PrometheusApi
 
 _FAMILIES: Final = ("min_isr", "quotas", "tiered", "requests")
-_OF_SECTION: Final = (
-    "rules_file", "kafka_version", "user", "password_file", "ca_file", "timeout",
-)  # fmt: skip
+_OF_SECTION: Final = ("rules_file", "kafka_version", "user", "password_file", "ca_file", "timeout")
 _WHERE: Final = "import prometheus"
 
 

@@ -150,9 +150,8 @@ def storage_options(lake: Lake) -> dict[str, str]:
         return msgspec.convert(raw, dict[str, str])
     except (OSError, UnicodeDecodeError, yaml.YAMLError, msgspec.ValidationError) as error:
         # Not the error's own text: it may quote the file, and the file holds secrets.
-        raise ConfigError(
-            f"lake.options_file {lake.options_file}: not a readable mapping of names to text"
-        ) from error
+        why = "not a readable mapping of names to text"
+        raise ConfigError(f"lake.options_file {lake.options_file}: {why}") from error
 
 
 def _hook(type_: type, value: Any) -> Any:

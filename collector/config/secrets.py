@@ -54,9 +54,8 @@ class Secret:
             lines = self.file.read_text("utf-8").splitlines()
         except (OSError, UnicodeDecodeError) as error:
             reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
-            raise SourceRefusedError(
-                f"{where}: cannot read the password file {self.file}: {reason}"
-            ) from None
+            why = f"cannot read the password file {self.file}: {reason}"
+            raise SourceRefusedError(f"{where}: {why}") from None
         return self._password(where, lines, user)
 
     def _password(self, where: str, lines: list[str], user: str | None) -> str:
@@ -65,16 +64,12 @@ class Secret:
             if name == user and len(rest) == 1:
                 return rest[0]
             if name == user and len(rest) > 1:
-                raise SourceRefusedError(
-                    f"{where}: {self.file} holds a hash, as JVMs make of their own"
-                    " password file: give us another file, with the password"
-                )
+                why = f"{self.file} holds a hash, as JVMs make of their own password file"
+                raise SourceRefusedError(f"{where}: {why}: give us another file, with the password")
         first = lines[0].strip() if lines else ""
         if user is not None and len(first.split()) > 1:
-            raise SourceRefusedError(
-                f"{where}: {self.file} has no line for {user!r}, and its first line is no password"
-                " alone"
-            )
+            why = f"{self.file} has no line for {user!r}, and its first line is no password alone"
+            raise SourceRefusedError(f"{where}: {why}")
         return first
 
 

@@ -228,10 +228,8 @@ class Delivery:
         newest = self._compare(bronze)
         if newest > number and not bronze.wrote_since(seen):
             self._begin_anew()
-            raise CommitError(
-                "another agent delivers from a copy of this spool; this one has a new id now, and"
-                " begins anew"
-            )
+            why = "another agent delivers from a copy of this spool"
+            raise CommitError(f"{why}; this one has a new id now, and begins anew")
         return newest
 
     def _acknowledge(self, group: CommitGroup) -> None:

@@ -190,10 +190,9 @@ class BronzeTable:
         with self._explained():
             lost = commit_probe.lost_commits(self._open, self.table)
         if lost:
-            raise LakeError(
-                f"{self._where}: the store takes two commits of one version and keeps one, so"
-                " agents would lose rows; use one that has conditional puts (If-None-Match)"
-            )
+            why = "the store takes two commits of one version and keeps one"
+            advice = "so agents would lose rows; use one that has conditional puts (If-None-Match)"
+            raise LakeError(f"{self._where}: {why}, {advice}")
 
     def _loaded(self) -> DeltaTable:
         return self.load() if self._delta is None else self._delta
@@ -203,10 +202,9 @@ class BronzeTable:
             return self._open()
         except TableNotFoundError:
             if self._expected is not None:
-                raise LakeError(
-                    f"{self._where}: it is not there, and this agent has delivered to it: is its"
-                    f" disk mounted? {_ACCEPT[0].upper()}{_ACCEPT[1:]}"
-                ) from None
+                why = "it is not there, and this agent has delivered to it: is its disk mounted?"
+                advice = f"{_ACCEPT[0].upper()}{_ACCEPT[1:]}"
+                raise LakeError(f"{self._where}: {why} {advice}") from None
             try:
                 self._create()
             except Exception:  # another agent may have been faster
@@ -238,26 +236,23 @@ class BronzeTable:
     def _check(self, delta: DeltaTable) -> None:
         found_id = str(delta.metadata().id)
         if (self._expected or found_id) != found_id:
-            raise LakeError(
-                f"{self._where}: it is not the table that this agent has delivered to, but another"
-                f" in its place; {_ACCEPT}"
-            )
+            why = "it is not the table that this agent has delivered to, but another in its place"
+            raise LakeError(f"{self._where}: {why}; {_ACCEPT}")
         found = {field.name: field.type for field in delta.schema().fields}
         schema = deltalake.Schema.from_arrow(arrow.schema(self.table))
         declared = {field.name: field.type for field in schema.fields}
         names = found.keys() | declared.keys()
         differing = sorted(name for name in names if found.get(name) != declared.get(name))
         if differing:
-            raise LakeSchemaError(
-                f"{self._where}: it has another schema (columns {', '.join(differing)}); "
-                "another version or tool created it: give the agent another lake.path"
-            )
+            why = f"it has another schema (columns {', '.join(differing)})"
+            advice = "another version or tool created it: give the agent another lake.path"
+            raise LakeSchemaError(f"{self._where}: {why}; {advice}")
         features = set(delta.protocol().writer_features or ()) - _WRITABLE
         if features:
+            why = f"agents cannot write its Delta features {', '.join(sorted(features))}"
+            advice = "drop them, or give the agent another lake.path"
             raise LakeSchemaError(
-                f"{self._where}: agents cannot write its Delta features "
-                f"{', '.join(sorted(features))}, which another tool has turned on: drop them, "
-                "or give the agent another lake.path"
+                f"{self._where}: {why}, which another tool has turned on: {advice}"
             )
         self._expected = found_id
 

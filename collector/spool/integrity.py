@@ -101,10 +101,8 @@ def _is_of_this_version(path: Path, db: sqlite3.Connection) -> bool:
     if row is None or (len(row) > 2 and row[2] != checksum(row[1], "version")):
         return False
     if row[1] != VERSION:
-        raise SpoolError(
-            f"spool {path} is of another version of jmxlake-agent; "
-            "let that version deliver it, or move it away"
-        )
+        why = f"spool {path} is of another version of jmxlake-agent"
+        raise SpoolError(f"{why}; let that version deliver it, or move it away")
     return True
 
 

@@ -114,9 +114,9 @@ class Recorder:
         with self._writing(max((one.answered_us for one in clocked), default=0)):
             entries: list[bytes] = []
             for scrape in map(self._named, scrapes):
-                encoder = self._encoders.get(scrape.source)
-                if encoder is None or scrape.source not in self._sources:
+                if scrape.source not in self._sources:
                     continue  # it was under way when its source was taken out
+                encoder = self._encoders[scrape.source]
                 leaves = encoder.leaves_cluster(scrape)
                 if leaves or encoder.holds_much():
                     sealed = encoder.leave_cluster() if leaves else encoder.seal_exact()

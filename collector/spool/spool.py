@@ -316,9 +316,8 @@ class Spool:
             opened.callback(os.close, file)
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
-            raise SpoolError(
-                f"spool {self._path} is in use by another agent; give each its own spool.path"
-            ) from error
+            why = f"spool {self._path} is in use by another agent"
+            raise SpoolError(f"{why}; give each its own spool.path") from error
         except OSError as error:
             raise advise(self._path, error) from error
         return file

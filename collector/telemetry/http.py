@@ -54,10 +54,8 @@ class HealthServer(ThreadingMixIn, TCPServer):
             self.address_family, address = found[0][0], found[0][4]
             super().__init__(address, _Handler)  # type: ignore[arg-type]
         except OSError as error:
-            raise HealthError(
-                f"health: cannot listen at {host}:{port}: {error.strerror}:"
-                " change health.host or health.port (0: none)"
-            ) from None
+            why = f"health: cannot listen at {host}:{port}: {error.strerror}"
+            raise HealthError(f"{why}: change health.host or health.port (0: none)") from None
         self.loopback = ip_address(str(address[0])).is_loopback
         self._thread = threading.Thread(
             target=self.serve_forever, args=(0.2,), name="health", daemon=True
