@@ -119,10 +119,8 @@ class Reload:
         unchanged: bool = before.names == after.names
         unchanged &= getattr(before, section) == getattr(after, section)
         # Readers remember what a metric's beans are: one that means others now needs a new reader.
-        known = self.catalogue.metrics
-        return unchanged and all(
-            known.get(name, metric) == metric for name, metric in catalogue.metrics.items()
-        )
+        known, now = self.catalogue.metrics, catalogue.metrics
+        return unchanged and all(known.get(name, one) == one for name, one in now.items())
 
 
 def _of(config: Config, source: str) -> Config | None:

@@ -167,10 +167,9 @@ class GaugeTrack(msgspec.Struct):
         return number
 
     def _piece(self, series: Series, run: OpenRun, end_us: int) -> Piece:
-        seen = self.scrapes - run.since
-        tail = end_us - run.start if run.may else 0
-        edges = run.lead, tail
-        return Piece(series, run.value, run.start, end_us, *edges, seen, run.flags, run.before)
+        tail, seen = end_us - run.start if run.may else 0, self.scrapes - run.since
+        span = run.value, run.start, end_us, run.lead, tail
+        return Piece(series, *span, seen, run.flags, run.before)
 
 
 def _value(reading: Reading, series: Series) -> float | None:

@@ -56,9 +56,8 @@ def _is_former(path: Path) -> bool:
 
 def _convert(db: sqlite3.Connection) -> None:
     agent, batches = sqlite.meta(db, "agent"), []
-    sets = [
-        msgspec.msgpack.decode(row, type=Row) for (row,) in db.execute("SELECT row FROM members")
-    ]
+    members = db.execute("SELECT row FROM members")
+    sets = [msgspec.msgpack.decode(row, type=Row) for (row,) in members]
     query = "SELECT number, agent, rows, crc FROM batches ORDER BY number DESC"
     for number, owner, packed, crc in db.execute(query):
         if owner != agent or crc != sqlite.checksum(packed, number, owner):
