@@ -132,7 +132,9 @@ def _refuse_fixed(before: Config, after: Config) -> None:
     several = before.sources is not None or after.sources is not None
     pairs = [(before, after)]
     if several:
-        pairs += [(one, new) for one in before.each() if (new := _of(after, one.source.name))]
+        names = dict.fromkeys(one.source.name for one in before.each())
+        found = [(_of(before, name), _of(after, name)) for name in names]
+        pairs += [(old, new) for old, new in found if old is not None and new is not None]
     for number, pair in enumerate(pairs):
         then, now = (dict(marked(one, "restart")) for one in pair)
         for key in {**then, **now}:
