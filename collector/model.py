@@ -39,6 +39,11 @@ class Commit(NamedTuple):
     topic: str
     partition: int
 
+    @property
+    def at(self) -> Partition:
+        """The partition of the topic."""
+        return Partition(self.topic, self.partition)
+
 
 @dataclass(frozen=True, slots=True)
 class Reading:

@@ -1,10 +1,8 @@
 """The agent: scrapes on schedule, seals windows, delivers batches, and stops in order."""
 
-from __future__ import annotations
-
 import gc
 import threading
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future, wait
 from functools import partial
 from typing import Final
@@ -61,38 +59,30 @@ class Agent:
         commit_phase_us: int = 0,
         limits: Limits | None = None,
     ) -> None:
-        self.stats, self.live = AgentStats(), Live()
+        self.stats, self.live = AgentStats(), Live(recorder.lost)
         self._limiter = Limiter(limits, recorder.window_us)
         self._planned = {task.read: task for task in tasks}
         self._tasks: dict[Read, Task] = {}
         self._schedule = Schedule(self._missed)
-        self._recorder = recorder
-        self._clock = clock
-        self._named: str | None = None
+        self._recorder, self._clock = recorder, clock
+        self._named = ""
         self._failures = logs.DedupLog()
         report_failure = partial(self._failures.report, "delivery")
-        self._worker = DeliveryWorker(
-            delivery, commit_interval_us, clock, self.stats, report_failure
-        )
-        self._commit_phase_us = commit_phase_us
+        self._worker = DeliveryWorker(delivery, clock, self.stats, report_failure)
+        self._commit_us = commit_interval_us, commit_phase_us
         self._steps, self._stepping = StepDetector(clock), threading.Lock()
-        self._stepped = threading.Event()
+        self._stepped, self._sealed = threading.Event(), threading.Event()
         self._service = Service(self.stats)
-        self._sealed = threading.Event()
         self.stats.commit_interval_seconds = commit_interval_us / 1e6
 
     def run(
-        self,
-        stop: threading.Event,
-        reload: Reload | None = None,
-        about: Mapping[str, str] | None = None,
-        crashes: Sequence[Crash] = (),
+        self, stop: threading.Event, reload: Reload, about: dict[str, str], crashes: Sequence[Crash]
     ) -> None:
         """Work until ``stop`` is set; then seal everything and try once more to deliver it.
 
         Args:
             stop: Ends the agent.
-            reload: Called about every second; gives a new plan, if there is one.
+            reload: Asked about every second; gives a new plan, if there is one.
             about: What the first line of the log says of this agent; of it the event of its start
                 has ``version``, ``config`` and ``catalogue``.
             crashes: How agents before it ended, as far as no event says so yet.
@@ -107,12 +97,13 @@ class Agent:
         self._guard("start", lambda: self._recorder.begin(self._clock.wall_us()))
         for crash in crashes:
             self._guard("start", partial(self._note_crash, crash))
-        named = [f"{key}={value}" for key, value in (about or {}).items() if key in _IN_EVENT]
-        self._named = " ".join(named) or None
+        self._named = " ".join(f"{key}={about[key]}" for key in _IN_EVENT)
         self._guard("start", partial(self._note, "agent_start", new=self._named))
-        self._catch_up(stop)
+        for task in self._tasks.values():
+            if task.family.via == "metadata_log":  # its history, before anything is sealed
+                self._guard(task.label, partial(self._scrape, task, stop))
         self._schedule_own(stop)
-        if reload is not None and reload.is_open:
+        if reload.is_open:
             self.stats.unfound = {"discovery": "not looked yet"}
             look = partial(self._guard, "discovery", partial(self._look, reload))
             self._schedule.every(LOOK_US, "discover", "discovery", look)
@@ -120,7 +111,7 @@ class Agent:
         memory.trim()  # what only a start needs
         self._schedule.scheduler.start()
         families = sorted({family for _, family in self._tasks})
-        logs.info("agent started", **(about or {}), families=families)
+        logs.info("agent started", **about, families=families)
         self.stats.begin()
         while not stop.wait(_BEAT_SECONDS):
             self.stats.tick("main")
@@ -128,9 +119,9 @@ class Agent:
             if self._stepped.is_set():
                 self._stepped.clear()
                 self._schedule.realign()
-            if reload is not None and reload.wanted():
+            if reload.wanted():
                 self._reload(reload)
-            elif reload is not None and (found := reload.found()) is not None:
+            elif (found := reload.found()) is not None:
                 self._take(reload, found)
             self._heed_limits()
             self._service.beat()
@@ -152,22 +143,12 @@ class Agent:
 
     def _schedule_own(self, stop: threading.Event) -> None:
         """Schedule sealing and delivery."""
-        deliver = partial(self._guard, "delivery", partial(self._deliver, stop))
+        deliver = partial(self._guard, "delivery", partial(self._worker.deliver, stop))
         seal = partial(self._guard, "seal", self._seal)
         look_us = min(max(self._recorder.window_us // 60, 1_000_000), 10_000_000)
         self._schedule.every(look_us, "seal", "keeper", seal)
-        interval_us = self._worker.interval_us
-        self._schedule.every(interval_us, "deliver", "lake", deliver, self._commit_phase_us)
-
-    def _deliver(self, stop: threading.Event) -> None:
-        with self.stats.delivery_seconds.time():
-            self._worker.deliver(stop)
-
-    def _catch_up(self, stop: threading.Event) -> None:
-        """Before anything is sealed, record the metadata log's history since the last agent."""
-        for task in self._tasks.values():
-            if task.family.via == "metadata_log":
-                self._guard(task.label, partial(self._scrape, task, stop))
+        interval_us, phase_us = self._commit_us
+        self._schedule.every(interval_us, "deliver", "lake", deliver, phase_us)
 
     def _scrape(self, task: Task, stop: threading.Event | None = None) -> None:
         """Read one family and keep what came; ``stop`` ends it after an answer."""
@@ -236,8 +217,7 @@ class Agent:
                 return
             self.stats.clock_steps.inc()
             logs.warning("the clock was set", from_us=step.from_us, to_us=step.to_us)
-            record = partial(self._recorder.step_clock, step.from_us, step.to_us)
-            self._guard("clock", record)
+            self._guard("clock", partial(self._recorder.step_clock, step.from_us, step.to_us))
             self._stepped.set()
 
     def _reload(self, reload: Reload) -> None:
@@ -256,8 +236,8 @@ class Agent:
         except Exception as error:  # noqa: BLE001 - whatever it is, the old plan works
             self.stats.reload_failures.inc()
             logs.trace(error)
-            reason = str(error) if isinstance(error, JmxlakeError) else unexpected(error)
-            reason = " ".join(reason.split())
+            known = isinstance(error, JmxlakeError)
+            reason = " ".join(str(error).split()) if known else unexpected(error)
             logs.error("reload refused, the old configuration stays", error=reason)
         else:
             changed: dict[str, object] = {**changes(before, self._tasks)}
@@ -307,9 +287,8 @@ class Agent:
 
     def _heed_limits(self) -> None:
         """Read the largest family less often, if the window that was sealed last took too much."""
-        now_us = self._clock.wall_us()
-        families = self._families
-        change = self._limiter.weigh(families, self._recorder.last_window, now_us)
+        families, window = self._families, self._recorder.last_window
+        change = self._limiter.weigh(families, window, self._clock.wall_us())
         self.stats.window_rows = self._limiter.rows
         if change is not None:
             kind, old, new = change.event(families[change.family].interval_us)

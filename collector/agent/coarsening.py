@@ -3,8 +3,6 @@
 This module only decides, from counts; the agent acts and records the event.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Mapping
 from typing import Final, NamedTuple
@@ -19,6 +17,10 @@ OFF: Final = 0
 MOST: Final = 8
 """How many times as long as configured an interval may become."""
 _CALM_US: Final = 3_600_000_000
+
+
+Window = tuple[int, Mapping[str, int]]
+"""Its start, and its rows of bronze/runs by metric."""
 
 
 class Change(NamedTuple):
@@ -65,14 +67,12 @@ class Limiter:
         """By family, how many times as long as configured its interval is; ``OFF``: not read."""
         return {name: self._factors.get(name, 1) for name in tasks}
 
-    def weigh(
-        self, tasks: Mapping[str, Task], window: tuple[int, Mapping[str, int]], now_us: int
-    ) -> Change | None:
+    def weigh(self, tasks: Mapping[str, Task], window: Window, now_us: int) -> Change | None:
         """The change after a window, of one family at most; None: no change, or a known window.
 
         Args:
             tasks: What is configured, by family.
-            window: Its start, and its rows of bronze/runs by metric.
+            window: The one that was sealed last.
             now_us: The instant, in microseconds since the epoch.
         """
         start_us, metrics = window

@@ -6,8 +6,6 @@ even as a fenced one (one before Kafka 4.0 lists none of those: of it no broker 
 start); a process that was asked for its id is not asked again.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Final
@@ -85,7 +83,7 @@ class Discovery:
                 known[key] = self._asked(config, entry)
             except JmxlakeError as error:
                 known |= {key: self._known[key]} if key in self._known else {}
-                problems[f"{entry.role} {entry.node} {_place(entry)}"] = str(error)
+                problems[f"{entry.role} {entry.node} {entry.address}"] = str(error)
         self.problems, before, self._known = problems, self._known, known
         if known != before:
             self._remember(msgspec.json.encode(known).decode())
@@ -141,22 +139,14 @@ def _targets(path: Path) -> list[str]:
 
 def _at(entry: SourceSettings, host: str, **parts: str) -> SourceSettings:
     """The source at an address with these parts in it; empty ones stay as they are."""
-    for way in entry.ways:
-        section = getattr(entry, way)
-        key = "url" if hasattr(section, "url") else "host"
-        if not hasattr(section, key):
-            return entry  # on this host
-        text = getattr(section, key)
-        parts["host"] = f"[{host}]" if ":" in host and key == "url" else host
-        for part, value in parts.items():
-            text = text.replace(f"{{{part}}}", value) if value else text
-        entry = replace(entry, **{way: replace(section, **{key: text})})
-    return entry
-
-
-def _place(entry: SourceSettings) -> str:
-    section = next((getattr(entry, way) for way in entry.ways), None)
-    return str(getattr(section, "url", getattr(section, "host", "")))
+    section, text = entry.section, entry.address
+    if not text:
+        return entry  # on this host
+    key = "url" if hasattr(section, "url") else "host"
+    parts["host"] = f"[{host}]" if ":" in host and key == "url" else host
+    for part, value in parts.items():
+        text = text.replace(f"{{{part}}}", value) if value else text
+    return replace(entry, **{entry.ways[0]: replace(section, **{key: text})})
 
 
 def _key(entry: SourceSettings) -> str:

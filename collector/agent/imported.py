@@ -5,8 +5,6 @@ instant, in a spool of this import. Batches go to the lake as those of an agent 
 interrupted is continued, and nothing comes twice.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from itertools import dropwhile, islice
@@ -17,7 +15,7 @@ from deltalake import QueryBuilder
 from collector.agent.scraper import Scraper
 from collector.config.schema import Config
 from collector.delivery.delivery import Delivery
-from collector.delivery.storage_options import bounded, of_lake
+from collector.delivery.storage_options import of_lake
 from collector.delivery.table import BronzeTable
 from collector.model import Notice, Scrape, Series
 from collector.sources.bulk.prometheus_api import PrometheusApi
@@ -38,25 +36,8 @@ Span = tuple[int, int]
 
 
 @dataclass
-class Imported:
-    """What came of it.
-
-    Attributes:
-        read: Scrapes that were recorded, each of several families.
-        failed: Attempts among them that brought nothing.
-        left_out_us: Time that was in the lake already, or is an agent's.
-        day: The last day since the epoch of which an event says where it was read.
-    """
-
-    read: int = 0
-    failed: int = 0
-    left_out_us: int = 0
-    day: int = 0
-
-
-@dataclass(frozen=True)
 class Past:
-    """Where a broker's past is read, and where it goes.
+    """Where a broker's past is read, where it goes, and what came of it.
 
     Attributes:
         api: Prometheus.
@@ -66,6 +47,10 @@ class Past:
         spool: Of this import alone.
         recorder: Fills it.
         delivery: Empties it.
+        read: Scrapes that were recorded, each of several families.
+        failed: Attempts among them that brought nothing.
+        left_out_us: Time that was in the lake already, or is an agent's.
+        day: The last day since the epoch of which an event says where it was read.
     """
 
     api: PrometheusApi
@@ -75,10 +60,14 @@ class Past:
     spool: Spool
     recorder: Recorder
     delivery: Delivery
+    read: int = 0
+    failed: int = 0
+    left_out_us: int = 0
+    day: int = 0
 
     def run(
         self, span: Span, seen: Callable[[], Iterable[Span]], progress: Callable[[int], None]
-    ) -> Imported:
+    ) -> None:
         """Bring a span into the lake, but for what is there.
 
         Args:
@@ -89,47 +78,37 @@ class Past:
         Raises:
             JmxlakeError: It ends there, and continues when it is run again.
         """
-        done = Imported()
         self._deliver(0)
         readers = [(one, Scraper(one, one)) for one in self.sources]
         free = list(without(span, seen(), _LEAST_STEPS * self.step_us))
-        done.left_out_us = span[1] - span[0] - sum(end - start for start, end in free)
+        self.left_out_us = span[1] - span[0] - sum(end - start for start, end in free)
         for start_us, end_us in free:
             reached_us = max(start_us, int(self.spool.recall(_REACHED) or 0))
             first_us = -(-reached_us // self.step_us) * self.step_us
             # A step more: there the last scrape is seen.
             for part in self.api.spans(first_us, end_us + self.step_us, self.step_us):
                 after_us = max(part[0] - self.step_us, start_us - 1)
-                self._part(part, (after_us, end_us), readers, done)
+                self._part(part, (after_us, end_us), readers)
                 progress(part[1])
             if first_us < end_us:
                 self.recorder.flush(end_us)
         self._deliver(0)
-        return done
 
-    def _part(
-        self,
-        part: Span,
-        between: Span,
-        readers: list[tuple[PastSource, Scraper]],
-        done: Imported,
-    ) -> None:
+    def _part(self, part: Span, between: Span, readers: list[tuple[PastSource, Scraper]]) -> None:
         found = scrapes(self.api, self.selector, part, self.step_us, between)
         if not self.recorder.recorded_until_us(self.sources[0].family.name):
             before = dropwhile(lambda mark: not mark.target, found.marks)
             found = found._replace(marks=list(before))  # it need not have been there earlier
         if any(mark.target for mark in found.marks):
             for source, scraper in readers:
-                attempts = self._attempts(source, scraper, found, done)
+                attempts = self._attempts(source, scraper, found)
                 while some := list(islice(attempts, _AT_ONCE)):
                     self.recorder.record(*some)
         self.recorder.seal(part[1])
         self.spool.remember(_REACHED, str(min(part[1], between[1])))
         self._deliver(_WAITING)
 
-    def _attempts(
-        self, source: PastSource, scraper: Scraper, found: Scrapes, done: Imported
-    ) -> Iterator[Scrape]:
+    def _attempts(self, source: PastSource, scraper: Scraper, found: Scrapes) -> Iterator[Scrape]:
         """The attempts; the first of each day that brought something notes where it was read."""
         # Those before it the encoder refuses; of the last one it cannot say that it is the same.
         last_us = self.recorder.recorded_until_us(source.family.name)
@@ -137,10 +116,10 @@ class Past:
             if mark.asked_us == last_us:
                 continue
             attempt = scraper.attempt(source.family, found.interval_us)
-            done.read += 1
-            done.failed += attempt.outcome != "ok"
-            if attempt.answer is not None and (day := attempt.answered_us // _DAY_US) > done.day:
-                done.day = day
+            self.read += 1
+            self.failed += attempt.outcome != "ok"
+            if attempt.answer is not None and (day := attempt.answered_us // _DAY_US) > self.day:
+                self.day = day
                 notice = Notice(EVENT, Series(""), None, self.api.where)
                 attempt = replace(attempt, answer=replace(attempt.answer, notices=(notice,)))
             yield attempt
@@ -178,16 +157,14 @@ def seen(config: Config, families: Iterable[str]) -> list[Span]:
               AND family IN ({", ".join(map(_text, families))})) s
         LEFT JOIN (SELECT DISTINCT agent FROM events
                    WHERE {mine} AND kind = {_text(EVENT)}) p ON p.agent = s.agent"""  # noqa: S608 - of literals
-    options = of_lake(config.lake)
     builder = QueryBuilder()
     for table in (tables.SCRAPES, tables.EVENTS):
-        loaded = BronzeTable(config.lake.path, table, lambda: bounded(config.lake.path, options()))
-        builder.register(table.name, loaded.load())
+        loaded = BronzeTable(config.lake.path, table, of_lake(config.lake)).load()
+        builder.register(table.name, loaded)
     found, newest_us = list[Span](), 0
     for batch in builder.execute(query):
-        for start, end, of_agent in zip(
-            *(column.to_pylist() for column in batch.columns), strict=True
-        ):
+        columns = (column.to_pylist() for column in batch.columns)
+        for start, end, of_agent in zip(*columns, strict=True):
             found.append((start, end))
             newest_us = max(newest_us, end if of_agent else 0)
     return [*found, (newest_us, _NO_END_US)] if newest_us else found
@@ -195,5 +172,4 @@ def seen(config: Config, families: Iterable[str]) -> list[Span]:
 
 def _text(text: str) -> str:
     """A literal of SQL."""
-    escaped = text.replace("'", "''")
-    return f"'{escaped}'"
+    return "'" + text.replace("'", "''") + "'"

@@ -1,10 +1,8 @@
 """The plan of an agent, made from its configuration: catalogue, scrapers, one task a family."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
-from operator import itemgetter
-from typing import NamedTuple
+from operator import attrgetter, itemgetter
+from typing import Final, NamedTuple
 
 from msgspec.structs import replace
 
@@ -75,6 +73,7 @@ class Plan(NamedTuple):
     sources: Mapping[str, str | None]
 
 
+_SETTINGS: Final = attrgetter("family", "interval_us", "via")
 Scrapers = dict[tuple[str, str], Scraper]
 """By source, and by ``via`` or by family where one has a scraper of its own."""
 
@@ -87,21 +86,17 @@ def catalogue(config: Config) -> Catalogue:
         SettingError: The configuration names an unknown family.
     """
     loaded = load(config.catalogue)
-    if _reads_log(config):
+    roles = {one.source.role for one in config.each()}
+    enabled = config.families.get("metadata_log", FamilySettings()).enabled is not False
+    if config.metadata_log is not None and "broker" in roles and enabled:
         loaded = loaded.preferring("metadata_log")
-    if any(one.source.role == "cluster" for one in config.each()):
+    if "cluster" in roles:
         loaded = loaded.preferring("partitions")
     names = [family.name for family in loaded.families]
     for name in config.families:
         if name not in names:
             raise SettingError(f"families.{name}", f"no such family; there are {', '.join(names)}")
     return loaded
-
-
-def _reads_log(config: Config) -> bool:
-    settings = config.families.get("metadata_log", FamilySettings())
-    broker = any(one.source.role == "broker" for one in config.each())
-    return config.metadata_log is not None and broker and settings.enabled is not False
 
 
 def sources(config: Config) -> dict[str, str | None]:
@@ -132,9 +127,7 @@ def _of(recorded: Callable[[str, str], int], source: str) -> Callable[[str], int
     return lambda family: recorded(family, source)
 
 
-def tasks(
-    config: Config, loaded: Catalogue, found: Mapping[tuple[str, str], Scraper]
-) -> list[Task]:
+def tasks(config: Config, loaded: Catalogue, found: Scrapers) -> list[Task]:
     """The tasks: families of each source's role that it can be read for, at their cadence.
 
     Raises:
@@ -162,18 +155,14 @@ def families(config: Config, loaded: Catalogue) -> list[tuple[Family, int]]:
         is_read = not set(config.source.roles).isdisjoint(family.roles)
         if enabled and is_read and _reached(config, family):
             interval_us = settings.interval.us if settings.interval else family.cadence_us
-            capped = replace(family, cap=settings.cap) if settings.cap else family
-            wanted.append((_of_role(capped, config), interval_us))
+            metrics = family.metrics
+            if config.source.role == "cluster":  # no nodes: who is named is expected to be read
+                metrics = tuple(one for one in metrics if one.needs != "reporter")
+            asked = replace(family, cap=settings.cap or family.cap, metrics=metrics)
+            wanted.append((asked, interval_us))
     if wanted:
         _check_window(config, *max(wanted, key=itemgetter(1)))
     return wanted
-
-
-def _of_role(family: Family, config: Config) -> Family:
-    """The family without the nodes, where they are not read: who is named is expected to be."""
-    if config.source.role != "cluster":
-        return family
-    return replace(family, metrics=tuple(m for m in family.metrics if m.needs != "reporter"))
 
 
 def _reached(config: Config, family: Family) -> bool:
@@ -188,12 +177,9 @@ def _check_window(config: Config, family: Family, interval_us: int) -> None:
     needed_us = round(interval_us * MAX_GAP_INTERVALS)
     if needed_us >= config.window.us:
         key = f"families.{family.name}.interval"
-        raise SettingError(
-            "window",
-            f"{checks.WINDOW_RULES} ({family.name} has {interval_us / 1e6:g} s):"
-            f" make it longer than {needed_us / 1e6:g} s, or lower {key}",
-            (key,),
-        )
+        why = f"{checks.WINDOW_RULES} ({family.name} has {interval_us / 1e6:g} s)"
+        advice = f"make it longer than {needed_us / 1e6:g} s, or lower {key}"
+        raise SettingError("window", f"{why}: {advice}", (key,))
 
 
 def delays(config: Config, loaded: Catalogue) -> dict[str, Delays]:
@@ -203,11 +189,9 @@ def delays(config: Config, loaded: Catalogue) -> dict[str, Delays]:
         override = config.families.get(family.name, FamilySettings())
         for metric in family.metrics:
             memory_us, refresh_us = metric.delays
-            if memory_us and override.memory:
-                memory_us = override.memory.us
-            if refresh_us and override.refresh:
-                refresh_us = override.refresh.us
             if memory_us or refresh_us:
+                memory_us = memory_us and int(override.memory or memory_us)
+                refresh_us = refresh_us and int(override.refresh or refresh_us)
                 found[metric.name] = Delays(memory_us, refresh_us)
     return found
 
@@ -221,12 +205,8 @@ def changes(before: Mapping[Read, Task], after: Mapping[Read, Task]) -> dict[str
         "added": {after[read].label for read in after.keys() - before.keys()},
         "removed": {before[read].label for read in before.keys() - after.keys()},
         "changed": {
-            after[read].label for read in both if _settings(before[read]) != _settings(after[read])
+            after[read].label for read in both if _SETTINGS(before[read]) != _SETTINGS(after[read])
         },
         "sources": {" ".join(filter(None, (one.source, one.via))) for one in reconnected},
     }
     return {what: sorted(names) for what, names in found.items() if names}
-
-
-def _settings(task: Task) -> tuple[Family, int, str]:
-    return task.family, task.interval_us, task.via

@@ -1,8 +1,6 @@
 """Reload: reads configuration and catalogue again, and keeps the connections that still fit."""
 
-from __future__ import annotations
-
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
@@ -121,10 +119,8 @@ class Reload:
         unchanged: bool = before.names == after.names
         unchanged &= getattr(before, section) == getattr(after, section)
         # Readers remember what a metric's beans are: one that means others now needs a new reader.
-        known = self.catalogue.metrics
-        return unchanged and all(
-            known.get(name, metric) == metric for name, metric in catalogue.metrics.items()
-        )
+        known, now = self.catalogue.metrics, catalogue.metrics
+        return unchanged and all(known.get(name, one) == one for name, one in now.items())
 
 
 def _of(config: Config, source: str) -> Config | None:
@@ -132,23 +128,16 @@ def _of(config: Config, source: str) -> Config | None:
 
 
 def _refuse_fixed(before: Config, after: Config) -> None:
-    for old, new in _pairs(before, after):
-        for key in {**old, **new}:
-            if old.get(key) != new.get(key):
+    """Refuse what takes a restart: a change of the agent's own, or of a source that stays."""
+    several = before.sources is not None or after.sources is not None
+    pairs = [(before, after)]
+    if several:
+        names = dict.fromkeys(one.source.name for one in before.each())
+        found = [(_of(before, name), _of(after, name)) for name in names]
+        pairs += [(old, new) for old, new in found if old is not None and new is not None]
+    for number, pair in enumerate(pairs):
+        then, now = (dict(marked(one, "restart")) for one in pair)
+        for key in {**then, **now}:
+            is_own = number > 0 or not several or not key.startswith("source.")
+            if is_own and then.get(key) != now.get(key):
                 raise SettingError(key, "it has changed, which takes a restart")
-
-
-def _pairs(before: Config, after: Config) -> Iterator[tuple[dict[str, object], ...]]:
-    """What takes a restart, before and after: the agent's own, and that of each source in both."""
-    both = (before, after)
-    if before.sources is None and after.sources is None:
-        yield tuple(dict(marked(one, "restart")) for one in both)
-        return
-    yield tuple(
-        {key: of for key, of in marked(one, "restart") if not key.startswith("source.")}
-        for one in both
-    )
-    for name in [one.source.name for one in before.each()]:
-        found = [one for config in both if (one := _of(config, name)) is not None]
-        if len(found) == len(both):
-            yield tuple(dict(marked(one, "restart")) for one in found)

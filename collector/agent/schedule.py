@@ -1,7 +1,5 @@
 """Jobs at ticks aligned to the epoch, also after the clock was set."""
 
-from __future__ import annotations
-
 import hashlib
 import logging
 from collections.abc import Callable
@@ -70,12 +68,7 @@ class Schedule:
         self.scheduler.add_listener(lambda event: missed(event.job_id), EVENT_JOB_MAX_INSTANCES)
 
     def every(
-        self,
-        interval_us: int,
-        name: str,
-        thread: str,
-        work: Callable[[], None],
-        phase_us: int = 0,
+        self, interval_us: int, name: str, thread: str, work: Callable[[], None], phase_us: int = 0
     ) -> None:
         """Run a job at every tick, and once at the start; a job of that name is replaced.
 
@@ -88,13 +81,10 @@ class Schedule:
                 start comes a fifth of that later.
         """
         self._thread(thread)
+        trigger = EpochTrigger(interval_us, phase_us)
+        first = datetime.now(UTC) + timedelta(microseconds=phase_us // _HASTE)
         self.scheduler.add_job(
-            work,
-            EpochTrigger(interval_us, phase_us),
-            id=name,
-            executor=thread,
-            next_run_time=datetime.now(UTC) + timedelta(microseconds=phase_us // _HASTE),
-            replace_existing=True,
+            work, trigger, id=name, executor=thread, next_run_time=first, replace_existing=True
         )
 
     def once(self, thread: str, work: Callable[[], None]) -> Future[None]:

@@ -1,7 +1,5 @@
 """One attempt to read a family from a source, and the moments of an exact history as scrapes."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import zip_longest
@@ -70,17 +68,9 @@ class Scraper:
             outcome, answer, answered_us = "clock_step", None, asked_us
             error = f"{family.name}: the clock was set back meanwhile"
         return Scrape(
-            family=family.name,
-            tick_us=tick_us,
-            asked_us=asked_us,
-            answered_us=answered_us,
-            interval_us=interval_us,
-            outcome=outcome,
-            identity=identity,
-            answer=answer,
-            error=error,
-            source=self._name,
-        )
+            family.name, tick_us, asked_us, answered_us, interval_us, outcome, identity, answer,
+            error, source=self._name,
+        )  # fmt: skip
 
     def close(self) -> None:
         """Give up the connection."""
@@ -137,22 +127,16 @@ def _at_moment(scrape: Scrape, moment: Moment, whole: Answer | None) -> Scrape:
         return replace(instant, outcome="error", answer=None, error=error)
     if whole is None:
         return replace(instant, answer=Answer(moment.readings, 0))
-    answer = replace(whole, readings=moment.readings, moments=(), more=False)
-    return replace(instant, answer=answer)
+    last = replace(whole, readings=moment.readings, moments=(), more=False)
+    return replace(instant, answer=last)
 
 
 def skipped(family: Family, interval_us: int, tick_us: int, source: str = "") -> Scrape:
     """The record of a tick at which the one before was still under way."""
     return Scrape(
-        family=family.name,
-        tick_us=tick_us,
-        asked_us=tick_us,
-        answered_us=tick_us + 1,
-        interval_us=interval_us,
-        outcome="skipped",
-        error="the scrape before was still under way",
-        source=source,
-    )
+        family.name, tick_us, tick_us, tick_us + 1, interval_us, "skipped",
+        error="the scrape before was still under way", source=source,
+    )  # fmt: skip
 
 
 def _line(error: str) -> str:

@@ -1,7 +1,5 @@
 """Values that wait for work to end: while a copy to a remote tier is under way, its lag is old."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import NamedTuple
 

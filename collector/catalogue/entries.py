@@ -1,7 +1,5 @@
 """The records of the catalogue: what is read, where it stands and what its values mean."""
 
-from __future__ import annotations
-
 import hashlib
 import re
 from collections.abc import Iterator, Mapping
@@ -22,17 +20,9 @@ Via = Literal["jmx", "admin", "metadata_log", "statistics"]
 Filter = Literal["positive", "binary"]
 Absent = Literal["idle", "not_applicable", "zero"]
 Needs = Literal[
-    "quota",
-    "tiering",
-    "plugin",
-    "draft",
-    "traffic",
-    "partition",
-    "topic",
-    "group",
-    "client",
-    "reporter",
-]
+    "quota", "tiering", "plugin", "draft", "traffic",
+    "partition", "topic", "group", "client", "reporter",
+]  # fmt: skip
 
 
 Version = Annotated[str, msgspec.Meta(pattern=r"^\d+(\.\d+)+$")]
@@ -61,10 +51,8 @@ class KnownWrong(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     def covers(self, version: str) -> bool:
         """Whether this Kafka version is among them."""
-        key = version_key(version)
-        return version_key(self.since) <= key and (
-            self.before is None or key < version_key(self.before)
-        )
+        key, before = version_key(version), self.before
+        return version_key(self.since) <= key and (before is None or key < version_key(before))
 
 
 class Delays(NamedTuple):
@@ -102,7 +90,7 @@ class Metric(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         above: Only values above it are recorded; None: all are.
         absent: What a bean that is not there means.
         needs: What must be there first, so that a bean may be absent and all is well; see
-            collector.catalogue.absence.
+            collector.cli.absence.
         percentiles: Whether the rollup keeps a distribution of the values.
         memory_seconds: How long the bean goes on showing a value after its cause has ended.
         refresh_seconds: How old the bean's value may be when it is read; 0: it is of that instant.
@@ -232,7 +220,7 @@ class Catalogue:
                     metric.unit, metric.absent, *metric.delays, metric.description,
                 )  # fmt: skip
 
-    def preferring(self, name: str) -> Catalogue:
+    def preferring(self, name: str) -> "Catalogue":
         """The same where a family is read whose metrics replace others.
 
         Each takes the name of the metric that it replaces; that one is called after the way it is

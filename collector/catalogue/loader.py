@@ -41,9 +41,8 @@ def load(extra: Path | None = None) -> Catalogue:
             raise ConfigError(f"catalogue folder {extra} does not exist: create it or unset it")
         for name, family in _merged(extra, families).items():
             if name not in families and family.via in _OF_KNOWN_FAMILIES:
-                raise ConfigError(
-                    f"{extra}: the new family {name} cannot be read via {family.via}: use jmx"
-                )
+                why = f"the new family {name} cannot be read via {family.via}: use jmx"
+                raise ConfigError(f"{extra}: {why}")
             families[name] = family
         _refuse_doubles(families)
     return Catalogue(tuple(families.values()))
@@ -108,36 +107,26 @@ def _convert(where: str, value: dict[str, Any], kind: type[_Record]) -> _Record:
 
 
 def _check_metric(where: str, family: Family, metric: Metric) -> None:
-    if not _NAME.fullmatch(metric.name):
-        raise ConfigError(f"{where}: a metric's name is lower case words joined by dots")
-    _check_value(where, metric)
-    if metric.counted_by is not None:
-        family.metric(metric.counted_by)
-    for name in metric.written_after:
+    via, counter = family.via, metric.kind == "counter"
+    textual = metric.item is not None or bool(metric.states)
+    by_broker = "cluster" in family.roles and via != "admin"
+    bean, call = metric.object and not metric.call, metric.call and not metric.object
+    wrong = {
+        "a metric's name is lower case words joined by dots": not _NAME.fullmatch(metric.name),
+        "a counter's increases have no percentiles: leave them out": counter and metric.percentiles,
+        "no counter has 'above'": counter and metric.above is not None,
+        "no server compares items and texts: leave 'filter' out": metric.filter and textual,
+        "a cluster is read via admin alone: take 'cluster' out of roles": by_broker,
+        f"a metric read via {via} names its call and no object": via != "jmx" and not call,
+        "a metric read via jmx names its object and no call": via == "jmx" and not bean,
+    }
+    for why, is_so in wrong.items():
+        if is_so:
+            raise ConfigError(f"{where}: {why}")
+    for name in filter(None, (metric.counted_by, *metric.written_after)):
         family.metric(name)
-    if "cluster" in family.roles and family.via != "admin":
-        raise ConfigError(
-            f"{where}: a cluster is read via admin alone: take 'cluster' out of roles"
-        )
-    if family.via != "jmx":
-        if metric.object or not metric.call:
-            raise ConfigError(
-                f"{where}: a metric read via {family.via} names its call and no object"
-            )
-        return
-    if not metric.object or metric.call:
-        raise ConfigError(f"{where}: a metric read via jmx names its object and no call")
     for pattern in metric.patterns:
         _check_pattern(where, pattern, metric)
-
-
-def _check_value(where: str, metric: Metric) -> None:
-    if metric.percentiles and metric.kind == "counter":
-        raise ConfigError(f"{where}: a counter's increases have no percentiles: leave them out")
-    if metric.above is not None and metric.kind == "counter":
-        raise ConfigError(f"{where}: no counter has 'above'")
-    if metric.filter is not None and (metric.item is not None or metric.states):
-        raise ConfigError(f"{where}: no server compares items and texts: leave 'filter' out")
 
 
 def _check_pattern(where: str, pattern: str, metric: Metric) -> None:
@@ -154,8 +143,7 @@ def _refuse_doubles(families: Mapping[str, Family]) -> None:
     owner: dict[str, str] = {}
     for family in families.values():
         for metric in family.metrics:
-            if owner.setdefault(metric.name, family.name) != family.name:
-                raise ConfigError(
-                    f"metric {metric.name} stands in family {owner[metric.name]} and in"
-                    f" {family.name}: rename one of them"
-                )
+            other = owner.setdefault(metric.name, family.name)
+            if other != family.name:
+                both = f"stands in family {other} and in {family.name}"
+                raise ConfigError(f"metric {metric.name} {both}: rename one of them")

@@ -62,20 +62,15 @@ def _named(loaded: Catalogue, wanted: str) -> Family:
 
 
 def _row(family: Family, metric: Metric) -> dict[str, Any]:
+    called = f"{family.via.replace('_', ' ').capitalize()} {metric.call}"
     return {
-        "family": family.name,
-        "via": family.via,
-        "cadence_seconds": family.cadence_seconds,
-        "metric": metric.name,
-        "unit": metric.unit,
-        "kind": metric.kind,
-        "read_from": metric.object or f"{family.via.replace('_', ' ').capitalize()} {metric.call}",
+        "family": family.name, "via": family.via, "cadence_seconds": family.cadence_seconds,
+        "metric": metric.name, "unit": metric.unit, "kind": metric.kind,
+        "read_from": metric.object or called,
         "attribute": metric.attribute_text if metric.object else None,
-        "kip": metric.kip,
-        "first": metric.first,
-        "last": metric.last,
+        "kip": metric.kip, "first": metric.first, "last": metric.last,
         "description": metric.description,
-    }
+    }  # fmt: skip
 
 
 def _print_table(family: Family) -> None:
@@ -98,12 +93,8 @@ def _print_table(family: Family) -> None:
 
 def _stacked(row: dict[str, Any], width: int) -> str:
     """A metric over some lines, for where a table would break every name."""
-    facts = [
-        f"[{row['unit']}]",
-        row["kind"],
-        row["kip"],
-        row["first"] and f"from {row['first']} on",
-    ]
+    since = row["first"] and f"from {row['first']} on"
+    facts = [f"[{row['unit']}]", row["kind"], row["kip"], since]
     place = f"{row['read_from']} {row['attribute'] or ''}"
     fit = partial(textwrap.wrap, width=width, break_long_words=False, break_on_hyphens=False)
     head = fit(f"{row['metric']}  {', '.join(filter(None, facts))}", subsequent_indent=_INDENT)

@@ -20,16 +20,14 @@ from collector.errors import JmxlakeError
 from collector.telemetry.logs import printable
 
 if TYPE_CHECKING:
-    from collector.catalogue.absence import Finding
+    from collector.cli.absence import Finding
     from collector.cli.read_families import Read
     from collector.config.schema import Config
 
 _Found = tuple[str, str, str, "Finding"]
 """Source, family, metric (empty: the family is unknown) and what was found of it."""
 _BAD = ("missing", "unknown")
-_STYLES = {
-    "found": "green", "wrong": "yellow", "absent": "dim", **dict.fromkeys(_BAD, "bold red")
-}  # fmt: skip
+_STYLES = {"found": "green", "wrong": "yellow", "absent": "dim", **dict.fromkeys(_BAD, "bold red")}
 
 
 @click.command(short_help="Try everything the agent needs, and report what fails and why.")
@@ -69,16 +67,14 @@ def check(path: Path, *, as_json: bool, accept_lake: bool, offline: bool) -> Non
             _print_step(step, as_json=as_json)
 
         loaded = plan.catalogue(config)
-        families = {
-            family.name for one in config.each() for family, _ in plan.families(one, loaded)
-        }
+        names = {family.name for one in config.each() for family, _ in plan.families(one, loaded)}
         say(Step("configuration", str(path), ok=True))
         for warning in secrets.warnings(config):
             say(Step("warning", warning, ok=True))
         for host in filter(None, (passwords_in_clear(one.source) for one in config.each())):
             warning = f"the password is sent to {host} as clear text; use TLS, or loopback"
             say(Step("warning", warning, ok=True))
-        say(Step("catalogue", f"{loaded.hash}, {len(families)} families are read", ok=True))
+        say(Step("catalogue", f"{loaded.hash}, {len(names)} families are read", ok=True))
         if offline:
             return
         if accept_lake:
@@ -105,9 +101,8 @@ def _spool(config: Config) -> str:
     files = folder.glob(f"{path.name}*") if path.exists() else ()
     free = shutil.disk_usage(folder).free + sum(file.stat().st_size for file in files)
     if free < config.spool.max_size.bytes:
-        raise JmxlakeError(
-            f"spool {path}: {free >> 20} MiB are free, less than spool.max_size: lower it"
-        )
+        why = f"{free >> 20} MiB are free, less than spool.max_size: lower it"
+        raise JmxlakeError(f"spool {path}: {why}")
     return f"{path}, {free >> 20} MiB free"
 
 
@@ -133,22 +128,20 @@ def _lake(config: Config) -> str:
 
 def _findings(read: list[Read]) -> list[_Found]:
     """A finding for each metric; for a family that is unknown one of no metric."""
-    from collector.catalogue import absence
+    from collector.cli.absence import Finding, counts, facts, finding
 
     found: list[_Found] = []
     for source, own in groupby(read, lambda one: one.source):
         of_source = list(own)
-        known = absence.facts(one.scrape for one in of_source if one.scrape is not None)
+        known = facts(one.scrape for one in of_source if one.scrape is not None)
         for _, family, scrape, unknown in of_source:
             if scrape is None or unknown is not None:
-                finding = absence.Finding("unknown", 0, unknown or "")
-                found.append((source, family.name, "", finding))
+                found.append((source, family.name, "", Finding("unknown", 0, unknown or "")))
                 continue
-            counts = absence.counts(scrape)
+            series = counts(scrape)
             for metric in family.metrics:
-                number = counts.get(metric.name, 0)
-                finding = absence.finding(metric, number, known, family.via)
-                found.append((source, family.name, metric.name, finding))
+                of_metric = finding(metric, series.get(metric.name, 0), known, family.via)
+                found.append((source, family.name, metric.name, of_metric))
     return found
 
 

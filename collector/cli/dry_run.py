@@ -1,28 +1,19 @@
 """``jmxlake-agent run --dry-run``: the rows that would be written, counted and thrown away."""
 
-from __future__ import annotations
-
 import json
 import time
 from collections import Counter
 from datetime import UTC, datetime
 from threading import Event, Timer
-from typing import TYPE_CHECKING
 
 import click
 
+from collector.spool.spool import Spool
 from collector.telemetry.logs import printable
-from lakehouse import tables
-
-if TYPE_CHECKING:
-    from collector.spool.spool import Spool
+from lakehouse.tables import EVENTS, RUNS, SCRAPES
 
 _GROUP_BYTES = 1 << 20
-_COUNTED = (
-    (tables.RUNS, "start", "metric"),
-    (tables.SCRAPES, "start", "family"),
-    (tables.EVENTS, "at", "kind"),
-)
+_COUNTED = ((RUNS, "start", "metric"), (SCRAPES, "start", "family"), (EVENTS, "at", "kind"))
 
 
 class DryRun:

@@ -1,23 +1,18 @@
 """How figures and names are shown to people: with units, and harmless whatever a name holds."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import click
-from rich.console import Console
+from rich.console import Console, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from collector.model import Series
 from collector.telemetry.logs import printable
 
-if TYPE_CHECKING:
-    from rich.console import RenderableType
-
-    from collector.model import Series
-
+_SPANS: Final = ((86_400, "d", 3600, "h"), (3600, "h", 60, "m"), (60, "m", 1, "s"))
 _SIZES: Final = ("B", "KiB", "MiB", "GiB", "TiB")
 _PIPE_WIDTH: Final = 400  # a pipe has no width: what reads it wants whole lines
 
@@ -42,19 +37,10 @@ def show(what: RenderableType) -> None:
 
 def subject(series: Series) -> str:
     """The subject of a series: a partition, topic, client, group, or the broker itself."""
-    place = series.topic or ""
-    if series.partition is not None:
-        place = f"{place}-{series.partition}"
-    parts = [place] if place else []
-    for word, name in (
-        ("group", series.group),
-        ("user", series.user),
-        ("client", series.client_id),
-        *series.labels,
-    ):
-        if name is not None:
-            parts.append(f"{word} {name}")
-    return printable(", ".join(parts))
+    place = "-".join(str(one) for one in (series.topic, series.partition) if one is not None)
+    named = (("group", series.group), ("user", series.user), ("client", series.client_id))
+    words = [f"{word} {name}" for word, name in (*named, *series.labels) if name is not None]
+    return printable(", ".join(filter(None, (place, *words))))
 
 
 def amount(value: float | None, unit: str) -> str:
@@ -85,13 +71,10 @@ def setting(metric: str, value: float, unit: str) -> str:
 def span(seconds: float) -> str:
     """A duration in its two largest units: 35s, 2m 05s, 1h 02m, 3d 04h."""
     whole = max(0, round(seconds))
-    if whole < 60:
-        return f"{whole}s"
-    if whole < 3600:
-        return f"{whole // 60}m {whole % 60:02d}s"
-    if whole < 86400:
-        return f"{whole // 3600}h {whole % 3600 // 60:02d}m"
-    return f"{whole // 86400}d {whole % 86400 // 3600:02d}h"
+    for size, unit, part, smaller in _SPANS:
+        if whole >= size:
+            return f"{whole // size}{unit} {whole % size // part:02d}{smaller}"
+    return f"{whole}s"
 
 
 def ranges(numbers: Iterable[int]) -> str:

@@ -53,15 +53,10 @@ def once(path: Path, *, as_json: bool, show_all: bool) -> None:
 
 def _print_lines(scrapes: Iterable[Scrape]) -> None:
     for scrape in scrapes:
-        family = {"source": scrape.source, "family": scrape.family}
-        answer = scrape.answer
-        asked = {
-            "outcome": scrape.outcome,
-            "error": scrape.error,
-            "beans": answer.beans if answer else None,
-            "seconds": _seconds(scrape),
-        }
-        click.echo(json.dumps({**family, **asked}))
+        family, answer = {"source": scrape.source, "family": scrape.family}, scrape.answer
+        ended = {"outcome": scrape.outcome, "error": scrape.error}
+        took = {"beans": answer.beans if answer else None, "seconds": _seconds(scrape)}
+        click.echo(json.dumps({**family, **ended, **took}))
         for reading in answer.readings if answer else ():
             for series, value in sorted(reading.values.items(), key=str):
                 parts = series._asdict().items()
@@ -80,8 +75,8 @@ def _print_table(read: list[tuple[Task, Scrape]], most: int | None) -> None:
         family, answer = task.family, scrape.answer
         name = styled(task.label if several else family.name, "bold")
         if answer is None:
-            why = printable(scrape.error or "no reason given")
-            table.add_row(name, styled(f"UNKNOWN, {scrape.outcome}: {why}", "bold red"))
+            why = printable(f"UNKNOWN, {scrape.outcome}: {scrape.error or 'no reason given'}")
+            table.add_row(name, styled(why, "bold red"))
             continue
         found = {one.metric: _worst(one) for one in answer.readings}
         total = f"ok, {sum(map(len, found.values())):,} not zero of {answer.beans:,} beans"

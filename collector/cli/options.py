@@ -28,13 +28,9 @@ _OF_OTHERS: Final = (
 )  # fmt: skip
 
 CONFIG = click.option(
-    "--config",
-    "path",
-    type=click.Path(path_type=Path),
-    default=Path("/etc/jmxlake/agent.yaml"),
-    show_default=True,
-    help="The agent's configuration.",
-)
+    "--config", "path", type=click.Path(path_type=Path), default=Path("/etc/jmxlake/agent.yaml"),
+    show_default=True, help="The agent's configuration.",
+)  # fmt: skip
 JSON = click.option("--json", "as_json", is_flag=True, help="One JSON object a line.")
 
 
@@ -58,34 +54,26 @@ class OneLine(click.Group):
 
 
 def guarded(
-    path: Path, work: Callable[[Config], None], say: Callable[[Exception], None] | None = None
+    where: Path | str,
+    work: Callable[[Config], None],
+    say: Callable[[Exception], None] | None = None,
+    made: Callable[[], Config] | None = None,
 ) -> None:
     """Run a command; whatever is wrong is one line, and exit code 1, or 78 for the configuration.
 
     Args:
-        path: The configuration file.
+        where: The configuration file.
         work: What to do with its content.
         say: How to say the line; by default as text on standard error.
+        made: Makes the configuration where it is in no file; ``where`` stands for its name then.
     """
-    from collector.config.loader import load
-
-    guarded_by(lambda: load(path), work, str(path), say)
-
-
-def guarded_by(
-    load: Callable[[], Config],
-    work: Callable[[Config], None],
-    where: str,
-    say: Callable[[Exception], None] | None = None,
-) -> None:
-    """The same with a configuration that is made otherwise; ``where`` stands for its file."""
-    from collector.config.loader import located
+    from collector.config.loader import load, located
 
     code = 0
     try:
-        work(load())
+        work(made() if made else load(Path(where)))
     except JmxlakeError as error:
-        named = located(error, where) if isinstance(error, SettingError) else error
+        named = located(error, str(where)) if isinstance(error, SettingError) else error
         (say or _say)(named)
         code = _code(named)
     except _OF_OTHERS:

@@ -9,12 +9,13 @@ import time
 from collections.abc import Mapping
 from contextlib import ExitStack, closing
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from collector.cli.options import delivery, guarded_by
+from collector.cli.options import delivery, guarded
 from collector.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -22,9 +23,7 @@ if TYPE_CHECKING:
     from collector.sources.bulk.prometheus_api import PrometheusApi
 
 _FAMILIES: Final = ("min_isr", "quotas", "tiered", "requests")
-_OF_SECTION: Final = (
-    "rules_file", "kafka_version", "user", "password_file", "ca_file", "timeout",
-)  # fmt: skip
+_OF_SECTION: Final = ("rules_file", "kafka_version", "user", "password_file", "ca_file", "timeout")
 _WHERE: Final = "import prometheus"
 
 
@@ -65,7 +64,8 @@ def prometheus(url: str, lake: str, **options: Any) -> None:
 
     Interrupted, it continues when it is run again as before; what the lake has is left out.
     """
-    guarded_by(lambda: _config(url, lake, options), lambda config: _run(config, options), _WHERE)
+    made = partial(_config, url, lake, options)
+    guarded(_WHERE, lambda config: _run(config, options), made=made)
 
 
 def _config(url: str, lake: str, options: Mapping[str, Any], node: str = "0") -> Config:
@@ -80,13 +80,9 @@ def _config(url: str, lake: str, options: Mapping[str, Any], node: str = "0") ->
     state = Path(options["state"] or f"{home}/jmxlake").absolute()
     import_ = [options["cluster"], node, lake, options["start"], sorted(options["family"])]
     name = hashlib.sha256(repr(import_).encode()).hexdigest()[:12]
-    given = {key: options[key] for key in _OF_SECTION if options[key]}
+    exporter = {"url": url, **{key: options[key] for key in _OF_SECTION if options[key]}}
     raw = {
-        "source": {
-            "node": node,
-            "cluster": options["cluster"],
-            "prometheus": {"url": url, **given},
-        },
+        "source": {"node": node, "cluster": options["cluster"], "prometheus": exporter},
         "lake": {"path": lake, "options_file": options["options_file"]},
         "spool": {"path": f"{state}/import-{node}-{name}.db"},
         "families": {
@@ -134,26 +130,21 @@ def _import(
     expected = Expected(source.role, str(source.node), source.cluster)
     config.spool.path.parent.mkdir(parents=True, exist_ok=True)
     with ExitStack() as resources:
-        sources = tuple(
-            PastSource(expected, section, api, selector, family) for family, _ in families
-        )
         spool = resources.enter_context(Spool(config.spool.path, config.spool.max_size.bytes))
-        delays = plan.delays(config, catalogue)
-        read = {source.name: source.cluster}
-        recorder = Recorder(spool, read, config.window.us, delays, catalogue.hash)
+        delays, names = plan.delays(config, catalogue), plan.sources(config)
+        recorder = Recorder(spool, names, config.window.us, delays, catalogue.hash)
+        sources = tuple(PastSource(expected, section, api, selector, one) for one, _ in families)
         delivered = delivery(config, spool, recorder, lambda: catalogue)
-        step_us = families[0][1]
-        past = Past(api, selector, sources, step_us, spool, recorder, delivered)
+        past = Past(api, selector, sources, families[0][1], spool, recorder, delivered)
         bar = resources.enter_context(click.progressbar(
             length=(span[1] - span[0]) // 1_000_000, label=source.name, file=sys.stderr,
         ))  # fmt: skip
-        names = [family.name for family, _ in families]
-        done = past.run(
+        past.run(
             span,
-            lambda: seen(config, names),
+            lambda: seen(config, [family.name for family, _ in families]),
             lambda at_us: bar.update((at_us - span[0]) // 1_000_000 - bar.pos),
         )
     click.echo(
-        f"{source.name}: {done.read - done.failed:,} of {done.read:,} attempts brought something;"
-        f" {done.left_out_us / 3.6e9:,.2f} of {(span[1] - span[0]) / 3.6e9:,.2f} h left out"
+        f"{source.name}: {past.read - past.failed:,} of {past.read:,} attempts brought something;"
+        f" {past.left_out_us / 3.6e9:,.2f} of {(span[1] - span[0]) / 3.6e9:,.2f} h left out"
     )

@@ -8,15 +8,23 @@ from typing import Final, NamedTuple
 
 from msgspec.structs import replace as replace_struct
 
+from collector.agent import plan
+from collector.agent.discovery import Discovery
 from collector.agent.plan import Task
+from collector.agent.scraper import Scraper
 from collector.catalogue import Catalogue, Family
 from collector.catalogue.entries import Delays
+from collector.cli.format import span
 from collector.cli.options import Step
+from collector.clock import SystemClock
 from collector.config.schema import Config
 from collector.errors import JmxlakeError
 from collector.model import Answer, Scrape, Source
+from collector.sources import factory
+from collector.sources.admin.source import AdminSource
 
 _STALE_US: Final = 30_000_000
+Say = Callable[[Step], None]
 
 
 class Read(NamedTuple):
@@ -50,8 +58,6 @@ def attempt(task: Task) -> Scrape:
 
 def _stale(answer: Answer, now_us: int) -> str | None:
     """Why a history that ends long ago does not say how it is now; None: it is of now."""
-    from collector.cli.format import span
-
     if not answer.moments:
         return "the log holds nothing that is final yet: does the broker reach the controllers?"
     at_us = answer.moments[-1].at_us
@@ -64,15 +70,13 @@ def _stale(answer: Answer, now_us: int) -> str | None:
     )
 
 
-def found(config: Config, say: Callable[[Step], None]) -> Config:
+def found(config: Config, say: Say) -> Config:
     """The configuration with the sources that are to be found.
 
     Args:
         config: What is asked for.
         say: Called for each that is not found.
     """
-    from collector.agent.discovery import Discovery
-
     discovery = Discovery()
     discovery.look(config)
     for sought, why in discovery.problems.items():
@@ -80,7 +84,7 @@ def found(config: Config, say: Callable[[Step], None]) -> Config:
     return discovery.found(config)
 
 
-def read_all(config: Config, loaded: Catalogue, say: Callable[[Step], None]) -> list[Read]:
+def read_all(config: Config, loaded: Catalogue, say: Say) -> list[Read]:
     """One attempt at every family of every source; who does not answer is tried once only.
 
     Args:
@@ -94,47 +98,34 @@ def read_all(config: Config, loaded: Catalogue, say: Callable[[Step], None]) -> 
     read: list[Read] = []
     for one in config.each():
         name = one.source.name if len(config.each()) > 1 else ""
-        named = partial(_say_of, name, say)
-        read += _read_source(replace_struct(one, sources=None), loaded, named)
+        read += _read_source(replace_struct(one, sources=None), loaded, partial(_say_of, name, say))
     return read
 
 
-def _say_of(source: str, say: Callable[[Step], None], step: Step) -> None:
+def _say_of(source: str, say: Say, step: Step) -> None:
     say(step._replace(name=f"{source} {step.name}".lstrip()))
 
 
-def _read_source(config: Config, loaded: Catalogue, say: Callable[[Step], None]) -> list[Read]:
-    from collector.agent import plan
-    from collector.agent.scraper import Scraper
-    from collector.clock import SystemClock
-    from collector.sources import factory
-
-    source, sources = config.source.name, factory.sources(config)
-    scrapers = {
-        (source, name): Scraper(one, SystemClock(), name=source) for name, one in sources.items()
-    }
+def _read_source(config: Config, loaded: Catalogue, say: Say) -> list[Read]:
+    name, sources = config.source.name, factory.sources(config)
+    scrapers = {(name, via): Scraper(one, SystemClock(), name=name) for via, one in sources.items()}
     tasks = plan.tasks(config, loaded, scrapers)
     read: list[Read] = []
     for place in dict.fromkeys(task.family.via for task in tasks):
         own = [task for task in tasks if task.family.via == place]
         # Those with a connection of their own go to the same place, and have more time.
         own.sort(key=lambda one: one.via != place)
-        name = config.source.ways[0] if place == "jmx" else place
-        read += _read_place(name, own, sources.get(place), say)
+        where = config.source.ways[0] if place == "jmx" else place
+        read += _read_place(where, own, sources.get(place), say)
     if (admin := sources.get("admin")) is not None:
         _compare_delays([one.family for one in read], plan.delays(config, loaded), admin, say)
     return read
 
 
 def _compare_delays(
-    families: Iterable[Family],
-    known: Mapping[str, Delays],
-    source: Source,
-    say: Callable[[Step], None],
+    families: Iterable[Family], known: Mapping[str, Delays], source: Source, say: Say
 ) -> None:
     """Warn where the broker's settings make its beans later, or less late, than is configured."""
-    from collector.sources.admin.source import AdminSource
-
     if not isinstance(source, AdminSource):
         return
     try:
@@ -150,9 +141,7 @@ def _compare_delays(
                 say(Step("warning", found, ok=True))
 
 
-def _read_place(
-    name: str, tasks: list[Task], source: Source | None, say: Callable[[Step], None]
-) -> Iterator[Read]:
+def _read_place(name: str, tasks: list[Task], source: Source | None, say: Say) -> Iterator[Read]:
     said, answers = set[str](), True
     for number, task in enumerate(tasks):
         scrape = attempt(task) if answers else None
@@ -171,8 +160,6 @@ def _read_place(
 
 def _met(name: str, source: Source | None, scrape: Scrape) -> Step:
     """The step of a source's first answer; for Admin, whether the cluster has the node."""
-    from collector.sources.admin.source import AdminSource
-
     identity = scrape.identity
     if identity is None:
         return Step(name, scrape.error or scrape.outcome, ok=False)

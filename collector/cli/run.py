@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from collector.telemetry.http import HealthServer
 
 _FOUND = "sources"
+Handler = Callable[..., object] | signal.Handlers
 _HEEDED = [signal.SIGHUP, signal.SIGUSR1]
 
 
@@ -65,11 +66,8 @@ def run(path: Path, *, as_json: bool, log_level: str, windows: int | None) -> No
 
     logs.configure(as_json=as_json, level=log_level)
     _on_signals(_HEEDED, signal.SIG_IGN)  # until there is something to reload or to write
-    guarded(
-        path,
-        lambda config: _run(path, config, windows, as_json=as_json),
-        (lambda error: logs.error("agent ended", error=str(error))) if as_json else None,
-    )
+    say = (lambda error: logs.error("agent ended", error=str(error))) if as_json else None
+    guarded(path, lambda config: _run(path, config, windows, as_json=as_json), say)
 
 
 def _run(path: Path, config: Config, windows: int | None, *, as_json: bool) -> None:
@@ -100,16 +98,13 @@ def _run(path: Path, config: Config, windows: int | None, *, as_json: bool) -> N
         if windows is not None:
             dry = DryRun(spool, config.window.us, windows, stop)
         reload = Reload(path, config, catalogue, scrapers, recorder.recorded_until_us, discovery)
-        interval_us = config.lake.commit_interval.us
+        interval_us, tasks = config.lake.commit_interval.us, plan.tasks(found, catalogue, scrapers)
+        phase = phase_us(spool.agent, interval_us)
+        to_lake = dry or delivery(config, spool, recorder, lambda: reload.catalogue)
         agent = Agent(
-            plan.tasks(found, catalogue, scrapers),
-            recorder,
-            dry or delivery(config, spool, recorder, lambda: reload.catalogue),
-            interval_us,
-            SystemClock(),
-            commit_phase_us=phase_us(spool.agent, interval_us),
+            tasks, recorder, to_lake, interval_us, SystemClock(), commit_phase_us=phase,
             limits=config.limits,
-        )
+        )  # fmt: skip
         agent.stats.crashes.inc(len(crashes.every(spool_path)))
         if config.health.port:
             resources.callback(_serve_health(config, agent, recorder).close)
@@ -167,15 +162,14 @@ def _about(config: Config, catalogue: str) -> dict[str, str]:
 
 def _serve_health(config: Config, agent: Agent, recorder: Recorder) -> HealthServer:
     from collector.telemetry.http import HealthServer
-    from collector.telemetry.live import LiveMetrics
     from collector.telemetry.self_metrics import Measured
 
     stats = agent.stats
     measured = Measured(stats, recorder.backlog, lambda: recorder.catalogue, time.time())
     stats.registry.register(measured)
     if config.health.series:
-        shown = LiveMetrics(agent.live, config.health.series, recorder.lost)
-        stats.registry.register(shown)
+        agent.live.most = config.health.series
+        stats.registry.register(agent.live)
     return HealthServer(config.health.host, config.health.port, stats)
 
 
@@ -196,8 +190,6 @@ def deferred(work: Callable[[], object]) -> Callable[..., None]:
     return lambda *_: asked.put(None)
 
 
-def _on_signals(
-    signals: list[signal.Signals], handler: Callable[..., object] | signal.Handlers
-) -> None:
+def _on_signals(signals: list[signal.Signals], handler: Handler) -> None:
     for number in signals:
         signal.signal(number, handler)

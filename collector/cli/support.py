@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 _LOG_LINES = 2_000
 _SECONDS = 5.0
+_PAGES = ("metrics", "healthz", "readyz")
 _COARSE = 0.1  # a file is dated by a clock that ticks seldom
 
 
@@ -42,17 +43,12 @@ def support(path: Path, unit: str, file: Path) -> None:
     """
 
     def work(config: Config) -> None:
+        health = {f"health/{name}.txt": _asked(config, name) for name in _PAGES}
         parts = {
-            "versions.txt": _versions(),
-            "config.json": _configuration(config),
-            "journal.txt": _journal(unit),
-            "spool.txt": _beside(config.spool.path),
-            "threads.txt": _threads(config.spool.path),
-            **{
-                f"health/{name}.txt": _asked(config, name)
-                for name in ("metrics", "healthz", "readyz")
-            },
-        }
+            "versions.txt": _versions(), "config.json": _configuration(config),
+            "journal.txt": _journal(unit), "spool.txt": _beside(config.spool.path),
+            "threads.txt": _threads(config.spool.path), **health,
+        }  # fmt: skip
         try:
             made = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
             with os.fdopen(made, "wb") as raw, tarfile.open(fileobj=raw, mode="w:gz") as bundle:

@@ -1,22 +1,12 @@
 """Checks of a configuration's values, beyond their types."""
 
-from __future__ import annotations
-
 import shlex
 from collections.abc import Iterator
 from ipaddress import ip_address
 from typing import Final
 from urllib.parse import urlsplit
 
-from collector.config.schema import (
-    AUTO,
-    EVERY,
-    WAYS,
-    Config,
-    Endpoint,
-    SourceSettings,
-    UnityCatalog,
-)
+from collector.config.schema import AUTO, EVERY, WAYS, Config, SourceSettings, UnityCatalog
 from collector.config.units import Quantity
 from collector.errors import SettingError
 from lakehouse.tables import DEFAULT_WINDOW_SECONDS, MAX_GAP_INTERVALS
@@ -99,14 +89,10 @@ def _check_found(config: Config) -> None:
             raise SettingError("source.node", f"give {AUTO}: targets_file names them")
     if source.targets_file is not None and source.node != AUTO:
         raise SettingError("source.node", f"give {AUTO}: targets_file has several")
-    if source.node == EVERY or source.targets_file is not None:
-        section = next((getattr(source, way) for way in source.ways), None)
-        at = getattr(section, "host", getattr(section, "url", ""))
-        if not any(part in at for part in ("{host}", "{node}", "{port}")):
-            key = f"source.{next(iter(source.ways), 'jmx')}"
-            raise SettingError(
-                key, 'write {host} where it has the name of each, as in host: "{host}"'
-            )
+    several = source.node == EVERY or source.targets_file is not None
+    if several and not any(part in source.address for part in ("{host}", "{node}", "{port}")):
+        why = 'write {host} where it has the name of each, as in host: "{host}"'
+        raise SettingError(f"source.{next(iter(source.ways), 'jmx')}", why)
 
 
 def _check_least(config: Config) -> None:
@@ -139,26 +125,26 @@ def _check_source(source: SourceSettings) -> None:
         raise SettingError("source", f"give one of {', '.join(WAYS)}{there}", ways)
     if source.statistics is not None and source.role != "client":
         raise SettingError("source.statistics", "only clients have them", ("source.role",))
-    for way in ("jmx", "jolokia", "prometheus", "jmxquery"):
-        section = getattr(source, way)
-        if section is not None and section.password_file and section.password_env:
-            both = (f"source.{way}.password_file", f"source.{way}.password_env")
-            raise SettingError(
-                f"source.{way}", "give password_file or password_env, not both", both
-            )
-    if source.jmx and source.jmx.tls and source.jmx.tls.trust_store is None:
-        _check_trust(source.jmx.host)
-    for way, endpoint in _endpoints(source):
-        if not endpoint.url.startswith(("http://", "https://")) or "@" in endpoint.url:
-            raise SettingError(
-                f"source.{way}.url", "must be http:// or https:// without user and password"
-            )
+    for way in source.ways:
+        section, key = getattr(source, way), f"source.{way}"
+        if getattr(section, "password_file", None) and section.password_env:
+            both = (f"{key}.password_file", f"{key}.password_env")
+            raise SettingError(key, "give password_file or password_env, not both", both)
+        url = getattr(section, "url", "https://")
+        if not url.startswith(("http://", "https://")) or "@" in url:
+            why = "must be http:// or https:// without user and password"
+            raise SettingError(f"{key}.url", why)
+    tls, host = source.jmx and source.jmx.tls, source.address
+    # Java before 2026 checks no host name: with its own authorities anybody's certificate does.
+    if tls and tls.trust_store is None and not is_loopback(host):
+        why = "anybody with a certificate of a public authority may read the password"
+        keys = ("source.jmx.tls", "source.jmx.host")
+        text = f"needed, as {host} is another host: else {why}"
+        raise SettingError("source.jmx.tls.trust_store", text, keys)
     if source.prometheus and source.cluster is None:
-        raise SettingError(
-            "source.cluster",
-            "needed: an exporter does not give its cluster's id; `kafka-cluster.sh cluster-id"
-            " --bootstrap-server HOST:PORT` prints it",
-        )
+        command = "`kafka-cluster.sh cluster-id --bootstrap-server HOST:PORT`"
+        why = f"needed: an exporter does not give its cluster's id; {command} prints it"
+        raise SettingError("source.cluster", why)
 
 
 def _check_cluster(config: Config) -> None:
@@ -175,24 +161,6 @@ def _check_cluster(config: Config) -> None:
         raise SettingError("metadata_log", "a cluster has none: it is a broker's", ("source.role",))
 
 
-def _endpoints(source: SourceSettings) -> Iterator[tuple[str, Endpoint]]:
-    """Those that are read over HTTP."""
-    for way in ("jolokia", "prometheus"):
-        if (endpoint := getattr(source, way)) is not None:
-            yield way, endpoint
-
-
-def _check_trust(host: str) -> None:
-    """Java before 2026 checks no host name: with its own authorities anybody's certificate does."""
-    if not is_loopback(host):
-        raise SettingError(
-            "source.jmx.tls.trust_store",
-            f"needed, as {host} is another host: else anybody with a certificate of a public"
-            " authority may read the password",
-            ("source.jmx.tls", "source.jmx.host"),
-        )
-
-
 def is_loopback(host: str) -> bool:
     """Whether a name or an address is this host's own, by its text alone."""
     try:
@@ -203,15 +171,12 @@ def is_loopback(host: str) -> bool:
 
 def passwords_in_clear(source: SourceSettings) -> str | None:
     """Where a password is sent over a network as clear text; None: nowhere."""
-    jmx, jmxquery = source.jmx, source.jmxquery
-    hosts = [
-        jmx.host if jmx and jmx.user and jmx.tls is None else None,
-        jmxquery.host if jmxquery and jmxquery.user else None,
-    ]
-    for _, endpoint in _endpoints(source):
-        url = urlsplit(endpoint.url)
-        hosts.append(url.hostname if url.scheme == "http" and endpoint.user else None)
-    return next((host for host in hosts if host and not is_loopback(host)), None)
+    section = source.section
+    if not getattr(section, "user", None) or getattr(section, "tls", None) is not None:
+        return None
+    url = urlsplit(getattr(section, "url", ""))
+    host = url.hostname if url.scheme == "http" else getattr(section, "host", None)
+    return host if host and not is_loopback(host) else None
 
 
 def _check_unity_catalog(section: UnityCatalog) -> None:
@@ -240,8 +205,6 @@ def _check_addresses(bootstrap: str) -> None:
         except ValueError:
             fits = False
         if not fits:
-            raise SettingError(
-                "admin.bootstrap",
-                f"expected HOST:PORT, or several with commas between, got {address!r}"
-                " (an IPv6 address stands in brackets: [::1]:9092)",
-            )
+            why = f"expected HOST:PORT, or several with commas between, got {address!r}"
+            ipv6 = "(an IPv6 address stands in brackets: [::1]:9092)"
+            raise SettingError("admin.bootstrap", f"{why} {ipv6}")

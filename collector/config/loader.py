@@ -6,8 +6,6 @@ one that means no key is refused; no other variable is looked at, so that ``JMXL
 Kubernetes sets for a service of our name does no harm.
 """
 
-from __future__ import annotations
-
 import difflib
 import hashlib
 import os
@@ -51,7 +49,8 @@ def load(path: Path, environ: Mapping[str, str] | None = None) -> Config:
 def parse(raw: Any, where: str, environ: Mapping[str, str] | None = None) -> Config:
     """Validate a configuration that was read already; ``where`` begins the error's line."""
     merged = _overlay(raw, environ or {})[0]
-    first = _first_source(merged)
+    listed = merged.get("sources") if isinstance(merged, dict) else None
+    first = {"source": listed[0]} if isinstance(listed, list) and listed else {}
     try:
         config = msgspec.convert({**merged, **first} if first else merged, Config, dec_hook=_hook)
         checks.check(config)
@@ -63,12 +62,6 @@ def parse(raw: Any, where: str, environ: Mapping[str, str] | None = None) -> Con
     except msgspec.ValidationError as error:
         raise located(_explained(str(error)), where, environ or {}) from error
     return config
-
-
-def _first_source(raw: Any) -> dict[str, Any]:
-    """What stands for ``source`` where there are ``sources``."""
-    listed = raw.get("sources") if isinstance(raw, dict) else None
-    return {"source": listed[0]} if isinstance(listed, list) and listed[:1] else {}
 
 
 def fingerprint(config: Config) -> str:
@@ -157,19 +150,15 @@ def storage_options(lake: Lake) -> dict[str, str]:
         return msgspec.convert(raw, dict[str, str])
     except (OSError, UnicodeDecodeError, yaml.YAMLError, msgspec.ValidationError) as error:
         # Not the error's own text: it may quote the file, and the file holds secrets.
-        raise ConfigError(
-            f"lake.options_file {lake.options_file}: not a readable mapping of names to text"
-        ) from error
+        why = "not a readable mapping of names to text"
+        raise ConfigError(f"lake.options_file {lake.options_file}: {why}") from error
 
 
 def _hook(type_: type, value: Any) -> Any:
-    if issubclass(type_, Quantity):
-        if isinstance(value, str):
-            return type_(value)
-        raise ValueError(f"expected {type_.expected}, got {value!r}")
-    if issubclass(type_, Path) and isinstance(value, str):
-        return Path(value)
-    raise ValueError(f"expected a path, got {value!r}")
+    if isinstance(value, str):
+        return type_(value)  # a quantity or a path
+    expected = type_.expected if issubclass(type_, Quantity) else "a path"
+    raise ValueError(f"expected {expected}, got {value!r}")
 
 
 def _explained(message: str) -> SettingError:

@@ -1,24 +1,13 @@
 """The sections of the agent's configuration: every key there is, with its default."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, Final, Literal, Self
+from typing import Annotated, Any, Final, Literal, Self
 
 import msgspec
 
 from collector.config.units import Duration, Size
 from lakehouse.tables import DEFAULT_WINDOW_SECONDS
-
-
-def _span(text: str) -> Duration:
-    return msgspec.field(default_factory=lambda: Duration(text))
-
-
-def _size(text: str) -> Size:
-    return msgspec.field(default_factory=lambda: Size(text))
-
 
 _RESTART = msgspec.Meta(extra={"restart": True})
 _SECRET = msgspec.Meta(extra={"secret": True})
@@ -74,7 +63,7 @@ class Jmx(Section, frozen=True):
     password_file: SecretFile = None
     password_env: str | None = None
     tls: Annotated[Tls | None, _RESTART] = None
-    timeout: Annotated[Duration, _RESTART] = _span("5s")
+    timeout: Annotated[Duration, _RESTART] = Duration("5s")
 
 
 class Attach(Section, frozen=True):
@@ -90,7 +79,7 @@ class Attach(Section, frozen=True):
     pid: int | None = None
     unit: str | None = None
     main_class: str = "kafka.Kafka"
-    timeout: Annotated[Duration, _RESTART] = _span("5s")
+    timeout: Annotated[Duration, _RESTART] = Duration("5s")
 
 
 class Endpoint(Section, frozen=True):
@@ -110,7 +99,7 @@ class Endpoint(Section, frozen=True):
     password_file: SecretFile = None
     password_env: str | None = None
     ca_file: Path | None = None
-    timeout: Duration = _span("5s")
+    timeout: Duration = Duration("5s")
 
 
 class Jolokia(Endpoint, frozen=True):
@@ -132,9 +121,9 @@ class Prometheus(Endpoint, frozen=True):
     exporter: Annotated[Literal["jmx_exporter", "strimzi"], _RESTART] = "jmx_exporter"
     allowlist: Annotated[tuple[str, ...], _RESTART] = ()
     rules_file: Annotated[Path | None, _RESTART] = None
-    staleness: Annotated[Duration, _RESTART] = _span("0s")
+    staleness: Annotated[Duration, _RESTART] = Duration("0s")
     kafka_version: Annotated[str | None, _RESTART] = None
-    timeout: Duration = _span("10s")
+    timeout: Duration = Duration("10s")
 
 
 class Jmxquery(Section, frozen=True):
@@ -156,7 +145,7 @@ class Jmxquery(Section, frozen=True):
     password_file: SecretFile = None
     password_env: str | None = None
     allow_password_in_argv: bool = False
-    timeout: Duration = _span("30s")
+    timeout: Duration = Duration("30s")
 
 
 class Statistics(Section, frozen=True):
@@ -216,6 +205,16 @@ class SourceSettings(Section, frozen=True):
         """The names of the ways that are configured."""
         return [way for way in WAYS if getattr(self, way) is not None]
 
+    @property
+    def section(self) -> Any:
+        """The section of the way that is configured, if there is one."""
+        return next((getattr(self, way) for way in self.ways), None)
+
+    @property
+    def address(self) -> str:
+        """The host or the URL at which it is read; empty: it is read on this host."""
+        return str(getattr(self.section, "url", getattr(self.section, "host", "")))
+
 
 WAYS = ("jmx", "attach", "jolokia", "prometheus", "jmxquery", "statistics")
 """How a source can be reached; just one of them is given."""
@@ -238,7 +237,7 @@ class Admin(Section, frozen=True):
     libs: Annotated[Path, _RESTART]
     iam_jar: Annotated[Path | None, _RESTART] = None
     properties_file: Path | None = None
-    timeout: Duration = _span("5s")
+    timeout: Duration = Duration("5s")
     groups: dict[str, tuple[str, ...]] = msgspec.field(default_factory=dict)
 
 
@@ -273,7 +272,7 @@ class UnityCatalog(Section, frozen=True):
     client_secret_file: SecretFile = None
     token_file: SecretFile = None
     ca_file: Path | None = None
-    timeout: Duration = _span("10s")
+    timeout: Duration = Duration("10s")
 
 
 class Lake(Section, frozen=True):
@@ -289,7 +288,7 @@ class Lake(Section, frozen=True):
     path: Annotated[str, _RESTART, msgspec.Meta(min_length=1)]
     options_file: Annotated[SecretFile, _RESTART] = None
     unity_catalog: Annotated[UnityCatalog | None, _RESTART] = None
-    commit_interval: Annotated[Duration, _RESTART] = _span("5m")
+    commit_interval: Annotated[Duration, _RESTART] = Duration("5m")
 
 
 class SpoolSettings(Section, frozen=True):
@@ -301,7 +300,7 @@ class SpoolSettings(Section, frozen=True):
     """
 
     path: Annotated[Path, _RESTART]
-    max_size: Annotated[Size, _RESTART] = _size("1GiB")
+    max_size: Annotated[Size, _RESTART] = Size("1GiB")
 
 
 class Health(Section, frozen=True):
@@ -326,7 +325,7 @@ class Java(Section, frozen=True):
         options: Further options, written as for a shell; JAVA_TOOL_OPTIONS is not looked at.
     """
 
-    heap: Annotated[Size, _RESTART] = _size("128MiB")
+    heap: Annotated[Size, _RESTART] = Size("128MiB")
     options: Annotated[str, _RESTART] = ""
 
 
@@ -339,7 +338,7 @@ class Limits(Section, frozen=True):
     """
 
     window_rows: Annotated[int, msgspec.Meta(ge=1_000)] = 200_000
-    memory: Size = _size("400MiB")
+    memory: Size = Size("400MiB")
 
 
 class NameRule(Section, frozen=True):
@@ -421,7 +420,7 @@ class Config(Section, frozen=True):
     java: Java = msgspec.field(default_factory=Java)
     limits: Limits = msgspec.field(default_factory=Limits)
     names: Names = msgspec.field(default_factory=Names)
-    window: Annotated[Duration, _RESTART] = _span(f"{DEFAULT_WINDOW_SECONDS}s")
+    window: Annotated[Duration, _RESTART] = Duration(f"{DEFAULT_WINDOW_SECONDS}s")
     families: dict[str, FamilySettings] = msgspec.field(default_factory=dict)
     catalogue: Path | None = None
     sources: tuple[SourceSettings, ...] | None = None

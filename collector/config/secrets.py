@@ -1,7 +1,5 @@
 """Passwords, read when needed and kept nowhere; files with secrets, and who else may read them."""
 
-from __future__ import annotations
-
 import os
 import re
 import stat
@@ -56,9 +54,8 @@ class Secret:
             lines = self.file.read_text("utf-8").splitlines()
         except (OSError, UnicodeDecodeError) as error:
             reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
-            raise SourceRefusedError(
-                f"{where}: cannot read the password file {self.file}: {reason}"
-            ) from None
+            why = f"cannot read the password file {self.file}: {reason}"
+            raise SourceRefusedError(f"{where}: {why}") from None
         return self._password(where, lines, user)
 
     def _password(self, where: str, lines: list[str], user: str | None) -> str:
@@ -67,16 +64,12 @@ class Secret:
             if name == user and len(rest) == 1:
                 return rest[0]
             if name == user and len(rest) > 1:
-                raise SourceRefusedError(
-                    f"{where}: {self.file} holds a hash, as JVMs make of their own"
-                    " password file: give us another file, with the password"
-                )
+                why = f"{self.file} holds a hash, as JVMs make of their own password file"
+                raise SourceRefusedError(f"{where}: {why}: give us another file, with the password")
         first = lines[0].strip() if lines else ""
         if user is not None and len(first.split()) > 1:
-            raise SourceRefusedError(
-                f"{where}: {self.file} has no line for {user!r}, and its first line is no password"
-                " alone"
-            )
+            why = f"{self.file} has no line for {user!r}, and its first line is no password alone"
+            raise SourceRefusedError(f"{where}: {why}")
         return first
 
 
@@ -87,9 +80,8 @@ def refuse_exposed(config: Config) -> None:
         SettingError: There is such a file.
     """
     for key, path in _files(config):
-        folders = path.resolve().parents
-        open_to_all = _mode(path) & stat.S_IROTH
-        if open_to_all and all(_mode(folder) & stat.S_IXOTH for folder in folders):
+        reached = all(_mode(folder) & stat.S_IXOTH for folder in path.resolve().parents)
+        if reached and _mode(path) & stat.S_IROTH:
             raise SettingError(key, f"every user of this host can read {path}: chmod 0400 it")
 
 

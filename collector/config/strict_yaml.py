@@ -1,7 +1,5 @@
 """YAML as people mean it: a key that stands twice in one mapping is an error, not the last wins."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import yaml

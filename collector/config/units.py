@@ -1,12 +1,7 @@
 """Numbers with a unit, as people write them in a configuration."""
 
-from __future__ import annotations
-
 import re
-from typing import ClassVar, Final, Self
-
-_UNITS: Final = {"ms": 1_000, "s": 1_000_000, "m": 60_000_000, "h": 3_600_000_000}
-_SIZES: Final = {"B": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}
+from typing import ClassVar, Self
 
 
 class Quantity(int):
@@ -30,7 +25,7 @@ class Quantity(int):
 class Duration(Quantity):
     """A span of time, written as ``10s``, ``500ms``, ``5m`` or ``1h``."""
 
-    units = _UNITS
+    units: ClassVar = {"ms": 1_000, "s": 1_000_000, "m": 60_000_000, "h": 3_600_000_000}
     expected = "a duration such as 10s or 5m"
 
     @property
@@ -47,7 +42,7 @@ class Duration(Quantity):
 class Size(Quantity):
     """An amount of memory or disk, written as ``512MiB`` or ``1GiB``."""
 
-    units = _SIZES
+    units: ClassVar = {"B": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}
     expected = "a size such as 512MiB"
 
     @property

@@ -14,13 +14,10 @@ from arro3.core import Array, DataType, Field, Schema, Table, list_array, struct
 from lakehouse import tables
 
 _PLAIN: Final = {
-    "string": DataType.utf8(),
-    "int": DataType.int32(),
-    "bigint": DataType.int64(),
-    "double": DataType.float64(),
-    "date": DataType.date32(),
+    "string": DataType.utf8(), "int": DataType.int32(), "bigint": DataType.int64(),
+    "double": DataType.float64(), "date": DataType.date32(),
     "timestamp": DataType.timestamp("us", tz="UTC"),
-}
+}  # fmt: skip
 _PAIR: Final = [Field("key", DataType.utf8(), nullable=False), Field("value", DataType.utf8())]
 _STRUCT: Final = re.compile(r"(\w+):(\w+)")
 
@@ -39,12 +36,10 @@ def to_arrow(table: tables.Table, rows: Sequence[Sequence[Any]]) -> Table:
         ValueError: A value is missing that the table requires; other values raise what arro3 does.
     """
     columns = list(zip(*rows, strict=True)) if rows else [()] * len(table.columns)
-    arrays = [
-        _array(_type(column.type), values)
-        for column, values in zip(table.columns, columns, strict=True)
-    ]
-    for column, array in zip(table.columns, arrays, strict=True):
-        if array.null_count and not column.nullable:
+    arrays: list[Array] = []
+    for column, values in zip(table.columns, columns, strict=True):
+        arrays.append(_array(_type(column.type), values))
+        if arrays[-1].null_count and not column.nullable:
             raise ValueError(f"{table.name}.{column.name} must not be null")
     return Table.from_arrays(arrays, schema=schema(table))
 
@@ -88,12 +83,8 @@ def _list(values: Sequence[Any], items: Array, type_: DataType | None) -> Array:
     for value in values:
         offsets.append(offsets[-1] + len(value or ()))
     mask = Array([value is None for value in values], DataType.bool())
-    return list_array(
-        Array(offsets, DataType.int32()),
-        items,
-        type=Field("list", type_) if type_ else None,
-        mask=mask,
-    )
+    kind = Field("list", type_) if type_ else None
+    return list_array(Array(offsets, DataType.int32()), items, type=kind, mask=mask)
 
 
 def _flat(values: Sequence[Any]) -> list[Any]:

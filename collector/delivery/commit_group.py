@@ -66,17 +66,12 @@ class CommitGroup:
         of_batches = [(one.number, one.batch.rows.get(table.name, ())) for one in self.batches]
         if table is tables.MEMBERS:
             of_batches = [(self.last, self.sets)]
-        rows = [
-            (*row, self.agent, number)
-            for number, own in of_batches
-            if number > after
-            for row in own
-        ]
-        positions = table.positions
+        later = [(number, own) for number, own in of_batches if number > after]
+        rows = [(*row, self.agent, number) for number, own in later for row in own]
         # By the last column first: each pass keeps the order of those before. One key of all
         # columns would take as much memory as the rows themselves.
         for name in reversed((*table.partition_by, *table.sort_by)):
-            rows.sort(key=_nulls_first(positions[name]))
+            rows.sort(key=_nulls_first(table.positions[name]))
         return rows
 
 

@@ -17,7 +17,8 @@ from lakehouse.tables import Table
 
 _WRITERS: Final = 6
 _ROUNDS: Final = 3  # writers that come one after the other see each other, and show nothing
-_NO_HOOKS: Final = PostCommitHookProperties(create_checkpoint=False, cleanup_expired_logs=False)
+# Checkpoints and clean-up are the maintenance's, from one place (delta-rs #2174, #3692).
+NO_HOOKS: Final = PostCommitHookProperties(create_checkpoint=False, cleanup_expired_logs=False)
 _SECONDS: Final = 60.0
 
 
@@ -49,7 +50,7 @@ def _commits(handle: DeltaTable, table: Table, start: threading.Barrier) -> bool
         handle.create_write_transaction(
             [], "append", arrow.schema(table), list(table.partition_by),
             commit_properties=CommitProperties(max_commit_retries=0),
-            post_commithook_properties=_NO_HOOKS,
+            post_commithook_properties=NO_HOOKS,
         )  # fmt: skip
     except (DeltaError, OSError):  # another was faster, or the store gave no good answer
         return False

@@ -26,7 +26,6 @@ from collector.catalogue import Catalogue
 from collector.delivery.arrow import to_arrow
 from collector.delivery.commit_group import CommitGroup, commit_group, next_batches
 from collector.delivery.errors import is_fault
-from collector.delivery.storage_options import bounded
 from collector.delivery.table import BronzeTable
 from collector.errors import CommitError, LakeError, unexpected
 from collector.spool.packing import UnreadableBatchError
@@ -79,7 +78,7 @@ class Delivery:
         known = {table: self._known_state(table) for table in _ORDER}
         ids = {table: one.id for table, one in known.items() if one and one.lake == root}
         *self._tables, self._definition_table = (
-            BronzeTable(root, one, lambda: bounded(root, options()), monotonic, ids.get(one))
+            BronzeTable(root, one, options, monotonic, ids.get(one))
             for one in (*_ORDER, tables.METRIC_DEFINITIONS)
         )
 
@@ -101,9 +100,7 @@ class Delivery:
             if (group := self._next_group()) is None:
                 return 0
             met = zip(self._tables, numbers, strict=True)
-            wanted = [
-                (bronze, number) for bronze, number in met if group.has_rows_for(bronze.table)
-            ]
+            wanted = [(one, number) for one, number in met if group.has_rows_for(one.table)]
             for place, (bronze, number) in enumerate(wanted):
                 # Others went on meanwhile: read at once, and not one by one as it tries to commit.
                 newest = self._reload_number(bronze, number, bronze.version) if place else number
@@ -162,7 +159,8 @@ class Delivery:
             try:
                 self._write(bronze, group, rows)
             except LakeError as failure:
-                if self._read_back(bronze, number, seen) < group.last:
+                bronze.forget()  # to read back what is there
+                if self._reload_number(bronze, number, seen) < group.last:
                     kept = f"(the spool keeps batch {group.first} and what follows)"
                     raise CommitError(f"{failure} {kept}") from None
 
@@ -172,7 +170,7 @@ class Delivery:
         Where another agent has written under our id, this one takes a new id.
         """
         for bronze in self._tables:  # where one was created again, the others were as well
-            self._load(bronze)
+            bronze.load()
         numbers = [self._compare(bronze) for bronze in self._tables]
         self._loaded_once = True
         if max(numbers) > self._spool.reached:
@@ -185,10 +183,8 @@ class Delivery:
 
         Two agents at once may both do so; the rows are the same.
         """
-        if (
-            self._catalogue is None
-            or (catalogue := self._catalogue()).hash == self._written_catalogue
-        ):
+        catalogue = self._catalogue() if self._catalogue else None
+        if catalogue is None or catalogue.hash == self._written_catalogue:
             return
         self._definition_table.load()
         if not self._definition_table.has_rows("catalogue", catalogue.hash):
@@ -197,9 +193,6 @@ class Delivery:
             self._definition_table.append(to_arrow(tables.METRIC_DEFINITIONS, rows), agent, 0)
         self._definition_table.forget()  # it is needed once
         self._written_catalogue = catalogue.hash
-
-    def _load(self, bronze: BronzeTable) -> None:
-        bronze.load()
 
     def _compare(self, bronze: BronzeTable) -> int:
         """The number of our last batch in a table.
@@ -231,19 +224,13 @@ class Delivery:
 
     def _reload_number(self, bronze: BronzeTable, number: int, seen: int) -> int:
         """The current number of our last batch, after an earlier number at an earlier version."""
-        self._load(bronze)
+        bronze.load()
         newest = self._compare(bronze)
         if newest > number and not bronze.wrote_since(seen):
             self._begin_anew()
-            raise CommitError(
-                "another agent delivers from a copy of this spool; this one has a new id now, and"
-                " begins anew"
-            )
+            why = "another agent delivers from a copy of this spool"
+            raise CommitError(f"{why}; this one has a new id now, and begins anew")
         return newest
-
-    def _read_back(self, bronze: BronzeTable, number: int, seen: int) -> int:
-        bronze.forget()
-        return self._reload_number(bronze, number, seen)
 
     def _acknowledge(self, group: CommitGroup) -> None:
         landed: dict[str, str] = {}
@@ -280,10 +267,8 @@ def _conversion_error(group: CommitGroup) -> str | None:
     """Why the rows of a group cannot become what Delta takes; None: they can."""
     try:
         group.arrow_tables  # noqa: B018 - it is converted
-    except MemoryError:
-        raise
     except BaseException as error:
-        if not is_fault(error):
+        if isinstance(error, MemoryError) or not is_fault(error):
             raise
         return unexpected(error)
     return None

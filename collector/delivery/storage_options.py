@@ -93,10 +93,9 @@ def secrets(options: Mapping[str, str], environ: Mapping[str, str]) -> list[str]
 def _refuse_unsafe(where: str, options: Mapping[str, str]) -> None:
     for name, value in options.items():
         if value.lower() not in _SAFE.get(_plain(name), (value.lower(),)):
-            raise ConfigError(
-                f"{where}: {name} lets agents overwrite one another's commits; remove it, and use"
-                " a store that has conditional puts"
-            )
+            why = f"{name} lets agents overwrite one another's commits"
+            advice = "remove it, and use a store that has conditional puts"
+            raise ConfigError(f"{where}: {why}; {advice}")
 
 
 def _plain(name: str) -> str:

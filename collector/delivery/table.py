@@ -8,26 +8,18 @@ from contextlib import contextmanager, suppress
 from importlib import metadata
 from typing import Final
 
+import deltalake
 from arro3.core import Table
-from deltalake import (
-    CommitProperties,
-    DeltaTable,
-    PostCommitHookProperties,
-    Schema,
-    Transaction,
-    write_deltalake,
-)
+from deltalake import CommitProperties, DeltaTable, write_deltalake
 from deltalake.exceptions import TableNotFoundError
 
 from collector.delivery import arrow, commit_probe, fsync
 from collector.delivery.errors import explain, is_fault, scrubbed
-from collector.delivery.storage_options import secrets
+from collector.delivery.storage_options import bounded, secrets
 from collector.errors import JmxlakeError, LakeError, LakeSchemaError
 from lakehouse import tables
 from lakehouse.tables import parquet
 
-# Checkpoints and clean-up are the maintenance's, from one place (delta-rs #2174, #3692).
-_NO_HOOKS: Final = PostCommitHookProperties(create_checkpoint=False, cleanup_expired_logs=False)
 # delta-rs tries again at once, without a pause. Of n that commit at the same time one wins each
 # round: one of 16 loses a hundred rounds in 1 case of 600, one of 30 in 1 of 30. That takes half a
 # minute at 100 ms a request. After that the agent uploads its file again (maintenance vacuums the
@@ -74,11 +66,8 @@ class BronzeTable:
         monotonic: Callable[[], float] = time.monotonic,
         expected: str | None = None,
     ) -> None:
-        self.table = table
-        self.created = False
-        self._expected = expected
-        self._writer = uuid.uuid4().hex
-        self._software = metadata.version("jmxlake")
+        self.table, self.created, self._expected = table, False, expected
+        self._writer, self._software = uuid.uuid4().hex, metadata.version("jmxlake")
         self._url = f"{lake}/{table.path}"
         self._folder = fsync.folder_of(self._url)
         self._synced_version: int | None = None
@@ -154,7 +143,7 @@ class BronzeTable:
         Raises:
             LakeError: It failed; whether it landed is not known.
         """
-        delta = self._loaded()
+        delta, bears = self._loaded(), {_WRITER: self._writer, tables.COMMIT_AGENT: agent}
         with self._explained():
             write_deltalake(
                 delta,
@@ -162,15 +151,11 @@ class BronzeTable:
                 mode="append",
                 writer_properties=parquet.writer_properties(self.table),
                 commit_properties=CommitProperties(
-                    custom_metadata={
-                        _WRITER: self._writer,
-                        tables.COMMIT_AGENT: agent,
-                        tables.COMMIT_VERSION: self._software,
-                    },
-                    app_transactions=[Transaction(self._application(agent), number)],
+                    custom_metadata={**bears, tables.COMMIT_VERSION: self._software},
+                    app_transactions=[deltalake.Transaction(self._application(agent), number)],
                     max_commit_retries=_COMMIT_RETRIES,
                 ),
-                post_commithook_properties=_NO_HOOKS,
+                post_commithook_properties=commit_probe.NO_HOOKS,
             )
 
     def wrote_since(self, version: int) -> bool:
@@ -207,10 +192,9 @@ class BronzeTable:
         with self._explained():
             lost = commit_probe.lost_commits(self._open, self.table)
         if lost:
-            raise LakeError(
-                f"{self._where}: the store takes two commits of one version and keeps one, so"
-                " agents would lose rows; use one that has conditional puts (If-None-Match)"
-            )
+            why = "the store takes two commits of one version and keeps one"
+            advice = "so agents would lose rows; use one that has conditional puts (If-None-Match)"
+            raise LakeError(f"{self._where}: {why}, {advice}")
 
     def _loaded(self) -> DeltaTable:
         return self.load() if self._delta is None else self._delta
@@ -220,10 +204,9 @@ class BronzeTable:
             return self._open()
         except TableNotFoundError:
             if self._expected is not None:
-                raise LakeError(
-                    f"{self._where}: it is not there, and this agent has delivered to it: is its"
-                    f" disk mounted? {_ACCEPT[0].upper()}{_ACCEPT[1:]}"
-                ) from None
+                why = "it is not there, and this agent has delivered to it: is its disk mounted?"
+                advice = f"{_ACCEPT[0].upper()}{_ACCEPT[1:]}"
+                raise LakeError(f"{self._where}: {why} {advice}") from None
             try:
                 self._create()
             except Exception:  # another agent may have been faster
@@ -237,49 +220,41 @@ class BronzeTable:
         return DeltaTable(self._url, storage_options=self._storage_options())
 
     def _storage_options(self) -> dict[str, str]:
-        options = dict(self._options())
+        options = bounded(self._url, self._options())
         self._secrets = secrets(options, os.environ)
         return options
 
     def _create(self) -> None:
+        table = self.table
         DeltaTable.create(
-            self._url,
-            schema=arrow.schema(self.table),
-            mode="error",
-            partition_by=list(self.table.partition_by),
-            name=f"{self.table.layer}.{self.table.name}",
-            description=self.table.comment,
-            configuration=self.table.properties,
-            storage_options=self._storage_options(),
+            self._url, arrow.schema(table), mode="error", partition_by=list(table.partition_by),
+            name=f"{table.layer}.{table.name}", description=table.comment,
+            configuration=table.properties, storage_options=self._storage_options(),
             # With retries the slower of two makes it a second time, as version 1: with another id,
             # and every append that is under way fails (delta-rs 1.6.6).
-            commit_properties=CommitProperties(max_commit_retries=0),
-            raise_if_key_not_exists=False,
-        )
+            commit_properties=CommitProperties(max_commit_retries=0), raise_if_key_not_exists=False,
+        )  # fmt: skip
 
     def _check(self, delta: DeltaTable) -> None:
         found_id = str(delta.metadata().id)
         if (self._expected or found_id) != found_id:
-            raise LakeError(
-                f"{self._where}: it is not the table that this agent has delivered to, but another"
-                f" in its place; {_ACCEPT}"
-            )
+            why = "it is not the table that this agent has delivered to, but another in its place"
+            raise LakeError(f"{self._where}: {why}; {_ACCEPT}")
         found = {field.name: field.type for field in delta.schema().fields}
-        schema = Schema.from_arrow(arrow.schema(self.table))
+        schema = deltalake.Schema.from_arrow(arrow.schema(self.table))
         declared = {field.name: field.type for field in schema.fields}
         names = found.keys() | declared.keys()
         differing = sorted(name for name in names if found.get(name) != declared.get(name))
         if differing:
-            raise LakeSchemaError(
-                f"{self._where}: it has another schema (columns {', '.join(differing)}); "
-                "another version or tool created it: give the agent another lake.path"
-            )
+            why = f"it has another schema (columns {', '.join(differing)})"
+            advice = "another version or tool created it: give the agent another lake.path"
+            raise LakeSchemaError(f"{self._where}: {why}; {advice}")
         features = set(delta.protocol().writer_features or ()) - _WRITABLE
         if features:
+            why = f"agents cannot write its Delta features {', '.join(sorted(features))}"
+            advice = "drop them, or give the agent another lake.path"
             raise LakeSchemaError(
-                f"{self._where}: agents cannot write its Delta features "
-                f"{', '.join(sorted(features))}, which another tool has turned on: drop them, "
-                "or give the agent another lake.path"
+                f"{self._where}: {why}, which another tool has turned on: {advice}"
             )
         self._expected = found_id
 

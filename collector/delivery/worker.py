@@ -30,23 +30,15 @@ class DeliveryWorker:
 
     Args:
         delivery: How batches get into the lake.
-        interval_us: How often ``deliver`` is called.
         clock: Gives the instants.
         stats: Where it is counted.
-        report_failure: Called with every failure that is followed by another attempt.
+        report: Called with every failure that is followed by another attempt.
     """
 
     def __init__(
-        self,
-        delivery: Deliverer,
-        interval_us: int,
-        clock: Clock,
-        stats: AgentStats,
-        report_failure: Callable[[str], None],
+        self, delivery: Deliverer, clock: Clock, stats: AgentStats, report: Callable[[str], None]
     ) -> None:
-        self._delivery, self._clock, self._stats = delivery, clock, stats
-        self._report_failure = report_failure
-        self.interval_us = interval_us
+        self._delivery, self._clock, self._stats, self._report = delivery, clock, stats, report
 
     def deliver(self, stop: threading.Event) -> None:
         """Deliver all waiting batches, retrying while the lake is away; ``stop`` ends it at once.
@@ -57,17 +49,16 @@ class DeliveryWorker:
         patience = tenacity.Retrying(
             retry=tenacity.retry_if_exception_type(LakeError),
             wait=tenacity.wait_random_exponential(_FIRST_WAIT_SECONDS, _LONGEST_WAIT_SECONDS),
-            sleep=tenacity.sleep_using_event(stop),
-            stop=tenacity.stop_when_event_set(stop),
-            before_sleep=self._say,
-            reraise=True,
-        )
-        delivered = 0
-        # The waits start over with each group: one that landed shows that the lake is back.
-        while not stop.is_set() and (batches := patience(self._deliver_next)):
-            delivered += batches
-        if delivered:
-            memory.trim()
+            sleep=tenacity.sleep_using_event(stop), stop=tenacity.stop_when_event_set(stop),
+            before_sleep=self._say, reraise=True,
+        )  # fmt: skip
+        before = self._stats.delivered
+        with self._stats.delivery_seconds.time():
+            # The waits start over with each group: one that landed shows that the lake is back.
+            while not stop.is_set() and patience(self._deliver_next):
+                pass
+            if self._stats.delivered > before:
+                memory.trim()
 
     def drain(self) -> None:
         """Deliver the waiting batches at an orderly stop, for half a minute at most.
@@ -96,4 +87,4 @@ class DeliveryWorker:
         if failure is not None:
             # It would keep what was to be written in memory, ten minutes long.
             failure.__traceback__ = failure.__context__ = None
-            self._report_failure(str(failure))
+            self._report(str(failure))

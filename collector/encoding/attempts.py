@@ -1,5 +1,8 @@
 """The agent's own account: what became of every attempt to read one family."""
 
+from operator import attrgetter
+from typing import Final
+
 import msgspec
 
 from collector.model import Outcome, Scrape
@@ -24,6 +27,10 @@ class AttemptSpan(msgspec.Struct):
     seconds_max: float = 0.0
 
 
+_HOW: Final = attrgetter("outcome", "error", "interval_us", "max_gap_us", "kafka_version")
+"""In what attempts of one account are alike."""
+
+
 class AttemptTrack(msgspec.Struct):
     """The account that is open for one family, and those that are closed."""
 
@@ -38,7 +45,7 @@ class AttemptTrack(msgspec.Struct):
             scrape.family, scrape.outcome, at_us, at_us, scrape.interval_us, max_gap_us, version,
             scrape.error,
         )  # fmt: skip
-        if self.open is None or not _alike(self.open, new):
+        if self.open is None or _HOW(self.open) != _HOW(new):
             self.stop(at_us)
             if scrape.identity is not None and scrape.outcome == "ok":
                 self._prove_down(min(scrape.identity.started_us, scrape.asked_us))
@@ -105,9 +112,3 @@ class AttemptTrack(msgspec.Struct):
         taken = [account for account in self.closed if account.start < instant_us]
         self.closed = [account for account in self.closed if account.start >= instant_us]
         return taken
-
-
-def _alike(run: AttemptSpan, new: AttemptSpan) -> bool:
-    return (run.outcome, run.error, run.interval_us, run.max_gap_us, run.kafka_version) == (
-        new.outcome, new.error, new.interval_us, new.max_gap_us, new.kafka_version,
-    )  # fmt: skip

@@ -8,6 +8,9 @@ from collector.encoding.fold import Ledger, Piece
 from collector.model import Reading, Series
 from lakehouse.tables import FLAG_GAP, FLAG_INCREASE
 
+Rises = Mapping[Series, float | None]
+"""By how much series rose; None: not known."""
+
 
 class Tally(msgspec.Struct):
     """The increase of one series so far in this window."""
@@ -37,12 +40,7 @@ class CounterTrack(msgspec.Struct):
     watched: bool = False
 
     def observe(
-        self,
-        reading: Reading,
-        started_us: int,
-        asked_us: int,
-        answered_us: int,
-        ledger: Ledger,
+        self, reading: Reading, started_us: int, asked_us: int, answered_us: int, ledger: Ledger
     ) -> None:
         """Take in one successful reading of cumulative counts."""
         quiet = (
@@ -63,16 +61,10 @@ class CounterTrack(msgspec.Struct):
         self.scrapes += 1
         self.confirmed_us = asked_us
 
-    def add(
-        self,
-        increases: Mapping[Series, float | None],
-        asked_us: int,
-        answered_us: int,
-        ledger: Ledger,
-    ) -> None:
+    def add(self, rises: Rises, asked_us: int, answered_us: int, ledger: Ledger) -> None:
         """Take in increases that were computed elsewhere; None: not known since the last scrape."""
-        self._drop_vanished(increases, answered_us, ledger)
-        for series, increase in increases.items():
+        self._drop_vanished(rises, answered_us, ledger)
+        for series, increase in rises.items():
             if increase is None:
                 self._interrupt(series, answered_us, ledger)
             else:
@@ -103,16 +95,14 @@ class CounterTrack(msgspec.Struct):
             return count
         return count - before
 
-    def _add(
-        self, series: Series, increase: float, answered_us: int, flags: tuple[str, ...] = ()
-    ) -> None:
+    def _add(self, series: Series, rise: float, at_us: int, flags: tuple[str, ...] = ()) -> None:
         tally = self.open.get(series)
         if tally is None:
-            if increase and self.confirmed_us is None:
+            if rise and self.confirmed_us is None:
                 flags = (*flags, FLAG_GAP)
-            self.open[series] = Tally(increase, answered_us, self.scrapes, flags)
+            self.open[series] = Tally(rise, at_us, self.scrapes, flags)
         else:
-            tally.total += increase
+            tally.total += rise
 
     def _interrupt(self, series: Series, answered_us: int, ledger: Ledger) -> None:
         """Add a piece without a value: the increase since the last scrape is not known."""
@@ -123,9 +113,7 @@ class CounterTrack(msgspec.Struct):
             ledger.add(Piece(series, None, since_us, answered_us, 0, 0, 1, (FLAG_INCREASE,)))
         self.open[series] = Tally(0.0, answered_us, self.scrapes)
 
-    def _drop_vanished(
-        self, present: Mapping[Series, float | None], answered_us: int, ledger: Ledger
-    ) -> None:
+    def _drop_vanished(self, present: Rises, answered_us: int, ledger: Ledger) -> None:
         for series in [series for series in self.open if series not in present]:
             self._close(series, self.open.pop(series), answered_us, ledger)
 

@@ -5,11 +5,9 @@ attempt ends coverage at once. Runs are cut at wall-clock windows; a window is s
 nothing can change it any longer. State is plain data, so that the spool can keep it.
 """
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Callable
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, Self
 
 import msgspec
 
@@ -85,9 +83,7 @@ class Encoder(msgspec.Struct):
             return
         asked_us = scrape.asked_us
         ends = (end for start, end in self.recorded_spans if start <= asked_us < end)
-        floor_us = max([self.sealed_us, *ends])
-        if asked_us < floor_us:
-            scrape = dataclasses.replace(scrape, asked_us=floor_us)
+        scrape = dataclasses.replace(scrape, asked_us=max(asked_us, self.sealed_us, *ends))
         self.began_us = self.began_us or scrape.asked_us
         if scrape.outcome == "skipped":
             family.account.skip(scrape, self.window_us, max_gap_us)
@@ -118,10 +114,8 @@ class Encoder(msgspec.Struct):
 
     def holds_much(self) -> bool:
         """Whether an exact family holds so many windows that some should be sealed at once."""
-        return any(
-            family.last_us - family.sealed_us > _HELD_WINDOWS * self.window_us
-            for family in self._families(exact=True)
-        )
+        held_us = (one.last_us - one.sealed_us for one in self._families(exact=True))
+        return max(held_us, default=0) > _HELD_WINDOWS * self.window_us
 
     def begin(self, now_us: int) -> None:
         """An agent starts: wait from now on for the history that exact families missed."""
@@ -137,17 +131,10 @@ class Encoder(msgspec.Struct):
         for family in self._families(exact=False):
             family.break_off(self.ledger)
 
-    def successor(self) -> Encoder:
+    def successor(self) -> Self:
         """An empty encoder that records nothing of the time before now."""
         end_us = self.ended_us()
-        families = {
-            name: FamilyTrack(
-                one.max_gap_us, exact=True, heard_us=one.heard_us,
-                sealed_us=max(end_us, one.last_us, one.sealed_us),
-            )
-            for name, one in self.families.items()
-            if one.exact
-        }  # fmt: skip
+        families = {name: one.successor(end_us) for name, one in self.families.items() if one.exact}
         return msgspec.structs.replace(
             self, families=families, ledger=Ledger(), non_consumed=NonConsumed(), events=[],
             sealed_us=end_us,
@@ -204,9 +191,7 @@ class Encoder(msgspec.Struct):
             family.heard_us += to_us - from_us
         span = self.began_us or from_us, from_us
         self.recorded_spans = [*self.recorded_spans, span][-_MOST_SPANS:]
-        self.began_us = to_us
-        self.sealed_us = 0
-        self.started_us = to_us
+        self.began_us, self.sealed_us, self.started_us = to_us, 0, to_us
         event = Event(to_us, "clock_step", Series(""), str(from_us), str(to_us))
         return sealed._replace(events=[*sealed.events, event])
 
@@ -240,17 +225,16 @@ class Encoder(msgspec.Struct):
             # Of an attempt that failed it may be that of a connection to the process before.
             self._meet(scrape.identity, scrape.answered_us)
             family.cut(scrape.answered_us, self.window_us, ledger)
-            self._observe(family, scrape, scrape.answer, scrape.identity.started_us, ledger)
+            family.observe(scrape, scrape.identity.started_us, self.delays, ledger)
+            self._observe(family, scrape, scrape.answer)
             family.answered_us = scrape.answered_us
         else:
             family.stop(scrape.asked_us, ledger)
         family.account.attempt(scrape, family.max_gap_us)
         family.attempted_us = scrape.asked_us
 
-    def _observe(
-        self, family: FamilyTrack, scrape: Scrape, answer: Answer, started_us: int, ledger: Ledger
-    ) -> None:
-        family.observe(scrape, answer.readings, started_us, self.delays, ledger)
+    def _observe(self, family: FamilyTrack, scrape: Scrape, answer: Answer) -> None:
+        """Enter what an answer brought beside its readings."""
         if answer.offsets is not None:
             gap = family.answered_us is None
             losses = self.non_consumed.advance(answer.offsets, after_gap=gap)

@@ -64,11 +64,11 @@ class NonConsumed(msgspec.Struct):
             The loss of every group and partition that was read the last time and still counts.
         """
         self._forget_topics(offsets.topic_ids)
-        asked = {Partition(commit.topic, commit.partition) for commit in offsets.commits_after}
+        asked = {commit.at for commit in offsets.commits_after}
         asked.update(offsets.log_starts)
         losses = {}
         for commit, before in self.commits.items():
-            partition = Partition(commit.topic, commit.partition)
+            partition = commit.at
             if partition not in asked:
                 continue  # led by another broker by now
             loss = self._loss(commit, before, offsets)
@@ -87,7 +87,7 @@ class NonConsumed(msgspec.Struct):
         self.topic_ids = dict(topic_ids)
 
     def _loss(self, commit: Commit, before: int | None, offsets: Offsets) -> Loss:
-        partition = Partition(commit.topic, commit.partition)
+        partition = commit.at
         start1, start2 = self.log_starts.get(partition), offsets.log_starts.get(partition)
         if start1 is None or start2 is None or commit not in offsets.commits_after:
             return _UNKNOWN  # made again, not answered, or the group is no more
@@ -102,20 +102,10 @@ class NonConsumed(msgspec.Struct):
             partition: max(start, self.log_starts.get(partition, start))
             for partition, start in offsets.log_starts.items()
         }
-        commits = {
-            commit: before
-            for commit, before in offsets.commits_before.items()
-            if commit in offsets.commits_after
-            and Partition(commit.topic, commit.partition) in starts
-        }
-        if silent:
-            commits |= {
-                commit: before
-                for commit, before in self.commits.items()
-                if Partition(commit.topic, commit.partition) in silent
-            }
+        kept = {one: at for one, at in self.commits.items() if one.at in silent} if silent else {}
+        read = {one: at for one, at in offsets.commits_before.items() if one.at in starts}
+        self.commits = {one: at for one, at in read.items() if one in offsets.commits_after} | kept
         self.log_starts = starts | {partition: self.log_starts[partition] for partition in silent}
-        self.commits = commits
         self.primed = True
 
 
@@ -130,11 +120,8 @@ def _between(start1: int, start2: int, before: int | None, after: int | None) ->
 
 def increases(losses: Mapping[Commit, Loss]) -> tuple[dict[Series, float | None], ...]:
     """The losses as increases of the two metrics ``LOW`` and ``HIGH``."""
-    low, high = {}, {}
-    for commit, loss in losses.items():
-        subject = {"topic": commit.topic, "partition": commit.partition, "group": commit.group}
-        low[Series(LOW, **subject)] = loss.low  # type: ignore[arg-type]
-        high[Series(HIGH, **subject)] = loss.high  # type: ignore[arg-type]
+    low = {Series(LOW, *one.at, group=one.group): loss.low for one, loss in losses.items()}
+    high = {Series(HIGH, *one.at, group=one.group): loss.high for one, loss in losses.items()}
     return low, high
 
 

@@ -2,7 +2,7 @@
 
 import dataclasses
 from collections.abc import Iterator, Mapping
-from typing import Final
+from typing import Final, Self
 
 import msgspec
 
@@ -51,30 +51,29 @@ class FamilyTrack(msgspec.Struct):
         """When the last attempt was asked or answered, 0 before the first."""
         return max(self.attempted_us or 0, self.answered_us or 0)
 
+    def successor(self, end_us: int) -> Self:
+        """An empty exact family that records nothing of the time before an instant."""
+        sealed_us = max(end_us, self.last_us, self.sealed_us)
+        return type(self)(self.max_gap_us, exact=True, heard_us=self.heard_us, sealed_us=sealed_us)
+
     def tracks(self) -> Iterator[GaugeTrack | CounterTrack]:
         """The tracks of all metrics."""
         yield from self.gauges.values()
         yield from self.counters.values()
 
     def observe(
-        self,
-        scrape: Scrape,
-        readings: tuple[Reading, ...],
-        started_us: int,
-        delays: Mapping[str, Delays],
-        ledger: Ledger,
+        self, scrape: Scrape, started_us: int, delays: Mapping[str, Delays], ledger: Ledger
     ) -> None:
         """Enter what was read; a metric of which no bean is left is empty.
 
         Args:
             scrape: The attempt that brought it.
-            readings: What it brought.
             started_us: When the source was started.
             delays: Per metric, by how much its bean may be late.
             ledger: Where what has ended is kept.
         """
         asked, answered = scrape.asked_us, scrape.answered_us
-        for reading in self._with_vanished(readings):
+        for reading in self._with_vanished(scrape.answer.readings if scrape.answer else ()):
             if reading.kind == "gauge":
                 track = self.gauges.setdefault(reading.metric, GaugeTrack())
                 track.delays = delays.get(reading.metric, Delays())

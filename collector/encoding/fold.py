@@ -132,11 +132,8 @@ def _set(members: list[Series]) -> MemberSet:
         partitions = sorted(series.partition for series in members if series.partition is not None)
         return MemberSet("partitions", members[0].topic, tuple(partitions), None)
     clients = {(series.user, series.client_id) for series in members}
-    return MemberSet("clients", None, None, tuple(sorted(clients, key=_client_order)))
-
-
-def _client_order(client: tuple[str | None, str | None]) -> tuple[tuple[bool, str], ...]:
-    return tuple((name is not None, name or "") for name in client)
+    in_order = sorted(clients, key=lambda one: [(name is not None, name or "") for name in one])
+    return MemberSet("clients", None, None, tuple(in_order))
 
 
 def _order(run: Run) -> tuple[object, ...]:

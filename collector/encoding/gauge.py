@@ -78,11 +78,10 @@ class GaugeTrack(msgspec.Struct):
     def cut(self, window_us: int, ledger: Ledger) -> None:
         """End every run at a window's start and carry it over, unconfirmed."""
         for series, run in self.open.items():
-            if run.start >= window_us:
-                continue
-            run.before = ledger.add(self._piece(series, run, window_us))
-            run.start, run.lead, run.since = window_us, 0, self.scrapes
-            run.flags = tuple(flag for flag in run.flags if flag != FLAG_PREVIOUS_POSITIVE)
+            if run.start < window_us:
+                run.before = ledger.add(self._piece(series, run, window_us))
+                run.start, run.lead, run.since = window_us, 0, self.scrapes
+                run.flags = tuple(flag for flag in run.flags if flag != FLAG_PREVIOUS_POSITIVE)
 
     def stop(self, end_us: int, ledger: Ledger) -> None:
         """Coverage ends: end every run, with the time since the last scrape as its tail."""
@@ -168,10 +167,9 @@ class GaugeTrack(msgspec.Struct):
         return number
 
     def _piece(self, series: Series, run: OpenRun, end_us: int) -> Piece:
-        seen = self.scrapes - run.since
-        tail = end_us - run.start if run.may else 0
-        edges = run.lead, tail
-        return Piece(series, run.value, run.start, end_us, *edges, seen, run.flags, run.before)
+        tail, seen = end_us - run.start if run.may else 0, self.scrapes - run.since
+        span = run.value, run.start, end_us, run.lead, tail
+        return Piece(series, *span, seen, run.flags, run.before)
 
 
 def _value(reading: Reading, series: Series) -> float | None:

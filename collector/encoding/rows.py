@@ -44,9 +44,10 @@ class Origin(msgspec.Struct, frozen=True):
     catalogue: str
 
 
-def batches_of(
-    parts: Sequence[tuple[SealedRows, Origin]], max_rows: int = MAX_ROWS
-) -> Iterator[Batch]:
+Part = tuple[SealedRows, Origin]
+
+
+def batches_of(parts: Sequence[Part], max_rows: int = MAX_ROWS) -> Iterator[Batch]:
     """The rows for what was sealed together, in batches of so many; none where nothing was.
 
     Accounts come last: the lake must not say that a time is known before it has all its runs.
@@ -69,7 +70,7 @@ def batches_of(
             found[table].append(row)
             if members is not None:
                 sets[row[_SET], row[_CLUSTER]] = members
-        found[tables.MEMBERS.name] = [_members(*key, one) for key, one in sets.items()]
+        found[tables.MEMBERS.name] = [(*key, *one) for key, one in sets.items()]
         yield Batch(found, start_us, end_us)
 
 
@@ -98,10 +99,6 @@ def _run(run: Run, origin: Origin) -> Row:
         run.start, run.end, run.lead, run.tail, run.value, run.scrapes, run.stands_for,
         run.members.hash if run.members else None, run.flags or None,
     )  # fmt: skip
-
-
-def _members(key: str, cluster: str, members: MemberSet) -> Row:
-    return (key, cluster, members.kind, members.topic, members.partitions, members.clients)
 
 
 def _scrape(account: AttemptSpan, origin: Origin) -> Row:

@@ -4,8 +4,6 @@ A file that was set aside is never deleted and never read again. Its undelivered
 event ``spool_damaged`` says so.
 """
 
-from __future__ import annotations
-
 import sqlite3
 from contextlib import closing, suppress
 from datetime import UTC, datetime
@@ -34,11 +32,6 @@ _ROWS: Final = (
 _NUMBERS: Final = (
     "SELECT COUNT(*), MAX(number) - (SELECT COALESCE(MAX(entry), 0) FROM snapshot) FROM journal"
 )
-
-
-def lock_of(path: Path) -> Path:
-    """The file that is locked while an agent has the spool; it is empty until there was one."""
-    return path.with_name(f"{path.name}.lock")
 
 
 def set_aside_if_damaged(path: Path, now_us: int, *, was_made: bool) -> str | None:
@@ -108,10 +101,8 @@ def _is_of_this_version(path: Path, db: sqlite3.Connection) -> bool:
     if row is None or (len(row) > 2 and row[2] != checksum(row[1], "version")):
         return False
     if row[1] != VERSION:
-        raise SpoolError(
-            f"spool {path} is of another version of jmxlake-agent; "
-            "let that version deliver it, or move it away"
-        )
+        why = f"spool {path} is of another version of jmxlake-agent"
+        raise SpoolError(f"{why}; let that version deliver it, or move it away")
     return True
 
 

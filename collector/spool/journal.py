@@ -4,8 +4,6 @@ Values that did not change since the scrape before are left out: the encoder has
 journal into the encoder's last snapshot gives the encoder as it was.
 """
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Mapping, Sequence
 
@@ -120,16 +118,11 @@ def _delta(reading: Reading, track: GaugeTrack | CounterTrack) -> Delta | None:
     if same and reading.values == track.values:
         return None
     before, values = track.values, reading.values
-    return Delta(
-        frozenset() if same else reading.zeros - track.zeros,
-        frozenset() if same else track.zeros - reading.zeros,
-        {
-            series: value
-            for series, value in values.items()
-            if series not in before or before[series] != value
-        },
-        [series for series in before if series not in values],
-    )
+    changed = {one: n for one, n in values.items() if one not in before or before[one] != n}
+    gone = [series for series in before if series not in values]
+    if same:
+        return Delta(values=changed, no_values=gone)
+    return Delta(reading.zeros - track.zeros, track.zeros - reading.zeros, changed, gone)
 
 
 def _applied(

@@ -1,7 +1,5 @@
 """Rows of the spool's tables: packed batches and member sets, each with its checksum."""
 
-from __future__ import annotations
-
 import sqlite3
 import zlib
 from collections.abc import Iterator

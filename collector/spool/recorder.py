@@ -1,7 +1,5 @@
 """The recorder: a scrape is in the journal before the next begins, a sealed window in batches."""
 
-from __future__ import annotations
-
 import threading
 import uuid
 from collections import Counter, deque
@@ -13,7 +11,7 @@ from typing import Final, NamedTuple
 
 from collector.catalogue.entries import Delays
 from collector.encoding.encoder import Encoder, SealedRows
-from collector.encoding.rows import Origin, batches_of, event_row
+from collector.encoding.rows import Origin, Row, batches_of, event_row
 from collector.errors import SpoolError, unexpected
 from collector.model import Event, Scrape, Series
 from collector.spool import journal
@@ -22,6 +20,10 @@ from collector.spool.spool import Depth, Spool
 
 _EVENTS: Final = 1_000  # that wait while the spool cannot be written
 _STEP_US: Final = 1_000_000  # sources answer in any order; a clock that is set moves by more
+Sources = Mapping[str, str | None]
+"""Each source, as bronze calls it, and its cluster id if that is configured."""
+DelaysOf = Mapping[str, Delays]
+"""By how much the beans of each metric may be late."""
 Sealed = dict[str, SealedRows]
 """What was sealed together, by source."""
 UNKNOWN_CLUSTER = "unknown"
@@ -79,12 +81,7 @@ class Recorder:
     """
 
     def __init__(
-        self,
-        spool: Spool,
-        sources: Mapping[str, str | None],
-        window_us: int,
-        delays: Mapping[str, Delays],
-        catalogue: str,
+        self, spool: Spool, sources: Sources, window_us: int, delays: DelaysOf, catalogue: str
     ) -> None:
         self._spool = spool
         self._lock = threading.Lock()
@@ -117,9 +114,9 @@ class Recorder:
         with self._writing(max((one.answered_us for one in clocked), default=0)):
             entries: list[bytes] = []
             for scrape in map(self._named, scrapes):
-                encoder = self._encoders.get(scrape.source)
-                if encoder is None or scrape.source not in self._sources:
+                if scrape.source not in self._sources:
                     continue  # it was under way when its source was taken out
+                encoder = self._encoders[scrape.source]
                 leaves = encoder.leaves_cluster(scrape)
                 if leaves or encoder.holds_much():
                     sealed = encoder.leave_cluster() if leaves else encoder.seal_exact()
@@ -161,13 +158,7 @@ class Recorder:
         delivered_us = depth.oldest_us or self.sealed_us or None
         return Backlog(depth, self._spool.max_bytes, self.dropped_batches, delivered_us, lost)
 
-    def reconfigure(
-        self,
-        delays: Mapping[str, Delays],
-        catalogue: str,
-        sources: Mapping[str, str | None],
-        start: Event,
-    ) -> None:
+    def reconfigure(self, delays: DelaysOf, catalogue: str, sources: Sources, start: Event) -> None:
         """Take a new catalogue, and other sources, while scrapes go on.
 
         Args:
@@ -230,8 +221,7 @@ class Recorder:
         """
         with self._writing():
             for encoder in self._read.values():
-                event = Event(encoder.ended_us(), kind, Series(""), old, new)
-                encoder.events.append(event)
+                encoder.events.append(Event(encoder.ended_us(), kind, Series(""), old, new))
             self._keep({})
         self.reported[kind] += 1
 
@@ -245,13 +235,10 @@ class Recorder:
         with self._writing(now_us):
             # Of one window together: the roles have other cadences, and wait for other answers.
             end_us = min((one.sealable_us(now_us) for one in self._read.values()), default=0)
-            sealed = {
-                name: one.seal(now_us, end_us)
-                for name, one in self._read.items()
-                if one.has_sealable(now_us, end_us)
-            }
-            if not sealed:
+            due = [name for name, one in self._read.items() if one.has_sealable(now_us, end_us)]
+            if not due:
                 return False
+            sealed = {name: self._encoders[name].seal(now_us, end_us) for name in due}
             self._keep(sealed)
             start_us = self.sealed_us - self.window_us
             runs = (run for one in sealed.values() for run in one.runs if run.start >= start_us)
@@ -325,9 +312,8 @@ class Recorder:
         for encoder in self._encoders.values():
             encoder.break_off()
         if self._failed is not None:
-            first_us, last_us = self._failed
-            old, new = _instant(first_us), _instant(last_us)
-            events.append(Event(last_us, "spool_unwritable", Series(""), old, new))
+            old, new = map(_instant, self._failed)
+            events.append(Event(self._failed[1], "spool_unwritable", Series(""), old, new))
         self._tell(*events, *self._unwritten)
         sealed = self._retired()
         if now_us:
@@ -379,9 +365,7 @@ class Recorder:
     def _of_each(self, work: Callable[[Encoder], SealedRows | None]) -> Sealed:
         """What the work takes out of each source's encoder; that of the others is not sealed."""
         done = {name: work(encoder) for name, encoder in self._encoders.items()}
-        return {
-            name: rows for name, rows in done.items() if rows is not None and name in self._sources
-        }
+        return {name: rows for name, rows in done.items() if rows and name in self._sources}
 
     def _retired(self) -> Sealed:
         """End the sources that are read no more at their last attempt, and take that out."""
@@ -414,15 +398,14 @@ class Recorder:
 
     def _keep(self, sealed: Sealed) -> None:
         """Write sealed rows as batches; the journal starts empty."""
-        self.dropped_batches += self._spool.seal(
-            batches_of([(rows, self._origin(name)) for name, rows in sealed.items()]),
-            journal.state_of(self._encoders),
-            lambda dropped: [
-                event_row(_event("batch_dropped", dropped), self._origin(name))
-                for name in self._sources
-            ],
-        )
+        batches = batches_of([(rows, self._origin(name)) for name, rows in sealed.items()])
+        state = journal.state_of(self._encoders)
+        self.dropped_batches += self._spool.seal(batches, state, self._rows_of_dropped)
         self.sealed_us = self._sealed_us()
+
+    def _rows_of_dropped(self, batches: Dropped) -> list[Row]:
+        event = _event("batch_dropped", batches)
+        return [event_row(event, self._origin(name)) for name in self._sources]
 
     def _origin(self, name: str) -> Origin:
         identity = self._encoders[name].identity

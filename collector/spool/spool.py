@@ -3,8 +3,6 @@
 A write is on disk when the call returns, or the call raises and nothing has changed.
 """
 
-from __future__ import annotations
-
 import fcntl
 import os
 import sqlite3
@@ -26,6 +24,9 @@ from lakehouse import tables
 
 _KEPT_SETS: Final = 10_000  # batches; about a month of windows of five minutes
 _FREE_PAGES: Final = 1_000  # of 4 KiB, that a file may have free within before it is made smaller
+
+
+EventsOf = Callable[[Dropped], Iterable[Row]]
 
 
 class WaitingBatch(NamedTuple):
@@ -153,10 +154,7 @@ class Spool:
         self._entry += len(numbered)
 
     def seal(
-        self,
-        batches: Iterable[Batch],
-        state: bytes,
-        events_of: Callable[[Dropped], Iterable[Row]] | None = None,
+        self, batches: Iterable[Batch], state: bytes, events_of: EventsOf | None = None
     ) -> int:
         """Keep batches that belong together, and the encoder's state; the journal starts empty.
 
@@ -307,17 +305,19 @@ class Spool:
         db.execute("DELETE FROM journal")
 
     def _take_lock(self, opened: ExitStack) -> int:
-        """Keep a second agent out; for as long as this process lives, whatever becomes of it."""
+        """Keep a second agent out; for as long as this process lives, whatever becomes of it.
+
+        The file that is locked is empty until there was an agent.
+        """
         try:
             self._path.parent.mkdir(parents=True, exist_ok=True)
             flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC
-            file = os.open(integrity.lock_of(self._path), flags, 0o600)
+            file = os.open(f"{self._path}.lock", flags, 0o600)
             opened.callback(os.close, file)
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
-            raise SpoolError(
-                f"spool {self._path} is in use by another agent; give each its own spool.path"
-            ) from error
+            why = f"spool {self._path} is in use by another agent"
+            raise SpoolError(f"{why}; give each its own spool.path") from error
         except OSError as error:
             raise advise(self._path, error) from error
         return file

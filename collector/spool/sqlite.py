@@ -4,8 +4,6 @@ A transaction is on disk when it ends. Every row that matters has a checksum, si
 SQLite itself notices damage to its structure only.
 """
 
-from __future__ import annotations
-
 import sqlite3
 import threading
 import uuid
@@ -23,8 +21,7 @@ SIDES: Final = ("-wal", "-shm", "-journal")
 """Suffixes of SQLite's files beside the spool; the journal only while a spool is created."""
 
 _SCHEMA: Final = """
-CREATE TABLE IF NOT EXISTS meta
-    (key TEXT PRIMARY KEY, value TEXT NOT NULL, crc INTEGER NOT NULL);
+CREATE TABLE IF NOT EXISTS meta (key TEXT PRIMARY KEY, value TEXT NOT NULL, crc INTEGER NOT NULL);
 CREATE TABLE IF NOT EXISTS journal
     (number INTEGER PRIMARY KEY, entry BLOB NOT NULL, crc INTEGER NOT NULL);
 CREATE TABLE IF NOT EXISTS snapshot

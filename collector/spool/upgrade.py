@@ -4,8 +4,6 @@ Format 2 kept member sets in a table of their own, and in a batch the remains of
 journal and its snapshot are those of format 3.
 """
 
-from __future__ import annotations
-
 import sqlite3
 import zlib
 from contextlib import closing, suppress
@@ -15,16 +13,8 @@ from typing import Final
 import msgspec
 
 from collector.encoding.rows import Batch, Row
+from collector.spool import sqlite
 from collector.spool.packing import put_batch
-from collector.spool.sqlite import (
-    BUSY_SECONDS,
-    VERSION,
-    checksum,
-    make_tables,
-    meta,
-    put_meta,
-    read_only,
-)
 from lakehouse import tables
 
 _FORMER: Final = "2"
@@ -33,7 +23,7 @@ _LEFT_BEHIND: Final = (".count", ".reserve")
 
 class _Batch2(msgspec.Struct):
     rows: dict[str, list[Row]]
-    inherited: list[_Batch2] = msgspec.field(default_factory=list, name="bequest")
+    inherited: list["_Batch2"] = msgspec.field(default_factory=list, name="bequest")
 
 
 def upgrade(path: Path) -> None:
@@ -44,7 +34,7 @@ def upgrade(path: Path) -> None:
     """
     if not path.exists() or not _is_former(path):
         return
-    with closing(sqlite3.connect(path, isolation_level=None, timeout=BUSY_SECONDS)) as db:
+    with closing(sqlite3.connect(path, isolation_level=None, timeout=sqlite.BUSY_SECONDS)) as db:
         try:
             db.execute("BEGIN IMMEDIATE")
             _convert(db)
@@ -58,25 +48,24 @@ def upgrade(path: Path) -> None:
 
 def _is_former(path: Path) -> bool:
     try:
-        with closing(read_only(path)) as db:
-            return meta(db, "version") == _FORMER
+        with closing(sqlite.read_only(path)) as db:
+            return sqlite.meta(db, "version") == _FORMER
     except sqlite3.Error:
         return False  # the check that follows reports it
 
 
 def _convert(db: sqlite3.Connection) -> None:
-    agent, batches = meta(db, "agent"), []
-    sets = [
-        msgspec.msgpack.decode(row, type=Row) for (row,) in db.execute("SELECT row FROM members")
-    ]
+    agent, batches = sqlite.meta(db, "agent"), []
+    members = db.execute("SELECT row FROM members")
+    sets = [msgspec.msgpack.decode(row, type=Row) for (row,) in members]
     query = "SELECT number, agent, rows, crc FROM batches ORDER BY number DESC"
     for number, owner, packed, crc in db.execute(query):
-        if owner != agent or crc != checksum(packed, number, owner):
+        if owner != agent or crc != sqlite.checksum(packed, number, owner):
             raise ValueError(number)
         batches.append((number, msgspec.msgpack.decode(zlib.decompress(packed), type=_Batch2)))
     for name in ("batches", "sets", "members", "findings"):
         db.execute(f"DROP TABLE {name}")
-    make_tables(db)
+    sqlite.make_tables(db)
     for number, batch in batches:
         rows: dict[str, list[Row]] = {tables.MEMBERS.name: sets}  # the last one brings them all
         sets = []
@@ -90,4 +79,4 @@ def _convert(db: sqlite3.Connection) -> None:
         ]
         starts, ends = zip(*spans, strict=True) if spans else ((0,), (0,))
         put_batch(db, number, number, Batch(rows, min(starts), max(ends)))
-    put_meta(db, version=VERSION)
+    sqlite.put_meta(db, version=sqlite.VERSION)

@@ -9,7 +9,6 @@ import json
 import socket
 import threading
 import time
-from collections.abc import Callable
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler
 from ipaddress import ip_address
@@ -29,48 +28,53 @@ _REPLY_SECONDS: Final = 5.0
 _LOOPBACK_NAMES: Final = ("localhost", "localhost.", "ip6-localhost")
 
 
-_Reply = tuple[HTTPStatus, str, bytes]
-"""Status, type of content, and content."""
-
-
-class HealthServer:
-    """Serves the agent's health until it is closed.
+class HealthServer(ThreadingMixIn, TCPServer):
+    """Serves the agent's health until it is closed; more askers than places go unheard.
 
     Args:
         host: The address to listen at.
         port: The port; 0 takes any that is free.
         stats: What the agent counts, and the registry of what /metrics shows.
 
+    Attributes:
+        loopback: Whether it listens to this host alone.
+
     Raises:
         HealthError: The address cannot be had.
     """
 
+    allow_reuse_address = True
+    daemon_threads = True
+    request_queue_size = 16
+
     def __init__(self, host: str, port: int, stats: AgentStats) -> None:
-        self._stats = stats
+        self._stats, self._places = stats, threading.Semaphore(_ASKERS)
         try:
-            self._server = _Server(host, port, self._reply)
+            found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+            self.address_family, address = found[0][0], found[0][4]
+            super().__init__(address, _Handler)  # type: ignore[arg-type]
         except OSError as error:
-            raise HealthError(
-                f"health: cannot listen at {host}:{port}: {error.strerror}:"
-                " change health.host or health.port (0: none)"
-            ) from None
+            why = f"health: cannot listen at {host}:{port}: {error.strerror}"
+            raise HealthError(f"{why}: change health.host or health.port (0: none)") from None
+        self.loopback = ip_address(str(address[0])).is_loopback
         self._thread = threading.Thread(
-            target=self._server.serve_forever, args=(0.2,), name="health", daemon=True
+            target=self.serve_forever, args=(0.2,), name="health", daemon=True
         )
         self._thread.start()
 
     @property
     def port(self) -> int:
         """The port that it listens at."""
-        return int(self._server.server_address[1])
+        return int(self.server_address[1])
 
     def close(self) -> None:
         """Stop serving."""
-        self._server.shutdown()
+        self.shutdown()
         self._thread.join()
-        self._server.server_close()
+        self.server_close()
 
-    def _reply(self, path: str, accept: str) -> _Reply:
+    def reply(self, path: str, accept: str) -> tuple[HTTPStatus, str, bytes]:
+        """Status, type of content, and content."""
         kind, trouble = "text/plain; charset=utf-8", False
         if path == "/metrics":
             encode, kind = choose_encoder(accept)
@@ -86,6 +90,23 @@ class HealthServer:
             return HTTPStatus.NOT_FOUND, kind, b"There is /metrics, /healthz and /readyz.\n"
         return HTTPStatus.SERVICE_UNAVAILABLE if trouble else HTTPStatus.OK, kind, body
 
+    def process_request(self, request: Any, client_address: Any) -> None:
+        """Take a connection, if there is a place."""
+        if self._places.acquire(blocking=False):
+            super().process_request(request, client_address)
+        else:
+            self.shutdown_request(request)
+
+    def process_request_thread(self, request: Any, client_address: Any) -> None:
+        """Answer it, and leave the place."""
+        try:
+            super().process_request_thread(request, client_address)
+        finally:
+            self._places.release()
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """An asker that goes away meanwhile is no news."""
+
     def _missing(self) -> dict[str, str]:
         missing = {f"source {name}": why for name, why in self._stats.silent_sources().items()}
         if not self._stats.spool_writable:
@@ -95,41 +116,10 @@ class HealthServer:
         return missing
 
 
-class _Server(ThreadingMixIn, TCPServer):
-    """Takes connections; more than there are places are closed unheard."""
-
-    allow_reuse_address = True
-    daemon_threads = True
-    request_queue_size = 16
-
-    def __init__(self, host: str, port: int, reply: Callable[[str, str], _Reply]) -> None:
-        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
-        self.address_family, address = found[0][0], found[0][4]
-        self.reply = reply
-        self.loopback = ip_address(str(address[0])).is_loopback
-        self.places = threading.Semaphore(_ASKERS)
-        super().__init__(address, _Handler)  # type: ignore[arg-type]
-
-    def process_request(self, request: Any, client_address: Any) -> None:
-        if self.places.acquire(blocking=False):
-            super().process_request(request, client_address)
-        else:
-            self.shutdown_request(request)
-
-    def process_request_thread(self, request: Any, client_address: Any) -> None:
-        try:
-            super().process_request_thread(request, client_address)
-        finally:
-            self.places.release()
-
-    def handle_error(self, request: Any, client_address: Any) -> None:
-        """An asker that goes away meanwhile is no news."""
-
-
 class _Handler(BaseHTTPRequestHandler):
     """Answers one request."""
 
-    server: _Server
+    server: HealthServer
     server_version = "jmxlake-agent"
     sys_version = ""
 
@@ -142,7 +132,7 @@ class _Handler(BaseHTTPRequestHandler):
         """Askers come every few seconds: not a line each."""
 
     def do_GET(self) -> None:
-        """Answer, with a body."""
+        """Answer, with a body if that is asked for."""
         if self.server.loopback and not _is_loopback_name(self.headers.get("Host")):
             # A page in a browser may point its own host name at us (DNS rebinding).
             self.send_error(HTTPStatus.MISDIRECTED_REQUEST, "ask by a name of loopback")
@@ -158,9 +148,7 @@ class _Handler(BaseHTTPRequestHandler):
         if self.command != "HEAD":
             self.wfile.write(body)
 
-    def do_HEAD(self) -> None:
-        """Answer without it."""
-        self.do_GET()
+    do_HEAD = do_GET  # noqa: N815 - as it is called there
 
 
 def _head(connection: socket.socket) -> bytes:

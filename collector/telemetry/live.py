@@ -9,11 +9,12 @@ greatest first, and a count of the rest.
 import math
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections import ChainMap
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from heapq import nlargest
 from itertools import chain
-from typing import Final, NamedTuple
+from typing import Final
 
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
@@ -22,16 +23,15 @@ from collector.catalogue import Family
 from collector.model import Reading, Scrape, Series
 from collector.telemetry.self_metrics import NAMESPACE, Read
 from lakehouse.tables import MAX_GAP_INTERVALS
-from lakehouse.tables.live import (
-    FAMILY_KNOWN,
-    LOST,
-    METRIC_KNOWN,
-    SHOWN,
-    UNSHOWN_SERIES,
-    live_name,
-)
+from lakehouse.tables.live import FAMILY_KNOWN, LOST, METRIC_KNOWN, SHOWN, UNSHOWN_SERIES, live_name
 
 _OF_SOURCE: Final = Series("")[1:-1]  # all but metric and labels
+Texts = Mapping[str, str]
+Values = Mapping[Series, float]
+Totals = Mapping[str, Values]
+"""By source."""
+Made = dict[str, tuple[str, Metric]]
+"""By name, and of which metric it is."""
 _NUL: Final = "\u2400"  # Prometheus cannot read NUL
 
 
@@ -39,41 +39,27 @@ _NUL: Final = "\u2400"  # Prometheus cannot read NUL
 class _Track:
     """The last answer of a family, and until when it holds by the steady clock."""
 
-    units: Mapping[str, str]
+    units: dict[str, str]
     lasts: float
     until: float = -math.inf
     readings: tuple[Reading, ...] = ()
 
 
-class Now(NamedTuple):
-    """What is known at an instant.
-
-    Attributes:
-        source: Name of the source in the lake.
-        cluster: Id of the cluster that answered last; None: no answer yet.
-        families: Whether the last answer of each family covers the instant.
-        metrics: The same of metrics in ``SHOWN`` and ``LOST``.
-        units: Of all metrics.
-        readings: The answers that do, of gauges that are shown.
-    """
-
-    source: str
-    cluster: str | None
-    families: Mapping[str, bool]
-    metrics: Mapping[str, bool]
-    units: Mapping[str, str]
-    readings: list[Reading]
-
-
-class Live:
+class Live(Collector):
     """Keeps the last answer of every family of every source; any thread may call it.
 
     Args:
+        lost: Totals of ``LOST`` by source, then by group and topic, asked at every request.
         monotonic: A steady clock, in seconds.
+
+    Attributes:
+        most: Most series of a metric of one source that are shown.
     """
 
-    def __init__(self, monotonic: Callable[[], float] = time.monotonic) -> None:
-        self._monotonic = monotonic
+    def __init__(
+        self, lost: Callable[[], Totals], monotonic: Callable[[], float] = time.monotonic
+    ) -> None:
+        self.most, self._lost, self._monotonic = 0, lost, monotonic
         self._lock = threading.Lock()
         self._tracks: dict[Read, _Track] = {}
         self._clusters: dict[str, str] = {}
@@ -99,90 +85,65 @@ class Live:
             if scrape.identity is not None:
                 self._clusters[scrape.source] = scrape.identity.cluster
 
-    def now(self) -> list[Now]:
-        """What is known of each source at this instant."""
-        with self._lock:
-            return [self._of(source) for source in sorted({source for source, _ in self._tracks})]
-
-    def _of(self, source: str) -> Now:
-        now = self._monotonic()
-        tracks = {name: one for (of, name), one in self._tracks.items() if of == source}
-        known = {name: now <= track.until for name, track in tracks.items()}
-        units = {one: unit for track in tracks.values() for one, unit in track.units.items()}
-        metrics = {
-            one: known[name]
-            for name, track in tracks.items()
-            for one in track.units
-            if one in SHOWN or one in LOST
-        }
-        readings = [one for name, track in tracks.items() if known[name] for one in track.readings]
-        return Now(source, self._clusters.get(source), known, metrics, units, readings)
-
-
-@dataclass(frozen=True, eq=False)
-class LiveMetrics(Collector):
-    """The metrics, made at every request.
-
-    Attributes:
-        live: What was read last.
-        most: Most series of a metric of one source.
-        lost: Totals of ``LOST`` by source, then by group and topic, asked at every request.
-    """
-
-    live: Live
-    most: int
-    lost: Callable[[], Mapping[str, Mapping[Series, float]]]
-
     def collect(self) -> Iterator[Metric]:
-        """All metrics."""
+        """All metrics, made at every request."""
         families = GaugeMetricFamily(FAMILY_KNOWN, "Whether its last answer covers now.")
         metrics = GaugeMetricFamily(METRIC_KNOWN, "The same of one metric.")
         text = "Series beyond health.series, or whose name another metric has."
         unshown = GaugeMetricFamily(UNSHOWN_SERIES, text)
-        made: dict[str, Metric] = {}
-        of_name: dict[str, str] = {}
-        lost = self.lost()
-        for now in self.live.now():
-            base = {"source": now.source} | ({"cluster": now.cluster} if now.cluster else {})
-            _flag(families, "family", now.families, base)
-            _flag(metrics, "metric", now.metrics, base)
-            if now.cluster is None:
-                continue
-            beyond = dict.fromkeys(now.metrics, 0.0)
-            for metric, values in self._values(now, lost.get(now.source, {})):
-                name = live_name(metric)
-                if of_name.setdefault(name, metric) != metric or name.startswith(f"{NAMESPACE}_"):
-                    beyond[metric] = len(values)
-                    continue
-                if name not in made:
-                    kind = CounterMetricFamily if metric in LOST else GaugeMetricFamily
-                    made[name] = kind(name, f"{metric}, in {now.units.get(metric, '?')} (UCUM).")
-                sample = f"{name}_total" if metric in LOST else name
-                for series, value in self._worst(values):
-                    made[name].add_sample(sample, base | _labels(series), value)
-                beyond[metric] = max(0, len(values) - self.most)
-            _flag(unshown, "metric", beyond, base)
-        yield from (families, metrics, *made.values(), unshown)
+        made: Made = {}
+        lost, now = self._lost(), self._monotonic()
+        with self._lock:
+            for source in sorted({source for source, _ in self._tracks}):
+                tracks = {name: one for (of, name), one in self._tracks.items() if of == source}
+                known = {name: now <= track.until for name, track in tracks.items()}
+                named = {
+                    metric: known[name]
+                    for name, track in tracks.items()
+                    for metric in track.units
+                    if metric in SHOWN or metric in LOST
+                }
+                cluster = self._clusters.get(source)
+                base = {"source": source} | ({"cluster": cluster} if cluster else {})
+                _flag(families, "family", known, base)
+                _flag(metrics, "metric", named, base)
+                if cluster is not None:
+                    answers = [one.readings for name, one in tracks.items() if known[name]]
+                    units = ChainMap(*(track.units for track in tracks.values()))
+                    beyond = dict.fromkeys(named, 0)
+                    for metric, values in _values(chain(*answers), lost.get(source, {})):
+                        beyond[metric] = self._add(made, metric, units, values, base)
+                    _flag(unshown, "metric", beyond, base)
+        yield from (families, metrics, *(metric for _, metric in made.values()), unshown)
 
-    def _values(
-        self, now: Now, lost: Mapping[Series, float]
-    ) -> Iterator[tuple[str, Mapping[Series, float]]]:
-        """What is shown of each metric, before the cap."""
-        for reading in now.readings:
-            if reading.metric in SHOWN:
-                yield reading.metric, {s: v for s, v in reading.values.items() if v and v > 0}
-            else:  # idle is zero, as in the lake
-                own = dict.fromkeys(reading.zeros, 0.0)
-                yield reading.metric, own | {s: v or 0.0 for s, v in reading.values.items()}
-        for metric in LOST:
-            found = {series: n for series, n in lost.items() if series.metric == metric}
-            if found:
-                yield metric, found
+    def _add(self, made: Made, metric: str, units: Texts, values: Values, base: Texts) -> int:
+        """Add a metric's greatest series to what is made, by name; returns how many are left."""
+        name, is_lost = live_name(metric), metric in LOST
+        kind = CounterMetricFamily if is_lost else GaugeMetricFamily
+        empty = kind(name, f"{metric}, in {units.get(metric, '?')} (UCUM).")
+        if name.startswith(f"{NAMESPACE}_") or made.setdefault(name, (metric, empty))[0] != metric:
+            return len(values)
+        sample = f"{name}_total" if is_lost else name
+        shown, beyond = list(values.items()), max(0, len(values) - self.most)
+        if beyond:
+            shown = nlargest(self.most, shown, lambda one: (one[1], hash(one[0])))
+        for series, value in shown:
+            made[name][1].add_sample(sample, {**base, **_labels(series)}, value)
+        return beyond
 
-    def _worst(self, values: Mapping[Series, float]) -> list[tuple[Series, float]]:
-        if len(values) <= self.most:
-            return list(values.items())
-        return nlargest(self.most, values.items(), lambda one: (one[1], hash(one[0])))
+
+def _values(readings: Iterable[Reading], lost: Values) -> Iterator[tuple[str, Values]]:
+    """What is shown of each metric, before the cap."""
+    for reading in readings:
+        if reading.metric in SHOWN:
+            yield reading.metric, {s: v for s, v in reading.values.items() if v and v > 0}
+        else:  # idle is zero, as in the lake
+            own = dict.fromkeys(reading.zeros, 0.0)
+            yield reading.metric, own | {s: v or 0.0 for s, v in reading.values.items()}
+    for metric in LOST:
+        found = {series: n for series, n in lost.items() if series.metric == metric}
+        if found:
+            yield metric, found
 
 
 def _is_shown(reading: Reading) -> bool:
@@ -211,6 +172,6 @@ def _text(name: str) -> str:
     return name.replace("\0", _NUL).encode("utf-8", "backslashreplace").decode()
 
 
-def _flag(gauge: Metric, label: str, values: Mapping[str, float], base: Mapping[str, str]) -> None:
+def _flag(gauge: Metric, label: str, values: Mapping[str, float], base: Texts) -> None:
     for key, value in values.items():
         gauge.add_sample(gauge.name, {**base, label: key}, float(value))

@@ -9,8 +9,8 @@ import os
 import sys
 import threading
 import warnings
-from collections.abc import Mapping
 from datetime import UTC, datetime
+from functools import partial
 from typing import Final
 
 from collector.errors import places, unexpected
@@ -38,24 +38,20 @@ def configure(*, as_json: bool, level: str = "info") -> None:
     threading.excepthook = _died
 
 
-def debug(event: str, **fields: object) -> None:
-    """Log a detail that helps to find a fault."""
-    _say(logging.DEBUG, event, fields)
+def _say(level: int, event: str, /, **fields: object) -> None:
+    line = " ".join(event.split())
+    shown = [f"{key}={value}" for key, value in fields.items()]
+    _LOGGER.log(level, " ".join([line, *shown]), extra={"fields": {"event": line, **fields}})
 
 
-def info(event: str, **fields: object) -> None:
-    """Log normal operation."""
-    _say(logging.INFO, event, fields)
-
-
-def warning(event: str, **fields: object) -> None:
-    """Log a failure that is retried."""
-    _say(logging.WARNING, event, fields)
-
-
-def error(event: str, **fields: object) -> None:
-    """Log a failure that a person must look at."""
-    _say(logging.ERROR, event, fields)
+debug = partial(_say, logging.DEBUG)
+"""Log a detail that helps to find a fault, with fields."""
+info = partial(_say, logging.INFO)
+"""Log normal operation."""
+warning = partial(_say, logging.WARNING)
+"""Log a failure that is retried."""
+error = partial(_say, logging.ERROR)
+"""Log a failure that a person must look at."""
 
 
 def trace(failure: Exception) -> None:
@@ -82,17 +78,9 @@ class DedupLog:
 
 def printable(text: str) -> str:
     """The text with every character that could move a terminal's cursor written as an escape."""
-    if text.isprintable():
-        return text
     return "".join(
         one if one.isprintable() else one.encode("unicode_escape").decode("ascii") for one in text
     )
-
-
-def _say(level: int, event: str, fields: Mapping[str, object]) -> None:
-    line = " ".join(event.split())
-    shown = [f"{key}={value}" for key, value in fields.items()]
-    _LOGGER.log(level, " ".join([line, *shown]), extra={"fields": {"event": line, **fields}})
 
 
 class _Formatter(logging.Formatter):

@@ -67,8 +67,7 @@ def trim() -> None:
     By itself Java would wait until its heap is full. A delivery needs 50 MB of delta-rs's code, and
     nothing else does: the pages stay in the kernel's cache and are mapped again by the next one.
     """
-    java_class = jvm()
-    if java_class is not None:
+    if (java_class := jvm()) is not None:
         java_class("java.lang.System").gc()
     with suppress(AttributeError, OSError):
         libc = ctypes.CDLL(None)
@@ -104,8 +103,7 @@ def resident_bytes() -> int:
 
 def java() -> JavaMemory | None:
     """Memory of the JVM in this process; None without a JVM."""
-    java_class = jvm()
-    if java_class is None:
+    if (java_class := jvm()) is None:
         return None
     beans = java_class("java.lang.management.ManagementFactory")
     heap = beans.getMemoryMXBean().getHeapMemoryUsage().getUsed()

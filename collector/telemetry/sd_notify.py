@@ -76,9 +76,8 @@ class Service:
         return True
 
     def _tell_status(self) -> None:
-        unseen = ", ".join(
-            self._stats.silent_sources()
-        )  # without ages: each would be one more datagram
+        # Without ages: each would be one more datagram.
+        unseen = ", ".join(self._stats.silent_sources())
         reading = f"no answer from {unseen}" if unseen else "every source answers"
         status = f"{reading}; {self._stats.delivered} batches delivered"
         if status != self._status:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from importlib.metadata import version
-from typing import Final, get_args
+from typing import Any, Final, get_args
 
 import prometheus_client
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, InfoMetricFamily, Metric
@@ -44,9 +44,9 @@ class _Family:
     """The state of a family that health depends on; instants by the steady clock."""
 
     via: str
-    interval_seconds: float = 0.0
+    max_gap: float = 0.0
     tried: bool = False
-    answered: float | None = None
+    answered: float = -math.inf
 
 
 class AgentStats:
@@ -89,6 +89,7 @@ class AgentStats:
         self._scrapes = counter("scrapes", "Attempts to read, by how they ended.", (*of, "outcome"))
         self._missed = counter("missed_ticks", "Ticks while the attempt before was under way.", of)
         self._dropped = counter("dropped_series", "Series beyond the family's cap.", of)
+        self._from_the_start = self._seconds, self._missed, self._dropped
         self._interval = gauge("interval_seconds", "Cadence of the family.", of)
         self._beans = gauge("beans", "Beans in the last answer.", of)
         self._commits = counter("commits", "Batches that reached the lake.")
@@ -116,18 +117,16 @@ class AgentStats:
             for read, (via, interval_us) in families.items():
                 known = before.get(read, _Family(via))
                 if known.via != via:
-                    known.via, known.answered = via, None
-                known.interval_seconds = interval_us / 1e6
+                    known.via, known.answered = via, -math.inf
+                known.max_gap = interval_us / 1e6 * MAX_GAP_INTERVALS
                 self._families[read] = known
-                self._interval.labels(*read).set(known.interval_seconds)
-                for metric in (self._seconds, self._missed, self._dropped):
+                self._interval.labels(*read).set(interval_us / 1e6)
+                for metric in self._from_the_start:
                     metric.labels(*read)
             for read in before.keys() - families.keys():
                 for outcome in get_args(Outcome):
                     self._scrapes.remove(*read, outcome)
-                for gone in (
-                    self._seconds, self._missed, self._dropped, self._interval, self._beans
-                ):  # fmt: skip
+                for gone in (*self._from_the_start, self._interval, self._beans):
                     gone.remove(*read)
 
     def scraped(self, scrape: Scrape) -> None:
@@ -194,32 +193,23 @@ class AgentStats:
 
         Lately: the last scrape of one of its families still covers this instant.
         """
-        now, silent = self._monotonic(), self.answer_ages()
+        now, ages = self._monotonic(), self.answer_ages()
+        since = {at: f"no answer for {age:.0f} s" for at, age in ages.items()}
         with self._lock:
-            families = [(source, one) for (source, _), one in self._families.items()]
-        seen = {
-            (source, one.via)
-            for source, one in families
-            if one.answered is not None
-            and now - one.answered <= one.interval_seconds * MAX_GAP_INTERVALS
-        }
-        unseen = sorted({(source, one.via) for source, one in families} - seen)
-        return self.unfound | {
-            " ".join(filter(None, at)): f"no answer for {silent[at]:.0f} s"
-            if at in silent
-            else "no answer yet"
-            for at in unseen
-        }
+            families = [((source, one.via), one) for (source, _), one in self._families.items()]
+        seen = {at for at, one in families if now <= one.answered + one.max_gap}
+        unseen = sorted({at for at, _ in families} - seen)
+        texts = {" ".join(filter(None, at)): since.get(at, "no answer yet") for at in unseen}
+        return self.unfound | texts
 
     def answer_ages(self) -> dict[tuple[str, str], float]:
         """How long ago the last answer came, in seconds, by source and via what."""
-        now, found = self._monotonic(), dict[tuple[str, str], float]()
+        now, newest = self._monotonic(), dict[tuple[str, str], float]()
         with self._lock:
             for (source, _), family in self._families.items():
-                if family.answered is not None:
-                    at, age = (source, family.via), now - family.answered
-                    found[at] = min(age, found.get(at, age))
-        return found
+                at = source, family.via
+                newest[at] = max(family.answered, newest.get(at, -math.inf))
+        return {at: now - instant for at, instant in newest.items() if instant > -math.inf}
 
 
 @dataclass(frozen=True, eq=False)
@@ -240,22 +230,16 @@ class Measured(Collector):
 
     def collect(self) -> Iterator[Metric]:
         """All metrics."""
-        yield InfoMetricFamily(
-            f"{NAMESPACE}_build",
-            "Version of the agent, and hash of the catalogue in force.",
-            {"version": version("jmxlake"), "catalogue": self.catalogue()},
-        )
+        build = {"version": version("jmxlake"), "catalogue": self.catalogue()}
+        text = "Version of the agent, and hash of the catalogue in force."
+        yield InfoMetricFamily(f"{NAMESPACE}_build", text, build)
         yield from self._waiting()
         stats = self.stats
-        yield _labelled("window_rows", "Rows of the last window.", "family", stats.window_rows)
+        yield _labelled("window_rows", "Rows of the last window.", stats.window_rows, "family")
         text = "How many times as long as configured an interval is; 0: not read."
-        yield _labelled("interval_factor", text, "family", stats.factors)
-        ages = GaugeMetricFamily(
-            f"{NAMESPACE}_last_answer_seconds", "Age of the last answer.", labels=["source", "via"]
-        )
-        for at, age in stats.answer_ages().items():
-            ages.add_metric(at, age)
-        yield ages
+        yield _labelled("interval_factor", text, stats.factors, "family")
+        ages = stats.answer_ages()
+        yield _labelled("last_answer_seconds", "Age of the last answer.", ages, "source", "via")
         usage = resource.getrusage(resource.RUSAGE_SELF)
         yield _gauge("resident_memory_bytes", "Memory of the process.", memory.resident_bytes())
         yield _counter("cpu_seconds", "Processor time used.", usage.ru_utime + usage.ru_stime)
@@ -294,8 +278,8 @@ def _counter(name: str, text: str, value: float) -> CounterMetricFamily:
     return CounterMetricFamily(f"{NAMESPACE}_{name}", text, value)
 
 
-def _labelled(name: str, text: str, label: str, values: Mapping[str, float]) -> GaugeMetricFamily:
-    gauge = GaugeMetricFamily(f"{NAMESPACE}_{name}", text, labels=[label])
+def _labelled(name: str, text: str, values: Mapping[Any, float], *labels: str) -> GaugeMetricFamily:
+    gauge = GaugeMetricFamily(f"{NAMESPACE}_{name}", text, labels=labels)
     for key, value in values.items():
-        gauge.add_metric([key], value)
+        gauge.add_metric(key if isinstance(key, tuple) else (key,), value)
     return gauge

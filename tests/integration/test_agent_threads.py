@@ -132,7 +132,9 @@ class Stage:
         self.tasks, self.reload = tasks, FakeReload()
         self.agent = Agent(tasks, self.recorder, self.delivery, S, self.clock, limits=limits)
         about = {"version": "1", "config": "2", "catalogue": "3", "lake": "/lake"}
-        self._thread = threading.Thread(target=self.agent.run, args=(self.stop, self.reload, about))
+        self._thread = threading.Thread(
+            target=self.agent.run, args=(self.stop, self.reload, about, ())
+        )
 
     def __enter__(self) -> Stage:
         self._thread.start()

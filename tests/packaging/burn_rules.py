@@ -19,7 +19,7 @@ from click.testing import CliRunner
 from collector.catalogue import load
 from collector.model import Answer, Identity, Reading, Scrape, Series
 from collector.telemetry.http import HealthServer
-from collector.telemetry.live import Live, LiveMetrics
+from collector.telemetry.live import Live
 from collector.telemetry.self_metrics import AgentStats
 from demo.ports import free_ports
 from lakehouse import slo
@@ -310,13 +310,14 @@ def test_the_shipped_objectives_have_rules_and_what_has_none_is_named(tmp_path: 
 
 def test_a_real_prometheus_reads_every_name_and_rings(tmp_path: Path) -> None:
     """Names as clients choose them, from /metrics to an alert that the API gives."""
-    stats, live, port = AgentStats(), Live(), free_ports(1)[0]
+    stats, live, port = AgentStats(), Live(dict), free_ports(1)[0]
     live.expect({("broker-1", "quotas"): (load().family("quotas"), 600_000_000)})
     values = {Series(THROTTLE, user=user, client_id=ODD): 5.0 for user in ("", None, "u")}
     answer = Answer((Reading(THROTTLE, "gauge", values=dict(values)),), 3)
     identity = Identity(CLUSTER, "1", None, 1)
     live.scraped(Scrape("quotas", 0, 0, 1, 600_000_000, "ok", identity, answer, source="broker-1"))
-    stats.registry.register(LiveMetrics(live, 10, dict))
+    live.most = 10
+    stats.registry.register(live)
     (usual,) = (one for one in slo.load() if one.name == "produce-throttling")
     never = dataclasses.replace(usual, target=0.9999, match={"client_id": (f"*{ODD[:4]}*",)})
     text = rules.to_yaml([never], known()).replace("15s", "1s").replace("1m", "1s")

@@ -14,7 +14,7 @@ from collector.catalogue import load
 from collector.cli.top.symptoms import SYMPTOMS
 from collector.encoding.expired_offsets import HIGH, LOW, add_up
 from collector.model import Answer, Identity, Reading, Scrape, Series
-from collector.telemetry.live import Live, LiveMetrics
+from collector.telemetry.live import Live
 from lakehouse.core.metrics import known
 from lakehouse.tables import OTHER
 from lakehouse.tables.live import LOST, SHOWN, live_name
@@ -37,10 +37,11 @@ class Stage:
 
     def __init__(self, most: int = 5) -> None:
         self.at, self.lost = 100.0, dict[Series, float]()
-        self.live = Live(lambda: self.at)
+        self.live = Live(lambda: {"broker-1": self.lost}, lambda: self.at)
+        self.live.most = most
         self.live.expect({("broker-1", n): (load().family(n), 10 * S) for n in FAMILIES})
         self.registry = CollectorRegistry()
-        self.registry.register(LiveMetrics(self.live, most, lambda: {"broker-1": self.lost}))
+        self.registry.register(self.live)
 
     def answer(self, family: str, *readings: Reading) -> None:
         identity = Identity("abc", "1", "4.3.1", 1)

@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 from collector.agent.plan import Task
 from collector.catalogue import Family
 from collector.encoding.expired_offsets import HIGH, LOW, NonConsumed, add_up, increases
-from collector.model import Identity, Offsets, Scrape, Series
+from collector.model import Identity, Scrape, Series
 from lakehouse.tables import MAX_GAP_INTERVALS
 
 SYMPTOMS: Final = {
@@ -107,11 +107,7 @@ class _Track:
     reports_for_all: bool = False
     offsets: NonConsumed = field(default_factory=NonConsumed)
     lost: dict[Series, float] = field(default_factory=dict)
-
-    def lose(self, offsets: Offsets, *, after_gap: bool) -> None:
-        """Add what groups lost since the last answer to what they lost since the first."""
-        for rises in increases(self.offsets.advance(offsets, after_gap=after_gap)):
-            add_up(self.lost, rises)
+    """What groups lost since the first answer."""
 
 
 class Board:
@@ -151,19 +147,19 @@ class Board:
             if scrape.answer is None:
                 track.until, track.why = -math.inf, scrape.error or scrape.outcome
                 return
-            if scrape.answer.offsets is not None:
-                track.lose(scrape.answer.offsets, after_gap=not looked)
+            if (offsets := scrape.answer.offsets) is not None:
+                for rises in increases(track.offsets.advance(offsets, after_gap=not looked)):
+                    add_up(track.lost, rises)
             units = {metric.name: metric.unit for metric in track.family.metrics}
             readings = (reading.values for reading in scrape.answer.readings)
             for series, value in chain(track.lost.items(), *(one.items() for one in readings)):
                 kind, word = SYMPTOMS.get(series.metric, ("", ""))
                 if kind and value is not None and value > 0:
-                    unit, first = units[series.metric], not looked and series not in track.lost
-                    new = Symptom(kind, word, series, 0, unit, now, first)
-                    least = track.lost.get(series._replace(metric=LOW), 0.0)
-                    track.symptoms[series] = before.get(series, new)._replace(
-                        value=value, least=least if series in track.lost else None
-                    )
+                    is_loss, unit = series in track.lost, units[series.metric]
+                    new = Symptom(kind, word, series, 0, unit, now, not looked and not is_loss)
+                    low = track.lost.get(series._replace(metric=LOW), 0.0) if is_loss else None
+                    known = before.get(series, new)
+                    track.symptoms[series] = known._replace(value=value, least=low)
             track.reports_for_all = any(
                 one.metric == _REPORTERS and bool(one.zeros or one.values)
                 for one in scrape.answer.readings
@@ -182,24 +178,19 @@ class Board:
                 for (source, name), one in self._tracks.items()
                 if now > one.until
             ]
-            return State(
-                self._identity,
-                {kind: count for kind in KINDS if (count := _count(kind, tracks, now))},
-                sorted(_symptoms(known).values(), key=_badness),
-                unknown,
-                blind=bool(tracks) and not known,
-            )
+            counts = {kind: count for kind in KINDS if (count := _count(kind, tracks, now))}
+            symptoms = sorted(_symptoms(known).values(), key=_badness)
+            blind = bool(tracks) and not known
+            return State(self._identity, counts, symptoms, unknown, blind)
 
 
 def _symptoms(tracks: Iterable[_Track]) -> dict[Series, Symptom]:
     """What several sources report, each once: the worst that one of them says."""
     found: dict[Series, Symptom] = {}
     for series, one in chain.from_iterable(track.symptoms.items() for track in tracks):
-        known = found.get(series)
-        if known is None or known.value < one.value:
-            found[series] = (
-                one if known is None else one._replace(since=min(one.since, known.since))
-            )
+        known = found.get(series, one)
+        if known is one or known.value < one.value:
+            found[series] = one._replace(since=min(one.since, known.since))
     return found
 
 

@@ -19,6 +19,7 @@ _STYLES: Final = dict(
 _WIDE: Final = 60  # columns from which on there is room for words
 _PART: Final = 3  # of the lines that what is unknown may take
 _GAP: Final = "   "
+Row = tuple[int, str, tuple[str, str, str, str]]
 
 
 def view(state: State, now: float, heading: tuple[str, str], size: tuple[int, int]) -> Group:
@@ -31,12 +32,8 @@ def view(state: State, now: float, heading: tuple[str, str], size: tuple[int, in
         size: Columns and lines; 0 lines: as many as it takes.
     """
     width, height = size
-    lines = [
-        _heading(*heading, width),
-        *_counts(state.counts, width),
-        *_unknown(state.unknown, now, width, height),
-        Text(),
-    ]
+    lines = [_heading(*heading, width), *_counts(state.counts, width)]
+    lines += [*_unknown(state.unknown, now, width, height), Text()]
     if state.symptoms:
         lines += _table(state.symptoms, now, width, height and max(1, height - len(lines) - 2))
     elif not state.unknown:
@@ -67,17 +64,15 @@ def _unknown(unknown: Sequence[Unknown], now: float, width: int, height: int) ->
     causes: dict[str, list[Unknown]] = {}
     for one in unknown:
         causes.setdefault(one.why, []).append(one)
-    paragraphs = [
+    lines = [
         f"unknown {', '.join(one.family for one in families)} for"
         f" {span(now - min(one.since for one in families))}: {printable(why)}"
         for why, families in causes.items()
     ]
-    most, lines = max(1, height // _PART), paragraphs
     if height:  # a pipe wants whole lines
-        wrapped = [
-            line for text in paragraphs for line in wrap(text, width, break_on_hyphens=False)
-        ]
-        lines = wrapped if len(wrapped) <= most else paragraphs[:most]
+        most = max(1, height // _PART)
+        wrapped = [part for line in lines for part in wrap(line, width, break_on_hyphens=False)]
+        lines = wrapped if len(wrapped) <= most else lines[:most]
     texts = [styled(line, "bold red") for line in lines]
     for text in texts if height else ():
         text.truncate(width, overflow="ellipsis")
@@ -102,9 +97,7 @@ def _table(symptoms: Sequence[Symptom], now: float, width: int, most: int) -> li
     return [*lines, styled(f"and {rest:,} more", "dim")] if rest else lines
 
 
-def _rows(
-    symptoms: Sequence[Symptom], now: float, *, wide: bool
-) -> list[tuple[int, str, tuple[str, str, str, str]]]:
+def _rows(symptoms: Sequence[Symptom], now: float, *, wide: bool) -> list[Row]:
     """Rows with their style and how many symptoms each stands for.
 
     Partitions of one topic to which the same happened at once share theirs.

@@ -4,17 +4,11 @@ Absent is not zero, and mostly not wrong either: many beans appear with their fi
 without such a reason is missing, and a person must look.
 """
 
-from __future__ import annotations
+from collections.abc import Iterable, Mapping
+from typing import Final, Literal, NamedTuple
 
-from typing import TYPE_CHECKING, Final, Literal, NamedTuple
-
-from collector.catalogue.entries import version_key
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
-    from collector.catalogue import Metric
-    from collector.model import Scrape
+from collector.catalogue.entries import Metric, version_key
+from collector.model import Scrape
 
 State = Literal["found", "wrong", "absent", "missing", "unknown"]
 
@@ -90,12 +84,10 @@ def finding(metric: Metric, beans: int, known: Facts, via: str = "") -> Finding:
     if beans:
         wrong = metric.wrong_in(known.version)
         return Finding("wrong" if wrong else "found", beans, wrong or "")
-    why = _version(metric, known.version) or _need(metric, known)
-    if why:
+    if why := _version(metric, known.version) or _need(metric, known):
         return Finding("absent", 0, why)
-    if via == "metadata_log":
-        return Finding("missing", 0, _LOG_MISSING)
-    return Finding("missing", 0, _ADMIN_MISSING if metric.call else _BEAN_MISSING)
+    of_call = _LOG_MISSING if via == "metadata_log" else _ADMIN_MISSING
+    return Finding("missing", 0, of_call if metric.call else _BEAN_MISSING)
 
 
 def _version(metric: Metric, version: str | None) -> str | None:
