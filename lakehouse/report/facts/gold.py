@@ -11,6 +11,7 @@ from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
+from math import fsum
 from typing import Annotated, Any, Final, get_origin, get_type_hints
 
 from lakehouse import tables
@@ -276,26 +277,28 @@ def _subject(row: Row, table: Table) -> Any:
 Known = float | None
 """A figure; None: it is not known."""
 
+Metrics = Mapping[str, Mapping[str, Any]]
+"""Sums of one subject, by metric."""
+
 _MEANS: Final = {"mean": "observed_us", "mean_above_0": "positive_us"}
 """The time over which a mean is taken."""
 
 
-def figures(record: type, rows: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+def figures(record: Callable[..., Any], rows: Metrics) -> dict[str, Any]:
     """The fields of a record that are declared as ``Annotated[TYPE, METRIC, COLUMN]``.
 
     Args:
         record: A named tuple. COLUMN is one of gold, ``mean`` or ``mean_above_0``; of Bounds it is
-            the stem of three columns.
+            the stem of three columns, or ``held_back``. ``counted`` is followed by a metric of the
+            same scrapes, and by further counters: by how much they rose together, which is 0
+            without a row of a counter where that metric was read.
         rows: Sums of gold of one subject, by metric.
     """
-    return {
-        name: _figure(rows.get(metric) or {}, column, is_bounds=kind is Bounds)
-        for name, (kind, metric, column) in _declared(record).items()
-    }
+    return {name: _figure(rows, *declared) for name, declared in _declared(record).items()}
 
 
 @lru_cache
-def _declared(record: type) -> dict[str, tuple[Any, str, str]]:
+def _declared(record: Callable[..., Any]) -> dict[str, tuple[Any, ...]]:
     hints = get_type_hints(record, include_extras=True)
     return {
         name: (hint.__origin__, *hint.__metadata__)
@@ -304,10 +307,25 @@ def _declared(record: type) -> dict[str, tuple[Any, str, str]]:
     }
 
 
-def _figure(row: Mapping[str, Any], column: str, *, is_bounds: bool) -> Any:
-    if is_bounds:
+def _figure(rows: Metrics, kind: Any, metric: str, column: str, *counted: str) -> Any:
+    row = rows.get(metric) or {}
+    if counted:
+        return _rise(rows, counted[0], (metric, *counted[1:]))
+    if column == "held_back":
+        held = duration(row, "positive")
+        # Versions that lose the bean of waits after an hour without one (KAFKA-19484) have no upper
+        # bound. Without the bean there was no wait, or this Kafka has none.
+        return held._replace(high=None) if row.get("known_wrong") else held
+    if kind is Bounds:
         return duration(row, column)
     return per_second(row, _MEANS[column]) if column in _MEANS else row.get(column)
+
+
+def _rise(rows: Metrics, beside: str, counters: Sequence[str]) -> float | None:
+    known = [rows[name]["increase"] for name in counters if rows.get(name)]
+    if None in known or not (known or rows.get(beside)):
+        return None
+    return fsum(known)
 
 
 def duration(row: Mapping[str, Any], stem: str, absent: int | None = None) -> Bounds:

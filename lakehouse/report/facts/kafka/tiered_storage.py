@@ -29,14 +29,6 @@ _FETCHES: Final = "kafka.topic.remote_fetch.requests"
 _LOST: Final = "kafka.group.non_consumed"
 _UNTIERED: Final = "kafka.partition.untiered_records"
 _DRAFTS: Final = ("kafka.partition.upload_tier_lag", "kafka.partition.delete_tier_lag")
-_EVENTS: Final = (
-    "kafka.topic.remote_copy.requests",
-    "kafka.topic.remote_copy.errors",
-    "kafka.topic.remote_delete.requests",
-    "kafka.topic.remote_delete.errors",
-    "kafka.topic.remote_log_aux_state.requests",
-    "kafka.topic.remote_log_aux_state.errors",
-)
 _MOST_PARTITIONS: Final = 1_000
 _STILL_US: Final = 30_000_000  # brokers are read at different instants
 
@@ -65,12 +57,12 @@ class LaggingTopic(NamedTuple):
     delete: Lag
     unknown_us: int | None
     flags: list[str]
-    copies: float | None
-    copies_failed: float | None
-    deletions: float | None
-    deletions_failed: float | None
-    states_built: float | None
-    states_failed: float | None
+    copies: Annotated[Known, "kafka.topic.remote_copy.requests", "counted", COPY_LAG]
+    copies_failed: Annotated[Known, "kafka.topic.remote_copy.errors", "counted", COPY_LAG]
+    deletions: Annotated[Known, "kafka.topic.remote_delete.requests", "counted", COPY_LAG]
+    deletions_failed: Annotated[Known, "kafka.topic.remote_delete.errors", "counted", COPY_LAG]
+    states_built: Annotated[Known, "kafka.topic.remote_log_aux_state.requests", "counted", COPY_LAG]
+    states_failed: Annotated[Known, "kafka.topic.remote_log_aux_state.errors", "counted", COPY_LAG]
 
 
 class LaggingPartition(NamedTuple):
@@ -122,7 +114,7 @@ class ReadTopic(NamedTuple):
     topic: str
     requests: Annotated[Known, _FETCHES, "increase"]
     bytes: Annotated[Known, "kafka.topic.remote_fetch.bytes", "increase"]
-    errors: Known
+    errors: Annotated[Known, "kafka.topic.remote_fetch.errors", "counted", _FETCHES]
     look_ups_expired: Annotated[Known, "kafka.partition.remote_list_offsets.expired", "increase"]
 
 
@@ -160,8 +152,8 @@ def tier_lag(gold: Gold, statements: Sequence[Statement]) -> TierLag:
         longer = max(times) if len(times) == len(LAGS) else None
         known_wrong = any(metrics[metric].get("known_wrong") for metric in LAGS)
         flags = [tables.FLAG_KNOWN_WRONG] if known_wrong else []
-        events = (brokers.counted(metrics, COPY_LAG, name) for name in _EVENTS)
-        topics.append(LaggingTopic(topic, copy, delete, longer, flags, *events))
+        events = figures(LaggingTopic, metrics)
+        topics.append(LaggingTopic(topic, copy, delete, longer, flags, **events))
     partitions = _lagging_partitions(gold)
     shown = partitions[:_MOST_PARTITIONS]
     return TierLag(topics, brokers.of_tiers(gold), shown, len(partitions) - len(shown))
@@ -277,11 +269,7 @@ def lost_before_read(
 def remote_reads(gold: Gold) -> RemoteReads:
     """Reads from the remote tier, by topic and broker."""
     topics = [
-        ReadTopic(
-            topic,
-            errors=brokers.counted(rows, _FETCHES, "kafka.topic.remote_fetch.errors"),
-            **figures(ReadTopic, rows),
-        )
+        ReadTopic(topic, **figures(ReadTopic, rows))
         for topic, rows in sorted(gold.by_subject(tables.TOPICS).items())
     ]
     return RemoteReads(
