@@ -72,21 +72,21 @@ def value_at(row: Any, path: str) -> Any:
     return row
 
 
-def subjects(facts: Row) -> Iterator[tuple[Row, Row]]:
-    """Each objective with each of its subjects, in the order of the facts.
+def rows_at(facts: Row, path: str) -> Iterator[Row]:
+    """The rows at a dotted path; a row of a list within rows has the values of these, too."""
+    key, _, rest = path.partition(".")
+    found = facts.get(key) or ()
+    if isinstance(found, Mapping):
+        yield from rows_at(found, rest)
+        return
+    for row in found:
+        yield from ({**row, **one} for one in rows_at(row, rest)) if rest else (row,)
 
-    Args:
-        facts: A mapping with ``objectives``: the facts, their business hours or their trends.
-    """
-    for objective in facts.get("objectives") or ():
-        for subject in objective.get("subjects") or ():
-            yield objective, subject
 
-
-def titled(facts: Row) -> Iterator[Row]:
-    """Each subject as one row with the title of its objective."""
-    for objective, subject in subjects(facts):
-        yield {**subject, "objective": objective.get("title") or objective.get("name")}
+def titled(facts: Row, path: str = "objectives.subjects") -> Iterator[Row]:
+    """Each subject as one row, with the title of its objective as its ``objective``."""
+    for row in rows_at(facts, path):
+        yield {**row, "objective": row.get("title") or row.get("name")}
 
 
 def week_of(facts: Facts) -> str:

@@ -9,13 +9,14 @@ from typing import Any, Final
 
 from lakehouse.core import formats
 from lakehouse.report.owners import LABELS
-from lakehouse.report.page import cells, figures, incidents, verdicts
+from lakehouse.report.page import cells, figures, verdicts
 from lakehouse.report.page.figures import Answer, Facts, Figure, Name, Row
 from lakehouse.report.page.listing import Listing, in_words, listing, table
 from lakehouse.report.page.lookup import (
     declared,
     is_out_of_reach,
     nothing_seen,
+    rows_at,
     sentence,
     shortest_us,
     titled,
@@ -82,9 +83,10 @@ def coverage(facts: Facts) -> Section:
     values = {
         "totals": totals, "nothing": nothing, "rejected": rejected, "imported": _imported(facts),
     }  # fmt: skip
-    rows = {"sources": totals.get("sources"), "gaps": incidents.gaps(facts)}
-    listings = tuple(listing(name, of_table) for name, of_table in rows.items())
-    return replace(section("coverage", values), listings=listings)
+    gaps = listing("gaps", rows_at(facts, "coverage.sources.gaps"))
+    return replace(
+        section("coverage", values), listings=(listing("sources", totals.get("sources")), gaps)
+    )
 
 
 def _imported(facts: Facts) -> dict[str, int]:
@@ -244,7 +246,8 @@ def maintenance(facts: Facts) -> Section | None:
 
 def trends(facts: Facts) -> Section | None:
     """How the objectives went over the last weeks; None where the facts have no trends."""
-    rows, drains = list(titled(facts.get("trends") or {})), value_at(facts, "trends.drains") or ()
+    rows = list(titled(facts, "trends.objectives.subjects"))
+    drains = value_at(facts, "trends.drains") or ()
     if not rows and not drains:
         return None
     changes = Counter(value_at(row, "change.verdict") for row in rows)
