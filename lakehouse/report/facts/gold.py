@@ -33,11 +33,6 @@ from lakehouse.slo import Objective, attainment
 from lakehouse.slo.statement import Statement
 from lakehouse.tables import Table
 
-COPY_LAG: Final = "kafka.topic.remote_copy_lag.bytes"
-DELETE_LAG: Final = "kafka.topic.remote_delete_lag.bytes"
-LAGS: Final = (COPY_LAG, DELETE_LAG)
-LAGGING: Final = {COPY_LAG: COPY_LAG, DELETE_LAG: "kafka.topic.remote_delete_lag.segments"}
-"""What is above zero while there is a lag: its bytes leave out what failed to be deleted."""
 _MOST_EVENTS: Final = 10_000
 _OF_PARTITIONS: Final = ("leader_change", "reassignment")
 _MOST_OF_PARTITIONS: Final = 1_000
@@ -54,6 +49,7 @@ Sums = defaultdict[Any, defaultdict[str, Row]]
 _UPPER_BOUNDS: Final = {
     "any_high_us": ("spill_us", "any_us"),
     "positive_high_us": ("spill_sum_us", "positive_us"),
+    "behind_high_us": ("spill_us", "behind_us"),
 }
 """Upper bounds, each with the part of it that lies before its window, and the time seen."""
 
@@ -126,6 +122,16 @@ class Gold:
         then.
         """
         by_subject = self.by_subject(table, metrics)
+        for more in self.seen_later(table):
+            subject, metric = _subject(more, table), more["metric"]
+            if table is tables.PARTITIONS or metric in by_subject.get(subject, ()):
+                row = by_subject[subject][metric] or {**more, **_ZERO}
+                known = [high for high in _UPPER_BOUNDS if row.get(high) is not None]
+                by_subject[subject][metric] = row | {high: row[high] + more[high] for high in known}
+        return by_subject
+
+    def seen_later(self, table: Table) -> list[Row]:
+        """How much of upper bounds was first seen just after the period, where it is above 0."""
         before = {
             high: before_window(spill, high, seen)
             for high, (spill, seen) in _UPPER_BOUNDS.items()
@@ -133,17 +139,11 @@ class Gold:
         }
         chosen = [f"r.{name}" for name in table.keys]
         chosen += [f"{us} AS {high}" for high, us in before.items()]
-        for more in self.ask(
+        return self.ask(
             f"SELECT {', '.join(chosen)} FROM {{rows}} r "
             f"WHERE greatest(0, {', '.join(before.values())}) > 0",
             rows=self.after(table),
-        ):
-            subject, metric = _subject(more, table), more["metric"]
-            if table is tables.PARTITIONS or metric in by_subject.get(subject, ()):
-                row = by_subject[subject][metric] or {**more, **_ZERO}
-                highs = {name: row[name] + more[name] for name in before if row[name] is not None}
-                by_subject[subject][metric] = row | highs
-        return by_subject
+        )
 
     def by_window(
         self, table: Table, seconds: int, metrics: Sequence[str] = (), only: str = "true"

@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator
 from typing import Annotated, Any, Final, NamedTuple, TypeVar
 
 from lakehouse import tables
-from lakehouse.core.metrics import LEADERLESS, UNDER_MIN_ISR, families
-from lakehouse.report.facts.gold import COPY_LAG, Gold, Known, figures, per_second
+from lakehouse.core.metrics import COPY_LAG, LEADERLESS, UNDER_MIN_ISR, families
+from lakehouse.report.facts.gold import Gold, Known, figures, per_second
 from lakehouse.report.facts.saved import Bounds
 
 COUNTED_BY_BROKER: Final = "kafka.broker.under_min_isr_partitions"

@@ -5,24 +5,17 @@ from collections.abc import Sequence
 from typing import Annotated, Final, NamedTuple
 
 from lakehouse import tables
-from lakehouse.core.metrics import families
+from lakehouse.core.metrics import COPY_LAG, DELETE_LAG, families
 from lakehouse.core.periods import Period
 from lakehouse.engines.gold_reader import EXACT, is_one_of
-from lakehouse.report.facts.gold import (
-    COPY_LAG,
-    LAGGING,
-    LAGS,
-    Gold,
-    Known,
-    duration,
-    figures,
-    per_second,
-    unknown_of,
-)
+from lakehouse.report.facts.gold import Gold, Known, duration, figures, per_second, unknown_of
 from lakehouse.report.facts.kafka import brokers, remote_index
 from lakehouse.report.facts.saved import Bounds
 from lakehouse.slo import Objective
 from lakehouse.slo.statement import Statement
+
+LAGGING: Final = {COPY_LAG: COPY_LAG, DELETE_LAG: "kafka.topic.remote_delete_lag.segments"}
+"""What is above zero while there is a lag: its bytes leave out what failed to be deleted."""
 
 _IS_TIERED: Final = "kafka.topic.remote_storage_enabled"
 _FETCHES: Final = "kafka.topic.remote_fetch.requests"
@@ -146,11 +139,11 @@ def tier_lag(gold: Gold, statements: Sequence[Statement]) -> TierLag:
                 last[metric, topic].known if (metric, topic) in last else None,
                 unknown[metric].get(subject.key),
             )
-            for metric in LAGS
+            for metric in LAGGING
         )
         times = [lag.unknown_us for lag in (copy, delete) if lag.unknown_us is not None]
-        longer = max(times) if len(times) == len(LAGS) else None
-        known_wrong = any(metrics[metric].get("known_wrong") for metric in LAGS)
+        longer = max(times) if len(times) == len(LAGGING) else None
+        known_wrong = any(metrics[metric].get("known_wrong") for metric in LAGGING)
         flags = [tables.FLAG_KNOWN_WRONG] if known_wrong else []
         events = figures(LaggingTopic, metrics)
         topics.append(LaggingTopic(topic, copy, delete, longer, flags, **events))
@@ -187,7 +180,7 @@ def _means(gold: Gold) -> dict[tuple[str, str], float | None]:
     )
     rows = gold.ask(
         f"SELECT r.metric, r.topic, {total} / nullif({time}, 0) AS mean "
-        f"FROM {{rows}} r WHERE {is_one_of('r.metric', LAGS)} "
+        f"FROM {{rows}} r WHERE {is_one_of('r.metric', LAGGING)} "
         "GROUP BY r.metric, r.topic",
         rows=gold.finest(tables.TOPICS),
     )
@@ -218,7 +211,7 @@ def last_lags(gold: Gold) -> dict[tuple[str, str], LastLag]:
         "SELECT r.metric, r.topic, r.source, r.end, r.value, row_number() OVER (PARTITION BY "
         "r.metric, r.topic, r.source ORDER BY r.end DESC, r.value) AS place, "
         "max(r.end) OVER (PARTITION BY r.metric, r.topic) AS newest "
-        f"FROM {{lags}} r WHERE {is_one_of('r.metric', LAGS)}"
+        f"FROM {{lags}} r WHERE {is_one_of('r.metric', LAGGING)}"
     )
     readings = (
         "SELECT r.source, max(r.end) AS until FROM {readings} r "
