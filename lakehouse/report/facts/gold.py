@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from math import fsum
+from operator import itemgetter
 from typing import Annotated, Any, Final, get_origin, get_type_hints
 
 from lakehouse import tables
@@ -53,7 +54,7 @@ _UPPER_BOUNDS: Final = {
 }
 """Upper bounds, each with the part of it that lies before its window, and the time seen."""
 
-_ZERO: Final = dict.fromkeys(("positive_us", "positive_low_us", "positive_high_us"), 0)
+_ZERO: Final[Row] = {"positive_us": 0, "positive_low_us": 0}
 
 
 @dataclass(frozen=True)
@@ -110,33 +111,35 @@ class Gold:
 
     def by_subject(self, table: Table, metrics: Sequence[str] = ()) -> Sums:
         """Sums of a table by subject (its name, or a tuple of names) and metric."""
-        by_subject: Sums = defaultdict(lambda: defaultdict(dict))
-        for row in self.sums(table, metrics):
-            by_subject[_subject(row, table)][row["metric"]] = row
-        return by_subject
+        return _by_subject(table, self.sums(table, metrics))
 
     def raised(self, table: Table, metrics: Sequence[str] = ()) -> Sums:
-        """The same; upper bounds include what was first seen just after the period.
+        """The same; upper bounds include what was first seen just after the period."""
+        return _by_subject(table, self.with_later(table, self.sums(table, metrics)))
+
+    def with_later(self, table: Table, rows: Sequence[Row]) -> list[Row]:
+        """Rows of sums; upper bounds include what was first seen just after the period.
 
         Gold has no row of a partition that was zero all the time; here it has one if it was bad
         then.
         """
-        by_subject = self.by_subject(table, metrics)
-        for more in self.seen_later(table):
-            subject, metric = _subject(more, table), more["metric"]
-            if table is tables.PARTITIONS or metric in by_subject.get(subject, ()):
-                row = by_subject[subject][metric] or {**more, **_ZERO}
-                known = [high for high in _UPPER_BOUNDS if row.get(high) is not None]
-                by_subject[subject][metric] = row | {high: row[high] + more[high] for high in known}
-        return by_subject
+        key = itemgetter(*table.keys[1:])
+        later, raised = {key(row): row for row in self.seen_later(table)}, []
+        for row in rows:
+            more = later.pop(key(row), {})
+            known = (high for high in _UPPER_BOUNDS if high in more and row[high] is not None)
+            raised.append(row | {high: row[high] + more[high] for high in known})
+        return raised + [_ZERO | row for row in later.values() if table is tables.PARTITIONS]
 
     def seen_later(self, table: Table) -> list[Row]:
         """How much of upper bounds was first seen just after the period, where it is above 0."""
         before = {
             high: before_window(spill, high, seen)
             for high, (spill, seen) in _UPPER_BOUNDS.items()
-            if high in table.column_names
+            if {high, spill} <= {*table.column_names}
         }
+        if not before:
+            return []
         chosen = [f"r.{name}" for name in table.keys]
         chosen += [f"{us} AS {high}" for high, us in before.items()]
         return self.ask(
@@ -269,9 +272,12 @@ class Gold:
         return listed, {row["kind"]: row["number"] for row in omitted}
 
 
-def _subject(row: Row, table: Table) -> Any:
-    names = tuple(row[key] for key in table.keys if key not in {"cluster", "metric"})
-    return names if len(names) > 1 else names[0]
+def _by_subject(table: Table, rows: Sequence[Row]) -> Sums:
+    by_subject: Sums = defaultdict(lambda: defaultdict(dict))
+    subject = itemgetter(*(key for key in table.keys if key not in {"cluster", "metric"}))
+    for row in rows:
+        by_subject[subject(row)][row["metric"]] = row
+    return by_subject
 
 
 Known = float | None

@@ -20,6 +20,7 @@ from lakehouse.slo import Objective
 ROUNDED_UP: Final = 2**0.25
 """Agents round records up by less than this factor."""
 
+_TABLE: Final = tables.CONSUMER_LAG
 _Key = tuple[str, str]
 _key: Final = itemgetter("group", "topic")
 _FIGURES: Final = ("records_max", "seconds_low_max", "seconds_high_max", "seconds_unknown_us")
@@ -78,11 +79,10 @@ def consumer_lag(gold: Gold, objectives: Sequence[Objective]) -> ConsumerLag:
         names = {"cluster": gold.cluster, "group": row["group"]}
         return not chosen or any(one.matches(names) for one in chosen)
 
-    rows, last = gold.sums(tables.CONSUMER_LAG), _last(gold)
+    rows, last = gold.with_later(_TABLE, gold.sums(_TABLE)), _last(gold)
     if not rows:  # there is one of every group that an agent read since there is such a table
         return ConsumerLag(None, None)
-    expected, high = _expected(gold), "behind_high_us"
-    later = {_key(row): row[high] for row in gold.seen_later(tables.CONSUMER_LAG)}
+    expected = _expected(gold)
     groups = [
         GroupLag(
             *_key(row),
@@ -90,9 +90,9 @@ def consumer_lag(gold: Gold, objectives: Sequence[Objective]) -> ConsumerLag:
             _behind(row),
             _behind(last[_key(row)]),
             iso(last[_key(row)]["window"]),
-            _unknown(expected.get(row["group"]), row["seen_us"]),
+            max(0, expected[row["group"]] - row["seen_us"]) if row["group"] in expected else None,
         )
-        for row in (row | {high: row[high] + later.get(_key(row), 0)} for row in rows)
+        for row in rows
         if counts(row) and (row["behind_high_us"] or row["seconds_low_max"])
     ]
     groups.sort(key=lambda one: (-(one.behind_us.high or 0), one.group, one.topic))
@@ -119,7 +119,7 @@ def _last(gold: Gold) -> dict[_Key, Row]:
     rows = gold.ask(
         f"SELECT {names} FROM (SELECT r.*, row_number() OVER (PARTITION BY r.group, r.topic "
         "ORDER BY r.window DESC) AS place FROM {rows} r) r WHERE r.place = 1",
-        rows=gold.finest(tables.CONSUMER_LAG),
+        rows=gold.finest(_TABLE),
     )
     return {_key(row): row for row in rows}
 
@@ -131,10 +131,6 @@ def _expected(gold: Gold) -> dict[str | None, int]:
         for subject, end_us in with_ends(gold.subjects)
         if subject.kind == "group"
     }
-
-
-def _unknown(expected: int | None, seen: int) -> int | None:
-    return None if expected is None else max(0, expected - seen)
 
 
 def _stretches(gold: Gold) -> list[Row]:

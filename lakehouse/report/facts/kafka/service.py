@@ -225,10 +225,7 @@ def _answers(gold: Gold) -> tuple[list[Answers], list[Answers], list[Error]]:
     unread_us = sum(map(length, away.values()))
     whole = [_of(parts, request, None, unread_us) for request in ANSWERS if away]
     errors = [
-        Error(
-            *one,
-            _total([it for (request, _, error), it in parts.items() if (request, error) == one]),
-        )
+        Error(*one, _total([it for (r, _, e), it in parts.items() if (r, e) == one]))
         for one in sorted({(request, error) for request, _, error in parts if error != GOOD})
     ]
     errors.sort(key=lambda one: -(one.answers.high or one.answers.value or 0))
