@@ -140,7 +140,14 @@ def _badness(spec: Mapping[str, Any]) -> Callable[[Row], Any] | None:
         return lambda row: figures.badness(row, *spec["longest"])
     if "most" in spec:
         return lambda row: [row.get(key) or 0 for key in spec["most"]]
-    return getattr(cells, spec["worst"]) if "worst" in spec else None
+    return _function(spec["worst"]) if "worst" in spec else None
+
+
+def _function(definition: str) -> Callable[[Row], Any]:
+    """A function of cells.py with its further arguments, such as ``figure lag copy`` names."""
+    name, *arguments = definition.split()
+    function = getattr(cells, name)
+    return lambda row: function(row, *arguments)
 
 
 def column(heading: str, definition: str) -> Column:
@@ -148,9 +155,7 @@ def column(heading: str, definition: str) -> Column:
     kind, _, key = definition.partition(" ")
     numeric = kind not in _TEXT_KINDS
     if kind in _FUNCTIONS:
-        name, *keys = key.split()
-        function = getattr(cells, name)
-        return Column(heading, lambda row: function(row, *keys), numeric)
+        return Column(heading, _function(key), numeric)
     return Column(heading, lambda row: _KINDS[kind](row, key), numeric)
 
 
@@ -192,6 +197,8 @@ _FORMATS: Final[Mapping[str, Callable[[float | None], str]]] = {
     "microseconds": formats.microseconds,
     "milliseconds": formats.milliseconds,
     "percent": formats.per_cent,
+    "portion": formats.percent,
+    "mean_count": cells.mean_count,
     "times": cells.times,
 }
 _KINDS: Final[Mapping[str, Callable[[Row, str], Content]]] = {
