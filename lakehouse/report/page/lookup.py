@@ -127,24 +127,23 @@ def shortest_us(facts: Facts, metric: str) -> int | None:
     return None if late_us is None or floor is None else floor + late_us
 
 
-def touching(rows: Iterable[T], span: Callable[[T], tuple[Any, Any]]) -> Iterator[list[T]]:
+def touching(rows: Iterable[T], span: Callable[[T], tuple[Any, Any]]) -> list[list[T]]:
     """Groups of rows that touch or overlap.
 
     Args:
         rows: In the order of their starts.
         span: Start and end of a row.
     """
-    group: list[T] = []
+    groups: list[list[T]] = []
     reached: Any = None
     for row in rows:
         start, end = span(row)
-        if group and start > reached:
-            yield group
-            group = []
-        reached = max(reached, end) if group else end
-        group.append(row)
-    if group:
-        yield group
+        if groups and start <= reached:
+            groups[-1].append(row)
+        else:
+            groups.append([row])
+        reached = end if len(groups[-1]) == 1 else max(reached, end)
+    return groups
 
 
 def tally(verdicts: Iterable[str]) -> dict[str, Any]:

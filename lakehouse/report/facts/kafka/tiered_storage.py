@@ -8,7 +8,7 @@ from lakehouse import tables
 from lakehouse.core.metrics import COPY_LAG, DELETE_LAG, families
 from lakehouse.core.periods import Period
 from lakehouse.engines.gold_reader import EXACT, is_one_of
-from lakehouse.report.facts.gold import Gold, Known, duration, figures, per_second, unknown_of
+from lakehouse.report.facts.gold import Gold, Known, duration, figures, unknown_of
 from lakehouse.report.facts.kafka import brokers, remote_index
 from lakehouse.report.facts.saved import Bounds
 from lakehouse.slo import Objective
@@ -21,7 +21,8 @@ _IS_TIERED: Final = "kafka.topic.remote_storage_enabled"
 _FETCHES: Final = "kafka.topic.remote_fetch.requests"
 _LOST: Final = "kafka.group.non_consumed"
 _UNTIERED: Final = "kafka.partition.untiered_records"
-_DRAFTS: Final = ("kafka.partition.upload_tier_lag", "kafka.partition.delete_tier_lag")
+_UPLOAD_LAG: Final = "kafka.partition.upload_tier_lag"
+_DELETE_LAG: Final = "kafka.partition.delete_tier_lag"
 _MOST_PARTITIONS: Final = 1_000
 _STILL_US: Final = 30_000_000  # brokers are read at different instants
 
@@ -69,10 +70,10 @@ class LaggingPartition(NamedTuple):
 
     topic: str
     partition: int
-    records_max: float | None
-    records_mean: float | None
-    upload_lag_max: float | None
-    delete_lag_max: float | None
+    records_max: Annotated[Known, _UNTIERED, "max"]
+    records_mean: Annotated[Known, _UNTIERED, "mean"]
+    upload_lag_max: Annotated[Known, _UPLOAD_LAG, "max"]
+    delete_lag_max: Annotated[Known, _DELETE_LAG, "max"]
 
 
 class TierLag(NamedTuple):
@@ -154,16 +155,10 @@ def tier_lag(gold: Gold, statements: Sequence[Statement]) -> TierLag:
 
 def _lagging_partitions(gold: Gold) -> list[LaggingPartition]:
     """Every partition with records that are not in the remote tier; the most records first."""
-    rows = gold.by_subject(tables.PARTITIONS, (_UNTIERED, *_DRAFTS))
+    rows = gold.by_subject(tables.PARTITIONS, (_UNTIERED, _UPLOAD_LAG, _DELETE_LAG))
     found = [
-        LaggingPartition(
-            topic,
-            partition,
-            metrics[_UNTIERED].get("max"),
-            per_second(metrics[_UNTIERED], "observed_us"),
-            *(metrics[name].get("max") for name in _DRAFTS),
-        )
-        for (topic, partition), metrics in sorted(rows.items())
+        LaggingPartition(*partition, **figures(LaggingPartition, metrics))
+        for partition, metrics in sorted(rows.items())
     ]
     return sorted(found, key=lambda one: -max(figure or 0 for figure in one[2:]))
 
