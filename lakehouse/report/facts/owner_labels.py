@@ -120,7 +120,7 @@ def _account(
     disk = total("stored", "disk_byte_seconds")
     cost, priced = None, {**moved, "disk_byte_seconds": disk}
     if prices is not None and any(value is not None for value in priced.values()):
-        cost = prices.cost(**{key: value or 0.0 for key, value in priced.items()})
+        cost = prices.cost({key: value or 0.0 for key, value in priced.items()})
     times = [row.get("unknown_us") for row in (*clients, *tiered)]
     unread = any(not rows[kind] and not was_read[kind] for kind in ("client", "tiered"))
     keys = ("throttled_us", "throttled_low_us", "throttled_high_us")
