@@ -18,16 +18,9 @@ from typing import Annotated, Any, Final, get_origin, get_type_hints
 from lakehouse import tables
 from lakehouse.core.lifetimes import Subject
 from lakehouse.core.periods import HOUR_US, Period, instant, micros
+from lakehouse.engines import gold_reader
 from lakehouse.engines.engine import Engine, Relation, ask
-from lakehouse.engines.gold_reader import (
-    GoldRows,
-    Row,
-    before_window,
-    is_hourly,
-    is_one_of,
-    is_same,
-    summed,
-)
+from lakehouse.engines.gold_reader import GoldRows, Row, before_window, is_one_of, is_same, summed
 from lakehouse.errors import PeriodError, TableNotFoundError
 from lakehouse.report.facts.saved import Bounds
 from lakehouse.slo import Objective, attainment
@@ -208,7 +201,7 @@ class Gold:
         """Stretches of hours, cut off at the ends of a period of windows."""
         start, end = micros(period.start), micros(period.end)
         rows = self.rows.hours(table, Period(instant(start // HOUR_US * HOUR_US), period.end))
-        if is_hourly(period):
+        if gold_reader.is_hourly(period):
             return rows
         cut = {
             "start": f"greatest(r.start, {start})",
