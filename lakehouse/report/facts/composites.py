@@ -88,15 +88,14 @@ class Share(NamedTuple):
         count, seen = row.get("partitions", 1), good + row["bad_us"]
         if mid is None:
             return cls(0.0, 1.0, 0.0, 1.0, None, count * expected, count * expected, 0.0)
-        floor, ceiling, decides = row["attainment_low"], row["attainment_high"], expected
+        low, high = row["attainment_low"], row["attainment_high"]
+        floor, ceiling, decides = low, high, expected
         if policy == "exclude":
             floor, ceiling, decides = mid, mid, seen
         elif policy in {"good", "bad"}:
             as_good = row["unknown_us"] if policy == "good" else 0
             floor = ceiling = (good + as_good) / expected
-        low, high = row["attainment_low"], row["attainment_high"]
-        weights = count * expected, count * decides, count * seen
-        return cls(low, high, floor, ceiling, mid, *weights)
+        return cls(low, high, floor, ceiling, mid, count * expected, count * decides, count * seen)
 
     def weighing(self, weight: float) -> Self:
         """The same with another weight."""

@@ -5,12 +5,11 @@ or one series of a source that labels tell apart. What another section shows is 
 section in page.yaml.
 """
 
-from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from fnmatch import fnmatchcase
 from functools import lru_cache
 from itertools import groupby
-from operator import itemgetter
+from operator import attrgetter, itemgetter
 from typing import Final, NamedTuple
 
 from lakehouse import tables
@@ -137,13 +136,12 @@ def _absent(objectives: Sequence[Objective], where: Mapping[str, str]) -> list[s
 
 def _meanings(gold: Gold) -> dict[str, list[Definition]]:
     """What the catalogues of the lake's agents say of each metric, or the shipped one."""
-    own = own_definitions(gold.engine)
-    there = {one.metric for one in own}
-    others = [one for one in shipped() if one.metric not in there]
-    meanings: defaultdict[str, list[Definition]] = defaultdict(list)
-    for one in (*own, *others):
-        meanings[one.metric].append(one)
-    return meanings
+    of_metric = attrgetter("metric")
+    return {
+        metric: list(said)
+        for definitions in (shipped(), own_definitions(gold.engine))
+        for metric, said in groupby(sorted(definitions, key=of_metric), of_metric)
+    }
 
 
 def _ranked(table: tables.Table, metrics: Sequence[str], below: Sequence[str]) -> str:

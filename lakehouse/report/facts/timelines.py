@@ -109,12 +109,11 @@ def _of_own(gold: Gold, own: OwnMetrics, seconds: int, reading: "_Reading") -> I
             }
             # Gold has no row of a client while it is zero; of others that is not known.
             zero = 0.0 if table is tables.CLIENTS else None
-            points = {
-                window: (values.get(window, zero if window in read else None),) * 3
+            whole = [
+                [iso(window), *(values.get(window, zero if window in read else None),) * 3]
                 for window in reading.expected
-            }
+            ]
             label = " ".join(getattr(subject, name) for name in names if getattr(subject, name))
-            whole = [[iso(window), *point] for window, point in points.items()]
             yield Timeline(one.metric, one.unit, label, whole)
 
 
