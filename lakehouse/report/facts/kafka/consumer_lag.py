@@ -85,7 +85,8 @@ def consumer_lag(gold: Gold, objectives: Sequence[Objective]) -> ConsumerLag:
     expected = _expected(gold)
     groups = [
         GroupLag(
-            *_key(row),
+            row["group"],
+            row["topic"],
             duration(row, "behind"),
             _behind(row),
             _behind(last[_key(row)]),
@@ -149,6 +150,6 @@ def _stretches(gold: Gold) -> list[Row]:
 
 
 def _partition(row: Row, unknown: Mapping[_Key, int | None]) -> PartitionBehind:
-    most, partition = row["records"], row["partition"]
-    above, unseen = duration(row, "above"), unknown.get(_key(row))
-    return PartitionBehind(*_key(row), partition, _least(most), most, above, unseen)
+    group, topic, most = row["group"], row["topic"], row["records"]
+    above, unseen = duration(row, "above"), unknown.get((group, topic))
+    return PartitionBehind(group, topic, row["partition"], _least(most), most, above, unseen)
