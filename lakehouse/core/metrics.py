@@ -27,6 +27,9 @@ PARTITION_LAG: Final = "kafka.group.partition_lag"
 TIME_LAG: Final = "kafka.group.time_lag"
 """By bounds, ``.low`` and ``.high``."""
 
+COPY_LAG: Final = "kafka.topic.remote_copy_lag.bytes"
+DELETE_LAG: Final = "kafka.topic.remote_delete_lag.bytes"
+
 CONTROLLER_METRICS: Final = "kafka.client.controller_mutation."
 """Prefix of client metrics that controllers report as well as brokers."""
 

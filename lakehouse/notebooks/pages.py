@@ -10,7 +10,8 @@ from lakehouse.report.charts import charts
 from lakehouse.report.charts.axis import marks_of
 from lakehouse.report.facts.build import SECTIONS, Scope, by_time
 from lakehouse.report.facts.coverage import coverage
-from lakehouse.report.facts.gold import LAGGING, Gold
+from lakehouse.report.facts.gold import Gold
+from lakehouse.report.facts.kafka.tiered_storage import LAGGING
 from lakehouse.report.facts.saved import to_json
 from lakehouse.report.page import figures, sections
 from lakehouse.report.page.page import html

@@ -11,7 +11,7 @@ from functools import lru_cache
 from typing import Any, Final
 
 from lakehouse.core import formats
-from lakehouse.report.page import incidents, lookup
+from lakehouse.report.page import lookup
 from lakehouse.report.page.figures import Facts, Row
 
 CELL_LIMIT: Final = 32_000
@@ -43,17 +43,20 @@ class Table:
 
     Attributes:
         source: The path of the rows in the facts, or the name of a function that makes them.
+        having: A key without which a row is left out.
     """
 
     name: str
     each: str
     source: str
+    having: str
     columns: tuple[Column, ...]
 
     def rows(self, facts: Facts) -> Iterable[Row]:
         """The table's rows."""
         made = _ROWS.get(self.source)
-        return made(facts) if made else lookup.value_at(facts, self.source) or ()
+        rows = made(facts) if made else lookup.rows_at(facts, self.source)
+        return (row for row in rows if not self.having or row.get(self.having))
 
 
 @lru_cache
@@ -66,8 +69,8 @@ def common() -> tuple[Column, ...]:
 def tables() -> tuple[Table, ...]:
     """Every table of csv.yaml."""
     return tuple(
-        Table(name, table["each"], table["rows"], tuple(_columns(table["columns"])))
-        for name, table in lookup.declared("csv.yaml")["tables"].items()
+        Table(name, one["each"], one["rows"], one.get("with", ""), tuple(_columns(one["columns"])))
+        for name, one in lookup.declared("csv.yaml")["tables"].items()
     )
 
 
@@ -90,11 +93,10 @@ def _columns(listed: Iterable[Any]) -> Iterator[Column]:
 
 
 def _lines(table: Table, facts: Facts) -> Iterator[str]:
-    columns = (*common(), *table.columns)
-    yield _line(column.name for column in columns)
-    shared = {column.path: facts.get(column.path) for column in common()}
+    yield _line(column.name for column in (*common(), *table.columns))
+    shared = [column.of(facts) for column in common()]
     for row in table.rows(facts):
-        yield _line(column.of({**row, **shared}) for column in columns)
+        yield _line([*shared, *(column.of(row) for column in table.columns)])
 
 
 def _line(values: Iterable[object]) -> str:
@@ -121,41 +123,15 @@ _KINDS: Final[Mapping[str, Callable[[Any], Any]]] = {
 }
 
 
-def _subjects(section: Mapping[str, Any] | None) -> Iterator[dict[str, Any]]:
-    for objective, subject in lookup.subjects(section or {}):
-        yield {
-            **subject,
-            **{key: objective.get(key) for key in ("target", "window", "method", "unknown")},
-            "objective": objective.get("name"),
-            "window_from": objective.get("from"),
-            "window_to": objective.get("to"),
-        }
-
-
-def _members(facts: Facts) -> Iterator[Row]:
-    for composite in facts.get("composites") or ():
-        names = {key: composite[key] for key in ("composite", "team", "tier")}
-        yield from ({**names, **one} for one in composite["objectives"])
-
-
-def _burns(facts: Facts) -> Iterator[Row]:
-    return ({**one, **pair} for one in _subjects(facts) for pair in one.get("burn") or ())
-
-
 def _topics_without_a_spare_replica(facts: Facts) -> Iterator[Row]:
     for finding in ("replication_one", "no_spare_replica"):
-        for row in lookup.value_at(facts, f"hygiene.{finding}") or ():
-            yield {"finding": finding, **row}
-
-
-def _own_metrics(facts: Facts) -> Iterator[Row]:
-    for metric in lookup.value_at(facts, "own_metrics.metrics") or ():
-        yield from ({**metric, **row} for row in metric.get("worst") or ())
+        rows = lookup.rows_at(facts, f"hygiene.{finding}")
+        yield from ({"finding": finding, **row} for row in rows)
 
 
 def _weeks(facts: Facts) -> Iterator[Row]:
     names = lookup.value_at(facts, "trends.weeks") or ()
-    for subject in _subjects(facts.get("trends")):
+    for subject in lookup.rows_at(facts, "trends.objectives.subjects"):
         for name, week in zip(names, subject.get("weeks") or (), strict=True):
             if week is not None:
                 yield {**subject, **week, "week": name}
@@ -168,22 +144,8 @@ def _points(facts: Facts) -> Iterator[Row]:
 
 
 _ROWS: Final[Mapping[str, Callable[[Facts], Iterable[Row]]]] = {
-    "subjects": _subjects,
-    "subjects_in_business_hours": lambda facts: _subjects(facts.get("business_hours")),
-    "concerned_by_maintenance": lambda facts: (
-        one for one in _subjects(facts) if one.get("maintenance")
-    ),
-    "concerned_by_corrections": lambda facts: (
-        one for one in _subjects(facts) if one.get("corrections")
-    ),
-    "members": _members,
-    "burns": _burns,
-    "incidents": incidents.incidents,
     "topics_without_a_spare_replica": _topics_without_a_spare_replica,
-    "trends": lambda facts: _subjects(facts.get("trends")),
-    "own_metrics": _own_metrics,
     "weeks": _weeks,
-    "gaps": incidents.gaps,
     "points": _points,
 }
 """Rows that are made of the facts, by the names of csv.yaml."""

@@ -77,18 +77,11 @@ class Prices:
     read_gib: float = 0.0
     disk_gib_month: float = 0.0
 
-    def cost(
-        self,
-        *,
-        stored_byte_seconds: float,
-        uploaded_bytes: float,
-        read_bytes: float,
-        disk_byte_seconds: float = 0.0,
-    ) -> float:
-        """The cost of that, in the currency."""
-        stored = stored_byte_seconds * self.stored_gib_month
-        kept = (stored + disk_byte_seconds * self.disk_gib_month) / MONTH_SECONDS
-        moved = uploaded_bytes * self.uploaded_gib + read_bytes * self.read_gib
+    def cost(self, used: Mapping[str, float]) -> float:
+        """The cost of an account's sums, in the currency."""
+        stored = used["stored_byte_seconds"] * self.stored_gib_month
+        kept = (stored + used["disk_byte_seconds"] * self.disk_gib_month) / MONTH_SECONDS
+        moved = used["uploaded_bytes"] * self.uploaded_gib + used["read_bytes"] * self.read_gib
         return (kept + moved) / _GIB
 
 

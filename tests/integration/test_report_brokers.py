@@ -8,9 +8,10 @@ import pytest
 
 from lakehouse import tables
 from lakehouse.core import lake as lakes, periods
+from lakehouse.core.metrics import COPY_LAG
 from lakehouse.engines.local_engine import LocalEngine
 from lakehouse.report.facts.build import subjects_of
-from lakehouse.report.facts.gold import COPY_LAG, Gold
+from lakehouse.report.facts.gold import Gold
 from lakehouse.report.facts.kafka import brokers
 from lakehouse.report.facts.kafka.throttling import throttling
 from lakehouse.report.facts.kafka.tiered_storage import tier_lag

@@ -11,10 +11,11 @@ import pytest
 from lakehouse import slo, tables
 from lakehouse.core.lake import Lake
 from lakehouse.core.lifetimes import Subject
+from lakehouse.core.metrics import COPY_LAG, DELETE_LAG
 from lakehouse.core.periods import Period
 from lakehouse.engines.local_engine import LocalEngine
 from lakehouse.report.facts import trends
-from lakehouse.report.facts.gold import COPY_LAG, DELETE_LAG, Gold
+from lakehouse.report.facts.gold import Gold
 from lakehouse.report.facts.kafka.tiered_storage import lost_before_read, tier_lag
 from lakehouse.slo.statement import Statement, Times
 from tests import gold_builder

@@ -14,7 +14,7 @@ from hypothesis import given, strategies as st
 from lakehouse import slo
 from lakehouse.cli.main import main
 from lakehouse.errors import ObjectiveError
-from lakehouse.report.facts.composites import Composite, composites
+from lakehouse.report.facts.composites import composites
 from lakehouse.report.facts.owner_labels import add_owners, of_team
 from lakehouse.report.facts.saved import to_json
 from lakehouse.report.page.page import render
@@ -85,18 +85,18 @@ def test_the_bounds_contain_the_mean_of_whatever_was_true(drawn: tuple[Any, Any]
             weights.append(Fraction(one["composites"][0]["weight"]))
             targets.append(Fraction(one["target"]))
     (found,) = composites(every)
-    if found.attainment is None:
+    if found.attainment.value is None:
         assert found.verdict == "no_data"
         assert all(row["attainment"] is None for one in every for row in one["subjects"])
         return
     total = sum(weights)
     mean = float(sum(w * share for w, share in zip(weights, shares, strict=True)) / total)
     target = float(sum(w * goal for w, goal in zip(weights, targets, strict=True)) / total)
-    low, high = found.attainment_low, found.attainment_high
+    low, high = found.attainment.low, found.attainment.high
     assert low is not None
     assert high is not None
     assert low - 1e-9 <= mean <= high + 1e-9
-    assert low - 1e-9 <= found.attainment <= high + 1e-9
+    assert low - 1e-9 <= found.attainment.value <= high + 1e-9
     assert found.target == pytest.approx(target, abs=1e-9)
     if found.verdict == "met":
         assert mean >= target - 1e-9
@@ -107,7 +107,7 @@ def test_the_bounds_contain_the_mean_of_whatever_was_true(drawn: tuple[Any, Any]
 def test_each_at_its_target_is_met_and_a_little_less_is_not() -> None:
     at = [objective("a", 3, 0.999, subject(999, 1)), objective("b", 1, 0.99, subject(990, 10))]
     (found,) = composites(at)
-    assert (found.attainment, found.target, found.verdict) == (0.99675, 0.99675, "met")
+    assert (found.attainment.value, found.target, found.verdict) == (0.99675, 0.99675, "met")
     at[0]["subjects"] = [subject(998, 2)]
     assert composites(at)[0].verdict == "missed"
 
@@ -115,10 +115,10 @@ def test_each_at_its_target_is_met_and_a_little_less_is_not() -> None:
 def test_what_was_not_seen_is_never_good_and_what_has_no_subject_is_left_out() -> None:
     good, silent = objective("a", 1, 0.9, subject(1000, 0)), subject(0, 0, 1000)
     (found,) = composites([good, objective("b", 1, 0.9, silent)])
-    assert (found.attainment, found.attainment_low, found.attainment_high) == (1.0, 0.5, 1.0)
+    assert (found.attainment.value, found.attainment.low, found.attainment.high) == (1.0, 0.5, 1.0)
     assert (found.verdict, found.objectives[1].verdict) == ("uncertain", "no_data")
     (found,) = composites([good, objective("b", 1, 0.9)])
-    assert (found.attainment_low, found.verdict, found.objectives[1].subjects) == (1.0, "met", 0)
+    assert (found.attainment.low, found.verdict, found.objectives[1].subjects) == (1.0, "met", 0)
     assert composites([objective("b", 1, 0.9)])[0].verdict == "no_data"
 
 
@@ -127,7 +127,7 @@ def test_unknown_time_counts_as_each_objective_says() -> None:
     for policy, verdict in {"interval": "uncertain", "exclude": "met", "bad": "missed"}.items():
         (found,) = composites([objective("a", 1, 0.98, row, unknown=policy)])
         assert (found.verdict, found.interval_verdict) == (verdict, "uncertain")
-        assert (found.attainment_low, found.attainment_high) == (0.95, 0.99)
+        assert (found.attainment.low, found.attainment.high) == (0.95, 0.99)
     (found,) = composites([objective("a", 1, 0.99, row, unknown="good")])
     assert found.verdict == "met"
 
@@ -135,9 +135,9 @@ def test_unknown_time_counts_as_each_objective_says() -> None:
 def test_with_corrections_there_is_an_agreed_figure() -> None:
     row = subject(900, 100, agreed=subject(900, 0), corrections=[{}])
     (found,) = composites([objective("a", 1, 0.95, row, subject(1000, 0))])
-    assert (found.attainment, found.verdict) == (0.95, "met")
+    assert (found.attainment.value, found.verdict) == (0.95, "met")
     assert found.agreed is not None
-    assert (found.agreed.attainment, found.agreed.verdict) == (1.0, "met")
+    assert (found.agreed.attainment.value, found.agreed.verdict) == (1.0, "met")
     assert composites([objective("a", 1, 0.95, subject(1, 0))])[0].agreed is None
 
 
@@ -278,14 +278,14 @@ def test_without_a_composite_nothing_is_said_of_one() -> None:
 
 def test_teams_and_tiers_have_their_own(tmp_path: Path) -> None:
     facts = add_owners(with_composite("min-isr"), loaded(tmp_path))
-    rows = [Composite(**row) for row in facts["composites"]]
-    teams = {row.team: row for row in rows if row.team}
+    rows = facts["composites"]
+    teams = {row["team"]: row for row in rows if row["team"]}
     own = next(one for one in facts["objectives"] if one["name"] == "min-isr")["subjects"]
     assert teams.keys() == {row["team"] for row in own if row["team"]}
     team = min(teams)
     part = of_team(facts, team)
     (alone,) = part["composites"]
-    assert alone["attainment"] == teams[team].attainment
+    assert alone["attainment"] == teams[team]["attainment"]
     assert alone["team"] is None
     page = page_reader.read(render(facts))
     section = page.one("section", id="composites")

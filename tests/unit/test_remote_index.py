@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from hypothesis import given, strategies as st
 
 from lakehouse.report.facts.kafka.remote_index import INDEXES, Cost, RemoteReadCounts, cost, costs
 from lakehouse.report.facts.saved import Bounds, to_json
 
+FIELDS = RemoteReadCounts._fields
 AMOUNTS = st.integers(0, 10**9).map(float)
+
+
+def counts(*reported: Any, **named: float) -> RemoteReadCounts:
+    """What a broker reported; all else it did not."""
+    known = dict(zip(FIELDS, reported, strict=False))
+    return RemoteReadCounts(**dict.fromkeys(FIELDS) | known | named)
 
 
 def told(one: RemoteReadCounts) -> Cost:
@@ -18,7 +27,7 @@ def told(one: RemoteReadCounts) -> Cost:
 
 
 def test_a_plugin_s_misses_are_the_round_trips_and_its_look_ups_the_fetches():
-    found = told(RemoteReadCounts("broker-1", reads=100.0, hits=7.0, misses=12.0, load_ns=6e9))
+    found = told(counts("broker-1", reads=100.0, hits=7.0, misses=12.0, load_ns=6e9))
     assert found.basis == "measured"
     assert found.fetches == Bounds(19.0, 19.0, 19.0)
     assert found.round_trips == Bounds(12.0, 12.0, 12.0)
@@ -26,7 +35,7 @@ def test_a_plugin_s_misses_are_the_round_trips_and_its_look_ups_the_fetches():
 
 
 def test_what_one_fetch_saves_lies_between_two_and_three_indexes_a_segment():
-    found = told(RemoteReadCounts("broker-1", hits=0.0, misses=12.0, load_ns=6e9))
+    found = told(counts("broker-1", hits=0.0, misses=12.0, load_ns=6e9))
     assert found.at_once == Bounds(None, 4, 6)
     assert found.saved == Bounds(None, 6.0, 8.0)
     assert found.saved_seconds == Bounds(None, 3.0, 4.0)
@@ -34,13 +43,13 @@ def test_what_one_fetch_saves_lies_between_two_and_three_indexes_a_segment():
 
 
 def test_a_plugin_that_never_fetched_costs_nothing_and_that_is_known():
-    found = told(RemoteReadCounts("broker-1", hits=0.0, misses=0.0, load_ns=0.0))
+    found = told(counts("broker-1", hits=0.0, misses=0.0, load_ns=0.0))
     assert found.round_trips == Bounds(0.0, 0.0, 0.0)
     assert found.saved_seconds == Bounds(None, 0.0, 0.0)
 
 
 def test_one_by_one_what_our_plugin_counts_is_measured_and_a_saving_modelled():
-    one = RemoteReadCounts(
+    one = counts(
         "b", reads=9.0, fetches=12.0, sets=4.0, round_trips=12.0, wait_ns=6e9, request_ns=6e9
     )
     found = told(one)
@@ -52,9 +61,7 @@ def test_one_by_one_what_our_plugin_counts_is_measured_and_a_saving_modelled():
 
 
 def test_at_once_what_was_saved_is_measured():
-    one = RemoteReadCounts(
-        "b", fetches=12.0, sets=4.0, round_trips=5.0, wait_ns=2.4e9, request_ns=6e9
-    )
+    one = counts("b", fetches=12.0, sets=4.0, round_trips=5.0, wait_ns=2.4e9, request_ns=6e9)
     found = told(one)
     assert (found.basis, found.way) == ("measured", "at once")
     # One segment's indexes had left the memory before the broker asked for them.
@@ -63,14 +70,14 @@ def test_at_once_what_was_saved_is_measured():
 
 
 def test_our_plugin_before_its_first_fetch_cost_nothing_and_that_is_known():
-    found = told(RemoteReadCounts("b", fetches=0.0, sets=0.0, round_trips=0.0, wait_ns=0.0))
+    found = told(counts("b", fetches=0.0, sets=0.0, round_trips=0.0, wait_ns=0.0))
     assert (found.seconds, found.saved) == (Bounds(0, 0, 0), Bounds(0, 0, 0))
     assert found.segment_seconds == Bounds(None, None, None)
 
 
 def test_without_a_plugin_each_segment_that_was_read_fetches_three_indexes():
     # 2,000 bytes of segments of 500: four segments, three indexes each, in 40 reads of 10 ms.
-    one = RemoteReadCounts(
+    one = counts(
         "broker-1", reads=40.0, read_bytes=2000.0, stored_byte_seconds=50_000.0,
         stored_segment_seconds=100.0, read_ms=10.0,
     )  # fmt: skip
@@ -86,29 +93,29 @@ def test_without_a_plugin_each_segment_that_was_read_fetches_three_indexes():
 
 
 def test_fewer_reads_than_segments_fetch_no_more_than_they_are():
-    one = RemoteReadCounts("b", reads=2.0, read_bytes=1e9, stored_byte_seconds=1e3,
+    one = counts("b", reads=2.0, read_bytes=1e9, stored_byte_seconds=1e3,
                   stored_segment_seconds=1.0)  # fmt: skip
     assert told(one).at_once == Bounds(2.0, 0.0, 2.0)
 
 
 def test_a_segment_s_size_that_is_not_known_leaves_the_bounds():
-    found = told(RemoteReadCounts("b", reads=5.0, read_bytes=100.0))
+    found = told(counts("b", reads=5.0, read_bytes=100.0))
     assert found.round_trips == Bounds(None, 0.0, 15.0)
     assert found.saved == Bounds(None, 0.0, 10.0)
     assert found.seconds == Bounds(None, 0.0, None)
 
 
 def test_brokers_before_the_timer_are_modelled_from_the_topics_requests():
-    assert told(RemoteReadCounts("b", requests=4.0)).at_once.high == 4.0
+    assert told(counts("b", requests=4.0)).at_once.high == 4.0
 
 
 def test_a_broker_that_tells_nothing_is_not_told_as_zero():
-    assert cost(RemoteReadCounts("b", read_bytes=100.0, hits=3.0)) is None
+    assert cost(counts("b", read_bytes=100.0, hits=3.0)) is None
     assert costs({"b": {}}) == []
 
 
 def test_json_has_every_figure_with_its_bounds():
-    row = to_json(told(RemoteReadCounts("b", reads=0.0)))
+    row = to_json(told(counts("b", reads=0.0)))
     assert (row["source"], row["basis"]) == ("b", "modelled")
     assert row["way"] == "one by one"
     for name in ("fetches", "round_trips", "seconds", "at_once", "saved", "saved_seconds"):
@@ -119,7 +126,7 @@ def test_json_has_every_figure_with_its_bounds():
 def test_bounds_hold_the_figure_and_nothing_saves_more_than_there_is(
     reads: float, read: float, stored: float, segments: float, ms: float
 ) -> None:
-    found = told(RemoteReadCounts("b", reads, None, read, stored, segments, ms))
+    found = told(counts("b", reads, None, read, stored, segments, ms))
     for name in ("fetches", "round_trips", "seconds", "at_once", "saved", "saved_seconds"):
         value, low, high = getattr(found, name)
         if value is not None:
@@ -130,7 +137,7 @@ def test_bounds_hold_the_figure_and_nothing_saves_more_than_there_is(
 
 @given(AMOUNTS, AMOUNTS)
 def test_measured_savings_and_what_is_left_are_what_there_is(misses: float, hits: float) -> None:
-    found = told(RemoteReadCounts("b", hits=hits, misses=misses))
+    found = told(counts("b", hits=hits, misses=misses))
     assert found.saved.low + found.at_once.high == misses
     assert found.saved.high + found.at_once.low == misses
     assert found.at_once.low * INDEXES >= misses or misses == 0

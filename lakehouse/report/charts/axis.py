@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, time as clock, timedelta
 from typing import Any, Final, Literal
@@ -57,13 +57,10 @@ class Marks:
         marked = f" Marked above: {counts}." if counts else ""
         return f"{marked} Shaded: planned maintenance." if self.planned else marked
 
-    def only(self, kinds: Collection[Kind]) -> Marks:
-        """The events of some kinds, and all planned maintenance."""
-        return replace(self, instants=tuple(mark for mark in self.instants if mark[1] in kinds))
-
     def of_chart(self, name: str) -> Marks:
         """The marks that may explain the figure ``name`` of the facts' timelines."""
-        return self.only(_EXPLAINS.get(name, ("restart", "change")))
+        kinds = _EXPLAINS.get(name, ("restart", "change"))
+        return replace(self, instants=tuple(mark for mark in self.instants if mark[1] in kinds))
 
     def apart(self, within: periods.Span, most: int) -> Marks:
         """The first event of each kind in each of ``most`` equal parts of a period."""

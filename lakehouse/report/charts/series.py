@@ -17,6 +17,7 @@ Bounded = tuple[float, float, float]
 """A value and its bounds."""
 
 _UNITS: Final = {"{offset}": "offsets", "{error}": "errors"}
+_TRENDS: Final = "trends.objectives.subjects"
 _TRENDS_DRAWN: Final = 3
 _LEAST_WEEKS: Final = 3
 """With fewer known weeks the chart would be all hatching; the table has them."""
@@ -169,7 +170,7 @@ def series_of(points: Sequence[Sequence[Any]], within: Span, unit: str) -> Serie
 
 def trends(facts: figures.Facts) -> list[tuple[str, Series]]:
     """Bad minutes by week of the worst trends that have enough known weeks for a chart."""
-    rows = sorted(titled(facts.get("trends") or {}), key=cells.trend_badness, reverse=True)
+    rows = sorted(titled(facts, _TRENDS), key=cells.trend_badness, reverse=True)
     candidates = [_trend(row, facts["trends"]["weeks"]) for row in rows[:_TRENDS_DRAWN]]
     return [pair for pair in candidates if len(pair[1].known) >= _LEAST_WEEKS]
 

@@ -9,6 +9,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from math import fsum
 from typing import Any, Final, NamedTuple, Self
 
+from lakehouse.report.facts.saved import Bounds
+
 BY_OWNER: Final = ("team", "tier")
 """The labels of owners by which there are composites, too."""
 
@@ -21,9 +23,7 @@ Row = Mapping[str, Any]
 class Figures(NamedTuple):
     """A share of good time as the facts have it, and its verdicts."""
 
-    attainment: float | None
-    attainment_low: float | None
-    attainment_high: float | None
+    attainment: Bounds
     verdict: str
     interval_verdict: str
 
@@ -37,9 +37,7 @@ class Member(NamedTuple):
     target: float
     weight: float
     subjects: int
-    attainment: float | None
-    attainment_low: float | None
-    attainment_high: float | None
+    attainment: Bounds
     verdict: str
     interval_verdict: str
 
@@ -53,9 +51,7 @@ class Composite(NamedTuple):
     team: str | None
     tier: str | None
     target: float | None
-    attainment: float | None
-    attainment_low: float | None
-    attainment_high: float | None
+    attainment: Bounds
     verdict: str
     interval_verdict: str
     agreed: Figures | None
@@ -92,15 +88,14 @@ class Share(NamedTuple):
         count, seen = row.get("partitions", 1), good + row["bad_us"]
         if mid is None:
             return cls(0.0, 1.0, 0.0, 1.0, None, count * expected, count * expected, 0.0)
-        floor, ceiling, decides = row["attainment_low"], row["attainment_high"], expected
+        low, high = row["attainment_low"], row["attainment_high"]
+        floor, ceiling, decides = low, high, expected
         if policy == "exclude":
             floor, ceiling, decides = mid, mid, seen
         elif policy in {"good", "bad"}:
             as_good = row["unknown_us"] if policy == "good" else 0
             floor = ceiling = (good + as_good) / expected
-        low, high = row["attainment_low"], row["attainment_high"]
-        weights = count * expected, count * decides, count * seen
-        return cls(low, high, floor, ceiling, mid, *weights)
+        return cls(low, high, floor, ceiling, mid, count * expected, count * decides, count * seen)
 
     def weighing(self, weight: float) -> Self:
         """The same with another weight."""
@@ -128,9 +123,9 @@ def together(shares: Iterable[Share]) -> Share | None:
 def figures(share: Share | None, target: float | None) -> Figures:
     """A share against a target."""
     if share is None or share.mid is None or target is None:
-        return Figures(None, None, None, "no_data", "no_data")
+        return Figures(Bounds(None, None, None), "no_data", "no_data")
     verdicts = (_verdict(*ends, target) for ends in (share[2:4], share[:2]))
-    return Figures(share.mid, share.low, share.high, *verdicts)
+    return Figures(Bounds(share.mid, share.low, share.high), *verdicts)
 
 
 def _verdict(low: float, high: float, target: float) -> str:

@@ -11,32 +11,22 @@ from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
+from math import fsum
+from operator import itemgetter
 from typing import Annotated, Any, Final, get_origin, get_type_hints
 
 from lakehouse import tables
 from lakehouse.core.lifetimes import Subject
 from lakehouse.core.periods import HOUR_US, Period, instant, micros
+from lakehouse.engines import gold_reader
 from lakehouse.engines.engine import Engine, Relation, ask
-from lakehouse.engines.gold_reader import (
-    GoldRows,
-    Row,
-    before_window,
-    is_hourly,
-    is_one_of,
-    is_same,
-    summed,
-)
+from lakehouse.engines.gold_reader import GoldRows, Row, before_window, is_one_of, is_same, summed
 from lakehouse.errors import PeriodError, TableNotFoundError
 from lakehouse.report.facts.saved import Bounds
 from lakehouse.slo import Objective, attainment
 from lakehouse.slo.statement import Statement
 from lakehouse.tables import Table
 
-COPY_LAG: Final = "kafka.topic.remote_copy_lag.bytes"
-DELETE_LAG: Final = "kafka.topic.remote_delete_lag.bytes"
-LAGS: Final = (COPY_LAG, DELETE_LAG)
-LAGGING: Final = {COPY_LAG: COPY_LAG, DELETE_LAG: "kafka.topic.remote_delete_lag.segments"}
-"""What is above zero while there is a lag: its bytes leave out what failed to be deleted."""
 _MOST_EVENTS: Final = 10_000
 _OF_PARTITIONS: Final = ("leader_change", "reassignment")
 _MOST_OF_PARTITIONS: Final = 1_000
@@ -53,10 +43,11 @@ Sums = defaultdict[Any, defaultdict[str, Row]]
 _UPPER_BOUNDS: Final = {
     "any_high_us": ("spill_us", "any_us"),
     "positive_high_us": ("spill_sum_us", "positive_us"),
+    "behind_high_us": ("spill_us", "behind_us"),
 }
 """Upper bounds, each with the part of it that lies before its window, and the time seen."""
 
-_ZERO: Final = dict.fromkeys(("positive_us", "positive_low_us", "positive_high_us"), 0)
+_ZERO: Final[Row] = {"positive_us": 0, "positive_low_us": 0}
 
 
 @dataclass(frozen=True)
@@ -113,36 +104,42 @@ class Gold:
 
     def by_subject(self, table: Table, metrics: Sequence[str] = ()) -> Sums:
         """Sums of a table by subject (its name, or a tuple of names) and metric."""
-        by_subject: Sums = defaultdict(lambda: defaultdict(dict))
-        for row in self.sums(table, metrics):
-            by_subject[_subject(row, table)][row["metric"]] = row
-        return by_subject
+        return _by_subject(table, self.sums(table, metrics))
 
     def raised(self, table: Table, metrics: Sequence[str] = ()) -> Sums:
-        """The same; upper bounds include what was first seen just after the period.
+        """The same; upper bounds include what was first seen just after the period."""
+        return _by_subject(table, self.with_later(table, self.sums(table, metrics)))
+
+    def with_later(self, table: Table, rows: Sequence[Row]) -> list[Row]:
+        """Rows of sums; upper bounds include what was first seen just after the period.
 
         Gold has no row of a partition that was zero all the time; here it has one if it was bad
         then.
         """
-        by_subject = self.by_subject(table, metrics)
+        key = itemgetter(*table.keys[1:])
+        later, raised = {key(row): row for row in self.seen_later(table)}, []
+        for row in rows:
+            more = later.pop(key(row), {})
+            known = (high for high in _UPPER_BOUNDS if high in more and row[high] is not None)
+            raised.append(row | {high: row[high] + more[high] for high in known})
+        return raised + [_ZERO | row for row in later.values() if table is tables.PARTITIONS]
+
+    def seen_later(self, table: Table) -> list[Row]:
+        """How much of upper bounds was first seen just after the period, where it is above 0."""
         before = {
             high: before_window(spill, high, seen)
             for high, (spill, seen) in _UPPER_BOUNDS.items()
-            if high in table.column_names
+            if {high, spill} <= {*table.column_names}
         }
+        if not before:
+            return []
         chosen = [f"r.{name}" for name in table.keys]
         chosen += [f"{us} AS {high}" for high, us in before.items()]
-        for more in self.ask(
+        return self.ask(
             f"SELECT {', '.join(chosen)} FROM {{rows}} r "
             f"WHERE greatest(0, {', '.join(before.values())}) > 0",
             rows=self.after(table),
-        ):
-            subject, metric = _subject(more, table), more["metric"]
-            if table is tables.PARTITIONS or metric in by_subject.get(subject, ()):
-                row = by_subject[subject][metric] or {**more, **_ZERO}
-                highs = {name: row[name] + more[name] for name in before if row[name] is not None}
-                by_subject[subject][metric] = row | highs
-        return by_subject
+        )
 
     def by_window(
         self, table: Table, seconds: int, metrics: Sequence[str] = (), only: str = "true"
@@ -204,7 +201,7 @@ class Gold:
         """Stretches of hours, cut off at the ends of a period of windows."""
         start, end = micros(period.start), micros(period.end)
         rows = self.rows.hours(table, Period(instant(start // HOUR_US * HOUR_US), period.end))
-        if is_hourly(period):
+        if gold_reader.is_hourly(period):
             return rows
         cut = {
             "start": f"greatest(r.start, {start})",
@@ -268,34 +265,39 @@ class Gold:
         return listed, {row["kind"]: row["number"] for row in omitted}
 
 
-def _subject(row: Row, table: Table) -> Any:
-    names = tuple(row[key] for key in table.keys if key not in {"cluster", "metric"})
-    return names if len(names) > 1 else names[0]
+def _by_subject(table: Table, rows: Sequence[Row]) -> Sums:
+    by_subject: Sums = defaultdict(lambda: defaultdict(dict))
+    subject = itemgetter(*(key for key in table.keys if key not in {"cluster", "metric"}))
+    for row in rows:
+        by_subject[subject(row)][row["metric"]] = row
+    return by_subject
 
 
 Known = float | None
 """A figure; None: it is not known."""
 
+Metrics = Mapping[str, Mapping[str, Any]]
+"""Sums of one subject, by metric."""
+
 _MEANS: Final = {"mean": "observed_us", "mean_above_0": "positive_us"}
 """The time over which a mean is taken."""
 
 
-def figures(record: type, rows: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+def figures(record: Callable[..., Any], rows: Metrics) -> dict[str, Any]:
     """The fields of a record that are declared as ``Annotated[TYPE, METRIC, COLUMN]``.
 
     Args:
         record: A named tuple. COLUMN is one of gold, ``mean`` or ``mean_above_0``; of Bounds it is
-            the stem of three columns.
+            the stem of three columns, or ``held_back``. ``counted`` is followed by a metric of the
+            same scrapes, and by further counters: by how much they rose together, which is 0
+            without a row of a counter where that metric was read.
         rows: Sums of gold of one subject, by metric.
     """
-    return {
-        name: _figure(rows.get(metric) or {}, column, is_bounds=kind is Bounds)
-        for name, (kind, metric, column) in _declared(record).items()
-    }
+    return {name: _figure(rows, *declared) for name, declared in _declared(record).items()}
 
 
 @lru_cache
-def _declared(record: type) -> dict[str, tuple[Any, str, str]]:
+def _declared(record: Callable[..., Any]) -> dict[str, tuple[Any, ...]]:
     hints = get_type_hints(record, include_extras=True)
     return {
         name: (hint.__origin__, *hint.__metadata__)
@@ -304,10 +306,25 @@ def _declared(record: type) -> dict[str, tuple[Any, str, str]]:
     }
 
 
-def _figure(row: Mapping[str, Any], column: str, *, is_bounds: bool) -> Any:
-    if is_bounds:
+def _figure(rows: Metrics, kind: Any, metric: str, column: str, *counted: str) -> Any:
+    row = rows.get(metric) or {}
+    if counted:
+        return _rise(rows, counted[0], (metric, *counted[1:]))
+    if column == "held_back":
+        held = duration(row, "positive")
+        # Versions that lose the bean of waits after an hour without one (KAFKA-19484) have no upper
+        # bound. Without the bean there was no wait, or this Kafka has none.
+        return held._replace(high=None) if row.get("known_wrong") else held
+    if kind is Bounds:
         return duration(row, column)
     return per_second(row, _MEANS[column]) if column in _MEANS else row.get(column)
+
+
+def _rise(rows: Metrics, beside: str, counters: Sequence[str]) -> float | None:
+    known = [rows[name]["increase"] for name in counters if rows.get(name)]
+    if None in known or not (known or rows.get(beside)):
+        return None
+    return fsum(known)
 
 
 def duration(row: Mapping[str, Any], stem: str, absent: int | None = None) -> Bounds:

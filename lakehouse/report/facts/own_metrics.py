@@ -5,19 +5,17 @@ or one series of a source that labels tell apart. What another section shows is 
 section in page.yaml.
 """
 
-from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from fnmatch import fnmatchcase
 from functools import lru_cache
 from itertools import groupby
-from operator import itemgetter
+from operator import attrgetter, itemgetter
 from typing import Final, NamedTuple
 
 from lakehouse import tables
 from lakehouse.core.metrics import COVERAGE, UNAVAILABLE, Definition, known, shipped
 from lakehouse.core.objective import Objective
-from lakehouse.engines.engine import Relation
-from lakehouse.engines.gold_reader import Row, before_window, is_one_of, summed
+from lakehouse.engines.gold_reader import Row, is_one_of, summed
 from lakehouse.report.facts.coverage import Coverage, SourceCoverage
 from lakehouse.report.facts.gold import Gold, duration, per_second, seconds_mean
 from lakehouse.report.facts.saved import Bounds
@@ -107,9 +105,9 @@ def own_metrics(gold: Gold, seen: Coverage, objectives: Sequence[Objective]) -> 
     meanings = _meanings(gold)
     metrics = []
     for level in sorted({where[name] for name in chosen}):
-        names = [name for name in chosen if where[name] == level]
-        rows = gold.ask(_ranked(TABLES[level], names, below), rows=_rows(gold, TABLES[level]))
-        for name, worst in groupby(rows, itemgetter("metric")):
+        names, table = [name for name in chosen if where[name] == level], TABLES[level]
+        rows = gold.ask(_ranked(table, names, below), rows=gold.whole(table))
+        for name, worst in groupby(gold.with_later(table, rows), itemgetter("metric")):
             metrics.append(_metric(name, level, list(worst), meanings.get(name, ()), seen))
     metrics.sort(key=lambda one: (not one.own, one.metric))
     return OwnMetrics(metrics, len(others) - len(chosen), _absent(objectives, where))
@@ -138,13 +136,12 @@ def _absent(objectives: Sequence[Objective], where: Mapping[str, str]) -> list[s
 
 def _meanings(gold: Gold) -> dict[str, list[Definition]]:
     """What the catalogues of the lake's agents say of each metric, or the shipped one."""
-    own = own_definitions(gold.engine)
-    there = {one.metric for one in own}
-    others = [one for one in shipped() if one.metric not in there]
-    meanings: defaultdict[str, list[Definition]] = defaultdict(list)
-    for one in (*own, *others):
-        meanings[one.metric].append(one)
-    return meanings
+    of_metric = attrgetter("metric")
+    return {
+        metric: list(said)
+        for definitions in (shipped(), own_definitions(gold.engine))
+        for metric, said in groupby(sorted(definitions, key=of_metric), of_metric)
+    }
 
 
 def _ranked(table: tables.Table, metrics: Sequence[str], below: Sequence[str]) -> str:
@@ -159,30 +156,6 @@ def _ranked(table: tables.Table, metrics: Sequence[str], below: Sequence[str]) -
         "count(*) OVER (PARTITION BY s.metric) AS subjects "
         f"FROM ({sums}) s WHERE s.observed_us > 0) p "
         f"WHERE p.place <= {MOST_SUBJECTS} ORDER BY p.metric, p.place"
-    )
-
-
-def _rows(gold: Gold, table: tables.Table) -> Relation:
-    """Rows of the period; and what rows just after it say may have been above zero within it."""
-    if "spill_us" not in table.column_names:
-        return gold.whole(table)
-    spill = before_window("spill_us", "any_high_us", "any_us")
-    of_period, after = (
-        ", ".join(
-            f"{special.get(one.name, f'r.{one.name}')} AS {one.name}"
-            for one in table.columns
-            if one.name in table.keys or one in table.measures
-        )
-        for special in (
-            {},
-            {one.name: f"CAST(NULL AS {one.type})" for one in table.measures}
-            | {"any_high_us": spill},
-        )
-    )
-    return gold.engine.query(
-        f"SELECT {of_period} FROM {{rows}} r UNION ALL SELECT {after} FROM {{after}} r",
-        rows=gold.whole(table),
-        after=gold.after(table),
     )
 
 

@@ -36,9 +36,8 @@ _METRIC: Final = {
 }
 """If its family was read, no row means zero."""
 
-_WITH_BROKERS: Final = ("min_isr", "throttling", "tier_lag", "remote_reads")
 _OF_BROKERS: Final = ("brokers", "controllers", "plugins")
-"""Sections with rows of the whole cluster, and their keys."""
+"""Keys of rows of the whole cluster."""
 
 _TIERED: Final = ("uploaded_bytes", "read_bytes", "stored_byte_seconds")
 
@@ -121,7 +120,7 @@ def _account(
     disk = total("stored", "disk_byte_seconds")
     cost, priced = None, {**moved, "disk_byte_seconds": disk}
     if prices is not None and any(value is not None for value in priced.values()):
-        cost = prices.cost(**{key: value or 0.0 for key, value in priced.items()})
+        cost = prices.cost({key: value or 0.0 for key, value in priced.items()})
     times = [row.get("unknown_us") for row in (*clients, *tiered)]
     unread = any(not rows[kind] and not was_read[kind] for kind in ("client", "tiered"))
     keys = ("throttled_us", "throttled_low_us", "throttled_high_us")
@@ -173,21 +172,9 @@ def of_team(facts: Mapping[str, Any], team: str) -> Facts:
     part |= {"team": team, "owners": {**facts["owners"], "accounts": own}, **_judged(part)}
     part["composites"] = to_json(composites(part["objectives"]))
     part["timelines"] = _timelines(part)
-    for name in _WITH_BROKERS:
+    for name, changed in _CHANGED.items():
         if part.get(name):
-            part[name] = {**part[name], **{key: [] for key in _OF_BROKERS if key in part[name]}}
-    if part.get("hygiene"):  # this number is of the cluster's topics, whose owners are not known
-        part["hygiene"] = {**part["hygiene"], "replicas_untold": 0}
-    if part.get("business_hours"):
-        part["business_hours"] = {**part["business_hours"], **_judged(part["business_hours"])}
-    if part.get("own_metrics"):
-        # How many more subjects the team has is not known: the facts have the first of all teams.
-        metrics = [
-            {**one, "subjects": None} for one in part["own_metrics"]["metrics"] if one["worst"]
-        ]
-        part["own_metrics"] = {**part["own_metrics"], "metrics": metrics}
-    if part.get("trends"):
-        part["trends"] = _trends(part["trends"])
+            part[name] = {**part[name], **changed(part[name])}
     return part
 
 
@@ -219,7 +206,6 @@ def _trends(trends: Mapping[str, Any]) -> Facts:
         if (changed := subject.get("change")) and changed.get("p") is not None
     ]
     return {
-        **trends,
         # How many were never bad is known of all teams together only.
         "objectives": [{**one, "never_bad": None} for one in trends["objectives"]],
         "tested": len(compared),
@@ -241,3 +227,22 @@ def _timelines(part: Mapping[str, Any]) -> list[Row]:
 
     lines = part.get("timelines") or ()
     return [line for line in lines if line.get("name") == "coverage" or is_own(line)]
+
+
+def _without_brokers(section: Mapping[str, Any]) -> Facts:
+    return {key: [] for key in _OF_BROKERS if key in section}
+
+
+def _own_metrics(section: Mapping[str, Any]) -> Facts:
+    # How many more subjects the team has is not known: the facts have the first of all teams.
+    return {"metrics": [{**one, "subjects": None} for one in section["metrics"] if one["worst"]]}
+
+
+_CHANGED: Final[Mapping[str, Callable[[Mapping[str, Any]], Facts]]] = {
+    **dict.fromkeys(("min_isr", "throttling", "tier_lag", "remote_reads"), _without_brokers),
+    "hygiene": lambda _: {"replicas_untold": 0},  # it is of topics whose owners are not known
+    "business_hours": _judged,
+    "own_metrics": _own_metrics,
+    "trends": _trends,
+}
+"""What is different in a team's section."""

@@ -6,11 +6,12 @@ from math import fsum
 from typing import Any, Final, NamedTuple
 
 from lakehouse import tables
+from lakehouse.core import metrics
 from lakehouse.core.lifetimes import with_ends
-from lakehouse.core.metrics import GROUP_LAG, LEADERLESS, UNDER_MIN_ISR, families
+from lakehouse.core.metrics import COPY_LAG, DELETE_LAG, families
 from lakehouse.core.periods import iso, micros
 from lakehouse.engines.gold_reader import Row, is_same
-from lakehouse.report.facts.gold import COPY_LAG, DELETE_LAG, LAGS, Gold, duration, seconds_mean
+from lakehouse.report.facts.gold import Gold, duration, seconds_mean
 from lakehouse.report.facts.kafka.consumer_lag import ROUNDED_UP
 from lakehouse.report.facts.kafka.service import ANSWERS, GOOD, P99, TRAFFIC, error_of
 from lakehouse.report.facts.own_metrics import SUBJECT, TABLES, OwnMetrics, mean
@@ -33,13 +34,13 @@ _MS: Final = "ms"
 """The unit of times, of which a point is the longest of the brokers, and no sum."""
 
 _DRAWN: Final = {
-    "under_min_isr": ("partitions", UNDER_MIN_ISR),
-    "leaderless": ("partitions", LEADERLESS),
+    "under_min_isr": ("partitions", metrics.UNDER_MIN_ISR),
+    "leaderless": ("partitions", metrics.LEADERLESS),
     "throttled": ("clients", "kafka.client.produce.throttle_time"),
     "remote_fetch_bytes": ("By", "kafka.topic.remote_fetch.bytes"),
     "copy_lag_bytes": ("By", COPY_LAG),
     "delete_lag_bytes": ("By", DELETE_LAG),
-    "consumer_lag": ("{offset}", GROUP_LAG),
+    "consumer_lag": ("{offset}", metrics.GROUP_LAG),
     "lost_offsets": ("{offset}", "kafka.group.non_consumed.low"),
     "error_answers": ("{error}", ANSWERS["produce"]),
     "produce_p99": (_MS, P99["produce"]),
@@ -108,12 +109,11 @@ def _of_own(gold: Gold, own: OwnMetrics, seconds: int, reading: "_Reading") -> I
             }
             # Gold has no row of a client while it is zero; of others that is not known.
             zero = 0.0 if table is tables.CLIENTS else None
-            points = {
-                window: (values.get(window, zero if window in read else None),) * 3
+            whole = [
+                [iso(window), *(values.get(window, zero if window in read else None),) * 3]
                 for window in reading.expected
-            }
+            ]
             label = " ".join(getattr(subject, name) for name in names if getattr(subject, name))
-            whole = [[iso(window), *point] for window, point in points.items()]
             yield Timeline(one.metric, one.unit, label, whole)
 
 
@@ -145,7 +145,7 @@ def _points(gold: Gold, seconds: int) -> Iterator[tuple[str, str | None, int, Po
 
     for row in gold.by_window(tables.TOPICS, seconds, tuple(_OF_TOPICS)):
         name, window = _OF_TOPICS[row["metric"]], row["window"]
-        if row["metric"] in LAGS:
+        if row["metric"] in (COPY_LAG, DELETE_LAG):
             yield name, row["topic"], window, (seconds_mean(row),) * 3
         elif row["increase"] is not None:
             yield name, None, window, (row["increase"],) * 3
@@ -154,7 +154,7 @@ def _points(gold: Gold, seconds: int) -> Iterator[tuple[str, str | None, int, Po
     for row in gold.by_window(tables.CLIENTS, seconds):
         if row["metric"].endswith(".throttle_time"):
             yield "throttled", None, row["window"], at_once(row, "any")
-    for row in gold.by_window(tables.GROUPS, seconds, (GROUP_LAG,)):
+    for row in gold.by_window(tables.GROUPS, seconds, (metrics.GROUP_LAG,)):
         most = row["value_seconds"] / seconds
         yield "consumer_lag", row["group"], row["window"], (most, most / ROUNDED_UP, most)
     yield from _of_brokers(gold, seconds)

@@ -6,9 +6,10 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final, NamedTuple
 
 from lakehouse import tables
+from lakehouse.core.metrics import COPY_LAG, DELETE_LAG
 from lakehouse.core.periods import Period, micros
 from lakehouse.engines.gold_reader import Row
-from lakehouse.report.facts.gold import COPY_LAG, DELETE_LAG, Gold
+from lakehouse.report.facts.gold import Gold
 from lakehouse.report.facts.kafka.tiered_storage import LastLag, last_lags
 from lakehouse.report.facts.saved import Bounds
 from lakehouse.slo import Objective

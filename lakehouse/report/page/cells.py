@@ -28,9 +28,14 @@ def word_of(row: Row, group: str, key: str) -> str:
     return word(group, row.get(key))
 
 
+def mean_count(value: float | None) -> str:
+    """A number on the mean over time, to a tenth."""
+    return formats.count(None if value is None else round(value, 1))
+
+
 def times(value: float | None) -> str:
     """A burn rate."""
-    return formats.NOT_KNOWN if value is None else f"{value:,.1f}".removesuffix(".0") + "\u00d7"
+    return mean_count(value) + "\u00d7" * (value is not None)
 
 
 # The brokers' answers.
@@ -147,17 +152,6 @@ def seen_size(row: Row, key: str) -> Figure:
     """Bytes of a bean that is there once it has counted some."""
     known = row.get(key) is not None
     return Figure(formats.size(row[key]), order=row[key]) if known else Figure("none seen")
-
-
-def portion(row: Row, key: str) -> Figure:
-    """A share between 0 and 1, in percent."""
-    return Figure(formats.percent(row.get(key)), order=row.get(key))
-
-
-def mean_count(row: Row, key: str) -> Figure:
-    """A number on the mean over time, to a tenth."""
-    value = row.get(key)
-    return Figure(formats.count(None if value is None else round(value, 1)), order=value)
 
 
 def partition(row: Row) -> tuple[Name, ...]:
@@ -283,33 +277,20 @@ def differs_without(row: Row, key: str = "without_maintenance") -> bool:
 
 
 def without_badness(row: Row, key: str = "without_maintenance") -> Any:
-    """Verdicts that differ without maintenance, then the worst."""
+    """Verdicts that differ without maintenance, or as ``agreed``, then the worst."""
     low = row.get("attainment_low") or 0.0
     return differs_without(row, key), formats.rank(row.get("verdict")), -low
-
-
-def agreed_badness(row: Row) -> Any:
-    """Verdicts that differ with corrections, then the worst."""
-    return without_badness(row, "agreed")
 
 
 # Trends.
 
 
-def _bad_share(week: Row) -> Figure:
+def bad_share(row: Row, path: str) -> Figure:
+    """The share of a week that was bad, or is expected to be."""
+    week = value_at(row, path) or {}
     if week.get("share") is None:
         return Figure(formats.NOT_KNOWN)
     return figures.bounded((week.get(f"share{end}") for end in figures.BOUNDS), formats.percent, 0)
-
-
-def this_week(row: Row) -> Figure:
-    """The share of the last week that was bad."""
-    return _bad_share((row.get("weeks") or (None,))[-1] or {})
-
-
-def next_week(row: Row) -> Figure:
-    """The share of the next week that is expected to be bad."""
-    return _bad_share((row.get("forecast") or ({},))[0])
 
 
 def change(row: Row) -> str:
@@ -437,8 +418,8 @@ def limit(row: Row) -> Figure:
 
 def fullest(row: Row) -> Figure:
     """How full the fullest partition is; nothing of a topic without a limit."""
-    has_none = row.get("verdict") == "unlimited"
-    return Figure("") if has_none else portion(row, "full_share_max")
+    share = row.get("full_share_max")
+    return Figure("" if row.get("verdict") == "unlimited" else formats.percent(share), order=share)
 
 
 def full_in(row: Row) -> Figure:

@@ -10,7 +10,7 @@ from typing import Final, Literal
 from lakehouse.core.periods import Span, overlap, union
 from lakehouse.report.page import figures
 from lakehouse.report.page.figures import Facts, Row, has_span, span_of
-from lakehouse.report.page.lookup import subjects, value_at
+from lakehouse.report.page.lookup import rows_at
 
 Paint = Literal["unknown", "edge", "under", "leaderless"]
 
@@ -19,7 +19,6 @@ LANES: Final = 12
 
 _LABEL: Final = 20
 _TIE: Final = "\u00a0"
-_OF_PARTITION: Final = ("topic", "partition", "team", "owner", "tier")
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,33 +32,22 @@ class Bar:
 
 
 def incidents(facts: Facts) -> list[Row]:
-    """Every incident of every partition, with its topic and partition.
+    """Every incident of every partition, with what is known of the partition.
 
     It is ``planned`` if it overlaps planned maintenance of its topic.
     """
     planned = {
         subject["topic"]: [span_of(window) for window in subject["maintenance"]]
-        for _, subject in subjects(facts)
+        for subject in rows_at(facts, "objectives.subjects")
         if subject.get("maintenance") and subject.get("topic") is not None
     }
     return [
         {
-            **{key: row.get(key) for key in _OF_PARTITION if key in row},
-            **incident,
-            "planned": has_span(incident)
-            and any(overlap(span_of(incident), span) for span in planned.get(row.get("topic"), ())),
+            **row,
+            "planned": has_span(row)
+            and any(overlap(span_of(row), span) for span in planned.get(row.get("topic"), ())),
         }
-        for row in value_at(facts, "min_isr.partitions") or ()
-        for incident in row.get("incidents") or ()
-    ]
-
-
-def gaps(facts: Facts) -> list[Row]:
-    """Every gap of every source, with its source and family."""
-    return [
-        {"source": row.get("source"), "family": row.get("family"), **gap}
-        for row in value_at(facts, "coverage.sources") or ()
-        for gap in row.get("gaps") or ()
+        for row in rows_at(facts, "min_isr.partitions.incidents")
     ]
 
 
@@ -69,9 +57,10 @@ def bars(facts: Facts, within: Span) -> list[Bar]:
     if not topics:
         return []
     drawn = [bar for lane, rows in topics for row in rows for bar in _bars(lane, row)]
+    gaps = filter(has_span, rows_at(facts, "coverage.sources.gaps"))
     drawn += [
         Bar(f"{lane} not seen", *span_of(row), "unknown")
-        for lane, rows in _lanes(filter(has_span, gaps(facts)), "source")
+        for lane, rows in _lanes(gaps, "source")
         for row in rows
     ]
     return [

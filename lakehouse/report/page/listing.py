@@ -140,18 +140,13 @@ def _badness(spec: Mapping[str, Any]) -> Callable[[Row], Any] | None:
         return lambda row: figures.badness(row, *spec["longest"])
     if "most" in spec:
         return lambda row: [row.get(key) or 0 for key in spec["most"]]
-    return getattr(cells, spec["worst"]) if "worst" in spec else None
+    return (lambda row: _computed(row, spec["worst"])) if "worst" in spec else None
 
 
 def column(heading: str, definition: str) -> Column:
     """A column of page.yaml, such as ``Topic`` and ``name topic``."""
     kind, _, key = definition.partition(" ")
-    numeric = kind not in _TEXT_KINDS
-    if kind in _FUNCTIONS:
-        name, *keys = key.split()
-        function = getattr(cells, name)
-        return Column(heading, lambda row: function(row, *keys), numeric)
-    return Column(heading, lambda row: _KINDS[kind](row, key), numeric)
+    return Column(heading, lambda row: _KINDS[kind](row, key), kind not in _TEXT_KINDS)
 
 
 def in_words(definition: str, row: Row) -> Answer:
@@ -180,6 +175,12 @@ def _instant(row: Row, key: str) -> Cell:
     return Cell(text=formats.day_above_time(instant), order=instant)
 
 
+def _computed(row: Row, definition: str) -> Any:
+    """By a function of cells.py and its further arguments, such as ``lag copy``."""
+    name, *arguments = definition.split()
+    return getattr(cells, name)(row, *arguments)
+
+
 def _bounded(row: Row, definition: str) -> Figure:
     unit, _, key = definition.partition(" ")
     return figures.between(row, key, _FORMATS[unit])
@@ -192,11 +193,15 @@ _FORMATS: Final[Mapping[str, Callable[[float | None], str]]] = {
     "microseconds": formats.microseconds,
     "milliseconds": formats.milliseconds,
     "percent": formats.per_cent,
+    "portion": formats.percent,
+    "mean_count": cells.mean_count,
     "times": cells.times,
 }
 _KINDS: Final[Mapping[str, Callable[[Row, str], Content]]] = {
     **{kind: _plain(write) for kind, write in _FORMATS.items()},
     "bounded": _bounded,
+    "figure": _computed,
+    "text": _computed,
     "time": figures.time,
     "share": lambda row, key: figures.attainment(value_at(row, key) or {}),
     "given": lambda row, key: row[key],
@@ -208,9 +213,6 @@ _KINDS: Final[Mapping[str, Callable[[Row, str], Content]]] = {
     "verdict": lambda row, key: badge(value_at(row, key)),
 }
 """The kinds of columns, by their names in page.yaml."""
-
-_FUNCTIONS: Final = ("figure", "text")
-"""Kinds that name a function of cells.py and its further arguments."""
 
 _TEXT_KINDS: Final = ("name", "names", "given_names", "line", "at", "verdict", "text")
 """Kinds whose contents are not numbers."""

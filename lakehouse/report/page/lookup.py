@@ -66,27 +66,27 @@ def value_at(row: Any, path: str) -> Any:
     """The value at a dotted path, such as ``forecast.0.share``; None where there is none."""
     for key in path.split("."):
         if isinstance(row, list):
-            row = row[int(key)] if int(key) < len(row) else None
+            row = row[int(key)] if -len(row) <= int(key) < len(row) else None
         else:
             row = (row or {}).get(key)
     return row
 
 
-def subjects(facts: Row) -> Iterator[tuple[Row, Row]]:
-    """Each objective with each of its subjects, in the order of the facts.
+def rows_at(facts: Row, path: str) -> Iterator[Row]:
+    """The rows at a dotted path; a row of a list within rows has the values of these, too."""
+    key, _, rest = path.partition(".")
+    found = facts.get(key) or ()
+    if isinstance(found, Mapping):
+        yield from rows_at(found, rest)
+        return
+    for row in found:
+        yield from ({**row, **one} for one in rows_at(row, rest)) if rest else (row,)
 
-    Args:
-        facts: A mapping with ``objectives``: the facts, their business hours or their trends.
-    """
-    for objective in facts.get("objectives") or ():
-        for subject in objective.get("subjects") or ():
-            yield objective, subject
 
-
-def titled(facts: Row) -> Iterator[Row]:
-    """Each subject as one row with the title of its objective."""
-    for objective, subject in subjects(facts):
-        yield {**subject, "objective": objective.get("title") or objective.get("name")}
+def titled(facts: Row, path: str = "objectives.subjects") -> Iterator[Row]:
+    """Each subject as one row, with the title of its objective as its ``objective``."""
+    for row in rows_at(facts, path):
+        yield {**row, "objective": row.get("title") or row.get("name")}
 
 
 def week_of(facts: Facts) -> str:
@@ -127,24 +127,23 @@ def shortest_us(facts: Facts, metric: str) -> int | None:
     return None if late_us is None or floor is None else floor + late_us
 
 
-def touching(rows: Iterable[T], span: Callable[[T], tuple[Any, Any]]) -> Iterator[list[T]]:
+def touching(rows: Iterable[T], span: Callable[[T], tuple[Any, Any]]) -> list[list[T]]:
     """Groups of rows that touch or overlap.
 
     Args:
         rows: In the order of their starts.
         span: Start and end of a row.
     """
-    group: list[T] = []
+    groups: list[list[T]] = []
     reached: Any = None
     for row in rows:
         start, end = span(row)
-        if group and start > reached:
-            yield group
-            group = []
-        reached = max(reached, end) if group else end
-        group.append(row)
-    if group:
-        yield group
+        if groups and start <= reached:
+            groups[-1].append(row)
+        else:
+            groups.append([row])
+        reached = end if len(groups[-1]) == 1 else max(reached, end)
+    return groups
 
 
 def tally(verdicts: Iterable[str]) -> dict[str, Any]:

@@ -9,18 +9,9 @@ from typing import Any, Final
 
 from lakehouse.core import formats
 from lakehouse.report.owners import LABELS
-from lakehouse.report.page import cells, figures, incidents, verdicts
+from lakehouse.report.page import cells, figures, lookup, verdicts
 from lakehouse.report.page.figures import Answer, Facts, Figure, Name, Row
 from lakehouse.report.page.listing import Listing, in_words, listing, table
-from lakehouse.report.page.lookup import (
-    declared,
-    is_out_of_reach,
-    nothing_seen,
-    sentence,
-    shortest_us,
-    titled,
-    value_at,
-)
 
 _UNDER: Final = "under_min_isr_partition_seconds"
 """Compared between racks. Leaderless time is not: two brokers report that of the whole cluster."""
@@ -59,60 +50,70 @@ class Section:
 
 def questions(facts: Facts) -> tuple[Section, ...]:
     """The questions in the order of the page."""
-    specs = declared("page.yaml")["questions"]
+    specs = lookup.declared("page.yaml")["questions"]
     return tuple(_question(facts, anchor, spec) for anchor, spec in specs.items())
 
 
 def changed(facts: Facts) -> list[Section]:
     """The sections on changes and on doubts about the verdicts, as far as the facts have them."""
-    made = (restated, corrections, burn, maintenance, trends)
-    return list(filter(None, (section(facts) for section in made)))
+    return _made(
+        facts, restated=restated, corrections=corrections, objectives=burn,
+        maintenance=maintenance, trends=trends,
+    )  # fmt: skip
 
 
 def additional(facts: Facts) -> list[Section]:
     """The sections after the questions, as far as the facts have them."""
-    parts = (business, capacity, owners, racks, own_metrics, hygiene)
-    return [section for part in parts if (section := part(facts)) is not None]
+    return _made(
+        facts, business_hours=business, capacity=capacity, owners=owners, racks=racks,
+        own_metrics=own_metrics, hygiene=hygiene,
+    )  # fmt: skip
+
+
+def _made(facts: Facts, **makers: Callable[[Facts], Section | None]) -> list[Section]:
+    """The sections on what the facts have, by the keys of that."""
+    return list(filter(None, (make(facts) for key, make in makers.items() if facts.get(key))))
 
 
 def coverage(facts: Facts) -> Section:
     """How much was seen, and every gap."""
-    totals = value_at(facts, "coverage") or {}
-    nothing, rejected = nothing_seen(facts), facts.get("rejected")
+    totals = lookup.value_at(facts, "coverage") or {}
+    nothing, rejected = lookup.nothing_seen(facts), facts.get("rejected")
     values = {
         "totals": totals, "nothing": nothing, "rejected": rejected, "imported": _imported(facts),
     }  # fmt: skip
-    rows = {"sources": totals.get("sources"), "gaps": incidents.gaps(facts)}
-    listings = tuple(listing(name, of_table) for name, of_table in rows.items())
-    return replace(section("coverage", values), listings=listings)
+    gaps = listing("gaps", lookup.rows_at(facts, "coverage.sources.gaps"))
+    return replace(
+        section("coverage", values), listings=(listing("sources", totals.get("sources")), gaps)
+    )
 
 
 def _imported(facts: Facts) -> dict[str, int]:
     """How many sources' past was imported, by where from."""
-    events = value_at(facts, "events") or ()
+    events = lookup.value_at(facts, "events") or ()
     found = {(row["new"] or "", row["source"]) for row in events if row["kind"] == _IMPORTED}
     return dict(sorted(Counter(place for place, _ in found).items()))
 
 
 def _question(facts: Facts, anchor: str, spec: Mapping[str, Any]) -> Section:
     tables = [
-        (table(name), list(value_at(facts, path) or ())) for name, path in spec["tables"].items()
+        (table(name), list(lookup.rows_at(facts, path))) for name, path in spec["tables"].items()
     ]
     first, rows = tables[0]
     answer = _on_worst(spec, rows, first.badness)
-    if not answer and nothing_seen(facts, spec["read"]):
-        answer = (sentence("unread", out_of_reach=is_out_of_reach(facts, spec["read"])),)
+    if not answer and lookup.nothing_seen(facts, spec["read"]):
+        out_of_reach = lookup.is_out_of_reach(facts, spec["read"])
+        answer = (lookup.sentence("unread", out_of_reach=out_of_reach),)
     elif not answer:
         doubtful = any(row.get("unknown_us", 0) != 0 for row in rows)
         answer = (spec["quiet"], " Some time was not seen, see the table." if doubtful else "")
     for more in spec.get("also", ()):
-        of_table = value_at(facts, spec["tables"][more["table"]]) or ()
-        if added := _on_worst(more, of_table):
+        if added := _on_worst(more, lookup.rows_at(facts, spec["tables"][more["table"]])):
             answer = (*answer, " ", *added)
     texts = {key: spec[key] for key in ("short", "title", "kip", "charts")}
     listings = tuple(spec_.listing(rows_) for spec_, rows_ in tables)
     notes = [spec["meaning"]]
-    if shortest := shortest_us(facts, spec["read"]):
+    if shortest := lookup.shortest_us(facts, spec["read"]):
         length = formats.duration(shortest, "up")
         notes.append(f"What lasted less than {length} may have come and gone between two readings.")
     return Section(anchor, **texts, answer=answer, notes=tuple(notes), listings=listings)
@@ -124,12 +125,12 @@ def _on_worst(
     """The sentence on the worst of the rows that are bad, by default by these figures; or none."""
 
     def figures_of(row: Row) -> list[float]:
-        return [value_at(row, key) or 0 for key in spec["bad"]]
+        return [lookup.value_at(row, key) or 0 for key in spec["bad"]]
 
     bad = [row for row in rows if any(figure > 0 for figure in figures_of(row))]
     if not bad:
         return ()
-    others = sentence("others", number=len(bad) - 1, words_=spec["others"])
+    others = lookup.sentence("others", number=len(bad) - 1, words_=spec["others"])
     return (*_filled(spec["answer"], max(bad, key=badness or figures_of)), others)
 
 
@@ -155,21 +156,19 @@ def section(
         note_values: For the note.
         rows: Rows for each of its tables.
     """
-    spec: Mapping[str, Any] = declared("page.yaml")["sections"][anchor]
+    spec: Mapping[str, Any] = lookup.declared("page.yaml")["sections"][anchor]
     notes = (spec["note"].format(**note_values or {}),) if "note" in spec else ()
     listings = tuple(listing(name, of_table).brief() for name, of_table in rows.items())
     # Names stand between isolates in sentences, and are marked up where a medium can.
-    parts = enumerate(re.split("[\u2068\u2069]", sentence(anchor, **values)))
+    parts = enumerate(re.split("[\u2068\u2069]", lookup.sentence(anchor, **values)))
     answer = tuple(Name(part) if number % 2 else part for number, part in parts)
     charts = spec.get("charts", {})
     return Section(anchor, spec["short"], spec["title"], answer, notes, listings, charts)
 
 
-def restated(facts: Facts) -> Section | None:
-    """Published figures that changed since; None where none did."""
-    rows = facts.get("restated")
-    if not rows:
-        return None
+def restated(facts: Facts) -> Section:
+    """Published figures that changed since."""
+    rows = facts["restated"]
     verdicts_changed = sum(
         row["before"].get("verdict") != row["now"].get("verdict") for row in rows
     )
@@ -199,12 +198,10 @@ def composites(facts: Facts) -> Section | None:
     return section("composites", values, composites_by_owner=owned, composite_members=members)
 
 
-def corrections(facts: Facts) -> Section | None:
-    """What was agreed not to count, and the agreed figures; None without corrections."""
-    agreed = facts.get("corrections")
-    if not agreed:
-        return None
-    rows = [row for row in titled(facts) if row.get("corrections")]
+def corrections(facts: Facts) -> Section:
+    """What was agreed not to count, and the agreed figures."""
+    agreed = facts["corrections"]
+    rows = [row for row in lookup.titled(facts) if row.get("corrections")]
     turned = sum(cells.differs_without(row, "agreed") for row in rows)
     counts = {"number": len(agreed), "subjects": len(rows), "turned": turned}
     return section("corrections", counts, corrected=rows, corrections=agreed)
@@ -216,7 +213,7 @@ def burn(facts: Facts) -> Section | None:
     The facts list neither calm budgets nor those without data, so a budget that is missing here
     need not be calm.
     """
-    rows = [{**row, **pair} for row in titled(facts) for pair in row.get("burn") or ()]
+    rows = [{**row, **pair} for row in lookup.titled(facts) for pair in row.get("burn") or ()]
     if not rows:
         return None
     now = {_budget(row) for row in rows if row.get("verdict") == "burning"}
@@ -231,12 +228,10 @@ def _budget(row: Row) -> tuple[object, ...]:
     return tuple(row.get(key) for key in ("objective", *figures.SUBJECT_KEYS))
 
 
-def maintenance(facts: Facts) -> Section | None:
-    """Planned maintenance, and the figures without it; None where nothing was planned."""
-    planned = facts.get("maintenance")
-    if not planned:
-        return None
-    rows = [row for row in titled(facts) if row.get("maintenance")]
+def maintenance(facts: Facts) -> Section:
+    """Planned maintenance, and the figures without it."""
+    planned = facts["maintenance"]
+    rows = [row for row in lookup.titled(facts) if row.get("maintenance")]
     turned = sum(map(cells.differs_without, rows))
     counts = {"windows": len(planned), "subjects": len(rows), "turned": turned}
     return section("maintenance", counts, planned=planned, without=rows)
@@ -244,24 +239,23 @@ def maintenance(facts: Facts) -> Section | None:
 
 def trends(facts: Facts) -> Section | None:
     """How the objectives went over the last weeks; None where the facts have no trends."""
-    rows, drains = list(titled(facts.get("trends") or {})), value_at(facts, "trends.drains") or ()
+    rows = list(lookup.titled(facts, "trends.objectives.subjects"))
+    drains = lookup.value_at(facts, "trends.drains") or ()
     if not rows and not drains:
         return None
-    changes = Counter(value_at(row, "change.verdict") for row in rows)
+    changes = Counter(lookup.value_at(row, "change.verdict") for row in rows)
     values = {
-        "tested": value_at(facts, "trends.tested"),
+        "tested": lookup.value_at(facts, "trends.tested"),
         "worse": changes["worse"],
         "better": changes["better"],
-        "by_chance": value_at(facts, "trends.significant_by_chance"),
+        "by_chance": lookup.value_at(facts, "trends.significant_by_chance"),
     }
     return section("trends", values, trends=rows, drains=drains)
 
 
-def business(facts: Facts) -> Section | None:
-    """Business hours alone; None where the report has none."""
-    hours = facts.get("business_hours")
-    if hours is None:
-        return None
+def business(facts: Facts) -> Section:
+    """Business hours alone."""
+    hours = facts["business_hours"]
     names = {key: formats.line(hours.get(key)) for key in ("hours", "time_zone")}
     if not hours.get("spans"):
         return replace(section("business", {"headline": "", **names}, names), notes=())
@@ -284,7 +278,7 @@ def business(facts: Facts) -> Section | None:
 
 def capacity(facts: Facts) -> Section | None:
     """What topics store; None where nothing is known of it."""
-    rows = list(value_at(facts, "capacity.topics") or ())
+    rows = list(lookup.rows_at(facts, "capacity.topics"))
     if not rows:
         return None
     known = [row["disk_bytes_mean"] for row in rows if row.get("disk_bytes_mean") is not None]
@@ -301,12 +295,9 @@ def capacity(facts: Facts) -> Section | None:
     return section("capacity", values, stored=rows)
 
 
-def owners(facts: Facts) -> Section | None:
-    """An account for each owner; None where the report has no owners."""
-    content = facts.get("owners")
-    if content is None:
-        return None
-    accounts, currency = list(content.get("accounts") or ()), content.get("currency")
+def owners(facts: Facts) -> Section:
+    """An account for each owner."""
+    accounts, currency = (facts["owners"].get(key) for key in ("accounts", "currency"))
     cost = "The file of owners has no prices, so costs are not shown."
     if currency is not None:
         cost = f"Costs are in {formats.line(currency)}, and include only known amounts."
@@ -338,7 +329,7 @@ def racks(facts: Facts) -> Section | None:
 
 def _rack(facts: Facts, sources: list[str]) -> Row:
     of_brokers, readings, events = (
-        [row for row in value_at(facts, path) or () if row.get("source") in sources]
+        [row for row in lookup.value_at(facts, path) or () if row.get("source") in sources]
         for path in ("min_isr.brokers", "coverage.sources", "events")
     )
     known = [row[_UNDER] for row in of_brokers if row.get(_UNDER) is not None]
@@ -356,8 +347,8 @@ def _rack(facts: Facts, sources: list[str]) -> Row:
 
 def own_metrics(facts: Facts) -> Section | None:
     """Metrics that no other section shows; None where the facts have none."""
-    content = facts.get("own_metrics") or {}
-    metrics, absent = content.get("metrics") or (), content.get("absent") or ()
+    content = facts["own_metrics"]
+    metrics, absent = content["metrics"], content.get("absent") or ()
     if not metrics and not absent:
         return None
     own = [one for one in metrics if one.get("own")]
@@ -384,12 +375,9 @@ def _of_metric(metric: Row) -> Listing:
     return replace(spec, caption=caption, note=" ".join(filter(None, notes))).listing(rows).brief()
 
 
-def hygiene(facts: Facts) -> Section | None:
-    """Findings to tidy up; None where the facts have none."""
-    content = facts.get("hygiene")
-    if content is None:
-        return None
-    lists: Mapping[str, Any] = declared("page.yaml")["hygiene"]
+def hygiene(facts: Facts) -> Section:
+    """Findings to tidy up."""
+    content, lists = facts["hygiene"], lookup.declared("page.yaml")["hygiene"]
     known = {key: content.get(key) for key in lists}
     notes = [lists[key]["note"] for key in ("near_quota", "unused_quotas") if content.get(key)]
     if content.get("overtaken") is not None:

@@ -195,7 +195,7 @@ def deliver(letter: Letter, mail: Mail) -> None:
 
 def _connected(mail: Mail) -> smtplib.SMTP:
     # It verifies certificates and their host names.
-    context = ssl.create_default_context(cafile=None if mail.ca_file is None else str(mail.ca_file))
+    context = ssl.create_default_context(cafile=mail.ca_file)
     if mail.security == "tls":
         return smtplib.SMTP_SSL(mail.host, mail.port, timeout=mail.timeout_seconds, context=context)
     server = smtplib.SMTP(mail.host, mail.port, timeout=mail.timeout_seconds)

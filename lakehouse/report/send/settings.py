@@ -191,22 +191,17 @@ def _of_databricks(what: str, secret: Secret) -> str:
 
 def _values(section: str, given: object, parsers: Mapping[str, _Parser]) -> dict[str, Any]:
     """The settings of a section; one without a value is left out."""
-    return {
-        key: parsers[key](f"{section}.{key}", value)
-        for key, value in _mapping(section, given, tuple(parsers)).items()
-        if value is not None
-    }
-
-
-def _mapping(name: str, given: object, allowed: tuple[str, ...]) -> Mapping[str, Any]:
     if not isinstance(given, dict):
-        raise ValueError(f"{name} has keys such as {', '.join(allowed[:3])}")  # noqa: TRY004
-    for key in given:
+        raise ValueError(f"{section} has keys such as {', '.join([*parsers][:3])}")  # noqa: TRY004
+    values = {}
+    for key, value in given.items():
         if key in ("password", "url"):
-            raise ValueError(f"{name}.{key}: a secret has no place here; use {key}_file")
-        if key not in allowed:
-            raise ValueError(f"{name} has no {str(key)!r}, but {', '.join(allowed)}")
-    return given
+            raise ValueError(f"{section}.{key}: a secret has no place here; use {key}_file")
+        if key not in parsers:
+            raise ValueError(f"{section} has no {str(key)!r}, but {', '.join(parsers)}")
+        if value is not None:
+            values[key] = parsers[key](f"{section}.{key}", value)
+    return values
 
 
 def _text(name: str, value: object) -> str:
@@ -219,16 +214,10 @@ def _path(name: str, value: object) -> Path:
     return Path(_text(name, value))
 
 
-def _texts(name: str, value: object) -> tuple[str, ...]:
+def _texts(name: str, value: object, least: int = 1) -> tuple[str, ...]:
     listed = [value] if isinstance(value, str) else value
-    if isinstance(listed, list):
+    if isinstance(listed, list) and len(listed) >= least:
         return tuple(dict.fromkeys(_text(name, item) for item in listed))
-    raise ValueError(f"{name} is a list of text")
-
-
-def _recipients(name: str, value: object) -> tuple[str, ...]:
-    if recipients := _texts(name, value):
-        return recipients
     raise ValueError(f"{name} is a list of text")
 
 
@@ -239,7 +228,7 @@ def _security(name: str, value: object) -> str:
 
 
 def _attachments(name: str, value: object) -> tuple[str, ...]:
-    kinds = _texts(name, value)
+    kinds = _texts(name, value, least=0)
     if set(kinds) <= set(get_args(Attachment)):
         return kinds
     raise ValueError(f"{name} has {', '.join(get_args(Attachment))}")
@@ -265,5 +254,5 @@ _BOTH: Final[dict[str, _Parser]] = {"ca_file": _path, "timeout_seconds": _second
 _WEBHOOK: Final = {**_places("url"), **_BOTH}
 _MAIL: Final[dict[str, _Parser]] = {
     "host": _text, "port": _port, "security": _security, "username": _text, **_places("password"),
-    "from": _text, "to": _recipients, "attach": _attachments, **_BOTH,
+    "from": _text, "to": _texts, "attach": _attachments, **_BOTH,
 }  # fmt: skip

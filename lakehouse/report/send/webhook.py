@@ -66,9 +66,8 @@ def post(message: dict[str, Any], webhook: Webhook) -> None:
     """
     url = webhook.url.read("webhook")
     _check(url)
-    ca_file = None if webhook.ca_file is None else str(webhook.ca_file)
     try:
-        context = ssl.create_default_context(cafile=ca_file)
+        context = ssl.create_default_context(cafile=webhook.ca_file)
         with httpx.stream(
             "POST", url, json=message, verify=context, timeout=webhook.timeout_seconds
         ) as response:

@@ -3,24 +3,26 @@
 A counter whose bean appears with its first event is 0 without one, as far as its family was read.
 """
 
-import math
-from collections.abc import Iterator, Mapping
-from typing import Annotated, Any, Final, NamedTuple
+from collections.abc import Callable, Iterator
+from typing import Annotated, Any, Final, NamedTuple, TypeVar
 
 from lakehouse import tables
-from lakehouse.core.metrics import LEADERLESS, UNDER_MIN_ISR, families
-from lakehouse.engines.gold_reader import Row
-from lakehouse.report.facts.gold import COPY_LAG, Gold, Known, duration, figures, per_second
+from lakehouse.core.metrics import COPY_LAG, LEADERLESS, UNDER_MIN_ISR, families
+from lakehouse.report.facts.gold import Gold, Known, figures, per_second
 from lakehouse.report.facts.saved import Bounds
 
 COUNTED_BY_BROKER: Final = "kafka.broker.under_min_isr_partitions"
 _ACTIVE: Final = "kafka.controller.active"
 _REFUSED: Final = "kafka.broker.produce_errors.not_enough_replicas"
+_REFUSED_LATER: Final = f"{_REFUSED}_after_append"
 
 _SENT: Final = "replication_sent_bytes"
 """Without a throttle Kafka counts here what an answer to a follower has beside its partitions."""
 
 _READS: Final = "kafka.broker.remote_log_reader.fetches"
+_LOOK_UPS_EXPIRED: Final = "kafka.broker.remote_list_offsets.expired"
+
+R = TypeVar("R")
 
 
 class IsrBroker(NamedTuple):
@@ -36,7 +38,7 @@ class IsrBroker(NamedTuple):
     leads_mean: Annotated[Known, "kafka.broker.led_partitions", "mean"]
     isr_shrinks: Annotated[Known, "kafka.broker.isr_shrinks", "increase"]
     isr_expands: Annotated[Known, "kafka.broker.isr_expands", "increase"]
-    writes_refused: Known
+    writes_refused: Annotated[Known, _REFUSED, "counted", COUNTED_BY_BROKER, _REFUSED_LATER]
 
 
 class Controller(NamedTuple):
@@ -86,9 +88,9 @@ class TierBroker(NamedTuple):
     source: str
     waits_bytes_mean: Known
     waits_bytes_max_of_a_topic: Annotated[Known, COPY_LAG, "max"]
-    copies_failed: Known
-    deletions_failed: Known
-    held_back_us: Bounds
+    copies_failed: Annotated[Known, "kafka.topic.remote_copy.errors", "counted", COPY_LAG]
+    deletions_failed: Annotated[Known, "kafka.topic.remote_delete.errors", "counted", COPY_LAG]
+    held_back_us: Annotated[Bounds, "kafka.broker.remote_copy.throttle_time.avg", "held_back"]
     held_back_ms_max: Annotated[Known, "kafka.broker.remote_copy.throttle_time.max", "max"]
     copy_rate_max: Annotated[Known, "kafka.broker.remote_copy.byte_rate", "max"]
     copy_idle_min: Annotated[Known, "kafka.broker.remote_log_manager.tasks_idle", "min"]
@@ -100,11 +102,11 @@ class ReadingBroker(NamedTuple):
     source: str
     reads: Annotated[Known, _READS, "increase"]
     read_ms_mean: Annotated[Known, "kafka.broker.remote_log_reader.fetch_time.mean", "mean_above_0"]
-    reads_expired: Known
-    look_ups_expired: Known
+    reads_expired: Annotated[Known, "kafka.broker.remote_fetch.expired", "counted", _READS]
+    look_ups_expired: Annotated[Known, _LOOK_UPS_EXPIRED, "counted", _READS]
     waiting_max: Annotated[Known, "kafka.broker.remote_log_reader.task_queue_size", "max"]
     idle_min: Annotated[Known, "kafka.broker.remote_log_reader.idle", "min"]
-    held_back_us: Bounds
+    held_back_us: Annotated[Bounds, "kafka.broker.remote_fetch.throttle_time.avg", "held_back"]
     held_back_ms_max: Annotated[Known, "kafka.broker.remote_fetch.throttle_time.max", "max"]
     fetch_rate_max: Annotated[Known, "kafka.broker.remote_fetch.byte_rate", "max"]
 
@@ -131,25 +133,12 @@ class Plugin(NamedTuple):
 
 def of_isr(gold: Gold) -> list[IsrBroker]:
     """Every broker that counted partitions, or whose partitions were reported."""
-    refused = (_REFUSED, f"{_REFUSED}_after_append")
-    return [
-        IsrBroker(
-            source,
-            **figures(IsrBroker, rows),
-            writes_refused=counted(rows, COUNTED_BY_BROKER, *refused),
-        )
-        for source, rows in _sources(gold)
-        if COUNTED_BY_BROKER in rows or UNDER_MIN_ISR in rows
-    ]
+    return _with_any(gold, IsrBroker, COUNTED_BY_BROKER, UNDER_MIN_ISR)
 
 
 def controllers(gold: Gold) -> list[Controller]:
     """Every controller that was read."""
-    return [
-        Controller(source, **figures(Controller, rows))
-        for source, rows in _sources(gold)
-        if _ACTIVE in rows
-    ]
+    return _with_any(gold, Controller, _ACTIVE)
 
 
 def of_quotas(gold: Gold) -> list[QuotaBroker]:
@@ -165,14 +154,15 @@ def of_quotas(gold: Gold) -> list[QuotaBroker]:
 
 def of_tiers(gold: Gold) -> list[TierBroker]:
     """Every broker of which a topic's copy lag was reported."""
-    read_us = _read_us(gold, COPY_LAG)
+    read_us = {
+        row["source"]: row["duration_us"]
+        for row in gold.sums(tables.COVERAGE)
+        if row["family"] in families(COPY_LAG) and row["outcome"] == "ok"
+    }
     return [
         TierBroker(
             source,
-            waits_bytes_mean=per_second({**rows[COPY_LAG], "us": read_us.get(source)}, "us"),
-            copies_failed=counted(rows, COPY_LAG, "kafka.topic.remote_copy.errors"),
-            deletions_failed=counted(rows, COPY_LAG, "kafka.topic.remote_delete.errors"),
-            held_back_us=_held_back(rows["kafka.broker.remote_copy.throttle_time.avg"]),
+            per_second({**rows[COPY_LAG], "us": read_us.get(source)}, "us"),
             **figures(TierBroker, rows),
         )
         for source, rows in _sources(gold)
@@ -182,17 +172,7 @@ def of_tiers(gold: Gold) -> list[TierBroker]:
 
 def of_reads(gold: Gold) -> list[ReadingBroker]:
     """Every broker that counts its remote reads."""
-    return [
-        ReadingBroker(
-            source,
-            reads_expired=counted(rows, _READS, "kafka.broker.remote_fetch.expired"),
-            look_ups_expired=counted(rows, _READS, "kafka.broker.remote_list_offsets.expired"),
-            held_back_us=_held_back(rows["kafka.broker.remote_fetch.throttle_time.avg"]),
-            **figures(ReadingBroker, rows),
-        )
-        for source, rows in _sources(gold)
-        if _READS in rows
-    ]
+    return _with_any(gold, ReadingBroker, _READS)
 
 
 def plugins(gold: Gold) -> list[Plugin]:
@@ -201,37 +181,13 @@ def plugins(gold: Gold) -> list[Plugin]:
     return [one for one in found if any(figure is not None for figure in one[1:])]
 
 
-def counted(rows: Mapping[str, Row], beside: str, *metrics: str) -> float | None:
-    """By how much counters rose together; None: it is not known.
-
-    Args:
-        rows: Sums of gold of a subject by metric.
-        beside: A metric of the same scrapes: where it was read, a counter without a row is 0.
-        metrics: The counters.
-    """
-    known = [rows[name]["increase"] for name in metrics if rows.get(name)]
-    if None in known or not (known or rows.get(beside)):
-        return None
-    return math.fsum(known)
-
-
-def _held_back(row: Row) -> Bounds:
-    """How long a broker's quota of tiered storage held it back, by the bean of its waits.
-
-    Without the bean it never did, or this Kafka has none. Versions that lose the bean after an hour
-    without a wait (KAFKA-19484) have no upper bound.
-    """
-    held = duration(row, "positive")
-    return held._replace(high=None) if row.get("known_wrong") else held
-
-
-def _read_us(gold: Gold, metric: str) -> dict[str, int]:
-    """How long the family of a metric was read, by source."""
-    return {
-        row["source"]: row["duration_us"]
-        for row in gold.sums(tables.COVERAGE)
-        if row["family"] in families(metric) and row["outcome"] == "ok"
-    }
+def _with_any(gold: Gold, record: Callable[..., R], *metrics: str) -> list[R]:
+    """A record of every source that has one of some metrics."""
+    return [
+        record(source, **figures(record, rows))
+        for source, rows in _sources(gold)
+        if any(name in rows for name in metrics)
+    ]
 
 
 def _sources(gold: Gold) -> Iterator[tuple[str, Any]]:

@@ -5,13 +5,14 @@ A group that has read all that was there a scrape before keeps up, and is not be
 
 import math
 from collections.abc import Mapping, Sequence
+from operator import itemgetter
 from typing import Final, NamedTuple
 
 from lakehouse import tables
 from lakehouse.core.lifetimes import expected_us, with_ends
 from lakehouse.core.metrics import PARTITION_LAG
 from lakehouse.core.periods import iso
-from lakehouse.engines.gold_reader import Row, before_window, is_same
+from lakehouse.engines.gold_reader import Row, is_same
 from lakehouse.report.facts.gold import Gold, duration
 from lakehouse.report.facts.saved import Bounds
 from lakehouse.slo import Objective
@@ -19,7 +20,9 @@ from lakehouse.slo import Objective
 ROUNDED_UP: Final = 2**0.25
 """Agents round records up by less than this factor."""
 
+_TABLE: Final = tables.CONSUMER_LAG
 _Key = tuple[str, str]
+_key: Final = itemgetter("group", "topic")
 _FIGURES: Final = ("records_max", "seconds_low_max", "seconds_high_max", "seconds_unknown_us")
 
 
@@ -76,7 +79,7 @@ def consumer_lag(gold: Gold, objectives: Sequence[Objective]) -> ConsumerLag:
         names = {"cluster": gold.cluster, "group": row["group"]}
         return not chosen or any(one.matches(names) for one in chosen)
 
-    rows, last, after = gold.sums(tables.CONSUMER_LAG), _last(gold), _after(gold)
+    rows, last = gold.with_later(_TABLE, gold.sums(_TABLE)), _last(gold)
     if not rows:  # there is one of every group that an agent read since there is such a table
         return ConsumerLag(None, None)
     expected = _expected(gold)
@@ -86,18 +89,17 @@ def consumer_lag(gold: Gold, objectives: Sequence[Objective]) -> ConsumerLag:
             row["topic"],
             duration(row, "behind"),
             _behind(row),
-            _behind(last[row["group"], row["topic"]]),
-            iso(last[row["group"], row["topic"]]["window"]),
-            _unknown(expected.get(row["group"]), row["seen_us"]),
+            _behind(last[_key(row)]),
+            iso(last[_key(row)]["window"]),
+            max(0, expected[row["group"]] - row["seen_us"]) if row["group"] in expected else None,
         )
-        for row in (_with(row, after) for row in rows)
+        for row in rows
         if counts(row) and (row["behind_high_us"] or row["seconds_low_max"])
     ]
     groups.sort(key=lambda one: (-(one.behind_us.high or 0), one.group, one.topic))
     unknown = {(one.group, one.topic): one.unknown_us for one in groups}
-    return ConsumerLag(
-        groups, [_partition(row, unknown) for row in _stretches(gold) if counts(row)]
-    )
+    far = (row for row in _stretches(gold) if counts(row))
+    return ConsumerLag(groups, [_partition(row, unknown) for row in far])
 
 
 def _behind(row: Row) -> Behind:
@@ -112,30 +114,15 @@ def _least(records: float) -> int:
     return math.ceil(records / ROUNDED_UP)
 
 
-def _with(row: Row, after: Mapping[_Key, int]) -> Row:
-    """A row, with what was first seen just after the period in its upper bound."""
-    more = after.get((row["group"], row["topic"]), 0)
-    return {**row, "behind_high_us": row["behind_high_us"] + more}
-
-
-def _after(gold: Gold) -> dict[_Key, int]:
-    us = before_window("spill_us", "behind_high_us", "behind_us")
-    rows = gold.ask(
-        f"SELECT r.group, r.topic, {us} AS us FROM {{rows}} r",
-        rows=gold.after(tables.CONSUMER_LAG),
-    )
-    return {(row["group"], row["topic"]): row["us"] for row in rows}
-
-
 def _last(gold: Gold) -> dict[_Key, Row]:
     """The figures of the last window with a report; ``window`` is its start, microseconds."""
     names = ", ".join(f"r.{name}" for name in ("group", "topic", "window", *_FIGURES))
     rows = gold.ask(
         f"SELECT {names} FROM (SELECT r.*, row_number() OVER (PARTITION BY r.group, r.topic "
         "ORDER BY r.window DESC) AS place FROM {rows} r) r WHERE r.place = 1",
-        rows=gold.finest(tables.CONSUMER_LAG),
+        rows=gold.finest(_TABLE),
     )
-    return {(row["group"], row["topic"]): row for row in rows}
+    return {_key(row): row for row in rows}
 
 
 def _expected(gold: Gold) -> dict[str | None, int]:
@@ -145,10 +132,6 @@ def _expected(gold: Gold) -> dict[str | None, int]:
         for subject, end_us in with_ends(gold.subjects)
         if subject.kind == "group"
     }
-
-
-def _unknown(expected: int | None, seen: int) -> int | None:
-    return None if expected is None else max(0, expected - seen)
 
 
 def _stretches(gold: Gold) -> list[Row]:
@@ -168,7 +151,5 @@ def _stretches(gold: Gold) -> list[Row]:
 
 def _partition(row: Row, unknown: Mapping[_Key, int | None]) -> PartitionBehind:
     group, topic, most = row["group"], row["topic"], row["records"]
-    return PartitionBehind(
-        group, topic, row["partition"], _least(most), most, duration(row, "above"),
-        unknown.get((group, topic)),
-    )  # fmt: skip
+    above, unseen = duration(row, "above"), unknown.get((group, topic))
+    return PartitionBehind(group, topic, row["partition"], _least(most), most, above, unseen)

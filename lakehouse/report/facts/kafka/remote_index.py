@@ -43,26 +43,22 @@ class RemoteReadCounts(NamedTuple):
     """
 
     source: str
-    reads: Annotated[Known, "kafka.broker.remote_log_reader.fetches", "increase"] = None
-    requests: Annotated[Known, "kafka.topic.remote_fetch.requests", "increase"] = None
-    read_bytes: Annotated[Known, "kafka.topic.remote_fetch.bytes", "increase"] = None
-    stored_byte_seconds: Annotated[Known, "kafka.topic.remote_log_size.bytes", "value_seconds"] = (
-        None
-    )
+    reads: Annotated[Known, "kafka.broker.remote_log_reader.fetches", "increase"]
+    requests: Annotated[Known, "kafka.topic.remote_fetch.requests", "increase"]
+    read_bytes: Annotated[Known, "kafka.topic.remote_fetch.bytes", "increase"]
+    stored_byte_seconds: Annotated[Known, "kafka.topic.remote_log_size.bytes", "value_seconds"]
     stored_segment_seconds: Annotated[
         Known, "kafka.topic.remote_log_metadata_count", "value_seconds"
-    ] = None
-    read_ms: Annotated[Known, "kafka.broker.remote_log_reader.fetch_time.mean", "mean_above_0"] = (
-        None
-    )
-    hits: Annotated[Known, "kafka.rsm.index_cache.hits", "increase"] = None
-    misses: Annotated[Known, "kafka.rsm.index_cache.misses", "increase"] = None
-    load_ns: Annotated[Known, "kafka.rsm.index_cache.load_time", "increase"] = None
-    fetches: Annotated[Known, "kafka.rsm.index_fetch.fetches", "increase"] = None
-    sets: Annotated[Known, "kafka.rsm.index_fetch.sets", "increase"] = None
-    round_trips: Annotated[Known, "kafka.rsm.index_fetch.round_trips", "increase"] = None
-    wait_ns: Annotated[Known, "kafka.rsm.index_fetch.wait_time", "increase"] = None
-    request_ns: Annotated[Known, "kafka.rsm.index_fetch.request_time", "increase"] = None
+    ]
+    read_ms: Annotated[Known, "kafka.broker.remote_log_reader.fetch_time.mean", "mean_above_0"]
+    hits: Annotated[Known, "kafka.rsm.index_cache.hits", "increase"]
+    misses: Annotated[Known, "kafka.rsm.index_cache.misses", "increase"]
+    load_ns: Annotated[Known, "kafka.rsm.index_cache.load_time", "increase"]
+    fetches: Annotated[Known, "kafka.rsm.index_fetch.fetches", "increase"]
+    sets: Annotated[Known, "kafka.rsm.index_fetch.sets", "increase"]
+    round_trips: Annotated[Known, "kafka.rsm.index_fetch.round_trips", "increase"]
+    wait_ns: Annotated[Known, "kafka.rsm.index_fetch.wait_time", "increase"]
+    request_ns: Annotated[Known, "kafka.rsm.index_fetch.request_time", "increase"]
 
 
 class Cost(NamedTuple):

@@ -9,7 +9,6 @@ from typing import Annotated, Any, Final, NamedTuple
 
 from lakehouse import tables
 from lakehouse.core.metrics import UNAVAILABLE
-from lakehouse.engines.gold_reader import Row
 from lakehouse.report.facts.gold import Gold, figures, unknown_of
 from lakehouse.report.facts.saved import Bounds
 from lakehouse.slo.statement import Statement
@@ -48,18 +47,13 @@ def replication(
         Topic(
             topic,
             **figures(Topic, rows[topic]),
-            unclean_elections=_elections(elected[topic], rows[topic]),
+            # Without an election and a reading by which it would have been noted it is not known.
+            unclean_elections=elected[topic] if elected[topic] or rows[topic][_UNCLEAN] else None,
             unknown_us=unknown.get(topic),
         )
         for topic in sorted(rows.keys() | elected.keys())
     ]
     return Replication([one for one in topics if one.unclean_elections or _happened(one)])
-
-
-def _elections(noted: int, metrics: Mapping[str, Row]) -> int | None:
-    """None: nothing was noted, and nothing was read by which it would have been."""
-    was_read = bool(metrics.get(_UNCLEAN))  # an empty row: not read
-    return noted if noted or was_read else None
 
 
 def _happened(topic: Topic) -> bool:

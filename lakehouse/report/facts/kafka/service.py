@@ -38,6 +38,7 @@ GOOD: Final = "NONE"
 _READ: Final = ("broker-", "cluster-")
 """Sources that report of partitions: brokers, and a cluster that is read as a whole."""
 _NOTHING: Final = Bounds(0, 0, 0)
+_NOT_KNOWN: Final = Bounds(None, None, None)
 K = TypeVar("K", bound=Hashable)
 
 
@@ -112,6 +113,7 @@ def service(gold: Gold, statements: Sequence[Statement]) -> Service:
     """The section; its lists are empty where no agent reads the family that they come from."""
     requests, brokers, errors = _answers(gold)
     unknown = unknown_of(statements, UNAVAILABLE).values()
+    clients = gold.by_subject(tables.CLIENTS)
     return Service(
         _leaderless(gold),
         max(unknown, default=None),
@@ -122,9 +124,7 @@ def service(gold: Gold, statements: Sequence[Statement]) -> Service:
         _topics(gold),
         [
             ClientTraffic(*client, *(rows[rate].get("value_seconds") for rate in _RATES))
-            for client, rows in sorted(
-                gold.by_subject(tables.CLIENTS).items(), key=lambda one: str(one[0])
-            )
+            for client, rows in sorted(clients.items(), key=lambda one: str(one[0]))
             if any(rows[rate] for rate in _RATES)
         ],
     )
@@ -133,7 +133,7 @@ def service(gold: Gold, statements: Sequence[Statement]) -> Service:
 def _leaderless(gold: Gold) -> Bounds:
     """Time in which at least one partition of the cluster had no leader, microseconds."""
     if not unread(gold, LEADERLESS):
-        return Bounds(None, None, None)
+        return _NOT_KNOWN
     start = micros(gold.period.start)
     stretches = gold.ask(
         "SELECT r.start, r.end, r.lead_us, r.tail_us FROM {rows} r WHERE "
@@ -144,11 +144,11 @@ def _leaderless(gold: Gold) -> Bounds:
     surely = length((row["start"], row["end"] - row["tail_us"]) for row in stretches)
     possibly = length((max(start, row["start"] - row["lead_us"]), row["end"]) for row in stretches)
     # What was first seen just after the period may have started in it.
-    before, after = (read(tables.TOPICS, (LEADERLESS,)) for read in (gold.by_subject, gold.raised))
+    known, later = gold.by_subject(tables.TOPICS), gold.seen_later(tables.TOPICS)
     more = (
-        (rows[LEADERLESS].get("any_high_us") or 0)
-        - (before[topic][LEADERLESS].get("any_high_us") or 0)
-        for topic, rows in after.items()
+        row["any_high_us"]
+        for row in later
+        if row["metric"] == LEADERLESS and LEADERLESS in known[row["topic"]]
     )
     return Bounds(seen, surely, possibly + max(more, default=0))
 
@@ -186,7 +186,8 @@ def counted(
     start, end = micros(gold.period.start), micros(gold.period.end)
     first_gold, later = (gold.within(Period.of((at, at + size))) for at in (start, end))
     whole, first, after = (
-        _increases(one, table, metrics, key) for one in (gold, first_gold, later)
+        {key(row): row["increase"] for row in rows if row["increase"] is not None}
+        for rows in (one.sums(table, metrics) for one in (gold, first_gold, later))
     )
     was_read = any(
         row["outcome"] == "ok" and row["family"] in families(*metrics)
@@ -198,16 +199,6 @@ def counted(
         high = value + after.get(one, 0.0) if was_read else None
         found[one] = Bounds(value, max(0.0, value - first.get(one, 0.0)), high)
     return found
-
-
-def _increases(
-    gold: Gold, table: tables.Table, metrics: Sequence[str], key: Callable[[Row], K]
-) -> dict[K, float]:
-    return {
-        key(row): row["increase"]
-        for row in gold.sums(table, metrics)
-        if row["increase"] is not None
-    }
 
 
 def _total(bounds: Sequence[Bounds]) -> Bounds:
@@ -234,9 +225,8 @@ def _answers(gold: Gold) -> tuple[list[Answers], list[Answers], list[Error]]:
     unread_us = sum(map(length, away.values()))
     whole = [_of(parts, request, None, unread_us) for request in ANSWERS if away]
     errors = [
-        Error(request, error, _total([it for (r, _, e), it in parts.items() if (r, e) == one]))
+        Error(*one, _total([it for (r, _, e), it in parts.items() if (r, e) == one]))
         for one in sorted({(request, error) for request, _, error in parts if error != GOOD})
-        for request, error in [one]
     ]
     errors.sort(key=lambda one: -(one.answers.high or one.answers.value or 0))
     return whole, brokers, [one for one in errors if one.answers.high != 0]
@@ -270,21 +260,21 @@ def _latency(gold: Gold, statements: Sequence[Statement]) -> list[Latency]:
     away = unread(gold, P99["produce"])
     found = []
     for request, metric in P99.items():
-        own = [one for one in statements if one.objective.metric == metric]
-        for one in own:
-            source, times = str(one.subject.source), one.times
-            slow = Bounds(times.bad_us, times.bad_low_us, times.bad_high_us)
-            if one.attainment is None:
-                slow = Bounds(None, None, None)
+        judged = [
+            (str(one.subject.source), one.objective.threshold, _bad(one), one.unknown_us)
+            for one in statements
+            if one.objective.metric == metric
+        ]
+        seen = [(source, None, _NOT_KNOWN, length(spans)) for source, spans in sorted(away.items())]
+        for source, limit, slow, unknown in judged or seen:
             most = rows[source][metric].get("max")
-            limit = one.objective.threshold
-            found.append(Latency(source, request, limit, slow, most, one.unknown_us))
-        for source, spans in sorted(away.items() if not own else ()):
-            most, unknown = rows[source][metric].get("max"), length(spans)
-            none = Bounds(None, None, None)
-            found.append(Latency(source, request, None, none, most, unknown))
+            found.append(Latency(source, request, limit, slow, most, unknown))
     found.sort(key=lambda one: (-(one.slow_us.value or 0), -(one.p99_ms_max or 0)))
     return found
+
+
+def _bad(one: Statement) -> Bounds:
+    return _NOT_KNOWN if one.attainment is None else Bounds(*one.times[1:])
 
 
 def _topics(gold: Gold) -> list[Traffic]:

@@ -5,38 +5,24 @@ from collections.abc import Sequence
 from typing import Annotated, Final, NamedTuple
 
 from lakehouse import tables
-from lakehouse.core.metrics import families
+from lakehouse.core.metrics import COPY_LAG, DELETE_LAG, families
 from lakehouse.core.periods import Period
 from lakehouse.engines.gold_reader import EXACT, is_one_of
-from lakehouse.report.facts.gold import (
-    COPY_LAG,
-    LAGGING,
-    LAGS,
-    Gold,
-    Known,
-    duration,
-    figures,
-    per_second,
-    unknown_of,
-)
+from lakehouse.report.facts.gold import Gold, Known, duration, figures, unknown_of
 from lakehouse.report.facts.kafka import brokers, remote_index
 from lakehouse.report.facts.saved import Bounds
 from lakehouse.slo import Objective
 from lakehouse.slo.statement import Statement
 
+LAGGING: Final = {COPY_LAG: COPY_LAG, DELETE_LAG: "kafka.topic.remote_delete_lag.segments"}
+"""What is above zero while there is a lag: its bytes leave out what failed to be deleted."""
+
 _IS_TIERED: Final = "kafka.topic.remote_storage_enabled"
 _FETCHES: Final = "kafka.topic.remote_fetch.requests"
 _LOST: Final = "kafka.group.non_consumed"
 _UNTIERED: Final = "kafka.partition.untiered_records"
-_DRAFTS: Final = ("kafka.partition.upload_tier_lag", "kafka.partition.delete_tier_lag")
-_EVENTS: Final = (
-    "kafka.topic.remote_copy.requests",
-    "kafka.topic.remote_copy.errors",
-    "kafka.topic.remote_delete.requests",
-    "kafka.topic.remote_delete.errors",
-    "kafka.topic.remote_log_aux_state.requests",
-    "kafka.topic.remote_log_aux_state.errors",
-)
+_UPLOAD_LAG: Final = "kafka.partition.upload_tier_lag"
+_DELETE_LAG: Final = "kafka.partition.delete_tier_lag"
 _MOST_PARTITIONS: Final = 1_000
 _STILL_US: Final = 30_000_000  # brokers are read at different instants
 
@@ -65,12 +51,12 @@ class LaggingTopic(NamedTuple):
     delete: Lag
     unknown_us: int | None
     flags: list[str]
-    copies: float | None
-    copies_failed: float | None
-    deletions: float | None
-    deletions_failed: float | None
-    states_built: float | None
-    states_failed: float | None
+    copies: Annotated[Known, "kafka.topic.remote_copy.requests", "counted", COPY_LAG]
+    copies_failed: Annotated[Known, "kafka.topic.remote_copy.errors", "counted", COPY_LAG]
+    deletions: Annotated[Known, "kafka.topic.remote_delete.requests", "counted", COPY_LAG]
+    deletions_failed: Annotated[Known, "kafka.topic.remote_delete.errors", "counted", COPY_LAG]
+    states_built: Annotated[Known, "kafka.topic.remote_log_aux_state.requests", "counted", COPY_LAG]
+    states_failed: Annotated[Known, "kafka.topic.remote_log_aux_state.errors", "counted", COPY_LAG]
 
 
 class LaggingPartition(NamedTuple):
@@ -84,10 +70,10 @@ class LaggingPartition(NamedTuple):
 
     topic: str
     partition: int
-    records_max: float | None
-    records_mean: float | None
-    upload_lag_max: float | None
-    delete_lag_max: float | None
+    records_max: Annotated[Known, _UNTIERED, "max"]
+    records_mean: Annotated[Known, _UNTIERED, "mean"]
+    upload_lag_max: Annotated[Known, _UPLOAD_LAG, "max"]
+    delete_lag_max: Annotated[Known, _DELETE_LAG, "max"]
 
 
 class TierLag(NamedTuple):
@@ -122,7 +108,7 @@ class ReadTopic(NamedTuple):
     topic: str
     requests: Annotated[Known, _FETCHES, "increase"]
     bytes: Annotated[Known, "kafka.topic.remote_fetch.bytes", "increase"]
-    errors: Known
+    errors: Annotated[Known, "kafka.topic.remote_fetch.errors", "counted", _FETCHES]
     look_ups_expired: Annotated[Known, "kafka.partition.remote_list_offsets.expired", "increase"]
 
 
@@ -154,14 +140,14 @@ def tier_lag(gold: Gold, statements: Sequence[Statement]) -> TierLag:
                 last[metric, topic].known if (metric, topic) in last else None,
                 unknown[metric].get(subject.key),
             )
-            for metric in LAGS
+            for metric in LAGGING
         )
         times = [lag.unknown_us for lag in (copy, delete) if lag.unknown_us is not None]
-        longer = max(times) if len(times) == len(LAGS) else None
-        known_wrong = any(metrics[metric].get("known_wrong") for metric in LAGS)
+        longer = max(times) if len(times) == len(LAGGING) else None
+        known_wrong = any(metrics[metric].get("known_wrong") for metric in LAGGING)
         flags = [tables.FLAG_KNOWN_WRONG] if known_wrong else []
-        events = (brokers.counted(metrics, COPY_LAG, name) for name in _EVENTS)
-        topics.append(LaggingTopic(topic, copy, delete, longer, flags, *events))
+        events = figures(LaggingTopic, metrics)
+        topics.append(LaggingTopic(topic, copy, delete, longer, flags, **events))
     partitions = _lagging_partitions(gold)
     shown = partitions[:_MOST_PARTITIONS]
     return TierLag(topics, brokers.of_tiers(gold), shown, len(partitions) - len(shown))
@@ -169,16 +155,10 @@ def tier_lag(gold: Gold, statements: Sequence[Statement]) -> TierLag:
 
 def _lagging_partitions(gold: Gold) -> list[LaggingPartition]:
     """Every partition with records that are not in the remote tier; the most records first."""
-    rows = gold.by_subject(tables.PARTITIONS, (_UNTIERED, *_DRAFTS))
+    rows = gold.by_subject(tables.PARTITIONS, (_UNTIERED, _UPLOAD_LAG, _DELETE_LAG))
     found = [
-        LaggingPartition(
-            topic,
-            partition,
-            metrics[_UNTIERED].get("max"),
-            per_second(metrics[_UNTIERED], "observed_us"),
-            *(metrics[name].get("max") for name in _DRAFTS),
-        )
-        for (topic, partition), metrics in sorted(rows.items())
+        LaggingPartition(*partition, **figures(LaggingPartition, metrics))
+        for partition, metrics in sorted(rows.items())
     ]
     return sorted(found, key=lambda one: -max(figure or 0 for figure in one[2:]))
 
@@ -195,7 +175,7 @@ def _means(gold: Gold) -> dict[tuple[str, str], float | None]:
     )
     rows = gold.ask(
         f"SELECT r.metric, r.topic, {total} / nullif({time}, 0) AS mean "
-        f"FROM {{rows}} r WHERE {is_one_of('r.metric', LAGS)} "
+        f"FROM {{rows}} r WHERE {is_one_of('r.metric', LAGGING)} "
         "GROUP BY r.metric, r.topic",
         rows=gold.finest(tables.TOPICS),
     )
@@ -226,7 +206,7 @@ def last_lags(gold: Gold) -> dict[tuple[str, str], LastLag]:
         "SELECT r.metric, r.topic, r.source, r.end, r.value, row_number() OVER (PARTITION BY "
         "r.metric, r.topic, r.source ORDER BY r.end DESC, r.value) AS place, "
         "max(r.end) OVER (PARTITION BY r.metric, r.topic) AS newest "
-        f"FROM {{lags}} r WHERE {is_one_of('r.metric', LAGS)}"
+        f"FROM {{lags}} r WHERE {is_one_of('r.metric', LAGGING)}"
     )
     readings = (
         "SELECT r.source, max(r.end) AS until FROM {readings} r "
@@ -277,11 +257,7 @@ def lost_before_read(
 def remote_reads(gold: Gold) -> RemoteReads:
     """Reads from the remote tier, by topic and broker."""
     topics = [
-        ReadTopic(
-            topic,
-            errors=brokers.counted(rows, _FETCHES, "kafka.topic.remote_fetch.errors"),
-            **figures(ReadTopic, rows),
-        )
+        ReadTopic(topic, **figures(ReadTopic, rows))
         for topic, rows in sorted(gold.by_subject(tables.TOPICS).items())
     ]
     return RemoteReads(
