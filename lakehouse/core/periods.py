@@ -40,6 +40,11 @@ class Period:
         return cls(instant(span[0]), instant(span[1]))
 
     @property
+    def span(self) -> Span:
+        """Its start and end, microseconds."""
+        return micros(self.start), micros(self.end)
+
+    @property
     def microseconds(self) -> int:
         """Its length."""
         return micros(self.end) - micros(self.start)

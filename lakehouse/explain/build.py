@@ -4,9 +4,9 @@ from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
 from lakehouse.core import formats
-from lakehouse.core.lifetimes import Subject, with_ends
-from lakehouse.core.metrics import UNAVAILABLE, WATCHED_OF, Watched
-from lakehouse.core.periods import Period, Span, micros, overlap
+from lakehouse.core.lifetimes import Subject
+from lakehouse.core.metrics import COVERAGE, UNAVAILABLE, WATCHED_OF, Watched
+from lakehouse.core.periods import Period, micros, overlap
 from lakehouse.engines.engine import Engine
 from lakehouse.engines.gold_reader import window_of
 from lakehouse.errors import SubjectError
@@ -14,7 +14,7 @@ from lakehouse.explain.queries import gather
 from lakehouse.explain.story import Scope, story
 from lakehouse.explain.subject import find
 from lakehouse.report.facts.gold import Gold
-from lakehouse.slo import COVERAGE, Objective, attainment
+from lakehouse.slo import Objective, attainment
 from lakehouse.slo.openslo.sources import PARTITION_METRICS
 
 _OF_PARTITIONS: Final = {"topic", "partition"}
@@ -54,25 +54,23 @@ def explain(
     gold.check_stretches()
     # What gold has of a partition's time is its topic's.
     kind, key = "topic" if subject.kind == "partition" else subject.kind, subject.key
-    lives = _lives(known, period, now_us)
+    within = micros(period.start), min(micros(period.end), now_us)
+    lives = {
+        (one.kind, one.key): span
+        for one, spans, _ in attainment.lifetimes(known, within[1])
+        for lived in spans
+        if (span := overlap(lived, within))
+    }
     options = attainment.Options(window_seconds=window_seconds, only=(kind, key))
-    statements = [
-        one
-        for one in attainment.read(engine, objectives, period, now_us, known, options)
-        if one.subject.key == key and one.subject.partition in (None, subject.partition)
-    ]
-    scope = Scope(
-        subject, period, window_seconds * 1_000_000, now_us,
-        watched(subject.kind, objectives),
-        next((span for one, span in lives if (one.kind, one.key) == (kind, key)), None),
-        {
-            str(one.source): span
-            for one, span in lives
-            if one.kind == "source" and (kind != "source" or one.key == key)
-        },
-        statements,
-    )  # fmt: skip
-    return story(scope, gather(gold, subject, scope.watched))
+    found = attainment.read(engine, objectives, period, now_us, known, options)
+    of_key = [one for one in found if one.subject.key == key]
+    statements = [one for one in of_key if one.subject.partition in (None, subject.partition)]
+    sources = {str(names[-1]): span for (of, names), span in lives.items() if of == "source"}
+    if kind == "source":  # no other source reports it
+        sources = {name: span for name, span in sources.items() if name == subject.source}
+    life, metrics = lives.get((kind, key)), watched(subject.kind, objectives)
+    scope = Scope(subject, period, gold.rows.window_us, now_us, metrics, life, sources, statements)
+    return story(scope, gather(gold, subject, metrics))
 
 
 def watched(kind: str, objectives: Iterable[Objective]) -> tuple[Watched, ...]:
@@ -95,13 +93,3 @@ def _of_cluster(known: Sequence[Subject], root: str, cluster: str | None) -> lis
         names = ", ".join(formats.line(name) for name in clusters) or "none"
         raise SubjectError(f"{formats.line(cluster)}: {root} has no such cluster; it has {names}")
     return [one for one in known if cluster in (None, one.cluster)]
-
-
-def _lives(known: Sequence[Subject], period: Period, now_us: int) -> list[tuple[Subject, Span]]:
-    """When the subjects of a cluster existed within the period, and not beyond now."""
-    within = (micros(period.start), min(micros(period.end), now_us))
-    return [
-        (one, span)
-        for one, end_us in with_ends(known)
-        if (span := overlap((one.first_us, now_us if end_us is None else end_us), within))
-    ]

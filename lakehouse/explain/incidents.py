@@ -5,13 +5,11 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import accumulate
 from typing import Final, Literal, NamedTuple
 
-from lakehouse.core.metrics import Watched
+from lakehouse.core.metrics import COVERAGE, Watched
 from lakehouse.core.periods import Span, length, overlap, shared, union, without
-from lakehouse.slo import COVERAGE
 
 Lane = Literal["seen", "sure", "may"]
 LANES: Final[tuple[Lane, ...]] = ("seen", "sure", "may")
@@ -24,8 +22,7 @@ UNSEEN: Final = Watched(COVERAGE, "Not seen", "")
 """For a source, time in which it was not read counts as bad."""
 
 
-@dataclass(frozen=True, slots=True)
-class Stretch:
+class Stretch(NamedTuple):
     """A span in which one source reported one part as bad without a break; microseconds.
 
     Attributes:
@@ -49,8 +46,7 @@ class Stretch:
     total: float = 0.0
 
 
-@dataclass(frozen=True, slots=True)
-class Interval:
+class Interval(NamedTuple):
     """A span in which a subject was bad; microseconds.
 
     Attributes:
@@ -81,15 +77,19 @@ class Interval:
         return self.end - self.start + self.lead_us
 
 
+Total = tuple[int, int, float]
+"""A window (start, end) and the greatest total of all sources at one instant in it."""
+
+
 def intervals(
-    watched: Watched, stretches: Iterable[Stretch], totals: Sequence[tuple[int, int, float]] = ()
+    watched: Watched, stretches: Iterable[Stretch], totals: Sequence[Total] = ()
 ) -> list[Interval]:
     """The bad intervals of one metric, oldest first.
 
     Args:
         watched: The metric.
         stretches: Those of this metric are used; of one series and lane no two touch.
-        totals: Windows (start, end) with the greatest total of all sources at one instant.
+        totals: Of this metric.
     """
     of_metric = [stretch for stretch in stretches if stretch.metric in watched.names_in_bronze]
     spans = union((stretch.start, stretch.end) for stretch in of_metric if stretch.lane == "seen")
@@ -103,20 +103,12 @@ def intervals(
     for (start, end), seen, sure, may, peak in each:
         # Time before the end of the previous interval belongs to that one.
         earliest = max(reached, min((stretch.start for stretch in may), default=start))
-        parts = {stretch.part for stretch in seen if stretch.part is not None}
-        result.append(
-            Interval(
-                watched,
-                start,
-                end,
-                max(0, start - earliest),
-                end - max((stretch.end for stretch in sure), default=start),
-                length((stretch.start, stretch.end) for stretch in sure),
-                _worst(watched, seen, [stretch.worst for stretch in peak]),
-                tuple(sorted(parts, key=_natural)),
-                tuple(sorted({stretch.source for stretch in seen}, key=_natural)),
-            )
-        )
+        lead, tail = max(0, start - earliest), end - max((one.end for one in sure), default=start)
+        sure_us = length((one.start, one.end) for one in sure)
+        worst = _worst(watched, seen, [one.worst for one in peak])
+        parts = _in_order(one.part for one in seen if one.part is not None)
+        sources = _in_order(one.source for one in seen)
+        result.append(Interval(watched, start, end, lead, tail, sure_us, worst, parts, sources))
         reached = end
     return result
 
@@ -130,14 +122,10 @@ def _worst(
     greatest = max(one.worst for one in seen)
     if watched.worst == "most":
         return greatest, greatest
-    if watched.worst == "sum":
-        increase = sum(one.total for one in seen)
-        return increase, increase
-    if watched.worst == "between":
-        low, high = (
-            sum(s.total for s in seen if s.metric == name) for name in watched.names_in_bronze
-        )
-        return low, high
+    if watched.is_counter:
+        names = watched.names_in_bronze
+        sums = [sum(one.total for one in seen if one.metric == name) for name in names]
+        return sums[0], sums[-1]
     peaks: dict[tuple[str | None, str], float] = {}
     for one in seen:
         key = (one.part, one.source)
@@ -157,8 +145,12 @@ def _most_at_once(seen: Sequence[Stretch]) -> int:
     return max(accumulate(step for _, step in steps))
 
 
-def _natural(name: str | None) -> tuple[tuple[int, int, str], ...]:
-    """A sort key that puts broker-2 before broker-10."""
+def _in_order(names: Iterable[str]) -> tuple[str, ...]:
+    """Some names, each once, broker-2 before broker-10."""
+    return tuple(sorted(set(names), key=_natural))
+
+
+def _natural(name: str) -> tuple[tuple[int, int, str], ...]:
     return tuple(
         (0, int(digits[:18]), digits) if digits else (1, ord(other), "")
         for digits, other in re.findall("([0-9]+)|([^0-9])", f"{name}\0")

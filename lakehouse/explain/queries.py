@@ -10,7 +10,7 @@ from lakehouse.core.lifetimes import Subject
 from lakehouse.core.metrics import Watched
 from lakehouse.engines.gold_reader import EXACT, Row, is_one_of, is_same, text
 from lakehouse.errors import TableNotFoundError
-from lakehouse.explain.incidents import Attempt, Stretch
+from lakehouse.explain.incidents import Attempt, Stretch, Total
 from lakehouse.report.facts.gold import EVENT, Gold
 from lakehouse.slo.statement import Times
 
@@ -31,6 +31,10 @@ _PARTS: Final = {
 }
 
 
+SeenByWindow = dict[str, dict[int, int]]
+"""How long a topic was wholly seen, by objective and window, microseconds."""
+
+
 @dataclass(frozen=True, slots=True)
 class Evidence:
     """All that a story is made of; instants in microseconds.
@@ -43,17 +47,17 @@ class Evidence:
         events: Events of the subject and of its sources, oldest first.
         times: Good and bad time by objective and window.
         until: Where the story ends because it has too many rows; None: it is complete.
-        seen: Time in which a topic was seen completely, by objective and window, microseconds.
+        seen: How long all partitions of a topic were seen.
     """
 
     stretches: list[Stretch]
-    totals: dict[str, list[tuple[int, int, float]]]
+    totals: dict[str, list[Total]]
     attempts: list[Attempt]
     read: frozenset[str]
     events: list[Row]
     times: dict[str, dict[int, Times]]
     until: int | None = None
-    seen: dict[str, dict[int, int]] = field(default_factory=dict)
+    seen: SeenByWindow = field(default_factory=dict)
 
 
 def gather(gold: Gold, subject: Subject, watched: Sequence[Watched]) -> Evidence:
@@ -66,33 +70,21 @@ def gather(gold: Gold, subject: Subject, watched: Sequence[Watched]) -> Evidence
     rows = gold.ask(bad, rows=gold.whole(tables.INCIDENTS))
     until = rows[MOST]["s"] if len(rows) > MOST else None
     stretches = [Stretch(*row.values()) for row in rows[:MOST]]
-    times, seen = _times(gold, subject)
-    return Evidence(
-        stretches,
-        _totals(gold, subject, watched),
-        _attempts(gold, subject, watched),
-        frozenset(row["source"] for row in gold.sums(tables.COVERAGE)),
-        _events(gold, subject),
-        times,
-        until,
-        seen,
-    )
+    totals, attempts = _totals(gold, subject, watched), _attempts(gold, subject, watched)
+    read = frozenset(row["source"] for row in gold.sums(tables.COVERAGE))
+    events, (times, seen) = _events(gold, subject), _times(gold, subject)
+    return Evidence(stretches, totals, attempts, read, events, times, until, seen)
 
 
-def _totals(
-    gold: Gold, subject: Subject, watched: Sequence[Watched]
-) -> dict[str, list[tuple[int, int, float]]]:
+def _totals(gold: Gold, subject: Subject, watched: Sequence[Watched]) -> dict[str, list[Total]]:
     metrics = [one.metric for one in watched if one.worst == "total"]
     if not metrics:
         return {}
     size = gold.window_seconds * 1_000_000
-    rows = gold.ask(
-        "SELECT r.metric, r.window AS at, r.max_total FROM {rows} r "
-        f"WHERE {is_one_of('r.metric', metrics)} AND {_of_subject(subject)} AND r.max_total > 0",
-        rows=gold.finest(tables.TOPICS),
-    )
-    totals: defaultdict[str, list[tuple[int, int, float]]] = defaultdict(list)
-    for row in rows:
+    where = f"{is_one_of('r.metric', metrics)} AND {_of_subject(subject)} AND r.max_total > 0"
+    sql = f"SELECT r.metric, r.window AS at, r.max_total FROM {{rows}} r WHERE {where}"
+    totals: defaultdict[str, list[Total]] = defaultdict(list)
+    for row in gold.ask(sql, rows=gold.finest(tables.TOPICS)):
         totals[row["metric"]].append((row["at"], row["at"] + size, row["max_total"]))
     return totals
 
@@ -112,10 +104,8 @@ def _attempts(gold: Gold, subject: Subject, watched: Sequence[Watched]) -> list[
         "max(n.interval_us) AS interval_us, "
         "CAST(ceil(max(n.seconds_max) * 1000000) AS BIGINT) AS slowest_us"
     )
-    rows = gold.ask(
-        _stretches(pieces, ("source", "family", "outcome"), figures),
-        rows=gold.whole(tables.READINGS),
-    )
+    sql = _stretches(pieces, ("source", "family", "outcome"), figures)
+    rows = gold.ask(sql, rows=gold.whole(tables.READINGS))
     names = ("source", "family", "s", "e", "outcome", "error", "interval_us", "slowest_us")
     return [Attempt(*(row[name] for name in names)) for row in rows]
 
@@ -140,29 +130,22 @@ def _of_event(subject: Subject) -> str:
         return is_same("r.source", subject.source)
     if subject.kind == "client":
         # A quota of all users or clients applies to this client as well.
-        user, client_id = (
-            f"(r.{name} IS NULL OR {is_same(f'r.{name}', getattr(subject, name))})"
-            for name in ("user", "client_id")
-        )
-        return f"{of_sources} OR (r.kind = 'quota_change' AND {user} AND {client_id})"
+        own = ((f"r.{name}", subject.names[name]) for name in ("user", "client_id"))
+        of_own = " AND ".join(f"({name} IS NULL OR {is_same(name, value)})" for name, value in own)
+        return f"{of_sources} OR (r.kind = 'quota_change' AND {of_own})"
     if subject.kind == "partition":
         partition = f"(r.partition IS NULL OR r.partition = {subject.partition:d})"
         return f"{of_sources} OR ({is_same('r.topic', subject.topic)} AND {partition})"
     return f"{of_sources} OR ({_of_subject(subject)})"
 
 
-def _times(
-    gold: Gold, subject: Subject
-) -> tuple[dict[str, dict[int, Times]], dict[str, dict[int, int]]]:
+def _times(gold: Gold, subject: Subject) -> tuple[dict[str, dict[int, Times]], SeenByWindow]:
     """Good and bad time by objective and window, and time seen; of a partition its topic's."""
     names = subject.names.items()
     condition = " AND ".join(is_same(f"r.{name}", value) for name, value in names)
     times = ", ".join(f"r.{name}" for name in Times._fields)
-    rows = gold.ask(
-        f"SELECT r.objective, r.window AS at, {times}, coalesce(r.seen_us, r.good_us) AS seen "
-        f"FROM {{rows}} r WHERE {condition}",
-        rows=gold.finest(tables.SLI),
-    )
+    sql = f"SELECT r.objective, r.window AS at, {times}, coalesce(r.seen_us, r.good_us) AS seen"
+    rows = gold.ask(f"{sql} FROM {{rows}} r WHERE {condition}", rows=gold.finest(tables.SLI))
     by_objective: defaultdict[str, dict[int, Times]] = defaultdict(dict)
     seen: defaultdict[str, dict[int, int]] = defaultdict(dict)
     for objective, at, *values, seen_us in map(dict.values, rows):
@@ -207,10 +190,8 @@ def _stretches(pieces: str, keys: Sequence[str], figures: str) -> str:
         f"FROM ({pieces}) p WHERE p.s < p.e"
     )
     numbered = f"SELECT p.*, sum(p.is_new) {before} CURRENT ROW) AS number FROM ({marked}) p"
-    return (
-        f"SELECT {by}, min(n.s) AS s, max(n.e) AS e, {figures} "
-        f"FROM ({numbered}) n GROUP BY {by}, n.number"
-    )
+    columns = f"{by}, min(n.s) AS s, max(n.e) AS e, {figures}"
+    return f"SELECT {columns} FROM ({numbered}) n GROUP BY {by}, n.number"
 
 
 def _of_subject(subject: Subject) -> str:

@@ -1,7 +1,7 @@
 """A story as JSON, as docs/explain.md describes it."""
 
+from bisect import bisect_left
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from lakehouse.core.lifetimes import Subject, longest_floor_us
@@ -19,8 +19,7 @@ NOTICED_LATE_US: Final = 60_000_000
 """Elections and changes are noticed when the topology is read, once a minute."""
 
 
-@dataclass(frozen=True, slots=True)
-class Scope:
+class Scope(NamedTuple):
     """The subject of a story, its period and its objectives; instants in microseconds.
 
     Attributes:
@@ -44,12 +43,6 @@ class Scope:
     statements: Sequence[Statement]
 
 
-class _Event(NamedTuple):
-    start: int
-    end: int
-    row: Row
-
-
 def story(scope: Scope, evidence: Evidence) -> Row:
     """The JSON of a story."""
     silences = incidents.silences(scope.lives, evidence.attempts, evidence.read)
@@ -67,13 +60,8 @@ def story(scope: Scope, evidence: Evidence) -> Row:
         "generated_at": iso(scope.now_us),
         "window_seconds": scope.window_us // 1_000_000,
         "exists": exists and {"from": iso(exists[0]), "to": iso(exists[1])},
-        "objectives": [
-            _objective(statement, scope, evidence, silences) for statement in scope.statements
-        ],
-        "sums": [
-            _sum(watched, [interval for interval in bad if interval.watched == watched])
-            for watched in metrics
-        ],
+        "objectives": [_objective(one, scope, evidence, silences) for one in scope.statements],
+        "sums": [_sum(watched, bad) for watched in metrics],
         "intervals": _with_context(bad, silences, evidence.events),
         "silences": [_silence(silence) for silence in silences],
         "events": [_event(row) for row in evidence.events],
@@ -102,17 +90,14 @@ def _objective(
     spans = incidents.unknown(scope.life, scope.window_us, known) if scope.life else []
     # The windows are the topic's; the intervals show when a single partition was bad.
     of_topic = statement.subject.partition is None
-    bad = sorted(window for window, sums in times.items() if sums.bad_high_us and of_topic)
+    bad = [window for window, sums in times.items() if sums.bad_high_us and of_topic]
     return {
         "objective": objective.name,
         **{key: getattr(objective, key) for key in _OF_OBJECTIVE},
         **statement.figures(),
         "unknown_counts": objective.unknown,
         "interval_verdict": statement.interval_verdict,
-        "bad": [
-            _bad(span, [times[window] for window in bad if span[0] <= window < span[1]])
-            for span in union((window, window + scope.window_us) for window in bad)
-        ],
+        "bad": [_bad(one, times) for one in union((at, at + scope.window_us) for at in bad)],
         "unknown": [{**_span((start, end)), "unknown_us": us} for start, end, us in spans],
         "undecided_us": statement.undecided_us,
         "gaps": [_silence(gap) for gap in _gaps(statement, [one[:2] for one in spans], silences)],
@@ -135,59 +120,64 @@ def _span(span: Span) -> Row:
     return {"start": iso(span[0]), "end": iso(span[1])}
 
 
-def _bad(span: Span, times: Sequence[Times]) -> Row:
+def _bad(span: Span, times: Mapping[int, Times]) -> Row:
     """Bad time of neighbouring windows."""
-    sums = Times(*map(sum, zip(*times, strict=True)))._asdict()
+    within = (times[window] for window in times if span[0] <= window < span[1])
+    sums = Times(*map(sum, zip(*within, strict=True)))._asdict()
     del sums["good_us"]
     return {**_span(span), **sums}
 
 
 def _sum(watched: Watched, bad: Sequence[Interval]) -> Row:
     """All intervals of a metric together; no two leads overlap, so they add up."""
-    return {
-        "metric": watched.metric,
-        "title": watched.title,
-        "intervals": len(bad),
-        **_lasted(watched, bad),
-        **_worst(watched, bad),
-    }
+    own, names = [one for one in bad if one.watched == watched], _names(watched)
+    return {**names, "intervals": len(own), **_extent(watched, own)}
 
 
-def _lasted(watched: Watched, bad: Sequence[Interval]) -> Row:
-    """How long intervals lasted together; events of counters have no length."""
+def _names(watched: Watched) -> Row:
+    return {"metric": watched.metric, "title": watched.title}
+
+
+def _extent(watched: Watched, bad: Sequence[Interval]) -> Row:
+    """How long intervals lasted together; the maximum of gauges, the sum of counters.
+
+    Events of counters have no length, and time that was not seen has no worst value.
+    """
     each = [(one.end - one.start, one.sure_us, one.most_us) for one in bad]
     times = (sum(us) for us in zip((0, 0, 0), *each, strict=True))
     names = ("lasted_us", "lasted_low_us", "lasted_high_us")
-    return dict.fromkeys(names) if watched.is_counter else dict(zip(names, times, strict=True))
-
-
-def _worst(watched: Watched, bad: Sequence[Interval]) -> Row:
-    """The maximum of gauges, the sum of counters; time that was not seen has neither."""
+    lasted = dict.fromkeys(names) if watched.is_counter else dict(zip(names, times, strict=True))
     low: float | None = None if watched == UNSEEN else 0.0
     high = low
     if bad and watched != UNSEEN:
         combine = sum if watched.is_counter else max
         low, high = (combine(interval.worst[end] for interval in bad) for end in (0, 1))
-    return {"worst_low": low, "worst_high": high, "unit": watched.unit}
+    return {**lasted, "worst_low": low, "worst_high": high, "unit": watched.unit}
 
 
 def _with_context(
     bad: Sequence[Interval], silences: Sequence[Silence], events: Sequence[Row]
 ) -> list[Row]:
     """The intervals, each with the silences and the events in it."""
-    instants = [_Event(row["at"], row["at"] + 1, row) for row in events]
+    instants = [row["at"] for row in events]
     rows: dict[Interval, Row] = {}
     for watched in dict.fromkeys(one.watched for one in bad):
         of_metric = [one for one in bad if one.watched == watched]
         spans = [(one.start - one.lead_us, one.end) for one in of_metric]
-        wide = [(start - NOTICED_LATE_US, end + NOTICED_LATE_US) for start, end in spans]
         silent = shared(spans, [one for one in silences if _concerns(one, watched)])
-        noticed = shared(wide, instants)
-        for interval, span, of_span, events_ in zip(of_metric, spans, silent, noticed, strict=True):
+        for interval, span, of_span in zip(of_metric, spans, silent, strict=True):
+            wide = (span[0] - NOTICED_LATE_US, span[1] + NOTICED_LATE_US)
+            first, end = (bisect_left(instants, edge) for edge in wide)
             rows[interval] = {
-                **_interval(interval),
+                **_names(watched),
+                **_span((interval.start, interval.end)),
+                "lead_us": None if watched.is_counter else interval.lead_us,
+                "tail_us": None if watched.is_counter else interval.tail_us,
+                **_extent(watched, [interval]),
+                "parts": list(interval.parts),
+                "told_by": list(interval.sources),
                 "silent": [_silence(part) for one in of_span if (part := one.within(span))],
-                "events": [_event(one.row) for one in events_],
+                "events": [_event(row) for row in events[first:end]],
             }
     return [rows[one] for one in bad]
 
@@ -196,21 +186,6 @@ def _concerns(silence: Silence, watched: Watched) -> bool:
     """Whether the source could have reported the metric."""
     families = watched.families
     return not families or silence.family in families or silence.family == incidents.ANY_FAMILY
-
-
-def _interval(interval: Interval) -> Row:
-    watched = interval.watched
-    return {
-        "metric": watched.metric,
-        "title": watched.title,
-        **_span((interval.start, interval.end)),
-        "lead_us": None if watched.is_counter else interval.lead_us,
-        "tail_us": None if watched.is_counter else interval.tail_us,
-        **_lasted(watched, [interval]),
-        **_worst(watched, [interval]),
-        "parts": list(interval.parts),
-        "told_by": list(interval.sources),
-    }
 
 
 def _silence(silence: Silence) -> Row:

@@ -180,8 +180,7 @@ def _letter(cell: Span, life: Span | None, bad: Iterable[Span], unknown: Iterabl
 
 
 def _covered(cell: Span, spans: Iterable[Span]) -> int:
-    common = (periods.overlap(cell, span) for span in spans)
-    return periods.length(span for span in common if span)
+    return periods.length(one for span in spans if (one := periods.overlap(cell, span)))
 
 
 def _unknown(story: Row, metric: str) -> list[Span]:

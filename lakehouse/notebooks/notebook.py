@@ -19,10 +19,9 @@ from lakehouse.engines.spark_engine import SparkEngine
 from lakehouse.errors import LakehouseError, LakeNotFoundError, SubjectError
 from lakehouse.explain.build import explain
 from lakehouse.explain.terminal import view
-from lakehouse.notebooks import listings, pages
+from lakehouse.notebooks import pages
 from lakehouse.report.facts.build import facts, last_week, subjects_of
 from lakehouse.report.facts.gold import Gold
-from lakehouse.report.page import figures
 from lakehouse.report.page.page import render
 from lakehouse.slo import attainment
 
@@ -157,9 +156,7 @@ class Notebook:
     @_cell
     def tour(self) -> str:
         """The tables of the lake."""
-        gold = self._gold
-        title, cluster = "What is in the lake", figures.name(gold.cluster)
-        return pages.page(title=title, cluster=cluster, listings=listings.tour(gold))
+        return pages.tour(self._gold)
 
     @_cell
     def question(self, anchor: str) -> str:

@@ -1,11 +1,16 @@
-"""Pages for cells: one question, list or text, with the report's style and policy."""
+"""Pages for cells: one question, list or text, with the report's style and policy.
+
+The lists are of the tables of the lake, and of its subjects.
+"""
 
 from collections.abc import Collection, Sequence
 from typing import Any, Final
 
-from lakehouse import slo
+from lakehouse import slo, tables
 from lakehouse.core import formats
 from lakehouse.core.metrics import LEADERLESS, UNAVAILABLE
+from lakehouse.core.periods import instant
+from lakehouse.errors import TableNotFoundError, is_of_spark
 from lakehouse.report.charts import charts
 from lakehouse.report.charts.axis import marks_of
 from lakehouse.report.facts.build import SECTIONS, Scope, by_time
@@ -14,6 +19,8 @@ from lakehouse.report.facts.gold import Gold
 from lakehouse.report.facts.kafka.tiered_storage import LAGGING
 from lakehouse.report.facts.saved import to_json
 from lakehouse.report.page import figures, sections
+from lakehouse.report.page.figures import Row
+from lakehouse.report.page.listing import Column, TableSpec, column
 from lakehouse.report.page.page import html
 from lakehouse.report.page.verdicts import verdicts
 
@@ -37,6 +44,8 @@ _PARTS: Final = (
     "listings",
 )  # fmt: skip
 """The parts of a cell, beside its title."""
+
+_INSTANTS: Final = ("window", "start", "at", "last_seen")
 
 
 def trouble(message: str) -> str:
@@ -97,3 +106,66 @@ def question_facts(gold: Gold, objectives: Sequence[slo.Objective], anchor: str)
 def page(**parts: Any) -> str:
     """A cell with a title and some of the other parts."""
     return html("cell.html.j2", **dict.fromkeys(_PARTS, ()) | parts)
+
+
+def tour(gold: Gold) -> str:
+    """The tables of the lake, all clusters and weeks of them, and the subjects of the cluster."""
+    rows = [_table(gold, table) for table in (*tables.BRONZE, *tables.GOLD)]
+    listings = _TABLES.listing(rows), _KNOWN.listing(_known(gold))
+    cluster = figures.name(gold.cluster)
+    return page(title="What is in the lake", cluster=cluster, listings=listings)
+
+
+def _table(gold: Gold, table: tables.Table) -> Row:
+    row: Row = {"table": table.path, "about": table.comment, "since": None, "until": None}
+    instants = (f"r.{name}" for name in _INSTANTS if name in table.column_names)
+    at = next(instants, "CAST(NULL AS BIGINT)")
+    columns = f"count(*) AS rows, min({at}) AS since, max({at}) AS until"
+    try:
+        (counts,) = gold.ask(f"SELECT {columns} FROM {{rows}} r", rows=gold.engine.rows(table))
+    except TableNotFoundError:
+        return {**row, "rows": figures.Figure("there is no such table")}
+    except Exception as error:  # without access to bronze, gold is still listed
+        if not is_of_spark(error):
+            raise
+        condition = getattr(error, "getCondition", str)() or "Spark refused"
+        return {**row, "rows": figures.Figure(f"not readable: {condition}")}
+    number = counts["rows"]
+    return {**row, **counts, "rows": figures.Figure(f"{number:,}", order=number)}
+
+
+def _known(gold: Gold) -> list[Row]:
+    rows: list[Row] = []
+    for kind in sorted({subject.kind for subject in gold.subjects}):
+        own = [subject for subject in gold.subjects if subject.kind == kind]
+        since, until = min(one.first_us for one in own), max(one.last_us for one in own)
+        rows.append({"kind": kind, "number": len(own), "since": since, "until": until})
+    return rows
+
+
+def _at(heading: str, key: str) -> Column:
+    def get(row: Row) -> figures.Figure:
+        us = row[key]
+        text = formats.NOT_KNOWN if us is None else f"{instant(us):%Y-%m-%d %H:%M}"
+        return figures.Figure(text, order=us)
+
+    return Column(heading, get)
+
+
+_WHEN: Final = (_at("From", "since"), _at("To", "until"))
+_TABLES: Final = TableSpec(
+    "Tables of the lake",
+    "table",
+    (
+        Column("Table", lambda row: row["table"], numeric=False),
+        Column("A row is", lambda row: row["about"], numeric=False),
+        Column("Rows", lambda row: row["rows"]),  # or why they cannot be counted
+        *_WHEN,
+    ),
+    "All clusters. Agents write bronze; the rollup computes gold from it.",
+)
+_KNOWN: Final = TableSpec(
+    "All subjects of this cluster",
+    "kind",
+    (column("Kind", "name kind"), column("How many", "count number"), *_WHEN),
+)

@@ -42,9 +42,8 @@ def write(root: Path, script: Script) -> int:
     rows_by_table = rows(script)
     with explained(str(root)):
         for table in (tables.MEMBERS, tables.RUNS, tables.SCRAPES, tables.EVENTS):
-            schema = row_schema(table)
             delta = DeltaTable.create(
-                str(root / table.path), schema=schema, configuration=table.properties,
+                str(root / table.path), schema=row_schema(table), configuration=table.properties,
                 partition_by=list(table.partition_by), raise_if_key_not_exists=False,
             )  # fmt: skip
             write_deltalake(
@@ -62,16 +61,13 @@ def rows(script: Script) -> dict[str, pa.Table]:
         subjects = _register_series(db, script)
         _register(db, "attempts", _ATTEMPTS, list(_attempts(script)))
         noticed = [(world.SOURCES[one.source], *one[1:]) for one in script.events()]
-        _register(db, "noticed", _NOTICED, noticed)
+        _register(db, "noticed", "source at_us kind topic partition old new", noticed)
         db.execute(_FOLDED)
-        lists = db.execute(_LISTS).fetchall()
+        lists = db.execute("SELECT DISTINCT numbers FROM folded WHERE len(numbers) > 1").fetchall()
         sets = [(one, *_set([subjects[n] for n in one])) for (one,) in lists]
-        _register(db, "sets", _SETS, sets)
-        found = (
-            (tables.RUNS, _RUNS), (tables.MEMBERS, _MEMBERS), (tables.SCRAPES, _SCRAPES),
-            (tables.EVENTS, _EVENTS),
-        )  # fmt: skip
-        return {table.name: _ordered(db, table, sql) for table, sql in found}
+        _register(db, "sets", "numbers set kind topic partitions clients", sets)
+        each = zip(tables.BRONZE, (_RUNS, _MEMBERS, _SCRAPES, _EVENTS), strict=True)
+        return {table.name: _ordered(db, table, sql) for table, sql in each}
 
 
 def _ordered(db: duckdb.DuckDBPyConnection, table: tables.Table, sql: str) -> pa.Table:
@@ -149,8 +145,6 @@ _ATTEMPTS: Final = (
     "source family from_us to_us outcome each lasted_us late_us took_us interval_us offset_us "
     "max_gap_us kafka_version error"
 )
-_NOTICED: Final = "source at_us kind topic partition old new"
-_SETS: Final = "numbers set kind topic partitions clients"
 _TYPES: Final = {one.name: one.type for table in tables.BRONZE for one in table.columns} | {
     "numbers": "array<int>", "more": "double", "was_positive": "boolean",
     "stays_positive": "boolean",
@@ -193,7 +187,6 @@ SELECT min(number) AS number, list_sort(list(number::INT)) AS numbers,
 FROM valued JOIN common USING (number)
 GROUP BY if(value <> 0, number, common), value, s, e, lead_us, tail_us, was_positive, stays_positive
 """
-_LISTS: Final = "SELECT DISTINCT numbers FROM folded WHERE len(numbers) > 1"
 _COMMON: Final = f"'{world.NAME}' AS cluster, 'agent-' || source AS agent"
 _PLACED: Final = f"""{_COMMON}, batch_of(s) AS batch, make_timestamptz(s)::DATE AS date,
     make_timestamptz(s) AS start, make_timestamptz(e) AS "end" """

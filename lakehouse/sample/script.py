@@ -83,7 +83,8 @@ class Script:
             for partition in range(declared.partitions):
                 yield from self._of_partition(source, topic, partition)
             yield from self._of_tiered(source, topic)
-            for metric, value in zip(world.TOPOLOGY, declared.described, strict=True):
+            described = (declared.partitions, declared.replicas, declared.min_isr, declared.tiered)
+            for metric, value in zip(world.TOPOLOGY, described, strict=True):
                 history = self._by_epoch(source, declared.brokers(0), value)
                 yield Series(Subject(metric, topic), history)
         for client in world.CLIENTS:
@@ -206,9 +207,8 @@ class Script:
         for metric in (*world.THROTTLES, *world.RATES):
             history: History = [(self.start_us, None)]
             if client.broker == source and metric.split(".")[2] == client.kind:
-                history += (
-                    self._throttled(client) if metric in world.THROTTLES else self._rate(client)
-                )
+                values = self._throttled if metric in world.THROTTLES else self._rate
+                history += values(client)
             yield Series(Subject(metric, user=client.user, client_id=client.client_id), history)
 
     def _throttled(self, client: Client) -> History:

@@ -41,11 +41,6 @@ class Topic(NamedTuple):
     min_isr: int = 2
     tiered: bool = False
 
-    @property
-    def described(self) -> tuple[int, ...]:
-        """Its values of the metrics of ``TOPOLOGY``."""
-        return self.partitions, self.replicas, self.min_isr, int(self.tiered)
-
     def brokers(self, partition: int) -> tuple[int, ...]:
         """The replicas of a partition; the first live one leads it."""
         places = range(self.first + partition - 1, self.first + partition - 1 + self.replicas)
@@ -127,7 +122,6 @@ class Metric(NamedTuple):
 
 _SPREAD: Final = (FLAG_DISTRIBUTION,)
 _WRONG: Final = (FLAG_KNOWN_WRONG, FLAG_DISTRIBUTION)
-_THROTTLE: Final = Metric("quotas", _SPREAD, memory_us=MINUTE_US)
 
 COPY_LAG: Final = "kafka.topic.remote_copy_lag.bytes"
 DELETE_LAG: Final = "kafka.topic.remote_delete_lag.bytes"
@@ -161,14 +155,12 @@ CONTROLLERS: Final = _named(
 METRICS: Final = {
     UNDER_MIN_ISR: Metric("min_isr"),
     LEADERLESS: Metric("leaders"),
-    COPY_LAG: Metric("tiered", _WRONG),
-    DELETE_LAG: Metric("tiered", _WRONG),
-    DELETE_LAG_SEGMENTS: Metric("tiered", _WRONG),
+    **dict.fromkeys((COPY_LAG, DELETE_LAG, DELETE_LAG_SEGMENTS), Metric("tiered", _WRONG)),
     **dict.fromkeys(REMOTE, Metric("tiered", is_counter=True)),
     REMOTE_READS: Metric("remote_reads", is_counter=True),
     NODE_FENCED: Metric("topology"),
     **dict.fromkeys(LOST, Metric("offsets", is_counter=True)),
-    **dict.fromkeys(THROTTLES, _THROTTLE),
+    **dict.fromkeys(THROTTLES, Metric("quotas", _SPREAD, memory_us=MINUTE_US)),
     **dict.fromkeys(RATES, Metric("client_rates", _SPREAD)),
     **dict.fromkeys(QUOTAS, Metric("quota_limits")),
     **dict.fromkeys(TOPOLOGY, Metric("topology")),

@@ -9,12 +9,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
-from lakehouse.core.metrics import COVERAGE
 from lakehouse.core.objective import Objective
 from lakehouse.errors import ObjectiveError
 from lakehouse.slo.openslo.files import read
 
-__all__ = ["COVERAGE", "OPTIONAL", "SHIPPED", "Objective", "ObjectiveError", "load"]
+__all__ = ["OPTIONAL", "SHIPPED", "Objective", "ObjectiveError", "load"]
 
 SHIPPED: Final = Path(__file__).parent / "objectives"
 """The folder of the objectives that jmxlake ships."""

@@ -79,12 +79,11 @@ def _distinct(items: Iterable[T]) -> tuple[T, ...]:
 
 
 def _weighted_sum(group: Sequence[Statement]) -> Statement:
-    expected, ahead, times = 0, 0, [0, 0, 0, 0]
-    for statement in group:
-        weight = partition_count(statement.subject)
-        expected += weight * statement.whole_us
-        ahead += weight * statement.ahead_us
-        times = [total + weight * us for total, us in zip(times, statement.times, strict=True)]
+    weighted = [
+        [partition_count(one.subject) * us for us in (one.whole_us, one.ahead_us, *one.times)]
+        for one in group
+    ]
+    expected, ahead, *times = map(sum, zip(*weighted, strict=True))
     first = group[0]
     subject = Subject(first.subject.cluster, "cluster", None, None, None, None, None, 0, 0)
     return Statement(first.objective, subject, expected, Times(*times), first.period, ahead)

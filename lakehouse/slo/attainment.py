@@ -6,11 +6,11 @@ Expected time follows from the calendar and gold/subjects, not from what was rep
 
 import datetime as dt
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from heapq import nlargest
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from lakehouse import tables
 from lakehouse.core.lifetimes import Subject, subject, with_ends
@@ -19,31 +19,19 @@ from lakehouse.core.periods import Period, instant, micros, without
 from lakehouse.engines.engine import Engine, ask
 from lakehouse.engines.gold_reader import GoldRows, window_of
 from lakehouse.errors import ObjectiveError
-from lakehouse.slo import partitions, slices, sums
+from lakehouse.slo import partitions, slices
 from lakehouse.slo.aggregate import with_clusters
 from lakehouse.slo.burn_rate import LENGTHS_US, PAIRS, Pair, burnt_us, least_us
 from lakehouse.slo.calendar.corrections import Correction
 from lakehouse.slo.calendar.maintenance import Maintenance, of
-from lakehouse.slo.events import EventCounter
-from lakehouse.slo.statement import (
-    PERIOD,
-    Counts,
-    Key,
-    Lifetime,
-    Query,
-    SliKey,
-    Statement,
-    Sums,
-    build,
-    build_all,
-)
+from lakehouse.slo.statement import Key, Lifetime, Query, SliKey, Statement, build, build_all
+from lakehouse.slo.sums import SliRows
 
 _MOST_HISTORIES: Final = 20
 """Subjects of each objective with a burn history: each brings as many rows as it was bad in."""
 
 
-@dataclass(frozen=True, slots=True)
-class Options:
+class Options(NamedTuple):
     """Contents of statements beside plain figures.
 
     Attributes:
@@ -93,10 +81,11 @@ def read(
     known = subjects(engine) if known is None else known
     if not known:
         return []
-    seconds = options.window_seconds or window_of(engine)
     until = min(now_us, micros(period.end))
-    gold = GoldRows(engine, seconds * 1_000_000)
-    return _Reader(gold, period, until, options, objectives, known).statements()
+    gold = GoldRows(engine, (options.window_seconds or window_of(engine)) * 1_000_000)
+    only, every = options.only, lifetimes(known, until)
+    own = [one for one in every if only in (None, (one.subject.kind, one.subject.key))]
+    return _Reader(gold, SliRows(gold, own), period, until, options, objectives).statements()
 
 
 def on_time_of(
@@ -107,19 +96,12 @@ def on_time_of(
     The objectives are those over other windows, in slices, or on some subjects only, as objectives
     on time. Objectives on events have no time and are in neither list.
     """
-    elsewhere = {statement.objective.name for statement in statements if statement.period != period}
-    plain = {
-        objective.name
-        for objective in objectives
-        if objective.kind == objective.level
-        and not (objective.slices or objective.events or objective.match)
-    } - elsewhere
-    missing = [
-        replace(objective, level=objective.kind, slices=None, match={})
-        for objective in objectives
-        if objective.name not in plain and objective.events is None
-    ]
-    return [statement for statement in statements if statement.objective.name in plain], missing
+    elsewhere = {one.objective.name for one in statements if one.period != period}
+    of_all = [one for one in objectives if one.kind == one.level and not one.match]
+    plain = {one.name for one in of_all if not (one.slices or one.events)} - elsewhere
+    others = [one for one in objectives if one.name not in plain and one.events is None]
+    missing = [replace(one, level=one.kind, slices=None, match={}) for one in others]
+    return [one for one in statements if one.objective.name in plain], missing
 
 
 def subjects(engine: Engine) -> list[Subject]:
@@ -139,26 +121,21 @@ class _Reader:
     """Reads gold; nothing is expected after ``until_us``."""
 
     gold: GoldRows
+    rows: SliRows
     period: Period
     until_us: int
     options: Options
     objectives: Sequence[Objective]
-    known: Sequence[Subject]
 
     def statements(self) -> list[Statement]:
-        found = self._sums(self._queries, self._lifetimes, ())
-        statements = build_all(self._queries, self._lifetimes, found)
+        found = self.rows.sums(self._queries)
+        statements = build_all(self._queries, self.rows.lifetimes, found)
         if self.options.burns:
             statements = self._with_burn_history(statements)
         planned, agreed = self.options.maintenance, self.options.corrections
         statements = self._with_outside(statements, planned, ("maintenance", "without"))
         statements = self._with_outside(statements, agreed, ("corrections", "agreed"))
         return with_clusters(partitions.split(self.gold, statements, planned, agreed))
-
-    @cached_property
-    def _lifetimes(self) -> list[Lifetime]:
-        only, lifetimes = self.options.only, _lifetimes(self.known, self.until_us)
-        return [one for one in lifetimes if only in (None, (one.subject.kind, one.subject.key))]
 
     @cached_property
     def _queries(self) -> list[Query]:
@@ -183,14 +160,12 @@ class _Reader:
         return queries
 
     def _check_slices(self, objective: Objective) -> None:
-        cut = objective.slices
-        if cut is None:
-            return
-        is_short = objective.events is not None and cut.length_us < self.gold.window_us
-        if is_short or not slices.fits(cut, self.gold.window_us):
+        cut, size_us = objective.slices, self.gold.window_us
+        is_short = cut and objective.events and cut.length_us < size_us
+        if cut and (is_short or not slices.fits(cut, size_us)):
             raise ObjectiveError(
                 f"objective {objective.name}: slices of {cut.length_us // 1_000_000} s do not fit "
-                f"gold's windows of {self.gold.window_us // 1_000_000} s; write a multiple"
+                f"gold's windows of {size_us // 1_000_000} s; write a multiple"
             )
 
     def _window(self, objective: Objective) -> tuple[Period, int]:
@@ -207,27 +182,6 @@ class _Reader:
         ahead_us = max(0, micros(window.end) - self.until_us)
         return until.aligned(self.gold.window_us // 1_000_000), ahead_us
 
-    def _sums(
-        self, queries: Sequence[Query], lifetimes: Sequence[Lifetime],
-        excluded: Sequence[Maintenance],
-    ) -> Sums:  # fmt: skip
-        """Times and events of all subjects; times of events follow from these."""
-        timed = [query for query in queries if query.slices or query.events is None]
-        times = sums.times(self.gold, timed, lifetimes, excluded)
-        counter = EventCounter(self.gold, lifetimes, excluded)
-        spans = {(one.subject.cluster, one.subject.key): one.spans for one in lifetimes}
-        counts: dict[SliKey, Counts] = {}
-        for query in queries:
-            if query.events is None:
-                continue
-            counted = counter.counts(query.objectives[0], query.events, query.span)
-            counts |= counted
-            if query.slices is None:
-                for (cluster, name, key), events in counted.items():
-                    expected = query.expected_us(query.span, spans.get((cluster, key), ()))
-                    times[cluster, name, key] = {PERIOD: events.times(expected)}
-        return Sums(times, counts)
-
     def _with_burn_history(self, statements: Sequence[Statement]) -> list[Statement]:
         """Statements; those whose budget could have burnt with the time for which it did."""
         by_key = {statement.key: statement for statement in statements}
@@ -237,15 +191,12 @@ class _Reader:
             # A period longer than gold keeps its finest windows has no history.
             if not worst or not self.gold.are_kept(query.period.start.date()):
                 continue
-            keys = [statement.key for statement in worst]
-            bad = sums.bad_windows(self.gold, query, self._lifetimes, keys)
+            bad = self.rows.bad_windows(query, [statement.key for statement in worst])
+            size_us, span = query.unit_us, query.period.span
             for statement in worst:
                 windows, target = bad.get(statement.key, []), statement.objective.target
-                alerts = list(statement.alerts)
-                for at, alert in enumerate(alerts):
-                    if alert.pair in pairs:
-                        burnt = burnt_us(windows, query.unit_us, query.span, alert.pair, target)
-                        alerts[at] = replace(alert, burnt_us=burnt)
+                burnt = {pair: burnt_us(windows, size_us, span, pair, target) for pair in pairs}
+                alerts = (one._replace(burnt_us=burnt.get(one.pair)) for one in statement.alerts)
                 by_key[statement.key] = replace(statement, alerts=tuple(alerts))
         return list(by_key.values())
 
@@ -259,62 +210,43 @@ class _Reader:
             excluded: Maintenance, or corrections.
             fields: Of a statement: what concerns it, and the statement outside of that.
         """
-        if not excluded:
-            return statements
-        groups: defaultdict[tuple[int, ...], set[str]] = defaultdict(set)
-        for name in {one.objective.name for one in statements}:
-            groups[tuple(map(id, of(excluded, name)))].add(name)
-        outside: dict[SliKey, tuple[tuple[Maintenance, ...], Statement]] = {}
-        for names in groups.values():
-            part = [
-                replace(query, objectives=chosen)
-                for query in self._queries
-                if (chosen := tuple(one for one in query.objectives if one.name in names))
-            ]
-            own = [one for one in statements if one.objective.name in names]
-            outside |= self._outside(own, part, of(excluded, min(names)))
-        changed: dict[SliKey, dict[str, Any]] = {
-            key: dict(zip(fields, found, strict=True)) for key, found in outside.items()
-        }
-        return [replace(one, **changed.get(one.key, {})) for one in statements]
+        groups: defaultdict[tuple[int, ...], list[Statement]] = defaultdict(list)
+        for one in statements:
+            groups[tuple(map(id, of(excluded, one.objective.name)))].append(one)
+        changed: dict[SliKey, Statement] = {}
+        for group in groups.values():
+            for one, *found in self._outside(group, of(excluded, group[0].objective.name)):
+                values: dict[str, Any] = dict(zip(fields, found, strict=True))
+                changed[one.key] = replace(one, **values)
+        return [changed.get(one.key, one) for one in statements]
 
     def _outside(
-        self,
-        statements: Sequence[Statement],
-        queries: Sequence[Query],
-        excluded: Sequence[Maintenance],
-    ) -> dict[SliKey, tuple[tuple[Maintenance, ...], Statement]]:
-        """What concerns each statement of some excluded time, and the statement outside of it."""
-        planned = [
-            item for item in excluded if any(item.overlaps(query.period) for query in queries)
+        self, statements: Sequence[Statement], excluded: Sequence[Maintenance]
+    ) -> Iterator[tuple[Statement, tuple[Maintenance, ...], Statement]]:
+        """The statements that excluded time concerns, each with it and the statement outside."""
+        names = {one.objective.name for one in statements}
+        queries = [
+            replace(query, objectives=chosen, lengths={})
+            for query in self._queries
+            if (chosen := tuple(one for one in query.objectives if one.name in names))
         ]
-        outside = {}
-        for lifetime in self._lifetimes:
-            subject = lifetime.subject
-            windows = [
-                item.windows(self.gold.window_us) for item in planned if item.concerns(subject)
-            ]
-            if windows:
+        planned = [one for one in excluded if any(one.overlaps(query.period) for query in queries)]
+        lived = {}
+        for lifetime in self.rows.lifetimes:
+            own = (one for one in planned if one.concerns(lifetime.subject))
+            if windows := [one.windows(self.gold.window_us) for one in own]:
                 spans = [part for span in lifetime.spans for part in without(span, windows)]
-                outside[_identity(subject)] = lifetime._replace(spans=spans)
-        if not outside:
-            return {}
-        plain = [replace(query, lengths={}) for query in queries]
-        sums_outside = self._sums(plain, list(outside.values()), planned)
-        by_objective = {objective.name: query for query in plain for objective in query.objectives}
-        found = {}
+                lived[_identity(lifetime.subject)] = lifetime._replace(spans=spans)
+        if not lived:
+            return
+        found = SliRows(self.gold, list(lived.values()), planned).sums(queries)
+        query_of = {objective.name: query for query in queries for objective in query.objectives}
         for one in statements:
-            query = by_objective[one.objective.name]
-            concerned = tuple(
-                item
-                for item in planned
-                if item.concerns(one.subject) and item.overlaps(query.period)
-            )
-            if concerned:
-                lifetime = outside[_identity(one.subject)]
-                other = build(query, one.objective, lifetime, sums_outside)
-                found[one.key] = concerned, other
-        return found
+            query = query_of[one.objective.name]
+            overlapping = [item for item in planned if item.overlaps(query.period)]
+            if concerning := tuple(item for item in overlapping if item.concerns(one.subject)):
+                lifetime = lived[_identity(one.subject)]
+                yield one, concerning, build(query, one.objective, lifetime, found)
 
 
 def _worst(statements: Sequence[Statement], query: Query, pairs: Sequence[Pair]) -> list[Statement]:
@@ -323,28 +255,23 @@ def _worst(statements: Sequence[Statement], query: Query, pairs: Sequence[Pair])
     # Clusters and partitions, which are made of topics, have no burn rates.
     plain = [objective for objective in query.objectives if objective.kind == objective.level]
     for objective in plain if pairs else ():
-        least = least_us(pairs, objective.target)
-        candidates = [
-            statement
-            for statement in statements
-            if statement.objective.name == objective.name and statement.times.bad_low_us >= least
-        ]
-        worst += nlargest(_MOST_HISTORIES, candidates, lambda worse: worse.times.bad_low_us)
+        own = [one for one in statements if one.objective.name == objective.name]
+        bad = [one for one in own if one.times.bad_low_us >= least_us(pairs, objective.target)]
+        worst += nlargest(_MOST_HISTORIES, bad, lambda one: one.times.bad_low_us)
     return worst
 
 
-def _lifetimes(known: Sequence[Subject], until_us: int) -> list[Lifetime]:
+def lifetimes(known: Sequence[Subject], until_us: int) -> list[Lifetime]:
     """When subjects existed, up to an instant."""
     by_cluster: defaultdict[str, list[Subject]] = defaultdict(list)
-    for subject_ in known:
-        by_cluster[subject_.cluster].append(subject_)
-    lifetimes = []
-    for group in by_cluster.values():
-        for subject_, end_us in with_ends(group):
-            last = until_us if end_us is None else min(until_us, end_us)
-            spans = [(subject_.first_us, last)] if subject_.first_us < last else []
-            lifetimes.append(Lifetime(subject_, spans, end_us is not None))
-    return lifetimes
+    for one in known:
+        by_cluster[one.cluster].append(one)
+    found = []
+    for one, end_us in (pair for group in by_cluster.values() for pair in with_ends(group)):
+        last = until_us if end_us is None else min(until_us, end_us)
+        spans = [(one.first_us, last)] if one.first_us < last else []
+        found.append(Lifetime(one, spans, end_us is not None))
+    return found
 
 
 def _identity(subject: Subject) -> tuple[str, str, Key]:

@@ -8,16 +8,13 @@ no alerts: it reports the rates at the last instant with data, and how long a pa
 
 from bisect import bisect_left
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import accumulate
 from typing import Any, Final, NamedTuple
 
 from lakehouse.core.periods import Span
 
-LENGTHS_US: Final = {
-    name: minutes * 60_000_000
-    for name, minutes in {"5m": 5, "30m": 30, "1h": 60, "6h": 360, "3d": 4320}.items()
-}
+_MINUTES: Final = {"5m": 5, "30m": 30, "1h": 60, "6h": 360, "3d": 4320}
+LENGTHS_US: Final = {name: minutes * 60_000_000 for name, minutes in _MINUTES.items()}
 
 
 class Pair(NamedTuple):
@@ -46,8 +43,7 @@ class Rate(NamedTuple):
 NO_DATA: Final = Rate()
 
 
-@dataclass(frozen=True, slots=True)
-class Alert:
+class Alert(NamedTuple):
     """The burn rates of one pair of windows.
 
     Attributes:
@@ -130,10 +126,6 @@ def burnt_us(
         return sums[last] - sums[first] >= pair.limit_us(length, target)
 
     # The short length burns only while it contains bad time.
-    instants = {
-        at
-        for end in ends
-        for at in range(end, end + LENGTHS_US[pair.short], size_us)
-        if within[0] < at <= within[1]
-    }
+    after = (at for end in ends for at in range(end, end + LENGTHS_US[pair.short], size_us))
+    instants = {at for at in after if within[0] < at <= within[1]}
     return size_us * sum(burns(at, pair.short) and burns(at, pair.long) for at in instants)

@@ -36,19 +36,14 @@ _SUMS: Final = (
     *(f"CAST(sum(CAST(r.{name} AS {EXACT})) AS DOUBLE) AS {name}" for name in ("counted", "total")),
     "sum(r.observed) AS observed",
 )
-_LIFE_SCHEMA: Final = arrow_types.schema(
-    (*((name, "string") for name in ("cluster", *SUBJECT)), ("s", "bigint"), ("e", "bigint"))
-)
+_LIFE: Final = {**dict.fromkeys(("cluster", *SUBJECT), "string"), "s": "bigint", "e": "bigint"}
+_LIFE_SCHEMA: Final = arrow_types.schema(_LIFE.items())
 
 
 def lives(lifetimes: Iterable[Lifetime], kinds: Collection[str]) -> pa.Table:
     """When subjects of some kinds existed: their columns, ``s`` and ``e``, microseconds."""
-    rows = [
-        (one.subject.cluster, *one.subject.key, *span)
-        for one in lifetimes
-        for span in one.spans
-        if one.subject.kind in kinds
-    ]
+    own = [one for one in lifetimes if one.subject.kind in kinds]
+    rows = [(one.subject.cluster, *one.subject.key, *span) for one in own for span in one.spans]
     return arrow_types.rows(_LIFE_SCHEMA, rows)
 
 
@@ -66,18 +61,16 @@ class EventCounter:
 
     def counts(self, objective: Objective, events: Events, span: Span) -> dict[SliKey, Counts]:
         """The events of a span, of every subject that gold has rows of."""
-        rows = self.gold.ask(
-            f"SELECT r.cluster, r.subject, {', '.join(_SUMS)}, max(r.observed) AS best "
-            "FROM {rows} r GROUP BY r.cluster, r.subject",
-            rows=self._windows(objective, events, span),
-        )
+        columns = ", ".join(("r.cluster", "r.subject", *_SUMS, "max(r.observed) AS best"))
+        sql = f"SELECT {columns} FROM {{rows}} r GROUP BY r.cluster, r.subject"
+        rows = self.gold.ask(sql, rows=self._windows(objective, events, span))
         counts: dict[SliKey, Counts] = {}
-        for row in rows:
-            key = tuple(row["subject"] if name == objective.level else None for name in SUBJECT)
-            seen = row["observed"] * self.gold.window_us // row["best"] if row["best"] else 0
-            counts[row["cluster"], objective.name, key] = Counts(
-                row["counted"], row["total"], seen, events.are_good
-            )
+        for cluster, subject, counted, total, observed, best in map(dict.values, rows):
+            key = tuple(subject if name == objective.level else None for name in SUBJECT)
+            seen = observed * self.gold.window_us // best if best else 0
+            part = min(counted, total)  # the two counters are not read at one instant
+            good = part if events.are_good else total - part
+            counts[cluster, objective.name, key] = Counts(good, total, seen)
         return counts
 
     def slices(self, objective: Objective, events: Events, span: Span, slot: str) -> Relation:
@@ -101,18 +94,12 @@ class EventCounter:
         seen = f"floor(s.observed * CAST({self.gold.window_us} AS DOUBLE) / s.best)"
         return self.gold.engine.query(
             f"""
-            WITH windows AS (SELECT r.*, {slot} AS at FROM {{rows}} r),
-            best AS (
-                SELECT r.cluster, r.subject, max(r.observed) AS best
-                FROM windows r GROUP BY r.cluster, r.subject),
-            slots AS (
-                SELECT r.cluster, r.subject, r.at, {", ".join(_SUMS)}
-                FROM windows r GROUP BY r.cluster, r.subject, r.at),
+            WITH slots AS (
+                SELECT r.cluster, r.subject, {slot} AS at, {", ".join(_SUMS)},
+                    max(max(r.observed)) OVER (PARTITION BY r.cluster, r.subject) AS best
+                FROM {{rows}} r GROUP BY r.cluster, r.subject, {slot}),
             seen AS (
-                SELECT s.*, CAST({seen} AS BIGINT) AS seen FROM (
-                    SELECT r.*, b.best FROM slots r JOIN best b
-                    ON b.cluster = r.cluster AND b.subject IS NOT DISTINCT FROM r.subject) s
-                WHERE s.best > 0),
+                SELECT s.*, CAST({seen} AS BIGINT) AS seen FROM slots s WHERE s.best > 0),
             judged AS (
                 SELECT s.*, CASE WHEN s.total > 0
                     THEN CAST(round(s.seen * ({good}) / s.total) AS BIGINT) ELSE s.seen END AS good

@@ -26,7 +26,6 @@ from lakehouse.core.periods import Period, micros
 from lakehouse.engines.engine import Relation
 from lakehouse.engines.gold_reader import GoldRows, Row, before_window, is_one_of, summed
 from lakehouse.slo.aggregate import Weighted, partition_count
-from lakehouse.slo.calendar.corrections import Correction
 from lakehouse.slo.calendar.maintenance import SPILL, Exclusions, Maintenance, of
 from lakehouse.slo.openslo.sources import PARTITION_METRICS
 from lakehouse.slo.statement import Statement, Times
@@ -57,24 +56,18 @@ def by_topic(gold: GoldRows, statements: Sequence[Statement]) -> list[Weighted]:
         gold: Reads gold.
         statements: Statements; those in slices, on counters, and not on partitions are left out.
     """
-    chosen = [
-        statement
-        for statement in statements
-        if statement.subject.kind == "topic"
-        and statement.objective.metric.startswith(PARTITION_METRICS)
-        and statement.objective.method == "GoodSeconds"
-    ]
-    weighted: list[Weighted] = []
-    for period, group in _by_period(chosen).items():
-        weighted += _TopicRows(gold, group, period).weighted()
-    return weighted
+    of_topics = [one for one in statements if one.subject.kind == "topic"]
+    timed = [one for one in of_topics if one.objective.method == "GoodSeconds"]
+    chosen = [one for one in timed if one.objective.metric.startswith(PARTITION_METRICS)]
+    groups = (_TopicRows(gold, group, period) for period, group in _by_period(chosen).items())
+    return [one for rows in groups for one in rows.weighted()]
 
 
 def split(
     gold: GoldRows,
     statements: Sequence[Statement],
     excluded: Sequence[Maintenance] = (),
-    corrections: Sequence[Correction] = (),
+    corrections: Sequence[Maintenance] = (),
 ) -> list[Statement]:
     """Statements; under an objective of level ``partition`` one for each partition of a topic.
 
@@ -127,23 +120,16 @@ class _TopicRows:
     def seen(self, rows_of: Callable[[Table, Period], Relation]) -> dict[_TopicKey, dict[int, int]]:
         """How long topics were wholly seen, by objective and by their number of partitions."""
         names = {statement.objective.name for statement in self.statements}
-        sli, topics = (
-            self.gold.engine.query(
-                f"SELECT r.* FROM {{rows}} r WHERE {self.has_topic} "
-                f"AND NOT ({self.exclusions.condition()})",
-                rows=rows_of(table, self.period),
-            )
-            for table in (tables.SLI, tables.TOPICS)
-        )
+        where = f"{self.has_topic} AND NOT ({self.exclusions.condition()})"
+        sql = f"SELECT r.* FROM {{rows}} r WHERE {where}"
+        of_both = (rows_of(table, self.period) for table in (tables.SLI, tables.TOPICS))
+        sli, topics = (self.gold.engine.query(sql, rows=rows) for rows in of_both)
         return seen_by_count(self.gold, sli, topics, names, self.metrics)
 
     def spills(self, table: Table, keys: Sequence[str]) -> list[Row]:
         """The part of the bad time in the window after the period that may lie before it."""
-        return self.gold.ask(
-            f"SELECT {_columns(keys)}, {_SPILL} AS us FROM {{rows}} r "
-            f"WHERE {self.has_metric} AND {_SPILL} > 0",
-            rows=self.gold.after(table, self.period),
-        )
+        sql = f"SELECT {_columns(keys)}, {_SPILL} AS us FROM {{rows}} r WHERE {self.has_metric}"
+        return self.gold.ask(f"{sql} AND {_SPILL} > 0", rows=self.gold.after(table, self.period))
 
     @property
     def exclusions(self) -> Exclusions:
@@ -169,21 +155,20 @@ class _TopicRows:
 
     def weighted(self) -> list[Weighted]:
         """The summed time of each topic's partitions."""
-        rows = self.gold.ask(
-            summed(tables.TOPICS, _TOPIC, self.has_metric),
-            rows=self.gold.whole(tables.TOPICS, self.period),
-        )
+        sql = summed(tables.TOPICS, _TOPIC, self.has_metric)
+        rows = self.gold.ask(sql, rows=self.gold.whole(tables.TOPICS, self.period))
         by_topic, seen = {_topic_key(row): row for row in rows}, self.seen(self.gold.whole)
         spills = {_topic_key(row): row["us"] for row in self.spills(tables.TOPICS, _TOPIC)}
         weighted = []
         for statement in self.statements:
-            key, subject = _key(statement), statement.subject
+            key, subject = _key(statement, statement.objective.metric), statement.subject
             row = by_topic.get(key, {"observed_us": 0, **dict.fromkeys(_POSITIVE, 0)})
             bad, bad_low, bad_high = _positive(row)
             if bad is None:  # of a counter
                 continue
             times = Times(row["observed_us"] - bad, bad, bad_low, bad_high + spills.get(key, 0))
-            count, topic_seen = partition_count(subject), seen.get(_objective_key(statement), {})
+            count = partition_count(subject)
+            topic_seen = seen.get(_key(statement, statement.objective.name), {})
             expected = expected_us(statement.expected_us, topic_seen, row.get("series"), count) or 0
             ahead_us = statement.ahead_us * count
             total = Statement(statement.objective, subject, expected, times, self.period, ahead_us)
@@ -192,26 +177,27 @@ class _TopicRows:
 
     def numbers(self, topic: Statement) -> list[int]:
         """The numbers of the partitions that a topic has, or had."""
-        most = max(self._seen.get(_objective_key(topic), {}), default=0)
+        seen, times = self._of(topic)
         # Today's number may be larger than that of the period: it is used without any other.
-        count = min(most or partition_count(topic.subject), _MOST_PARTITIONS)
-        return sorted({*range(count), *self._times.get(_key(topic), ())})
+        most = max(seen, default=0) or partition_count(topic.subject)
+        return sorted({*range(min(most, _MOST_PARTITIONS)), *times})
 
     def statement(self, topic: Statement, number: int) -> Statement:
         """The statement on a partition, from that on its topic."""
-        times = self._times.get(_key(topic), {}).get(number, Times())
-        seen = self._seen.get(_objective_key(topic), {})
+        seen, by_number = self._of(topic)
+        times = by_number.get(number, Times())
         existed = sum(us for count, us in seen.items() if count > number)
         absent = sum(us for count, us in seen.items() if 0 < count <= number)
         expected = max(times.bad_us, topic.expected_us - absent)
-        good = max(0, min(existed, expected) - times.bad_us)
-        return replace(
-            topic,
-            subject=replace(topic.subject, kind=LEVEL, partition=number, attributes={}),
-            expected_us=expected,
-            times=times._replace(good_us=good),
-            alerts=(),
-        )
+        times = times._replace(good_us=max(0, min(existed, expected) - times.bad_us))
+        subject = replace(topic.subject, kind=LEVEL, partition=number, attributes={})
+        return replace(topic, subject=subject, expected_us=expected, times=times, alerts=())
+
+    def _of(self, topic: Statement) -> tuple[dict[int, int], dict[int, Times]]:
+        """How long a topic was wholly seen, by count; and the bad time of its partitions."""
+        objective = topic.objective
+        seen = self._seen.get(_key(topic, objective.name), {})
+        return seen, self._times.get(_key(topic, objective.metric), {})
 
     @cached_property
     def _seen(self) -> dict[_TopicKey, dict[int, int]]:
@@ -230,11 +216,10 @@ class _TopicRows:
         start = micros(self.period.start)
         times: defaultdict[_TopicKey, dict[int, Times]] = defaultdict(dict)
         sums = ", ".join(f"CAST(sum(r.{name}) AS BIGINT) AS {name}" for name in _POSITIVE)
-        for row in self.gold.ask(
-            f"SELECT {_columns(_PARTITION)}, {sums} FROM {{rows}} r "
-            f"GROUP BY {', '.join(f'r.{name}' for name in _PARTITION)}",
-            rows=self.exclusions.apply(self.gold, rows, _PARTITION, _POSITIVE, start),
-        ):
+        by = ", ".join(f"r.{name}" for name in _PARTITION)
+        sql = f"SELECT {_columns(_PARTITION)}, {sums} FROM {{rows}} r GROUP BY {by}"
+        kept = self.exclusions.apply(self.gold, rows, _PARTITION, _POSITIVE, start)
+        for row in self.gold.ask(sql, rows=kept):
             times[_topic_key(row)][row["partition"]] = Times(0, *_positive(row))
         for row in self.spills(tables.PARTITIONS, _PARTITION):
             by_number, number = times[_topic_key(row)], row["partition"]
@@ -255,12 +240,8 @@ def _topic_key(row: Row) -> _TopicKey:
     return (row["cluster"], row["metric"], row["topic"])
 
 
-def _key(statement: Statement) -> _TopicKey:
-    return (statement.subject.cluster, statement.objective.metric, statement.subject.topic)
-
-
-def _objective_key(statement: Statement) -> _TopicKey:
-    return (statement.subject.cluster, statement.objective.name, statement.subject.topic)
+def _key(statement: Statement, name: str) -> _TopicKey:
+    return (statement.subject.cluster, name, statement.subject.topic)
 
 
 def seen_by_count(

@@ -77,6 +77,7 @@ def _values(row: Row, names: Iterable[str]) -> tuple[Any, ...]:
 
 def _row(statement: Statement, period: periods.Period) -> Row:
     policy, corrections = statement.objective.unknown, statement.corrections
+    agreed = statement.agreed  # none without a correction
     middle = period.start + (period.end - period.start) / 2  # its Monday may begin on a Sunday, UTC
     year = middle.isocalendar().year if period.grain == periods.WEEK else period.start.year
     return {
@@ -93,5 +94,5 @@ def _row(statement: Statement, period: periods.Period) -> Row:
         "unknown": None if policy == "interval" else policy,
         "corrections": json.dumps([one.to_json() for one in corrections]) if corrections else None,
         **statement.figures(),
-        **statement.agreed_figures(),
+        **{name: getattr(agreed, name.removeprefix("agreed_"), None) for name in tables.SLA_AGREED},
     }

@@ -21,7 +21,7 @@ from lakehouse.slo import slices as slicing
 from lakehouse.slo.burn_rate import LENGTHS_US, NO_DATA, PAIRS, Alert, Rate
 from lakehouse.slo.calendar.corrections import Correction
 from lakehouse.slo.calendar.maintenance import Maintenance
-from lakehouse.tables import SLA_AGREED, SLA_FIGURES
+from lakehouse.tables import SLA_FIGURES
 
 Key = tuple[str | None, ...]
 SliKey = tuple[str, str, Key]
@@ -44,22 +44,14 @@ class Counts(NamedTuple):
     """Events of one subject.
 
     Attributes:
-        counted: Increase of the counter of good or of bad events.
+        good: Good events, at most the total.
         total: Increase of the counter of all events.
         seen_us: Time in which both counters were read on every source that has them.
-        are_good: Whether ``counted`` is of good events.
     """
 
-    counted: float
+    good: float
     total: float
     seen_us: int
-    are_good: bool
-
-    @property
-    def good(self) -> float:
-        """Good events; at most the total, although two counters are not read at one instant."""
-        counted = min(self.counted, self.total)
-        return counted if self.are_good else self.total - counted
 
     def to_json(self) -> dict[str, Any]:
         """The events as JSON has them."""
@@ -113,17 +105,12 @@ class Query:
         return self.objectives[0].events
 
     @property
-    def span(self) -> Span:
-        """The period, microseconds."""
-        return micros(self.period.start), micros(self.period.end)
-
-    @property
     def ranges(self) -> dict[str, Span]:
         """The period, and the lengths that are made of whole windows or slices; microseconds."""
-        start, size = self.span[0], self.unit_us
-        until = start + (self.until_us - start) // size * size
+        whole, size = self.period.span, self.unit_us
+        until = whole[0] + (self.until_us - whole[0]) // size * size
         fitting = {name: length for name, length in self.lengths.items() if length % size == 0}
-        return {PERIOD: self.span, **{name: (until - us, until) for name, us in fitting.items()}}
+        return {PERIOD: whole, **{name: (until - us, until) for name, us in fitting.items()}}
 
     @property
     def unit_us(self) -> int:
@@ -192,8 +179,7 @@ class Statement:
     @property
     def attainment_low(self) -> float | None:
         """With unknown time bad, and bad time at its upper bound."""
-        bad = self.times.bad_high_us + self.unknown_us
-        return self._share(self.whole_us - bad)
+        return self._share(self.whole_us - self.times.bad_high_us - self.unknown_us)
 
     @property
     def attainment_high(self) -> float | None:
@@ -213,11 +199,9 @@ class Statement:
     @property
     def burn_rate(self) -> Rate:
         """How fast the budget burns over the period; no data where slices do not fit it."""
-        low, high = self.attainment_low, self.attainment_high
-        if self.attainment is None or low is None or high is None:
-            return NO_DATA
         budget = 1 - self.objective.target
-        return Rate((1 - self.attainment) / budget, (1 - high) / budget, (1 - low) / budget)
+        shares = (self.attainment, self.attainment_high, self.attainment_low)
+        return Rate(*(None if share is None else (1 - share) / budget for share in shares))
 
     @property
     def verdict(self) -> str:
@@ -234,7 +218,7 @@ class Statement:
     def interval_verdict(self) -> str:
         """``met``, ``missed``, ``uncertain`` or ``no_data``, whatever unknown time was."""
         low, high = self.attainment_low, self.attainment_high
-        if self.attainment is None or low is None or high is None:
+        if low is None or high is None:
             return "no_data"
         if low >= self.objective.target:
             return "met"
@@ -257,11 +241,6 @@ class Statement:
         """The figures of gold/sla, by column."""
         seen = {"expected_us": self.whole_us, **self.times._asdict()}
         return {name: seen[name] if name in seen else getattr(self, name) for name in SLA_FIGURES}
-
-    def agreed_figures(self) -> dict[str, Any]:
-        """The figures outside corrections, by column of gold/sla; null without a correction."""
-        names = (name.removeprefix("agreed_") for name in SLA_AGREED)
-        return {f"agreed_{name}": getattr(self.agreed, name, None) for name in names}
 
     def scope(self) -> dict[str, Any]:
         """Method, period and slices."""
@@ -320,14 +299,12 @@ def build_all(
     for query in queries:
         for lifetime in lifetimes:
             subject = lifetime.subject
-            expected = query.expected_us(query.span, lifetime.spans)
+            existed = query.expected_us(query.period.span, lifetime.spans) > 0
             for objective in query.objectives:
-                times = sums.times.get((subject.cluster, objective.name, subject.key), {})
-                may_have_it = _is_of_role(
-                    subject, objective, roles[subject.cluster, objective.name]
-                )
-                was_seen = PERIOD in times
-                if may_have_it and _applies(objective, subject, expected, was_seen=was_seen):
+                key = (subject.cluster, objective.name, subject.key)
+                if _concerns(objective, subject, roles[key[:2]]) and (
+                    PERIOD in sums.times.get(key, ()) or (existed and _is_due(objective, subject))
+                ):
                     statements.append(build(query, objective, lifetime, sums))
     return statements
 
@@ -343,23 +320,23 @@ def build(query: Query, objective: Objective, lifetime: Lifetime, sums: Sums) ->
         by_range[name] = Statement(objective, subject, expected, own, query.period)
         rates[name] = by_range[name].burn_rate
     at = iso(query.until_us)
-    alerts = (Alert(pair, rates[pair.long], rates[pair.short], at) for pair in PAIRS)
-    return replace(
-        by_range[PERIOD],
-        ahead_us=0 if has_ended else query.ahead_us.get(objective.name, 0),
-        counts=sums.counts.get(key),
-        alerts=tuple(alerts) if query.lengths else (),
-    )
+    pairs = PAIRS if query.lengths else ()
+    alerts = tuple(Alert(pair, rates[pair.long], rates[pair.short], at) for pair in pairs)
+    ahead_us = 0 if has_ended else query.ahead_us.get(objective.name, 0)
+    counts = sums.counts.get(key)
+    return replace(by_range[PERIOD], ahead_us=ahead_us, counts=counts, alerts=alerts)
 
 
-def _is_of_role(subject: Subject, objective: Objective, roles: Collection[str]) -> bool:
-    """Whether a source may have the metric: brokers and controllers have different beans.
+def _concerns(objective: Objective, subject: Subject, roles: Collection[str]) -> bool:
+    """Whether a subject may have the metric: brokers and controllers have different beans.
 
     Where any broker of the cluster has rows, every broker is expected to; likewise the others.
     """
-    if objective.level != "source" or objective.metric == COVERAGE:
-        return True
-    return not roles or _role(subject.source) in roles
+    names = {"cluster": subject.cluster, **subject.names}
+    if subject.kind != objective.kind or not objective.matches(names):
+        return False
+    has_any_role = objective.level != "source" or objective.metric == COVERAGE or not roles
+    return has_any_role or _role(subject.source) in roles
 
 
 def _role(source: str | None) -> str:
@@ -367,13 +344,9 @@ def _role(source: str | None) -> str:
     return (source or "").partition("-")[0]
 
 
-def _applies(objective: Objective, subject: Subject, expected: int, *, was_seen: bool) -> bool:
-    names = {"cluster": subject.cluster, **subject.names}
-    if subject.kind != objective.kind or not objective.matches(names):
-        return False
-    if was_seen:
-        return True
+def _is_due(objective: Objective, subject: Subject) -> bool:
+    """Whether a subject that was not seen should have been."""
+    values = subject.attributes
     # A client has beans only for the kinds of request that it makes or has a quota for.
-    attributes = subject.attributes
-    has_attributes = all(attributes.get(name) == v for name, v in objective.where.items())
-    return expected > 0 and has_attributes and objective.level != "client"
+    has_attributes = all(values.get(name) == value for name, value in objective.where.items())
+    return has_attributes and objective.level != "client"

@@ -3,8 +3,8 @@
 Ranges of whole hours are summed from hours, all others from the finest windows.
 """
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from lakehouse import tables
@@ -17,7 +17,7 @@ from lakehouse.slo import slices
 from lakehouse.slo.burn_rate import BadWindow
 from lakehouse.slo.calendar.maintenance import SPILL, Exclusions, Maintenance
 from lakehouse.slo.events import EventCounter, lives
-from lakehouse.slo.statement import Lifetime, Query, SliKey, Times
+from lakehouse.slo.statement import PERIOD, Counts, Lifetime, Query, SliKey, Sums, Times
 
 _KEYS: Final = ("cluster", "objective", *SUBJECT)
 _KEY: Final = ", ".join(f"r.{name} AS {name}" for name in _KEYS)
@@ -31,63 +31,6 @@ _SPILL: Final = (
 
 Records that groups lost and failed attempts of sources have no such part: they have no edges.
 """
-
-
-def times(
-    gold: GoldRows,
-    queries: Sequence[Query],
-    lifetimes: Sequence[Lifetime],
-    excluded: Sequence[Maintenance] = (),
-) -> dict[SliKey, dict[str, Times]]:
-    """Times of all subjects that gold has rows of, by the name of a range.
-
-    Args:
-        gold: Reads gold.
-        queries: Each objective once; of those on events only the ones in slices.
-        lifetimes: The subjects.
-        excluded: Maintenance whose windows do not count.
-    """
-    sums: dict[SliKey, dict[str, Times]] = {}
-    if not queries or not lifetimes:
-        return sums
-    rows = _SliRows(gold, lifetimes, excluded)
-    width = len(Times._fields) + 1
-    for part in (part for query in queries for part in rows.parts(query)):
-        for row in gold.ask(_sums_by_range(part), rows=rows.judged(part)):
-            cluster, objective, *values = row.values()
-            key, columns = tuple(values[: len(SUBJECT)]), values[len(SUBJECT) :]
-            by_range = sums.setdefault((cluster, objective, key), {})
-            for at, name in enumerate(part.ranges):
-                *range_times, row_count = columns[at * width : (at + 1) * width]
-                if row_count:
-                    by_range[name] = Times(*range_times)
-    return sums
-
-
-def bad_windows(
-    gold: GoldRows, query: Query, lifetimes: Sequence[Lifetime], keys: Collection[SliKey]
-) -> dict[SliKey, list[BadWindow]]:
-    """Windows or slices of a few subjects that were certainly bad for some time, in order.
-
-    Args:
-        gold: Reads gold.
-        query: The objectives.
-        lifetimes: All subjects, and when they existed.
-        keys: The subjects; each brings as many rows as it had bad windows.
-    """
-    few = arrow_types.rows(_KEY_SCHEMA, [(cluster, name, *key) for cluster, name, key in keys])
-    part = _Part(query, query.ranges, gold.window_us)
-    rows = gold.ask(
-        f"SELECT {_KEY}, r.at, r.bad_low_us FROM {{rows}} r JOIN {{few}} f ON {_same('f', _KEYS)} "
-        "WHERE r.bad_low_us > 0 ORDER BY r.at",
-        rows=_SliRows(gold, lifetimes, ()).judged(part),
-        few=gold.engine.relation(few),
-    )
-    windows: dict[SliKey, list[BadWindow]] = {}
-    for row in rows:
-        key = (row["cluster"], row["objective"], tuple(row[name] for name in SUBJECT))
-        windows.setdefault(key, []).append(BadWindow(row["at"], row["bad_low_us"]))
-    return windows
 
 
 class _Part(NamedTuple):
@@ -104,13 +47,73 @@ class _Part(NamedTuple):
         return min(starts), max(ends)
 
 
-@dataclass(frozen=True, slots=True)
-class _SliRows:
+class SliRows(NamedTuple):
     """Rows of gold/sli of some subjects, outside some maintenance."""
 
     gold: GoldRows
     lifetimes: Sequence[Lifetime]
-    excluded: Sequence[Maintenance]
+    excluded: Sequence[Maintenance] = ()
+
+    def sums(self, queries: Sequence[Query]) -> Sums:
+        """Times and events of all subjects that gold has rows of; each objective is in one query.
+
+        Where events are counted and there are no slices, times follow from the events.
+        """
+        times: defaultdict[SliKey, dict[str, Times]] = defaultdict(dict)
+        counts: dict[SliKey, Counts] = {}
+        spans = {(one.subject.cluster, one.subject.key): one.spans for one in self.lifetimes}
+        counter = self.counter
+        for query in queries if self.lifetimes else ():
+            within = query.period.span
+            if query.slices or query.events is None:
+                for one, by_range in self.times(query):
+                    times[one] |= by_range
+            if query.events is not None:
+                counted = counter.counts(query.objectives[0], query.events, within)
+                counts |= counted
+                for (cluster, name, key), events in counted.items() if not query.slices else ():
+                    expected = query.expected_us(within, spans.get((cluster, key), ()))
+                    times[cluster, name, key] = {PERIOD: events.times(expected)}
+        return Sums(times, counts)
+
+    def bad_windows(self, query: Query, keys: Collection[SliKey]) -> dict[SliKey, list[BadWindow]]:
+        """Windows or slices of a few subjects that were certainly bad for some time, in order.
+
+        Args:
+            query: The objectives.
+            keys: The subjects; each brings as many rows as it had bad windows.
+        """
+        few = arrow_types.rows(_KEY_SCHEMA, [(cluster, name, *key) for cluster, name, key in keys])
+        rows = self.gold.ask(
+            f"SELECT {_KEY}, r.at, r.bad_low_us FROM {{rows}} r "
+            f"JOIN {{few}} f ON {_same('f', _KEYS)} WHERE r.bad_low_us > 0 ORDER BY r.at",
+            rows=self.judged(_Part(query, query.ranges, self.gold.window_us)),
+            few=self.gold.engine.relation(few),
+        )
+        windows: defaultdict[SliKey, list[BadWindow]] = defaultdict(list)
+        for row in rows:
+            key = (row["cluster"], row["objective"], tuple(row[name] for name in SUBJECT))
+            windows[key].append(BadWindow(row["at"], row["bad_low_us"]))
+        return windows
+
+    @property
+    def counter(self) -> EventCounter:
+        """Counts the events of the same subjects."""
+        return EventCounter(self.gold, self.lifetimes, self.excluded)
+
+    def times(self, query: Query) -> Iterator[tuple[SliKey, dict[str, Times]]]:
+        """Times of each subject, by the name of a range; of those in which its rows have any."""
+        width = len(Times._fields) + 1
+        for part in self.parts(query):
+            for row in self.gold.ask(_sums_by_range(part), rows=self.judged(part)):
+                cluster, objective, *values = row.values()
+                key, columns = tuple(values[: len(SUBJECT)]), values[len(SUBJECT) :]
+                by_range: dict[str, Times] = {}
+                for at, name in enumerate(part.ranges):
+                    *range_times, row_count = columns[at * width : (at + 1) * width]
+                    if row_count:
+                        by_range[name] = Times(*range_times)
+                yield (cluster, objective, key), by_range
 
     def parts(self, query: Query) -> list[_Part]:
         """The ranges of a query, by the rows that they are summed from."""
@@ -129,32 +132,26 @@ class _SliRows:
         """
         query, (start, end) = part.query, part.span
         if query.slices is None:
-            return self.gold.engine.query(
-                f"SELECT {_KEY}, r.window AS at, {', '.join(Times._fields)}, r.{SPILL} "
-                "FROM {rows} r",
-                rows=self._windows(part, (start, end + part.size_us)),
-            )
-        size, first = query.unit_us, query.span[0]
+            columns = f"{_KEY}, r.window AS at, {', '.join(Times._fields)}, r.{SPILL}"
+            windows = self._windows(part, (start, end + part.size_us))
+            return self.gold.engine.query(f"SELECT {columns} FROM {{rows}} r", rows=windows)
+        size, first = query.unit_us, query.period.span[0]
         slot = f"r.window - ((r.window - {first}) % {size} + {size}) % {size}"
         judged = zip(slices.judge(query.slices, query.window_us), Times._fields, strict=True)
-        return self.gold.engine.query(
-            f"SELECT {_KEY}, r.at, {', '.join(f'{sql} AS {name}' for sql, name in judged)}, "
-            f"0 AS {SPILL} FROM {{rows}} r",
-            rows=self._with_expected(self._slots(part, slot), query),
-        )
+        columns = ", ".join(f"{sql} AS {name}" for sql, name in judged)
+        rows = self._with_expected(self._slots(part, slot), query)
+        sql = f"SELECT {_KEY}, r.at, {columns}, 0 AS {SPILL} FROM {{rows}} r"
+        return self.gold.engine.query(sql, rows=rows)
 
     def _slots(self, part: _Part, slot: str) -> Relation:
         """Sums over slices, or over windows that hold several."""
         query = part.query
         if query.events is not None:
-            counter = EventCounter(self.gold, self.lifetimes, self.excluded)
-            return counter.slices(query.objectives[0], query.events, part.span, slot)
+            return self.counter.slices(query.objectives[0], query.events, part.span, slot)
         columns = zip(("good", "bad", "low", "high"), Times._fields, strict=True)
         sums = ", ".join(f"CAST(sum(r.{column}) AS BIGINT) AS {name}" for name, column in columns)
-        return self.gold.engine.query(
-            f"SELECT {_KEY}, {slot} AS at, {sums} FROM {{rows}} r GROUP BY {_GROUP}, {slot}",
-            rows=self._windows(part, part.span),
-        )
+        sql = f"SELECT {_KEY}, {slot} AS at, {sums} FROM {{rows}} r GROUP BY {_GROUP}, {slot}"
+        return self.gold.engine.query(sql, rows=self._windows(part, part.span))
 
     def _windows(self, part: _Part, span: Span) -> Relation:
         subjects = [lifetime.subject for lifetime in self.lifetimes]

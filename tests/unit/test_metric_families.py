@@ -34,7 +34,7 @@ def test_it_is_known_of_all_that_is_looked_for_and_promised_but_what_is_derived(
     promised = {one.metric for one in slo.load()}
     assert {one for one in promised if not families(one)} <= {
         metrics.UNAVAILABLE,
-        slo.COVERAGE,
+        metrics.COVERAGE,
         "kafka.group.non_consumed",
     }
 

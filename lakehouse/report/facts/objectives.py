@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple
 
 from lakehouse import tables
 from lakehouse.core import formats
-from lakehouse.core.periods import Period, Span, iso, micros, without
+from lakehouse.core.periods import Period, iso, without
 from lakehouse.engines.gold_reader import Row, is_same
 from lakehouse.report.facts.gold import Gold
 from lakehouse.report.page.figures import span_of
@@ -127,7 +127,7 @@ def business_hours(
     return BusinessHours(
         calendar.business.text,
         calendar.time_zone,
-        [[iso(end) for end in _micros(span)] for span in spans],
+        [[iso(end) for end in span.span] for span in spans],
         verdicts(objectives, statements),
         [objective(one, statements) for one in objectives],
     )
@@ -150,12 +150,8 @@ def statements_in(
 
 def outside(spans: Sequence[Period], period: Period) -> tuple[Maintenance, ...]:
     """The parts of a period that lie in no span, as time that does not count."""
-    rest = without(_micros(period), map(_micros, spans))
+    rest = without(period.span, (span.span for span in spans))
     return tuple(Maintenance(start, end, "") for start, end in rest)
-
-
-def _micros(period: Period) -> Span:
-    return micros(period.start), micros(period.end)
 
 
 def restated(gold: Gold, objectives: Sequence[Mapping[str, Any]]) -> list[Restated] | None:

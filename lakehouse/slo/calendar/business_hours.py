@@ -6,8 +6,7 @@ the next day.
 
 import datetime as dt
 import re
-from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 from lakehouse.core import periods
 from lakehouse.core.periods import Period, micros, overlap, union
@@ -22,8 +21,7 @@ _RULE: Final = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Rule:
+class Rule(NamedTuple):
     """Hours on some days of the week (Monday is 0); minutes after midnight."""
 
     days: frozenset[int]
@@ -31,8 +29,7 @@ class Rule:
     end: int
 
 
-@dataclass(frozen=True, slots=True)
-class BusinessHours:
+class BusinessHours(NamedTuple):
     """Business hours.
 
     Attributes:
@@ -45,19 +42,17 @@ class BusinessHours:
 
     def within(self, period: Period, zone: dt.tzinfo) -> tuple[Period, ...]:
         """The parts of a period that are business hours, oldest first, without overlap."""
-        whole = (micros(period.start), micros(period.end))
         spans = (
             (_at(date, rule.start, zone), _at(date, rule.end, zone))
             for date in periods.days(period.start - dt.timedelta(days=1), period.end, zone)
             for rule in self.rules
             if date.weekday() in rule.days
         )
-        clipped = (overlap(span, whole) for span in spans)
+        clipped = (overlap(span, period.span) for span in spans)
         return tuple(Period.of(span) for span in union(span for span in clipped if span))
 
 
-@dataclass(frozen=True, slots=True)
-class Calendar:
+class Calendar(NamedTuple):
     """The time zone of a report, its business hours, planned maintenance and corrections.
 
     Attributes:

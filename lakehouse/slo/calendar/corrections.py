@@ -78,11 +78,9 @@ def load(path: Path) -> tuple[tuple[Correction, ...], list[str]]:
 def _read(node: Node) -> Correction:
     span = maintenance.span(node, _REQUIRED, ("objectives",))
     named = node.get("objectives")
-    return Correction(
-        span.start_us, span.end_us, span.reason, span.names,
-        ("*",) if named is None else maintenance.patterns(named),
-        node.entries["approved_by"].text, node.entries["ticket"].text, node,
-    )  # fmt: skip
+    objectives = ("*",) if named is None else maintenance.patterns(named)
+    approved_by, ticket = (node.entries[key].text for key in ("approved_by", "ticket"))
+    return Correction(*span, objectives, approved_by, ticket, node)
 
 
 def check(
@@ -102,21 +100,21 @@ def check(
     objective_names = {one.name for one in objectives}
     for one in corrections:
         if one.end_us > now_us:
-            yield one.says(
-                "it ends in the future; write work that is planned as maintenance", "end"
-            )
+            message = "it ends in the future; write work that is planned as maintenance"
+            yield one.says(message, "end")
         yield from _unknown(one, "objectives", one.objectives, objective_names)
         for key, column in maintenance.LISTS.items():
             names = {{"cluster": sub.cluster, **sub.names}[column] for sub in subjects}
             known = {str(name) for name in names if name is not None}
             yield from _unknown(one, key, one.names.get(column, ()), known)
-    for first, second in combinations(corrections, 2):
-        if second.start_us < first.end_us and _have_common(first, second, objectives, subjects):
+    pairs = combinations(corrections, 2)
+    for first, second in (pair for pair in pairs if pair[1].start_us < pair[0].end_us):
+        kinds = {one.kind for one in objectives if first.is_on(one.name) and second.is_on(one.name)}
+        common = (one for one in subjects if first.concerns(one) and second.concerns(one))
+        if any(one.kind in kinds for one in common):
             place = first.node.line if first.node else iso(first.start_us)
-            message = (
-                f"it overlaps the one of line {place}; change one, so that time has one ticket"
-            )
-            yield second.says(message, "start")
+            what = f"it overlaps the one of line {place}; change one, so that time has one ticket"
+            yield second.says(what, "start")
 
 
 def _unknown(
@@ -128,16 +126,3 @@ def _unknown(
             near = difflib.get_close_matches(glob, known, 1, 0.6)
             meant = f"; did you mean {near[0]}?" if near else "; correct or remove it"
             yield one.says(f"nothing here is called {glob}{meant}", key)
-
-
-def _have_common(
-    first: Correction,
-    second: Correction,
-    objectives: Sequence[Objective],
-    subjects: Sequence[Subject],
-) -> bool:
-    """Whether a statement is concerned by both."""
-    kinds = {one.kind for one in objectives if first.is_on(one.name) and second.is_on(one.name)}
-    return any(
-        one.kind in kinds and first.concerns(one) and second.concerns(one) for one in subjects
-    )

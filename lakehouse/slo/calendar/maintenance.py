@@ -92,7 +92,7 @@ def load(path: Path) -> tuple[Maintenance, ...]:
     Raises:
         MaintenanceFileError: The file cannot be read or is malformed; with line and column.
     """
-    planned = [span(item) for item in items(path, "maintenance", REQUIRED)]
+    planned = [Maintenance(*span(item)) for item in items(path, "maintenance", REQUIRED)]
     return tuple(sorted(planned, key=lambda one: (one.start_us, one.end_us, one.reason)))
 
 
@@ -119,7 +119,9 @@ def items(path: Path, key: str, required: Sequence[str]) -> list[Node]:
     return found
 
 
-def span(node: Node, required: Sequence[str] = REQUIRED, more: Sequence[str] = ()) -> Maintenance:
+def span(
+    node: Node, required: Sequence[str] = REQUIRED, more: Sequence[str] = ()
+) -> tuple[int, int, str, Mapping[str, tuple[str, ...]]]:
     """The span of an item, its reason and its patterns.
 
     Args:
@@ -146,7 +148,7 @@ def span(node: Node, required: Sequence[str] = REQUIRED, more: Sequence[str] = (
     names = {
         name: patterns(node.entries[key]) for key, name in LISTS.items() if key in node.entries
     }
-    return Maintenance(start, end, node.entries["reason"].text, names)
+    return start, end, node.entries["reason"].text, names
 
 
 def _instant(node: Node) -> int:

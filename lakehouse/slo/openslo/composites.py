@@ -18,8 +18,7 @@ def _goals(slo: Node) -> tuple[Node, ...]:
 
 def is_one(slo: Node) -> bool:
     """Whether a valid SLO is a composite."""
-    keys = ("indicator", "indicatorRef", "compositeWeight")
-    return any(goal.present(*keys) for goal in _goals(slo))
+    return any(goal.present("indicator", "indicatorRef", "compositeWeight") for goal in _goals(slo))
 
 
 def references(slo: Node) -> set[str]:

@@ -67,10 +67,8 @@ def read(places: Sequence[Path]) -> list[FileObject]:
     objects: list[FileObject] = []
     for path in _paths(places):
         try:
-            objects += [
-                FileObject(node, schema.check(node, findings), findings)
-                for node, findings in _nodes(path)
-            ]
+            nodes = _nodes(path)
+            objects += [FileObject(one, schema.check(one, found), found) for one, found in nodes]
         except MalformedError as error:
             fault = error.finding
             node = Node(fault.file, "", fault.line, fault.column, "null")
@@ -85,13 +83,12 @@ def read(places: Sequence[Path]) -> list[FileObject]:
 def _paths(places: Sequence[Path]) -> list[Path]:
     paths = []
     for place in places:
+        files = [place]
         if place.is_dir():
             files = sorted(path for path in place.iterdir() if path.suffix in _SUFFIXES)
-            if not files:
-                raise ObjectiveError(f"{place}: no *.yaml in this folder; use the shipped ones")
-            paths += files
-        else:
-            paths.append(place)
+        if not files:
+            raise ObjectiveError(f"{place}: no *.yaml in this folder; use the shipped ones")
+        paths += files
     return list(dict.fromkeys(paths))
 
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 
 from lakehouse.core.metrics import UNAVAILABLE, Known, has_figures, known
 from lakehouse.core.objective import Objective
-from lakehouse.core.yaml_nodes import Findings, Node
+from lakehouse.core.yaml_nodes import Node
 from lakehouse.engines.engine import Engine, ask
 from lakehouse.slo.openslo.files import FileObject
 from lakehouse.tables import METRIC_DEFINITIONS
@@ -19,14 +19,9 @@ def of_lake(engine: Engine) -> dict[str, Known]:
     Raises:
         TableNotFoundError: No agent has written its catalogue there.
     """
-    rows = ask(
-        engine,
-        "SELECT DISTINCT r.metric, r.kind, r.family FROM {rows} r",
-        rows=engine.rows(METRIC_DEFINITIONS),
-    )
-    shipped = known()
+    sql, shipped = "SELECT DISTINCT r.metric, r.kind, r.family FROM {rows} r", known()
     metrics = {name: one for name, one in shipped.items() if not one.families}
-    for metric, kind, family in rows:
+    for metric, kind, family in ask(engine, sql, rows=engine.rows(METRIC_DEFINITIONS)):
         level = shipped[metric].level if metric in shipped else ""
         others = metrics[metric].families if metric in metrics else frozenset()
         metrics[metric] = Known(kind, others | {family}, level)
@@ -44,16 +39,11 @@ def check(objects: list[FileObject], metrics: Mapping[str, Known], *, where: str
     for item in objects:
         for objective in item.objectives:
             for name, fault in _faults(objective, metrics, where):
-                _report(item, name, fault)
+                place = next(_places(item.node, name), item.node)
+                if (finding := place.says("unsupported", fault)) not in item.findings:
+                    item.findings.append(finding)
         if item.outcome == "unsupported":
             item.objectives = []
-
-
-def _report(item: FileObject, name: str, fault: str) -> None:
-    findings = Findings()
-    findings.unsupported(next(_places(item.node, name), item.node), fault)
-    if findings[0] not in item.findings:
-        item.findings += findings
 
 
 def _places(node: Node, name: str) -> Iterator[Node]:

@@ -7,19 +7,14 @@ from lakehouse.core import objective
 from lakehouse.core.yaml_nodes import Findings, Node, number, truth
 from lakehouse.slo.openslo import composites
 from lakehouse.slo.openslo.schema import GOOD_SECONDS, clock
-from lakehouse.slo.openslo.sources import (
-    Library,
-    Source,
-    counters,
-    entries,
-    source,
-    target,
-    texts,
-)
+from lakehouse.slo.openslo.sources import Library, Source, counters, entries, source, target, texts
 from lakehouse.tables import DEFAULT_WINDOW_SECONDS
 
 _SECONDS: Final = {"m": 60, "h": 3600, "d": 86_400, "w": 604_800}
 _DAYS: Final = {"d": 1, "w": 7, "M": 31, "Q": 92, "Y": 366}
+
+_Measured = tuple[Source | None, objective.Events | None, bool]
+"""The metric and the events, None where unsupported; and whether events are counted."""
 
 
 def objectives(slo: Node, library: Library, findings: Findings) -> list[objective.Objective]:
@@ -64,25 +59,23 @@ class _Reader:
         window = self.window()
         if "alertPolicies" in self.spec.entries:
             self.findings.note(self.spec.keys["alertPolicies"], "jmxlake sends no alerts")
-        made: list[objective.Objective | None] = []
-        if composites.is_one(self.slo):
-            parts = composites.parts(self.slo, self.findings)
-            for position, goal in enumerate(self.goals, 1):
-                indicator = self._indicator(goal)
-                if indicator:  # others refer to an SLO
-                    of = self._measured(indicator), bool(indicator.present("ratioMetric"))
-                    made.append(self._objective(position, goal, of, window, parts[position - 1]))
-        elif indicator := self._indicator(self.spec):
-            of = self._measured(indicator), bool(indicator.present("ratioMetric"))
-            made = [self._objective(at, goal, of, window) for at, goal in enumerate(self.goals, 1)]
+        is_composite = composites.is_one(self.slo)
+        parts = tuple(composites.parts(self.slo, self.findings)) if is_composite else ()
+        holders = self.goals if is_composite else (self.spec,)
+        # Where it has one indicator, all goals are on what that measures.
+        measured = [self._measured(one) for one in holders] * (len(self.goals) // len(holders))
+        made = [
+            self._objective(at, goal, of, window, parts[at - 1 : at])
+            for at, (goal, of) in enumerate(zip(self.goals, measured, strict=True), 1)
+            if of
+        ]
         return [one for one in made if one]
 
     def _objective(
-        self, position: int, goal: Node,
-        of: tuple[tuple[Source | None, objective.Events | None], bool],
-        window: objective.TimeWindow | None, *parts: objective.Part,
+        self, position: int, goal: Node, of: _Measured, window: objective.TimeWindow | None,
+        parts: tuple[objective.Part, ...],
     ) -> objective.Objective | None:  # fmt: skip
-        (measured, events), has_events = of
+        measured, events, has_events = of
         op, threshold = self._threshold(goal, measured, has_events=has_events)
         share, slices = self._target(goal), self._slices(goal, has_events=has_events)
         if measured is None or window is None:
@@ -116,13 +109,16 @@ class _Reader:
             indicator = sli
         return indicator.entries["spec"]
 
-    def _measured(self, indicator: Node) -> tuple[Source | None, objective.Events | None]:
-        """The metric that is measured, and the events that are counted."""
-        method = self.method.text
+    def _measured(self, holder: Node) -> _Measured | None:
+        """What an SLO, or an entry of a composite's objectives, measures; None: nothing itself."""
+        indicator, method = self._indicator(holder), self.method.text
+        if indicator is None:
+            return None
         if indicator.present("ratioMetric"):
             if method == GOOD_SECONDS:
                 self.findings.unsupported(self.method, "events have no seconds: write Occurrences")
-            return counters(indicator.entries["ratioMetric"], self.library, self.findings)
+            ratio = indicator.entries["ratioMetric"]
+            return (*counters(ratio, self.library, self.findings), True)
         if method == "Occurrences":
             self.findings.unsupported(self.method, "a thresholdMetric has no events to count")
         if len(self.goals) > 1 and not composites.is_one(self.slo):
@@ -130,7 +126,7 @@ class _Reader:
         measured = source(indicator.entries["thresholdMetric"], self.library, self.findings)
         if measured and measured.level == "partition" and method != GOOD_SECONDS:
             self.findings.unsupported(self.method, f"level partition needs {GOOD_SECONDS}")
-        return measured, None
+        return measured, None, False
 
     def _threshold(
         self, goal: Node, measured: Source | None, *, has_events: bool

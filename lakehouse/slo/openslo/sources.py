@@ -1,8 +1,8 @@
 """The metric that a valid SLO measures, and the subjects that it is restricted to."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Final, cast
+from dataclasses import replace
+from typing import Final, NamedTuple, cast
 
 from lakehouse.core.metrics import COVERAGE
 from lakehouse.core.objective import Events, Level, Unknown
@@ -17,8 +17,7 @@ Library = Mapping[tuple[str, str], Node]
 """Objects that an SLO may refer to, by kind and name."""
 
 
-@dataclass(frozen=True, slots=True)
-class Source:
+class Source(NamedTuple):
     """A metric, and the subjects that it is restricted to."""
 
     level: Level
@@ -52,7 +51,7 @@ def counters(
     part, total = (source(ratio.entries[name], library, findings) for name in (key, "total"))
     if part is None or total is None:
         return None, None
-    if replace(part, metric="") != replace(total, metric=""):
+    if part._replace(metric="") != total._replace(metric=""):
         message = f"level, where, match or unknown differ from {key}"
         findings.unsupported(ratio.entries["total"], message)
     if part.level not in {"topic", "source"}:
@@ -78,14 +77,11 @@ def source(metric: Node, library: Library, findings: Findings) -> Source | None:
     if level.text == "partition" and not name.text.startswith(PARTITION_METRICS):
         findings.unsupported(name, f"not {PARTITION_METRICS}*: write level: topic")
         return None
-    where, match, unknown = (spec.get(key) for key in ("where", "match", "unknown"))
-    return Source(
-        cast("Level", level.text),
-        name.text,
-        {attribute: number(value) or 0.0 for attribute, value in entries(where)},
-        {column: texts(patterns) for column, patterns in entries(match)},
-        cast("Unknown", unknown.text if unknown else "interval"),
-    )
+    where = {attribute: number(value) or 0.0 for attribute, value in entries(spec.get("where"))}
+    match = {column: texts(patterns) for column, patterns in entries(spec.get("match"))}
+    unknown = spec.get("unknown")
+    policy = cast("Unknown", unknown.text if unknown else "interval")
+    return Source(cast("Level", level.text), name.text, where, match, policy)
 
 
 def _type(node: Node, library: Library, findings: Findings) -> Node | None:

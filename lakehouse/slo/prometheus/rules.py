@@ -16,15 +16,8 @@ import yaml
 
 from lakehouse.core.metrics import COVERAGE, LEADERLESS, UNAVAILABLE, UNDER_MIN_ISR, Known
 from lakehouse.core.objective import Objective
-from lakehouse.slo.burn_rate import LENGTHS_US, PAIRS, Pair
-from lakehouse.tables.live import (
-    FAMILY_KNOWN,
-    LOST,
-    METRIC_KNOWN,
-    SHOWN,
-    UNSHOWN_SERIES,
-    live_name,
-)
+from lakehouse.slo.burn_rate import LENGTHS_US, PAIRS
+from lakehouse.tables.live import FAMILY_KNOWN, LOST, METRIC_KNOWN, SHOWN, UNSHOWN_SERIES, live_name
 
 EVERY_SECONDS: Final = 15
 """How often it is looked whether a subject is bad."""
@@ -57,9 +50,8 @@ def _obstacles(objective: Objective, metrics: Mapping[str, Known]) -> Iterator[s
         yield f"burn rates are of time, not of {what}"
         return
     for column, patterns in objective.match.items():
-        if column not in _SUBJECTS[level] and not replace(
-            objective, match={column: patterns}
-        ).matches({}):
+        alone = replace(objective, match={column: patterns})
+        if column not in _SUBJECTS[level] and not alone.matches({}):
             yield f"level {level} has no {column} that could match"
         if not all(map(is_regex, patterns)):
             yield f"a pattern of {column} has a range that ends before it begins"
@@ -80,13 +72,10 @@ def to_yaml(objectives: Sequence[Objective], metrics: Mapping[str, Known]) -> st
         {"record": _BAD, "expr": _bad(one, metrics), "labels": {"objective": one.name}}
         for one in objectives
     ]
+    every, record = f"{_BAD}{{objective=~{quoted(names)}}}", f"{_BAD}_seconds"
     sums = [
-        {
-            "record": f"{_BAD}_seconds:{length}",
-            "expr": f"count_over_time({_BAD}{{objective=~{quoted(names)}}}[{length}])"
-            f" * {EVERY_SECONDS}",
-        }
-        for length in LENGTHS_US
+        {"record": f"{record}:{one}", "expr": f"count_over_time({every}[{one}]) * {EVERY_SECONDS}"}
+        for one in LENGTHS_US
     ]
     alerts = [alert for one in objectives for alert in (*_burns(one), _unknown(one, metrics))]
     groups = [
@@ -145,40 +134,32 @@ def _bad(objective: Objective, metrics: Mapping[str, Known]) -> str:
 
 def _burns(objective: Objective) -> Iterator[dict[str, Any]]:
     """An alert for each pair that can burn at all."""
+    name, columns = objective.name, _SUBJECTS[objective.level]
+    own = f"{{objective={quoted(name)}}}"
+    who = " ".join(f"{{{{ $labels.{one} }}}}" for one in columns)
     for pair in PAIRS:
-        limit = round(pair.limit_us(pair.long, objective.target) / 1e6, 6)
-        if limit * 1e6 <= LENGTHS_US[pair.long]:
-            yield _burn(objective, pair)
-
-
-def _burn(objective: Objective, pair: Pair) -> dict[str, Any]:
-    def reached(length: str) -> str:
-        limit = round(pair.limit_us(length, objective.target) / 1e6, 6)
-        return f"{_BAD}_seconds:{length}{{objective={quoted(objective.name)}}} >= {limit!r}"
-
-    who = " ".join(f"{{{{ $labels.{one} }}}}" for one in _SUBJECTS[objective.level])
-    severity = "page" if pair.rate > 1 else "ticket"
-    return {
-        "alert": "JmxlakeBudgetBurns",
-        "expr": f"{reached(pair.long)} and {reached(pair.short)}",
-        "labels": _labels(objective)
-        | {"severity": severity, "windows": f"{pair.long}/{pair.short}"},
-        "annotations": {
-            "summary": f"{objective.name}: {who} burns its budget at rate {pair.rate:g} or more",
-            "description": "{{ $value | humanizeDuration }}"
-            + f" of the last {pair.long} were bad, and"
-            " it goes on. jmxlake explain says what happened.",
-        },
-    }
+        lengths = (pair.long, pair.short)
+        limits = [round(pair.limit_us(one, objective.target) / 1e6, 6) for one in lengths]
+        if limits[0] * 1e6 > LENGTHS_US[pair.long]:
+            continue
+        each = zip(lengths, limits, strict=True)
+        reached = (f"{_BAD}_seconds:{length}{own} >= {limit!r}" for length, limit in each)
+        severity, windows = "page" if pair.rate > 1 else "ticket", f"{pair.long}/{pair.short}"
+        yield {
+            "alert": "JmxlakeBudgetBurns",
+            "expr": " and ".join(reached),
+            "labels": _labels(objective) | {"severity": severity, "windows": windows},
+            "annotations": {
+                "summary": f"{name}: {who} burns its budget at rate {pair.rate:g} or more",
+                "description": f"{{{{ $value | humanizeDuration }}}} of the last {pair.long} were "
+                "bad, and it goes on. jmxlake explain says what happened.",
+            },
+        }
 
 
 def _unknown(objective: Objective, metrics: Mapping[str, Known]) -> dict[str, Any]:
     """An alert where an agent does not know, or no longer shows, what an objective goes by."""
-    chosen = [
-        one
-        for one in matchers(objective.match, _SUBJECTS[objective.level])
-        if one.startswith(("cluster", "source"))
-    ]
+    chosen = matchers(objective.match, {"cluster", "source"} & {*_SUBJECTS[objective.level]})
     parts = list[str]()
     for name in _names(objective, metrics):
         if objective.level == "source":

@@ -72,11 +72,9 @@ def change(weeks: Sequence[Week | None]) -> Change | None:
     if len(weeks) < 2 or weeks[-1] is None or weeks[-2] is None:
         return None
     before, now = weeks[-2], weeks[-1]
-    earlier = [
-        abs(scale(b.share) - scale(a.share))
-        for a, b in pairwise(weeks[:-1])
-        if a is not None and b is not None and a.share is not None and b.share is not None
-    ]
+    shares = [None if week is None else week.share for week in weeks[:-1]]
+    scaled = [None if share is None else scale(share) for share in shares]
+    earlier = [abs(b - a) for a, b in pairwise(scaled) if a is not None and b is not None]
     low, high = now.share_low - before.share_high, now.share_high - before.share_low
     p = None
     if len(earlier) >= _LEAST_CHANGES:

@@ -13,7 +13,6 @@ import importlib.util
 import math
 import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from itertools import combinations, pairwise
 from statistics import NormalDist, median
 from typing import Final, NamedTuple
@@ -74,14 +73,11 @@ def forecast(weeks: Sequence[Week | None]) -> list[Forecast]:
         ahead([None if week is None else scale(week.of_seen(getattr(week, bad))) for week in weeks])
         for bad in ("bad_us", "bad_low_us", "bad_high_us")
     )
-    return [
-        Forecast(
-            share_of(usual.middle),
-            share_of(min(least.low, usual.low)),
-            share_of(max(most.high, usual.high)),
-        )
+    outermost = (
+        (usual.middle, min(least.low, usual.low), max(most.high, usual.high))
         for usual, least, most in zip(seen, low, high, strict=True)
-    ]
+    )
+    return [Forecast(*map(share_of, scaled)) for scaled in outermost]
 
 
 def ahead(values: Sequence[float | None], weeks: int = AHEAD) -> list[Ahead]:
@@ -113,8 +109,7 @@ Point = tuple[float, float]
 """Hours since some instant, and the mean lag of that hour, bytes."""
 
 
-@dataclass(frozen=True, slots=True)
-class Drain:
+class Drain(NamedTuple):
     """How a lag goes on; 90 % bounds.
 
     Attributes:

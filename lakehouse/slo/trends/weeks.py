@@ -6,7 +6,6 @@ A week without any seen time is unknown: it is no zero, and nothing replaces it.
 import datetime as dt
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from lakehouse.core.lifetimes import Subject
@@ -62,8 +61,7 @@ class Week(NamedTuple):
         return min(1.0, bad_us / seen_us) if seen_us > 0 else 0.0
 
 
-@dataclass(frozen=True, slots=True)
-class Trend:
+class Trend(NamedTuple):
     """The weeks of a subject, oldest first; None where it did not exist."""
 
     objective: Objective
@@ -120,10 +118,8 @@ def read(
     """
     periods = weeks_until(end)
     plain = [one for one in objectives if one.method == "GoodSeconds" and one.kind == one.level]
-    options = attainment.Options(window_seconds=gold.window_us // 1_000_000)
-    statements = [
-        attainment.read(gold.engine, plain, period, now_us, known, options) for period in periods
-    ]
+    how = attainment.Options(window_seconds=gold.window_us // 1_000_000)
+    statements = [attainment.read(gold.engine, plain, one, now_us, known, how) for one in periods]
     return join(statements, periods, now_us)
 
 
@@ -144,13 +140,7 @@ def join(
 
 def _week(statement: Statement, period: Period, now_us: int) -> Week:
     attained, low, high = statement.attainment, statement.attainment_low, statement.attainment_high
-    return Week(
-        statement.whole_us,
-        *statement.times[1:],
-        statement.unknown_us,
-        None if attained is None else 1 - attained,
-        0.0 if high is None else 1 - high,
-        1.0 if low is None else 1 - low,
-        micros(period.end) <= now_us,
-        f"{period.start:%G-W%V}",
-    )
+    times = (statement.whole_us, *statement.times[1:], statement.unknown_us)
+    share = None if attained is None else 1 - attained
+    bounds = (0.0 if high is None else 1 - high, 1.0 if low is None else 1 - low)
+    return Week(*times, share, *bounds, micros(period.end) <= now_us, f"{period.start:%G-W%V}")
