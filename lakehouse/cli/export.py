@@ -12,7 +12,7 @@ from lakehouse.cli.options import FILE, LAKE, OPTIONS_FILE, both, log
 from lakehouse.core import periods
 from lakehouse.errors import LakehouseError
 from lakehouse.ops.export import files, openmetrics
-from lakehouse.ops.location import TABLE, Location, locate, query
+from lakehouse.ops.location import Location, locate, newest_progress, query
 
 _HOUR: Final = 3600
 _TABLES: Final = {table.name: table for table in tables.GOLD}
@@ -86,11 +86,7 @@ def _write(
     present = [field.name for field in delta.schema().fields]
     nothing = f"{url}: there are no such rows; nothing was written"
     if form == "parquet" and out is not None:
-        with files.replaced(out) as part:
-            count = files.write_parquet(delta, selection.sql(present), part)
-            if not count:
-                raise LakehouseError(nothing)
-        return count, "rows"
+        return files.write_parquet(delta, selection.sql(present), out, nothing), "rows"
 
     def read(columns: tuple[str, ...], figure: str) -> Iterator[dict[str, Any]]:
         if figure not in present:  # a column of a later version, before its first rollup
@@ -112,8 +108,7 @@ def _seconds(location: Location, table: tables.Table) -> int:
     """
     if table not in tables.WINDOWS.values():
         return _HOUR
-    sql = f"SELECT window_seconds FROM {TABLE} ORDER BY at DESC LIMIT 1"
-    for row in query(location.open(tables.PROGRESS), sql):
-        return int(row["window_seconds"])
+    if newest := newest_progress(location, "window_seconds"):
+        return int(newest["window_seconds"])
     url = location.url(tables.PROGRESS)
     raise LakehouseError(f"{url}: nothing is rolled up there; run jmxlake rollup first")

@@ -11,7 +11,7 @@ import click
 
 from lakehouse.cli import options
 from lakehouse.cli.options import LakeOptions, file_stem, log, write_file
-from lakehouse.cli.sla import CORRECTIONS, MAINTENANCE, check_corrections, load_corrections
+from lakehouse.cli.sla import CORRECTIONS, MAINTENANCE, Query
 from lakehouse.core import periods
 from lakehouse.core.formats import VERDICTS, line
 from lakehouse.core.periods import Period
@@ -24,7 +24,6 @@ from lakehouse.report.page import figures
 from lakehouse.report.page.page import render
 from lakehouse.report.page.verdicts import headline
 from lakehouse.report.terminal import verdict_table
-from lakehouse.slo.calendar import business_hours, maintenance
 
 Facts = dict[str, Any]
 
@@ -71,27 +70,16 @@ OUTPUTS: Final = options.combined(
 )  # fmt: skip
 
 
-class ReportQuery:
-    """Objectives, period, cluster and calendar of a report.
-
-    Args:
-        lake: The lake.
-        given: The options of ``QUERY``; a wrong one fails before an engine starts.
-    """
+class ReportQuery(Query):
+    """What a report is on; see ``Query``."""
 
     def __init__(self, lake: LakeOptions, given: Mapping[str, Any]) -> None:
-        self.objectives = lake.objectives()
-        zone, hours = given["time_zone"] or periods.UTC_NAME, given["business_hours"]
-        self.period = options.period_of(given["week"], given["start"], given["end"], zone)
-        business = None if hours is None else business_hours.parse(hours)
-        planned = maintenance.load(given["maintenance"]) if given["maintenance"] else ()
-        corrected = load_corrections(given["corrections"])
-        self.calendar = business_hours.Calendar(zone, business, planned, corrected)
+        super().__init__(lake, given)
         self.cluster: str | None = given["cluster"]
 
     def facts(self, engine: Engine, period: Period, *, every: bool = False) -> Iterator[Facts]:
         """The facts of its cluster, or of every cluster of the lake."""
-        check_corrections(engine, self.objectives, self.calendar.corrections)
+        self.check(engine)
         for cluster in build.clusters(engine) if every else [self.cluster]:
             log("facts" if cluster is None else f"facts of {line(cluster)}")
             yield build.facts(

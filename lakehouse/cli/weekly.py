@@ -10,7 +10,7 @@ from lakehouse.cli.options import LakeOptions, exit_if_locked, log
 from lakehouse.cli.report import OUTPUTS, QUERY, Facts, ReportOutputs, ReportQuery, write_cluster
 from lakehouse.cli.rollup import TIDY, WINDOW, outcome_lines, roll_up
 from lakehouse.cli.send import send_report
-from lakehouse.cli.sla import check_corrections, count_line, publish_statements
+from lakehouse.cli.sla import count_line
 from lakehouse.errors import LakehouseError
 from lakehouse.report.send.settings import Settings, load
 from lakehouse.rollup import Wanted
@@ -55,9 +55,7 @@ def weekly(
         log(line)
     period = query.period(used)
     with exit_if_locked():
-        planned, corrected = query.calendar.maintenance, query.calendar.corrections
-        check_corrections(used, query.objectives, corrected)
-        log(count_line(*publish_statements(used, query.objectives, period, planned, corrected)))
+        log(count_line(*query.publish(used, query.objectives, period, burns=False)))
     errors: list[str] = []
     try:
         for facts in query.facts(used, period, every=every_cluster is not None):

@@ -8,7 +8,7 @@ from importlib import resources
 from typing import Final
 
 from lakehouse import tables
-from lakehouse.tables.columns import spark_text
+from lakehouse.tables.columns import spark_text, standard_text
 
 _VIEW: Final = re.compile(r"(?m)^-- VIEW (\w+)\n((?:-- .*\n)+)")
 _COLUMNS: Final = re.compile(r"(?m)^    (.+?),? -- (.+)$")
@@ -69,10 +69,6 @@ class Dialect:
         return ".".join(f"{quote}{one.replace(quote, 2 * quote)}{quote}" for one in parts)
 
 
-def _standard_text(text: str) -> str:
-    return "'" + text.replace("'", "''") + "'"
-
-
 _SPARK_UTC: Final = (
     "(TIMESTAMP_NTZ'1970-01-01 00:00:00' + "
     "make_dt_interval(0, 0, 0, CAST(unix_micros({0}) / 1000000BD AS DECIMAL(18, 6))))"
@@ -85,7 +81,7 @@ _SPARK_FUNCTIONS: Final = {
 _SPARK: Final = Dialect("`", spark_text, _SPARK_FUNCTIONS, path="delta.{1}", comments_inline=True)
 DIALECTS: Final = {
     "duckdb": Dialect(
-        '"', _standard_text,
+        '"', standard_text,
         {
             "utc": "({0} AT TIME ZONE 'UTC')",
             "local": "({0} AT TIME ZONE {1})",
@@ -96,7 +92,7 @@ DIALECTS: Final = {
     "spark": _SPARK,
     "databricks": replace(_SPARK, path="", constraints=True),
     "trino": Dialect(
-        '"', _standard_text,
+        '"', standard_text,
         {
             "utc": "CAST({0} AT TIME ZONE 'UTC' AS timestamp)",
             "local": "CAST({0} AT TIME ZONE {1} AS timestamp)",
