@@ -3,6 +3,7 @@
 import datetime as dt
 import json
 import sys
+from collections import Counter
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Final
@@ -69,15 +70,7 @@ def to_json(diagnosis: Diagnosis) -> dict[str, Any]:
         "lake": diagnosis.location.root, "at": diagnosis.now.isoformat(), "days": diagnosis.days,
         "good": diagnosis.good,
         "findings": [finding._asdict() for finding in diagnosis.worst_first],
-        "tables": [
-            {
-                "table": one.table.path, "version": one.version, "live_files": one.files,
-                "bytes": one.size, "uncheckpointed": one.uncheckpointed,
-                "commits_a_day": one.commits_a_day, "reader_version": one.protocol[0],
-                "writer_version": one.protocol[1],
-            }
-            for one in diagnosis.tables
-        ],
+        "tables": [one._asdict() for one in diagnosis.tables],
         "agents": [
             {
                 "agent": one.agent, "sources": list(one.sources), "version": one.version,
@@ -105,8 +98,8 @@ def print_tables(diagnosis: Diagnosis, console: Console) -> None:
         health.add_column(heading, justify="right")
     for one in diagnosis.tables:
         known = ("" if n is None else f"{n:,}" for n in (one.uncheckpointed, one.commits_a_day))
-        figures = (f"{one.version:,}", f"{one.files:,}", formats.size(one.size), *known)
-        health.add_row(one.table.path, *figures, "{}/{}".format(*one.protocol))
+        figures = (f"{one.version:,}", f"{one.live_files:,}", formats.size(one.bytes), *known)
+        health.add_row(one.table, *figures, f"{one.reader_version}/{one.writer_version}")
     findings = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 1, 0))
     for finding in diagnosis.worst_first:
         where, todo = (_safe(finding.where), "bold"), (_sentence(finding.todo), "dim")
@@ -118,9 +111,7 @@ def print_tables(diagnosis: Diagnosis, console: Console) -> None:
 
 
 def _headline(diagnosis: Diagnosis) -> str:
-    numbers = {
-        severity: sum(one.severity == severity for one in diagnosis.findings) for severity in ORDER
-    }
+    numbers = Counter(one.severity for one in diagnosis.findings)
     found = ", ".join(counted(numbers[one], one) for one in ORDER[:2] if numbers[one]) or "all well"
     last = max((one.reported_until for one in diagnosis.agents if one.reported_until), default=None)
     newest = "no records"

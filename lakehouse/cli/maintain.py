@@ -199,30 +199,19 @@ def _log_event(event: str, fields: dict[str, Any], *, as_json: bool) -> None:
 
 def _print_plans(planned: Sequence[PlannedTable], *, as_json: bool) -> None:
     if as_json:
-        click.echo(json.dumps({"tables": [_to_json(one) for one in planned]}, indent=1))
+        click.echo(json.dumps({"tables": [one._asdict() for one in planned]}, indent=1))
         return
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold underline")
     for column in ("Table", "Version", "Uncheckpointed", "Live files", "Due"):
         table.add_column(column, overflow="fold")
-    for one, actions, not_done in planned:
-        lines = [f"{name} {_text(fields)}".rstrip() for name, fields in map(_split, actions)]
-        lines += [f"not done: {reason}" for reason in not_done]
-        figures = (one.version, one.uncheckpointed, len(one.files))
+    for one in planned:
+        lines = [f"{name} {_text(fields)}".rstrip() for name, fields in map(_split, one.actions)]
+        lines += [f"not done: {reason}" for reason in one.left]
+        figures = (one.version, one.uncheckpointed, one.live_files)
         due = "\n".join(lines or ["nothing"])
-        table.add_row(one.table.name, *(f"{figure:,}" for figure in figures), due)
+        table.add_row(one.table, *(f"{figure:,}" for figure in figures), due)
     # A pipe has no width: a program that reads it needs whole lines.
     Console(width=None if sys.stdout.isatty() else 400, markup=False).print(table)
-
-
-def _to_json(planned: PlannedTable) -> dict[str, Any]:
-    one = planned.state
-    return {
-        "table": one.table.name, "version": one.version,
-        "uncheckpointed": one.uncheckpointed, "live_files": len(one.files),
-        "bytes": sum(file.size for file in one.files),
-        "read_version": getattr(one.read, "version", None),
-        "actions": planned.actions, "left": list(planned.not_done),
-    }  # fmt: skip
 
 
 def _split(action: dict[str, Any]) -> tuple[str, dict[str, Any]]:

@@ -8,7 +8,7 @@ clean-up removes their files.
 import uuid
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, nullcontext
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import pyarrow as pa
 from deltalake import CommitProperties, DeltaTable, write_deltalake
@@ -25,11 +25,8 @@ _AT_ONCE: Final = 500  # sets whose rows are replaced by one commit
 _COMMIT: Final = CommitProperties({"jmxlake": "forget"}, max_commit_retries=100)
 
 
-class Found(NamedTuple):
-    """Rows of a table that have the name."""
-
-    table: str
-    rows: int
+Found = Iterator[tuple[str, int]]
+"""Tables, by layer and name, and the number of their rows that have the name."""
 
 
 def new_name() -> str:
@@ -37,19 +34,19 @@ def new_name() -> str:
     return f"forgotten-{uuid.uuid4().hex[:12]}"
 
 
-def find(location: Location, name: str) -> Iterator[Found]:
+def find(location: Location, name: str) -> Found:
     """The tables of a lake that have the name, now.
 
     Raises:
         MaintenanceError: A table cannot be read.
     """
     for table, delta in _tables(location, "bronze", "gold"):
-        yield Found(table.path, _count(table, delta, name))
+        yield table.path, _count(table, delta, name)
 
 
 def forget(
     location: Location, name: str, other: str, hold: Callable[[], AbstractContextManager[object]]
-) -> Iterator[Found]:
+) -> Found:
     """Replace the name in each table.
 
     Bronze comes first: what a rollup under way has read of it is in gold once the lease is free. It
@@ -73,7 +70,7 @@ def forget(
                 with delta_errors(location.url(table)):
                     if layer == "bronze" and _count(table, delta, name):
                         executor.take_ownership(delta)
-                    yield Found(table.path, _replace(table, delta, name, other))
+                    yield table.path, _replace(table, delta, name, other)
 
 
 def _tables(location: Location, *layers: str) -> Iterator[tuple[Table, DeltaTable]]:

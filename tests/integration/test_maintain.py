@@ -401,7 +401,7 @@ def test_state_is_what_the_table_says(lake: Path) -> None:
         found = load_state(place, table, opened(lake, table), ReadPosition(3), 20_000)
         assert (found.version, found.checked, found.cleaned) == (5, -1, -1)
         assert found.uncheckpointed == 6
-        assert [one.rows for one in found.files] == [3] * 5
+        assert len(found.files) == 5
         assert {one.date for one in found.files} == (
             {BASE.date()} if table.partition_by else {None}
         )

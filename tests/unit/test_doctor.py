@@ -305,36 +305,43 @@ def test_clusters_of_mixed_kafka_versions_and_catalogues_are_told() -> None:
 
 
 def table_health(**changed: Any) -> TableHealth:
-    fields = {"table": tables.RUNS, "version": 1000, "files": 100, "size": 1, "protocol": (1, 4)}
-    return TableHealth(**{**fields, "checked": 900, "cleaned": day_of(NOW), **changed})
+    fields = {"table": "bronze/runs", "version": 1000, "live_files": 100, "bytes": 1}
+    unread = {"uncheckpointed": 100, "commits_a_day": None}
+    return TableHealth(**{**fields, **unread, "reader_version": 1, "writer_version": 4, **changed})
 
 
 @pytest.mark.parametrize(
     ("changed", "expected"),
     [
         ({}, []),
-        ({"files": 3_000}, []),
-        ({"files": 3_001}, [("warning", "files")]),
-        ({"files": 30_001}, [("error", "files")]),
-        ({"checked": 800}, []),
-        ({"checked": 799}, [("warning", "uncheckpointed")]),
-        ({"checked": -1, "version": 2_001}, [("error", "uncheckpointed")]),
-        ({"cleaned": day_of(NOW) - 3}, []),
-        ({"cleaned": day_of(NOW) - 4}, [("warning", "log")]),
-        ({"cleaned": -1}, [("warning", "log")]),
+        ({"live_files": 3_000}, []),
+        ({"live_files": 3_001}, [("warning", "files")]),
+        ({"live_files": 30_001}, [("error", "files")]),
+        ({"uncheckpointed": 200}, []),
+        ({"uncheckpointed": 201}, [("warning", "uncheckpointed")]),
+        ({"uncheckpointed": 2_002}, [("error", "uncheckpointed")]),
+        ({"uncheckpointed": None, "version": 2_001}, []),
     ],
 )
 def test_a_table_beyond_its_budget_is_told(changed: dict[str, Any], expected: list[Any]) -> None:
-    found = table_health(**changed)
-    log = health.not_cleaned(found, NOW, 90 * DAY, None)
-    assert brief([*health.over_budget(found), *log]) == expected
+    assert brief(health.over_budget(table_health(**changed))) == expected
+
+
+def not_cleaned(
+    cleaned: int, age: dt.timedelta = 90 * DAY, why: str | None = None
+) -> list[Finding]:
+    return list(health.not_cleaned(tables.RUNS, cleaned, NOW, age, why))
+
+
+def test_a_table_that_is_not_cleaned_up_is_told() -> None:
+    assert not_cleaned(day_of(NOW)) == not_cleaned(day_of(NOW) - 3) == []
+    assert brief(not_cleaned(day_of(NOW) - 4)) == [("warning", "log")]
+    assert brief(not_cleaned(-1)) == [("warning", "log")]
 
 
 def test_a_young_table_needs_no_cleaning_and_the_reason_is_told_of_an_old_one() -> None:
-    assert list(health.not_cleaned(table_health(cleaned=-1), NOW, 30 * DAY, None)) == []
-    (found,) = health.not_cleaned(
-        table_health(cleaned=-1), NOW, 90 * DAY, "no rollup has been recorded"
-    )
+    assert not_cleaned(-1, 30 * DAY) == []
+    (found,) = not_cleaned(-1, why="no rollup has been recorded")
     assert found.what.endswith("were never cleaned up, and grow: no rollup has been recorded")
 
 

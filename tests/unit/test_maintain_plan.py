@@ -25,7 +25,7 @@ HOUR = dt.timedelta(hours=1)
 
 
 def files(count: int, date: dt.date | None = TODAY, age: dt.timedelta = HOUR) -> list[DataFile]:
-    return [DataFile(date, 20_000, 300, NOW - age)] * count
+    return [DataFile(date, 20_000, NOW - age)] * count
 
 
 def state(**changed: Any) -> TableState:

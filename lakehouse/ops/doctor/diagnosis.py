@@ -16,7 +16,7 @@ from lakehouse.errors import LakehouseError, TableNotFoundError
 from lakehouse.ops.doctor import agents, clocks, health, records, rollup, sources
 from lakehouse.ops.doctor.finding import ORDER, Finding, finding
 from lakehouse.ops.location import Location, delta_errors, query
-from lakehouse.ops.maintain.state import positions_by_progress
+from lakehouse.ops.maintain.state import CLEANED, mark, positions_by_progress, wrong_columns
 from lakehouse.tables import Table
 
 _LEAST_COMMITS: Final = 200
@@ -132,11 +132,15 @@ class Diagnosis:
         self._add(health.bronze_shape(table, delta))
         timestamps = (one.get("timestamp") for one in self._history(table, _LEAST_COMMITS))
         instants = [instant(timestamp * 1000) for timestamp in timestamps if timestamp]
-        state = health.table_health(table, delta, health.commits_a_day(instants))
+        self._check_health(table, delta, health.commits_a_day(instants))
+        unknown = self._unknown_position(table, delta) if self.with_gold else None
+        cleaned, age = mark(delta, CLEANED), health.age(delta, self.now)
+        self._add(health.not_cleaned(table, cleaned, self.now, age, unknown))
+
+    def _check_health(self, table: Table, delta: DeltaTable, a_day: int | None = None) -> None:
+        state = health.table_health(table, delta, a_day)
         self.tables.append(state)
         self._add(health.over_budget(state))
-        unknown = self._unknown_position(table, delta) if self.with_gold else None
-        self._add(health.not_cleaned(state, self.now, health.age(delta, self.now), unknown))
 
     def _unknown_position(self, table: Table, delta: DeltaTable) -> str | None:
         try:
@@ -193,7 +197,9 @@ class Diagnosis:
         else:
             for table in tables.GOLD:
                 with self._unknown_on_error(table):
-                    self._check_gold_table(table)
+                    delta = self._open(table)
+                    self._add(health.gold_shape(table, delta))
+                    self._check_health(table, delta)
         with self._unknown_on_error(tables.REJECTED):
             self._add(rollup.rejected(self._query(tables.REJECTED), self.since, self.days))
         with self._unknown_on_error(tables.SUBJECTS):
@@ -204,16 +210,8 @@ class Diagnosis:
     def _has_grains(self) -> bool:
         """Whether an older version made gold, with hours, days and windows in one table."""
         with self._unknown_on_error(tables.COVERAGE):
-            names = {column.name for column in self._open(tables.COVERAGE).schema().fields}
-            return "grain" in names
+            return "grain" in wrong_columns(tables.COVERAGE, self._open(tables.COVERAGE))
         return False
-
-    def _check_gold_table(self, table: Table) -> None:
-        delta = self._open(table)
-        self._add(health.gold_shape(table, delta))
-        state = health.table_health(table, delta)
-        self.tables.append(state)
-        self._add(health.over_budget(state))
 
 
 _OLD_LAYOUT: Final = finding(

@@ -32,8 +32,9 @@ def silent(
         reported = [record for record in own if record.reported_until]
         if not reported:
             continue  # all its rows are in the future: see clocks
-        if not any(_is_recent(record.reported_until, now, late) for record in reported):
-            gone.append(max(reported, key=attrgetter("reported_until", "agent")))
+        last = max(reported, key=attrgetter("reported_until", "agent"))
+        if not _is_recent(last.reported_until, now, late):
+            gone.append(last)
             continue
         read = latest(record.read_until for record in own)
         if _is_recent(read, now, late):

@@ -25,14 +25,24 @@ class PlannedTable(NamedTuple):
     """The actions of a round for a table.
 
     Attributes:
-        state: The table's state.
+        table: Its name.
+        version: Its newest version.
+        uncheckpointed: Commits since maintenance's last checkpoint.
+        live_files: Number of its live files.
+        bytes: Their size.
+        read_version: The last version that the rollup has read; None: it is not known.
         actions: Each action with its figures, see ``described``.
-        not_done: Reasons for what is not done.
+        left: Reasons for what is not done.
     """
 
-    state: TableState
+    table: str
+    version: int
+    uncheckpointed: int
+    live_files: int
+    bytes: int
+    read_version: int | None
     actions: list[dict[str, Any]]
-    not_done: tuple[str, ...]
+    left: list[str]
 
 
 @dataclass(slots=True)
@@ -74,7 +84,12 @@ class Maintenance:
                 described(action) | self.executor.preview(table, delta, action)
                 for action in due.actions
             ]
-            planned.append(PlannedTable(state, actions, due.not_done))
+            size, read = (
+                sum(file.size for file in state.files),
+                getattr(state.read, "version", None),
+            )
+            figures = (state.version, state.uncheckpointed, len(state.files), size, read)
+            planned.append(PlannedTable(table.name, *figures, actions, list(due.not_done)))
         return planned
 
     def round(self, stop: threading.Event) -> list[LakehouseError]:

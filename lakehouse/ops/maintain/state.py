@@ -52,13 +52,11 @@ class DataFile(NamedTuple):
     Attributes:
         date: Its partition; None in a table without dates.
         size: Bytes.
-        rows: Number of rows.
         written: When it was written, by its writer's clock.
     """
 
     date: dt.date | None
     size: int
-    rows: int
     written: dt.datetime
 
 
@@ -223,13 +221,10 @@ def commits(delta: DeltaTable, first: int) -> list[LogEntry]:
 
 def _files(delta: DeltaTable, *, dated: bool) -> tuple[DataFile, ...]:
     actions = delta.get_add_actions(flatten=True)
-    names = ["size_bytes", "num_records", "modification_time", *(["partition.date"] * dated)]
-    sizes, counts, written, *dates = (actions.column(name).to_pylist() for name in names)
-    days = dates[0] if dates else [None] * len(sizes)
-    return tuple(
-        DataFile(day, size, count or 0, instant(at * 1000))
-        for day, size, count, at in zip(days, sizes, counts, written, strict=True)
-    )
+    names = ["size_bytes", "modification_time", *(["partition.date"] * dated)]
+    sizes, written, *dates = (actions.column(name).to_pylist() for name in names)
+    of_files = zip(dates[0] if dates else [None] * len(sizes), sizes, written, strict=True)
+    return tuple(DataFile(day, size, instant(at * 1000)) for day, size, at in of_files)
 
 
 def positions_by_progress(location: Location) -> ReadPositions:
