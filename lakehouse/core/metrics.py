@@ -24,27 +24,11 @@ COVERAGE: Final = "jmxlake.coverage"
 
 GROUP_LAG: Final = "kafka.group.lag"
 PARTITION_LAG: Final = "kafka.group.partition_lag"
-TIME_LAG: Final = "kafka.group.time_lag"
-"""By bounds, ``.low`` and ``.high``."""
-
 CONTROLLER_METRICS: Final = "kafka.client.controller_mutation."
 """Prefix of client metrics that controllers report as well as brokers."""
 
-DESCRIBING: Final = (
-    PARTITION_COUNT,
-    "kafka.topic.replication_factor",
-    "kafka.topic.min_insync_replicas",
-    "kafka.topic.retention_time",
-    "kafka.topic.retention_bytes",
-    "kafka.topic.remote_storage_enabled",
-    "kafka.topic.compacted",
-    NODE_FENCED,
-    "kafka.quota.produce.byte_rate",
-    "kafka.quota.fetch.byte_rate",
-    "kafka.quota.request.percentage",
-    "kafka.quota.controller_mutation.rate",
-)
-"""Metrics that describe a subject; several sources report each of them (see gold/subjects)."""
+_DESCRIBING: Final = ("topology", "quota_limits")
+"""Families whose metrics describe a subject."""
 
 
 class Definition(NamedTuple):
@@ -201,7 +185,13 @@ def known() -> Mapping[str, Known]:
 def has_figures(metric: str) -> bool:
     """Whether gold has figures of it per topic or client: values/runs.sql in the kernel."""
     is_replica = metric.startswith("kafka.log.")
-    return not (metric.endswith("_offset") or metric in DESCRIBING or is_replica)
+    return not (metric.endswith("_offset") or metric in describing() or is_replica)
+
+
+@lru_cache
+def describing() -> frozenset[str]:
+    """Metrics that describe a subject; several sources report each of them (see gold/subjects)."""
+    return frozenset(row["metric"] for row in _rows_shipped() if row["family"] in _DESCRIBING)
 
 
 def is_by_admin(metric: str) -> bool:

@@ -17,10 +17,10 @@ from lakehouse import tables
 from lakehouse.cli.doctor import print_tables, to_json, to_text
 from lakehouse.ops.doctor import agents, clocks, health, rollup, sources
 from lakehouse.ops.doctor.clocks import AgentCommit
-from lakehouse.ops.doctor.diagnosis import Agent, Diagnosis
+from lakehouse.ops.doctor.diagnosis import Diagnosis
 from lakehouse.ops.doctor.finding import CHECKS, LATE, Finding
 from lakehouse.ops.doctor.health import TableHealth
-from lakehouse.ops.doctor.records import EventCount, Failure, FamilyRecord, Gap, SourceName
+from lakehouse.ops.doctor.records import Agent, EventCount, Failure, FamilyRecord, Gap, SourceName
 from lakehouse.ops.doctor.rollup import Backlog
 from lakehouse.ops.location import Location
 from lakehouse.ops.maintain.plan import day_of
@@ -279,16 +279,19 @@ def test_commits_that_do_not_say_whose_they_are_do_not_count() -> None:
 
 
 def test_agents_of_several_versions_are_named() -> None:
-    software = {"a": "0.9.0", "b": "0.10"}
-    read = {"a": ["c/broker-1"], "b": ["c/broker-2"], "x": ["c/broker-3"]}
-    found = list(agents.agent_versions(software, ["a", "b", "x"], "0.9.0", read))
+    versions = {"a": "0.9.0", "b": "0.10", "x": None}
+    working = [
+        Agent(name, (f"c/broker-{number}",), NOW, version)
+        for number, (name, version) in enumerate(versions.items(), start=1)
+    ]
+    found = list(agents.agent_versions(working, "0.9.0"))
     assert brief(found) == [
         ("info", "agent_version"), ("warning", "agent_version"), ("info", "agent_version"),
     ]  # fmt: skip
     assert "0.9.0: c/broker-1; 0.10: c/broker-2" in found[0].what, "by number, not by letter"
     assert "agents have version 0.10, this command has 0.9.0" in found[1].what
     assert "the version of 1 agent is unknown: x" in found[2].what
-    assert list(agents.agent_versions(software, ["a"], "0.9.0", read)) == []
+    assert list(agents.agent_versions(working[:1], "0.9.0")) == []
 
 
 def test_clusters_of_mixed_kafka_versions_and_catalogues_are_told() -> None:

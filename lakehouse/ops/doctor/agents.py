@@ -16,7 +16,7 @@ from lakehouse.ops.doctor.finding import (
     span,
     when,
 )
-from lakehouse.ops.doctor.records import EventCount, FamilyRecord
+from lakehouse.ops.doctor.records import Agent, EventCount, FamilyRecord
 
 _MOST_STARTS_A_DAY: Final = 5
 _SPOOL: Final = " at {at}, {often}; the time of undelivered rows is unknown"
@@ -96,23 +96,17 @@ def agent_events(events: Sequence[EventCount], days: int) -> Iterator[Finding]:
             yield finding(check, event.source, what, todo, severity)
 
 
-def agent_versions(
-    versions: Mapping[str, str | None], working: Sequence[str], own: str,
-    sources: Mapping[str, Sequence[str]],
-) -> Iterator[Finding]:  # fmt: skip
+def agent_versions(working: Sequence[Agent], own: str) -> Iterator[Finding]:
     """Agents of several versions, of newer ones than this command, and of unknown ones.
 
     Args:
-        versions: Version of each agent, by its id.
-        working: Ids of agents with recent records.
+        working: Agents with recent records.
         own: Version of this command.
-        sources: Sources that each agent reads, by its id.
     """
     by_version: dict[str, list[str]] = {}
     for agent in working:
-        version = versions.get(agent)
-        if version is not None:
-            by_version.setdefault(version, []).extend(sources.get(agent, ()) or [agent])
+        if agent.version is not None:
+            by_version.setdefault(agent.version, []).extend(agent.sources)
     ordered = sorted(by_version, key=_order)
     if len(ordered) > 1:
         what = f"they have several versions: {_listed({one: by_version[one] for one in ordered})}"
@@ -121,7 +115,7 @@ def agent_versions(
         what = f"agents have version {named(ordered[-1])}, this command has {own}"
         todo = "upgrade jmxlake where rollup and maintenance run, before the agents"
         yield finding("agent_version", "agents", what, todo, "warning")
-    unknown = sorted(agent for agent in working if versions.get(agent) is None)
+    unknown = sorted(one.agent for one in working if one.version is None)
     if unknown:
         what = f"the version of {counted(len(unknown), 'agent')} is unknown: {some(unknown)}"
         todo = "upgrade them: newer agents write their version into their commits"

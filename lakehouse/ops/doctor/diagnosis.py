@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from deltalake import DeltaTable
 
@@ -23,22 +23,6 @@ _LEAST_COMMITS: Final = 200
 # Two deliveries of all agents and a margin; each commit is a file to read.
 _COMMITS_AN_AGENT: Final = 4
 _MOST_COMMITS: Final = 3_000
-
-
-class Agent(NamedTuple):
-    """An agent with records in the time looked at.
-
-    Attributes:
-        agent: Its id.
-        sources: The sources that it reads, each as ``cluster/source``.
-        reported_until: End of its newest row; None where all its rows are in the future.
-        version: Its version, if a recent commit says it.
-    """
-
-    agent: str
-    sources: tuple[str, ...]
-    reported_until: dt.datetime | None
-    version: str | None
 
 
 @dataclass(slots=True)
@@ -61,7 +45,7 @@ class Diagnosis:
     version: str
     with_gold: bool = True
     tables: list[health.TableHealth] = field(default_factory=list)
-    agents: list[Agent] = field(default_factory=list)
+    agents: list[records.Agent] = field(default_factory=list)
     findings: list[Finding] = field(default_factory=list)
     _opened: dict[str, DeltaTable] = field(default_factory=dict, repr=False)
 
@@ -174,15 +158,11 @@ class Diagnosis:
             own = [record for record in reported if record.agent == agent]
             read = tuple(sorted({"/".join(record.source) for record in own}))
             last = records.latest(record.reported_until for record in own)
-            self.agents.append(Agent(agent, read, last, versions.get(agent)))
-        known = {agent.agent: agent.sources for agent in self.agents}
+            self.agents.append(records.Agent(agent, read, last, versions.get(agent)))
+        known = {one.agent: one.sources for one in self.agents}
         since = self.now - self.late
-        working = [
-            agent.agent
-            for agent in self.agents
-            if agent.reported_until and agent.reported_until >= since
-        ]
-        self._add(agents.agent_versions(versions, working, self.version, known))
+        working = [one for one in self.agents if one.reported_until and one.reported_until >= since]
+        self._add(agents.agent_versions(working, self.version))
         self._add(clocks.differing(clocks.skews(commits), len(versions), known))
 
     def _check_gold(self, reported: list[records.FamilyRecord]) -> None:

@@ -59,6 +59,22 @@ class FamilyRecord(NamedTuple):
     catalogue: str | None = None
 
 
+class Agent(NamedTuple):
+    """An agent with records in the time looked at.
+
+    Attributes:
+        agent: Its id.
+        sources: The sources that it reads, each as ``cluster/source``.
+        reported_until: End of its newest row; None where all its rows are in the future.
+        version: Its version, if a recent commit says it.
+    """
+
+    agent: str
+    sources: tuple[str, ...]
+    reported_until: dt.datetime | None
+    version: str | None
+
+
 class Gap(NamedTuple):
     """Time between two scrapes of a family that no scrape covers.
 

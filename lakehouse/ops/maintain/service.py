@@ -84,12 +84,10 @@ class Maintenance:
                 described(action) | self.executor.preview(table, delta, action)
                 for action in due.actions
             ]
-            size, read = (
-                sum(file.size for file in state.files),
-                getattr(state.read, "version", None),
-            )
-            figures = (state.version, state.uncheckpointed, len(state.files), size, read)
-            planned.append(PlannedTable(table.name, *figures, actions, list(due.not_done)))
+            size = sum(file.size for file in state.files)
+            figures = (table.name, state.version, state.uncheckpointed, len(state.files), size)
+            read = None if isinstance(state.read, str) else state.read.version
+            planned.append(PlannedTable(*figures, read, actions, list(due.not_done)))
         return planned
 
     def round(self, stop: threading.Event) -> list[LakehouseError]:
