@@ -23,11 +23,9 @@ from lakehouse.rollup.verify import verify as compare
 from lakehouse.slo import Objective
 
 WINDOW: Final = click.option(
-    "--window",
-    type=window_seconds,
-    metavar="LENGTH",
+    "--window", type=window_seconds, metavar="LENGTH",
     help="Window of the agents, such as 5m or 30s.",
-)
+)  # fmt: skip
 TIDY: Final = click.option(
     "--tidy", type=click.Choice(["daily", "now", "never"]), default="daily", show_default=True,
     help="Compact gold and delete its old files after the rollup.",
