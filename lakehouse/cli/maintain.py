@@ -20,6 +20,7 @@ from rich.table import Table
 from lakehouse import tables
 from lakehouse.cli.options import AS_JSON, GOLD_OR_NONE, LAKE, OPTIONS_FILE, date, log
 from lakehouse.core import formats
+from lakehouse.core.periods import seconds
 from lakehouse.errors import LakehouseError
 from lakehouse.ops.location import locate
 from lakehouse.ops.maintain import state
@@ -28,16 +29,15 @@ from lakehouse.ops.maintain.service import REFUSED, Maintenance, PlannedTable, s
 
 _FAILED: Final = 1
 _REFUSED: Final = 3
-_SECONDS: Final = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
+_DAY: Final = 86_400
 _SIZES: Final = ("size", "target_size")
 
 
 def _length(text: str) -> int:
     """Seconds of a length of time."""
-    match = re.fullmatch(r"([1-9][0-9]*)([smhd])", text)
-    if match is None:
+    if (length := seconds(text)) is None:
         raise click.BadParameter(f"{text!r} is not a length of time: write 30s, 1m, 2h or 400d")
-    return int(match[1]) * _SECONDS[match[2]]
+    return length
 
 
 def _until(text: str) -> Callable[[], dt.date | None]:
@@ -93,7 +93,7 @@ def maintain(  # noqa: PLR0913 - a click command
         raise click.UsageError("--every does not end: give it without --once and --dry-run")
     if read_until() is not None and gold != "none":
         raise click.UsageError("--read-until goes with --gold none")
-    if keep < _SECONDS["d"]:
+    if keep < _DAY:
         raise click.UsageError("--keep: write at least 1d")
     location = locate(lake, options_file, None if gold == "none" else gold)
     maintenance = Maintenance(
@@ -104,7 +104,7 @@ def maintain(  # noqa: PLR0913 - a click command
             if gold == "none"
             else state.positions_by_progress(location)
         ),
-        keep // _SECONDS["d"],
+        keep // _DAY,
         dict(accept),
         lambda: dt.datetime.now(dt.UTC),
         partial(_log_event, as_json=as_json),

@@ -10,7 +10,7 @@ from typing import Final
 from lakehouse import tables
 from lakehouse.tables.columns import spark_text, standard_text
 
-_VIEW: Final = re.compile(r"(?m)^-- VIEW (\w+)\n((?:-- .*\n)+)")
+_VIEW: Final = re.compile(r"(?ms)^-- VIEW (\w+)\n((?:-- [^\n]*\n)+)(.+?)(?=^-- VIEW |\Z)")
 _COLUMNS: Final = re.compile(r"(?m)^    (.+?),? -- (.+)$")
 _ALIAS: Final = re.compile(r"(?:^|, |AS )(\w+)(?=,|$)")
 _COMMENT: Final = re.compile(r"(?m) *-- .*$")
@@ -106,17 +106,14 @@ DIALECTS: Final = {
 def views() -> tuple[View, ...]:
     """All views, those that others read before them."""
     text = resources.files(__package__).joinpath("views.sql").read_text("utf-8")
-    text = text.replace("{hours}", _HOURS)
-    _, *parts = _VIEW.split(text)
     return tuple(
-        View(
-            name,
-            " ".join(comment.replace("-- ", "").split()),
-            dict(_columns(sql)),
-            _COMMENT.sub("", sql).strip(),
-        )
-        for name, comment, sql in zip(parts[::3], parts[1::3], parts[2::3], strict=True)
+        View(name, " ".join(about.replace("-- ", "").split()), dict(_columns(sql)), _query(sql))
+        for name, about, sql in _VIEW.findall(text.replace("{hours}", _HOURS))
     )
+
+
+def _query(sql: str) -> str:
+    return _COMMENT.sub("", sql).strip()
 
 
 def _columns(sql: str) -> Iterator[tuple[str, str]]:
@@ -196,15 +193,10 @@ def _tags(
 ) -> Iterator[str]:
     """Tags of columns with names of people: of tables, then of views."""
     for table in tables.GOLD:
-        for column in table.column_names:
-            if column in _PERSONAL:
-                tag = dialect.text(_PERSONAL[column])
-                yield (
-                    f"ALTER TABLE {place(table)} ALTER COLUMN {dialect.name(column)} "
-                    f"SET TAGS ('personal_data' = {tag})"
-                )
+        for column in filter(_PERSONAL.get, table.column_names):
+            altered = f"ALTER TABLE {place(table)} ALTER COLUMN {dialect.name(column)}"
+            yield f"{altered} SET TAGS ('personal_data' = {dialect.text(_PERSONAL[column])})"
     for view in views():
-        for column in view.columns:
-            if column in _PERSONAL:
-                tag = dialect.name(_PERSONAL[column])
-                yield f"SET TAG ON COLUMN {known[view.name]}.{column} personal_data = {tag}"
+        for column in filter(_PERSONAL.get, view.columns):
+            tag = dialect.name(_PERSONAL[column])
+            yield f"SET TAG ON COLUMN {known[view.name]}.{column} personal_data = {tag}"
