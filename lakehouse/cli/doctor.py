@@ -16,9 +16,9 @@ from rich.text import Text
 
 from lakehouse.cli.options import AS_JSON, GOLD_OR_NONE, LAKE, OPTIONS_FILE
 from lakehouse.core import formats
+from lakehouse.core.location import locate
 from lakehouse.ops.doctor.diagnosis import Diagnosis
 from lakehouse.ops.doctor.finding import LATE, ORDER, counted, span, when
-from lakehouse.ops.location import locate
 
 _FOUND: Final = 4
 _STYLES: Final = {"error": "bold red", "warning": "yellow", "info": "cyan"}

@@ -10,9 +10,9 @@ import click
 from lakehouse import tables
 from lakehouse.cli.options import FILE, LAKE, OPTIONS_FILE, both, log
 from lakehouse.core import periods
+from lakehouse.core.location import Location, locate, newest_progress, query
 from lakehouse.errors import LakehouseError
 from lakehouse.ops.export import files, openmetrics
-from lakehouse.ops.location import Location, locate, newest_progress, query
 
 _HOUR: Final = 3600
 _TABLES: Final = {table.name: table for table in tables.GOLD}

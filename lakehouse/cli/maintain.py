@@ -20,9 +20,9 @@ from rich.table import Table
 from lakehouse import tables
 from lakehouse.cli.options import AS_JSON, GOLD_OR_NONE, LAKE, OPTIONS_FILE, date, log
 from lakehouse.core import formats
+from lakehouse.core.location import locate
 from lakehouse.core.periods import seconds
 from lakehouse.errors import LakehouseError
-from lakehouse.ops.location import locate
 from lakehouse.ops.maintain import state
 from lakehouse.ops.maintain.actions import Executor
 from lakehouse.ops.maintain.service import REFUSED, Maintenance, PlannedTable, serve

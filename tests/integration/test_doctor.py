@@ -21,7 +21,7 @@ from collector.delivery.table import BronzeTable
 from demo.s3.server import S3Server
 from lakehouse import tables
 from lakehouse.cli.main import main
-from lakehouse.ops import location as locations
+from lakehouse.core import location as locations
 from lakehouse.ops.doctor.diagnosis import Diagnosis
 from lakehouse.ops.doctor.finding import LATE
 from tests import bronze_commits, gold_builder

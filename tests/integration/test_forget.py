@@ -13,9 +13,9 @@ from deltalake import DeltaTable
 from lakehouse import rollup, slo, tables
 from lakehouse.cli.main import main
 from lakehouse.core import lake as lakes
+from lakehouse.core.location import locate
 from lakehouse.engines.local_engine import LocalEngine
 from lakehouse.ops.forget import find
-from lakehouse.ops.location import locate
 from lakehouse.rollup.verify import verify
 from tests import rollups
 from tests.everywhere import small_fleet

@@ -22,13 +22,13 @@ from deltalake import DeltaTable
 from collector.delivery import arrow
 from lakehouse import tables
 from lakehouse.cli.main import main
+from lakehouse.core import location as locations
 from lakehouse.errors import (
     ForeignEngineError,
     MaintenanceConflictError,
     MaintenanceError,
     TableSchemaError,
 )
-from lakehouse.ops import location as locations
 from lakehouse.ops.maintain import state as states
 from lakehouse.ops.maintain.actions import OWNER, Executor
 from lakehouse.ops.maintain.plan import Checkpoint, Compact, Drop, NoteCleaned

@@ -10,12 +10,11 @@ from typing import Any, Final
 from deltalake import DeltaTable
 
 from lakehouse import tables
-from lakehouse.core.delta_errors import url_of
+from lakehouse.core.location import Location, delta_errors, query, url_of
 from lakehouse.core.periods import instant
 from lakehouse.errors import LakehouseError, TableNotFoundError
 from lakehouse.ops.doctor import agents, clocks, health, records, rollup, sources
 from lakehouse.ops.doctor.finding import ORDER, Finding, finding
-from lakehouse.ops.location import Location, delta_errors, query
 from lakehouse.ops.maintain.state import CLEANED, mark, positions_by_progress, wrong_columns
 from lakehouse.tables import Table
 

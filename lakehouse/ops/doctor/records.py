@@ -6,9 +6,9 @@ from itertools import groupby
 from operator import attrgetter
 from typing import Any, Final, NamedTuple, TypeVar
 
+from lakehouse.core.location import TABLE
 from lakehouse.core.periods import micros
 from lakehouse.ops.doctor.finding import named
-from lakehouse.ops.location import TABLE
 
 Query = Callable[[str], Iterable[dict[str, Any]]]
 """Gives the rows of a query of one table; see ``location.query``."""

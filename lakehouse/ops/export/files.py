@@ -12,9 +12,9 @@ from typing import Any, BinaryIO, Final
 
 from deltalake import DeltaTable
 
+from lakehouse.core.location import TABLE, query
 from lakehouse.core.periods import Period, micros
 from lakehouse.errors import LakehouseError
-from lakehouse.ops.location import TABLE, query
 from lakehouse.tables import Table
 from lakehouse.tables.columns import standard_text
 

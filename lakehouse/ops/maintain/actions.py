@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from deltalake import CommitProperties, DeltaTable, PostCommitHookProperties, Transaction
 
-from lakehouse.ops.location import Location, delta_errors
+from lakehouse.core.location import Location, delta_errors
 from lakehouse.ops.maintain import checkpoints, plan
 from lakehouse.ops.maintain.state import CHECKED, CLEANED, mark
 from lakehouse.tables import Table, parquet

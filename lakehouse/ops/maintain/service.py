@@ -9,8 +9,8 @@ from typing import Any, Final, NamedTuple
 
 from deltalake import DeltaTable
 
+from lakehouse.core.location import Location, delta_errors
 from lakehouse.errors import ForeignEngineError, LakehouseError, TableSchemaError
-from lakehouse.ops.location import Location, delta_errors
 from lakehouse.ops.maintain import state as states
 from lakehouse.ops.maintain.actions import Executor
 from lakehouse.ops.maintain.plan import Action, Checkpoint, Plan, day_of, plan

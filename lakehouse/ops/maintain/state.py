@@ -15,10 +15,9 @@ from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError
 
 from lakehouse import tables
-from lakehouse.core.delta_errors import url_of
+from lakehouse.core.location import Location, delta_errors, newest_progress, url_of
 from lakehouse.core.periods import instant
 from lakehouse.errors import ForeignEngineError, MaintenanceError, TableSchemaError
-from lakehouse.ops.location import Location, delta_errors, newest_progress
 from lakehouse.tables.columns import delta_type
 
 CHECKED: Final = "jmxlake-maintain/checked"
