@@ -85,7 +85,7 @@ class Maintenance:
                 for action in due.actions
             ]
             size = sum(file.size for file in state.files)
-            figures = (table.name, state.version, state.uncheckpointed, len(state.files), size)
+            figures = (table.name, delta.version(), state.uncheckpointed, len(state.files), size)
             read = None if isinstance(state.read, str) else state.read.version
             planned.append(PlannedTable(*figures, read, actions, list(due.not_done)))
         return planned
@@ -136,8 +136,8 @@ class Maintenance:
     ) -> tuple[TableState, Plan]:
         unknown, now = self._inspect_engines(table, delta), self.now()
         read = positions(table, delta)
-        state = states.load_state(self.location, table, delta, read, day_of(now), unknown)
-        return state, plan(state, now, self.keep_days)
+        state = states.load_state(self.location, table, delta, read, day_of(now))
+        return state, plan(state, now, self.keep_days, unknown)
 
     def _load(self, table: Table) -> DeltaTable:
         delta = self._tables.get(table.name)

@@ -81,27 +81,16 @@ class TableState:
     """Input of the plan of a table's maintenance.
 
     Attributes:
-        table: The table.
-        version: Its newest version.
-        checked: Version of maintenance's last checkpoint; -1: none.
+        uncheckpointed: Commits since maintenance's last checkpoint.
         cleaned: Day of the last clean-up, since 1970; -1: none.
         files: Live files in the table's order, the newest commit first.
         read: How far the rollup has read it, or why that is not known.
-        unknown_engines: Commits since ``checked`` that do not name their engine.
     """
 
-    table: tables.Table
-    version: int
-    checked: int
+    uncheckpointed: int
     cleaned: int
     files: tuple[DataFile, ...]
     read: ReadPosition | str
-    unknown_engines: int = 0
-
-    @property
-    def uncheckpointed(self) -> int:
-        """Commits since maintenance's last checkpoint."""
-        return self.version - self.checked
 
 
 def check_schema(table: tables.Table, delta: DeltaTable) -> None:
@@ -155,12 +144,7 @@ def unknown_engines(delta: DeltaTable, since: int) -> int:
 
 
 def load_state(
-    location: Location,
-    table: tables.Table,
-    delta: DeltaTable,
-    read: ReadPosition | str,
-    today: int,
-    unknown: int = 0,
+    location: Location, table: tables.Table, delta: DeltaTable, read: ReadPosition | str, today: int
 ) -> TableState:
     """State of a table.
 
@@ -170,7 +154,6 @@ def load_state(
         delta: The table, just loaded.
         read: How far the rollup has read it.
         today: Days since 1970.
-        unknown: Number of commits that do not name their engine.
 
     Raises:
         MaintenanceError: The table cannot be read.
@@ -183,7 +166,7 @@ def load_state(
         read = read._replace(unread_since=at) if at else gone
     with delta_errors(url_of(delta)):
         files = _files(delta, dated="date" in table.partition_by)
-    return TableState(table, version, mark(delta, CHECKED), cleaned, files, read, unknown)
+    return TableState(version - mark(delta, CHECKED), cleaned, files, read)
 
 
 def mark(delta: DeltaTable, app: str) -> int:
