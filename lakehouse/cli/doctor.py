@@ -72,10 +72,8 @@ def to_json(diagnosis: Diagnosis) -> dict[str, Any]:
         "findings": [finding._asdict() for finding in diagnosis.worst_first],
         "tables": [one._asdict() for one in diagnosis.tables],
         "agents": [
-            {
-                "agent": one.agent, "sources": list(one.sources), "version": one.version,
-                "told_until": one.reported_until and one.reported_until.isoformat(),
-            }
+            {"agent": one.agent, "sources": list(one.sources), "version": one.version,
+             "told_until": one.reported_until and one.reported_until.isoformat()}
             for one in diagnosis.agents
         ],
     }  # fmt: skip

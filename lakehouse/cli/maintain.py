@@ -20,7 +20,7 @@ from rich.table import Table
 from lakehouse import tables
 from lakehouse.cli.options import AS_JSON, GOLD_OR_NONE, LAKE, OPTIONS_FILE, date, log
 from lakehouse.core import formats
-from lakehouse.core.location import locate
+from lakehouse.core.location import Location, locate
 from lakehouse.core.periods import seconds
 from lakehouse.errors import LakehouseError
 from lakehouse.ops.maintain import state
@@ -96,19 +96,11 @@ def maintain(  # noqa: PLR0913 - a click command
     if keep < _DAY:
         raise click.UsageError("--keep: write at least 1d")
     location = locate(lake, options_file, None if gold == "none" else gold)
+    positions = partial(_positions, location, read_until if gold == "none" else None)
     maintenance = Maintenance(
-        location,
-        Executor(location, uuid.uuid4().hex),
-        lambda: (
-            state.positions_by_date(location, read_until())
-            if gold == "none"
-            else state.positions_by_progress(location)
-        ),
-        keep // _DAY,
-        dict(accept),
-        lambda: dt.datetime.now(dt.UTC),
-        partial(_log_event, as_json=as_json),
-    )
+        location, Executor(location, uuid.uuid4().hex), positions, keep // _DAY, dict(accept),
+        lambda: dt.datetime.now(dt.UTC), partial(_log_event, as_json=as_json),
+    )  # fmt: skip
     if dry_run:
         try:
             _print_plans(maintenance.plans(), as_json=as_json)
@@ -123,6 +115,15 @@ def maintain(  # noqa: PLR0913 - a click command
         serve(maintenance, every, stop)
     elif errors := maintenance.round(stop):
         sys.exit(_REFUSED if any(isinstance(error, REFUSED) for error in errors) else _FAILED)
+
+
+def _positions(
+    location: Location, until: Callable[[], dt.date | None] | None
+) -> state.ReadPositions:
+    """How far the rollup has read: by an operator's word, by default as gold says."""
+    if until is None:
+        return state.positions_by_progress(location)
+    return state.positions_by_date(location, until())
 
 
 @click.command
@@ -163,7 +164,7 @@ def forget(
     from lakehouse.rollup.lease import USUAL, hold
 
     location = locate(lake, options_file)
-    chosen = other or names.new_name()
+    chosen = other or f"forgotten-{uuid.uuid4().hex[:12]}"
     if chosen == name:
         raise click.UsageError("--as: that is the name itself")
     engine = LocalEngine(lakes.at(lake), location.options)

@@ -19,6 +19,7 @@ from lakehouse.engines.predicates import strings
 from lakehouse.errors import TableNotFoundError
 from lakehouse.ops.maintain.actions import Executor
 from lakehouse.tables import Table, parquet
+from lakehouse.tables.columns import standard_text
 
 _COLUMNS: Final = ("user", "client_id")
 _AT_ONCE: Final = 500  # sets whose rows are replaced by one commit
@@ -27,11 +28,6 @@ _COMMIT: Final = CommitProperties({"jmxlake": "forget"}, max_commit_retries=100)
 
 Found = Iterator[tuple[str, int]]
 """Tables, by layer and name, and the number of their rows that have the name."""
-
-
-def new_name() -> str:
-    """A name that says nothing of the old one."""
-    return f"forgotten-{uuid.uuid4().hex[:12]}"
 
 
 def find(location: Location, name: str) -> Found:
@@ -93,16 +89,12 @@ def _count(table: Table, delta: DeltaTable, name: str) -> int:
 def _replace(table: Table, delta: DeltaTable, name: str, other: str) -> int:
     if table is tables.MEMBERS:
         return _replace_in_sets(delta, name, other)
+    old, new = standard_text(name), standard_text(other)
+    names = {f'"{c}"': f'CASE "{c}" WHEN {old} THEN {new} ELSE "{c}" END' for c in _columns(table)}
     updated = delta.update(
-        {
-            f'"{column}"': f'CASE WHEN "{column}" IN {strings((name,))} '
-            f'THEN {strings((other,))} ELSE "{column}" END'
-            for column in _columns(table)
-        },
-        predicate=_has(table, name),
-        writer_properties=parquet.writer_properties(table),
+        names, predicate=_has(table, name), writer_properties=parquet.writer_properties(table),
         commit_properties=_COMMIT,
-    )
+    )  # fmt: skip
     return int(updated["num_updated_rows"])
 
 
@@ -131,7 +123,7 @@ def _sets(delta: DeltaTable, name: str) -> list[dict[str, Any]]:
 
 
 def _has(table: Table, name: str) -> str:
-    return " OR ".join(f'"{column}" IN {strings((name,))}' for column in _columns(table))
+    return " OR ".join(f'"{column}" = {standard_text(name)}' for column in _columns(table))
 
 
 def _columns(table: Table) -> tuple[str, ...]:

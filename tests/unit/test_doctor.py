@@ -118,7 +118,7 @@ def test_who_tells_of_the_future_alone_is_a_matter_of_clocks() -> None:
 
 def gap(length: dt.timedelta, **changed: Any) -> Gap:
     fields = {"source": BROKER, "family": "min_isr", "total": length}
-    return Gap(**{**fields, "start": NOW - DAY, "end": NOW - DAY + length, **changed})
+    return Gap(**{**fields, "start": NOW - DAY, "longest": length, **changed})
 
 
 def test_long_gaps_are_told_with_what_agents_said_meanwhile() -> None:

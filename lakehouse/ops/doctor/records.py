@@ -83,19 +83,14 @@ class Gap(NamedTuple):
         family: A family of the catalogue.
         total: Length of all its gaps.
         start: Start of the longest gap.
-        end: End of the longest gap.
+        longest: Its length.
     """
 
     source: SourceName
     family: str
     total: dt.timedelta
     start: dt.datetime
-    end: dt.datetime
-
-    @property
-    def length(self) -> dt.timedelta:
-        """Length of the longest gap."""
-        return self.end - self.start
+    longest: dt.timedelta
 
 
 class Failure(NamedTuple):
@@ -163,8 +158,7 @@ def gaps(query: Query, since: dt.datetime) -> list[Gap]:
             ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS before
           FROM ({_scrapes(since)}) WHERE outcome = 'ok')
         SELECT cluster, source, family, sum(at - before) AS total,
-          last_value(before ORDER BY at - before) AS "start",
-          last_value(at ORDER BY at - before) AS "end"
+          last_value(before ORDER BY at - before) AS "start", max(at - before) AS longest
         FROM good WHERE at > before GROUP BY cluster, source, family"""
     return _records(Gap, query, sql)
 

@@ -59,8 +59,8 @@ def gaps(all_gaps: Sequence[Gap], failures: Sequence[Failure], days: int) -> Ite
         failures: Failed attempts.
         days: Length of the time looked at.
     """
-    for source, families in by_source(gap for gap in all_gaps if gap.length >= _LONG):
-        worst = max(families, key=attrgetter("length"))
+    for source, families in by_source(gap for gap in all_gaps if gap.longest >= _LONG):
+        worst = max(families, key=attrgetter("longest"))
         failed = sorted(
             (one for one in failures if one.source == source), key=attrgetter("longest")
         )
@@ -70,7 +70,7 @@ def gaps(all_gaps: Sequence[Gap], failures: Sequence[Failure], days: int) -> Ite
         )
         yield finding(
             "gap", source,
-            f"not read for {span(worst.length)} from {when(worst.start)}, "
+            f"not read for {span(worst.longest)} from {when(worst.start)}, "
             f"{span(worst.total)} in {counted(days, 'day')}: "
             f"{len(families)} of its families, {named(worst.family)} the longest; "
             + (f"agents reported {reasons}" if reasons else "no agent reported a reason"),

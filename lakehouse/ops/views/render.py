@@ -49,7 +49,9 @@ class Dialect:
     Attributes:
         quote: What encloses a name.
         text: Writes a literal.
-        functions: The functions of ``views.sql``: ``{0}`` is an instant, ``{1}`` a time zone.
+        utc: That function of ``views.sql``: ``{0}`` is an instant.
+        local: The same; ``{1}`` is a time zone.
+        micros: The same; ``{0}`` is an instant.
         path: What FROM names a Delta table by that lies at a place; ``{0}`` is the place as a
             literal, ``{1}`` as a name; empty: it reads tables that have names only.
         comments_inline: Whether CREATE VIEW takes the comments; else they are statements.
@@ -58,7 +60,9 @@ class Dialect:
 
     quote: str
     text: Callable[[str], str]
-    functions: Mapping[str, str]
+    utc: str
+    local: str
+    micros: str
     path: str = ""
     comments_inline: bool = False
     constraints: bool = False
@@ -73,31 +77,20 @@ _SPARK_UTC: Final = (
     "(TIMESTAMP_NTZ'1970-01-01 00:00:00' + "
     "make_dt_interval(0, 0, 0, CAST(unix_micros({0}) / 1000000BD AS DECIMAL(18, 6))))"
 )
-_SPARK_FUNCTIONS: Final = {
-    "utc": _SPARK_UTC,
-    "local": f"convert_timezone('UTC', {{1}}, {_SPARK_UTC})",
-    "micros": "unix_micros({0})",
-}
-_SPARK: Final = Dialect("`", spark_text, _SPARK_FUNCTIONS, path="delta.{1}", comments_inline=True)
+_SPARK: Final = Dialect(
+    "`", spark_text, _SPARK_UTC, f"convert_timezone('UTC', {{1}}, {_SPARK_UTC})",
+    "unix_micros({0})", path="delta.{1}", comments_inline=True,
+)  # fmt: skip
 DIALECTS: Final = {
     "duckdb": Dialect(
-        '"', standard_text,
-        {
-            "utc": "({0} AT TIME ZONE 'UTC')",
-            "local": "({0} AT TIME ZONE {1})",
-            "micros": "epoch_us({0})",
-        },
+        '"', standard_text, "({0} AT TIME ZONE 'UTC')", "({0} AT TIME ZONE {1})", "epoch_us({0})",
         path="delta_scan({0})",
     ),
     "spark": _SPARK,
     "databricks": replace(_SPARK, path="", constraints=True),
     "trino": Dialect(
-        '"', standard_text,
-        {
-            "utc": "CAST({0} AT TIME ZONE 'UTC' AS timestamp)",
-            "local": "CAST({0} AT TIME ZONE {1} AS timestamp)",
-            "micros": "CAST(to_unixtime({0}) * 1e6 AS bigint)",
-        },
+        '"', standard_text, "CAST({0} AT TIME ZONE 'UTC' AS timestamp)",
+        "CAST({0} AT TIME ZONE {1} AS timestamp)", "CAST(to_unixtime({0}) * 1e6 AS bigint)",
     ),
 }  # fmt: skip
 
@@ -147,7 +140,7 @@ def statements(
 
 def _created(view: View, dialect: Dialect, known: Mapping[str, str], zone: str) -> str:
     def call(found: re.Match[str]) -> str:
-        return dialect.functions[found[1]].format(found[2], dialect.text(zone))
+        return str(getattr(dialect, found[1])).format(found[2], dialect.text(zone))
 
     query = _CALL.sub(call, view.sql).replace('"', dialect.quote)
     query = _NAME.sub(lambda found: known[found[1]], query)
