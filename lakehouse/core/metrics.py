@@ -109,9 +109,8 @@ WATCHED_OF: Final[dict[str, tuple[Watched, ...]]] = {
     "topic": (
         *_PARTITIONS,
         Watched("kafka.topic.remote_copy_lag.bytes", "Waits for upload", "By", "total"),
-        Watched(
-            "kafka.topic.remote_delete_lag.segments", "Waits for deletion", "{segment}", "total"
-        ),
+        Watched("kafka.topic.remote_delete_lag.segments", "Waits for deletion", "{segment}",
+            "total"),
     ),
     "partition": (
         *_PARTITIONS,
@@ -129,16 +128,12 @@ WATCHED_OF: Final[dict[str, tuple[Watched, ...]]] = {
         Watched(PARTITION_LAG, "More than 10,000 records behind", "{offset}"),
     ),
     "source": (
-        Watched(
-            "kafka.broker.under_min_isr_partitions", "Leads what is under min ISR", "partitions"
-        ),
-        Watched(
-            "kafka.broker.produce_errors.not_enough_replicas",
-            "Refused writes, too few replicas", "{request}", "sum",
-        ),
-        Watched(
-            "kafka.controller.offline_partitions", "Counts leaderless partitions", "partitions"
-        ),
+        Watched("kafka.broker.under_min_isr_partitions", "Leads what is under min ISR",
+            "partitions"),
+        Watched("kafka.broker.produce_errors.not_enough_replicas",
+            "Refused writes, too few replicas", "{request}", "sum"),
+        Watched("kafka.controller.offline_partitions", "Counts leaderless partitions",
+            "partitions"),
     ),
 }  # fmt: skip
 """Watched metrics by kind of subject."""
