@@ -20,7 +20,6 @@ from lakehouse.errors import LakehouseError, LeaseHeldError
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from lakehouse.core.periods import Period
     from lakehouse.engines.engine import Engine
     from lakehouse.slo import Objective
 
@@ -161,27 +160,6 @@ def date(text: str) -> dt.date:
         return dt.date.fromisoformat(text)
     except ValueError as error:
         raise click.BadParameter(f"{text!r} is not a date such as 2026-11-16") from error
-
-
-def period_of(
-    week: str | None, start: str | None, end: str | None, time_zone: str | None = None
-) -> Callable[[Engine], Period]:
-    """The period of the options of ``PERIOD``; a wrong one fails before an engine starts."""
-    from lakehouse.core import periods
-
-    zone = periods.time_zone(time_zone or periods.UTC_NAME)
-    if week is not None and (start or end):
-        raise click.UsageError("give --week, or --from and --to, not both")
-    if week is not None:
-        period = periods.week(week, zone)
-    elif bounds := both(start, end):
-        period = periods.span(*bounds, zone)
-    else:
-        from lakehouse.report.facts.build import last_week
-        from lakehouse.slo import attainment
-
-        return lambda engine: last_week(engine, attainment.now_us(), zone)
-    return lambda _: period
 
 
 def both(start: str | None, end: str | None) -> tuple[str, str] | None:

@@ -70,21 +70,16 @@ OUTPUTS: Final = options.combined(
 )  # fmt: skip
 
 
-class ReportQuery(Query):
-    """What a report is on; see ``Query``."""
-
-    def __init__(self, lake: LakeOptions, given: Mapping[str, Any]) -> None:
-        super().__init__(lake, given)
-        self.cluster: str | None = given["cluster"]
-
-    def facts(self, engine: Engine, period: Period, *, every: bool = False) -> Iterator[Facts]:
-        """The facts of its cluster, or of every cluster of the lake."""
-        self.check(engine)
-        for cluster in build.clusters(engine) if every else [self.cluster]:
-            log("facts" if cluster is None else f"facts of {line(cluster)}")
-            yield build.facts(
-                engine, self.objectives, period, cluster=cluster, calendar=self.calendar
-            )
+def facts_of(
+    query: Query, engine: Engine, period: Period, *, every: bool = False
+) -> Iterator[Facts]:
+    """The facts of the query's cluster, or of every cluster of the lake."""
+    query.check(engine)
+    for cluster in build.clusters(engine) if every else [query.cluster]:
+        log("facts" if cluster is None else f"facts of {line(cluster)}")
+        yield build.facts(
+            engine, query.objectives, period, cluster=cluster, calendar=query.calendar
+        )
 
 
 class ReportOutputs:
@@ -182,9 +177,9 @@ def _saved_facts(file: str) -> Facts:
 def _lake_facts(
     lake: LakeOptions, given: Mapping[str, Any], *, every: bool = False
 ) -> Iterator[Facts]:
-    query = ReportQuery(lake, given)
+    query = Query(lake, given)
     engine = lake.engine()
-    yield from query.facts(engine, query.period(engine), every=every)
+    yield from facts_of(query, engine, query.period(engine), every=every)
 
 
 @click.command

@@ -1,7 +1,8 @@
 """``jmxlake sla``: attainment of objectives, and what is left of their error budgets."""
 
+import datetime as dt
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 import click
@@ -9,11 +10,13 @@ import click
 from lakehouse import slo
 from lakehouse.cli import options
 from lakehouse.cli.options import LakeOptions, exit_if_locked, log
+from lakehouse.core import periods
 from lakehouse.core.formats import plural
-from lakehouse.core.periods import UTC_NAME, WEEK, Period
+from lakehouse.core.periods import Period
 from lakehouse.engines.engine import Engine
 from lakehouse.engines.gold_reader import GoldRows, window_of
 from lakehouse.errors import MaintenanceFileError
+from lakehouse.report.facts.build import last_week
 from lakehouse.slo import aggregate, attainment, partitions, published
 from lakehouse.slo.calendar import business_hours, corrections, maintenance
 from lakehouse.slo.statement import Statement
@@ -92,14 +95,15 @@ class Query:
 
     def __init__(self, lake: LakeOptions, given: Mapping[str, Any]) -> None:
         self.objectives = lake.objectives()
-        zone, hours = given.get("time_zone") or UTC_NAME, given.get("business_hours")
-        self.period = options.period_of(given["week"], given["start"], given["end"], zone)
+        zone, hours = given.get("time_zone") or periods.UTC_NAME, given.get("business_hours")
+        self.period = _period(given, periods.time_zone(zone))
         business = None if hours is None else business_hours.parse(hours)
         planned = maintenance.load(given["maintenance"]) if given["maintenance"] else ()
         file = given["corrections"]
         corrected, faults = corrections.load(file) if file else ((), [])
         _refuse(faults)
         self.calendar = business_hours.Calendar(zone, business, planned, corrected)
+        self.cluster: str | None = given.get("cluster")
 
     def check(self, engine: Engine) -> None:
         """Compare corrections with the objectives and the subjects that there are.
@@ -120,7 +124,7 @@ class Query:
         period = period.aligned(seconds)
         log("statements")
         planned, corrected = self.calendar.maintenance, self.calendar.corrections
-        how = attainment.Options(period.grain == WEEK, burns, planned, corrected, seconds)
+        how = attainment.Options(period.grain == periods.WEEK, burns, planned, corrected, seconds)
         statements = attainment.read(engine, wanted, period, attainment.now_us(), options=how)
         again: list[Statement] = []
         fresh = published.publish(engine, statements, period, again)
@@ -129,6 +133,20 @@ class Query:
                 what = f"{plural(number, 'published statement')} restated; both are kept and shown"
                 log(one.says(what.replace("\u00a0", " "), kind="note"))
         return statements, fresh
+
+
+def _period(given: Mapping[str, Any], zone: dt.tzinfo) -> Callable[[Engine], Period]:
+    """The period of the options of ``PERIOD``; by default the last week that has ended."""
+    week, start, end = given["week"], given["start"], given["end"]
+    if week is not None and (start or end):
+        raise click.UsageError("give --week, or --from and --to, not both")
+    if week is not None:
+        period = periods.week(week, zone)
+    elif bounds := options.both(start, end):
+        period = periods.span(*bounds, zone)
+    else:
+        return lambda engine: last_week(engine, attainment.now_us(), zone)
+    return lambda _: period
 
 
 def _refuse(faults: Sequence[str]) -> None:

@@ -96,11 +96,9 @@ def differing(
         least, is_ahead = span(all_skews[ahead, behind]), ahead == agent
         other = behind if is_ahead else ahead
         others = len({name for pair in own for name in pair} - {agent})
-        doubt = (
-            "either of the two may be wrong"
-            if others == 1
-            else f"{counted(others, 'agent')} of {agents - 1} others contradict it"
-        )
+        doubt = f"{counted(others, 'agent')} of {agents - 1} others contradict it"
+        if others == 1:
+            doubt = "either of the two may be wrong"
         yield finding(
             "clock_skew", some(sorted(sources.get(agent, ()))) or f"agent {named(agent)}",
             f"its clock is {'ahead of' if is_ahead else 'behind'} that of agent {named(other)} "

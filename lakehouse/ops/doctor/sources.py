@@ -61,12 +61,10 @@ def gaps(all_gaps: Sequence[Gap], failures: Sequence[Failure], days: int) -> Ite
     """
     for source, families in by_source(gap for gap in all_gaps if gap.longest >= _LONG):
         worst = max(families, key=attrgetter("longest"))
-        failed = sorted(
-            (one for one in failures if one.source == source), key=attrgetter("longest")
-        )
+        own = [one for one in failures if one.source == source]
+        longest = sorted(own, key=attrgetter("longest"))[:-4:-1]
         reasons = ", ".join(
-            f"{named(one.outcome)} for {span(one.longest)}{why(one.error)}"
-            for one in failed[:-4:-1]
+            f"{named(one.outcome)} for {span(one.longest)}{why(one.error)}" for one in longest
         )
         yield finding(
             "gap", source,
@@ -106,11 +104,8 @@ def twice(
         now: The instant, UTC.
         late: How long an agent may take to deliver.
     """
-    of_groups = {
-        one.source
-        for one in records
-        if one.family == "offsets" and _is_recent(one.read_until, now, late)
-    }
+    recent = [one for one in records if _is_recent(one.read_until, now, late)]
+    of_groups = {one.source for one in recent if one.family == "offsets"}
     for cluster, group in groupby(sorted(of_groups), attrgetter("cluster")):
         names = [one.source for one in group]
         if len(names) > 1 and any(name.startswith("cluster-") for name in names):
