@@ -24,6 +24,7 @@ from lakehouse.ops.doctor.health import TableHealth
 from lakehouse.ops.doctor.records import Agent, EventCount, Failure, FamilyRecord, Gap, SourceName
 from lakehouse.ops.doctor.rollup import Backlog
 from lakehouse.ops.maintain.plan import day_of
+from lakehouse.ops.maintain.state import LogEntry
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -269,12 +270,13 @@ def test_no_skew_is_told_that_is_not_there(
 
 
 def test_commits_that_do_not_say_whose_they_are_do_not_count() -> None:
-    info = {"timestamp": 1_000, "operationMetrics": {"num_retries": 0}}
+    info = {"operationMetrics": {"num_retries": 0}}
     ours = {**info, tables.COMMIT_AGENT: "a", tables.COMMIT_VERSION: "0.2"}
-    retried = {**ours, "timestamp": 2_000, "operationMetrics": {"num_retries": 1}}
-    assert clocks.agent_commits([retried, info, ours]) == [
-        AgentCommit("a", dt.datetime.fromtimestamp(1, dt.UTC), "0.2", first_try=True),
-        AgentCommit("a", dt.datetime.fromtimestamp(2, dt.UTC), "0.2", first_try=False),
+    retried = {**ours, "operationMetrics": {"num_retries": 1}}
+    made = [LogEntry(0, NOW, None, ours), LogEntry(1, NOW, None, info)]
+    assert list(clocks.agent_commits([*made, LogEntry(2, NOW + HOUR, None, retried)])) == [
+        AgentCommit("a", NOW, "0.2", first_try=True),
+        AgentCommit("a", NOW + HOUR, "0.2", first_try=False),
     ]
 
 

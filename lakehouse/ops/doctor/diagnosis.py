@@ -5,17 +5,16 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, Final
+from typing import Final
 
 from deltalake import DeltaTable
 
 from lakehouse import tables
-from lakehouse.core.location import Location, delta_errors, query, url_of
-from lakehouse.core.periods import instant
+from lakehouse.core.location import Location, query
 from lakehouse.errors import LakehouseError, TableNotFoundError
 from lakehouse.ops.doctor import agents, clocks, health, records, rollup, sources
 from lakehouse.ops.doctor.finding import ORDER, Finding, finding
-from lakehouse.ops.maintain.state import CLEANED, mark, positions_by_progress, wrong_columns
+from lakehouse.ops.maintain import state as states
 from lakehouse.tables import Table
 
 _LEAST_COMMITS: Final = 200
@@ -105,19 +104,18 @@ class Diagnosis:
     def _query(self, table: Table) -> records.Query:
         return partial(query, self._open(table))
 
-    def _history(self, table: Table, most: int) -> list[dict[str, Any]]:
+    def _commits(self, table: Table, most: int) -> list[states.LogEntry]:
         delta = self._open(table)
-        with delta_errors(url_of(delta)):
-            return list(delta.history(min(most, delta.version() + 1)))
+        return states.commits(delta, max(0, delta.version() - most + 1))
 
     def _check_bronze(self, table: Table) -> None:
         delta = self._open(table)
         self._add(health.bronze_shape(table, delta))
-        timestamps = (one.get("timestamp") for one in self._history(table, _LEAST_COMMITS))
-        instants = [instant(timestamp * 1000) for timestamp in timestamps if timestamp]
-        self._check_health(table, delta, health.commits_a_day(instants))
+        commits = self._commits(table, _LEAST_COMMITS)
+        a_day = health.commits_a_day([one.at for one in commits if one.info.get("timestamp")])
+        self._check_health(table, delta, a_day)
         unknown = self._unknown_position(table, delta) if self.with_gold else None
-        cleaned, age = mark(delta, CLEANED), health.age(delta, self.now)
+        cleaned, age = states.mark(delta, states.CLEANED), health.age(delta, self.now)
         self._add(health.not_cleaned(table, cleaned, self.now, age, unknown))
 
     def _check_health(self, table: Table, delta: DeltaTable, a_day: int | None = None) -> None:
@@ -127,7 +125,7 @@ class Diagnosis:
 
     def _unknown_position(self, table: Table, delta: DeltaTable) -> str | None:
         try:
-            position = positions_by_progress(self.location)(table, delta)
+            position = states.positions_by_progress(self.location)(table, delta)
         except LakehouseError as error:
             return str(error)
         return position if isinstance(position, str) else None
@@ -151,7 +149,7 @@ class Diagnosis:
     def _check_agents(self, reported: list[records.FamilyRecord]) -> None:
         ids = sorted({record.agent for record in reported})
         most = min(max(_LEAST_COMMITS, _COMMITS_AN_AGENT * len(ids)), _MOST_COMMITS)
-        commits = clocks.agent_commits(self._history(tables.SCRAPES, most))
+        commits = [*clocks.agent_commits(self._commits(tables.SCRAPES, most))]
         versions = {commit.agent: commit.version for commit in commits}
         for agent in ids:
             own = [record for record in reported if record.agent == agent]
@@ -189,7 +187,7 @@ class Diagnosis:
     def _has_grains(self) -> bool:
         """Whether an older version made gold, with hours, days and windows in one table."""
         with self._unknown_on_error(tables.COVERAGE):
-            return "grain" in wrong_columns(tables.COVERAGE, self._open(tables.COVERAGE))
+            return "grain" in states.wrong_columns(tables.COVERAGE, self._open(tables.COVERAGE))
         return False
 
 

@@ -6,10 +6,10 @@ read may be removed.
 """
 
 import datetime as dt
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError
@@ -38,11 +38,13 @@ class LogEntry(NamedTuple):
         version: The version that it made.
         at: When, by its writer's clock.
         engine: Its engine; None if the commit does not name one.
+        info: All that it says.
     """
 
     version: int
     at: dt.datetime
     engine: str | None
+    info: Mapping[str, Any]
 
 
 class DataFile(NamedTuple):
@@ -196,8 +198,8 @@ def commits(delta: DeltaTable, first: int) -> list[LogEntry]:
     with delta_errors(url_of(delta)):
         history = delta.history(delta.version() - first + 1)
     return [
-        LogEntry(version, instant((info.get("timestamp") or 0) * 1000), info.get("engineInfo"))
-        for version, info in enumerate(reversed(history), start=first)
+        LogEntry(number, instant((info.get("timestamp") or 0) * 1000), info.get("engineInfo"), info)
+        for number, info in enumerate(reversed(history), start=first)
     ]
 
 
