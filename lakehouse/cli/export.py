@@ -65,13 +65,10 @@ def _check(table: tables.Table, form: str, metrics: Sequence[str], *, dated: boo
     """
     if form == "openmetrics" and table.name not in openmetrics.FORMS:
         names = ", ".join(sorted(openmetrics.FORMS))
-        raise click.UsageError(
-            f"{table.name} has no OpenMetrics format; {names} have. Use parquet or csv"
-        )
-    for option, given, column in (
-        ("--from and --to", dated, "window"),
-        ("--metric", bool(metrics), "metric"),
-    ):
+        what = f"{table.name} has no OpenMetrics format; {names} have. Use parquet or csv"
+        raise click.UsageError(what)
+    asked = (("--from and --to", dated, "window"), ("--metric", metrics, "metric"))
+    for option, given, column in asked:
         if given and column not in table.column_names:
             raise click.UsageError(f"{table.name} has no column {column}: leave out {option}")
     for name in metrics:

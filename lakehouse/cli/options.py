@@ -201,9 +201,8 @@ def write_file(path: Path, content: bytes) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(content)
     except OSError as error:
-        raise LakehouseError(
-            f"{path}: {error.strerror}; choose a file that can be written"
-        ) from error
+        what = f"{path}: {error.strerror}; choose a file that can be written"
+        raise LakehouseError(what) from error
 
 
 def file_stem(cluster: str) -> str:

@@ -164,9 +164,8 @@ def _saved_facts(file: str) -> Facts:
     names = {option.name: option.opts[0] for option in context.command.params}
     wrong = [names[name] for name in _LAKE_ONLY if context.params[name] is not None]
     if wrong:
-        raise click.UsageError(
-            f"{file} has its own cluster and period: leave out {', '.join(wrong)}"
-        )
+        what = f"{file} has its own cluster and period: leave out {', '.join(wrong)}"
+        raise click.UsageError(what)
     zone = context.params["time_zone"]
     if zone is None:
         return saved.load(Path(file))
