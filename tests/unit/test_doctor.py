@@ -371,7 +371,6 @@ def backlog(unread: int, since: dt.timedelta | None = None, **changed: Any) -> B
     [
         (None, ["warning"]),
         (backlog(0), []),
-        (backlog(0, same_table=False), ["error"]),
         (backlog(-1), ["error"]),
         (backlog(9, HOUR), []),
         (backlog(9, 3 * HOUR), ["info"]),
