@@ -449,8 +449,8 @@ FROM (
 WITH parts AS (
     SELECT cluster, CAST(hour_local AS DATE) AS day_local,
         CASE WHEN family IN ('min_isr', 'leaders', 'metadata_log') THEN 0e0 END AS unavailable,
-        CASE family WHEN 'quotas' THEN 0e0 END AS throttled, CASE family WHEN 'tiered' THEN 0e0 END AS most,
-        CASE family WHEN 'offsets' THEN 0e0 END AS lost, CASE family WHEN 'remote_reads' THEN 0e0 END AS gib
+        CASE WHEN family = 'quotas' THEN 0e0 END AS throttled, CASE WHEN family = 'tiered' THEN 0e0 END AS most,
+        CASE WHEN family = 'offsets' THEN 0e0 END AS lost, CASE WHEN family = 'remote_reads' THEN 0e0 END AS gib
     FROM {outcomes} WHERE outcome = 'ok' AND minutes > 0
     UNION ALL
     SELECT cluster, CAST(week_local + days AS DATE), NULL, NULL, NULL, NULL, NULL
