@@ -3,6 +3,7 @@
 import datetime as dt
 import json
 import sys
+from collections import Counter
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Final
@@ -15,9 +16,9 @@ from rich.text import Text
 
 from lakehouse.cli.options import AS_JSON, GOLD_OR_NONE, LAKE, OPTIONS_FILE
 from lakehouse.core import formats
+from lakehouse.core.location import locate
 from lakehouse.ops.doctor.diagnosis import Diagnosis
 from lakehouse.ops.doctor.finding import LATE, ORDER, counted, span, when
-from lakehouse.ops.location import locate
 
 _FOUND: Final = 4
 _STYLES: Final = {"error": "bold red", "warning": "yellow", "info": "cyan"}
@@ -69,20 +70,10 @@ def to_json(diagnosis: Diagnosis) -> dict[str, Any]:
         "lake": diagnosis.location.root, "at": diagnosis.now.isoformat(), "days": diagnosis.days,
         "good": diagnosis.good,
         "findings": [finding._asdict() for finding in diagnosis.worst_first],
-        "tables": [
-            {
-                "table": one.table.path, "version": one.version, "live_files": one.files,
-                "bytes": one.size, "uncheckpointed": one.uncheckpointed,
-                "commits_a_day": one.commits_a_day, "reader_version": one.protocol[0],
-                "writer_version": one.protocol[1],
-            }
-            for one in diagnosis.tables
-        ],
+        "tables": [one._asdict() for one in diagnosis.tables],
         "agents": [
-            {
-                "agent": one.agent, "sources": list(one.sources), "version": one.version,
-                "told_until": one.reported_until and one.reported_until.isoformat(),
-            }
+            {"agent": one.agent, "sources": list(one.sources), "version": one.version,
+             "told_until": one.reported_until and one.reported_until.isoformat()}
             for one in diagnosis.agents
         ],
     }  # fmt: skip
@@ -105,8 +96,8 @@ def print_tables(diagnosis: Diagnosis, console: Console) -> None:
         health.add_column(heading, justify="right")
     for one in diagnosis.tables:
         known = ("" if n is None else f"{n:,}" for n in (one.uncheckpointed, one.commits_a_day))
-        figures = (f"{one.version:,}", f"{one.files:,}", formats.size(one.size), *known)
-        health.add_row(one.table.path, *figures, "{}/{}".format(*one.protocol))
+        figures = (f"{one.version:,}", f"{one.live_files:,}", formats.size(one.bytes), *known)
+        health.add_row(one.table, *figures, f"{one.reader_version}/{one.writer_version}")
     findings = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 1, 0))
     for finding in diagnosis.worst_first:
         where, todo = (_safe(finding.where), "bold"), (_sentence(finding.todo), "dim")
@@ -118,9 +109,7 @@ def print_tables(diagnosis: Diagnosis, console: Console) -> None:
 
 
 def _headline(diagnosis: Diagnosis) -> str:
-    numbers = {
-        severity: sum(one.severity == severity for one in diagnosis.findings) for severity in ORDER
-    }
+    numbers = Counter(one.severity for one in diagnosis.findings)
     found = ", ".join(counted(numbers[one], one) for one in ORDER[:2] if numbers[one]) or "all well"
     last = max((one.reported_until for one in diagnosis.agents if one.reported_until), default=None)
     newest = "no records"

@@ -10,9 +10,9 @@ import click
 from lakehouse import tables
 from lakehouse.cli.options import FILE, LAKE, OPTIONS_FILE, both, log
 from lakehouse.core import periods
+from lakehouse.core.location import Location, locate, newest_progress, query
 from lakehouse.errors import LakehouseError
 from lakehouse.ops.export import files, openmetrics
-from lakehouse.ops.location import TABLE, Location, locate, query
 
 _HOUR: Final = 3600
 _TABLES: Final = {table.name: table for table in tables.GOLD}
@@ -65,13 +65,10 @@ def _check(table: tables.Table, form: str, metrics: Sequence[str], *, dated: boo
     """
     if form == "openmetrics" and table.name not in openmetrics.FORMS:
         names = ", ".join(sorted(openmetrics.FORMS))
-        raise click.UsageError(
-            f"{table.name} has no OpenMetrics format; {names} have. Use parquet or csv"
-        )
-    for option, given, column in (
-        ("--from and --to", dated, "window"),
-        ("--metric", bool(metrics), "metric"),
-    ):
+        what = f"{table.name} has no OpenMetrics format; {names} have. Use parquet or csv"
+        raise click.UsageError(what)
+    asked = (("--from and --to", dated, "window"), ("--metric", metrics, "metric"))
+    for option, given, column in asked:
         if given and column not in table.column_names:
             raise click.UsageError(f"{table.name} has no column {column}: leave out {option}")
     for name in metrics:
@@ -86,11 +83,7 @@ def _write(
     present = [field.name for field in delta.schema().fields]
     nothing = f"{url}: there are no such rows; nothing was written"
     if form == "parquet" and out is not None:
-        with files.replaced(out) as part:
-            count = files.write_parquet(delta, selection.sql(present), part)
-            if not count:
-                raise LakehouseError(nothing)
-        return count, "rows"
+        return files.write_parquet(delta, selection.sql(present), out, nothing), "rows"
 
     def read(columns: tuple[str, ...], figure: str) -> Iterator[dict[str, Any]]:
         if figure not in present:  # a column of a later version, before its first rollup
@@ -112,8 +105,7 @@ def _seconds(location: Location, table: tables.Table) -> int:
     """
     if table not in tables.WINDOWS.values():
         return _HOUR
-    sql = f"SELECT window_seconds FROM {TABLE} ORDER BY at DESC LIMIT 1"
-    for row in query(location.open(tables.PROGRESS), sql):
-        return int(row["window_seconds"])
+    if newest := newest_progress(location, "window_seconds"):
+        return int(newest["window_seconds"])
     url = location.url(tables.PROGRESS)
     raise LakehouseError(f"{url}: nothing is rolled up there; run jmxlake rollup first")

@@ -20,24 +20,24 @@ from rich.table import Table
 from lakehouse import tables
 from lakehouse.cli.options import AS_JSON, GOLD_OR_NONE, LAKE, OPTIONS_FILE, date, log
 from lakehouse.core import formats
+from lakehouse.core.location import Location, locate
+from lakehouse.core.periods import seconds
 from lakehouse.errors import LakehouseError
-from lakehouse.ops.location import locate
 from lakehouse.ops.maintain import state
 from lakehouse.ops.maintain.actions import Executor
 from lakehouse.ops.maintain.service import REFUSED, Maintenance, PlannedTable, serve
 
 _FAILED: Final = 1
 _REFUSED: Final = 3
-_SECONDS: Final = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
+_DAY: Final = 86_400
 _SIZES: Final = ("size", "target_size")
 
 
 def _length(text: str) -> int:
     """Seconds of a length of time."""
-    match = re.fullmatch(r"([1-9][0-9]*)([smhd])", text)
-    if match is None:
+    if (length := seconds(text)) is None:
         raise click.BadParameter(f"{text!r} is not a length of time: write 30s, 1m, 2h or 400d")
-    return int(match[1]) * _SECONDS[match[2]]
+    return length
 
 
 def _until(text: str) -> Callable[[], dt.date | None]:
@@ -93,22 +93,14 @@ def maintain(  # noqa: PLR0913 - a click command
         raise click.UsageError("--every does not end: give it without --once and --dry-run")
     if read_until() is not None and gold != "none":
         raise click.UsageError("--read-until goes with --gold none")
-    if keep < _SECONDS["d"]:
+    if keep < _DAY:
         raise click.UsageError("--keep: write at least 1d")
     location = locate(lake, options_file, None if gold == "none" else gold)
+    positions = partial(_positions, location, read_until if gold == "none" else None)
     maintenance = Maintenance(
-        location,
-        Executor(location, uuid.uuid4().hex),
-        lambda: (
-            state.positions_by_date(location, read_until())
-            if gold == "none"
-            else state.positions_by_progress(location)
-        ),
-        keep // _SECONDS["d"],
-        dict(accept),
-        lambda: dt.datetime.now(dt.UTC),
-        partial(_log_event, as_json=as_json),
-    )
+        location, Executor(location, uuid.uuid4().hex), positions, keep // _DAY, dict(accept),
+        lambda: dt.datetime.now(dt.UTC), partial(_log_event, as_json=as_json),
+    )  # fmt: skip
     if dry_run:
         try:
             _print_plans(maintenance.plans(), as_json=as_json)
@@ -123,6 +115,15 @@ def maintain(  # noqa: PLR0913 - a click command
         serve(maintenance, every, stop)
     elif errors := maintenance.round(stop):
         sys.exit(_REFUSED if any(isinstance(error, REFUSED) for error in errors) else _FAILED)
+
+
+def _positions(
+    location: Location, until: Callable[[], dt.date | None] | None
+) -> state.ReadPositions:
+    """How far the rollup has read: by an operator's word, by default as gold says."""
+    if until is None:
+        return state.positions_by_progress(location)
+    return state.positions_by_date(location, until())
 
 
 @click.command
@@ -163,7 +164,7 @@ def forget(
     from lakehouse.rollup.lease import USUAL, hold
 
     location = locate(lake, options_file)
-    chosen = other or names.new_name()
+    chosen = other or f"forgotten-{uuid.uuid4().hex[:12]}"
     if chosen == name:
         raise click.UsageError("--as: that is the name itself")
     engine = LocalEngine(lakes.at(lake), location.options)
@@ -199,30 +200,19 @@ def _log_event(event: str, fields: dict[str, Any], *, as_json: bool) -> None:
 
 def _print_plans(planned: Sequence[PlannedTable], *, as_json: bool) -> None:
     if as_json:
-        click.echo(json.dumps({"tables": [_to_json(one) for one in planned]}, indent=1))
+        click.echo(json.dumps({"tables": [one._asdict() for one in planned]}, indent=1))
         return
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold underline")
     for column in ("Table", "Version", "Uncheckpointed", "Live files", "Due"):
         table.add_column(column, overflow="fold")
-    for one, actions, not_done in planned:
-        lines = [f"{name} {_text(fields)}".rstrip() for name, fields in map(_split, actions)]
-        lines += [f"not done: {reason}" for reason in not_done]
-        figures = (one.version, one.uncheckpointed, len(one.files))
+    for one in planned:
+        lines = [f"{name} {_text(fields)}".rstrip() for name, fields in map(_split, one.actions)]
+        lines += [f"not done: {reason}" for reason in one.left]
+        figures = (one.version, one.uncheckpointed, one.live_files)
         due = "\n".join(lines or ["nothing"])
-        table.add_row(one.table.name, *(f"{figure:,}" for figure in figures), due)
+        table.add_row(one.table, *(f"{figure:,}" for figure in figures), due)
     # A pipe has no width: a program that reads it needs whole lines.
     Console(width=None if sys.stdout.isatty() else 400, markup=False).print(table)
-
-
-def _to_json(planned: PlannedTable) -> dict[str, Any]:
-    one = planned.state
-    return {
-        "table": one.table.name, "version": one.version,
-        "uncheckpointed": one.uncheckpointed, "live_files": len(one.files),
-        "bytes": sum(file.size for file in one.files),
-        "read_version": getattr(one.read, "version", None),
-        "actions": planned.actions, "left": list(planned.not_done),
-    }  # fmt: skip
 
 
 def _split(action: dict[str, Any]) -> tuple[str, dict[str, Any]]:

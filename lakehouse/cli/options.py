@@ -20,7 +20,6 @@ from lakehouse.errors import LakehouseError, LeaseHeldError
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from lakehouse.core.periods import Period
     from lakehouse.engines.engine import Engine
     from lakehouse.slo import Objective
 
@@ -98,7 +97,7 @@ class LakeOptions:
     def _storage(self) -> dict[str, str]:
         if self.options_file is None:
             return {}
-        from lakehouse.ops.location import storage_options
+        from lakehouse.core.location import storage_options
 
         return storage_options(self.options_file)
 
@@ -163,27 +162,6 @@ def date(text: str) -> dt.date:
         raise click.BadParameter(f"{text!r} is not a date such as 2026-11-16") from error
 
 
-def period_of(
-    week: str | None, start: str | None, end: str | None, time_zone: str | None = None
-) -> Callable[[Engine], Period]:
-    """The period of the options of ``PERIOD``; a wrong one fails before an engine starts."""
-    from lakehouse.core import periods
-
-    zone = periods.time_zone(time_zone or periods.UTC_NAME)
-    if week is not None and (start or end):
-        raise click.UsageError("give --week, or --from and --to, not both")
-    if week is not None:
-        period = periods.week(week, zone)
-    elif bounds := both(start, end):
-        period = periods.span(*bounds, zone)
-    else:
-        from lakehouse.report.facts.build import last_week
-        from lakehouse.slo import attainment
-
-        return lambda engine: last_week(engine, attainment.now_us(), zone)
-    return lambda _: period
-
-
 def both(start: str | None, end: str | None) -> tuple[str, str] | None:
     """``--from`` and ``--to``; None where neither is given.
 
@@ -223,9 +201,8 @@ def write_file(path: Path, content: bytes) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(content)
     except OSError as error:
-        raise LakehouseError(
-            f"{path}: {error.strerror}; choose a file that can be written"
-        ) from error
+        what = f"{path}: {error.strerror}; choose a file that can be written"
+        raise LakehouseError(what) from error
 
 
 def file_stem(cluster: str) -> str:

@@ -11,7 +11,7 @@ import click
 
 from lakehouse.cli import options
 from lakehouse.cli.options import LakeOptions, file_stem, log, write_file
-from lakehouse.cli.sla import CORRECTIONS, MAINTENANCE, check_corrections, load_corrections
+from lakehouse.cli.sla import CORRECTIONS, MAINTENANCE, Query
 from lakehouse.core import periods
 from lakehouse.core.formats import VERDICTS, line
 from lakehouse.core.periods import Period
@@ -24,7 +24,6 @@ from lakehouse.report.page import figures
 from lakehouse.report.page.page import render
 from lakehouse.report.page.verdicts import headline
 from lakehouse.report.terminal import verdict_table
-from lakehouse.slo.calendar import business_hours, maintenance
 
 Facts = dict[str, Any]
 
@@ -71,32 +70,16 @@ OUTPUTS: Final = options.combined(
 )  # fmt: skip
 
 
-class ReportQuery:
-    """Objectives, period, cluster and calendar of a report.
-
-    Args:
-        lake: The lake.
-        given: The options of ``QUERY``; a wrong one fails before an engine starts.
-    """
-
-    def __init__(self, lake: LakeOptions, given: Mapping[str, Any]) -> None:
-        self.objectives = lake.objectives()
-        zone, hours = given["time_zone"] or periods.UTC_NAME, given["business_hours"]
-        self.period = options.period_of(given["week"], given["start"], given["end"], zone)
-        business = None if hours is None else business_hours.parse(hours)
-        planned = maintenance.load(given["maintenance"]) if given["maintenance"] else ()
-        corrected = load_corrections(given["corrections"])
-        self.calendar = business_hours.Calendar(zone, business, planned, corrected)
-        self.cluster: str | None = given["cluster"]
-
-    def facts(self, engine: Engine, period: Period, *, every: bool = False) -> Iterator[Facts]:
-        """The facts of its cluster, or of every cluster of the lake."""
-        check_corrections(engine, self.objectives, self.calendar.corrections)
-        for cluster in build.clusters(engine) if every else [self.cluster]:
-            log("facts" if cluster is None else f"facts of {line(cluster)}")
-            yield build.facts(
-                engine, self.objectives, period, cluster=cluster, calendar=self.calendar
-            )
+def facts_of(
+    query: Query, engine: Engine, period: Period, *, every: bool = False
+) -> Iterator[Facts]:
+    """The facts of the query's cluster, or of every cluster of the lake."""
+    query.check(engine)
+    for cluster in build.clusters(engine) if every else [query.cluster]:
+        log("facts" if cluster is None else f"facts of {line(cluster)}")
+        yield build.facts(
+            engine, query.objectives, period, cluster=cluster, calendar=query.calendar
+        )
 
 
 class ReportOutputs:
@@ -181,9 +164,8 @@ def _saved_facts(file: str) -> Facts:
     names = {option.name: option.opts[0] for option in context.command.params}
     wrong = [names[name] for name in _LAKE_ONLY if context.params[name] is not None]
     if wrong:
-        raise click.UsageError(
-            f"{file} has its own cluster and period: leave out {', '.join(wrong)}"
-        )
+        what = f"{file} has its own cluster and period: leave out {', '.join(wrong)}"
+        raise click.UsageError(what)
     zone = context.params["time_zone"]
     if zone is None:
         return saved.load(Path(file))
@@ -194,9 +176,9 @@ def _saved_facts(file: str) -> Facts:
 def _lake_facts(
     lake: LakeOptions, given: Mapping[str, Any], *, every: bool = False
 ) -> Iterator[Facts]:
-    query = ReportQuery(lake, given)
+    query = Query(lake, given)
     engine = lake.engine()
-    yield from query.facts(engine, query.period(engine), every=every)
+    yield from facts_of(query, engine, query.period(engine), every=every)
 
 
 @click.command

@@ -6,7 +6,7 @@ import secrets
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any, Final
+from typing import Final
 
 import click
 from rich.console import Console
@@ -23,11 +23,9 @@ from lakehouse.rollup.verify import verify as compare
 from lakehouse.slo import Objective
 
 WINDOW: Final = click.option(
-    "--window",
-    type=window_seconds,
-    metavar="LENGTH",
+    "--window", type=window_seconds, metavar="LENGTH",
     help="Window of the agents, such as 5m or 30s.",
-)
+)  # fmt: skip
 TIDY: Final = click.option(
     "--tidy", type=click.Choice(["daily", "now", "never"]), default="daily", show_default=True,
     help="Compact gold and delete its old files after the rollup.",
@@ -143,8 +141,7 @@ def progress_display() -> Iterator[tuple[Callable[[str], None], Callable[[Done],
         task = bar.add_task("looking for new rows", total=0, rows=0)
 
         def watch(done: Done) -> None:
-            fields: dict[str, Any] = {"rows": done.rows}
-            bar.update(task, completed=done.hours, total=done.of_hours, **fields)
+            bar.update(task, completed=done.hours, total=done.of_hours, rows=done.rows)
 
         yield (lambda what: bar.update(task, description=what)), watch
 

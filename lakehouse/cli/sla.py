@@ -1,8 +1,8 @@
 """``jmxlake sla``: attainment of objectives, and what is left of their error budgets."""
 
+import datetime as dt
 import json
-from collections.abc import Sequence
-from pathlib import Path
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 import click
@@ -10,23 +10,21 @@ import click
 from lakehouse import slo
 from lakehouse.cli import options
 from lakehouse.cli.options import LakeOptions, exit_if_locked, log
+from lakehouse.core import periods
 from lakehouse.core.formats import plural
-from lakehouse.core.periods import WEEK, Period
+from lakehouse.core.periods import Period
 from lakehouse.engines.engine import Engine
 from lakehouse.engines.gold_reader import GoldRows, window_of
 from lakehouse.errors import MaintenanceFileError
+from lakehouse.report.facts.build import last_week
 from lakehouse.slo import aggregate, attainment, partitions, published
-from lakehouse.slo.calendar import corrections as corrections_file, maintenance as planned_work
-from lakehouse.slo.calendar.corrections import Correction
-from lakehouse.slo.calendar.maintenance import Maintenance
+from lakehouse.slo.calendar import business_hours, corrections, maintenance
 from lakehouse.slo.statement import Statement
 
 MAINTENANCE: Final = click.option(
     "--maintenance", metavar="FILE", type=options.FILE,
     help="YAML of planned maintenance: figures are reported with it and without.",
 )  # fmt: skip
-
-
 CORRECTIONS: Final = click.option(
     "--corrections", metavar="FILE", type=options.FILE,
     help="YAML of time that was agreed not to count: an agreed verdict stands beside each.",
@@ -65,17 +63,11 @@ def sla(
 
     Exits with 1 if it failed, with 3 if a rollup of this lake is running.
     """
-    every = lake.objectives()
-    wanted = slo.chosen(every, dict(labels))
-    windows = planned_work.load(given["maintenance"]) if given["maintenance"] else ()
-    corrected = load_corrections(given["corrections"])
-    period = options.period_of(given["week"], given["start"], given["end"])
+    query = Query(lake, given)
+    wanted = slo.chosen(query.objectives, dict(labels))
     engine = lake.engine()
-    check_corrections(engine, every, corrected)
     with exit_if_locked():
-        statements, fresh = publish_statements(
-            engine, wanted, period(engine), windows, corrected, burns=as_json
-        )
+        statements, fresh = query.publish(engine, wanted, query.period(engine), burns=as_json)
     if not as_json:
         click.echo(count_line(statements, fresh))
         return
@@ -89,55 +81,72 @@ def sla(
     click.echo(json.dumps(output, indent=1))
 
 
-def publish_statements(
-    engine: Engine,
-    objectives: Sequence[slo.Objective],
-    period: Period,
-    planned: tuple[Maintenance, ...],
-    corrected: tuple[Correction, ...] = (),
-    *,
-    burns: bool = False,
-) -> tuple[list[Statement], list[Statement]]:
-    """Publish the statements of a period; returns all of them, and those that are new."""
-    seconds = window_of(engine)
-    period = period.aligned(seconds)
-    log("statements")
-    options = attainment.Options(period.grain == WEEK, burns, planned, corrected, seconds)
-    now_us = attainment.now_us()
-    statements = attainment.read(engine, objectives, period, now_us, options=options)
-    again: list[Statement] = []
-    fresh = published.publish(engine, statements, period, again)
-    for one in corrected:
-        if number := sum(one in statement.corrections for statement in again):
-            what = f"{plural(number, 'published statement')} restated; both are kept and shown"
-            log(one.says(what.replace("\u00a0", " "), kind="note"))
-    return statements, fresh
+class Query:
+    """Objectives, period and calendar of statements and of reports.
 
-
-def load_corrections(file: Path | None) -> tuple[Correction, ...]:
-    """The corrections of ``--corrections``, without a lake.
+    Args:
+        lake: The lake.
+        given: The options that say them; a wrong one fails before an engine starts.
 
     Raises:
-        MaintenanceFileError: Some are malformed; a line is printed for each.
+        MaintenanceFileError: Planned maintenance or corrections are malformed; a line is printed
+            for each of the latter.
     """
-    if file is None:
-        return ()
-    corrected, faults = corrections_file.load(file)
-    _refuse(faults)
-    return corrected
+
+    def __init__(self, lake: LakeOptions, given: Mapping[str, Any]) -> None:
+        self.objectives = lake.objectives()
+        zone, hours = given.get("time_zone") or periods.UTC_NAME, given.get("business_hours")
+        self.period = _period(given, periods.time_zone(zone))
+        business = None if hours is None else business_hours.parse(hours)
+        planned = maintenance.load(given["maintenance"]) if given["maintenance"] else ()
+        file = given["corrections"]
+        corrected, faults = corrections.load(file) if file else ((), [])
+        _refuse(faults)
+        self.calendar = business_hours.Calendar(zone, business, planned, corrected)
+        self.cluster: str | None = given.get("cluster")
+
+    def check(self, engine: Engine) -> None:
+        """Compare corrections with the objectives and the subjects that there are.
+
+        Raises:
+            MaintenanceFileError: Some do not fit; a line is printed for each.
+        """
+        if corrected := self.calendar.corrections:
+            known, now_us = attainment.subjects(engine), attainment.now_us()
+            _refuse(list(corrections.check(corrected, self.objectives, known, now_us)))
+
+    def publish(
+        self, engine: Engine, wanted: Sequence[slo.Objective], period: Period, *, burns: bool
+    ) -> tuple[list[Statement], list[Statement]]:
+        """Publish the statements of a period; returns all of them, and those that are new."""
+        self.check(engine)
+        seconds = window_of(engine)
+        period = period.aligned(seconds)
+        log("statements")
+        planned, corrected = self.calendar.maintenance, self.calendar.corrections
+        how = attainment.Options(period.grain == periods.WEEK, burns, planned, corrected, seconds)
+        statements = attainment.read(engine, wanted, period, attainment.now_us(), options=how)
+        again: list[Statement] = []
+        fresh = published.publish(engine, statements, period, again)
+        for one in corrected:
+            if number := sum(one in statement.corrections for statement in again):
+                what = f"{plural(number, 'published statement')} restated; both are kept and shown"
+                log(one.says(what.replace("\u00a0", " "), kind="note"))
+        return statements, fresh
 
 
-def check_corrections(
-    engine: Engine, objectives: Sequence[slo.Objective], corrected: Sequence[Correction]
-) -> None:
-    """Compare corrections with the objectives and the subjects that there are.
-
-    Raises:
-        MaintenanceFileError: Some do not fit; a line is printed for each.
-    """
-    if corrected:
-        known, now_us = attainment.subjects(engine), attainment.now_us()
-        _refuse(list(corrections_file.check(corrected, objectives, known, now_us)))
+def _period(given: Mapping[str, Any], zone: dt.tzinfo) -> Callable[[Engine], Period]:
+    """The period of the options of ``PERIOD``; by default the last week that has ended."""
+    week, start, end = given["week"], given["start"], given["end"]
+    if week is not None and (start or end):
+        raise click.UsageError("give --week, or --from and --to, not both")
+    if week is not None:
+        period = periods.week(week, zone)
+    elif bounds := options.both(start, end):
+        period = periods.span(*bounds, zone)
+    else:
+        return lambda engine: last_week(engine, attainment.now_us(), zone)
+    return lambda _: period
 
 
 def _refuse(faults: Sequence[str]) -> None:

@@ -7,10 +7,10 @@ import click
 
 from lakehouse.cli import options
 from lakehouse.cli.options import LakeOptions, exit_if_locked, log
-from lakehouse.cli.report import OUTPUTS, QUERY, Facts, ReportOutputs, ReportQuery, write_cluster
+from lakehouse.cli.report import OUTPUTS, QUERY, Facts, ReportOutputs, facts_of, write_cluster
 from lakehouse.cli.rollup import TIDY, WINDOW, outcome_lines, roll_up
 from lakehouse.cli.send import send_report
-from lakehouse.cli.sla import check_corrections, count_line, publish_statements
+from lakehouse.cli.sla import Query, count_line
 from lakehouse.errors import LakehouseError
 from lakehouse.report.send.settings import Settings, load
 from lakehouse.rollup import Wanted
@@ -43,7 +43,7 @@ def weekly(
 
     Exits with 1 if it failed, with 3 if another rollup of this lake is running.
     """
-    outputs, query = ReportOutputs(given), ReportQuery(lake, given)
+    outputs, query = ReportOutputs(given), Query(lake, given)
     if every_cluster is not None and any((*outputs.places, query.cluster)):
         raise click.UsageError("--every-cluster goes without other outputs and --cluster")
     if settings_file is not None and str(given["json_file"]) == "-":
@@ -55,12 +55,10 @@ def weekly(
         log(line)
     period = query.period(used)
     with exit_if_locked():
-        planned, corrected = query.calendar.maintenance, query.calendar.corrections
-        check_corrections(used, query.objectives, corrected)
-        log(count_line(*publish_statements(used, query.objectives, period, planned, corrected)))
+        log(count_line(*query.publish(used, query.objectives, period, burns=False)))
     errors: list[str] = []
     try:
-        for facts in query.facts(used, period, every=every_cluster is not None):
+        for facts in facts_of(query, used, period, every=every_cluster is not None):
             errors += _report(facts, outputs, every_cluster, loaded)
     except LakehouseError as error:
         errors.append(str(error))

@@ -17,12 +17,11 @@ from lakehouse.errors import (
     TableNotFoundError,
     TableSchemaError,
 )
+from lakehouse.tables import Table
 from lakehouse.tables.columns import spark_text
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
-
-    from lakehouse.tables import Table
 
 _SCHEMA: Final = re.compile(r"[\w-]+\.[\w-]+")
 _MISSING: Final = ("NOT_FOUND", "MISSING_DELTA_TABLE", "DOES_NOT_EXIST", "MISSING_TRANSACTION_LOG")

@@ -33,21 +33,8 @@ DELETE_LAG: Final = "kafka.topic.remote_delete_lag.bytes"
 CONTROLLER_METRICS: Final = "kafka.client.controller_mutation."
 """Prefix of client metrics that controllers report as well as brokers."""
 
-DESCRIBING: Final = (
-    PARTITION_COUNT,
-    "kafka.topic.replication_factor",
-    "kafka.topic.min_insync_replicas",
-    "kafka.topic.retention_time",
-    "kafka.topic.retention_bytes",
-    "kafka.topic.remote_storage_enabled",
-    "kafka.topic.compacted",
-    NODE_FENCED,
-    "kafka.quota.produce.byte_rate",
-    "kafka.quota.fetch.byte_rate",
-    "kafka.quota.request.percentage",
-    "kafka.quota.controller_mutation.rate",
-)
-"""Metrics that describe a subject; several sources report each of them (see gold/subjects)."""
+_DESCRIBING: Final = ("topology", "quota_limits")
+"""Families whose metrics describe a subject."""
 
 
 class Definition(NamedTuple):
@@ -128,9 +115,8 @@ WATCHED_OF: Final[dict[str, tuple[Watched, ...]]] = {
     "topic": (
         *_PARTITIONS,
         Watched("kafka.topic.remote_copy_lag.bytes", "Waits for upload", "By", "total"),
-        Watched(
-            "kafka.topic.remote_delete_lag.segments", "Waits for deletion", "{segment}", "total"
-        ),
+        Watched("kafka.topic.remote_delete_lag.segments", "Waits for deletion", "{segment}",
+            "total"),
     ),
     "partition": (
         *_PARTITIONS,
@@ -148,16 +134,12 @@ WATCHED_OF: Final[dict[str, tuple[Watched, ...]]] = {
         Watched(PARTITION_LAG, "More than 10,000 records behind", "{offset}"),
     ),
     "source": (
-        Watched(
-            "kafka.broker.under_min_isr_partitions", "Leads what is under min ISR", "partitions"
-        ),
-        Watched(
-            "kafka.broker.produce_errors.not_enough_replicas",
-            "Refused writes, too few replicas", "{request}", "sum",
-        ),
-        Watched(
-            "kafka.controller.offline_partitions", "Counts leaderless partitions", "partitions"
-        ),
+        Watched("kafka.broker.under_min_isr_partitions", "Leads what is under min ISR",
+            "partitions"),
+        Watched("kafka.broker.produce_errors.not_enough_replicas",
+            "Refused writes, too few replicas", "{request}", "sum"),
+        Watched("kafka.controller.offline_partitions", "Counts leaderless partitions",
+            "partitions"),
     ),
 }  # fmt: skip
 """Watched metrics by kind of subject."""
@@ -204,7 +186,13 @@ def known() -> Mapping[str, Known]:
 def has_figures(metric: str) -> bool:
     """Whether gold has figures of it per topic or client: values/runs.sql in the kernel."""
     is_replica = metric.startswith("kafka.log.")
-    return not (metric.endswith("_offset") or metric in DESCRIBING or is_replica)
+    return not (metric.endswith("_offset") or metric in describing() or is_replica)
+
+
+@lru_cache
+def describing() -> frozenset[str]:
+    """Metrics that describe a subject; several sources report each of them (see gold/subjects)."""
+    return frozenset(row["metric"] for row in _rows_shipped() if row["family"] in _DESCRIBING)
 
 
 def is_by_admin(metric: str) -> bool:

@@ -22,7 +22,7 @@ LAST: Final = dt.datetime(9998, 12, 31, 23, tzinfo=dt.UTC)
 WEEK: Final = "1w"
 """The grain of an ISO week of some time zone."""
 
-_SECONDS: Final = {"s": 1, "m": 60, "h": 3600}
+_SECONDS: Final = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
 _WEEK: Final = re.compile(r"(\d{4})-W(\d{2})")
 
 
@@ -147,17 +147,22 @@ def _parsed(text: str, zone: dt.tzinfo) -> dt.datetime:
     return aware.astimezone(dt.UTC)
 
 
+def seconds(text: str) -> int | None:
+    """Seconds of a length of time such as ``30s``, ``5m``, ``2h`` or ``400d``; None: it is none."""
+    match = re.fullmatch(r"([1-9][0-9]*)([smhd])", text)
+    return int(match[1]) * _SECONDS[match[2]] if match else None
+
+
 def window_seconds(text: str) -> int:
     """Seconds of a window such as ``5m`` or ``30s``.
 
     Raises:
         PeriodError: It is no such text, or does not divide an hour.
     """
-    match = re.fullmatch(r"([1-9][0-9]*)([smh])", text)
-    seconds = int(match[1]) * _SECONDS[match[2]] if match else 0
-    if seconds == 0 or _SECONDS["h"] % seconds:
+    length = seconds(text)
+    if length is None or _SECONDS["h"] % length:
         raise PeriodError(f"window {text!r}: write a part of an hour, such as 5m or 30s")
-    return seconds
+    return length
 
 
 def window_name(seconds: int) -> str:

@@ -220,12 +220,10 @@ def quiet_jvm() -> Iterator[None]:
         try:
             yield
         except BaseException:
-            os.dup2(kept, 2)
             captured.seek(0)
-            os.write(2, captured.read())
+            os.write(kept, captured.read())
             raise
         finally:
-            os.dup2(out, 1)
-            os.dup2(kept, 2)
-            os.close(out)
-            os.close(kept)
+            for number, own in ((1, out), (2, kept)):
+                os.dup2(own, number)
+                os.close(own)

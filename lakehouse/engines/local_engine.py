@@ -16,8 +16,8 @@ from deltalake import CommitProperties, DeltaTable, Field, Schema, write_deltala
 from deltalake.exceptions import CommitFailedError, DeltaError
 
 from lakehouse import tables
-from lakehouse.core.delta_errors import explained
 from lakehouse.core.lake import Lake, Version
+from lakehouse.core.location import explained
 from lakehouse.core.periods import instant
 from lakehouse.engines import arrow_types, local_relations
 from lakehouse.engines.batches import Batch

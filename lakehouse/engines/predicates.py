@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from lakehouse.engines.batches import HourSet
+from lakehouse.tables.columns import standard_text
 
 _HOUR: Final = dt.timedelta(hours=1)
 
@@ -39,8 +40,7 @@ def before(date: dt.date) -> str:
 
 def strings(names: Iterable[str]) -> str:
     """A list of literals."""
-    listed = ", ".join("'" + name.replace("'", "''") + "'" for name in names)
-    return f"({listed})"
+    return f"({', '.join(map(standard_text, names))})"
 
 
 def _instant(hour: dt.datetime) -> str:

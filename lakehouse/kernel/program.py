@@ -80,7 +80,7 @@ def program(
             for table in (*tables.OF_HOURS, tables.SUBJECTS)
         },
         describing=tuple(
-            sorted({*metrics.DESCRIBING, *(key for one in objectives for key in one.where)})
+            sorted({*metrics.describing(), *(key for one in objectives for key in one.where)})
         ),
         setup=(*constants, *_statements("macros"), *results, *stage(*_VIEWS)),
         literals=_literals(objectives, families),
@@ -127,7 +127,7 @@ def _literals(objectives: Sequence[Objective], families: metrics.Families) -> di
     by_others = {metrics.GROUP_LAG, *of_others} - _BY_LEADERS
     watched = {*metrics.WATCHED, *(one.metric for one in timed if one.is_at_zero)}
     return {
-        "describing": _rows({"metric": "string"}, ([one] for one in sorted(metrics.DESCRIBING))),
+        "describing": _rows({"metric": "string"}, ([one] for one in sorted(metrics.describing()))),
         "watched": _rows({"metric": "string"}, ([one] for one in sorted(watched))),
         "objectives": _rows(
             {

@@ -8,48 +8,41 @@ clean-up removes their files.
 import uuid
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, nullcontext
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import pyarrow as pa
 from deltalake import CommitProperties, DeltaTable, write_deltalake
 
 from lakehouse import tables
+from lakehouse.core.location import TABLE, Location, delta_errors, query
 from lakehouse.engines.predicates import strings
 from lakehouse.errors import TableNotFoundError
-from lakehouse.ops.location import TABLE, Location, delta_errors, query
 from lakehouse.ops.maintain.actions import Executor
 from lakehouse.tables import Table, parquet
+from lakehouse.tables.columns import standard_text
 
 _COLUMNS: Final = ("user", "client_id")
 _AT_ONCE: Final = 500  # sets whose rows are replaced by one commit
 _COMMIT: Final = CommitProperties({"jmxlake": "forget"}, max_commit_retries=100)
 
 
-class Found(NamedTuple):
-    """Rows of a table that have the name."""
-
-    table: str
-    rows: int
+Found = Iterator[tuple[str, int]]
+"""Tables, by layer and name, and the number of their rows that have the name."""
 
 
-def new_name() -> str:
-    """A name that says nothing of the old one."""
-    return f"forgotten-{uuid.uuid4().hex[:12]}"
-
-
-def find(location: Location, name: str) -> Iterator[Found]:
+def find(location: Location, name: str) -> Found:
     """The tables of a lake that have the name, now.
 
     Raises:
         MaintenanceError: A table cannot be read.
     """
     for table, delta in _tables(location, "bronze", "gold"):
-        yield Found(table.path, _count(table, delta, name))
+        yield table.path, _count(table, delta, name)
 
 
 def forget(
     location: Location, name: str, other: str, hold: Callable[[], AbstractContextManager[object]]
-) -> Iterator[Found]:
+) -> Found:
     """Replace the name in each table.
 
     Bronze comes first: what a rollup under way has read of it is in gold once the lease is free. It
@@ -73,7 +66,7 @@ def forget(
                 with delta_errors(location.url(table)):
                     if layer == "bronze" and _count(table, delta, name):
                         executor.take_ownership(delta)
-                    yield Found(table.path, _replace(table, delta, name, other))
+                    yield table.path, _replace(table, delta, name, other)
 
 
 def _tables(location: Location, *layers: str) -> Iterator[tuple[Table, DeltaTable]]:
@@ -96,16 +89,12 @@ def _count(table: Table, delta: DeltaTable, name: str) -> int:
 def _replace(table: Table, delta: DeltaTable, name: str, other: str) -> int:
     if table is tables.MEMBERS:
         return _replace_in_sets(delta, name, other)
+    old, new = standard_text(name), standard_text(other)
+    names = {f'"{c}"': f'CASE "{c}" WHEN {old} THEN {new} ELSE "{c}" END' for c in _columns(table)}
     updated = delta.update(
-        {
-            f'"{column}"': f'CASE WHEN "{column}" IN {strings((name,))} '
-            f'THEN {strings((other,))} ELSE "{column}" END'
-            for column in _columns(table)
-        },
-        predicate=_has(table, name),
-        writer_properties=parquet.writer_properties(table),
+        names, predicate=_has(table, name), writer_properties=parquet.writer_properties(table),
         commit_properties=_COMMIT,
-    )
+    )  # fmt: skip
     return int(updated["num_updated_rows"])
 
 
@@ -134,7 +123,7 @@ def _sets(delta: DeltaTable, name: str) -> list[dict[str, Any]]:
 
 
 def _has(table: Table, name: str) -> str:
-    return " OR ".join(f'"{column}" IN {strings((name,))}' for column in _columns(table))
+    return " OR ".join(f'"{column}" = {standard_text(name)}' for column in _columns(table))
 
 
 def _columns(table: Table) -> tuple[str, ...]:

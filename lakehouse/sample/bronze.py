@@ -11,7 +11,7 @@ import pyarrow as pa
 from deltalake import DeltaTable, PostCommitHookProperties, write_deltalake
 
 from lakehouse import tables
-from lakehouse.core.delta_errors import explained
+from lakehouse.core.location import explained
 from lakehouse.engines import arrow_types
 from lakehouse.engines.delta_rs import row_schema
 from lakehouse.errors import LakehouseError

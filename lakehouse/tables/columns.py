@@ -34,6 +34,11 @@ def spark_text(text: str) -> str:
     return f"'{escaped}'"
 
 
+def standard_text(text: str) -> str:
+    """A text as a literal of standard SQL, which DataFusion, DuckDB and Trino read."""
+    return "'" + text.replace("'", "''") + "'"
+
+
 @dataclass(frozen=True, slots=True)
 class Table:
     """One Delta table of a lake; ``path`` is relative to the lake's root.

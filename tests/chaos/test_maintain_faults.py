@@ -19,8 +19,8 @@ from deltalake import DeltaTable
 
 from demo.s3.server import S3Server
 from lakehouse import tables
+from lakehouse.core import location as locations
 from lakehouse.errors import LakehouseError
-from lakehouse.ops import location as locations
 from lakehouse.ops.maintain import state as states
 from lakehouse.ops.maintain.actions import Executor
 from lakehouse.ops.maintain.checkpoints import HOURS, NEWEST

@@ -21,7 +21,7 @@ from collector.delivery.table import BronzeTable
 from demo.s3.server import S3Server
 from lakehouse import tables
 from lakehouse.cli.main import main
-from lakehouse.ops import location as locations
+from lakehouse.core import location as locations
 from lakehouse.ops.doctor.diagnosis import Diagnosis
 from lakehouse.ops.doctor.finding import LATE
 from tests import bronze_commits, gold_builder
@@ -123,8 +123,8 @@ def test_of_a_lake_that_is_well_nothing_is_told(lake: Lake) -> None:
     assert [one.agent for one in seen.agents] == ["agent-1", "agent-2", "agent-3"]
     assert {one.version for one in seen.agents} == {"0.1.0"}, "commits tell it"
     assert seen.agents[0].sources == (f"{CLUSTER}/broker-1",)
-    assert {one.table.name for one in seen.tables} == {
-        one.name for one in (*tables.BRONZE, *tables.GOLD)
+    assert {one.table for one in seen.tables} == {
+        one.path for one in (*tables.BRONZE, *tables.GOLD)
     }
 
 

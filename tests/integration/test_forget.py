@@ -13,9 +13,9 @@ from deltalake import DeltaTable
 from lakehouse import rollup, slo, tables
 from lakehouse.cli.main import main
 from lakehouse.core import lake as lakes
+from lakehouse.core.location import locate
 from lakehouse.engines.local_engine import LocalEngine
 from lakehouse.ops.forget import find
-from lakehouse.ops.location import locate
 from lakehouse.rollup.verify import verify
 from tests import rollups
 from tests.everywhere import small_fleet
@@ -78,7 +78,7 @@ def test_every_figure_stays_and_no_row_has_the_name(lake: Path) -> None:
         table: sorted(one.replace(repr(NAME), repr(OTHER)) for one in found)
         for table, found in before.items()
     } == {table: sorted(found) for table, found in after.items()}
-    assert not sum(found.rows for found in find(locate(str(lake), None), NAME))
+    assert not sum(rows for _, rows in find(locate(str(lake), None), NAME))
 
 
 def test_gold_is_what_a_rollup_of_the_forgetting_bronze_makes(lake: Path) -> None:
@@ -104,7 +104,7 @@ def test_a_name_of_quotes_is_a_name(lake: Path) -> None:
     odd = "o'Brien\\ \" ; -- €"
     assert forget(lake, NAME, "--as", odd).exit_code == 0
     assert forget(lake, odd, "--as", NAME).exit_code == 0
-    assert not sum(found.rows for found in find(locate(str(lake), None), odd))
+    assert not sum(rows for _, rows in find(locate(str(lake), None), odd))
 
 
 def test_a_dry_run_counts_and_changes_nothing(lake: Path) -> None:
@@ -129,7 +129,7 @@ def test_while_a_rollup_is_at_work_gold_waits(lake: Path) -> None:
         ran = forget(lake, NAME, "--as", OTHER)
     assert ran.exit_code == 1
     assert "is rolling up" in ran.stderr
-    found: dict[str, Any] = {one.table: one.rows for one in find(locate(str(lake), None), NAME)}
+    found: dict[str, Any] = dict(find(locate(str(lake), None), NAME))
     assert found["bronze/runs"] == 0
     assert found["gold/clients"] > 0
     assert forget(lake, NAME, "--as", OTHER).exit_code == 0

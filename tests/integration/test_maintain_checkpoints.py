@@ -12,8 +12,8 @@ from deltalake import DeltaTable
 
 from demo.s3.server import S3Server
 from lakehouse import tables
+from lakehouse.core import location as locations
 from lakehouse.errors import MaintenanceConflictError, MaintenanceError
-from lakehouse.ops import location as locations
 from lakehouse.ops.maintain.actions import Executor
 from lakehouse.ops.maintain.checkpoints import HOURS, NEWEST, slot
 from lakehouse.ops.maintain.plan import Expire

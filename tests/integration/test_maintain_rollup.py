@@ -10,11 +10,10 @@ import pytest
 from deltalake import DeltaTable
 
 from lakehouse import tables
-from lakehouse.core import lake as lakes
+from lakehouse.core import lake as lakes, location as locations
 from lakehouse.engines.batches import Versions
 from lakehouse.engines.spark_engine import SparkEngine
 from lakehouse.errors import ForeignEngineError
-from lakehouse.ops import location as locations
 from lakehouse.ops.maintain import state as states
 from lakehouse.ops.maintain.actions import Executor
 from lakehouse.ops.maintain.plan import NoteCleaned

@@ -11,12 +11,11 @@ import pytest
 from deltalake import DeltaTable
 
 from lakehouse import tables
-from lakehouse.core import lake as lakes
+from lakehouse.core import lake as lakes, location as locations
 from lakehouse.core.periods import micros
 from lakehouse.engines.engine import ask
 from lakehouse.engines.spark_engine import SparkEngine
 from lakehouse.errors import LakeReplacedError, LogExpiredError
-from lakehouse.ops import location as locations
 from lakehouse.ops.maintain import state as states
 from lakehouse.ops.maintain.actions import Executor
 from lakehouse.ops.maintain.plan import Checkpoint, Drop, Expire, Vacuum

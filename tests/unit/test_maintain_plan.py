@@ -5,7 +5,6 @@ from __future__ import annotations
 import datetime as dt
 from typing import Any
 
-from lakehouse import tables
 from lakehouse.ops.maintain.plan import (
     Checkpoint,
     Compact,
@@ -25,14 +24,12 @@ HOUR = dt.timedelta(hours=1)
 
 
 def files(count: int, date: dt.date | None = TODAY, age: dt.timedelta = HOUR) -> list[DataFile]:
-    return [DataFile(date, 20_000, 300, NOW - age)] * count
+    return [DataFile(date, 20_000, NOW - age)] * count
 
 
 def state(**changed: Any) -> TableState:
     stands: dict[str, Any] = {
-        "table": tables.RUNS,
-        "version": 1000,
-        "checked": 990,
+        "uncheckpointed": 10,
         "cleaned": day_of(NOW),
         "files": (),
         "read": ReadPosition(1000),
@@ -51,13 +48,12 @@ def test_where_nothing_is_due_nothing_is_done() -> None:
 
 
 def test_a_checkpoint_is_due_well_before_a_hundred_commits() -> None:
-    assert actions(version=1039) == []
-    assert actions(version=1040) == [Checkpoint(50, NOW)]
-    assert actions(version=49, checked=-1) == [Checkpoint(50, NOW)], "none was made ever"
+    assert actions(uncheckpointed=49) == []
+    assert actions(uncheckpointed=50) == [Checkpoint(50, NOW)]
 
 
 def test_the_commits_of_this_very_round_count() -> None:
-    found = actions(version=1039, files=files(32))
+    found = actions(uncheckpointed=49, files=files(32))
     assert found == [Compact(TODAY, 640_000, 32, 640_000), Checkpoint(50, NOW)]
 
 
@@ -79,9 +75,9 @@ def test_dates_are_compacted_apart() -> None:
 
 
 def test_a_table_without_dates_is_compacted_by_count() -> None:
-    found = actions(table=tables.MEMBERS, files=files(40, None, 9 * DAY))
+    found = actions(files=files(40, None, 9 * DAY))
     assert found == [Compact(None, 800_000, 40, 800_000)]
-    assert actions(table=tables.MEMBERS, files=files(31, None, 9 * DAY)) == []
+    assert actions(files=files(31, None, 9 * DAY)) == []
 
 
 def test_once_a_day_what_is_old_is_cleaned_away() -> None:
@@ -109,7 +105,7 @@ def test_without_progress_only_checkpoints_and_compaction_are_done_and_it_says_w
         state(
             read="gold is not there",
             cleaned=-1,
-            version=2000,
+            uncheckpointed=1010,
             files=[*files(32), *files(1, old, 500 * DAY)],
         ),
         NOW,
@@ -147,6 +143,6 @@ def test_a_table_beyond_its_budget_of_files_is_told() -> None:
 
 
 def test_commits_of_unknown_engines_are_told() -> None:
-    assert plan(state(unknown_engines=2), NOW, 400).not_done == (
+    assert plan(state(), NOW, 400, 2).not_done == (
         "2 commits do not name the engine that wrote them",
     )

@@ -2,21 +2,12 @@
 
 import datetime as dt
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from operator import attrgetter
-from typing import Final, NamedTuple
+from typing import Final, Literal, NamedTuple
 
-from lakehouse.ops.doctor.finding import (
-    Finding,
-    Severity,
-    counted,
-    finding,
-    named,
-    some,
-    span,
-    when,
-)
-from lakehouse.ops.doctor.records import EventCount, FamilyRecord
+from lakehouse.ops.doctor.finding import Finding, counted, finding, named, some, span, when
+from lakehouse.ops.doctor.records import Agent, EventCount, FamilyRecord
 
 _MOST_STARTS_A_DAY: Final = 5
 _SPOOL: Final = " at {at}, {often}; the time of undelivered rows is unknown"
@@ -28,7 +19,7 @@ class _Kind(NamedTuple):
     check: str
     problem: str
     todo: str = ""
-    severity: Severity | None = None
+    severity: Literal["warning"] | None = None
 
 
 _KINDS: Final = {
@@ -96,32 +87,23 @@ def agent_events(events: Sequence[EventCount], days: int) -> Iterator[Finding]:
             yield finding(check, event.source, what, todo, severity)
 
 
-def agent_versions(
-    versions: Mapping[str, str | None], working: Sequence[str], own: str,
-    sources: Mapping[str, Sequence[str]],
-) -> Iterator[Finding]:  # fmt: skip
+def agent_versions(working: Sequence[Agent], own: str) -> Iterator[Finding]:
     """Agents of several versions, of newer ones than this command, and of unknown ones.
 
     Args:
-        versions: Version of each agent, by its id.
-        working: Ids of agents with recent records.
+        working: Agents with recent records.
         own: Version of this command.
-        sources: Sources that each agent reads, by its id.
     """
-    by_version: dict[str, list[str]] = {}
-    for agent in working:
-        version = versions.get(agent)
-        if version is not None:
-            by_version.setdefault(version, []).extend(sources.get(agent, ()) or [agent])
-    ordered = sorted(by_version, key=_order)
+    versions = [(one.version, source) for one in working if one.version for source in one.sources]
+    ordered = sorted({version for version, _ in versions}, key=_order)
     if len(ordered) > 1:
-        what = f"they have several versions: {_listed({one: by_version[one] for one in ordered})}"
+        what = f"they have several versions: {_listed(ordered, versions)}"
         yield finding("agent_version", "agents", what)
     if ordered and _order(ordered[-1]) > _order(own):
         what = f"agents have version {named(ordered[-1])}, this command has {own}"
         todo = "upgrade jmxlake where rollup and maintenance run, before the agents"
         yield finding("agent_version", "agents", what, todo, "warning")
-    unknown = sorted(agent for agent in working if versions.get(agent) is None)
+    unknown = sorted(one.agent for one in working if one.version is None)
     if unknown:
         what = f"the version of {counted(len(unknown), 'agent')} is unknown: {some(unknown)}"
         todo = "upgrade them: newer agents write their version into their commits"
@@ -133,10 +115,10 @@ def cluster_versions(records: Sequence[FamilyRecord]) -> Iterator[Finding]:
     for cluster in sorted({record.source.cluster for record in records}):
         own = [record for record in records if record.source.cluster == cluster]
         for check, what in _SHOULD_AGREE.items():
-            sources = _spread(own, check)
-            if len(sources) > 1:
-                values = _listed(dict(sorted(sources.items())))
-                yield finding(check, named(cluster), f"{what}: {values}")
+            newest = _newest(own, check)
+            values = sorted({value for value, _ in newest})
+            if len(values) > 1:
+                yield finding(check, named(cluster), f"{what}: {_listed(values, newest)}")
 
 
 def _order(version: str) -> tuple[int, ...]:
@@ -144,25 +126,25 @@ def _order(version: str) -> tuple[int, ...]:
     return tuple(map(int, _NUMBER.findall(version)))
 
 
-def _listed(names: Mapping[str, list[str]]) -> str:
-    return "; ".join(f"{named(version)}: {some(sorted(names[version]))}" for version in names)
+def _listed(values: Sequence[str], pairs: Sequence[tuple[str, str]]) -> str:
+    """Each value with the sources that have it."""
+    return "; ".join(
+        f"{named(value)}: {some(sorted(source for own, source in pairs if own == value))}"
+        for value in values
+    )
 
 
-def _spread(records: Sequence[FamilyRecord], field: str) -> dict[str, list[str]]:
-    """Sources by the value of a field in their newest record."""
+def _newest(records: Sequence[FamilyRecord], field: str) -> list[tuple[str, str]]:
+    """The value of a field in the newest record of each source, and the source."""
     reported = [record for record in records if record.reported_until and getattr(record, field)]
     reported.sort(key=attrgetter("reported_until"))
     newest = {record.source.source: getattr(record, field) for record in reported}
-    sources: dict[str, list[str]] = {}
-    for source, value in sorted(newest.items()):
-        sources.setdefault(value, []).append(source)
-    return sources
+    return [(value, source) for source, value in newest.items()]
 
 
 def _step(event: EventCount) -> str:
     try:
-        microseconds = int(event.new or "") - int(event.old or "")
+        step = dt.timedelta(microseconds=int(event.new or "") - int(event.old or ""))
     except ValueError:
         return ""
-    sign = "-" if microseconds < 0 else "+"
-    return f", the last time by {sign}{span(dt.timedelta(microseconds=abs(microseconds)))}"
+    return f", the last time by {'' if step < dt.timedelta() else '+'}{span(step)}"

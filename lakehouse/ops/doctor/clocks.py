@@ -10,12 +10,12 @@ small a skew can be found depends on how soon after one another two agents commi
 import datetime as dt
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from lakehouse import tables
-from lakehouse.core.periods import instant
 from lakehouse.ops.doctor.finding import Finding, counted, finding, named, some, span, when
 from lakehouse.ops.doctor.records import FamilyRecord
+from lakehouse.ops.maintain.state import LogEntry
 
 Skews = dict[tuple[str, str], dt.timedelta]
 """Pairs of agents, the one whose clock is ahead first, and by how much at least."""
@@ -40,22 +40,12 @@ class AgentCommit(NamedTuple):
     first_try: bool
 
 
-def agent_commits(history: Sequence[Mapping[str, Any]]) -> list[AgentCommit]:
-    """The commits that name their agent, oldest first.
-
-    Args:
-        history: Commits as delta-rs gives them, newest first.
-    """
-    return [
-        AgentCommit(
-            str(info[tables.COMMIT_AGENT]),
-            instant(info["timestamp"] * 1000),
-            info.get(tables.COMMIT_VERSION),
-            (info.get("operationMetrics") or {}).get("num_retries") == 0,
-        )
-        for info in reversed(history)
-        if info.get(tables.COMMIT_AGENT)
-    ]
+def agent_commits(commits: Sequence[LogEntry]) -> Iterator[AgentCommit]:
+    """Those of some commits that name their agent."""
+    for _, at, _, info in commits:
+        if agent := info.get(tables.COMMIT_AGENT):
+            is_first = (info.get("operationMetrics") or {}).get("num_retries") == 0
+            yield AgentCommit(str(agent), at, info.get(tables.COMMIT_VERSION), is_first)
 
 
 def skews(commits: Sequence[AgentCommit]) -> Skews:
@@ -96,11 +86,9 @@ def differing(
         least, is_ahead = span(all_skews[ahead, behind]), ahead == agent
         other = behind if is_ahead else ahead
         others = len({name for pair in own for name in pair} - {agent})
-        doubt = (
-            "either of the two may be wrong"
-            if others == 1
-            else f"{counted(others, 'agent')} of {agents - 1} others contradict it"
-        )
+        doubt = f"{counted(others, 'agent')} of {agents - 1} others contradict it"
+        if others == 1:
+            doubt = "either of the two may be wrong"
         yield finding(
             "clock_skew", some(sorted(sources.get(agent, ()))) or f"agent {named(agent)}",
             f"its clock is {'ahead of' if is_ahead else 'behind'} that of agent {named(other)} "

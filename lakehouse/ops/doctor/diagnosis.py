@@ -5,40 +5,22 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, Final, NamedTuple
+from typing import Final
 
 from deltalake import DeltaTable
 
 from lakehouse import tables
-from lakehouse.core.delta_errors import url_of
-from lakehouse.core.periods import instant
+from lakehouse.core.location import Location, query
 from lakehouse.errors import LakehouseError, TableNotFoundError
 from lakehouse.ops.doctor import agents, clocks, health, records, rollup, sources
 from lakehouse.ops.doctor.finding import ORDER, Finding, finding
-from lakehouse.ops.location import Location, delta_errors, query
-from lakehouse.ops.maintain.state import positions_by_progress
+from lakehouse.ops.maintain import state as states
 from lakehouse.tables import Table
 
 _LEAST_COMMITS: Final = 200
 # Two deliveries of all agents and a margin; each commit is a file to read.
 _COMMITS_AN_AGENT: Final = 4
 _MOST_COMMITS: Final = 3_000
-
-
-class Agent(NamedTuple):
-    """An agent with records in the time looked at.
-
-    Attributes:
-        agent: Its id.
-        sources: The sources that it reads, each as ``cluster/source``.
-        reported_until: End of its newest row; None where all its rows are in the future.
-        version: Its version, if a recent commit says it.
-    """
-
-    agent: str
-    sources: tuple[str, ...]
-    reported_until: dt.datetime | None
-    version: str | None
 
 
 @dataclass(slots=True)
@@ -61,7 +43,7 @@ class Diagnosis:
     version: str
     with_gold: bool = True
     tables: list[health.TableHealth] = field(default_factory=list)
-    agents: list[Agent] = field(default_factory=list)
+    agents: list[records.Agent] = field(default_factory=list)
     findings: list[Finding] = field(default_factory=list)
     _opened: dict[str, DeltaTable] = field(default_factory=dict, repr=False)
 
@@ -122,25 +104,28 @@ class Diagnosis:
     def _query(self, table: Table) -> records.Query:
         return partial(query, self._open(table))
 
-    def _history(self, table: Table, most: int) -> list[dict[str, Any]]:
+    def _commits(self, table: Table, most: int) -> list[states.LogEntry]:
         delta = self._open(table)
-        with delta_errors(url_of(delta)):
-            return list(delta.history(min(most, delta.version() + 1)))
+        return states.commits(delta, max(0, delta.version() - most + 1))
 
     def _check_bronze(self, table: Table) -> None:
         delta = self._open(table)
         self._add(health.bronze_shape(table, delta))
-        timestamps = (one.get("timestamp") for one in self._history(table, _LEAST_COMMITS))
-        instants = [instant(timestamp * 1000) for timestamp in timestamps if timestamp]
-        state = health.table_health(table, delta, health.commits_a_day(instants))
+        commits = self._commits(table, _LEAST_COMMITS)
+        a_day = health.commits_a_day([one.at for one in commits if one.info.get("timestamp")])
+        self._check_health(table, delta, a_day)
+        unknown = self._unknown_position(table, delta) if self.with_gold else None
+        cleaned, age = states.mark(delta, states.CLEANED), health.age(delta, self.now)
+        self._add(health.not_cleaned(table, cleaned, self.now, age, unknown))
+
+    def _check_health(self, table: Table, delta: DeltaTable, a_day: int | None = None) -> None:
+        state = health.table_health(table, delta, a_day)
         self.tables.append(state)
         self._add(health.over_budget(state))
-        unknown = self._unknown_position(table, delta) if self.with_gold else None
-        self._add(health.not_cleaned(state, self.now, health.age(delta, self.now), unknown))
 
     def _unknown_position(self, table: Table, delta: DeltaTable) -> str | None:
         try:
-            position = positions_by_progress(self.location)(table, delta)
+            position = states.positions_by_progress(self.location)(table, delta)
         except LakehouseError as error:
             return str(error)
         return position if isinstance(position, str) else None
@@ -164,21 +149,17 @@ class Diagnosis:
     def _check_agents(self, reported: list[records.FamilyRecord]) -> None:
         ids = sorted({record.agent for record in reported})
         most = min(max(_LEAST_COMMITS, _COMMITS_AN_AGENT * len(ids)), _MOST_COMMITS)
-        commits = clocks.agent_commits(self._history(tables.SCRAPES, most))
+        commits = [*clocks.agent_commits(self._commits(tables.SCRAPES, most))]
         versions = {commit.agent: commit.version for commit in commits}
         for agent in ids:
             own = [record for record in reported if record.agent == agent]
             read = tuple(sorted({"/".join(record.source) for record in own}))
             last = records.latest(record.reported_until for record in own)
-            self.agents.append(Agent(agent, read, last, versions.get(agent)))
-        known = {agent.agent: agent.sources for agent in self.agents}
+            self.agents.append(records.Agent(agent, read, last, versions.get(agent)))
+        known = {one.agent: one.sources for one in self.agents}
         since = self.now - self.late
-        working = [
-            agent.agent
-            for agent in self.agents
-            if agent.reported_until and agent.reported_until >= since
-        ]
-        self._add(agents.agent_versions(versions, working, self.version, known))
+        working = [one for one in self.agents if one.reported_until and one.reported_until >= since]
+        self._add(agents.agent_versions(working, self.version))
         self._add(clocks.differing(clocks.skews(commits), len(versions), known))
 
     def _check_gold(self, reported: list[records.FamilyRecord]) -> None:
@@ -193,7 +174,9 @@ class Diagnosis:
         else:
             for table in tables.GOLD:
                 with self._unknown_on_error(table):
-                    self._check_gold_table(table)
+                    delta = self._open(table)
+                    self._add(health.gold_shape(table, delta))
+                    self._check_health(table, delta)
         with self._unknown_on_error(tables.REJECTED):
             self._add(rollup.rejected(self._query(tables.REJECTED), self.since, self.days))
         with self._unknown_on_error(tables.SUBJECTS):
@@ -204,16 +187,8 @@ class Diagnosis:
     def _has_grains(self) -> bool:
         """Whether an older version made gold, with hours, days and windows in one table."""
         with self._unknown_on_error(tables.COVERAGE):
-            names = {column.name for column in self._open(tables.COVERAGE).schema().fields}
-            return "grain" in names
+            return "grain" in states.wrong_columns(tables.COVERAGE, self._open(tables.COVERAGE))
         return False
-
-    def _check_gold_table(self, table: Table) -> None:
-        delta = self._open(table)
-        self._add(health.gold_shape(table, delta))
-        state = health.table_health(table, delta)
-        self.tables.append(state)
-        self._add(health.over_budget(state))
 
 
 _OLD_LAYOUT: Final = finding(

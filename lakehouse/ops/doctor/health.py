@@ -6,7 +6,7 @@ from typing import Any, Final, NamedTuple
 
 from deltalake import DeltaTable
 
-from lakehouse.core.delta_errors import url_of
+from lakehouse.core.location import url_of
 from lakehouse.core.periods import instant
 from lakehouse.errors import ForeignEngineError, TableSchemaError
 from lakehouse.ops.doctor.finding import Finding, Severity, counted, finding, named, some
@@ -28,42 +28,38 @@ _WRITABLE: Final = frozenset({"changeDataFeed", "appendOnly", "invariants", "che
 
 
 class TableHealth(NamedTuple):
-    """A table by its log.
+    """A table by its log, as docs/doctor.md describes it.
 
     Attributes:
-        table: The table.
+        table: Layer and name of the table.
         version: Its newest version.
-        files: Live files.
-        size: Their bytes.
-        protocol: Least reader and writer version of Delta that it needs.
-        checked: Version of the maintenance's last checkpoint; -1: none.
-        cleaned: Day of its last clean-up, since 1970; -1: none.
+        live_files: Number of its live files.
+        bytes: Their size.
+        uncheckpointed: Commits since the maintenance's last checkpoint; None of gold.
         commits_a_day: Rate of the newest commits; None where there are too few, and of gold.
+        reader_version: Least version of Delta that a reader needs.
+        writer_version: The same of a writer.
     """
 
-    table: Table
+    table: str
     version: int
-    files: int
-    size: int
-    protocol: tuple[int, int]
-    checked: int = -1
-    cleaned: int = -1
-    commits_a_day: int | None = None
-
-    @property
-    def uncheckpointed(self) -> int | None:
-        """Commits since the maintenance's last checkpoint; None of gold."""
-        return self.version - self.checked if self.table.layer == "bronze" else None
+    live_files: int
+    bytes: int
+    uncheckpointed: int | None
+    commits_a_day: int | None
+    reader_version: int
+    writer_version: int
 
 
 def table_health(table: Table, delta: DeltaTable, a_day: int | None = None) -> TableHealth:
     """Health of a table, by its log alone."""
     sizes, protocol = delta.get_add_actions().column("size_bytes").to_pylist(), delta.protocol()
+    checked = states.mark(delta, states.CHECKED)
+    unread = delta.version() - checked if table.layer == "bronze" else None
+    figures = (delta.version(), len(sizes), sum(sizes), unread, a_day)
     return TableHealth(
-        table, delta.version(), len(sizes), sum(sizes),
-        (protocol.min_reader_version, protocol.min_writer_version),
-        states.mark(delta, states.CHECKED), states.mark(delta, states.CLEANED), a_day,
-    )  # fmt: skip
+        table.path, *figures, protocol.min_reader_version, protocol.min_writer_version
+    )
 
 
 def bronze_shape(table: Table, delta: DeltaTable) -> Iterator[Finding]:
@@ -102,14 +98,12 @@ def gold_shape(table: Table, delta: DeltaTable) -> Iterator[Finding]:
 
 def over_budget(health: TableHealth) -> Iterator[Finding]:
     """Files, commits without a checkpoint, and commits a day above their limits."""
-    path, todo = health.table.path, ""
-    if health.table.layer == "gold":
-        todo = "run jmxlake rollup --tidy now"
-    if severity := _severity(health.files, MOST_FILES):
-        what = f"{health.files:,} live files, more than {MOST_FILES:,}"
+    path, unread = health.table, health.uncheckpointed
+    todo = "run jmxlake rollup --tidy now" if unread is None else ""
+    if severity := _severity(health.live_files, MOST_FILES):
+        what = f"{health.live_files:,} live files, more than {MOST_FILES:,}"
         yield finding("files", path, what, todo, severity)
-    unread = health.uncheckpointed or 0
-    if severity := _severity(unread, MOST_UNCHECKPOINTED):
+    if unread is not None and (severity := _severity(unread, MOST_UNCHECKPOINTED)):
         what = f"{unread:,} commits without a checkpoint, more than {MOST_UNCHECKPOINTED}"
         yield finding("uncheckpointed", path, f"{what}: every reader reads them all", "", severity)
     if (health.commits_a_day or 0) > MOST_COMMITS_A_DAY:
@@ -124,22 +118,23 @@ def _severity(number: int, most: int) -> Severity | None:
 
 
 def not_cleaned(
-    health: TableHealth, now: dt.datetime, age: dt.timedelta, unknown: str | None
+    table: Table, cleaned: int, now: dt.datetime, age: dt.timedelta, unknown: str | None
 ) -> Iterator[Finding]:
     """Whether log and removed files of a table of bronze are cleaned up.
 
     Args:
-        health: The table's health.
+        table: The table.
+        cleaned: Day of its last clean-up, since 1970; -1: none.
         now: The instant, UTC.
         age: Time since the table was created.
         unknown: Why it is not known how far the rollup has read; None where it is known.
     """
-    days = day_of(now) - health.cleaned
-    if age > _LOG_AGE and (health.cleaned < 0 or days > _CLEANED_DAYS):
-        since = "were never" if health.cleaned < 0 else f"were for {counted(days, 'day')} not"
+    days = day_of(now) - cleaned
+    if age > _LOG_AGE and (cleaned < 0 or days > _CLEANED_DAYS):
+        since = "were never" if cleaned < 0 else f"were for {counted(days, 'day')} not"
         reason = "" if unknown is None else f": {named(unknown)}"
         what = f"its log and removed files {since} cleaned up, and grow{reason}"
-        yield finding("log", health.table.path, what)
+        yield finding("log", table.path, what)
 
 
 def commits_a_day(instants: Sequence[dt.datetime]) -> int | None:

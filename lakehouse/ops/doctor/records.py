@@ -6,9 +6,9 @@ from itertools import groupby
 from operator import attrgetter
 from typing import Any, Final, NamedTuple, TypeVar
 
+from lakehouse.core.location import TABLE
 from lakehouse.core.periods import micros
 from lakehouse.ops.doctor.finding import named
-from lakehouse.ops.location import TABLE
 
 Query = Callable[[str], Iterable[dict[str, Any]]]
 """Gives the rows of a query of one table; see ``location.query``."""
@@ -59,6 +59,22 @@ class FamilyRecord(NamedTuple):
     catalogue: str | None = None
 
 
+class Agent(NamedTuple):
+    """An agent with records in the time looked at.
+
+    Attributes:
+        agent: Its id.
+        sources: The sources that it reads, each as ``cluster/source``.
+        reported_until: End of its newest row; None where all its rows are in the future.
+        version: Its version, if a recent commit says it.
+    """
+
+    agent: str
+    sources: tuple[str, ...]
+    reported_until: dt.datetime | None
+    version: str | None
+
+
 class Gap(NamedTuple):
     """Time between two scrapes of a family that no scrape covers.
 
@@ -67,19 +83,14 @@ class Gap(NamedTuple):
         family: A family of the catalogue.
         total: Length of all its gaps.
         start: Start of the longest gap.
-        end: End of the longest gap.
+        longest: Its length.
     """
 
     source: SourceName
     family: str
     total: dt.timedelta
     start: dt.datetime
-    end: dt.datetime
-
-    @property
-    def length(self) -> dt.timedelta:
-        """Length of the longest gap."""
-        return self.end - self.start
+    longest: dt.timedelta
 
 
 class Failure(NamedTuple):
@@ -147,8 +158,7 @@ def gaps(query: Query, since: dt.datetime) -> list[Gap]:
             ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS before
           FROM ({_scrapes(since)}) WHERE outcome = 'ok')
         SELECT cluster, source, family, sum(at - before) AS total,
-          last_value(before ORDER BY at - before) AS "start",
-          last_value(at ORDER BY at - before) AS "end"
+          last_value(before ORDER BY at - before) AS "start", max(at - before) AS longest
         FROM good WHERE at > before GROUP BY cluster, source, family"""
     return _records(Gap, query, sql)
 

@@ -7,10 +7,10 @@ from typing import Final, NamedTuple
 from deltalake import DeltaTable
 
 from lakehouse import tables
+from lakehouse.core.location import TABLE, Location, query
 from lakehouse.core.periods import micros
 from lakehouse.ops.doctor.finding import Finding, Severity, counted, finding, named, span, when
 from lakehouse.ops.doctor.records import Query, SourceName
-from lakehouse.ops.location import TABLE, Location, query
 from lakehouse.ops.maintain.state import committed_at
 
 # Log and removed files of bronze are kept for 30 days; Spark reads no older change feed.
@@ -27,8 +27,8 @@ class Backlog(NamedTuple):
 
     Attributes:
         rolled_up: End of the newest rollup.
-        unread: Versions of bronze/runs that are not rolled up.
-        same_table: Whether the rollup read this very table bronze/runs.
+        unread: Versions of bronze/runs that are not rolled up; below 0: the rollup did not read
+            this very table.
         late_rows: Rows that came too late, in the time looked at.
         unread_since: When the first of the unread versions was committed; None where there is
             none, or where it is no longer in the log.
@@ -36,7 +36,6 @@ class Backlog(NamedTuple):
 
     rolled_up: dt.datetime
     unread: int
-    same_table: bool = True
     late_rows: int = 0
     unread_since: dt.datetime | None = None
 
@@ -60,9 +59,10 @@ def load_backlog(location: Location, runs: DeltaTable, since: dt.datetime) -> Ba
     (row,) = query(location.open(tables.PROGRESS), sql)
     if row["at"] is None:
         return None
-    unread, same_table = runs.version() - row["version"], row["id"] in {None, runs.metadata().id}
+    is_same = row["id"] in {None, runs.metadata().id}
+    unread = runs.version() - row["version"] if is_same else -1
     first = committed_at(location, tables.RUNS, row["version"] + 1) if unread > 0 else None
-    return Backlog(row["at"], unread, same_table, row["late_rows"], first)
+    return Backlog(row["at"], unread, row["late_rows"], first)
 
 
 def behind(backlog: Backlog | None, now: dt.datetime, days: int) -> Iterator[Finding]:
@@ -77,7 +77,7 @@ def behind(backlog: Backlog | None, now: dt.datetime, days: int) -> Iterator[Fin
         yield finding("rollup", tables.PROGRESS.path, "nothing was rolled up yet")
         return
     waiting = f"not rolled up: {counted(backlog.unread, 'commit')} of bronze/runs, the first "
-    if not backlog.same_table or backlog.unread < 0:
+    if backlog.unread < 0:
         what = "it was made from another table bronze/runs than this one"
         todo = "bronze was restored or replaced: docs/rollup.md says how to rebuild gold"
         yield finding("rollup", tables.PROGRESS.path, what, todo, "error")

@@ -32,8 +32,9 @@ def silent(
         reported = [record for record in own if record.reported_until]
         if not reported:
             continue  # all its rows are in the future: see clocks
-        if not any(_is_recent(record.reported_until, now, late) for record in reported):
-            gone.append(max(reported, key=attrgetter("reported_until", "agent")))
+        last = max(reported, key=attrgetter("reported_until", "agent"))
+        if not _is_recent(last.reported_until, now, late):
+            gone.append(last)
             continue
         read = latest(record.read_until for record in own)
         if _is_recent(read, now, late):
@@ -58,18 +59,16 @@ def gaps(all_gaps: Sequence[Gap], failures: Sequence[Failure], days: int) -> Ite
         failures: Failed attempts.
         days: Length of the time looked at.
     """
-    for source, families in by_source(gap for gap in all_gaps if gap.length >= _LONG):
-        worst = max(families, key=attrgetter("length"))
-        failed = sorted(
-            (one for one in failures if one.source == source), key=attrgetter("longest")
-        )
+    for source, families in by_source(gap for gap in all_gaps if gap.longest >= _LONG):
+        worst = max(families, key=attrgetter("longest"))
+        own = [one for one in failures if one.source == source]
+        longest = sorted(own, key=attrgetter("longest"))[:-4:-1]
         reasons = ", ".join(
-            f"{named(one.outcome)} for {span(one.longest)}{why(one.error)}"
-            for one in failed[:-4:-1]
+            f"{named(one.outcome)} for {span(one.longest)}{why(one.error)}" for one in longest
         )
         yield finding(
             "gap", source,
-            f"not read for {span(worst.length)} from {when(worst.start)}, "
+            f"not read for {span(worst.longest)} from {when(worst.start)}, "
             f"{span(worst.total)} in {counted(days, 'day')}: "
             f"{len(families)} of its families, {named(worst.family)} the longest; "
             + (f"agents reported {reasons}" if reasons else "no agent reported a reason"),
@@ -105,11 +104,8 @@ def twice(
         now: The instant, UTC.
         late: How long an agent may take to deliver.
     """
-    of_groups = {
-        one.source
-        for one in records
-        if one.family == "offsets" and _is_recent(one.read_until, now, late)
-    }
+    recent = [one for one in records if _is_recent(one.read_until, now, late)]
+    of_groups = {one.source for one in recent if one.family == "offsets"}
     for cluster, group in groupby(sorted(of_groups), attrgetter("cluster")):
         names = [one.source for one in group]
         if len(names) > 1 and any(name.startswith("cluster-") for name in names):

@@ -12,10 +12,11 @@ from typing import Any, BinaryIO, Final
 
 from deltalake import DeltaTable
 
+from lakehouse.core.location import TABLE, query
 from lakehouse.core.periods import Period, micros
 from lakehouse.errors import LakehouseError
-from lakehouse.ops.location import TABLE, query
 from lakehouse.tables import Table
+from lakehouse.tables.columns import standard_text
 
 _SORTED: Final = ("string", "int", "timestamp")
 # Without Arrow's own schema, readers use the types of Parquet.
@@ -48,7 +49,7 @@ class Selection:
         keys.sort(key=lambda name: types[name] == "timestamp")
         conditions = []
         if self.metrics:
-            conditions.append(f"metric IN ({', '.join(map(_literal, self.metrics))})")
+            conditions.append(f"metric IN ({', '.join(map(standard_text, self.metrics))})")
         if self.period is not None:
             for operator, at in ((">=", self.period.start), ("<", self.period.end)):
                 # A constant of the column's type, so that statistics exclude files.
@@ -62,7 +63,7 @@ class Selection:
 
 
 @contextmanager
-def replaced(file: Path) -> Iterator[Path]:
+def _replaced(file: Path) -> Iterator[Path]:
     """A temporary file, which replaces the file at the end, and is deleted on an error.
 
     Raises:
@@ -73,9 +74,8 @@ def replaced(file: Path) -> Iterator[Path]:
         yield part
         part.replace(file)
     except OSError as error:
-        raise LakehouseError(
-            f"{file}: {error.strerror}; choose a file that can be written (--out)"
-        ) from error
+        what = f"{file}: {error.strerror}; choose a file that can be written (--out)"
+        raise LakehouseError(what) from error
     finally:
         part.unlink(missing_ok=True)
 
@@ -96,7 +96,7 @@ def write(lines: Iterable[str], file: Path | None, nothing: str) -> int:
     """
     if file is None:
         return _write(lines, sys.stdout.buffer, nothing)
-    with replaced(file) as part, part.open("xb") as stream:
+    with _replaced(file) as part, part.open("xb") as stream:
         return _write(lines, stream, nothing)
 
 
@@ -111,24 +111,28 @@ def _write(lines: Iterable[str], stream: BinaryIO, nothing: str) -> int:
     return count
 
 
-def write_parquet(delta: DeltaTable, sql: str, file: Path) -> int:
+def write_parquet(delta: DeltaTable, sql: str, file: Path, nothing: str) -> int:
     """Write the rows of a query as one Parquet file, by the query engine of delta-rs.
 
     Args:
         delta: The table.
         sql: As ``location.query`` takes it.
-        file: A new file; its name ends with ``.parquet``. Without rows it is not created.
+        file: The file.
+        nothing: Error if there are no rows; no file is created then.
 
     Returns:
         Number of rows.
 
     Raises:
-        MaintenanceError: The table cannot be read, or the file cannot be written.
+        LakehouseError: The table cannot be read, the file cannot be written, or there are no rows.
     """
-    # A URL: the engine would take some characters of a path for a pattern.
-    target = _literal(file.resolve().as_uri())
-    copy = f"COPY ({sql}) TO {target} STORED AS PARQUET OPTIONS {_OPTIONS}"
-    (row,) = query(delta, copy)
+    with _replaced(file) as part:
+        # A URL: the engine would take some characters of a path for a pattern.
+        target = standard_text(part.resolve().as_uri())
+        copy = f"COPY ({sql}) TO {target} STORED AS PARQUET OPTIONS {_OPTIONS}"
+        (row,) = query(delta, copy)
+        if not row["count"]:
+            raise LakehouseError(nothing)
     return int(row["count"])
 
 
@@ -167,8 +171,3 @@ def _iso(value: dt.date) -> str:
 def _quoted(text: str) -> str:
     """A text of CSV, or an identifier of SQL."""
     return '"' + text.replace('"', '""') + '"'
-
-
-def _literal(text: str) -> str:
-    """A text as a literal of SQL."""
-    return "'" + text.replace("'", "''") + "'"

@@ -8,8 +8,7 @@ becomes zero.
 
 import math
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from lakehouse import tables
@@ -24,45 +23,24 @@ _ESCAPES: Final = str.maketrans({"\\": "\\\\", "\n": "\\n", '"': '\\"'})
 _IN_HELP: Final = str.maketrans({"\\": "\\\\", "\n": "\\n"})
 # Prometheus ignores an empty label, and cannot read NUL.
 _NUL: Final = "\u2400"
-_FIGURES: Final = ("bigint", "double", "boolean")
 SUBJECT: Final = "subject"
 """Label with the names of a series' labels, empty ones too, for tables with optional labels."""
 
-
-@dataclass(frozen=True, slots=True)
-class Form:
-    """The format of a table of gold.
-
-    Attributes:
-        level: Kind of subject of a series.
-        labels: Columns that identify a series, beside cluster and metric.
-        name: Name of the metric, for a table without a column ``metric``.
-        optional: Whether some labels may be null.
-    """
-
-    level: str
-    labels: tuple[str, ...]
-    name: str | None = None
-    optional: bool = False
-
-
-_SUBJECT: Final = ("objective", "topic", "user", "client_id", "group", "source")
 _FORMS: Final = {
-    tables.TOPICS.name: Form("topic", ("topic",)),
-    tables.PARTITIONS.name: Form("partition", ("topic", "partition")),
-    tables.CLIENTS.name: Form("client", ("user", "client_id"), optional=True),
-    tables.GROUPS.name: Form("group", ("group", "topic"), optional=True),
-    tables.BROKERS.name: Form("broker", ("source",)),
-    tables.LABELLED.name: Form("series", ("source", "labels")),
-    tables.COVERAGE.name: Form("source", ("source", "family", "outcome"), "jmxlake_coverage"),
-    tables.SLI.name: Form("objective", _SUBJECT, "jmxlake_sli", optional=True),
-    tables.CONSUMER_LAG.name: Form("group", ("group", "topic"), "kafka_consumer_lag"),
-    tables.NON_CONSUMED.name: Form(
-        "group", ("group", "topic", "partition"), "kafka_group_non_consumed", optional=True
-    ),
+    tables.TOPICS.name: ("topic", ""),
+    tables.PARTITIONS.name: ("partition", ""),
+    tables.CLIENTS.name: ("client", ""),
+    tables.GROUPS.name: ("group", ""),
+    tables.BROKERS.name: ("broker", ""),
+    tables.LABELLED.name: ("series", ""),
+    tables.COVERAGE.name: ("source", "jmxlake_coverage"),
+    tables.SLI.name: ("objective", "jmxlake_sli"),
+    tables.CONSUMER_LAG.name: ("group", "kafka_consumer_lag"),
+    tables.NON_CONSUMED.name: ("group", "kafka_group_non_consumed"),
 }
 FORMS: Final = _FORMS | {tables.WINDOWS[name].name: form for name, form in _FORMS.items()}
-"""The tables that can be exported; rows of the others are not numbers at an instant."""
+"""The tables that can be exported, each with the kind of subject of its series, and the name of the
+metric where it has no column ``metric``; rows of the others are not numbers at an instant."""
 
 
 def lines(table: tables.Table, seconds: int, read: Read) -> Iterator[str]:
@@ -76,13 +54,15 @@ def lines(table: tables.Table, seconds: int, read: Read) -> Iterator[str]:
     Raises:
         LakehouseError: Two metrics would have the same name.
     """
-    form, length_us, empty = FORMS[table.name], seconds * 1_000_000, True
-    by = (*(() if form.name else ("metric",)), "cluster", *form.labels, "window")
-    for column in figures(table):
+    (level, name), length_us, empty = FORMS[table.name], seconds * 1_000_000, True
+    labels = [key for key in table.keys if key not in {"cluster", "metric"}]
+    is_optional = any(one.nullable for one in table.columns if one.name in labels)
+    by = (*([] if name else ["metric"]), "cluster", *labels, "window")
+    for column in table.measures:
         metrics: dict[str, str] = {}
         for row in read((*by, column.name), column.name):
-            metric = form.name or row["metric"]
-            family = f"{form.level}:{_NO_NAME.sub('_', metric)}:{_figure(column.name)}"
+            metric = name or row["metric"]
+            family = f"{level}:{_NO_NAME.sub('_', metric)}:{_figure(column.name)}"
             if family not in metrics:
                 about = f"{metric}: {column.comment}".translate(_IN_HELP)
                 yield f"# TYPE {family} gauge\n"
@@ -95,15 +75,10 @@ def lines(table: tables.Table, seconds: int, read: Read) -> Iterator[str]:
             value = _value(row[column.name], column.name)
             if value is not None:
                 at = (micros(row["window"]) + length_us) // 1_000_000
-                yield f"{family}{_labels(row, form)} {value} {at}\n"
+                yield f"{family}{_labels(row, labels, optional=is_optional)} {value} {at}\n"
             empty = False
     if not empty:
         yield "# EOF\n"
-
-
-def figures(table: tables.Table) -> list[tables.Column]:
-    """The numeric columns of a table."""
-    return [column for column in table.columns if column.type in _FIGURES]
 
 
 def _figure(column: str) -> str:
@@ -120,10 +95,10 @@ def _value(value: Any, column: str) -> str | None:
     return repr(value) if math.isfinite(value) else f"{'+' if value > 0 else '-'}Inf"
 
 
-def _labels(row: Mapping[str, Any], form: Form) -> str:
-    present = [name for name in form.labels if row[name] is not None]
+def _labels(row: Mapping[str, Any], names: Sequence[str], *, optional: bool) -> str:
+    present = [name for name in names if row[name] is not None]
     labels = {name: row[name] for name in ("cluster", *present)}
-    if form.optional:
+    if optional:
         labels[SUBJECT] = ",".join(present)
     return "{" + ",".join(f'{name}="{_escaped(value)}"' for name, value in labels.items()) + "}"
 

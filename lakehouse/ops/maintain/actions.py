@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from deltalake import CommitProperties, DeltaTable, PostCommitHookProperties, Transaction
 
-from lakehouse.ops.location import Location, delta_errors
+from lakehouse.core.location import Location, delta_errors
 from lakehouse.ops.maintain import checkpoints, plan
 from lakehouse.ops.maintain.state import CHECKED, CLEANED, mark
 from lakehouse.tables import Table, parquet
@@ -23,9 +23,6 @@ _APPLICATION: Final = {"jmxlake": "maintain"}
 _NO_RETRY: Final[dict[str, Any]] = {
     "commit_properties": CommitProperties(_APPLICATION), "post_commithook_properties": _NO_HOOKS,
 }  # fmt: skip
-# Compaction and vacuum ignore _NO_HOOKS: without this property each hundredth commit of theirs
-# would expire the log, read or not.
-_KEEP_LOG: Final = {"delta.enableExpiredLogCleanup": "false"}
 
 
 class Executor:
@@ -88,7 +85,9 @@ class Executor:
     def take_ownership(self, delta: DeltaTable) -> None:
         """Let the commit of another maintenance that is under way fail."""
         present = delta.metadata().configuration
-        wanted = {OWNER: self._name, **_KEEP_LOG}
+        # Compaction and vacuum ignore _NO_HOOKS: without the second property each hundredth commit
+        # of theirs would expire the log, read or not.
+        wanted = {OWNER: self._name, "delta.enableExpiredLogCleanup": "false"}
         differing = {name: value for name, value in wanted.items() if present.get(name) != value}
         if differing:
             delta.alter.set_table_properties(differing, raise_if_not_exists=False, **_NO_RETRY)

@@ -22,8 +22,8 @@ from typing import Final
 # pinned to one version, and tests run this in a folder and on S3.
 from deltalake._internal import DeltaFileSystemHandler
 
+from lakehouse.core.location import Location
 from lakehouse.errors import MaintenanceConflictError
-from lakehouse.ops.location import Location
 from lakehouse.tables import Table
 
 _LAST_CHECKPOINT: Final = "_delta_log/_last_checkpoint"

@@ -104,15 +104,15 @@ def day_of(now: dt.datetime) -> int:
     return int(now.timestamp()) // 86_400
 
 
-def plan(state: TableState, now: dt.datetime, keep_days: int) -> Plan:
+def plan(state: TableState, now: dt.datetime, keep_days: int, unknown: int = 0) -> Plan:
     """The actions that are due for a table.
 
     Args:
         state: Its state.
         now: The instant, UTC.
         keep_days: Older dates are removed, once they have been read.
+        unknown: Commits since the last inspection that do not name their engine.
     """
-    unknown = state.unknown_engines
     not_done = [f"{unknown} commits do not name the engine that wrote them"] if unknown else []
     drops: list[Drop] = []
     cleaning: list[Action] = []

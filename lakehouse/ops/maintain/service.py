@@ -9,8 +9,8 @@ from typing import Any, Final, NamedTuple
 
 from deltalake import DeltaTable
 
+from lakehouse.core.location import Location, delta_errors
 from lakehouse.errors import ForeignEngineError, LakehouseError, TableSchemaError
-from lakehouse.ops.location import Location, delta_errors
 from lakehouse.ops.maintain import state as states
 from lakehouse.ops.maintain.actions import Executor
 from lakehouse.ops.maintain.plan import Action, Checkpoint, Plan, day_of, plan
@@ -25,14 +25,24 @@ class PlannedTable(NamedTuple):
     """The actions of a round for a table.
 
     Attributes:
-        state: The table's state.
+        table: Its name.
+        version: Its newest version.
+        uncheckpointed: Commits since maintenance's last checkpoint.
+        live_files: Number of its live files.
+        bytes: Their size.
+        read_version: The last version that the rollup has read; None: it is not known.
         actions: Each action with its figures, see ``described``.
-        not_done: Reasons for what is not done.
+        left: Reasons for what is not done.
     """
 
-    state: TableState
+    table: str
+    version: int
+    uncheckpointed: int
+    live_files: int
+    bytes: int
+    read_version: int | None
     actions: list[dict[str, Any]]
-    not_done: tuple[str, ...]
+    left: list[str]
 
 
 @dataclass(slots=True)
@@ -74,7 +84,10 @@ class Maintenance:
                 described(action) | self.executor.preview(table, delta, action)
                 for action in due.actions
             ]
-            planned.append(PlannedTable(state, actions, due.not_done))
+            size = sum(file.size for file in state.files)
+            figures = (table.name, delta.version(), state.uncheckpointed, len(state.files), size)
+            read = None if isinstance(state.read, str) else state.read.version
+            planned.append(PlannedTable(*figures, read, actions, list(due.not_done)))
         return planned
 
     def round(self, stop: threading.Event) -> list[LakehouseError]:
@@ -123,8 +136,8 @@ class Maintenance:
     ) -> tuple[TableState, Plan]:
         unknown, now = self._inspect_engines(table, delta), self.now()
         read = positions(table, delta)
-        state = states.load_state(self.location, table, delta, read, day_of(now), unknown)
-        return state, plan(state, now, self.keep_days)
+        state = states.load_state(self.location, table, delta, read, day_of(now))
+        return state, plan(state, now, self.keep_days, unknown)
 
     def _load(self, table: Table) -> DeltaTable:
         delta = self._tables.get(table.name)

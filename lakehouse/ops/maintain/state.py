@@ -6,19 +6,18 @@ read may be removed.
 """
 
 import datetime as dt
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError
 
 from lakehouse import tables
-from lakehouse.core.delta_errors import url_of
+from lakehouse.core.location import Location, delta_errors, newest_progress, url_of
 from lakehouse.core.periods import instant
 from lakehouse.errors import ForeignEngineError, MaintenanceError, TableSchemaError
-from lakehouse.ops.location import Location, delta_errors, newest_progress
 from lakehouse.tables.columns import delta_type
 
 CHECKED: Final = "jmxlake-maintain/checked"
@@ -39,11 +38,13 @@ class LogEntry(NamedTuple):
         version: The version that it made.
         at: When, by its writer's clock.
         engine: Its engine; None if the commit does not name one.
+        info: All that it says.
     """
 
     version: int
     at: dt.datetime
     engine: str | None
+    info: Mapping[str, Any]
 
 
 class DataFile(NamedTuple):
@@ -52,13 +53,11 @@ class DataFile(NamedTuple):
     Attributes:
         date: Its partition; None in a table without dates.
         size: Bytes.
-        rows: Number of rows.
         written: When it was written, by its writer's clock.
     """
 
     date: dt.date | None
     size: int
-    rows: int
     written: dt.datetime
 
 
@@ -84,27 +83,16 @@ class TableState:
     """Input of the plan of a table's maintenance.
 
     Attributes:
-        table: The table.
-        version: Its newest version.
-        checked: Version of maintenance's last checkpoint; -1: none.
+        uncheckpointed: Commits since maintenance's last checkpoint.
         cleaned: Day of the last clean-up, since 1970; -1: none.
         files: Live files in the table's order, the newest commit first.
         read: How far the rollup has read it, or why that is not known.
-        unknown_engines: Commits since ``checked`` that do not name their engine.
     """
 
-    table: tables.Table
-    version: int
-    checked: int
+    uncheckpointed: int
     cleaned: int
     files: tuple[DataFile, ...]
     read: ReadPosition | str
-    unknown_engines: int = 0
-
-    @property
-    def uncheckpointed(self) -> int:
-        """Commits since maintenance's last checkpoint."""
-        return self.version - self.checked
 
 
 def check_schema(table: tables.Table, delta: DeltaTable) -> None:
@@ -158,12 +146,7 @@ def unknown_engines(delta: DeltaTable, since: int) -> int:
 
 
 def load_state(
-    location: Location,
-    table: tables.Table,
-    delta: DeltaTable,
-    read: ReadPosition | str,
-    today: int,
-    unknown: int = 0,
+    location: Location, table: tables.Table, delta: DeltaTable, read: ReadPosition | str, today: int
 ) -> TableState:
     """State of a table.
 
@@ -173,7 +156,6 @@ def load_state(
         delta: The table, just loaded.
         read: How far the rollup has read it.
         today: Days since 1970.
-        unknown: Number of commits that do not name their engine.
 
     Raises:
         MaintenanceError: The table cannot be read.
@@ -186,7 +168,7 @@ def load_state(
         read = read._replace(unread_since=at) if at else gone
     with delta_errors(url_of(delta)):
         files = _files(delta, dated="date" in table.partition_by)
-    return TableState(table, version, mark(delta, CHECKED), cleaned, files, read, unknown)
+    return TableState(version - mark(delta, CHECKED), cleaned, files, read)
 
 
 def mark(delta: DeltaTable, app: str) -> int:
@@ -216,20 +198,17 @@ def commits(delta: DeltaTable, first: int) -> list[LogEntry]:
     with delta_errors(url_of(delta)):
         history = delta.history(delta.version() - first + 1)
     return [
-        LogEntry(version, instant((info.get("timestamp") or 0) * 1000), info.get("engineInfo"))
-        for version, info in enumerate(reversed(history), start=first)
+        LogEntry(number, instant((info.get("timestamp") or 0) * 1000), info.get("engineInfo"), info)
+        for number, info in enumerate(reversed(history), start=first)
     ]
 
 
 def _files(delta: DeltaTable, *, dated: bool) -> tuple[DataFile, ...]:
     actions = delta.get_add_actions(flatten=True)
-    names = ["size_bytes", "num_records", "modification_time", *(["partition.date"] * dated)]
-    sizes, counts, written, *dates = (actions.column(name).to_pylist() for name in names)
-    days = dates[0] if dates else [None] * len(sizes)
-    return tuple(
-        DataFile(day, size, count or 0, instant(at * 1000))
-        for day, size, count, at in zip(days, sizes, counts, written, strict=True)
-    )
+    names = ["size_bytes", "modification_time", *(["partition.date"] * dated)]
+    sizes, written, *dates = (actions.column(name).to_pylist() for name in names)
+    of_files = zip(dates[0] if dates else [None] * len(sizes), sizes, written, strict=True)
+    return tuple(DataFile(day, size, instant(at * 1000)) for day, size, at in of_files)
 
 
 def positions_by_progress(location: Location) -> ReadPositions:

@@ -8,9 +8,9 @@ from importlib import resources
 from typing import Final
 
 from lakehouse import tables
-from lakehouse.tables.columns import spark_text
+from lakehouse.tables.columns import spark_text, standard_text
 
-_VIEW: Final = re.compile(r"(?m)^-- VIEW (\w+)\n((?:-- .*\n)+)")
+_VIEW: Final = re.compile(r"(?ms)^-- VIEW (\w+)\n((?:-- [^\n]*\n)+)(.+?)(?=^-- VIEW |\Z)")
 _COLUMNS: Final = re.compile(r"(?m)^    (.+?),? -- (.+)$")
 _ALIAS: Final = re.compile(r"(?:^|, |AS )(\w+)(?=,|$)")
 _COMMENT: Final = re.compile(r"(?m) *-- .*$")
@@ -49,7 +49,9 @@ class Dialect:
     Attributes:
         quote: What encloses a name.
         text: Writes a literal.
-        functions: The functions of ``views.sql``: ``{0}`` is an instant, ``{1}`` a time zone.
+        utc: That function of ``views.sql``: ``{0}`` is an instant.
+        local: The same; ``{1}`` is a time zone.
+        micros: The same; ``{0}`` is an instant.
         path: What FROM names a Delta table by that lies at a place; ``{0}`` is the place as a
             literal, ``{1}`` as a name; empty: it reads tables that have names only.
         comments_inline: Whether CREATE VIEW takes the comments; else they are statements.
@@ -58,7 +60,9 @@ class Dialect:
 
     quote: str
     text: Callable[[str], str]
-    functions: Mapping[str, str]
+    utc: str
+    local: str
+    micros: str
     path: str = ""
     comments_inline: bool = False
     constraints: bool = False
@@ -69,39 +73,24 @@ class Dialect:
         return ".".join(f"{quote}{one.replace(quote, 2 * quote)}{quote}" for one in parts)
 
 
-def _standard_text(text: str) -> str:
-    return "'" + text.replace("'", "''") + "'"
-
-
 _SPARK_UTC: Final = (
     "(TIMESTAMP_NTZ'1970-01-01 00:00:00' + "
     "make_dt_interval(0, 0, 0, CAST(unix_micros({0}) / 1000000BD AS DECIMAL(18, 6))))"
 )
-_SPARK_FUNCTIONS: Final = {
-    "utc": _SPARK_UTC,
-    "local": f"convert_timezone('UTC', {{1}}, {_SPARK_UTC})",
-    "micros": "unix_micros({0})",
-}
-_SPARK: Final = Dialect("`", spark_text, _SPARK_FUNCTIONS, path="delta.{1}", comments_inline=True)
+_SPARK: Final = Dialect(
+    "`", spark_text, _SPARK_UTC, f"convert_timezone('UTC', {{1}}, {_SPARK_UTC})",
+    "unix_micros({0})", path="delta.{1}", comments_inline=True,
+)  # fmt: skip
 DIALECTS: Final = {
     "duckdb": Dialect(
-        '"', _standard_text,
-        {
-            "utc": "({0} AT TIME ZONE 'UTC')",
-            "local": "({0} AT TIME ZONE {1})",
-            "micros": "epoch_us({0})",
-        },
+        '"', standard_text, "({0} AT TIME ZONE 'UTC')", "({0} AT TIME ZONE {1})", "epoch_us({0})",
         path="delta_scan({0})",
     ),
     "spark": _SPARK,
     "databricks": replace(_SPARK, path="", constraints=True),
     "trino": Dialect(
-        '"', _standard_text,
-        {
-            "utc": "CAST({0} AT TIME ZONE 'UTC' AS timestamp)",
-            "local": "CAST({0} AT TIME ZONE {1} AS timestamp)",
-            "micros": "CAST(to_unixtime({0}) * 1e6 AS bigint)",
-        },
+        '"', standard_text, "CAST({0} AT TIME ZONE 'UTC' AS timestamp)",
+        "CAST({0} AT TIME ZONE {1} AS timestamp)", "CAST(to_unixtime({0}) * 1e6 AS bigint)",
     ),
 }  # fmt: skip
 
@@ -110,17 +99,14 @@ DIALECTS: Final = {
 def views() -> tuple[View, ...]:
     """All views, those that others read before them."""
     text = resources.files(__package__).joinpath("views.sql").read_text("utf-8")
-    text = text.replace("{hours}", _HOURS)
-    _, *parts = _VIEW.split(text)
     return tuple(
-        View(
-            name,
-            " ".join(comment.replace("-- ", "").split()),
-            dict(_columns(sql)),
-            _COMMENT.sub("", sql).strip(),
-        )
-        for name, comment, sql in zip(parts[::3], parts[1::3], parts[2::3], strict=True)
+        View(name, " ".join(about.replace("-- ", "").split()), dict(_columns(sql)), _query(sql))
+        for name, about, sql in _VIEW.findall(text.replace("{hours}", _HOURS))
     )
+
+
+def _query(sql: str) -> str:
+    return _COMMENT.sub("", sql).strip()
 
 
 def _columns(sql: str) -> Iterator[tuple[str, str]]:
@@ -154,7 +140,7 @@ def statements(
 
 def _created(view: View, dialect: Dialect, known: Mapping[str, str], zone: str) -> str:
     def call(found: re.Match[str]) -> str:
-        return dialect.functions[found[1]].format(found[2], dialect.text(zone))
+        return str(getattr(dialect, found[1])).format(found[2], dialect.text(zone))
 
     query = _CALL.sub(call, view.sql).replace('"', dialect.quote)
     query = _NAME.sub(lambda found: known[found[1]], query)
@@ -200,15 +186,10 @@ def _tags(
 ) -> Iterator[str]:
     """Tags of columns with names of people: of tables, then of views."""
     for table in tables.GOLD:
-        for column in table.column_names:
-            if column in _PERSONAL:
-                tag = dialect.text(_PERSONAL[column])
-                yield (
-                    f"ALTER TABLE {place(table)} ALTER COLUMN {dialect.name(column)} "
-                    f"SET TAGS ('personal_data' = {tag})"
-                )
+        for column in filter(_PERSONAL.get, table.column_names):
+            altered = f"ALTER TABLE {place(table)} ALTER COLUMN {dialect.name(column)}"
+            yield f"{altered} SET TAGS ('personal_data' = {dialect.text(_PERSONAL[column])})"
     for view in views():
-        for column in view.columns:
-            if column in _PERSONAL:
-                tag = dialect.name(_PERSONAL[column])
-                yield f"SET TAG ON COLUMN {known[view.name]}.{column} personal_data = {tag}"
+        for column in filter(_PERSONAL.get, view.columns):
+            tag = dialect.name(_PERSONAL[column])
+            yield f"SET TAG ON COLUMN {known[view.name]}.{column} personal_data = {tag}"

@@ -23,7 +23,7 @@ SELECT
     utc("window") AS from_utc, utc(window_end) AS to_utc, -- start of the period, UTC | end of the period, UTC
     local("window") AS from_local, local(window_end) AS to_local, -- start, local time | end, local time
     week_local, -- Monday of the ISO week in which the period ended, local time
-    is_own AND place_in_week = 1 AND window_end = last_end AS is_of_week, -- whether it counts in week_local
+    is_own AND place_in_week = 1 AND window_end = latest AS is_of_week, -- whether it counts in week_local
     verdict, -- met, missed, uncertain or no_data
     100e0 * target AS target_percent, -- percent of time that must be good
     100e0 * attainment AS attainment_percent, -- percent of good and bad time that was good; NULL: no data
@@ -46,7 +46,7 @@ FROM (
             "partition", "user", client_id, "group", source ORDER BY statement DESC) AS place,
         row_number() OVER (PARTITION BY cluster, objective, is_own, window_end, topic, "partition", "user",
             client_id, "group", source ORDER BY stated_at DESC, statement DESC) AS place_in_week,
-        max(CASE WHEN is_own THEN window_end END) OVER (PARTITION BY cluster, objective, week_local) AS last_end
+        max(CASE WHEN is_own THEN window_end END) OVER (PARTITION BY cluster, objective, week_local) AS latest
     FROM (
         SELECT s.*, grain <> 'span' AS is_own, concat_ws(', ', 'topic ' || topic,
             'partition ' || CAST("partition" AS VARCHAR(9)), 'user ' || "user", 'client id ' || client_id,
@@ -102,8 +102,7 @@ WITH stated AS (
         CASE WHEN count(attainment_percent) = count(*) THEN 0e0 END AS zero
     FROM {verdicts} WHERE is_of_week AND objective = 'min-isr' GROUP BY cluster, topic, week_local)
 SELECT
-    cluster, topic, -- Kafka cluster id | topic
-    week_local, -- Monday of the week, local time
+    cluster, topic, week_local, -- Kafka cluster id | topic | Monday of the week, local time
     sum(unavailable_minutes) AS unavailable_minutes, -- minutes with one under its min ISR or leaderless
     sum(unavailable_low_minutes) AS unavailable_low_minutes, -- its lower bound
     sum(unavailable_high_minutes) AS unavailable_high_minutes, -- its upper bound
@@ -158,9 +157,8 @@ incidents AS (
     FROM bounded
     GROUP BY cluster, metric, topic, "partition", first_start, last_end)
 SELECT
-    cluster, topic, -- Kafka cluster id | topic
-    "partition" AS partition_id, -- partition
-    CASE WHEN metric = 'kafka.partition.leaderless' THEN 'leaderless' ELSE 'under_min_isr' END AS kind, -- which
+    cluster, topic, "partition" AS partition_id, -- Kafka cluster id | topic | partition
+    CASE metric WHEN 'kafka.partition.leaderless' THEN 'leaderless' ELSE 'under_min_isr' END AS kind, -- which
     utc(first_start) AS start_utc, local(first_start) AS start_local, -- first seen, UTC | local time
     utc(last_end) AS end_utc, local(last_end) AS end_local, -- seen to be over, UTC | local time
     us / 6e7 AS minutes, -- minutes from start to end
@@ -191,8 +189,7 @@ WHERE metric LIKE 'kafka.client.%.throttle_time' AND any_high_us > 0
 -- is no hour, if its objective was seen.
 SELECT
     cluster, user_name, client_id, -- Kafka cluster id | authenticated principal | client id
-    request, -- produce, fetch, request or controller_mutation
-    week_local, -- Monday of the week, local time
+    request, week_local, -- produce, fetch, request or controller_mutation | Monday of the week, local time
     sum(throttled_minutes) AS throttled_minutes, -- minutes in which any broker throttled it
     sum(throttled_low_minutes) AS throttled_low_minutes, -- its lower bound
     sum(throttled_high_minutes) AS throttled_high_minutes, -- its upper bound
@@ -212,8 +209,7 @@ GROUP BY cluster, user_name, client_id, request, week_local
 -- VIEW consumer_groups
 -- How far was a consumer group behind in a topic? A row for each group, topic and hour.
 SELECT
-    cluster, "group" AS consumer_group, -- Kafka cluster id | consumer group
-    topic, -- topic
+    cluster, "group" AS consumer_group, topic, -- Kafka cluster id | consumer group | topic
     {hours}
     CASE WHEN seen_us + behind_high_us > 0 THEN behind_us / 6e7 END AS behind_minutes, -- NULL: not seen
     CASE WHEN seen_us + behind_high_us > 0 THEN behind_low_us / 6e7 END AS behind_low_minutes, -- at least
@@ -230,8 +226,7 @@ FROM {consumer_lag}
 -- Which records expired before a consumer group read them? A row for each group, partition and hour; offsets of
 -- transaction markers and aborted records count, too.
 SELECT
-    cluster, "group" AS consumer_group, -- Kafka cluster id | consumer group
-    topic, -- topic
+    cluster, "group" AS consumer_group, topic, -- Kafka cluster id | consumer group | topic
     "partition" AS partition_id, -- partition; NULL: all beyond the limit of the agent
     {hours}
     CASE WHEN observed_us > 0 OR offsets_high > 0 THEN offsets_low END AS lost_low, -- offsets lost, at least
@@ -244,8 +239,7 @@ FROM {non_consumed}
 -- How much of a topic waits for its copy to the remote tier, or for its deletion there? A row for each topic, way and
 -- hour.
 SELECT
-    cluster, topic, -- Kafka cluster id | topic
-    way, -- upload or deletion
+    cluster, topic, way, -- Kafka cluster id | topic | upload or deletion
     {hours}
     max(any_us) FILTER (WHERE is_lag) / 6e7 AS lag_minutes, -- minutes in which anything waited
     max(any_low_us) FILTER (WHERE is_lag) / 6e7 AS lag_low_minutes, -- its lower bound
@@ -264,8 +258,7 @@ GROUP BY cluster, topic, way, date, "window"
 -- In which ISO weeks was a topic's tiered storage behind? Sums of tier_lag by week of the local time zone; zero, where
 -- there is no hour, if its objective was seen.
 SELECT
-    cluster, topic, -- Kafka cluster id | topic
-    way, -- upload or deletion
+    cluster, topic, way, -- Kafka cluster id | topic | upload or deletion
     week_local, -- Monday of the week, local time
     sum(lag_minutes) AS lag_minutes, -- minutes in which anything waited
     sum(lag_low_minutes) AS lag_low_minutes, -- its lower bound

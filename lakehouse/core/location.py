@@ -1,17 +1,19 @@
-"""Location of a lake, whose tables delta-rs opens and queries without Spark and pyarrow."""
+"""Location of a lake, whose tables delta-rs opens and queries without Spark and pyarrow.
+
+It is apart from ``lake``, as a Spark cluster lacks delta-rs.
+"""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
+from urllib.parse import unquote
 
 import yaml
-from deltalake import DeltaTable, QueryBuilder
-from deltalake.exceptions import CommitFailedError, TableNotFoundError as NoDeltaTableError
+from deltalake import DeltaTable, QueryBuilder, exceptions
 
 from lakehouse import errors, tables
-from lakehouse.core.delta_errors import explained, url_of
 
 TABLE: Final = "lake_table"
 """The name of a table in SQL; see ``query``."""
@@ -48,7 +50,7 @@ class Location:
         with delta_errors(url):
             try:
                 return DeltaTable(url, version=version, storage_options=self.options)
-            except NoDeltaTableError as error:
+            except exceptions.TableNotFoundError as error:
                 created = "agents create it at their first delivery"
                 if table.layer == "gold":
                     created = "run jmxlake rollup first"
@@ -98,6 +100,39 @@ def storage_options(file: Path) -> dict[str, str]:
 
 
 @contextmanager
+def explained(
+    where: str,
+    kind: type[errors.LakehouseError] = errors.EngineError,
+    advice: str = "place and credentials, or use Spark (for a rollup --engine spark)",
+) -> Iterator[None]:
+    """Turn what delta-rs and DuckDB raise into one line.
+
+    Args:
+        where: The table or the lake.
+        kind: The error that is raised.
+        advice: What to check of the lake, for errors of tables and storage.
+
+    Raises:
+        LakehouseError: Anything that is wrong with a table or its storage.
+    """
+    try:
+        yield
+    except (exceptions.DeltaError, OSError) as error:
+        raise kind(f"{where}: {errors.one_line(error)}; check the lake's {advice}") from error
+    except Exception as error:
+        # delta-rs has no class of its own for errors of its query engine and kernel.
+        if type(error) is not Exception:
+            raise
+        raise kind(f"{where}: {errors.one_line(error)}") from error
+
+
+def url_of(delta: DeltaTable) -> str:
+    """Path or URL of an open table, as its files are listed."""
+    uri = delta.table_uri.rstrip("/")
+    return unquote(uri.removeprefix("file://")) if uri.startswith("file:") else uri
+
+
+@contextmanager
 def delta_errors(url: str) -> Iterator[None]:
     """Turn an exception of delta-rs into an error of maintenance, of one line.
 
@@ -108,7 +143,7 @@ def delta_errors(url: str) -> Iterator[None]:
     with explained(url, errors.MaintenanceError, "path and credentials"):
         try:
             yield
-        except CommitFailedError as error:
+        except exceptions.CommitFailedError as error:
             raise errors.MaintenanceConflictError(
                 f"{url}: another maintenance changed the table meanwhile"
                 f" ({errors.one_line(error)}); nothing is lost, the next round tries again"
