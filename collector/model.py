@@ -39,6 +39,11 @@ class Commit(NamedTuple):
     topic: str
     partition: int
 
+    @property
+    def log(self) -> Partition:
+        """The partition."""
+        return Partition(self.topic, self.partition)
+
 
 @dataclass(frozen=True, slots=True)
 class Reading:
