@@ -40,8 +40,8 @@ class Commit(NamedTuple):
     partition: int
 
     @property
-    def at(self) -> Partition:
-        """The partition of the topic."""
+    def log(self) -> Partition:
+        """The partition."""
         return Partition(self.topic, self.partition)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from collector.sources.jmx.object_names import LONGEST
+from lakehouse.tables import LONGEST_NAME
 
 HELD: Final = (
     "plain",
@@ -26,14 +26,14 @@ HELD: Final = (
     "__other",
     "NaN",
     "null",
-    "x" * LONGEST,
-    "é" * (LONGEST // 2),
+    "x" * LONGEST_NAME,
+    "é" * (LONGEST_NAME // 2),
 )
 """These survive bit for bit."""
 
 REFUSED: Final = (
-    "x" * (LONGEST + 1),
-    "é" * (LONGEST // 2) + "x",
+    "x" * (LONGEST_NAME + 1),
+    "é" * (LONGEST_NAME // 2) + "x",
     "n" * 32_767,
     "😀" * 8_000,
     "half\ud83d",

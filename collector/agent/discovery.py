@@ -92,7 +92,7 @@ class Discovery:
         """Node ids and hosts of those for whom one entry stands."""
         known = self._known.get(_key(entry), {})
         if entry.node == EVERY:
-            self._admin = self._admin or factory.admin_of_all(config)
+            self._admin = self._admin or factory.admin(config, None)
             self._admin.identify()
             cluster = self._admin.cluster()
             self._live |= cluster.hosts

@@ -19,7 +19,7 @@ from collector.delivery.storage_options import of_lake
 from collector.delivery.table import BronzeTable
 from collector.model import Notice, Scrape, Series
 from collector.sources.bulk.prometheus_api import PrometheusApi
-from collector.sources.bulk.prometheus_history import PastSource, Scrapes, scrapes
+from collector.sources.bulk.prometheus_history import PastSource, Scrapes, Span, scrapes
 from collector.spool.recorder import Recorder
 from collector.spool.spool import Spool
 from lakehouse import tables
@@ -32,7 +32,6 @@ _AT_ONCE: Final = 100  # attempts that are kept in one transaction
 _LEAST_STEPS: Final = 4  # of a span that is worth reading
 _NO_END_US: Final = 1 << 62
 _DAY_US: Final = 86_400_000_000
-Span = tuple[int, int]
 
 
 @dataclass

@@ -21,7 +21,7 @@ from collector.config.schema import Config
 from collector.errors import JmxlakeError
 from collector.model import Answer, Scrape, Source
 from collector.sources import factory
-from collector.sources.admin.source import AdminSource
+from collector.sources.admin.source import ALL, AdminSource
 
 _STALE_US: Final = 30_000_000
 Say = Callable[[Step], None]
@@ -167,13 +167,13 @@ def _met(name: str, source: Source | None, scrape: Scrape) -> Step:
     if not isinstance(source, AdminSource):
         version = f", Kafka {identity.kafka_version}" if identity.kafka_version else ""
         return Step(name, f"node {node} of {cluster}{version}", ok=True)
+    if node == ALL:
+        return Step(name, f"{cluster}, all brokers", ok=True)
     try:
-        known = source.is_broker()
+        known = source.cluster().has(int(node))
     except JmxlakeError as error:
         return Step(name, f"{cluster}; whether node {node} is in it: {error}", ok=False)
     if known is False:
         found = f"{cluster} has no broker {node}, live or fenced: is source.node right?"
         return Step(name, found, ok=False)
-    if source.is_of_all:
-        return Step(name, f"{cluster}, all brokers", ok=True)
     return Step(name, f"{cluster}, with broker {node}" if known else cluster, ok=True)

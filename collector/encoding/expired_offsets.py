@@ -64,11 +64,11 @@ class NonConsumed(msgspec.Struct):
             The loss of every group and partition that was read the last time and still counts.
         """
         self._forget_topics(offsets.topic_ids)
-        asked = {commit.at for commit in offsets.commits_after}
+        asked = {commit.log for commit in offsets.commits_after}
         asked.update(offsets.log_starts)
         losses = {}
         for commit, before in self.commits.items():
-            partition = commit.at
+            partition = commit.log
             if partition not in asked:
                 continue  # led by another broker by now
             loss = self._loss(commit, before, offsets)
@@ -87,7 +87,7 @@ class NonConsumed(msgspec.Struct):
         self.topic_ids = dict(topic_ids)
 
     def _loss(self, commit: Commit, before: int | None, offsets: Offsets) -> Loss:
-        partition = commit.at
+        partition = commit.log
         start1, start2 = self.log_starts.get(partition), offsets.log_starts.get(partition)
         if start1 is None or start2 is None or commit not in offsets.commits_after:
             return _UNKNOWN  # made again, not answered, or the group is no more
@@ -102,8 +102,8 @@ class NonConsumed(msgspec.Struct):
             partition: max(start, self.log_starts.get(partition, start))
             for partition, start in offsets.log_starts.items()
         }
-        kept = {one: at for one, at in self.commits.items() if one.at in silent} if silent else {}
-        read = {one: at for one, at in offsets.commits_before.items() if one.at in starts}
+        kept = {one: at for one, at in self.commits.items() if one.log in silent} if silent else {}
+        read = {one: at for one, at in offsets.commits_before.items() if one.log in starts}
         self.commits = {one: at for one, at in read.items() if one in offsets.commits_after} | kept
         self.log_starts = starts | {partition: self.log_starts[partition] for partition in silent}
         self.primed = True
@@ -120,8 +120,8 @@ def _between(start1: int, start2: int, before: int | None, after: int | None) ->
 
 def increases(losses: Mapping[Commit, Loss]) -> tuple[dict[Series, float | None], ...]:
     """The losses as increases of the two metrics ``LOW`` and ``HIGH``."""
-    low = {Series(LOW, *one.at, group=one.group): loss.low for one, loss in losses.items()}
-    high = {Series(HIGH, *one.at, group=one.group): loss.high for one, loss in losses.items()}
+    low = {Series(LOW, *one.log, group=one.group): loss.low for one, loss in losses.items()}
+    high = {Series(HIGH, *one.log, group=one.group): loss.high for one, loss in losses.items()}
     return low, high
 
 

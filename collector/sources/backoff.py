@@ -10,12 +10,11 @@ from collector.errors import CredentialsError, SourceError
 
 _Result = TypeVar("_Result")
 
-# Longer would cost more unknown time after a restart than it spares anybody.
-_FIRST_SECONDS, _LONGEST_SECONDS = 0.5, 5.0
+# The first and the longest wait, in seconds. Longer would cost more unknown time after a restart
+# than it spares anybody.
+_USUAL: Final = (0.5, 5.0)
 # Each login costs others a token or a handshake, and too many that fail lock the account.
-_FIRST_OF_REFUSED: Final = 5.0
-_LONGEST_OF_REFUSED: Final = 600.0
-_MOST_DOUBLINGS: Final = 10  # a number that doubles for a day is none any longer
+_OF_REFUSED: Final = (5.0, 600.0)
 
 
 class Backoff:
@@ -32,10 +31,8 @@ class Backoff:
     def __init__(
         self, credentials: Path | None = None, clock: Callable[[], float] = time.monotonic
     ) -> None:
-        self._credentials = credentials
-        self._clock = clock
-        self._failures = 0
-        self._until = 0.0
+        self._credentials, self._clock = credentials, clock
+        self._wait = self._until = 0.0
         self._error: SourceError | None = None
         self._tried: object = None
 
@@ -71,11 +68,9 @@ class Backoff:
 
     def failed(self, error: SourceError) -> None:
         """Note a failed attempt."""
-        self._failures = self._failures + 1 if type(error) is type(self._error) else 1
-        refused = isinstance(error, CredentialsError)
-        first = _FIRST_OF_REFUSED if refused else _FIRST_SECONDS
-        longest = _LONGEST_OF_REFUSED if refused else _LONGEST_SECONDS
-        wait = min(first * 2 ** min(self._failures - 1, _MOST_DOUBLINGS), longest)
+        first, longest = _OF_REFUSED if isinstance(error, CredentialsError) else _USUAL
+        again = type(error) is type(self._error)
+        wait = self._wait = min(2 * self._wait, longest) if again else first
         self._until = self._clock() + wait * random.uniform(0.5, 1)  # noqa: S311 - to spread agents
         self._error = error
 

@@ -6,25 +6,33 @@ A source's imports happen when it is made: an agent that reads Jolokia over HTTP
 from __future__ import annotations
 
 from collections.abc import Callable
+from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from collector.config.schema import AUTO, Admin, Attach, Config, MetadataLog
+from collector.config.schema import AUTO, Config, MetadataLog, Section
 from collector.config.units import Duration
 from collector.errors import SettingError
 from collector.model import Source
 from collector.sources.identity import Expected
 
 if TYPE_CHECKING:
-    from collector.sources.admin.connection import AdminConnection
     from collector.sources.admin.source import AdminSource
 
+_MBEANS: Final = {  # what reads a JVM's beans, by how it is reached
+    "jmx": "jmx.remote:JmxSource",
+    "attach": "jmx.attach:AttachSource",
+    "jolokia": "bulk.jolokia:JolokiaSource",
+    "prometheus": "bulk.prometheus:PrometheusSource",
+    "jmxquery": "bulk.jmxquery:JmxquerySource",
+}
 SLOW_ADMIN = ("offsets", "tiered_offsets")
 SLOW_JMX = ("log", "log_offsets")
 """Families with a source and a thread of their own, since they may take long: a group's
 coordinator may be dead, the remote tier hang, a broker have thousands of logs. They must not hold
 up those that are read every few seconds."""
+_ADMIN: Final = ("admin", *SLOW_ADMIN)
 _SLOW_TIMEOUT: Final = Duration("30s")
 
 
@@ -42,14 +50,13 @@ def sources(config: Config, recorded: Callable[[str], int] = lambda _: 0) -> dic
         from collector.sources.librdkafka.statistics import StatisticsSource  # noqa: PLC0415
 
         return {"statistics": StatisticsSource(_expected(config), config.source.statistics.file)}
-    if config.source.role == "cluster" and config.admin is not None:
-        return _admin(config, config.admin, None)
-    patient = _patient(config)
+    if config.source.role == "cluster":
+        return {name: admin(config, None) for name in _ADMIN}
     found: dict[str, Source] = {"jmx": mbeans(config)}
-    for name in SLOW_JMX:
-        found[name] = mbeans(patient)
+    patient = _patient(config)
+    found |= {name: mbeans(patient) for name in SLOW_JMX}
     if config.admin is not None and config.source.role == "broker":
-        found |= _admin(config, config.admin, int(config.source.node))
+        found |= {name: admin(config, int(config.source.node)) for name in _ADMIN}
     if config.metadata_log is not None and config.source.role == "broker":
         found["metadata_log"] = _metadata_log(config, config.metadata_log, recorded)
     return found
@@ -67,58 +74,32 @@ def _patient(config: Config) -> Config:
 
 def mbeans(config: Config) -> Source:
     """The source of a JVM's beans; may start the JVM that reads it."""
-    source, expected = config.source, _expected(config)
-    if source.jolokia is not None:
-        from collector.sources.bulk.jolokia import JolokiaSource  # noqa: PLC0415
-
-        return JolokiaSource(expected, source.jolokia)
-    if source.prometheus is not None:
-        from collector.sources.bulk.prometheus import PrometheusSource  # noqa: PLC0415
-
-        return PrometheusSource(expected, source.prometheus)
-    if source.jmxquery is not None:
-        from collector.sources.bulk.jmxquery import JmxquerySource  # noqa: PLC0415
-
-        return JmxquerySource(expected, source.jmxquery)
-    _start_jvm(config)
-    if source.jmx is not None:
-        from collector.sources.jmx.remote import JmxSource  # noqa: PLC0415
-
-        return JmxSource(expected, source.jmx)
-    from collector.sources.jmx.attach import AttachSource  # noqa: PLC0415
-
-    return AttachSource(expected, source.attach or Attach())
+    (way,) = config.source.ways
+    if way in ("jmx", "attach"):
+        _start_jvm(config)
+    kind: Callable[[Expected, Section], Source] = resolve_name(f"{__package__}.{_MBEANS[way]}")
+    return kind(_expected(config), getattr(config.source, way))
 
 
-def _admin(config: Config, section: Admin, node: int | None) -> dict[str, Source]:
-    from collector.sources.admin.source import AdminSource  # noqa: PLC0415
+def admin(config: Config, node: int | None) -> AdminSource:
+    """A source that asks the cluster, by the one client of all of them; starts the JVM.
 
-    shared = admin(config, section)
-    return {
-        name: AdminSource(node, shared, config.source.cluster, section.groups)
-        for name in ("admin", *SLOW_ADMIN)
-    }
-
-
-def admin(config: Config, section: Admin) -> AdminConnection:
-    """The one client of all that ask this cluster; starts the JVM."""
-    from collector.sources.admin.connection import connect  # noqa: PLC0415
-
-    _start_jvm(config)
-    return connect(section.bootstrap, section.properties_file, section.timeout.seconds)
-
-
-def admin_of_all(config: Config) -> AdminSource:
-    """The source that knows all brokers of the cluster.
+    Args:
+        config: The configuration.
+        node: Whose agent it is; None: it knows all brokers.
 
     Raises:
         SettingError: There is no section ``admin``.
     """
+    from collector.sources.admin.connection import connect  # noqa: PLC0415
     from collector.sources.admin.source import AdminSource  # noqa: PLC0415
 
-    if config.admin is None:
+    section = config.admin
+    if section is None:
         raise SettingError("admin", "needed: it knows the brokers")
-    return AdminSource(None, admin(config, config.admin), config.source.cluster)
+    _start_jvm(config)
+    shared = connect(section.bootstrap, section.properties_file, section.timeout.seconds)
+    return AdminSource(node, shared, config.source.cluster, section.groups)
 
 
 def start(config: Config) -> None:

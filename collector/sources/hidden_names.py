@@ -101,14 +101,12 @@ class HiddenNames:
 
     def _renamed(self, one: _Named) -> _Named | None:
         """The same by other names; None: one of its names must not leave at all."""
-        names: dict[str, Any] = {}
-        for kind in self._rules.keys() & one._fields:
-            name = getattr(one, kind)
-            if name is not None:
-                names[kind] = self._name(kind, name)
-                if names[kind] is None:
-                    return None
-        return one._replace(**names)
+        names: dict[str, Any] = {
+            kind: self._name(kind, name)
+            for kind in self._rules.keys() & one._fields
+            if (name := getattr(one, kind)) is not None
+        }
+        return None if None in names.values() else one._replace(**names)
 
     def _applied(self, kind: str, name: str) -> str | None:
         rule = self._rules[kind]

@@ -1,7 +1,6 @@
 """The expected identity of a source, and the beans that give the real one."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from collector.config.schema import Role
@@ -34,8 +33,7 @@ _CLUSTERS: Final = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Expected:
+class Expected(NamedTuple):
     """The identity that a source should have.
 
     Attributes:

@@ -75,47 +75,32 @@ def _float(value: object) -> float:
         return math.inf
 
 
-class Unchanged:
-    """The last set of series per metric, handed over again while nothing changed."""
-
-    def __init__(self) -> None:
-        self._sets: dict[str, frozenset[Series]] = {}
-
-    def same(self, metric: str, series: frozenset[Series]) -> frozenset[Series]:
-        """The set handed over last for this metric, if this one equals it."""
-        before = self._sets.get(metric)
-        if before == series:
-            return before
-        self._sets[metric] = series
-        return series
-
-
 class Readings:
-    """Makes the readings of one JVM; another one needs its own.
+    """Makes the readings of one JVM or cluster; another one needs its own.
 
     Args:
         version: Its Kafka version, if known.
     """
 
-    def __init__(self, version: str | None) -> None:
+    def __init__(self, version: str | None = None) -> None:
         self._version = version
-        self._unchanged = Unchanged()
+        self._zeros: dict[str, frozenset[Series]] = {}
 
     def reading(self, metric: Metric, zeros: frozenset[Series], values: Values) -> Reading:
-        """The reading of a metric, flagged where this version is known to report it wrongly."""
+        """The reading of a metric, flagged where this version is known to report it wrongly.
+
+        Its zeros are the same object as before if they are equal.
+        """
         flags = (FLAG_KNOWN_WRONG,) if metric.wrong_in(self._version) else ()
-        same = self._unchanged.same(metric.name, zeros)
-        return Reading(metric.name, metric.kind, same, values, flags)
+        if self._zeros.get(metric.name) != zeros:
+            self._zeros[metric.name] = zeros
+        return Reading(metric.name, metric.kind, self._zeros[metric.name], values, flags)
 
 
-def series_count(readings: Iterable[Reading]) -> int:
-    """How many series these are."""
-    return sum(len(reading.zeros) + len(reading.values) for reading in readings)
-
-
-def answer_of(readings: tuple[Reading, ...], cap: int) -> Answer:
+def answer_of(readings: tuple[Reading, ...], cap: int, **more: Any) -> Answer:
     """The answer with these readings, each series one bean, within the cap of their family."""
-    return within_cap(Answer(readings, series_count(readings)), cap)
+    count = sum(len(reading.zeros) + len(reading.values) for reading in readings)
+    return within_cap(Answer(readings, count, **more), cap)
 
 
 _Sets = WeakKeyDictionary[frozenset[Series], frozenset[Series]]

@@ -24,9 +24,6 @@ COVERAGE: Final = "jmxlake.coverage"
 
 GROUP_LAG: Final = "kafka.group.lag"
 PARTITION_LAG: Final = "kafka.group.partition_lag"
-TIME_LAG: Final = "kafka.group.time_lag"
-"""By bounds, ``.low`` and ``.high``."""
-
 COPY_LAG: Final = "kafka.topic.remote_copy_lag.bytes"
 DELETE_LAG: Final = "kafka.topic.remote_delete_lag.bytes"
 

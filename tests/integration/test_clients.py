@@ -24,7 +24,6 @@ from collector.model import Series
 from collector.sources.identity import Expected
 from collector.sources.java import jvm
 from collector.sources.jmx.attach import AttachSource
-from collector.sources.jmx.object_names import LONGEST
 from collector.sources.jmx.remote import JmxSource
 from collector.sources.librdkafka.statistics import StatisticsSource
 from collector.spool.recorder import Recorder
@@ -36,7 +35,7 @@ from demo.java_admin import Quota, set_quotas
 from demo.launcher import Launcher, kill
 from demo.ports import free_ports, is_listening
 from demo.topics import create_assigned
-from lakehouse.tables import OTHER
+from lakehouse.tables import LONGEST_NAME, OTHER
 from tests.jmx_sources import jmx_source
 from tests.odd_names import HELD, REFUSED
 from tests.waiting import wait_for
@@ -236,7 +235,7 @@ def test_odd_names_of_real_clients_reach_delta_bit_for_bit_or_are_counted(
     rows = duckdb.read_parquet(files).project("metric, client_id, value").fetchall()
     told = {name: value for metric, name, value in rows if metric == "kafka.client.request.time"}
     assert {*HELD, OTHER} <= told.keys()
-    assert not {name for name in told if name and len(name.encode()) > LONGEST}
+    assert not {name for name in told if name and len(name.encode()) > LONGEST_NAME}
     assert dropped >= len(refused)
     assert dropped % len(refused) == 0  # in each metric the same
 
@@ -260,7 +259,7 @@ def test_odd_users_are_read_as_they_call_themselves(cluster: Cluster, broker: Jm
     rates = {one.metric: one for one in answer.readings}["kafka.client.produce.byte_rate"]
     users = {one.user for one in rates.zeros | rates.values.keys()}
     assert {*USERS[:-1]} <= users  # the last is too long
-    assert not any(len(user or "") > LONGEST for user in users)
+    assert not any(len(user or "") > LONGEST_NAME for user in users)
 
 
 def _record(source: Source, family: Family, lake: Path, file: Path) -> int:

@@ -264,7 +264,7 @@ def test_a_request_that_the_cluster_does_not_have_is_a_line_and_no_more(cluster:
         return made
 
     source = AdminSource(None, AdminConnection(refusing, connection.where, 20))
-    families = {one.name: one for one in catalogue.load().families}
+    families = {one.name: one for one in catalogue.load().preferring("partitions").families}
     with pytest.raises(SourceRefusedError, match=r"no such request.*QUOTAS"):
         source.read(families["quota_limits"])
     assert source.read(families["partitions"]).beans > 0, "the others are read"

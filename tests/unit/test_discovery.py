@@ -65,7 +65,7 @@ class FakeProcesses:
 @pytest.fixture
 def cluster(monkeypatch: pytest.MonkeyPatch) -> FakeCluster:
     fake = FakeCluster()
-    monkeypatch.setattr(factory, "admin_of_all", lambda _: fake)
+    monkeypatch.setattr(factory, "admin", lambda *_: fake)
     return fake
 
 

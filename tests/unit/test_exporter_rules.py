@@ -115,7 +115,7 @@ def test_part_of_a_composite_attribute() -> None:
         ("metricCustomizers: []", "cannot follow metricCustomizers"),
         ("rules: 5", "no configuration"),
         ("- 1", "no configuration"),
-        ("rules: [{pattern: x, valueFactor: y}]", "could not convert"),
+        ("rules: [{pattern: x, valueFactor: y}]", "Expected `float`, got `str` - at .*valueFactor"),
     ],
 )
 def test_a_file_that_cannot_be_followed_is_one_line(text: str, why: str, tmp_path: Path) -> None:

@@ -9,16 +9,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from collector.model import Notice, Reading, Series
-from collector.sources.metadata_log.image import (
-    AT,
-    LEADERLESS,
-    REASSIGNING,
-    UNCLEAN,
-    UNDER,
-    UNDER_REPLICATED,
-    WITHOUT_SPARE,
-    MetadataState,
-)
+from collector.sources.metadata_log.image import MetadataState
 from collector.sources.metadata_log.records import (
     BrokerState,
     MinIsrSetting,
@@ -32,8 +23,9 @@ from collector.sources.metadata_log.records import (
 pytestmark = pytest.mark.slow
 
 METRICS = {
-    UNDER: "under", AT: "at", LEADERLESS: "leaderless", UNDER_REPLICATED: "missing",
-    WITHOUT_SPARE: "spare", REASSIGNING: "moving", UNCLEAN: "unclean",
+    "underMinIsr": "under", "atMinIsr": "at", "leaderless": "leaderless",
+    "underReplicated": "missing", "withoutSpare": "spare", "reassigning": "moving",
+    "uncleanLeader": "unclean",
 }  # fmt: skip
 ME = 1
 

@@ -47,6 +47,10 @@ class Cluster(NamedTuple):
     with_fenced: bool = False
     hosts: Mapping[int, str] = MappingProxyType({})
 
+    def has(self, node: int) -> bool | None:
+        """Whether it is one of the brokers; None: it may be a fenced one."""
+        return node in (*self.live, *self.fenced) or (False if self.with_fenced else None)
+
 
 class PartitionState(NamedTuple):
     """A partition, its leader (None: it has none), and how many replicas it has and are in sync.
@@ -256,13 +260,10 @@ class KafkaAdmin:
         """The quotas of users and clients as configured, by the key of the quota."""
         everything = java("org.apache.kafka.common.quota.ClientQuotaFilter").all()
         found = {}
-        for entry in _get(self._admin.describeClientQuotas(everything).entities()).entrySet():
-            entity = _quota_entity(entry.getKey().entries())
+        for whose, limits in _get(self._admin.describeClientQuotas(everything).entities()).items():
+            entity = _quota_entity(whose.entries())
             if entity is not None:
-                found[entity] = {
-                    str(limit.getKey()): float(limit.getValue())
-                    for limit in entry.getValue().entrySet()
-                }
+                found[entity] = {str(key): float(limit) for key, limit in limits.items()}
         return found
 
     def _patient(self, options: str) -> Any:
@@ -301,11 +302,9 @@ def of_groups(futures: Mapping[str, Any], read: Callable[[Any], _Found]) -> Grou
 
 def _committed(offsets: Any) -> dict[Partition, int]:
     return {
-        Partition(str(entry.getKey().topic()), int(entry.getKey().partition())): int(
-            entry.getValue().offset()
-        )
-        for entry in (offsets.entrySet() if offsets is not None else ())
-        if entry.getValue() is not None
+        Partition(str(one.topic()), int(one.partition())): int(committed.offset())
+        for one, committed in (offsets.items() if offsets is not None else ())
+        if committed is not None
     }
 
 
@@ -319,16 +318,11 @@ def _topics_of(group: Any) -> set[str]:
 
 def _cluster_of(cluster_id: Any, nodes: Any, *, with_fenced: bool = False) -> Cluster:
     """The cluster from its id and its nodes."""
-    live: list[int] = []
-    fenced: list[int] = []
-    racks: dict[int, str] = {}
-    hosts = {int(node.id()): str(node.host()) for node in nodes}
-    for node in nodes:
-        is_fenced = hasattr(node, "isFenced") and node.isFenced()
-        (fenced if is_fenced else live).append(int(node.id()))
-        if node.rack() is not None:
-            racks[int(node.id())] = str(node.rack())
-    ids = tuple(sorted(live)), tuple(sorted(fenced))
+    known = {int(node.id()): node for node in nodes}
+    fenced = {id_ for id_, node in known.items() if hasattr(node, "isFenced") and node.isFenced()}
+    racks = {id_: str(node.rack()) for id_, node in known.items() if node.rack() is not None}
+    hosts = {id_: str(node.host()) for id_, node in known.items()}
+    ids = tuple(sorted(known.keys() - fenced)), tuple(sorted(fenced))
     return Cluster(str(cluster_id), *ids, racks, with_fenced, hosts)
 
 

@@ -13,6 +13,11 @@ from typing import Final
 from collector.model import Commit, Partition, Series
 from collector.sources.readings import Values
 
+Positions = Mapping[Commit, int | None]
+"""Where each group goes on reading; None: its partition did not answer."""
+LogOffsets = Mapping[Partition, int]
+"""One of the offsets of each log, such as its end."""
+
 LAG: Final = "kafka.group.lag"
 PARTITION_LAG: Final = "kafka.group.partition_lag"
 UNTIERED: Final = "kafka.partition.untiered_records"
@@ -44,15 +49,20 @@ def keeps_up(position: int, end: int, end_before: int | None) -> bool:
     return position >= min(end, end if end_before is None else end_before)
 
 
-def lags(
-    positions: Mapping[Commit, int | None],
-    ends: Mapping[Partition, int],
-    ends_before: Mapping[Partition, int],
-) -> dict[str, Values]:
+def furthest_behind(positions: Positions) -> dict[Partition, int]:
+    """Where the group furthest behind goes on reading, by partition; -1 where that is not known."""
+    least: dict[Partition, int] = {}
+    for commit, position in positions.items():
+        at = -1 if position is None else position
+        least[commit.log] = min(at, least.get(commit.log, at))
+    return least
+
+
+def lags(positions: Positions, ends: LogOffsets, ends_before: LogOffsets) -> dict[str, Values]:
     """The lag of every group, by metric: in a topic, and in each of its partitions.
 
     Args:
-        positions: Where each group goes on reading; None: its partition did not answer.
+        positions: Where each group goes on reading.
         ends: Where the logs end.
         ends_before: Where they ended a scrape ago, as far as that is known.
 
@@ -62,25 +72,21 @@ def lags(
     totals: dict[Series, int | None] = {}
     single: dict[Series, float | None] = {}
     for commit, position in positions.items():
-        partition = Partition(commit.topic, commit.partition)
-        end, total = ends.get(partition), Series(LAG, commit.topic, group=commit.group)
+        end, total = ends.get(commit.log), Series(LAG, commit.topic, group=commit.group)
         if position is None or end is None:
             totals[total] = None
             continue
-        kept_up = keeps_up(position, end, ends_before.get(partition))
+        kept_up = keeps_up(position, end, ends_before.get(commit.log))
         behind = 0 if kept_up else end - position
         before = totals.get(total, 0)
         totals[total] = None if before is None else before + behind
-        single[Series(PARTITION_LAG, *partition, group=commit.group)] = float(bucket_end(behind))
+        single[Series(PARTITION_LAG, *commit.log, group=commit.group)] = float(bucket_end(behind))
     known = {one: float(bucket_end(lag)) for one, lag in totals.items() if lag is not None}
     return {LAG: known, PARTITION_LAG: single}
 
 
 def untiered(
-    tiered: Mapping[Partition, int],
-    starts: Mapping[Partition, int],
-    local_starts: Mapping[Partition, int],
-    ends: Mapping[Partition, int],
+    tiered: LogOffsets, starts: LogOffsets, local_starts: LogOffsets, ends: LogOffsets
 ) -> Values:
     """How many records of each partition are on brokers' disks alone, rounded up.
 

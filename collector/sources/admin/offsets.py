@@ -8,7 +8,8 @@ from typing import Final, NamedTuple
 from collector.model import Commit, Offsets, Partition
 from collector.sources.admin import readings
 from collector.sources.admin.client import KafkaAdmin
-from collector.sources.admin.lags import keeps_up, lags
+from collector.sources.admin.lags import LogOffsets, Positions, keeps_up, lags
+from collector.sources.admin.readings import Configs, GroupRules
 from collector.sources.admin.retention import HIGH, LOW, SAFE, headrooms
 from collector.sources.admin.time_lag import LogEnds
 from collector.sources.readings import Values
@@ -36,20 +37,12 @@ class OffsetReader:
         node: Node id of the broker; None: of all brokers.
         now_ms: The clock, in milliseconds since the epoch.
         rules: Which groups count.
-        steady: A clock that is never set, in seconds.
     """
 
-    def __init__(
-        self,
-        node: int | None,
-        now_ms: Callable[[], int],
-        rules: readings.GroupRules,
-        steady: Callable[[], float] = time.monotonic,
-    ) -> None:
-        self._node, self._rules = node, rules
-        self._now_ms, self._steady = now_ms, steady
+    def __init__(self, node: int | None, now_ms: Callable[[], int], rules: GroupRules) -> None:
+        self._node, self._now_ms, self._rules = node, now_ms, rules
         self._ours: dict[Partition, int] = {}
-        self._ends: Mapping[Partition, int] = {}
+        self._ends: LogOffsets = {}
         self._log_ends = LogEnds()
 
     def read(self, client: KafkaAdmin) -> GroupOffsets:
@@ -63,9 +56,9 @@ class OffsetReader:
         assigned = client.assigned_topics(client.groups())
         before = client.commits(assigned.found)
         starts = client.offsets((p for p in ours if leaders[p] is not None), "earliest")
-        asked = self._steady()
+        asked = time.monotonic()
         ends = client.offsets(led, "latest")
-        within = asked, self._steady()
+        within = asked, time.monotonic()
         after = client.commits(before.found)
         names = {partition.topic for partition in expiring}
         interests = {group: assigned.found[group] for group in after.found}
@@ -98,20 +91,16 @@ class OffsetReader:
         return ours | dict.fromkeys(led, _SCRAPES_AFTER_MOVE)
 
     def _headrooms(
-        self,
-        client: KafkaAdmin,
-        positions: Mapping[Commit, int | None],
-        ends: Mapping[Partition, int],
-        configs: readings.Configs,
+        self, client: KafkaAdmin, positions: Positions, ends: LogOffsets, configs: Configs
     ) -> dict[str, Values]:
         """The headroom of every group in every partition, by metric, as far as it can be known."""
         safe, behind, kept_ms = {}, {}, {}
         for commit, position in positions.items():
-            end, config = ends.get(_of(commit)), configs.get(commit.topic, {})
+            end, config = ends.get(commit.log), configs.get(commit.topic, {})
             if position is None or end is None or readings.is_compacted(config):
                 continue
             kept = readings.kept_for_ms(config)
-            if keeps_up(position, end, self._ends.get(_of(commit))) or kept == math.inf:
+            if keeps_up(position, end, self._ends.get(commit.log)) or kept == math.inf:
                 safe[commit] = SAFE
             elif kept is not None:
                 behind[commit], kept_ms[commit.topic] = position, kept
@@ -123,16 +112,9 @@ class OffsetReader:
         }
 
 
-def _of(commit: Commit) -> Partition:
-    return Partition(commit.topic, commit.partition)
-
-
-def _positions(
-    commits: Mapping[Commit, int | None], starts: Mapping[Partition, int]
-) -> dict[Commit, int | None]:
-    """Where groups go on reading; None: their partition did not answer."""
+def _positions(commits: Mapping[Commit, int | None], starts: LogOffsets) -> Positions:
     return {
-        commit: max(at, starts[_of(commit)]) if _of(commit) in starts else None
+        commit: max(at, starts[commit.log]) if commit.log in starts else None
         for commit, at in commits.items()
         if at is not None
     }

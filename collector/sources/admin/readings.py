@@ -6,15 +6,16 @@ so that one of them may fail. The agent of a whole cluster (no node) reports eve
 """
 
 import math
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 from functools import lru_cache
-from typing import Final
+from typing import Final, TypeVar
 
-from collector.model import Commit, Notice, Partition, Reading, Series
+from collector.model import Commit, Notice, Partition, Series
 from collector.sources.admin.client import Cluster, PartitionState, QuotaEntity, Topics
 from collector.sources.jmx.object_names import lake_name
-from collector.sources.readings import Unchanged, Values, split
+
+_Value = TypeVar("_Value")
 
 LEADERLESS: Final = "kafka.partition.leaderless"
 UNDER_MIN_ISR: Final = "kafka.partition.under_min_isr"
@@ -53,12 +54,6 @@ def leaders(topics: Topics) -> dict[Partition, int | None]:
         for topic, states in topics.items()
         for state in states
     }
-
-
-def gauge(metric: str, values: Values, unchanged: Unchanged) -> Reading:
-    """A reading of these values."""
-    zeros, others = split(values)
-    return Reading(metric, "gauge", unchanged.same(metric, zeros), others)
 
 
 def hidden_leaders(topics: Topics, cluster: Cluster) -> dict[Partition, frozenset[int]]:
@@ -126,12 +121,7 @@ def leaderless(
 
 def per_group(metric: str, found: Mapping[Commit, float | None]) -> dict[Series, float | None]:
     """Figures of groups in partitions, as values."""
-    return {
-        Series(metric, commit.topic, commit.partition, group=commit.group): (
-            None if value is None else float(value)
-        )
-        for commit, value in found.items()
-    }
+    return {Series(metric, *one.log, group=one.group): value for one, value in found.items()}
 
 
 class GroupRules:
@@ -206,11 +196,11 @@ def topology(topics: Topics, configs: Configs) -> dict[str, dict[Series, float]]
 
 def fenced(cluster: Cluster) -> dict[Series, float]:
     """0 for each live broker, 1 for each that is registered but fenced, by node and rack."""
-    states = [(node, 0.0) for node in cluster.live] + [(node, 1.0) for node in cluster.fenced]
     found = {}
-    for node, value in states:
+    for node in (*cluster.live, *cluster.fenced):
         rack = (("rack", cluster.racks[node]),) if node in cluster.racks else ()
-        found[Series(FENCED, labels=(("node", f"broker-{node}"), *rack))] = value
+        series = Series(FENCED, labels=(("node", f"broker-{node}"), *rack))
+        found[series] = float(node in cluster.fenced)
     return found
 
 
@@ -253,30 +243,24 @@ def quota_changes(before: Limits, after: Limits) -> list[Notice]:
     return [
         Notice("quota_change", _quota_series("", entity), _setting(key, old), _setting(key, new))
         for entity in sorted({*before, *after}, key=repr)
-        for old, new in [(before.get(entity, {}), after.get(entity, {}))]
-        for key in _changed(old, new)
+        for key, old, new in _changed(before.get(entity, {}), after.get(entity, {}))
     ]
 
 
 def config_changes(before: Configs, after: Configs) -> list[Notice]:
     """Settings of topics that changed; a topic that is new has changed nothing."""
     return [
-        Notice("config_change", Series("", topic), _setting(key, before[topic]), _setting(key, new))
-        for topic, new in sorted(after.items())
-        for key in _changed(before.get(topic, new), new)
+        Notice("config_change", Series("", topic), _setting(key, old), _setting(key, new))
+        for topic, settings in sorted(after.items())
+        for key, old, new in _changed(before.get(topic, settings), settings)
     ]
 
 
 def group_failures(before: Mapping[str, str], after: Mapping[str, str]) -> list[Notice]:
     """Groups that did not answer while others did, and those that do again; by group the reason."""
     return [
-        Notice(
-            "group_unreadable",
-            Series("", group=lake_name(group)),
-            before.get(group),
-            after.get(group),
-        )
-        for group in _changed(before, after)
+        Notice("group_unreadable", Series("", group=lake_name(group)), old, new)
+        for group, old, new in _changed(before, after)
     ]
 
 
@@ -316,12 +300,16 @@ def _quota_series(metric: str, entity: QuotaEntity) -> Series:
     return Series(metric, user=user, client_id=client_id, labels=labels)
 
 
-def _changed(before: Mapping[str, object], after: Mapping[str, object]) -> list[str]:
-    return [key for key in sorted({*before, *after}) if before.get(key) != after.get(key)]
+def _changed(
+    before: Mapping[str, _Value], after: Mapping[str, _Value]
+) -> Iterator[tuple[str, _Value | None, _Value | None]]:
+    """Keys whose values differ, and both values; None: there is none."""
+    both = ((key, before.get(key), after.get(key)) for key in sorted({*before, *after}))
+    return ((key, old, new) for key, old, new in both if old != new)
 
 
-def _setting(key: str, settings: Mapping[str, object]) -> str | None:
-    return f"{key}={settings[key]}" if key in settings else None
+def _setting(key: str, value: object) -> str | None:
+    return None if value is None else f"{key}={value}"
 
 
 def _name(leader: int | None) -> str:

@@ -16,10 +16,11 @@ Records that are deleted (DeleteRecords) and settings that change are not forese
 """
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from typing import Final, NamedTuple
 
 from collector.model import Commit, Partition
+from collector.sources.admin.lags import furthest_behind
 
 FirstSince = Callable[[Mapping[Partition, int]], Mapping[Partition, int]]
 """First offset since an instant in milliseconds, by partition; -1: nothing is that new."""
@@ -27,12 +28,8 @@ FirstSince = Callable[[Mapping[Partition, int]], Mapping[Partition, int]]
 LOW: Final = "kafka.group.retention_headroom.low"
 HIGH: Final = "kafka.group.retention_headroom.high"
 
-_MINUTE: Final = 60
-_HOUR: Final = 60 * _MINUTE
-_STEPS_S: Final = (
-    0, 5 * _MINUTE, 15 * _MINUTE, 30 * _MINUTE, _HOUR, 2 * _HOUR, 4 * _HOUR, 8 * _HOUR, 12 * _HOUR,
-    24 * _HOUR, 48 * _HOUR,
-)  # fmt: skip
+_HOUR: Final = 60 * 60
+_STEPS_S: Final = (0, 300, 900, 1800, *(_HOUR * hours for hours in (1, 2, 4, 8, 12, 24, 48)))
 _LEAST_USED: Final = 0.5  # of the retention: who has used less of it is not in danger
 
 
@@ -64,13 +61,9 @@ def headrooms(
     Returns:
         The headroom of each, without those whose partition did not answer.
     """
-    least: dict[Partition, int] = {}
-    for commit, at in behind.items():
-        partition = Partition(commit.topic, commit.partition)
-        least[partition] = min(at, least.get(partition, at))
     ladders = {
         partition: _Ladder(_steps(retention_ms[partition.topic]), at)
-        for partition, at in least.items()
+        for partition, at in furthest_behind(behind).items()
     }
     while asking := {p: step for p, one in ladders.items() if (step := one.next_step) is not None}:
         oldest = {
@@ -80,13 +73,14 @@ def headrooms(
         found = first_since(oldest)
         for partition, step in asking.items():
             if partition in found:
-                ladders[partition].learn(step, found[partition])
+                first = found[partition]
+                ladders[partition].kept[step] = first if first >= 0 else math.inf
             else:
                 del ladders[partition]
     return {
-        commit: ladders[partition].headroom(at)
+        commit: ladders[commit.log].headroom(at)
         for commit, at in behind.items()
-        if (partition := Partition(commit.topic, commit.partition)) in ladders
+        if commit.log in ladders
     }
 
 
@@ -96,33 +90,27 @@ def _steps(retention_ms: float) -> tuple[float, ...]:
 
 
 class _Ladder:
-    """Known offsets of one partition: the first that is kept, by how long from now."""
+    """Known offsets of one partition: the first that is ``kept``, by how long from now."""
 
-    def __init__(self, steps: Iterable[float], least: int) -> None:
-        self._steps = tuple(steps)
-        self._least = least
-        self._kept: dict[float, float] = {}
-        self._low, self._high = -1, len(self._steps)
+    def __init__(self, steps: tuple[float, ...], least: int) -> None:
+        self._steps, self._least = steps, least
+        self.kept: dict[float, float] = {}
 
     @property
     def next_step(self) -> float | None:
         """The next step to ask for the group furthest behind; None: it is between two steps."""
-        if self._high - self._low <= 1:
-            return None
-        if not self._kept:
+        if not self.kept:
             return self._steps[-1]  # most groups are in no danger: this step shows it at once
-        return self._steps[(self._low + self._high) // 2]
-
-    def learn(self, step: float, offset: int) -> None:
-        """Take in the first offset that is kept for so long; -1: there is none yet."""
-        self._kept[step] = offset if offset >= 0 else math.inf
-        if self._kept[step] <= self._least:
-            self._low = self._steps.index(step)
-        else:
-            self._high = self._steps.index(step)
+        low, high = self._around(self._least)
+        between = [step for step in self._steps if low < step < high]
+        return between[(len(between) - 1) // 2] if between else None
 
     def headroom(self, at: int) -> Headroom:
         """The headroom of a group that goes on reading at an offset."""
-        low = max((step for step, first in self._kept.items() if first <= at), default=0.0)
-        high = min((step for step, first in self._kept.items() if first > at), default=None)
-        return SAFE if high is None else Headroom(float(low), float(high))
+        low, high = self._around(at)
+        return SAFE if high == math.inf else Headroom(float(max(low, 0)), float(high))
+
+    def _around(self, at: int) -> tuple[float, float]:
+        """The last known step at which an offset is kept, and the first at which it is not."""
+        low = max((step for step, first in self.kept.items() if first <= at), default=-1)
+        return low, min((step for step, first in self.kept.items() if first > at), default=math.inf)

@@ -6,7 +6,7 @@ from typing import Final, NamedTuple, TypeVar
 
 from collector.catalogue import Family
 from collector.catalogue.entries import Delays
-from collector.errors import ConfigError, IdentityError, SourceTimeoutError
+from collector.errors import ConfigError, SourceTimeoutError
 from collector.model import Answer, Identity, Notice, Offsets
 from collector.sources.admin import readings
 from collector.sources.admin.client import Cluster, KafkaAdmin, Topics
@@ -14,11 +14,14 @@ from collector.sources.admin.connection import ONE_TRY, AdminConnection
 from collector.sources.admin.lags import UNTIERED, untiered
 from collector.sources.admin.offsets import OffsetReader
 from collector.sources.errors import source_error
+from collector.sources.identity import Expected
 from collector.sources.java.worker import Worker
-from collector.sources.readings import Unchanged, Values, within_cap
+from collector.sources.readings import Readings, Values, answer_of, split
 
 _Result = TypeVar("_Result")
 
+ALL: Final = "all"
+"""The node of a source that reports for all brokers."""
 _MEMORY: Final = ("metrics.num.samples", "metrics.sample.window.ms")
 _REFRESH: Final = "remote.log.manager.task.interval.ms"
 
@@ -60,12 +63,11 @@ class AdminSource:
         cluster: str | None = None,
         groups: Mapping[str, Sequence[str]] | None = None,
     ) -> None:
-        self._node = node
-        self._connection = connection
-        self._expected_cluster = cluster
+        self._node, self._connection = node, connection
+        self._expected = Expected("cluster", cluster=cluster)
         self._worker = Worker()
         self._identity: Identity | None = None
-        self._unchanged = Unchanged()
+        self._readings = Readings()
         self._seen = _Seen({}, None, {}, {}, {}, frozenset())
         rules = readings.GroupRules(groups)
         self._offset_reader = OffsetReader(node, lambda: time.time_ns() // 1_000_000, rules)
@@ -80,15 +82,8 @@ class AdminSource:
         """
         if self._identity is None:
             self._connection.join(self)
-            cluster = self._guarded(self._ask_cluster)
-            node = "all" if self._node is None else str(self._node)
-            self._identity = Identity(cluster, node, None, 0)
+            self._identity = self._guarded(self._asked_identity)
         return self._identity
-
-    @property
-    def is_of_all(self) -> bool:
-        """Whether it reports for all brokers."""
-        return self._node is None
 
     def cluster(self) -> Cluster:
         """The cluster as it is now, with all its brokers.
@@ -97,19 +92,6 @@ class AdminSource:
             SourceError: The answer did not come, or not in time.
         """
         return self._guarded(lambda client: client.cluster())
-
-    def is_broker(self) -> bool | None:
-        """Whether the cluster knows this node; None: it does not report fenced brokers.
-
-        Raises:
-            SourceError: The answer did not come, or not in time.
-        """
-        if self._node is None:
-            return None
-        cluster = self.cluster()
-        if self._node in (*cluster.live, *cluster.fenced):
-            return True
-        return False if cluster.with_fenced else None
 
     def delays(self) -> Delays:
         """By how much the settings of this broker make its beans late.
@@ -145,12 +127,12 @@ class AdminSource:
         found: _FamilyValues = self._guarded(read)
         self._seen = found.seen
         made = tuple(
-            readings.gauge(metric, values, self._unchanged)
-            for metric, values in found.values.items()
+            self._readings.reading(metric, *split(found.values[metric.name]))
+            for metric in family.metrics
+            if metric.name in found.values
         )
-        beans = sum(len(values) for values in found.values.values())
-        answer = Answer(made, beans, offsets=found.offsets, notices=tuple(found.notices))
-        return within_cap(answer, family.cap)
+        notices = tuple(found.notices)
+        return answer_of(made, family.cap, offsets=found.offsets, notices=notices)
 
     def close(self) -> None:
         """Give up the connection; the source may be used again."""
@@ -181,15 +163,11 @@ class AdminSource:
                 if not isinstance(why, SourceTimeoutError) or time.monotonic() + one_try > until:
                     raise
 
-    def _ask_cluster(self, client: KafkaAdmin) -> str:
-        cluster = client.cluster().id
-        if self._expected_cluster not in (None, cluster):
-            raise IdentityError(
-                f"{self._connection.where}: cluster {cluster} answers, not"
-                f" {self._expected_cluster}: correct the address or the cluster id in the"
-                " configuration"
-            )
-        return cluster
+    def _asked_identity(self, client: KafkaAdmin) -> Identity:
+        node = ALL if self._node is None else str(self._node)
+        identity = Identity(client.cluster().id, node, None, 0)
+        self._expected.check(self._connection.where, identity)
+        return identity
 
     def _whose(self, client: KafkaAdmin) -> tuple[Cluster, bool, int | None]:
         """The cluster, whether this broker reports for all, and the broker whose topics matter."""

@@ -14,7 +14,8 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Mapping
 from typing import Final, NamedTuple
 
-from collector.model import Commit, Partition, Series
+from collector.model import Partition, Series
+from collector.sources.admin.lags import LogOffsets, Positions, furthest_behind
 from collector.sources.readings import Values
 
 LOW: Final = "kafka.group.time_lag.low"
@@ -30,6 +31,9 @@ _GAP: Final = 1 / 8  # of its age may lie between a scrape that is remembered an
 _LATE: Final = 1.1  # so many intervals later is the next scrape, at most
 
 
+_Span = tuple[float, float]  # two seconds of a steady clock
+
+
 class _Scrape(NamedTuple):
     """Where a log ended, and between which two seconds of a steady clock that was so."""
 
@@ -42,45 +46,40 @@ class LogEnds:
     """Where logs ended at earlier scrapes, as far back as a group needs it."""
 
     def __init__(self) -> None:
-        self._seen: dict[tuple[str, int, str | None], list[_Scrape]] = {}
+        self._seen: dict[Partition, list[_Scrape]] = {}
+        self._topic_ids: Mapping[str, str] = {}
 
     def time_lags(
-        self,
-        positions: Mapping[Commit, int | None],
-        ends: Mapping[Partition, int],
-        topic_ids: Mapping[str, str],
-        within: tuple[float, float],
+        self, positions: Positions, ends: LogOffsets, topic_ids: Mapping[str, str], within: _Span
     ) -> dict[str, Values]:
         """The least and the greatest time lag of every group in a topic, in seconds, by metric.
 
         The greatest one holds until the next scrape. Both are a step of a ladder.
 
         Args:
-            positions: Where each group goes on reading; None: its partition did not answer.
+            positions: Where each group goes on reading.
             ends: Where the logs end.
             topic_ids: A topic that was made again has another.
-            within: When the ends were asked for, and answered, in seconds of a steady clock.
+            within: When the ends were asked for, and answered.
 
         Returns:
             A group has no values in a topic of which one partition is not known; None: it may have
             been behind before anything is known.
         """
-        wanted = {Partition(commit.topic, commit.partition) for commit in positions}
-        self._take(wanted, ends, topic_ids, within)
+        self._take(positions, ends, topic_ids, within)
         lows: dict[tuple[str, str], float] = {}
         highs: dict[tuple[str, str], float | None] = {}
         unknown = set()
         for commit, position in positions.items():
-            partition = Partition(commit.topic, commit.partition)
             whose = commit.topic, commit.group
-            if position is None or partition not in ends:
+            if position is None or commit.log not in ends:
                 unknown.add(whose)
                 continue
-            low, high = _bounds(self._seen[*partition, topic_ids.get(commit.topic)], position)
+            low, high = _bounds(self._seen[commit.log], position)
             lows[whose] = max(low, lows.get(whose, 0.0))
             before = highs.get(whose, 0.0)
             highs[whose] = None if high is None or before is None else max(high, before)
-        self._forget(positions, topic_ids)
+        self._forget(positions)
         known = lows.keys() - unknown
         return {
             LOW: {Series(LOW, topic, group=group): lows[topic, group] for topic, group in known},
@@ -88,32 +87,25 @@ class LogEnds:
         }
 
     def _take(
-        self,
-        wanted: set[Partition],
-        ends: Mapping[Partition, int],
-        topic_ids: Mapping[str, str],
-        within: tuple[float, float],
+        self, positions: Positions, ends: LogOffsets, topic_ids: Mapping[str, str], within: _Span
     ) -> None:
         """Add a scrape; what no group reads, and what has moved to another leader, is forgotten."""
         seen = {}
-        for partition in wanted:
-            key = (*partition, topic_ids.get(partition.topic))
-            scrapes, end = self._seen.get(key, []), ends.get(partition)
-            if end is not None and scrapes and end < scrapes[-1].end:
-                scrapes = []  # cut off: offsets are given to other records now
-            seen[key] = scrapes if end is None else [*scrapes, _Scrape(*within, end)]
-        self._seen = seen
+        for partition in {commit.log for commit in positions}:
+            topic, end = partition.topic, ends.get(partition)
+            scrapes = self._seen.get(partition, [])
+            cut_off = end is not None and scrapes and end < scrapes[-1].end
+            if cut_off or topic_ids.get(topic) != self._topic_ids.get(topic):
+                scrapes = []  # offsets are given to other records now
+            seen[partition] = scrapes if end is None else [*scrapes, _Scrape(*within, end)]
+        self._seen, self._topic_ids = seen, topic_ids
 
-    def _forget(self, positions: Mapping[Commit, int | None], topic_ids: Mapping[str, str]) -> None:
+    def _forget(self, positions: Positions) -> None:
         """Leave out scrapes that no group needs, and of old ones those that add little."""
-        least: dict[tuple[str, int, str | None], int] = {}
-        for commit, position in positions.items():
-            key = (commit.topic, commit.partition, topic_ids.get(commit.topic))
-            at = -1 if position is None else position
-            least[key] = min(at, least.get(key, at))
-        for key, scrapes in self._seen.items():
-            read = bisect_right(scrapes, least[key], key=lambda scrape: scrape.end)
-            self._seen[key] = _thinned(scrapes[max(0, min(read, len(scrapes) - 1) - 1) :])
+        for partition, least in furthest_behind(positions).items():
+            scrapes = self._seen[partition]
+            read = bisect_right(scrapes, least, key=lambda scrape: scrape.end)
+            self._seen[partition] = _thinned(scrapes[max(0, min(read, len(scrapes) - 1) - 1) :])
 
 
 def _bounds(scrapes: list[_Scrape], position: int) -> tuple[float, float | None]:

@@ -9,12 +9,12 @@ JmxCollector.java; names as client_java writes them, PrometheusNaming).
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import partial
+from functools import cache, partial
 from itertools import combinations
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
+import msgspec
 import yaml
 
 from collector.config import strict_yaml
@@ -24,11 +24,14 @@ from collector.sources.identity import Question
 RESERVED: Final = re.compile(r"(_total|_created|_bucket|_info)+$")
 _REFERENCE: Final = re.compile(r"\\(.)|\$(\d+)|\$\{(\w+)\}")
 _UNSAFE: Final = re.compile(r"[^a-zA-Z0-9:]+")
-_STAND_IN: Final = re.compile(r"jmxlake(\d)standin|73010(\d)8")
+_STAND_IN: Final = re.compile(r"(?:jmxlake|73010)(\d)(?:standin|8)")
 _PLAIN: Final = re.compile(r"[\w\-%. \t]*", re.ASCII)
 _HIDING: Final = (
     "metricCustomizers", "includeObjectNameAttributes", "excludeObjectNameAttributes"
 )  # fmt: skip
+
+_Pairs = list[tuple[str, str]]
+_Keys = Mapping[str, str]  # of a bean's name, with their values
 
 
 class Shown(NamedTuple):
@@ -61,33 +64,45 @@ class Shown(NamedTuple):
             values |= found.groupdict()
         if self.quotes:
             values = {key: _quoted(value) for key, value in values.items()}
-        ends = (values[f"w{number}"] for number in range(len(self.bean) - 1))
-        return self.bean[0] + "".join(
-            value + piece for value, piece in zip(ends, self.bean[1:], strict=True)
-        )
+        ends = [values[f"w{number}"] for number in range(len(self.bean) - 1)]
+        return "".join(piece + end for piece, end in zip(self.bean, [*ends, ""], strict=True))
 
 
-@dataclass(frozen=True, slots=True)
-class _Rule:
-    pattern: re.Pattern[str] | None = None
+@cache
+def _compiled(pattern: str | None) -> re.Pattern[str]:
+    try:
+        return re.compile(f".*(?:{pattern or ''}).*")
+    except re.error as error:
+        raise ValueError(f"we cannot follow the pattern {pattern!r}: {error}") from None
+
+
+class _Rule(msgspec.Struct, frozen=True, rename="camel"):
+    pattern: str | None = None
     name: str | None = None
-    labels: Mapping[str, str] = field(default_factory=dict)
-    is_constant: bool = False
-    factor: float = 1.0
-    counter: bool = False
-    snake_case: bool = False
+    labels: Mapping[str, Any] | None = None
+    value: Any = None
+    value_factor: float = 1.0
+    type: str | None = None
+    attr_name_snake_case: bool = False
+
+    def __post_init__(self) -> None:
+        _compiled(self.pattern)
+
+    def match(self, bean: str) -> re.Match[str] | None:
+        return _compiled(self.pattern).fullmatch(bean)
 
 
-@dataclass(frozen=True, slots=True)
-class Rules:
+class Rules(msgspec.Struct, frozen=True, rename="camel"):
     """An exporter's configuration, as far as it decides on names; by default it has none."""
 
     rules: Sequence[_Rule] = (_Rule(),)
-    lowercase_names: bool = False
-    lowercase_labels: bool = False
-    infer_counters: bool = False
-    include: Sequence[str] = ()
-    exclude: Sequence[str] = ()
+    lowercase_output_name: bool = False
+    lowercase_output_label_names: bool = False
+    infer_counter_type_from_name: bool = False
+    include_object_names: Sequence[str] = ()
+    exclude_object_names: Sequence[str] = ()
+    whitelist_object_names: Sequence[str] = ()
+    blacklist_object_names: Sequence[str] = ()
 
     def shown(self, question: Question, further: Iterable[str] = ()) -> list[Shown] | None:
         """How the answers to a question are shown; None: the exporter hides some of them.
@@ -99,15 +114,10 @@ class Rules:
         domain, keys = key_values(question.pattern)
         if "*" in domain or "?" in domain:
             return None
-        found = []
-        for chosen in choices(keys, tuple(further)):
-            one = self._shown(domain, chosen, question.attribute)
-            if one is None:
-                return None
-            found.append(one)
-        return found
+        chosen = choices(keys, tuple(further))
+        return all_of(self._shown(domain, one, question.attribute) for one in chosen)
 
-    def _shown(self, domain: str, keys: list[tuple[str, str]], attribute: str) -> Shown | None:
+    def _shown(self, domain: str, keys: _Pairs, attribute: str) -> Shown | None:
         wildcards = [key for key, value in keys if value == "*"]
         stand_ins = {
             key: f"73010{number}8" if key == "partition" else f"jmxlake{number}standin"
@@ -117,53 +127,47 @@ class Rules:
         if not self._is_read(domain, bean):
             return None
         *path, attribute = attribute.split(".")  # of a composite attribute, its part
-        head = f"{domain}<{_listed(f'{key}={value}' for key, value in bean.items())}><"
+        head = f"{domain}<{', '.join(f'{key}={value}' for key, value in bean.items())}><"
         for rule in self.rules:
-            last = _snake_case(attribute) if rule.snake_case else attribute
-            match = None
-            if rule.pattern is not None:
-                match = rule.pattern.fullmatch(f"{head}{_listed(path)}>{last}: 1")
-                if match is None:
-                    continue
-            if rule.is_constant or not rule.factor:
+            last = _snake_case(attribute) if rule.attr_name_snake_case else attribute
+            match = rule.match(f"{head}{', '.join(path)}>{last}: 1")
+            if match is None:
+                continue
+            if rule.value not in (None, "") or not rule.value_factor:
                 return None
             name, labels = self._sample(rule, match, domain, bean, [*path, last])
             if not name or _STAND_IN.search(name):
                 return None
-            return _as_shown(self._names(name, rule), labels, rule.factor, domain, bean)
+            return _as_shown(self._names(name, rule), labels, rule.value_factor, domain, bean)
         return None
 
-    def _is_read(self, domain: str, bean: Mapping[str, str]) -> bool:
+    def _is_read(self, domain: str, bean: _Keys) -> bool:
         fits = partial(_fits, domain, bean)
-        return (not self.include or any(map(fits, self.include))) and not any(
-            map(fits, self.exclude)
-        )
+        include = self.include_object_names or self.whitelist_object_names
+        exclude = self.exclude_object_names or self.blacklist_object_names
+        return (not include or any(map(fits, include))) and not any(map(fits, exclude))
 
     def _sample(
-        self,
-        rule: _Rule,
-        match: re.Match[str] | None,
-        domain: str,
-        bean: Mapping[str, str],
-        attribute: list[str],
+        self, rule: _Rule, match: re.Match[str], domain: str, bean: _Keys, attribute: list[str]
     ) -> tuple[str, dict[str, str]]:
-        if rule.name is None or match is None:
+        if rule.name is None:
             (_, first), *others = bean.items()
             name, labels = "_".join([domain, first, *attribute]), dict(others)
         else:
             name = _expanded(rule.name, match)
-            labels = {
-                _expanded(key, match): _expanded(value, match) for key, value in rule.labels.items()
-            }
+            given = (rule.labels or {}).items()
+            labels = {_expanded(key, match): _expanded(str(value), match) for key, value in given}
         name = _safe(name)
         named = {_safe(label): value for label, value in labels.items() if value}
-        if self.lowercase_labels:
+        if self.lowercase_output_label_names:
             named = {label.lower(): value for label, value in named.items()}
-        return name.lower() if self.lowercase_names else name, named
+        return name.lower() if self.lowercase_output_name else name, named
 
     def _names(self, name: str, rule: _Rule) -> frozenset[str]:
         base = RESERVED.sub("", name)
-        if rule.counter or (self.infer_counters and name.endswith("_total")):
+        if rule.type == "COUNTER" or (
+            self.infer_counter_type_from_name and name.endswith("_total")
+        ):
             return frozenset({f"{base}_total"})
         return frozenset({name, base})
 
@@ -180,7 +184,7 @@ def read(path: Path | None) -> Rules:
         return parse(next(configurations(path.read_text("utf-8")), {}))
     except OSError as error:
         raise ConfigError(f"{path}: the exporter's rules: {error.strerror}") from None
-    except (yaml.YAMLError, UnicodeDecodeError, AttributeError, TypeError, ValueError) as error:
+    except (yaml.YAMLError, msgspec.MsgspecError, AttributeError, TypeError, ValueError) as error:
         why = " ".join(str(error).split())[:200]
         raise ConfigError(f"{path}: that is no configuration of jmx_exporter: {why}") from None
 
@@ -201,38 +205,15 @@ def parse(found: Mapping[str, Any]) -> Rules:
 
     Raises:
         ValueError: It has what we cannot follow.
+        msgspec.ValidationError: It has a value of another type, or an expression that is none.
     """
     if hiding := [key for key in _HIDING if key in found]:
         raise ValueError(f"we cannot follow {', '.join(hiding)}")
-    rules = [_rule(one) for one in found["rules"] or ()] if "rules" in found else [_Rule()]
-    return Rules(
-        rules,
-        lowercase_names=bool(found.get("lowercaseOutputName")),
-        lowercase_labels=bool(found.get("lowercaseOutputLabelNames")),
-        infer_counters=bool(found.get("inferCounterTypeFromName")),
-        include=found.get("includeObjectNames", found.get("whitelistObjectNames")) or (),
-        exclude=found.get("excludeObjectNames", found.get("blacklistObjectNames")) or (),
-    )
+    given = {key: value for key, value in found.items() if value is not None}
+    return msgspec.convert(given, Rules, strict=False)
 
 
-def _rule(found: Mapping[str, Any]) -> _Rule:
-    pattern = found.get("pattern")
-    try:
-        expression = None if pattern is None else re.compile(f".*(?:{pattern}).*")
-    except re.error as error:
-        raise ValueError(f"we cannot follow the pattern {pattern!r}: {error}") from None
-    return _Rule(
-        expression,
-        found.get("name"),
-        {str(key): str(value) for key, value in (found.get("labels") or {}).items()},
-        is_constant=found.get("value") not in (None, ""),
-        factor=float(found.get("valueFactor", 1.0)),
-        counter=found.get("type") == "COUNTER",
-        snake_case=bool(found.get("attrNameSnakeCase")),
-    )
-
-
-def key_values(pattern: str) -> tuple[str, list[tuple[str, str]]]:
+def key_values(pattern: str) -> tuple[str, _Pairs]:
     """The domain of an object name pattern, and its keys with their values."""
     domain, _, properties = pattern.partition(":")
     return domain, [
@@ -240,9 +221,7 @@ def key_values(pattern: str) -> tuple[str, list[tuple[str, str]]]:
     ]
 
 
-def choices(
-    keys: list[tuple[str, str]], further: tuple[str, ...]
-) -> Iterable[list[tuple[str, str]]]:
+def choices(keys: _Pairs, further: tuple[str, ...]) -> Iterable[_Pairs]:
     """The keys that beans of a pattern have: with any of the further ones where it allows them."""
     if keys[-1] != ("*", ""):
         return [keys]
@@ -253,7 +232,13 @@ def choices(
     ]
 
 
-def _fits(domain: str, bean: Mapping[str, str], pattern: str) -> bool:
+def all_of(found: Iterable[Shown | None]) -> list[Shown] | None:
+    """All of them; None: one is hidden."""
+    known = list(found)
+    return [one for one in known if one is not None] if None not in known else None
+
+
+def _fits(domain: str, bean: _Keys, pattern: str) -> bool:
     """Whether a bean fits an object name pattern."""
     wanted, _, properties = pattern.partition(":")
     keys = dict(one.partition("=")[::2] for one in properties.split(","))
@@ -270,29 +255,21 @@ def _glob(pattern: str) -> re.Pattern[str]:
 
 
 def _as_shown(
-    names: frozenset[str],
-    labels: Mapping[str, str],
-    factor: float,
-    domain: str,
-    bean: Mapping[str, str],
+    names: frozenset[str], labels: Mapping[str, str], factor: float, domain: str, bean: _Keys
 ) -> Shown | None:
     constants, variables, seen = {}, {}, set()
     for label, text in labels.items():
-        pieces = _STAND_IN.split(text)  # text, number or None, number or None, text, ...
-        numbers = [one or other for one, other in zip(pieces[1::3], pieces[2::3], strict=True)]
+        numbers = _STAND_IN.findall(text)
         if not numbers:
             constants[label] = text
             continue
         if len(set(numbers)) < len(numbers):
             return None
-        groups = [f"(?P<w{number}>.*)" for number in numbers]
-        texts = map(re.escape, pieces[::3])
-        variables[label] = re.compile(
-            next(texts) + "".join(a + b for a, b in zip(groups, texts, strict=True)), re.DOTALL
-        )
+        expression = _STAND_IN.sub(r"(?P<w\1>.*)", re.escape(text))
+        variables[label] = re.compile(expression, re.DOTALL)
         seen |= set(numbers)
     pattern = f"{domain}:{','.join(f'{key}={value}' for key, value in bean.items())}"
-    template = tuple(_STAND_IN.split(pattern)[::3])
+    template = tuple(_STAND_IN.split(pattern)[::2])
     if len(seen) < len(template) - 1:
         return None  # beans that we tell apart have one name there
     return Shown(names, constants, variables, factor, template)
@@ -328,7 +305,3 @@ def _safe(name: str) -> str:
 
 def _snake_case(name: str) -> str:
     return re.sub(r"(?<![A-Z_])(?<!^)(?=[A-Z])", "_", name).lower()
-
-
-def _listed(parts: Iterable[str]) -> str:
-    return ", ".join(parts)

@@ -4,7 +4,7 @@ import socket
 import ssl
 import time
 from pathlib import Path
-from typing import Any, ClassVar, Final
+from typing import Any, ClassVar
 
 import httpx
 
@@ -17,9 +17,6 @@ from collector.errors import (
     SourceRefusedError,
     SourceTimeoutError,
 )
-
-MAX_BYTES: Final = 64 * 1024 * 1024
-"""More than the beans of 100,000 partitions take."""
 
 
 class TooMuchError(SourceError):
@@ -47,7 +44,7 @@ class HttpEndpoint:
         ConfigError: The URL is none of http or https, or there are no certificates in the file.
     """
 
-    max_bytes: ClassVar[int] = MAX_BYTES
+    max_bytes: ClassVar[int] = 64 << 20  # more than the beans of 100,000 partitions take
 
     def __init__(
         self, what: str, section: Endpoint, key: str, params: dict[str, str] | None = None
@@ -71,8 +68,8 @@ class HttpEndpoint:
         if client is not None:
             client.close()  # a call that was left behind ends with its next byte
 
-    def ask(self, method: str, **request: Any) -> tuple[str, bytearray]:
-        """Ask, and return the answer's content type and body.
+    def ask(self, method: str, path: str = "", **request: Any) -> tuple[str, bytearray]:
+        """Ask, at the URL or a path below it, and return the answer's content type and body.
 
         Raises:
             TooMuchError: The answer is too long.
@@ -82,7 +79,7 @@ class HttpEndpoint:
         timeout = self._section.timeout.seconds
         end = time.monotonic() + timeout  # httpx bounds each read, not their sum
         client = self._client = self._client or self._open()
-        with client.stream(method, self._url, **request) as response:
+        with client.stream(method, self._url.join(path), **request) as response:
             _acknowledge(response)
             self._check_status(response.status_code)
             body = bytearray()

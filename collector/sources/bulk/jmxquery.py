@@ -22,14 +22,16 @@ guarded against here:
 import os
 import re
 import subprocess
+from collections.abc import Callable, Iterator, Sequence
 from typing import Final, cast
 
+from collector.config.schema import Jmxquery
 from collector.config.secrets import Secret
 from collector.errors import ConfigError, SourceError, extra
 from collector.sources.bulk.source import BulkSource, Failed
 from collector.sources.errors import printed_error
-from collector.sources.identity import STARTED, Question
-from collector.sources.java.jvm import FROM_OUTSIDE, SERIAL_FILTER, java_home, rmi_options
+from collector.sources.identity import STARTED, Answers, Expected, Question
+from collector.sources.java.jvm import FROM_OUTSIDE, FRUGAL, SERIAL_FILTER, java_home, rmi_options
 
 try:
     from jmxquery import JAR_PATH
@@ -38,20 +40,13 @@ except ModuleNotFoundError:
         f"source.jmxquery: the package jmxquery is missing: install {extra('jmxquery')}"
     ) from None
 
-from collections.abc import Callable, Iterator, Sequence
-
-from collector.config.schema import Jmxquery
-from collector.sources.identity import Answers, Expected
-
 _DESCRIPTIONS: Final = (
     "javax.management.ObjectInstance;javax.management.MBean*;javax.management.ImmutableDescriptor;"
     "javax.management.openmbean.*;java.util.TreeMap;java.util.HashMap;java.util.LinkedHashMap"
 )
 _OPTIONS: Final = (
     "-Xmx256m",
-    "-XX:+UseSerialGC",
-    "-XX:TieredStopAtLevel=1",
-    "-XX:-UsePerfData",  # keeps the command line in a file of /tmp
+    *FRUGAL,
     "-Dfile.encoding=UTF-8",
     "-Dstdout.encoding=UTF-8",
     "-Djdk.jndi.object.factoriesFilter=!*",

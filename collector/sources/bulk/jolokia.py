@@ -67,21 +67,17 @@ _MAX_BEANS: Final = 300_000
 _MAX_MARKS: Final = {b"{": 2 * _MAX_BEANS, b'"': 8 * _MAX_BEANS}
 """Limits by that number of beans: from 64 MiB of tiny objects Python would make gigabytes."""
 
-_GONE: Final = (
-    "javax.management.InstanceNotFoundException",
-    "javax.management.AttributeNotFoundException",
+_GONE: Final = tuple(
+    f"javax.management.{one}NotFoundException" for one in ("Instance", "Attribute")
 )
 _LIMITS: Final = ("maxCollectionSize", "maxObjects")
 
 
-class _Failure(msgspec.Struct):
-    error_type: str | None = None
-    error: str | None = None
-
-
-class _Response(_Failure):
+class _Response(msgspec.Struct):
     status: int = 0
     value: msgspec.Raw = msgspec.Raw(b"null")
+    error_type: str | None = None
+    error: str | None = None
 
 
 class _Version(msgspec.Struct):

@@ -9,9 +9,11 @@ import time
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Final, NamedTuple, cast
+from functools import cache
+from typing import Final, cast
 
 from prometheus_client.parser import text_string_to_metric_families
+from prometheus_client.samples import Sample
 
 from collector.catalogue import Family, Metric
 from collector.config.schema import Prometheus
@@ -38,15 +40,7 @@ _TYPES: Final = ("text/plain", "application/openmetrics-text")
 _OBJECT_NAME: Final = "_objectname"  # added by the exporter where two samples would be one
 
 
-class Sample(NamedTuple):
-    """A line of an exporter's page."""
-
-    name: str
-    labels: Mapping[str, str]
-    value: float
-
-
-_Wanted = dict[str, list[tuple[Question, str | None, "Shown"]]]
+_Wanted = dict[str, list[tuple[Question, str | None, Shown]]]
 
 
 def _names(section: Prometheus) -> Rules | Reporter:
@@ -87,12 +81,11 @@ class PrometheusSource(BulkSource):
         self._endpoint = HttpEndpoint(what, section, "source.prometheus")
         where, timeout = self._endpoint.where, section.timeout.seconds
         super().__init__(where, expected, timeout, section.password_file)
-        self._rules = _names(section)
+        self._shown = cache(_names(section).shown)
         self._staleness_us = section.staleness.us
         self._version = section.kafka_version
         self._keys: dict[str, tuple[str, ...]] = {}
         self._items: dict[Question, set[str | None]] = defaultdict(set)
-        self._shown: dict[Question, list[Shown] | None] = {}
         self._asked, self._shared_until, self._lines = 0.0, 0.0, [""]
         self._late: float | None = None
 
@@ -210,18 +203,14 @@ class PrometheusSource(BulkSource):
             )
         nodes = list(infos) or [APP_INFO.pattern.replace("*", self._expected.node or "")]
         began, info, *_ = self._expected.questions
-        return {
-            began: {STARTED.pattern: round(started)},
-            info: dict.fromkeys(nodes, self._version),
-        }
+        return {began: {STARTED.pattern: round(started)}, info: dict.fromkeys(nodes, self._version)}
 
     def _samples(self, names: set[str]) -> Iterator[Sample]:
         """The samples of these names, from an answer that may be a moment old."""
         lines = [line for line in self._page() if line.partition("{")[0].split(" ")[0] in names]
         try:
             for family in text_string_to_metric_families("\n".join(lines)):
-                for sample in family.samples:
-                    yield Sample(sample.name, sample.labels, sample.value)
+                yield from family.samples
         except (ValueError, IndexError, KeyError) as error:
             said = " ".join(str(error).split())[:200]
             raise SourceError(f"{self._where}: that is not Prometheus's text: {said}") from None
@@ -254,6 +243,4 @@ class PrometheusSource(BulkSource):
 
     def _how_shown(self, question: Question, item: str | None) -> list[Shown] | None:
         part = question._replace(attribute=".".join(filter(None, (question.attribute, item))))
-        if part not in self._shown:
-            self._shown[part] = self._rules.shown(part, self._keys.get(part.pattern, ()))
-        return self._shown[part]
+        return self._shown(part, self._keys.get(part.pattern, ()))

@@ -53,17 +53,7 @@ class _Answer(msgspec.Struct):
     warnings: list[str] = msgspec.field(default_factory=list)
 
 
-class _Explaining(HttpEndpoint):
-    max_bytes: ClassVar[int] = 8 << 20  # half a million values, some 130 bytes each
-    status = 200
-
-    def _check_status(self, status: int) -> None:
-        self.status = status
-        if status not in _EXPLAINED:
-            super()._check_status(status)
-
-
-class PrometheusApi:
+class PrometheusApi(HttpEndpoint):
     """One server's API.
 
     Args:
@@ -74,20 +64,13 @@ class PrometheusApi:
         ConfigError: The URL is wrong, or the file of certificates.
     """
 
-    def __init__(self, section: Endpoint, tenant: str | None = None) -> None:
-        self._headers = {} if tenant is None else {"X-Scope-OrgID": tenant}
-        base = f"{section.url.rstrip('/')}/api/v1/"
-        self._series, self._range = (
-            _Explaining("Prometheus", replace(section, url=base + path), "URL")
-            for path in ("series", "query_range")
-        )
-        self.where = self._range.where
-        self._span_us = _LONGEST_US
+    max_bytes: ClassVar[int] = 8 << 20  # half a million values, some 130 bytes each
 
-    def close(self) -> None:
-        """Give up the connections; it may be asked again."""
-        self._series.close()
-        self._range.close()
+    def __init__(self, section: Endpoint, tenant: str | None = None) -> None:
+        url = f"{section.url.rstrip('/')}/api/v1/"
+        super().__init__("Prometheus", replace(section, url=url), "URL")
+        self._headers = {} if tenant is None else {"X-Scope-OrgID": tenant}
+        self._span_us, self._status = _LONGEST_US, 200
 
     def series(self, selector: str, start_us: int, end_us: int) -> list[Labels]:
         """The labels of all series that had a value in a span.
@@ -95,8 +78,7 @@ class PrometheusApi:
         Raises:
             SourceError: It cannot be asked, or the answer cannot be used.
         """
-        asked = {"match[]": selector, "start": _seconds(start_us), "end": _seconds(end_us)}
-        return self._asked(self._series, asked, list[Labels])
+        return self._asked("series", {"match[]": selector}, (start_us, end_us), list[Labels])
 
     def spans(self, start_us: int, end_us: int, step_us: int) -> Iterator[tuple[int, int]]:
         """A span in parts that were short enough for the last answers."""
@@ -128,13 +110,8 @@ class PrometheusApi:
             start_us = until_us
 
     def _values(self, query: str, start_us: int, last_us: int, step_us: int) -> list[Kept]:
-        asked = {
-            "query": query,
-            "start": _seconds(start_us),
-            "end": _seconds(last_us),
-            "step": _seconds(step_us),
-        }
-        matrix = self._asked(self._range, asked, _Matrix)
+        asked = {"query": query, "step": _seconds(step_us)}
+        matrix = self._asked("query_range", asked, (start_us, last_us), _Matrix)
         try:
             return [
                 Kept(one.metric, {round(at * 1000): float(value) for at, value in one.values})
@@ -143,11 +120,18 @@ class PrometheusApi:
         except (ValueError, OverflowError):
             raise SourceDataError(f"{self.where}: it answers with values that are none") from None
 
+    def _check_status(self, status: int) -> None:
+        self._status = status
+        if status not in _EXPLAINED:
+            super()._check_status(status)
+
     def _asked(
-        self, endpoint: _Explaining, asked: Mapping[str, str], kind: type[_Result]
+        self, path: str, asked: Mapping[str, str], span: tuple[int, int], kind: type[_Result]
     ) -> _Result:
+        start, end = map(_seconds, span)
+        data = {**asked, "start": start, "end": end, **_OF_ALL}
         try:
-            found, body = endpoint.ask("POST", data={**asked, **_OF_ALL}, headers=self._headers)
+            found, body = self.ask("POST", path, data=data, headers=self._headers)
         except (httpx.HTTPError, OSError) as error:
             raise source_error(self.where, error) from None
         if not found.startswith("application/json"):
@@ -157,13 +141,13 @@ class PrometheusApi:
             )
         try:
             answer = msgspec.json.decode(body, type=_Answer)
-            if answer.status == "success" and endpoint.status == 200 and not answer.warnings:
+            if answer.status == "success" and self._status == 200 and not answer.warnings:
                 return msgspec.json.decode(answer.data, type=kind)
         except msgspec.MsgspecError as error:
             raise SourceError(f"{self.where}: that is not Prometheus's API: {error}") from None
         why = json.dumps(" ".join([answer.error, *answer.warnings])[:300])
-        failed = TooMuchError if endpoint.status in _TOO_MUCH else SourceError
-        raise failed(f"{self.where}: it does not answer in full (status {endpoint.status}): {why}")
+        failed = TooMuchError if self._status in _TOO_MUCH else SourceError
+        raise failed(f"{self.where}: it does not answer in full (status {self._status}): {why}")
 
 
 def _seconds(at_us: int) -> str:

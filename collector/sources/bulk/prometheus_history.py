@@ -12,12 +12,14 @@ from dataclasses import replace
 from itertools import pairwise
 from typing import Final, NamedTuple
 
+from prometheus_client.samples import Sample
+
 from collector.catalogue import Family
 from collector.config.schema import Prometheus
 from collector.errors import ConfigError, SourceDataError, SourceError
 from collector.model import Answer, Identity
 from collector.sources.bulk.exporter_rules import Rules
-from collector.sources.bulk.prometheus import APP_INFO, OWN, PrometheusSource, Sample
+from collector.sources.bulk.prometheus import APP_INFO, OWN, PrometheusSource
 from collector.sources.bulk.prometheus_api import Kept, Labels, PrometheusApi
 from collector.sources.bulk.source import questions_of
 from collector.sources.identity import Expected
@@ -32,6 +34,8 @@ _LONGEST_INTERVAL_US: Final = 119_000_000  # else no window of five minutes has 
 
 
 _Samples = Mapping[str, list[Sample]]
+Span = tuple[int, int]
+"""First instant and end, in microseconds since the epoch."""
 
 
 class Mark(NamedTuple):
@@ -63,13 +67,7 @@ class Scrapes(NamedTuple):
     interval_us: int
 
 
-def scrapes(
-    api: PrometheusApi,
-    selector: str,
-    span: tuple[int, int],
-    step_us: int,
-    between: tuple[int, int],
-) -> Scrapes:
+def scrapes(api: PrometheusApi, selector: str, span: Span, step_us: int, between: Span) -> Scrapes:
     """The scrapes of one target.
 
     Args:
@@ -83,13 +81,10 @@ def scrapes(
         SourceError: It cannot be asked, or there are two targets, or what is there is no scrape.
     """
     (start_us, end_us), (after_us, until_us) = span, between
+    of = f"{{{selector}}}"
     ups, asked, took = (
         _merged(api, api.values(query, start_us, end_us, step_us))
-        for query in (
-            f"up{{{selector}}}",
-            f"timestamp(up{{{selector}}})",
-            f"scrape_duration_seconds{{{selector}}}",
-        )
+        for query in (f"up{of}", f"timestamp(up{of})", f"scrape_duration_seconds{of}")
     )
     if odd := {up for up, _ in ups.values()} - {0.0, 1.0}:
         raise SourceDataError(f"{api.where}: up is {odd.pop():g} there: {_DOWNSAMPLED}")
@@ -192,9 +187,7 @@ class PastSource(PrometheusSource):
                     yield mark
             start_us = until_us
 
-    def _oldest(
-        self, found: list[Kept], span: tuple[int, int], step_us: int
-    ) -> dict[int, int]:  # fmt: skip
+    def _oldest(self, found: list[Kept], span: Span, step_us: int) -> dict[int, int]:
         """When the oldest of the samples was read that a query shows, by instant.
 
         All samples of a scrape have its instant. Some are older where the answers of several
@@ -252,9 +245,7 @@ class _Page(NamedTuple):
     age_us: int
 
 
-def _page(
-    mark: Mark, found: list[Kept], own: list[Labels], oldest: Mapping[int, int]
-) -> _Page:  # fmt: skip
+def _page(mark: Mark, found: list[Kept], own: list[Labels], oldest: Mapping[int, int]) -> _Page:
     at_ms = mark.at_us // 1000
     samples: defaultdict[str, list[Sample]] = defaultdict(list)
     for one, labels in zip(found, own, strict=True):
@@ -278,7 +269,7 @@ def own_labels(labels: Mapping[str, str], target: Mapping[str, str]) -> dict[str
 
 def brokers(
     api: PrometheusApi, rules: Rules, match: str, label: str, given: Mapping[str, str],
-    span: tuple[int, int],
+    span: Span,
 ) -> dict[str, str]:  # fmt: skip
     """Node ids by the value of the label in which brokers differ.
 
@@ -302,9 +293,8 @@ def brokers(
         )
     nodes = dict[str, str]()
     for shown in rules.shown(APP_INFO) or ():
-        for labels in (
-            one for name in shown.names for one in api.series(f"{name}{{{match}}}", *span)
-        ):
+        named = (one for name in shown.names for one in api.series(f"{name}{{{match}}}", *span))
+        for labels in named:
             target = targets.get(value := labels.get(label, ""), {})
             own = own_labels(labels, target)
             if own.keys() == shown.constants.keys() | shown.variables.keys():

@@ -10,7 +10,7 @@ asked along with every family, and an answer of another JVM than the last one is
 
 import re
 from abc import abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import Final
 
@@ -89,24 +89,19 @@ class BulkReader:
     ) -> dict[Series, float | None]:
         found: dict[Series, float | None] = {}
         for question in asked_for(metric):
-            values = answers.get(question, {})
-            for name, series in self._named(metric, question.pattern, values).items():
+            pattern, values = question.pattern, answers.get(question, {})
+            before = self._series.get((metric.name, pattern), {})
+            names = self._series[metric.name, pattern] = {
+                name: before[name] if name in before else series_of(metric, pattern, _intact(name))
+                for name in values
+            }
+            for name, series in names.items():
                 # A bean may stand under two names, of which the first counts.
                 if series is None or series in found:
                     continue
                 if led is None or (series.topic, series.partition) in led:
                     found[series] = self._number(values[name], name, metric)
         return found
-
-    def _named(
-        self, metric: Metric, pattern: str, values: Iterable[str]
-    ) -> Mapping[str, Series | None]:
-        before = self._series.get((metric.name, pattern), {})
-        names = self._series[metric.name, pattern] = {
-            name: before[name] if name in before else series_of(metric, pattern, _intact(name))
-            for name in values
-        }
-        return names
 
     def _number(self, value: object, name: str, metric: Metric) -> float | None:
         if isinstance(value, Failed):

@@ -10,17 +10,12 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple
 
-from collector.sources.bulk.exporter_rules import RESERVED, Shown, choices, key_values
+from collector.sources.bulk.exporter_rules import RESERVED, Shown, all_of, choices, key_values
 from collector.sources.identity import Question
 
 _ILLEGAL: Final = re.compile(r"[^a-zA-Z0-9_:]")
-_QUANTILES: Final = {
-    "50thPercentile": "0.5",
-    "75thPercentile": "0.75",
-    "95thPercentile": "0.95",
-    "98thPercentile": "0.98",
-    "99thPercentile": "0.99",
-    "999thPercentile": "0.999",
+_QUANTILES: Final = {"50thPercentile": "0.5"} | {
+    f"{digits}thPercentile": f"0.{digits}" for digits in (75, 95, 98, 99, 999)
 }
 _OTHERS: Final = re.compile("M(in|ax|ean)|StdDev|.*Rate")
 """Attributes of Yammer's beans that are not shown."""
@@ -40,12 +35,8 @@ class Reporter(NamedTuple):
         domain, keys = key_values(question.pattern)
         if not domain.startswith(("kafka.", "org.apache.kafka.")) or "*" in domain:
             return None
-        found = [
-            self._shown(domain, chosen, question.attribute)
-            for chosen in choices(keys, tuple(further))
-        ]
-        known = [one for one in found if one is not None]
-        return known if len(known) == len(found) else None
+        chosen = choices(keys, tuple(further))
+        return all_of(self._shown(domain, one, question.attribute) for one in chosen)
 
     def _shown(self, domain: str, keys: list[tuple[str, str]], attribute: str) -> Shown | None:
         bean = dict(keys)

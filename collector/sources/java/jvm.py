@@ -17,23 +17,10 @@ import jpype
 
 from collector.errors import ConfigError, SettingError
 
-_CLIENT_JARS: Final = ("kafka-clients", "slf4j-api")
+_CLIENT_JARS: Final[tuple[str, ...]] = ("kafka-clients", "slf4j-api")
 # What OAUTHBEARER of a Kafka client needs besides, where the folder has it.
 _OAUTH_JARS: Final = ("jackson-core", "jackson-databind", "jackson-annotations", "jose4j")
 _METADATA_JARS: Final = ("kafka-metadata", "kafka-server-common")
-# Two threads that meet a class for the first time at one instant may crash JPype (its issue 756):
-# those that answers are made of are met before there are threads.
-_RETURNED: Final = (
-    *(f"java.lang.{name}" for name in ("Thread", "String", "Integer", "Long", "Double", "Boolean")),
-    *("java.util.HashSet", "java.util.HashMap", "java.util.ArrayList", "java.util.Optional"),
-    *("javax.management.openmbean.CompositeDataSupport", "java.util.TreeMap"),
-    *(f"javax.management.{name}" for name in ("ObjectName", "Attribute", "AttributeList", "Query")),
-    "javax.management.MBeanServerNotification",
-    "javax.management.InstanceNotFoundException",
-    "javax.management.AttributeNotFoundException",
-    *("javax.management.remote.NotificationResult", "javax.management.remote.TargetedNotification"),
-    *("java.rmi.MarshalledObject", "java.rmi.ConnectException", "java.rmi.UnmarshalException"),
-)
 _MANAGEMENT: Final = (
     *("ObjectName", "Attribute", "AttributeList", "Notification", "MBeanServerNotification"),
     *("OperationsException", "JMException", "JMRuntimeException", "InstanceNotFoundException"),
@@ -54,6 +41,14 @@ _ACCEPTED: Final = (
     *("java.io.IOException", "java.io.ObjectStreamException", "java.io.InvalidClassException"),
     *("java.util.HashSet", "java.util.Map$Entry", "java.util.ArrayList", "java.util.Collections$*"),
 )
+# Two threads that meet a class for the first time at one instant may crash JPype (its issue 756):
+# those that answers are made of are met before there are threads.
+_RETURNED: Final = (
+    *(f"java.lang.{name}" for name in ("Thread", "String", "Integer", "Long", "Double", "Boolean")),
+    *("java.util.HashMap", "java.util.Optional", "javax.management.Query"),
+    *("java.rmi.MarshalledObject", "java.rmi.ConnectException", "java.rmi.UnmarshalException"),
+    *(name for name in _ACCEPTED if "*" not in name),
+)
 
 SERIAL_FILTER: Final = ";".join((_BOUNDS, *_ACCEPTED, "!*"))
 """The value of ``jdk.serialFilter``: what this process deserialises.
@@ -61,6 +56,8 @@ SERIAL_FILTER: Final = ";".join((_BOUNDS, *_ACCEPTED, "!*"))
 A broker's answers hold names, numbers, RMI's own records and the exceptions of JMX; anything else
 is refused before it becomes an object.
 """
+# The last, as it wakes up twenty times a second and keeps the command line in a file of /tmp.
+FRUGAL: Final = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-XX:-UsePerfData")
 FROM_OUTSIDE: Final = ("JAVA_TOOL_OPTIONS", "_JAVA_OPTIONS", "JDK_JAVA_OPTIONS")
 """Variables by which operators add a javaagent: in our JVMs it would take memory and ports."""
 
@@ -96,11 +93,10 @@ def start(
     if iam_jar is not None and not iam_jar.is_file():
         raise SettingError("admin.iam_jar", f"there is no file {iam_jar}")
     jars = [str(jar) for jar in (*_jars(libs, metadata_libs), iam_jar) if jar is not None]
+    library = "libjvm.dylib" if sys.platform == "darwin" else "libjvm.so"
     try:
         jpype.startJVM(
-            str(
-                home / "lib/server" / ("libjvm.dylib" if sys.platform == "darwin" else "libjvm.so")
-            ),
+            str(home / "lib/server" / library),
             *_options(timeout_seconds, heap_bytes),
             *shlex.split(options),
             classpath=jars,
@@ -158,8 +154,7 @@ def _options(timeout_seconds: float, heap_bytes: int) -> list[str]:
         *("-XX:MinHeapFreeRatio=10", "-XX:MaxHeapFreeRatio=20"),
         # Of the main thread the JVM takes what is below for guard pages: delta-rs needs a megabyte.
         "-Xss2m",
-        "-XX:+UseSerialGC",
-        "-XX:TieredStopAtLevel=1",
+        *FRUGAL,
         # Else Java's own classes are written to while they are mapped: 7 MB of them stay files.
         "-XX:+UnlockDiagnosticVMOptions",
         "-XX:ArchiveRelocationMode=0",
@@ -167,7 +162,6 @@ def _options(timeout_seconds: float, heap_bytes: int) -> list[str]:
         "-XX:GuaranteedSafepointInterval=60000",
         "-XX:AsyncDeflationInterval=60000",
         "-XX:-CreateCoredumpOnCrash",  # it would hold passwords
-        "-XX:-UsePerfData",  # it wakes up twenty times a second, for tools that watch JVMs
         "-Xrs",  # SIGTERM and SIGINT are the agent's
         "-Djava.awt.headless=true",
         "-Dslf4j.internal.verbosity=ERROR",
@@ -180,8 +174,7 @@ def _options(timeout_seconds: float, heap_bytes: int) -> list[str]:
 
 def _jars(libs: Path | None, metadata_libs: Path | None) -> list[Path]:
     """The jars of the class path, of one Kafka version, since classes of two do not fit."""
-    folder, key = libs, "admin.libs"
-    stems: tuple[str, ...] = _CLIENT_JARS
+    folder, key, stems = libs, "admin.libs", _CLIENT_JARS
     if metadata_libs is not None:
         folder, key, stems = metadata_libs, "metadata_log.libs", _CLIENT_JARS + _METADATA_JARS
     if folder is None:

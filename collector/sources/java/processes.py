@@ -55,10 +55,7 @@ class _Jvm(NamedTuple):
 
 
 def find_pid(
-    node: str | None,
-    main_class: str = "kafka.Kafka",
-    unit: str | None = None,
-    proc: Path = _PROC,
+    node: str | None, main_class: str = "kafka.Kafka", unit: str | None = None, proc: Path = _PROC
 ) -> int:
     """The one process that fits.
 

@@ -65,9 +65,8 @@ class Worker:
                 " send without end?"
             )
         self._inbox, self._answers = queue.SimpleQueue(), queue.SimpleQueue()
-        arguments = (self._inbox, self._answers)
-        name = f"read {where}"
-        self._thread = threading.Thread(target=_work, args=arguments, name=name, daemon=True)
+        queues, name = (self._inbox, self._answers), f"read {where}"
+        self._thread = threading.Thread(target=_work, args=queues, name=name, daemon=True)
         self._thread.start()
         return self._inbox
 

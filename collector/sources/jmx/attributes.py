@@ -8,9 +8,10 @@ from collector.catalogue import Metric
 from collector.errors import SourceDataError
 from collector.model import Series
 from collector.sources.java.jvm import java
+from collector.sources.jmx.census import Beans
 from collector.sources.jmx.mbean_server import MBeanServer
 from collector.sources.jmx.object_names import text_of
-from collector.sources.readings import number_of
+from collector.sources.readings import Values, number_of
 
 ABSENT: Final = object()
 """Stands for the value of an attribute, or of a bean, that is not there."""
@@ -25,15 +26,14 @@ class Attributes:
     """
 
     def __init__(self, server: MBeanServer, where: str) -> None:
-        self._server = server
-        self._where = where
+        self._server, self._where = server, where
         self._known: dict[tuple[str, str], object] = {}
 
     def forget(self) -> None:
         """A new scrape begins."""
         self._known.clear()
 
-    def read(self, metric: Metric, beans: Mapping[Series, Any]) -> dict[Series, float | None]:
+    def read(self, metric: Metric, beans: Beans) -> Values:
         """One metric of these beans; None for NaN.
 
         Raises:
@@ -41,9 +41,7 @@ class Attributes:
         """
         return self.read_all([metric], beans)[metric.name]
 
-    def read_all(
-        self, metrics: Sequence[Metric], beans: Mapping[Series, Any]
-    ) -> dict[str, dict[Series, float | None]]:
+    def read_all(self, metrics: Sequence[Metric], beans: Beans) -> Mapping[str, Values]:
         """Several metrics of the same beans by name; the series are those of the first metric.
 
         Raises:

@@ -34,8 +34,7 @@ class Census:
     """
 
     def __init__(self, server: MBeanServer, clock: Callable[[], float] = time.monotonic) -> None:
-        self._server = server
-        self._clock = clock
+        self._server, self._clock = server, clock
         self._known: dict[str, tuple[Metric, Beans]] = {}
         self._of_led: dict[str, tuple[Beans, frozenset[Partition], Beans]] = {}
         self._led: frozenset[Partition] | None = None
@@ -97,7 +96,8 @@ class Census:
         # The count was asked first: what changed since shows in the next one.
         due = leaders is None or leaders != self._leaders or self._clock() >= self._led_until
         if self._led is None or due:
-            found = frozenset(_partitions(self._server.names(IN_SYNC_COUNT, "Value", ABOVE_ZERO)))
+            names = self._server.names(IN_SYNC_COUNT, "Value", ABOVE_ZERO)
+            found = frozenset(map(_partition, names))
             self._led = self._led if found == self._led else found
             self._leaders, self._led_until = leaders, self._clock() + _LED_SECONDS
         return self._led
@@ -114,11 +114,9 @@ def series_by_name(metric: Metric, found: Iterable[Iterable[Any]]) -> Beans:
     return beans
 
 
-def _partitions(names: Iterable[Any]) -> Iterable[Partition]:
-    for name in names:
-        yield Partition(
-            str(name.getKeyProperty("topic")), int(str(name.getKeyProperty("partition")))
-        )
+def _partition(name: Any) -> Partition:
+    value = name.getKeyProperty
+    return Partition(str(value("topic")), int(str(value("partition"))))
 
 
 def _is_of(pattern: str, kinds: frozenset[Kind]) -> bool:

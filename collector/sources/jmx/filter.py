@@ -24,14 +24,13 @@ class AboveLeast:
     """
 
     def __init__(self, server: MBeanServer) -> None:
-        self._server = server
+        self._ask = cache(server.names)
         self._shared: Counter[tuple[str, str]] = Counter()
-        self._asked: dict[tuple[str, str, Comparison], Any] = {}
         self._beans: dict[tuple[str, Comparison], tuple[Metric, list[Any], Beans]] = {}
 
     def begin(self, family: Family) -> None:
         """A new scrape of a family begins: what was asked before is not true any longer."""
-        self._asked.clear()
+        self._ask.cache_clear()
         self._shared = Counter(
             (_together(pattern), metric.attribute_name)
             for metric in family.metrics
@@ -70,12 +69,6 @@ class AboveLeast:
         name = keys_of(pattern)["name"]
         names = self._ask(together, metric.attribute_name, comparison)
         return [one for one in names if str(one.getKeyProperty("name")) == name]
-
-    def _ask(self, pattern: str, attribute: str, comparison: Comparison) -> Any:
-        key = (pattern, attribute, comparison)
-        if key not in self._asked:
-            self._asked[key] = self._server.names(*key)
-        return self._asked[key]
 
 
 @cache

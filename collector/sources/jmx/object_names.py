@@ -1,11 +1,12 @@
 """Object names as text, and the series they stand for.
 
 Names are other people's text: a client may call itself whatever it likes. What Unicode can write
-reaches the lake as it is, control characters and all, up to ``LONGEST`` bytes. Three kinds of names
-do not: longer ones (one client with many of them would fill the agent's memory), those with half
-a surrogate pair, which neither the spool nor Parquet can hold, and those that begin as the fold
-``__other__`` does. Each of them gets a stand-in; ``collector.sources.readings`` folds those into
-one series ``__other__`` and counts them.
+reaches the lake as it is, control characters and all, up to ``LONGEST_NAME`` bytes of UTF-8 (at the
+cap of 100,000 series all names take 100 MB at most). Three kinds of names do not: longer ones (one
+client with many of them would fill the agent's memory), those with half a surrogate pair, which
+neither the spool nor Parquet can hold, and those that begin as the fold ``__other__`` does. Each of
+them gets a stand-in; ``collector.sources.readings`` folds those into one series ``__other__`` and
+counts them.
 
 Kafka itself hides a client whose name holds a carriage return or another of Java's line terminators
 but the newline: its setting ``metrics.jmx.include`` is the expression ``.*``, which does not match
@@ -23,9 +24,6 @@ from urllib.parse import unquote_to_bytes
 from collector.catalogue import Metric
 from collector.model import Series
 from lakehouse.tables import LONGEST_NAME, OTHER
-
-LONGEST: Final = LONGEST_NAME
-"""Bytes of UTF-8: at the cap of 100,000 series all names take 100 MB at most."""
 
 _STAND_IN: Final = f"{OTHER} "
 _QUOTED: Final = re.compile(r'"((?:[^"\\]++|\\.)*+)"', re.DOTALL)  # never backtracks
@@ -107,7 +105,7 @@ def lake_name(name: str) -> str:
         size = len(name) if name.isascii() else len(name.encode())
     except UnicodeEncodeError:
         return _stand_in(name)
-    return _stand_in(name) if size > LONGEST or name.startswith(OTHER) else name
+    return _stand_in(name) if size > LONGEST_NAME or name.startswith(OTHER) else name
 
 
 def is_stand_in(series: Series) -> bool:

@@ -7,8 +7,7 @@ while nothing is wrong.
 """
 
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from collector.catalogue import Family, Metric
@@ -47,18 +46,10 @@ class MBeanReader:
         server: The MBean server.
         where: What is read, for messages.
         version: Kafka version of the other side, if known.
-        clock: Seconds that never jump.
     """
 
-    def __init__(
-        self,
-        server: MBeanServer,
-        where: str,
-        version: str | None = None,
-        clock: Callable[[], float] = time.monotonic,
-    ) -> None:
-        self._clock = clock
-        self._census = Census(server, clock)
+    def __init__(self, server: MBeanServer, where: str, version: str | None) -> None:
+        self._census = Census(server)
         self._attributes = Attributes(server, where)
         self._above = AboveLeast(server)
         self._readings = Readings(version)
@@ -75,7 +66,7 @@ class MBeanReader:
         self._attributes.forget()
         self._above.begin(family)
         found: dict[str, Reading] = {}
-        verify = self._clock() >= self._verify_at.get(family.name, 0.0)
+        verify = time.monotonic() >= self._verify_at.get(family.name, 0.0)
         for metrics in _by_bean(family.metrics):
             if any(metric.filter is None for metric in metrics):
                 found.update(self._each(metrics))
@@ -83,9 +74,9 @@ class MBeanReader:
                 for metric in metrics:
                     found[metric.name] = self._filtered(metric, family, verify=verify)
         if verify:
-            self._verify_at[family.name] = self._clock() + _VERIFY_SECONDS
-        answer = answer_of(tuple(found[metric.name] for metric in family.metrics), family.cap)
-        return replace(answer, listed_us=round(listed_seconds * 1e6))
+            self._verify_at[family.name] = time.monotonic() + _VERIFY_SECONDS
+        readings = tuple(found[metric.name] for metric in family.metrics)
+        return answer_of(readings, family.cap, listed_us=round(listed_seconds * 1e6))
 
     def _beans(self, metric: Metric) -> Beans:
         if metric.led and self._census.beans(metric):
@@ -95,11 +86,7 @@ class MBeanReader:
 
     def _each(self, metrics: Sequence[Metric]) -> dict[str, Reading]:
         values = self._attributes.read_all(metrics, self._beans(metrics[0]))
-        readings = {}
-        for metric in metrics:
-            zeros, rest = split(values[metric.name])
-            readings[metric.name] = self._readings.reading(metric, zeros, rest)
-        return readings
+        return {one.name: self._readings.reading(one, *split(values[one.name])) for one in metrics}
 
     def _filtered(self, metric: Metric, family: Family, *, verify: bool) -> Reading:
         census = self._beans(metric)

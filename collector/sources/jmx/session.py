@@ -2,9 +2,8 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from collector.catalogue import Family
 from collector.errors import SourceDataError
@@ -17,8 +16,7 @@ from collector.sources.java.worker import Worker
 _Result = TypeVar("_Result")
 
 
-@dataclass(frozen=True, slots=True)
-class Session:
+class Session(NamedTuple):
     """A JVM that was reached: who it is, and how its families are read."""
 
     identity: Identity
@@ -32,20 +30,14 @@ class JvmSource(ABC):
     Args:
         where: What is read, for messages; never holds a credential.
         expected: Who should answer.
-        timeout_seconds: How long connecting, and how long one read, may take.
+        seconds: How long connecting, and how long one read, may take.
         credentials: The file that holds them, if any does.
     """
 
     def __init__(
-        self,
-        where: str,
-        expected: Expected,
-        timeout_seconds: float,
-        credentials: Path | None = None,
+        self, where: str, expected: Expected, seconds: float, credentials: Path | None = None
     ) -> None:
-        self._where = where
-        self._expected = expected
-        self._timeout_seconds = timeout_seconds
+        self._where, self._expected, self._seconds = where, expected, seconds
         self._worker = Worker()
         self._backoff = Backoff(credentials)
         self._session: Session | None = None
@@ -83,7 +75,7 @@ class JvmSource(ABC):
 
     def _guarded(self, call: Callable[[], _Result]) -> _Result:
         try:
-            return self._worker.within(self._timeout_seconds, self._where, call)
+            return self._worker.within(self._seconds, self._where, call)
         except SourceDataError:
             raise  # the connection works, and its census was expensive
         except Exception as error:  # noqa: BLE001 - source_error maps all of them

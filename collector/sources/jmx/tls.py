@@ -56,9 +56,7 @@ def _trust_managers(tls: Tls) -> Any:
                 f"{where}: it holds no certificate to trust: give a PEM file, or a store made by"
                 " keytool -importcert, with trust_store_password_file"
             )
-    factory = _factory("TrustManagerFactory")
-    factory.init(store)
-    return factory.getTrustManagers()
+    return _made("TrustManagerFactory", store).getTrustManagers()
 
 
 def _key_managers(tls: Tls) -> Any:
@@ -71,14 +69,15 @@ def _key_managers(tls: Tls) -> Any:
             f"{where}: it holds no private key: make a PKCS12 of certificate and key by openssl"
             " pkcs12 -export -in CERT -inkey KEY"
         )
-    factory = _factory("KeyManagerFactory")
-    factory.init(store, _password(tls.key_store_password_file, where))
-    return factory.getKeyManagers()
+    password = _password(tls.key_store_password_file, where)
+    return _made("KeyManagerFactory", store, password).getKeyManagers()
 
 
-def _factory(name: str) -> Any:
-    kind = java(f"javax.net.ssl.{name}")
-    return kind.getInstance(kind.getDefaultAlgorithm())
+def _made(factory: str, *content: Any) -> Any:
+    kind = java(f"javax.net.ssl.{factory}")
+    made = kind.getInstance(kind.getDefaultAlgorithm())
+    made.init(*content)
+    return made
 
 
 def _store(file: Path, where: str, password_file: Path | None) -> Any:

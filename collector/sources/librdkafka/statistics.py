@@ -83,13 +83,12 @@ class StatisticsSource:
     def __init__(
         self, expected: Expected, file: Path, *, clock: Callable[[], float] = time.time
     ) -> None:
-        self._expected = expected
+        self._expected, self._clock = expected, clock
         self._where = f"statistics {file}"
         self._lines = AppendedLines(file, self._where)
-        self._clock = clock
         self._newest: dict[str, _Statistics] = {}
         self._throttled: _Throttles = {}
-        self._readings = Readings(None)
+        self._readings = Readings()
 
     def identify(self) -> Identity:
         """The configured identity.
@@ -112,16 +111,14 @@ class StatisticsSource:
             SourceError: The file cannot be read, or its newest statistics are too old.
         """
         fresh_s = family.cadence_us / 1e6 + _ROUNDED_SECONDS
-        before = self._lines.dropped
         windows: dict[Series, list[_Window]] = {}
         garbage = 0
         for line in self._lines.new():
-            found = _decoded(line)
+            found = None if line is None else _decoded(line)
             if found is None:
-                garbage += bool(line.strip())
+                garbage += line is None or bool(line.strip())
             elif abs(self._clock() - found.time) <= fresh_s:
                 self._take(found, windows)
-        garbage += self._lines.dropped - before
         self._forget_silent(fresh_s, garbage)
         throttles = self._throttles(windows)
         readings = tuple(self._reading(one, throttles) for one in family.metrics)

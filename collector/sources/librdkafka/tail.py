@@ -17,7 +17,7 @@ class AppendedLines:
     """Follows a file; what was in it long before we came is passed over.
 
     A renamed file is read to its end, then the new one from its start. A truncated file is read
-    from its start. A line that is longer than ``LONGEST_LINE`` is dropped and counted. Of
+    from its start. A line that is longer than ``LONGEST_LINE`` is dropped. Of
     more than ``MOST_AT_ONCE`` since the last time, only the end is read.
 
     Args:
@@ -26,12 +26,10 @@ class AppendedLines:
     """
 
     def __init__(self, path: Path, where: str) -> None:
-        self._path = path
-        self._where = where
+        self._path, self._where = path, where
         self._file: BinaryIO | None = None
         self._rest = b""
         self._skipping = False
-        self.dropped = 0
 
     def open(self) -> BinaryIO:
         """The file, opened if it was not.
@@ -53,8 +51,8 @@ class AppendedLines:
             self._file = os.fdopen(handle, "rb")
         return self._file
 
-    def new(self) -> Iterator[bytes]:
-        """The lines that were finished since the last call, without their ends.
+    def new(self) -> Iterator[bytes | None]:
+        """The lines that were finished since the last call, without their ends; None: dropped.
 
         Raises:
             SourceRefusedError: It is not there, may not be read or is no file.
@@ -72,13 +70,13 @@ class AppendedLines:
             self._file.close()
         self._file, self._rest, self._skipping = None, b"", False
 
-    def _lines(self, file: BinaryIO) -> Iterator[bytes]:
+    def _lines(self, file: BinaryIO) -> Iterator[bytes | None]:
         # Only to where it ends now: who appends faster than we read must not hold us up.
         size = os.fstat(file.fileno()).st_size
-        if size < file.tell():
-            self._go_to(file, 0, inside_a_line=False)
-        if size - MOST_AT_ONCE > file.tell():
-            self._go_to(file, size - MOST_AT_ONCE, inside_a_line=True)
+        begin = max(0, size - MOST_AT_ONCE)
+        if not begin <= file.tell() <= size:
+            file.seek(begin)
+            self._rest, self._skipping = b"", begin > 0  # maybe inside a line
         while file.tell() < size and (part := file.readline(LONGEST_LINE)):
             if part.endswith(b"\n"):
                 line, self._rest = self._rest + part[:-1], b""
@@ -89,11 +87,7 @@ class AppendedLines:
                 self._rest += part
                 if len(self._rest) >= LONGEST_LINE:
                     self._rest, self._skipping = b"", True
-                    self.dropped += 1
-
-    def _go_to(self, file: BinaryIO, offset: int, *, inside_a_line: bool) -> None:
-        file.seek(offset)
-        self._rest, self._skipping = b"", inside_a_line
+                    yield None
 
     def _is_replaced(self, file: BinaryIO) -> bool:
         try:

@@ -6,28 +6,11 @@ partitions as in one of ten, and readings are made only when they are needed.
 """
 
 from collections.abc import Iterable, Mapping
-from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
 from collector.model import Notice, Reading, Series
-from collector.sources.metadata_log.records import (
-    BrokerState,
-    MinIsrSetting,
-    PartitionChange,
-    Record,
-    TopicCreated,
-    TopicRemoved,
-    TransactionMark,
-)
+from collector.sources.metadata_log import records
 
-UNDER: Final = "underMinIsr"
-AT: Final = "atMinIsr"
-LEADERLESS: Final = "leaderless"
-UNDER_REPLICATED: Final = "underReplicated"
-WITHOUT_SPARE: Final = "withoutSpare"
-REASSIGNING: Final = "reassigning"
-UNCLEAN: Final = "uncleanLeader"
-_CALLS: Final = (UNDER, AT, LEADERLESS, UNDER_REPLICATED, WITHOUT_SPARE, REASSIGNING, UNCLEAN)
 NO_LEADER: Final = -1
 _REPORTERS: Final = 2
 _CLUSTER: Final = ""
@@ -91,23 +74,22 @@ class MetadataState:
     """
 
     def __init__(self, node: int, min_isr: int, metrics: Mapping[str, str]) -> None:
-        self._node = node
-        self._own_min_isr = min_isr
-        self._metrics = tuple(_MetricValues(metrics[what]) for what in _CALLS)
+        self._node, self._own_min_isr = node, min_isr
+        self._metrics = {call: _MetricValues(name) for call, name in metrics.items()}
         self._names: dict[str, str] = {}
         self._partitions: dict[str, dict[int, _Partition]] = {}
         self._interned: dict[_Partition, _Partition] = {}
         self._min_isrs: dict[tuple[str | None, str | None], int] = {}  # by topic or broker
         self._live: set[int] = set()
         self._for_all = False
-        self._transaction: list[Record] | None = None
+        self._transaction: list[records.Record] | None = None
         self.changed = False
         self.notices: list[Notice] = []
 
-    def apply(self, records: Iterable[Record]) -> None:
+    def apply(self, new: Iterable[records.Record]) -> None:
         """Take in records in their order."""
-        for record in records:
-            if isinstance(record, TransactionMark):
+        for record in new:
+            if isinstance(record, records.TransactionMark):
                 self._mark(record.kind)
             elif self._transaction is not None:
                 self._transaction.append(record)
@@ -116,25 +98,25 @@ class MetadataState:
 
     def readings(self) -> tuple[Reading, ...]:
         """The broker's readings, by this state."""
-        return tuple(metric.reading() for metric in self._metrics)
+        return tuple(metric.reading() for metric in self._metrics.values())
 
     def _mark(self, kind: str) -> None:
         held, self._transaction = self._transaction, [] if kind == "begin" else None
         if kind == "end":
             self.apply(held or ())
 
-    def _apply(self, record: Record) -> None:
+    def _apply(self, record: records.Record) -> None:
         match record:
-            case PartitionChange():
+            case records.PartitionChange():
                 self._set_partition(*record)
-            case TopicCreated(id=topic_id, name=name):
+            case records.TopicCreated(id=topic_id, name=name):
                 self._names[topic_id] = name
                 self._partitions[topic_id] = {}
-            case TopicRemoved(id=topic_id):
+            case records.TopicRemoved(id=topic_id):
                 self._remove(topic_id)
-            case MinIsrSetting():
+            case records.MinIsrSetting():
                 self._set_min_isr(record)
-            case BrokerState(id=node, fenced=fenced):
+            case records.BrokerState(id=node, fenced=fenced):
                 self._see(node, fenced=fenced)
 
     def _set_partition(self, topic_id: str, partition: int, *new: Any) -> None:
@@ -164,9 +146,9 @@ class MetadataState:
         name = self._names.pop(topic_id)
         self._min_isrs.pop((name, None), None)
         for partition in self._partitions.pop(topic_id):
-            self._set_values(name, partition)
+            self._set_values(name, partition, {})
 
-    def _set_min_isr(self, record: MinIsrSetting) -> None:
+    def _set_min_isr(self, record: records.MinIsrSetting) -> None:
         whose = (record.topic, record.broker)
         if record.value is None:
             self._min_isrs.pop(whose, None)
@@ -189,25 +171,21 @@ class MetadataState:
             self._judge(self._names[topic_id], partition, state)
 
     def _judge(self, topic: str, partition: int, state: _Partition) -> None:
+        values: dict[str, bool] = {}
         if state.leader == self._node:
             wanted = min(self._min_isr(topic), state.replicas)
-            self._set_values(
-                topic,
-                partition,
-                {
-                    UNDER: state.in_sync < wanted,
-                    AT: state.in_sync == wanted,
-                    LEADERLESS: False,
-                    UNDER_REPLICATED: state.in_sync < state.factor,
-                    WITHOUT_SPARE: state.in_sync <= 1 < state.factor,
-                    REASSIGNING: bool(state.adding or state.removing),
-                    UNCLEAN: state.recovering,
-                },
-            )
+            values = {
+                "underMinIsr": state.in_sync < wanted,
+                "atMinIsr": state.in_sync == wanted,
+                "leaderless": False,
+                "underReplicated": state.in_sync < state.factor,
+                "withoutSpare": state.in_sync <= 1 < state.factor,
+                "reassigning": bool(state.adding or state.removing),
+                "uncleanLeader": state.recovering,
+            }
         elif state.leader == NO_LEADER and self._for_all:
-            self._set_values(topic, partition, {LEADERLESS: True})
-        else:
-            self._set_values(topic, partition)
+            values = {"leaderless": True}
+        self._set_values(topic, partition, values)
 
     def _min_isr(self, topic: str) -> int:
         """The setting in force: of topic, broker, cluster, the broker's own file, in this order."""
@@ -215,9 +193,7 @@ class MetadataState:
         found = (self._min_isrs[whose] for whose in order if whose in self._min_isrs)
         return next(found, self._own_min_isr)
 
-    def _set_values(
-        self, topic: str, partition: int, values: Mapping[str, bool] = MappingProxyType({})
-    ) -> None:
+    def _set_values(self, topic: str, partition: int, values: Mapping[str, bool]) -> None:
         """Set values by their calls; remove all others."""
-        for call, metric in zip(_CALLS, self._metrics, strict=True):
+        for call, metric in self._metrics.items():
             self.changed |= metric.set(topic, partition, values.get(call))

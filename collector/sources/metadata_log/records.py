@@ -1,6 +1,21 @@
-"""Records of the controllers' log, as far as the state of partitions depends on them."""
+"""Records of the controllers' log, as far as the state of partitions depends on them.
 
-from typing import NamedTuple
+Kafka's own classes decode them: the JVM must have been started with ``metadata_log.libs``.
+"""
+
+from collections.abc import Callable, Iterator
+from functools import cache
+from typing import Any, Final, NamedTuple
+
+from collector.errors import ConfigError
+from collector.sources.java.jvm import java
+
+_MIN_ISR: Final = "min.insync.replicas"
+_TOPIC, _BROKER = 2, 4  # ConfigResource.Type
+_SAME_LEADER: Final = -2
+_RECOVERING: Final = {0: False, 1: True}  # LeaderRecoveryState; -1: no change
+_UNFENCED, _FENCED = -1, 1  # BrokerRegistrationChangeRecord.Fenced; 0: no change
+_PACKAGES: Final = ("org.apache.kafka.common.record.internal", "org.apache.kafka.common.record")
 
 
 class TopicCreated(NamedTuple):
@@ -99,3 +114,103 @@ class LogBatch(NamedTuple):
     next_offset: int
     at_us: int
     records: tuple[Record, ...]
+
+
+@cache
+def record_class(name: str) -> Any:
+    """A class of Kafka's log format: in another package since 4.2.
+
+    Raises:
+        ConfigError: It is in neither.
+    """
+    for package in _PACKAGES:
+        try:
+            return java(f"{package}.{name}")
+        except TypeError:  # JPype's word for a class that is not there
+            continue
+    raise ConfigError(
+        f"no {name} in kafka-clients: metadata_log.libs must be a broker's libs folder"
+    )
+
+
+def decoded(batch: Any) -> Iterator[Record]:
+    """The relevant records of a batch that is no control batch."""
+    with _entries(batch) as entries:
+        for entry in entries:
+            record = _decoded(entry)
+            if record is not None:
+                yield record
+
+
+def snapshot_ms(batch: Any) -> int:
+    """When the last record was written that a snapshot holds, by its header batch."""
+    with _entries(batch) as entries:
+        header = record_class("ControlRecordUtils").deserializeSnapshotHeaderRecord(entries.next())
+        return int(header.lastContainedLogTimestamp())
+
+
+def _entries(batch: Any) -> Any:
+    buffers = java("org.apache.kafka.common.utils.BufferSupplier").NO_CACHING
+    return batch.streamingIterator(buffers)
+
+
+def _decoded(entry: Any) -> Record | None:
+    readable, value = java("org.apache.kafka.common.protocol.ByteBufferAccessor"), entry.value()
+    begin = readable(value.duplicate())
+    begin.readUnsignedVarint()  # the version of the frame
+    decode = _DECODERS.get(int(begin.readUnsignedVarint()))
+    if decode is None:  # credentials and the like are not even decoded
+        return None
+    serde = java("org.apache.kafka.metadata.MetadataRecordSerde")()
+    return decode(serde.read(readable(value), entry.valueSize()).message())
+
+
+def _partition(message: Any) -> Record:
+    leader, isr, replicas = int(message.leader()), message.isr(), message.replicas()
+    return PartitionChange(
+        str(message.topicId()),
+        int(message.partitionId()),
+        None if leader == _SAME_LEADER else leader,
+        None if isr is None else int(isr.size()),
+        None if replicas is None else int(replicas.size()),
+        _brokers(message.addingReplicas()),
+        _brokers(message.removingReplicas()),
+        _RECOVERING.get(int(message.leaderRecoveryState())),
+    )
+
+
+def _brokers(listed: Any) -> tuple[int, ...] | None:
+    return None if listed is None else tuple(map(int, listed))
+
+
+def _config(message: Any) -> Record | None:
+    if str(message.name()) != _MIN_ISR:
+        return None
+    kind, name, text = int(message.resourceType()), str(message.resourceName()), message.value()
+    value = None if text is None else int(str(text))
+    whose = {_TOPIC: (name, None), _BROKER: (None, name)}.get(kind)
+    return None if whose is None else MinIsrSetting(*whose, value)
+
+
+def _registration(message: Any) -> Record | None:
+    fenced = int(message.fenced())
+    if fenced not in (_UNFENCED, _FENCED):
+        return None
+    return BrokerState(int(message.brokerId()), fenced == _FENCED)
+
+
+_DECODERS: Final[dict[int, Callable[[Any], Record | None]]] = {  # by apiKey
+    0: lambda message: BrokerState(int(message.brokerId()), bool(message.fenced())),
+    1: lambda message: BrokerState(int(message.brokerId()), fenced=True),  # unregistered
+    2: lambda message: TopicCreated(str(message.topicId()), str(message.name())),
+    3: _partition,
+    4: _config,
+    5: _partition,
+    7: lambda message: BrokerState(int(message.id()), fenced=True),
+    8: lambda message: BrokerState(int(message.id()), fenced=False),
+    9: lambda message: TopicRemoved(str(message.topicId())),
+    17: _registration,
+    23: lambda _: TransactionMark("begin"),
+    24: lambda _: TransactionMark("end"),
+    25: lambda _: TransactionMark("abort"),
+}

@@ -16,7 +16,7 @@ import jpype
 from collector.errors import SourceError, SourceRefusedError
 from collector.sources.errors import NO_PERMISSION, source_error
 from collector.sources.java.jvm import java
-from collector.sources.metadata_log.decoder import Decoder, record_class
+from collector.sources.metadata_log import records
 from collector.sources.metadata_log.records import LogBatch, Place, Record
 
 _SEGMENT: Final = re.compile(r"(\d{20})\.log")
@@ -42,8 +42,7 @@ class MetadataFolder:
         self.where = str(folder)
         self._folder = folder
         self._log = folder / "__cluster_metadata-0"
-        self._decoder = Decoder()
-        self._file_records = record_class("FileRecords")
+        self._file_records = records.record_class("FileRecords")
 
     def identity(self) -> tuple[str, str]:
         """Cluster id and node id, as Kafka keeps them beside the log.
@@ -76,12 +75,10 @@ class MetadataFolder:
         """
         found = []
         for name in self._names():
-            match = _SNAPSHOT.fullmatch(name)
-            if match:
+            if match := _SNAPSHOT.fullmatch(name):
                 path = self._log / name
                 with _guarded(path), self._open(path) as file:
-                    first = next(iter(file.batches()))
-                    at_us = self._decoder.snapshot_ms(first) * 1_000
+                    at_us = records.snapshot_ms(next(iter(file.batches()))) * 1_000
                 found.append(Snapshot(path, int(match[1]), at_us))
         return sorted(found, key=lambda snapshot: snapshot.next_offset)
 
@@ -95,7 +92,7 @@ class MetadataFolder:
             for batch in file.batches():
                 batch.ensureValid()
                 if not batch.isControlBatch():
-                    yield from self._decoder.records(batch)
+                    yield from records.decoded(batch)
 
     def batches_from(self, offset: int, place: Place | None = None) -> Iterator[LogBatch]:
         """Every batch that ends after an offset, or all there are if the log begins later.
@@ -129,8 +126,8 @@ class MetadataFolder:
             int(batch.partitionLeaderEpoch()),
             int(batch.checksum()),
         )
-        records = () if batch.isControlBatch() else tuple(self._decoder.records(batch))
-        return LogBatch(place, int(batch.nextOffset()), int(batch.maxTimestamp()) * 1_000, records)
+        found = () if batch.isControlBatch() else tuple(records.decoded(batch))
+        return LogBatch(place, int(batch.nextOffset()), int(batch.maxTimestamp()) * 1_000, found)
 
     def _segments(self) -> list[int]:
         return [int(match[1]) for name in self._names() if (match := _SEGMENT.fullmatch(name))]

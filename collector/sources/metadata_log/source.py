@@ -17,7 +17,7 @@ from collector.sources.metadata_log.history import History, committed
 from collector.sources.metadata_log.image import MetadataState
 from collector.sources.metadata_log.records import LogBatch, Place
 from collector.sources.metadata_log.segments import MetadataFolder, Snapshot
-from collector.sources.readings import series_count, within_cap
+from collector.sources.readings import answer_of
 
 _SILENCE_SECONDS: Final = 30.0
 
@@ -42,15 +42,12 @@ class MetadataLogSource:
         expected: Expected,
         log: MetadataFolder,
         *,
-        min_isr: int = 1,
-        recorded_until: Callable[[], int] = lambda: 0,
+        min_isr: int,
+        recorded_until: Callable[[], int],
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._expected = expected
-        self._where = log.where
-        self._log = log
-        self._min_isr = min_isr
-        self._recorded_until = recorded_until
+        self._expected, self._log, self._where = expected, log, log.where
+        self._min_isr, self._recorded_until = min_isr, recorded_until
         self._clock = clock
         self._history: History | None = None
         self._next_offset = 0
@@ -162,14 +159,8 @@ class MetadataLogSource:
                 f"{self._where}: the log has said nothing for {_SILENCE_SECONDS:g} s or more: is"
                 " the broker up, and does it reach the controllers?"
             )
-        answer = Answer(
-            history.readings,
-            series_count(history.readings),
-            notices=(*notices, *of_history),
-            moments=moments,
-            more=more,
-        )
-        return within_cap(answer, family.cap)
+        of_all = (*notices, *of_history)
+        return answer_of(history.readings, family.cap, notices=of_all, moments=moments, more=more)
 
 
 def _truncation(cursor: Place, found: LogBatch | None) -> list[Notice]:
