@@ -53,8 +53,8 @@ def furthest_behind(positions: Positions) -> dict[Partition, int]:
     """Where the group furthest behind goes on reading, by partition; -1 where that is not known."""
     least: dict[Partition, int] = {}
     for commit, position in positions.items():
-        at = -1 if position is None else position
-        least[commit.log] = min(at, least.get(commit.log, at))
+        log, at = commit.log, -1 if position is None else position
+        least[log] = min(at, least.get(log, at))
     return least
 
 
@@ -72,15 +72,16 @@ def lags(positions: Positions, ends: LogOffsets, ends_before: LogOffsets) -> dic
     totals: dict[Series, int | None] = {}
     single: dict[Series, float | None] = {}
     for commit, position in positions.items():
-        end, total = ends.get(commit.log), Series(LAG, commit.topic, group=commit.group)
+        log, total = commit.log, Series(LAG, commit.topic, group=commit.group)
+        end = ends.get(log)
         if position is None or end is None:
             totals[total] = None
             continue
-        kept_up = keeps_up(position, end, ends_before.get(commit.log))
+        kept_up = keeps_up(position, end, ends_before.get(log))
         behind = 0 if kept_up else end - position
         before = totals.get(total, 0)
         totals[total] = None if before is None else before + behind
-        single[Series(PARTITION_LAG, *commit.log, group=commit.group)] = float(bucket_end(behind))
+        single[Series(PARTITION_LAG, *log, group=commit.group)] = float(bucket_end(behind))
     known = {one: float(bucket_end(lag)) for one, lag in totals.items() if lag is not None}
     return {LAG: known, PARTITION_LAG: single}
 

@@ -72,10 +72,10 @@ class LogEnds:
         unknown = set()
         for commit, position in positions.items():
             whose = commit.topic, commit.group
-            if position is None or commit.log not in ends:
+            if position is None or (log := commit.log) not in ends:
                 unknown.add(whose)
                 continue
-            low, high = _bounds(self._seen[commit.log], position)
+            low, high = _bounds(self._seen[log], position)
             lows[whose] = max(low, lows.get(whose, 0.0))
             before = highs.get(whose, 0.0)
             highs[whose] = None if high is None or before is None else max(high, before)
