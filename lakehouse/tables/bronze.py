@@ -67,126 +67,114 @@ _SUBJECT: Final = (
 )
 
 
-def _dated(name: str, comment: str, columns: tuple[Column, ...], sort_by: tuple[str, ...]) -> Table:
+def _bronze(
+    name: str, comment: str, *columns: Column,
+    sort_by: tuple[str, ...], partition_by: tuple[str, ...] = (),
+) -> Table:  # fmt: skip
+    return Table("bronze", name, comment, columns, partition_by, sort_by, _BRONZE_PROPERTIES)
+
+
+def _dated(name: str, comment: str, *columns: Column, sort_by: tuple[str, ...]) -> Table:
     """A table of what a source was seen to do, partitioned by date."""
     every = (_DATE, CLUSTER, SOURCE, *columns, _AGENT, _BATCH)
-    return Table("bronze", name, comment, every, ("date",), sort_by, _BRONZE_PROPERTIES)
+    return _bronze(name, comment, *every, sort_by=sort_by, partition_by=("date",))
 
 
 RUNS: Final = _dated(
     "runs",
     "Half-open intervals in which a series held one value as far as every scrape saw",
-    (
-        required("metric", "string", "metric name of the catalogue"),
-        *_SUBJECT,
-        Column("labels", "map<string,string>", "labels that have no column of their own"),
-        required("start", "timestamp", "first instant at which the value was seen, or a cut"),
-        required("end", "timestamp", "instant until which a scrape covers it"),
-        required("lead_us", "bigint", "time before start in which it may already have held"),
-        required("tail_us", "bigint", "time before end in which it may already have ended"),
-        Column("value", "double", "the value held; of a counter the increase; null: idle"),
-        required("scrapes", "int", "scrapes that saw it; 0: carried over a cut, unconfirmed"),
-        required("series", "int", "how many series the row represents"),
-        Column("members", "string", "hash of the set of series a folded row represents"),
-        Column("flags", "array<string>", "properties of the value that change its meaning"),
-    ),
-    ("metric", "topic", "partition", "user", "client_id", "group", "start"),
+    required("metric", "string", "metric name of the catalogue"),
+    *_SUBJECT,
+    Column("labels", "map<string,string>", "labels that have no column of their own"),
+    required("start", "timestamp", "first instant at which the value was seen, or a cut"),
+    required("end", "timestamp", "instant until which a scrape covers it"),
+    required("lead_us", "bigint", "time before start in which it may already have held"),
+    required("tail_us", "bigint", "time before end in which it may already have ended"),
+    Column("value", "double", "the value held; of a counter the increase; null: idle"),
+    required("scrapes", "int", "scrapes that saw it; 0: carried over a cut, unconfirmed"),
+    required("series", "int", "how many series the row represents"),
+    Column("members", "string", "hash of the set of series a folded row represents"),
+    Column("flags", "array<string>", "properties of the value that change its meaning"),
+    sort_by=("metric", "topic", "partition", "user", "client_id", "group", "start"),
 )
 
 # Not partitioned: a set is written once and is referred to by the rows of any later date.
-MEMBERS: Final = Table(
-    "bronze",
+MEMBERS: Final = _bronze(
     "members",
     "The immutable sets that folded runs refer to",
-    (
-        required("set", "string", "content hash of the set"),
-        CLUSTER,
-        required("kind", "string", "partitions or clients"),
-        Column("topic", "string", "topic of the partitions"),
-        Column("partitions", "array<int>", "the partitions, ascending"),
-        Column("clients", "array<struct<user:string,client_id:string>>", "the clients, ascending"),
-        _AGENT,
-        _BATCH,
-    ),
-    (),
-    ("kind", "topic", "set"),
-    _BRONZE_PROPERTIES,
+    required("set", "string", "content hash of the set"),
+    CLUSTER,
+    required("kind", "string", "partitions or clients"),
+    Column("topic", "string", "topic of the partitions"),
+    Column("partitions", "array<int>", "the partitions, ascending"),
+    Column("clients", "array<struct<user:string,client_id:string>>", "the clients, ascending"),
+    _AGENT,
+    _BATCH,
+    sort_by=("kind", "topic", "set"),
 )
 
 SCRAPES: Final = _dated(
     "scrapes",
     "Every attempt to read, as agents record it, run-length encoded",
-    (
-        required("family", "string", "family of the catalogue that was read"),
-        required("start", "timestamp", "instant of the first reading, or a cut"),
-        required("end", "timestamp", "instant until which the outcome holds"),
-        required(
-            "outcome",
-            "string",
-            "ok, timeout, refused, error, skipped, dropped, clock_step, or down: there was no "
-            "process, as the start of the next one proves",
-        ),
-        required("scrapes", "int", "attempts in the run"),
-        required("beans", "bigint", "beans read"),
-        required("dropped_series", "bigint", "series beyond the cap, folded into __other__"),
-        required("seconds_total", "double", "time the attempts took together"),
-        required("seconds_max", "double", "time the slowest attempt took"),
-        required("interval_us", "bigint", "scrape interval that was configured"),
-        required("max_gap_us", "bigint", "longest time one scrape covers"),
-        required("catalogue", "string", "hash of the catalogue in force"),
-        Column("kafka_version", "string", "version the source reported"),
-        Column("error", "string", "one line with the reason why the outcome is not ok"),
+    required("family", "string", "family of the catalogue that was read"),
+    required("start", "timestamp", "instant of the first reading, or a cut"),
+    required("end", "timestamp", "instant until which the outcome holds"),
+    required(
+        "outcome",
+        "string",
+        "ok, timeout, refused, error, skipped, dropped, clock_step, or down: there was no "
+        "process, as the start of the next one proves",
     ),
-    ("family", "start"),
+    required("scrapes", "int", "attempts in the run"),
+    required("beans", "bigint", "beans read"),
+    required("dropped_series", "bigint", "series beyond the cap, folded into __other__"),
+    required("seconds_total", "double", "time the attempts took together"),
+    required("seconds_max", "double", "time the slowest attempt took"),
+    required("interval_us", "bigint", "scrape interval that was configured"),
+    required("max_gap_us", "bigint", "longest time one scrape covers"),
+    required("catalogue", "string", "hash of the catalogue in force"),
+    Column("kafka_version", "string", "version the source reported"),
+    Column("error", "string", "one line with the reason why the outcome is not ok"),
+    sort_by=("family", "start"),
 )
 
 EVENTS: Final = _dated(
     "events",
     "Restarts, elections, configuration, quota and version changes, as they are noticed",
-    (
-        required("at", "timestamp", "instant at which the agent noticed it"),
-        required(
-            "kind",
-            "string",
-            "agent_start, source_restart, version_change, leader_change, quota_change, "
-            "config_change, topic_recreated, group_unreadable, broker_without_listener, "
-            "unclean_election, reassignment, "
-            "catalogue_change, clock_step, batch_dropped, batch_refused, journal_unreadable, "
-            "lake_lost_commits, spool_damaged, spool_restored, spool_unwritable, agent_crashed, "
-            "family_coarsened, family_restored, or imported: where the day's past was read",
-        ),
-        *_SUBJECT,
-        Column("old", "string", "what it was"),
-        Column("new", "string", "what it became"),
+    required("at", "timestamp", "instant at which the agent noticed it"),
+    required(
+        "kind",
+        "string",
+        "agent_start, source_restart, version_change, leader_change, quota_change, "
+        "config_change, topic_recreated, group_unreadable, broker_without_listener, "
+        "unclean_election, reassignment, "
+        "catalogue_change, clock_step, batch_dropped, batch_refused, journal_unreadable, "
+        "lake_lost_commits, spool_damaged, spool_restored, spool_unwritable, agent_crashed, "
+        "family_coarsened, family_restored, or imported: where the day's past was read",
     ),
-    ("at", "kind"),
+    *_SUBJECT,
+    Column("old", "string", "what it was"),
+    Column("new", "string", "what it became"),
+    sort_by=("at", "kind"),
 )
 
 # Partitioned, so that an agent sees in the log alone whether a catalogue stands here already.
-METRIC_DEFINITIONS: Final = Table(
-    "bronze",
+METRIC_DEFINITIONS: Final = _bronze(
     "metric_definitions",
     "The meaning of each metric of a catalogue; written by the first agent that delivers with it",
-    (
-        required("catalogue", "string", "hash of the catalogue, as in bronze/scrapes"),
-        required("metric", "string", "metric name of the catalogue"),
-        required("family", "string", "family of the catalogue that it is read with"),
-        required("roles", "array<string>", "broker, controller, client: where it is read"),
-        required("kind", "string", "gauge or counter"),
-        required("unit", "string", "UCUM unit of its values"),
-        required(
-            "absent", "string", "meaning of a bean that is absent: idle, not_applicable or zero"
-        ),
-        required("memory_us", "bigint", "how long it shows a value after its cause has ended"),
-        required(
-            "refresh_us", "bigint", "how old a value may be when it is read; 0: it is current"
-        ),
-        required("description", "string", "meaning of the metric"),
-        _AGENT,
-    ),
-    ("catalogue",),
-    ("metric", "family"),
-    _BRONZE_PROPERTIES,
+    required("catalogue", "string", "hash of the catalogue, as in bronze/scrapes"),
+    required("metric", "string", "metric name of the catalogue"),
+    required("family", "string", "family of the catalogue that it is read with"),
+    required("roles", "array<string>", "broker, controller, client: where it is read"),
+    required("kind", "string", "gauge or counter"),
+    required("unit", "string", "UCUM unit of its values"),
+    required("absent", "string", "meaning of a bean that is absent: idle, not_applicable or zero"),
+    required("memory_us", "bigint", "how long it shows a value after its cause has ended"),
+    required("refresh_us", "bigint", "how old a value may be when it is read; 0: it is current"),
+    required("description", "string", "meaning of the metric"),
+    _AGENT,
+    sort_by=("metric", "family"),
+    partition_by=("catalogue",),
 )
 
 BRONZE: Final = (RUNS, MEMBERS, SCRAPES, EVENTS)

@@ -83,9 +83,19 @@ def _spill_sum(each: str) -> Column:
     return Column("spill_sum_us", "bigint", comment, "first")
 
 
-def _gold(name: str, comment: str, columns: tuple[Column, ...]) -> Table:
+def _gold(name: str, comment: str, *columns: Column) -> Table:
     """A table whose rows are of windows."""
-    return of_gold(name, comment, (*_WINDOW, *columns), "date")
+    return of_gold(name, comment, *_WINDOW, *columns, partition_by=("date",))
+
+
+def _of_metric(name: str, comment: str, *columns: Column) -> Table:
+    """A table whose rows are of a metric in a window."""
+    return _gold(name, comment, _METRIC, *columns)
+
+
+def _us(name: str, comment: str) -> Column:
+    """A time that is never null, summed over windows."""
+    return required(name, "bigint", comment, "sum")
 
 
 def _windows(table: Table) -> Table:
@@ -94,162 +104,135 @@ def _windows(table: Table) -> Table:
     return replace(table, name=f"{table.name}_windows", comment=comment)
 
 
-PARTITIONS: Final = _gold(
+PARTITIONS: Final = _of_metric(
     "partitions",
     "Metrics per partition, the union over the sources that report it: observed once, above 0 if "
     "any source reports so, its value the mean of those above 0, else of all. A row where it was "
     "not zero; an hour is the sum of such windows, its observed_us and mean too",
-    (_METRIC, _TOPIC, _PARTITION, *_measures("partition"), _spill_sum("partition")),
+    _TOPIC,
+    _PARTITION,
+    *_measures("partition"),
+    _spill_sum("partition"),
 )
 
-TOPICS: Final = _gold(
+TOPICS: Final = _of_metric(
     "topics",
     "Metrics per topic: of partitions summed over partitions, of brokers summed over brokers. Of "
     "replicas (kafka.log) summed over all of them like those of gold/brokers, where any was above "
     "0, without the union over time",
-    (
-        _METRIC,
-        _TOPIC,
-        *_measures("series"),
-        *_union(
-            "series",
-            "greatest total of the brokers at one instant, for metrics reported per topic; null "
-            "for those of partitions",
-        ),
-        _spill_sum("series"),
+    _TOPIC,
+    *_measures("series"),
+    *_union(
+        "series",
+        "greatest total of the brokers at one instant, for metrics reported per topic; null "
+        "for those of partitions",
     ),
+    _spill_sum("series"),
 )
 
-CLIENTS: Final = _gold(
+CLIENTS: Final = _of_metric(
     "clients",
     "Metrics per user and client id, over all brokers; any_us is the union over brokers. A row "
     "where it was not zero; an hour is the sum of such windows",
-    (
-        _METRIC,
-        *_CLIENT,
-        *_measures("broker"),
-        *_union("broker", "greatest total of the brokers at one instant"),
-        _spill_sum("broker"),
-    ),
+    *_CLIENT,
+    *_measures("broker"),
+    *_union("broker", "greatest total of the brokers at one instant"),
+    _spill_sum("broker"),
 )
 
-GROUPS: Final = _gold(
+GROUPS: Final = _of_metric(
     "groups",
     "Metrics per consumer group and topic; bounds are sums of the edges of all runs",
-    (
-        _METRIC,
-        _GROUP,
-        Column("topic", "string", "topic; null: the metric is of the group as a whole"),
-        *_measures("partition", series=f"most partitions {_IN_A_ROW}"),
-    ),
+    _GROUP,
+    Column("topic", "string", "topic; null: the metric is of the group as a whole"),
+    *_measures("partition", series=f"most partitions {_IN_A_ROW}"),
 )
 
-BROKERS: Final = _gold(
+BROKERS: Final = _of_metric(
     "brokers",
     "Metrics per source, summed over all that the source reports (partitions, topics, clients); "
     "bounds are sums of the edges of all runs",
-    (_METRIC, SOURCE, *_measures("series", series=f"most series {_IN_A_ROW}")),
+    SOURCE,
+    *_measures("series", series=f"most series {_IN_A_ROW}"),
 )
 
-LABELLED: Final = _gold(
+LABELLED: Final = _of_metric(
     "labelled",
     "Metrics per source and those labels that have no column of their own, such as an error code: "
     "each series by itself; gold/brokers has their sum",
-    (
-        _METRIC,
-        SOURCE,
-        required(
-            "labels",
-            "string",
-            "key=value by key, joined by commas; in a name \\, = and , follow a \\",
-        ),
-        *_measures("series", series=f"most series {_IN_A_ROW}"),
+    SOURCE,
+    required(
+        "labels",
+        "string",
+        "key=value by key, joined by commas; in a name \\, = and , follow a \\",
     ),
+    *_measures("series", series=f"most series {_IN_A_ROW}"),
 )
 
 COVERAGE: Final = _gold(
     "coverage",
     "How long each source was seen, per family and outcome",
-    (
-        SOURCE,
-        _FAMILY,
-        _OUTCOME,
-        required("duration_us", "bigint", "microseconds that the outcome covers", "sum"),
-        required("scrapes", "bigint", "attempts", "sum"),
-        Column("interval_us", "bigint", "longest scrape interval in force, microseconds", "max"),
-        Column("seconds_total", "double", "seconds the attempts took together", "sum"),
-        Column("seconds_max", "double", "seconds the slowest attempt took", "max"),
-    ),
+    SOURCE,
+    _FAMILY,
+    _OUTCOME,
+    _us("duration_us", "microseconds that the outcome covers"),
+    required("scrapes", "bigint", "attempts", "sum"),
+    Column("interval_us", "bigint", "longest scrape interval in force, microseconds", "max"),
+    Column("seconds_total", "double", "seconds the attempts took together", "sum"),
+    Column("seconds_max", "double", "seconds the slowest attempt took", "max"),
 )
 
 NON_CONSUMED: Final = _gold(
     "non_consumed",
     "Offsets that expired before a group consumed them (KIP-490), with bounds",
-    (
-        _GROUP,
-        _TOPIC,
-        Column("partition", "int", "partition; null: all beyond the agent's cap"),
-        required("offsets_low", "double", "offsets lost, at least", "sum"),
-        required("offsets_high", "double", "offsets lost, at most", "sum"),
-        required("observed_us", "bigint", "microseconds for which the bounds hold", "sum"),
-        required(
-            "unknown_us", "bigint", "microseconds in which the loss is unknown (a rewind)", "sum"
-        ),
-    ),
+    _GROUP,
+    _TOPIC,
+    Column("partition", "int", "partition; null: all beyond the agent's cap"),
+    required("offsets_low", "double", "offsets lost, at least", "sum"),
+    required("offsets_high", "double", "offsets lost, at most", "sum"),
+    _us("observed_us", "microseconds for which the bounds hold"),
+    _us("unknown_us", "microseconds in which the loss is unknown (a rewind)"),
 )
 
 CONSUMER_LAG: Final = _gold(
     "consumer_lag",
     "How far consumer groups were behind in a topic, over all brokers",
-    (
-        _GROUP,
-        _TOPIC,
-        required(
-            "seen_us",
-            "bigint",
-            "microseconds in which as many brokers as ever in it reported, and all were read",
-            "sum",
-        ),
-        Column(
-            "records_max",
-            "double",
-            "most records not read at one instant, summed over brokers, each rounded up by less "
-            "than a fifth; while a partition moves, both its leaders may count",
-            "max",
-        ),
-        required("behind_us", "bigint", "microseconds with a lag above 0 on any broker", "sum"),
-        required("behind_low_us", "bigint", "lower bound of behind_us", "sum"),
-        required("behind_high_us", "bigint", "upper bound of behind_us", "sum"),
-        Column("seconds_low_max", "double", "longest time behind, seconds, at least", "max"),
-        Column("seconds_high_max", "double", "the same, at most, as far as it is known", "max"),
-        required(
-            "seconds_unknown_us",
-            "bigint",
-            "microseconds in which for how long it was behind has no upper bound",
-            "sum",
-        ),
-        _SPILL,
+    _GROUP,
+    _TOPIC,
+    _us(
+        "seen_us", "microseconds in which as many brokers as ever in it reported, and all were read"
     ),
+    Column(
+        "records_max",
+        "double",
+        "most records not read at one instant, summed over brokers, each rounded up by less "
+        "than a fifth; while a partition moves, both its leaders may count",
+        "max",
+    ),
+    _us("behind_us", "microseconds with a lag above 0 on any broker"),
+    _us("behind_low_us", "lower bound of behind_us"),
+    _us("behind_high_us", "upper bound of behind_us"),
+    Column("seconds_low_max", "double", "longest time behind, seconds, at least", "max"),
+    Column("seconds_high_max", "double", "the same, at most, as far as it is known", "max"),
+    _us(
+        "seconds_unknown_us", "microseconds in which for how long it was behind has no upper bound"
+    ),
+    _SPILL,
 )
 
-DISTRIBUTIONS: Final = _gold(
+DISTRIBUTIONS: Final = _of_metric(
     "distributions",
     "Time per bucket of value and hour, for metrics whose catalogue entry asks for percentiles: "
     "buckets of OpenTelemetry's exponential histogram of scale 6. Sums over hours, subjects and "
     "clusters are distributions again. Time without a value (idle, unknown) is in no bucket",
-    (
-        _METRIC,
-        Column("topic", "string", "of topics the brokers' total, of partitions each one's value"),
-        *_CLIENT,
-        Column("group", "string", "consumer group, each series' value"),
-        Column("source", "string", "source; null: the value is of a topic, client or group"),
-        required("sign", "int", "1 or -1: which side of zero; 0: no further from it than 1e-12"),
-        required("bucket", "int", "amounts above 2^(bucket/64), up to 2^((bucket+1)/64)"),
-        required(
-            "duration_us", "bigint", "microseconds with such a value, summed over series", "sum"
-        ),
-        required("value_seconds", "double", "value times seconds: the histogram's sum", "sum"),
-    ),
+    Column("topic", "string", "of topics the brokers' total, of partitions each one's value"),
+    *_CLIENT,
+    Column("group", "string", "consumer group, each series' value"),
+    Column("source", "string", "source; null: the value is of a topic, client or group"),
+    required("sign", "int", "1 or -1: which side of zero; 0: no further from it than 1e-12"),
+    required("bucket", "int", "amounts above 2^(bucket/64), up to 2^((bucket+1)/64)"),
+    _us("duration_us", "microseconds with such a value, summed over series"),
+    required("value_seconds", "double", "value times seconds: the histogram's sum", "sum"),
 )
 
 _SLI_SUBJECT: Final = (
@@ -265,74 +248,67 @@ SLI: Final = _gold(
     "Good and bad time per objective and subject; other time is unknown. A missing row means zero; "
     "a row of zeros for a client means that it existed. Finest windows are kept only for subjects "
     "and hours that were not good throughout",
-    (
-        *_SLI_SUBJECT,
-        required(
-            "good_us",
-            "bigint",
-            "microseconds good and wholly seen: of a topic every partition reported by a leader; "
-            "of a client, group or source as many brokers, partitions or families as ever in it; "
-            "of a lag all leaders read, of a client all brokers",
-            "sum",
-        ),
-        required("bad_us", "bigint", "microseconds seen bad", "sum"),
-        required("bad_low_us", "bigint", "lower bound of bad_us", "sum"),
-        required("bad_high_us", "bigint", "upper bound of bad_us", "sum"),
-        Column(
-            "seen_us",
-            "bigint",
-            "of a topic: microseconds wholly seen, good or bad (a partition reported as "
-            "leaderless is seen to be unavailable); null for other subjects and in older rows",
-            "sum",
-        ),
-        Column(
-            "spill_us",
-            "bigint",
-            f"part of bad_high_us before the window: {_BEFORE}; null in older rows",
-            "first",
-        ),
+    *_SLI_SUBJECT,
+    _us(
+        "good_us",
+        "microseconds good and wholly seen: of a topic every partition reported by a leader; "
+        "of a client, group or source as many brokers, partitions or families as ever in it; "
+        "of a lag all leaders read, of a client all brokers",
+    ),
+    _us("bad_us", "microseconds seen bad"),
+    _us("bad_low_us", "lower bound of bad_us"),
+    _us("bad_high_us", "upper bound of bad_us"),
+    Column(
+        "seen_us",
+        "bigint",
+        "of a topic: microseconds wholly seen, good or bad (a partition reported as "
+        "leaderless is seen to be unavailable); null for other subjects and in older rows",
+        "sum",
+    ),
+    Column(
+        "spill_us",
+        "bigint",
+        f"part of bad_high_us before the window: {_BEFORE}; null in older rows",
+        "first",
     ),
 )
 
 SLA: Final = of_gold(
     "sla",
     "Attainment per objective, subject and period; a changed figure is a further statement",
-    (
-        required("grain", "string", "name of the period: 1w for an ISO week, else span"),
-        required("period", "string", "ISO year of weeks, else the year"),
-        CLUSTER,
-        required("window", "timestamp", "start of the period, UTC"),
-        required("window_end", "timestamp", "end of the period, UTC"),
-        required("statement", "int", "1 is the first published; the highest is current"),
-        required("stated_at", "timestamp", "when it was stated"),
-        *_SLI_SUBJECT,
-        Column("partition", "int", "partition, of objectives of level partition"),
-        required("target", "double", "share of time that must be good"),
-        Column(
-            "unknown",
-            "string",
-            "how the verdict takes unknown time: exclude, good or bad; null: as an interval",
-        ),
-        Column("corrections", "string", "JSON of the corrections that concern it; null: none does"),
-        required("expected_us", "bigint", "microseconds in which the subject existed"),
-        required("good_us", "bigint", "microseconds seen wholly and good"),
-        required("bad_us", "bigint", "microseconds seen bad"),
-        required("bad_low_us", "bigint", "lower bound of bad_us"),
-        required("bad_high_us", "bigint", "upper bound of bad_us"),
-        required("unknown_us", "bigint", "microseconds not wholly seen"),
-        Column("attainment", "double", "good per good and bad time; null without data"),
-        Column("attainment_low", "double", "with unknown time bad and bad_us at its most"),
-        Column("attainment_high", "double", "with unknown time good and bad_us at its least"),
-        required("budget_us", "bigint", "microseconds that may be bad"),
-        required("budget_left_us", "bigint", "budget_us less bad_us"),
-        required("verdict", "string", "met, missed, uncertain or no_data"),
-        Column("agreed_attainment", "double", "attainment outside the corrections' time"),
-        Column("agreed_attainment_low", "double", "its lower bound"),
-        Column("agreed_attainment_high", "double", "its upper bound"),
-        Column("agreed_verdict", "string", "verdict outside that time; null: no correction"),
+    required("grain", "string", "name of the period: 1w for an ISO week, else span"),
+    required("period", "string", "ISO year of weeks, else the year"),
+    CLUSTER,
+    required("window", "timestamp", "start of the period, UTC"),
+    required("window_end", "timestamp", "end of the period, UTC"),
+    required("statement", "int", "1 is the first published; the highest is current"),
+    required("stated_at", "timestamp", "when it was stated"),
+    *_SLI_SUBJECT,
+    Column("partition", "int", "partition, of objectives of level partition"),
+    required("target", "double", "share of time that must be good"),
+    Column(
+        "unknown",
+        "string",
+        "how the verdict takes unknown time: exclude, good or bad; null: as an interval",
     ),
-    "grain",
-    "period",
+    Column("corrections", "string", "JSON of the corrections that concern it; null: none does"),
+    required("expected_us", "bigint", "microseconds in which the subject existed"),
+    required("good_us", "bigint", "microseconds seen wholly and good"),
+    required("bad_us", "bigint", "microseconds seen bad"),
+    required("bad_low_us", "bigint", "lower bound of bad_us"),
+    required("bad_high_us", "bigint", "upper bound of bad_us"),
+    required("unknown_us", "bigint", "microseconds not wholly seen"),
+    Column("attainment", "double", "good per good and bad time; null without data"),
+    Column("attainment_low", "double", "with unknown time bad and bad_us at its most"),
+    Column("attainment_high", "double", "with unknown time good and bad_us at its least"),
+    required("budget_us", "bigint", "microseconds that may be bad"),
+    required("budget_left_us", "bigint", "budget_us less bad_us"),
+    required("verdict", "string", "met, missed, uncertain or no_data"),
+    Column("agreed_attainment", "double", "attainment outside the corrections' time"),
+    Column("agreed_attainment_low", "double", "its lower bound"),
+    Column("agreed_attainment_high", "double", "its upper bound"),
+    Column("agreed_verdict", "string", "verdict outside that time; null: no correction"),
+    partition_by=("grain", "period"),
     properties=KEPT_PROPERTIES,
 )
 
@@ -346,100 +322,86 @@ SLA_AGREED: Final = SLA.column_names[_AGREED:]
 SUBJECTS: Final = of_gold(
     "subjects",
     "Subjects that exist or existed: topics, clients, groups and sources",
-    (
-        CLUSTER,
-        required("kind", "string", "topic, client, group, quota or source"),
-        Column("topic", "string", "topic"),
-        *_CLIENT,
-        Column("group", "string", "consumer group"),
-        Column("source", "string", "source; also a broker that no agent ever read"),
-        required("first_seen", "timestamp", "first instant at which a source reported it"),
-        required("last_seen", "timestamp", "last instant until which a source reported it"),
-        Column("seen_whole_until", "timestamp", "of a source: last instant its topology was read"),
-        Column("attributes_at", "timestamp", "end of the last run of any attribute"),
-        Column("attributes", "map<string,double>", "last value of each metric that describes it"),
-        Column(
-            "attribute_instants",
-            "map<string,timestamp>",
-            "end of the last run of each attribute; null in older rows",
-        ),
-        Column("rack", "string", "of a broker: its rack as it was reported last"),
+    CLUSTER,
+    required("kind", "string", "topic, client, group, quota or source"),
+    Column("topic", "string", "topic"),
+    *_CLIENT,
+    Column("group", "string", "consumer group"),
+    Column("source", "string", "source; also a broker that no agent ever read"),
+    required("first_seen", "timestamp", "first instant at which a source reported it"),
+    required("last_seen", "timestamp", "last instant until which a source reported it"),
+    Column("seen_whole_until", "timestamp", "of a source: last instant its topology was read"),
+    Column("attributes_at", "timestamp", "end of the last run of any attribute"),
+    Column("attributes", "map<string,double>", "last value of each metric that describes it"),
+    Column(
+        "attribute_instants",
+        "map<string,timestamp>",
+        "end of the last run of each attribute; null in older rows",
     ),
+    Column("rack", "string", "of a broker: its rack as it was reported last"),
 )
 
-INCIDENTS: Final = _gold(
+INCIDENTS: Final = _of_metric(
     "incidents",
     "Stretches of an hour in which a source reported a value above 0 without a break, for watched "
     "metrics and those of objectives. A stretch that touches one of the hour before continues it",
-    (
-        _METRIC,
-        required(
-            "level", "string", "what the series is of: partition, topic, client, group or source"
-        ),
-        Column("topic", "string", "topic"),
-        Column("partition", "int", "partition"),
-        *_CLIENT,
-        Column("group", "string", "consumer group"),
-        SOURCE,
-        required("start", "timestamp", "start of the stretch"),
-        required("end", "timestamp", "end of the stretch"),
-        required("lead_us", "bigint", "it may have started this long before its start"),
-        required(
-            "tail_us",
-            "bigint",
-            "it may have ended this long before its end; if this is its whole length, it may not "
-            "have been above 0 at all, and the stretch that ends at its start has the rest",
-        ),
-        required("worst", "double", "greatest value", "max"),
-        required("total", "double", "sum of its runs' values: by how much a counter rose", "sum"),
-        required("runs", "bigint", "runs that it is made of", "sum"),
-        required("known_wrong", "boolean", _WRONG, "any"),
+    required("level", "string", "what the series is of: partition, topic, client, group or source"),
+    Column("topic", "string", "topic"),
+    Column("partition", "int", "partition"),
+    *_CLIENT,
+    Column("group", "string", "consumer group"),
+    SOURCE,
+    required("start", "timestamp", "start of the stretch"),
+    required("end", "timestamp", "end of the stretch"),
+    required("lead_us", "bigint", "it may have started this long before its start"),
+    required(
+        "tail_us",
+        "bigint",
+        "it may have ended this long before its end; if this is its whole length, it may not "
+        "have been above 0 at all, and the stretch that ends at its start has the rest",
     ),
+    required("worst", "double", "greatest value", "max"),
+    required("total", "double", "sum of its runs' values: by how much a counter rose", "sum"),
+    required("runs", "bigint", "runs that it is made of", "sum"),
+    required("known_wrong", "boolean", _WRONG, "any"),
 )
 
 READINGS: Final = _gold(
     "readings",
     "Stretches of an hour in which all attempts to read a family of a source had one outcome",
-    (
-        SOURCE,
-        _FAMILY,
-        _OUTCOME,
-        required("start", "timestamp", "start of the stretch"),
-        required("end", "timestamp", "end of the stretch"),
-        required("scrapes", "bigint", "attempts"),
-        Column("seconds_max", "double", "seconds the slowest attempt took"),
-        Column("interval_us", "bigint", "longest scrape interval in force, microseconds"),
-        Column("error", "string", "error of the first attempt that has one"),
-    ),
+    SOURCE,
+    _FAMILY,
+    _OUTCOME,
+    required("start", "timestamp", "start of the stretch"),
+    required("end", "timestamp", "end of the stretch"),
+    required("scrapes", "bigint", "attempts"),
+    Column("seconds_max", "double", "seconds the slowest attempt took"),
+    Column("interval_us", "bigint", "longest scrape interval in force, microseconds"),
+    Column("error", "string", "error of the first attempt that has one"),
 )
 
-LAGS: Final = _gold(
+LAGS: Final = _of_metric(
     "lags",
     "The last value that each source reported in a finest window for bytes that wait for tiering",
-    (
-        _METRIC,
-        _TOPIC,
-        SOURCE,
-        required("end", "timestamp", "end of the last run in the window"),
-        required("value", "double", "bytes that wait; idle is 0"),
-    ),
+    _TOPIC,
+    SOURCE,
+    required("end", "timestamp", "end of the last run in the window"),
+    required("value", "double", "bytes that wait; idle is 0"),
 )
 
 REJECTED: Final = _gold(
     "rejected",
     "Rows of bronze that the rollup could not use, and why, per finest window",
-    (
-        required("reason", "string", "why it was not used"),
-        required("table", "string", "runs or scrapes"),
-        Column("source", "string", "source"),
-        Column("metric", "string", "metric, or family of scrapes"),
-        Column("members", "string", "the set that is not known yet"),
-        Column("start", "timestamp", "start of the row"),
-        Column("end", "timestamp", "end of the row"),
-        Column("agent", "string", "agent that wrote it"),
-        Column("batch", "bigint", "batch that brought it"),
-        required("rows", "bigint", "how many such rows"),
-    ),
+    required("reason", "string", "why it was not used"),
+    required("table", "string", "runs or scrapes"),
+    Column("source", "string", "source"),
+    Column("metric", "string", "metric, or family of scrapes"),
+    Column("members", "string", "the set that is not known yet"),
+    Column("start", "timestamp", "start of the row"),
+    Column("end", "timestamp", "end of the row"),
+    Column("agent", "string", "agent that wrote it"),
+    Column("batch", "bigint", "batch that brought it"),
+    required("rows", "bigint", "how many such rows"),
 )
 
 SET_NOT_KNOWN: Final = "its member set is not known"

@@ -23,7 +23,7 @@ KEPT_PROPERTIES: Final = {
 
 
 def of_gold(
-    name: str, comment: str, columns: tuple[Column, ...], *partition_by: str,
+    name: str, comment: str, *columns: Column, partition_by: tuple[str, ...] = (),
     properties: dict[str, str] = GOLD_PROPERTIES,
 ) -> Table:  # fmt: skip
     """A table of gold."""
@@ -39,47 +39,41 @@ _VERSIONS: Final = (
 PROGRESS: Final = of_gold(
     "progress",
     "The versions of bronze that are rolled up; one row per rollup, written last",
-    (
-        required("at", "timestamp", "end of the rollup; the row with the latest value is current"),
-        required("window_seconds", "int", "finest grain"),
-        *_VERSIONS,
-        required("hours", "bigint", "hours of clusters that were recomputed"),
-        Column("committed", "timestamp", "when the newest of these versions was committed"),
-        Column(
-            "how",
-            "string",
-            "how the hours were chosen: whole (all of bronze), feed (new commits), recovered (the "
-            "log had expired before it was read), since (--since); or tidied",
-        ),
-        Column("late_rows", "bigint", "rows that arrived after their hour was frozen"),
-        Column("runs_id", "string", "id of the Delta table bronze/runs"),
-        Column("kernel", "string", "version of the SQL that made the hours"),
-        Column("duckdb", "string", "version of the DuckDB that ran it"),
+    required("at", "timestamp", "end of the rollup; the row with the latest value is current"),
+    required("window_seconds", "int", "finest grain"),
+    *_VERSIONS,
+    required("hours", "bigint", "hours of clusters that were recomputed"),
+    Column("committed", "timestamp", "when the newest of these versions was committed"),
+    Column(
+        "how",
+        "string",
+        "how the hours were chosen: whole (all of bronze), feed (new commits), recovered (the "
+        "log had expired before it was read), since (--since); or tidied",
     ),
+    Column("late_rows", "bigint", "rows that arrived after their hour was frozen"),
+    Column("runs_id", "string", "id of the Delta table bronze/runs"),
+    Column("kernel", "string", "version of the SQL that made the hours"),
+    Column("duckdb", "string", "version of the DuckDB that ran it"),
 )
 
 STRETCHES: Final = of_gold(
     "stretches",
     "Batches that the running rollup has finished; unused once it has ended",
-    (
-        required("at", "timestamp", "when the batch was done"),
-        Column("after", "timestamp", "column at of the last row of progress; null: there is none"),
-        required("how", "string", "how the hours were chosen, as in progress"),
-        *_VERSIONS,
-        required("clusters", "array<string>", "clusters of the batch"),
-        required("hours", "array<int>", "hours of the batch, counted from 1970 UTC"),
-    ),
+    required("at", "timestamp", "when the batch was done"),
+    Column("after", "timestamp", "column at of the last row of progress; null: there is none"),
+    required("how", "string", "how the hours were chosen, as in progress"),
+    *_VERSIONS,
+    required("clusters", "array<string>", "clusters of the batch"),
+    required("hours", "array<int>", "hours of the batch, counted from 1970 UTC"),
 )
 
 LEASE: Final = of_gold(
     "lease",
     "Single-writer lease of gold: one row, held and renewed by the running rollup",
-    (
-        Column("id", "string", "random id of the holder; null: it is free"),
-        Column("holder", "string", "host and process of the holder"),
-        Column("since", "timestamp", "when the holder took it, by the holder's clock"),
-        Column("until", "timestamp", "until when it holds, by the holder's clock"),
-    ),
+    Column("id", "string", "random id of the holder; null: it is free"),
+    Column("holder", "string", "host and process of the holder"),
+    Column("since", "timestamp", "when the holder took it, by the holder's clock"),
+    Column("until", "timestamp", "until when it holds, by the holder's clock"),
 )
 
 ROLLUP_STATE: Final = (STRETCHES, LEASE)

@@ -40,11 +40,9 @@ TABLE = """\
 REPORTED: Final = _gold(
     "reported",
     "For how long each source reported each metric",
-    (
-        _METRIC,
-        SOURCE,
-        required("reported_us", "bigint", "microseconds, summed over series", "sum"),
-    ),
+    _METRIC,
+    SOURCE,
+    required("reported_us", "bigint", "microseconds, summed over series", "sum"),
 )
 
 HOURS: Final = (REPORTED, """
