@@ -25,8 +25,8 @@ def check_bronze(engine: Engine, *wanted: tables.Table) -> None:
         found = engine.schema(table)
         if found is None:
             raise TableNotFoundError(f"{engine.lake.name(table)}: no such table; agents make it")
-        wrong = _wrong_types(table, dict.fromkeys(table.column_names, "missing") | dict(found))
-        if wrong:
+        every = dict.fromkeys(table.column_names, "missing") | dict(found)
+        if wrong := _wrong_types(table, every):
             raise TableSchemaError(
                 f"{engine.lake.name(table)}: {wrong}; another version of jmxlake made "
                 "it, or it is no table of jmxlake"
@@ -51,12 +51,9 @@ def is_outdated(engine: Engine, table: tables.Table) -> bool:
             "jmxlake; give gold a schema of its own"
         )
     if unknown:
-        raise TableSchemaError(
-            f"{name}: this jmxlake does not know the column {unknown[0]}; a newer one made it: use "
-            "that"
-        )
-    wrong = _wrong_types(table, found)
-    if wrong:
+        newer = f"this jmxlake does not know the column {unknown[0]}; a newer one made it: use that"
+        raise TableSchemaError(f"{name}: {newer}")
+    if wrong := _wrong_types(table, found):
         raise TableSchemaError(f"{name}: {wrong}; it is no table of jmxlake")
     return bool(missing)
 

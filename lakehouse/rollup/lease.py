@@ -73,21 +73,15 @@ class Lease:
     def keep(self, stop: threading.Event) -> None:
         """Renew it until it is to stop."""
         while not stop.wait(self._terms.renewed):
-            with self._lock:
-                if self._lost:
-                    return
-                try:
+            with self._lock, suppress(Exception):  # check() tries again, and raises
+                if not self._lost:
                     self._renew()
-                except Exception:  # noqa: BLE001, S112 - check() tries again, and raises
-                    continue
 
     def release(self) -> None:
         """Release the lease."""
-        with self._lock:
+        with self._lock, suppress(Exception):  # where that fails it runs out by itself
             if not self._lost:
-                # Where that fails it runs out by itself.
-                with suppress(Exception):
-                    self._engine.swap(self._row, LeaseRow())
+                self._engine.swap(self._row, LeaseRow())
 
     def _renew(self) -> None:
         clocks, until = _clocks(), _micros_now() + round(self._terms.holds * 1e6)

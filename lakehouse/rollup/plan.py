@@ -147,11 +147,14 @@ def frozen_hours(
     wanted = sorted(hours)
     if not wanted:
         return frozenset()
-    known = _known(engine, wanted)
-    found = {one for _, one in known if one.hour.date() < horizon}
+    found: set[ClusterHour] = set()
     inside, span = in_hours(wanted), span_of(wanted)
+    hours_of = f"SELECT DISTINCT r.cluster, r.hour FROM {{gold}} r WHERE {inside}"
     for of_gold, of_bronze, names in _RULES:
-        if all(name != of_gold.name for name, _ in known):
+        rows = ask(engine, hours_of, gold=engine.rows(of_gold, between=span))
+        known = {cluster_hour(*row) for row in rows}
+        found |= {one for one in known if one.hour.date() < horizon}
+        if not known:
             continue
         # By window: what came late is of the same hour, and of the same source and metric.
         keys = ", ".join(f"r.{name}" for name in names)
@@ -164,23 +167,9 @@ def frozen_hours(
         same = " AND ".join(f"b.{name} = r.{name}" for name in (*names, "window"))
         gone = ask(
             engine,
-            f"SELECT DISTINCT r.cluster, r.hour FROM {{gold}} r WHERE {inside} "
-            f"AND NOT EXISTS (SELECT 1 FROM {{there}} b WHERE {same})",
+            f"{hours_of} AND NOT EXISTS (SELECT 1 FROM {{there}} b WHERE {same})",
             gold=engine.rows(tables.WINDOWS[of_gold.name], between=span),
             there=there,
         )
         found |= {cluster_hour(*row) for row in gone}
     return frozenset(found)
-
-
-def _known(engine: Engine, hours: list[dt.datetime]) -> set[tuple[str, ClusterHour]]:
-    """Hours that gold has rows of, and the table."""
-    gold = {table.name: engine.rows(table, between=span_of(hours)) for table, *_ in _RULES}
-    seen = " UNION ALL ".join(
-        f"SELECT DISTINCT '{name}' AS name, r.cluster, r.hour FROM {{{name}}} r "
-        f"WHERE {in_hours(hours)}"
-        for name in gold
-    )
-    return {
-        (name, cluster_hour(cluster, hour)) for name, cluster, hour in ask(engine, seen, **gold)
-    }

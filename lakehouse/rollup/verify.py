@@ -179,13 +179,9 @@ def _compared(
         f"LIMIT {_MOST_NAMED}",
         **{name: relation for name, (relation, _) in parts.items()},
     )
-    return rows, [_difference(table, one) for one in odd]
-
-
-def _difference(table: tables.Table, row: tuple[Any, ...]) -> Difference:
-    *texts, count = row
-    values = dict(zip(table.column_names, texts, strict=True))
-    kind = MISSING if count > 0 else UNEXPECTED
-    return Difference(
-        table.name, kind, {name: text for name, text in values.items() if text is not None}
-    )
+    differing = []
+    for *values, count in odd:
+        row = zip(table.column_names, values, strict=True)
+        known = {name: value for name, value in row if value is not None}
+        differing.append(Difference(table.name, MISSING if count > 0 else UNEXPECTED, known))
+    return rows, differing
