@@ -8,9 +8,10 @@ with the next.
 import datetime as dt
 from collections.abc import Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass
-from itertools import groupby
-from typing import Final, NamedTuple
+from itertools import chain, groupby
+from typing import Final, NamedTuple, TypeVar
 
+T = TypeVar("T")
 Hours = frozenset[dt.datetime]
 
 MOST_OF_A_PART: Final = 500_000
@@ -128,20 +129,11 @@ def _calls(
     rows: Mapping[ClusterHour, int], units: HourSet, most: int, windows: int
 ) -> Iterator[Call]:
     """Hours with few rows together in one call, each one with too many in a call of its own."""
-    together: list[ClusterHour] = []
-    so_far = 0
-    for pair in (ClusterHour(cluster, hour) for hour in units.hours for cluster in units.clusters):
-        count = rows.get(pair, 0)
-        if count > most:
-            yield _cut_call(pair, count, most, windows)
-            continue
-        if together and so_far + count > most:
-            yield Call(tuple(together))
-            together, so_far = [], 0
-        together.append(pair)
-        so_far += count
-    if together:
-        yield Call(tuple(together))
+    pairs = [ClusterHour(cluster, hour) for hour in units.hours for cluster in units.clusters]
+    sized = [(pair, rows.get(pair, 0)) for pair in pairs]
+    yield from (_cut_call(pair, count, most, windows) for pair, count in sized if count > most)
+    few = [(pair, count) for pair, count in sized if count <= most]
+    yield from (Call(tuple(together)) for together in _together(few, most))
 
 
 def _cut_call(pair: ClusterHour, count: int, most: int, windows: int) -> Call:
@@ -176,20 +168,26 @@ def _cut(
     rows: Mapping[ClusterHour, int], clusters: tuple[str, ...], hours: list[dt.datetime], most: int
 ) -> Iterator[tuple[dt.datetime, ...]]:
     """Hours in order, cut where a date or, if need be, an hour begins."""
-    part: list[dt.datetime] = []
-    so_far = 0
+    pieces: list[list[dt.datetime]] = []
     for _, of_date in groupby(hours, key=lambda hour: hour.date()):
         date = list(of_date)
-        size = _sum(rows, clusters, date)
-        pieces = [date] if size <= most else [[hour] for hour in date]
-        for piece in pieces:
-            size = _sum(rows, clusters, piece)
-            if part and so_far + size > most:
-                yield tuple(part)
-                part, so_far = [], 0
-            part += piece
-            so_far += size
-    yield tuple(part)
+        pieces += [date] if _sum(rows, clusters, date) <= most else [[hour] for hour in date]
+    sized = [(piece, _sum(rows, clusters, piece)) for piece in pieces]
+    yield from (tuple(chain.from_iterable(part)) for part in _together(sized, most))
+
+
+def _together(sized: Iterable[tuple[T, int]], most: int) -> Iterator[list[T]]:
+    """Things in order, as many together as are not larger than ``most``."""
+    part: list[T] = []
+    so_far = 0
+    for one, size in sized:
+        if part and so_far + size > most:
+            yield part
+            part, so_far = [], 0
+        part.append(one)
+        so_far += size
+    if part:
+        yield part
 
 
 def _sum(

@@ -16,13 +16,12 @@ from deltalake.fs import DeltaStorageHandler
 from lakehouse.core.delta_errors import explained, url_of
 from lakehouse.core.lake import Lake
 from lakehouse.core.periods import DAY_US, micros
-from lakehouse.engines import arrow_types
 from lakehouse.engines.engine import Span
 from lakehouse.errors import LakeNotFoundError, TableNotFoundError, TableSchemaError
+from lakehouse.kernel import arrow_types
 from lakehouse.tables import Column, Table
 
 _INSTANT: Final = pa.timestamp("us", "UTC")
-_STORED: Final = {"timestamp": _INSTANT, "map<string,timestamp>": pa.map_(pa.string(), _INSTANT)}
 _READ: Final = {"v2Checkpoint", "vacuumProtocolCheck"}
 """Features of Delta that do not concern a reader of a table's files."""
 
@@ -162,7 +161,7 @@ def _may_hold(actions: pa.Table, by: str, between: Span) -> pa.Array:
 
 def stored(column: Column) -> pa.Field:
     """A column as it is written."""
-    kind = _STORED.get(column.type) or arrow_types.schema([(column.name, column.type)])[0].type
+    kind = arrow_types.of(column.type, _INSTANT)
     return pa.field(column.name, kind, column.nullable, {"comment": column.comment})
 
 

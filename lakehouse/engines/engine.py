@@ -24,8 +24,7 @@ from lakehouse.tables import Column, Table
 Relation = Any
 """Rows that a query can name; its type is the engine's own."""
 
-INSTANTS: Final = ("start", "window", "at")
-"""Columns that hold a row's instant; the first that a table has."""
+_INSTANTS: Final = ("start", "window", "at")
 
 
 class LeaseRow(NamedTuple):
@@ -91,35 +90,32 @@ class Engine(Protocol):
     # Reading
 
     def rows(
-        self,
-        table: Table,
-        version: int | None = None,
-        *,
-        between: Span | None = None,
-        written: bool = False,
+        self, table: Table, version: int | None = None, *, between: Span | None = None
     ) -> Relation:
         """A table, as it is now or as of a version.
 
         With further columns where they can be made: ``hour`` (BIGINT, hours since 1970 of the first
-        of ``INSTANTS`` that it has, no earlier than 1970 and no later than ``periods.LAST``) and
-        ``misdated`` (BOOLEAN, for tables with ``date`` and ``start``: the date is not that of the
-        start, or the start is no instant from ``periods.FIRST`` to ``periods.LAST``).
+        of ``start``, ``window`` and ``at`` that it has, no earlier than 1970 and no later than
+        ``periods.LAST``) and ``misdated`` (BOOLEAN, for tables with ``date`` and ``start``: the
+        date is not that of the start, or the start is no instant from ``periods.FIRST`` to
+        ``periods.LAST``); of bronze's such tables also ``written`` (BIGINT: when the row's file was
+        last modified).
 
         Args:
             table: The table.
             version: None: as it is now.
             between: Only rows whose instant and ``date`` lie in it. Files and row groups beyond are
                 not read.
-            written: With a column ``written`` (BIGINT): when the row's file was last modified.
 
         Raises:
             TableNotFoundError: There is no such table.
         """
 
     def inserts(self, table: Table, first: int, last: int) -> Relation:
-        """The rows that versions ``first`` to ``last`` inserted, with the columns of ``rows``.
+        """The rows that versions ``first`` to ``last`` inserted.
 
-        Compaction and deletions are no inserts. This, ``collect`` or ``write`` raises:
+        They have the columns of ``rows`` but ``written``. Compaction and deletions are no inserts.
+        This, ``collect`` or ``write`` raises:
 
         Raises:
             LogExpiredError: A commit of these, or a file it wrote, is gone.
@@ -195,10 +191,21 @@ class Engine(Protocol):
         """
 
 
+def instant_of(columns: Iterable[str]) -> str:
+    """The column that says when a row is; empty where there is none."""
+    return next((name for name in _INSTANTS if name in columns), "")
+
+
 def ask(engine: Engine, sql: str, **relations: Relation) -> list[tuple[Any, ...]]:
     """The rows of a query."""
     found = engine.collect(engine.query(sql, **relations))
     return list(zip(*(column.to_pylist() for column in found.columns), strict=True))
+
+
+def united(engine: Engine, relations: Iterable[Relation]) -> Relation:
+    """The rows of relations with the same columns in the same order."""
+    named = {f"part_{number}": one for number, one in enumerate(relations)}
+    return engine.query(" UNION ALL ".join(f"SELECT * FROM {{{name}}}" for name in named), **named)
 
 
 def in_hours(hours: Iterable[dt.datetime]) -> str:

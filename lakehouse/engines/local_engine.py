@@ -19,13 +19,14 @@ from lakehouse import tables
 from lakehouse.core.delta_errors import explained
 from lakehouse.core.lake import Lake, Version
 from lakehouse.core.periods import instant
-from lakehouse.engines import arrow_types, local_relations
+from lakehouse.engines import local_relations
 from lakehouse.engines.batches import Batch
 from lakehouse.engines.delta_rs import Store, row_schema, stored, stored_schema
-from lakehouse.engines.engine import Detail, LeaseRow, Span, Staged
+from lakehouse.engines.engine import Detail, LeaseRow, Span, Staged, instant_of
 from lakehouse.engines.local_kernel_calls import Bronze
 from lakehouse.engines.local_relations import Relation
 from lakehouse.errors import EngineError, LeaseLostError, LogExpiredError, one_line
+from lakehouse.kernel import arrow_types
 from lakehouse.kernel.worker import KernelError, Program
 from lakehouse.tables import Column, Table
 
@@ -92,23 +93,15 @@ class LocalEngine:
     # Reading
 
     def rows(
-        self,
-        table: Table,
-        version: int | None = None,
-        *,
-        between: Span | None = None,
-        written: bool = False,
+        self, table: Table, version: int | None = None, *, between: Span | None = None
     ) -> Relation:
         """A table, as it is now or as of a version."""
-        return self.rows_of(self.open(table, version), between, written=written)
+        return self.rows_of(self.open(table, version), between)
 
-    def rows_of(
-        self, delta: DeltaTable, between: Span | None = None, *, written: bool = False
-    ) -> Relation:
+    def rows_of(self, delta: DeltaTable, between: Span | None = None) -> Relation:
         """The rows of a table that is open."""
-        by = local_relations.instant_of(local_relations.columns(delta))
-        files = self._store.files(delta, by, between)
-        return local_relations.of_files(delta, files, between, written=written)
+        files = self._store.files(delta, instant_of(local_relations.columns(delta)), between)
+        return local_relations.of_files(delta, files, between)
 
     def inserts(self, table: Table, first: int, last: int) -> Relation:
         """The rows that versions ``first`` to ``last`` inserted, with the columns of ``rows``."""

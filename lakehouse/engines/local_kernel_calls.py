@@ -12,7 +12,7 @@ from lakehouse.engines.engine import Span, span_of
 from lakehouse.kernel import worker
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterator
 
     import pyarrow as pa
     from deltalake import DeltaTable
@@ -75,27 +75,28 @@ class Bronze:
         units = worker.units_table((one.cluster, micros(one.hour)) for one in call.units)
         span = span_of(one.hour for one in call.units)
         given = self._engine.relation(units)
-        scrapes = self._read(self._scrapes, span, given, worker.SCRAPE_COLUMNS)
+        scrapes = self._read(self._scrapes, span, given, "scrapes")
         described = None
         if call.windows_per_part:
             metrics = f" AND r.metric IN {predicates.strings(self._program.describing)}"
-            described = self._read(self._runs, span, given, worker.RUN_COLUMNS, metrics)
+            described = self._read(self._runs, span, given, "runs", metrics)
         parts = self._parts(call, given)
         return worker.roll_up(self._program, units, scrapes, described, parts)
 
     def _parts(self, call: Call, units: Relation) -> Iterator[tuple[pa.Table, pa.Table]]:
         """The runs of each part, and the sets that they name."""
         for span, condition in _cuts(call, self._window):
-            runs = self._read(self._runs, span, units, worker.RUN_COLUMNS, condition)
+            runs = self._read(self._runs, span, units, "runs", condition)
             sets = self._engine.query(
                 _SETS_OF_PART, runs=self._engine.relation(runs), units=units, sets=self._sets
             )
             yield runs, self._engine.collect(sets)
 
     def _read(
-        self, delta: DeltaTable, span: Span, units: Relation, names: Iterable[str], more: str = ""
+        self, delta: DeltaTable, span: Span, units: Relation, kind: str, more: str = ""
     ) -> pa.Table:
-        """Columns of the rows of some units, which lie in a span."""
+        """The kernel's input of a kind: rows of some units, which lie in a span."""
+        names = self._program.inputs[kind].names
         columns = ", ".join(_MADE.get(name, f'r."{name}"') for name in names)
         sql, rows = _OF_UNITS.format(columns=columns) + more, self._engine.rows_of(delta, span)
         return self._engine.collect(self._engine.query(sql, rows=rows, units=units))

@@ -12,7 +12,7 @@ from deltalake import DeltaTable
 from lakehouse.core.periods import FIRST, HOUR_US, LAST, micros
 from lakehouse.engines import predicates
 from lakehouse.engines.delta_rs import File
-from lakehouse.engines.engine import INSTANTS, Span
+from lakehouse.engines.engine import Span, instant_of
 from lakehouse.tables.columns import delta_type
 
 _NAMED: Final = re.compile(r"\{(\w+)\}")
@@ -58,20 +58,17 @@ def queried(sql: str, relations: Mapping[str, Relation]) -> Relation:
     return Relation(text, sources)
 
 
-def of_files(
-    delta: DeltaTable, files: Sequence[File], between: Span | None, *, written: bool = False
-) -> Relation:
+def of_files(delta: DeltaTable, files: Sequence[File], between: Span | None) -> Relation:
     """The rows of a table that are in some of its files, as relations have them.
 
     Args:
         delta: The table.
         files: The files.
         between: Only rows that lie in it.
-        written: With a column that says when the row's file was written.
     """
     types, name = columns(delta), _name()
     shape = pa.schema(delta.schema().to_arrow())
-    if written:
+    if "start" in types and "date" in types:
         types["written"], shape = "bigint", shape.append(pa.field("written", pa.int64()))
     # An empty table of all columns stands in for those that no file has yet.
     raw = f"FROM {name}"
@@ -80,7 +77,7 @@ def of_files(
             key: [_literal(file.keys[at], types[key]) for file in files]
             for at, key in enumerate(delta.metadata().partition_columns)
         }
-        if written:
+        if "written" in types:
             of_file["written"] = [str(file.written) for file in files]
         keys = (
             f', [{", ".join(values)}][file_index::BIGINT + 1] AS "{key}"'
@@ -115,11 +112,6 @@ def of_feed(delta: DeltaTable, feed: Feed) -> Relation:
 def columns(delta: DeltaTable) -> dict[str, str]:
     """Names and types of a table's columns, as Spark writes types."""
     return {one.name: delta_type(one.type) for one in delta.schema().fields}
-
-
-def instant_of(types: Mapping[str, str]) -> str:
-    """The column that says when a row is; empty where there is none."""
-    return next((name for name in INSTANTS if name in types), "")
 
 
 def _name() -> str:

@@ -20,18 +20,16 @@ from lakehouse.core import lake as lakes, session
 from lakehouse.core.periods import FIRST, HOUR_US, LAST, instant, micros
 from lakehouse.engines import spark_kernel_frame, transport
 from lakehouse.engines.batches import Batch
-from lakehouse.engines.engine import INSTANTS, Detail, LeaseRow, Relation, Span, Staged, span_of
+from lakehouse.engines.engine import Detail, LeaseRow, Relation, Span, Staged, instant_of, span_of
 from lakehouse.kernel.worker import Program
 from lakehouse.tables import Column, Table
 from lakehouse.tables.columns import spark_text
-from lakehouse.tables.rollup_state import GOLD_PROPERTIES
+from lakehouse.tables.rollup_state import GOLD_PROPERTIES, of_gold
 
-STAGING: Final = tables.Table(
-    "gold",
+STAGING: Final = of_gold(
     "staging",
     "The kernel's rows of the batch at work, for all tables; unused once it has ended",
-    (),
-    (transport.TARGET,),
+    partition_by=(transport.TARGET,),
     properties={**GOLD_PROPERTIES, "delta.dataSkippingNumIndexedCols": "0"},
 )
 
@@ -87,19 +85,13 @@ class SparkEngine:
         return [lakes.Version(row["version"], instant(row["us"])) for row in rows]
 
     def rows(
-        self,
-        table: Table,
-        version: int | None = None,
-        *,
-        between: Span | None = None,
-        written: bool = False,
+        self, table: Table, version: int | None = None, *, between: Span | None = None
     ) -> Relation:
         """A table, as it is now or as of a version, as a relation."""
         found = lakes.read(self._spark, self.lake, table, version)
         if between is not None:
             found = found.where(_inside(found.columns, between))
-        more = {"written": "unix_micros(_metadata.file_modification_time)"} if written else {}
-        return _related(found, more)
+        return _related(found, written=table in {tables.RUNS, tables.SCRAPES})
 
     def inserts(self, table: Table, first: int, last: int) -> Relation:
         """The rows that versions ``first`` to ``last`` inserted."""
@@ -222,30 +214,16 @@ class SparkEngine:
 
     def stage(self, batch: Batch, program: Program) -> int:
         """Run the kernel over a batch's hours; the version of gold/staging that holds its rows."""
-        columns = spark_kernel_frame.staging_columns(program)
-        hours = self._spark.createDataFrame(
-            list(spark_kernel_frame.touched(batch)), spark_kernel_frame.TOUCHED
+        at, span = batch.versions, span_of(batch.units.hours)
+        bronze = spark_kernel_frame.Bronze(
+            self.rows(tables.RUNS, at.runs, between=span).where("NOT misdated"),
+            self.rows(tables.SCRAPES, at.scrapes, between=span).where("NOT misdated"),
+            self.rows(tables.MEMBERS, at.members),
         )
-        rows = spark_kernel_frame.frame(self._bronze(batch), hours, batch, program, columns)
+        columns = spark_kernel_frame.staging_columns(program)
+        rows = spark_kernel_frame.frame(bronze, batch, program, columns)
         made = tuple(Column(name, kind, "") for name, kind in columns.items())
         return self._write_staging(replace(STAGING, columns=made), rows)
-
-    def _bronze(self, batch: Batch) -> spark_kernel_frame.Bronze:
-        at, span = batch.versions, span_of(batch.units.hours)
-
-        def by_time(table: Table, version: int) -> DataFrame:
-            found = lakes.read(self._spark, self.lake, table, version)
-            found = found.where(_inside(found.columns, span)).where(f"NOT {_MISDATED}")
-            return found.selectExpr(
-                "*", "unix_micros(start) AS start_us", "unix_micros(end) AS end_us",
-                f"{_hour('start')} AS hour",
-            )  # fmt: skip
-
-        return spark_kernel_frame.Bronze(
-            by_time(tables.RUNS, at.runs),
-            by_time(tables.SCRAPES, at.scrapes),
-            lakes.read(self._spark, self.lake, tables.MEMBERS, at.members),
-        )
 
     def _write_staging(self, staging: Table, rows: DataFrame) -> int:
         """Write to staging; returns the version, also if another rollup writes there."""
@@ -311,13 +289,13 @@ def _hour(start: str) -> str:
 
 def _inside(columns: Sequence[str], span: Span) -> str:
     """Written so that files and row groups beyond the span are left out."""
-    start = next(name for name in INSTANTS if name in columns)
+    start = instant_of(columns)
     first, end = (f"TIMESTAMP '{moment:%Y-%m-%d %H:%M:%S.%f}Z'" for moment in span)
     dates = f"date BETWEEN DATE '{span.first:%Y-%m-%d}' AND DATE '{span.end:%Y-%m-%d}'"
     return f"{dates} AND `{start}` >= {first} AND `{start}` < {end}"
 
 
-def _related(rows: DataFrame, more: Mapping[str, str] | None = None) -> DataFrame:
+def _related(rows: DataFrame, *, written: bool = False) -> DataFrame:
     """Rows as a relation: instants in microseconds, with the hour and whether it is misdated."""
     shaped = {name: f"`{name}`" for name in rows.columns}
     for name, kind in rows.dtypes:
@@ -325,12 +303,12 @@ def _related(rows: DataFrame, more: Mapping[str, str] | None = None) -> DataFram
             shaped[name] = f"unix_micros(`{name}`)"
         elif kind == "map<string,timestamp>":
             shaped[name] = f"transform_values(`{name}`, (k, v) -> unix_micros(v))"
-    start = next((name for name in INSTANTS if name in shaped), None)
-    if start is not None:
+    if start := instant_of(shaped):
         shaped["hour"] = _hour(start)
     if "date" in rows.columns and start == "start":
         shaped["misdated"] = _MISDATED
-    shaped |= more or {}
+    if written:
+        shaped["written"] = "unix_micros(_metadata.file_modification_time)"
     return rows.selectExpr(*(f"{text} AS `{name}`" for name, text in shaped.items()))
 
 

@@ -13,38 +13,44 @@ from pyspark.sql import DataFrame
 from pyspark.sql.functions import broadcast, expr
 
 from lakehouse.core.periods import HOUR_US, micros
-from lakehouse.engines import arrow_types, transport
+from lakehouse.engines import transport
 from lakehouse.engines.batches import Batch
-from lakehouse.kernel import worker
+from lakehouse.kernel import arrow_types, worker
 from lakehouse.kernel.worker import Program
 
 _MOST_TASKS: Final = 512
 
-TOUCHED: Final = "cluster string, hour long, call long, u int, part_us long, slices int, parts int"
+_TOUCHED: Final = "cluster string, hour long, call long, u int, part_us long, slices int, parts int"
 """Columns of the hours that are recomputed: their call and number, and how they are cut."""
 
 _FLAGS: Final = " | ".join(
     f"IF(array_contains(flags, '{name}'), {bit}, 0)" for name, bit in worker.FLAGS.items()
 )
+_MADE: Final = {
+    "start_us": "start AS start_us",
+    "end_us": "`end` AS end_us",
+    "flags": f"IF(size(flags) > 0, {_FLAGS}, 0) AS flags",
+    # As text: Spark looks at the size of a batch with every row, and where most rows have no map
+    # that takes as long as the batch has rows.
+    "labels": "to_json(labels) AS labels",
+}
+"""Columns of the kernel's inputs that relations do not have as they are."""
 _PART: Final = (
-    f"CASE WHEN parts = 1 THEN 1L ELSE 1 + start_us % {HOUR_US} div part_us * slices + "
+    f"CASE WHEN parts = 1 THEN 1L ELSE 1 + start % {HOUR_US} div part_us * slices + "
     "IF(slices = 1, 0, pmod(hash(coalesce(`group`, topic, '')), slices)) END AS part"
 )
 
 
 class Bronze(NamedTuple):
-    """Bronze of the hours that are recomputed: relations, those by time without misdated rows.
-
-    Of runs and scrapes the names of instants have ``_us`` behind them.
-    """
+    """Bronze of the hours that are recomputed: relations, those by time without misdated rows."""
 
     runs: DataFrame
     scrapes: DataFrame
     members: DataFrame
 
 
-def touched(batch: Batch) -> Iterator[tuple[str, int, int, int, int, int, int]]:
-    """The hours of a batch, with what numbers and cuts their rows; columns as in ``TOUCHED``."""
+def _touched(batch: Batch) -> Iterator[tuple[str, int, int, int, int, int, int]]:
+    """The hours of a batch, with what numbers and cuts their rows; columns as in ``_TOUCHED``."""
     window_us = batch.window_seconds * 1_000_000
     for number, call in enumerate(batch.calls):
         part_us = call.windows_per_part * window_us or HOUR_US
@@ -53,14 +59,11 @@ def touched(batch: Batch) -> Iterator[tuple[str, int, int, int, int, int, int]]:
             yield cluster, micros(hour) // HOUR_US, number, u, part_us, call.slices, parts
 
 
-def frame(
-    bronze: Bronze, hours: DataFrame, batch: Batch, program: Program, columns: dict[str, str]
-) -> DataFrame:
+def frame(bronze: Bronze, batch: Batch, program: Program, columns: dict[str, str]) -> DataFrame:
     """The rows of staging that the kernel makes of a batch.
 
     Args:
         bronze: Rows of bronze.
-        hours: The rows of ``touched``, small.
         batch: The batch to compute.
         program: The kernel.
         columns: Staging's, with their types.
@@ -69,6 +72,7 @@ def frame(
         # Workers need nothing of jmxlake.
         cloudpickle.register_pickle_by_value(module)  # type: ignore[no-untyped-call]
     packets = ", ".join(f"{name} {kind}" for name, kind in transport.PACKET.items())
+    hours = bronze.runs.sparkSession.createDataFrame(list(_touched(batch)), _TOUCHED)
     found, *others = (
         kind.mapInArrow(transport.packed, packets) for kind in _kinds(bronze, hours, batch, program)
     )
@@ -85,15 +89,16 @@ def frame(
 
 def _kinds(bronze: Bronze, hours: DataFrame, batch: Batch, program: Program) -> Iterator[DataFrame]:
     """The rows that the kernel needs for a batch, by kind."""
-    placed = _placed(bronze.runs, hours)
-    yield placed.selectExpr(_key("part", transport.RUNS), *_quoted(worker.RUN_COLUMNS))
+    joined = bronze.runs.join(broadcast(hours), ["cluster", "hour"])
+    placed = joined.selectExpr("call", "parts", _PART, "cluster", *_made(program, "runs"))
+    yield placed.selectExpr(_key("part", transport.RUNS), *_quoted(program, "runs"))
     yield bronze.scrapes.join(broadcast(hours), ["cluster", "hour"]).selectExpr(
-        _key("0", transport.SCRAPES), *_quoted(worker.SCRAPE_COLUMNS)
+        _key("0", transport.SCRAPES), *_made(program, "scrapes")
     )
     named = placed.selectExpr("call", "part", "u", "cluster", "members")
     if any(call.windows_per_part for call in batch.calls):
         described = placed.where("parts > 1").where(placed["metric"].isin(*program.describing))
-        yield described.selectExpr(_key("0", transport.DESCRIBED), *_quoted(worker.RUN_COLUMNS))
+        yield described.selectExpr(_key("0", transport.DESCRIBED), *_quoted(program, "runs"))
         every = "explode(sequence(1L, CAST(parts AS BIGINT))) AS part"
         named = named.union(described.selectExpr("call", every, "u", "cluster", "members"))
     # All rows of the sets that are named, each content once for every part that names it.
@@ -103,7 +108,7 @@ def _kinds(bronze: Bronze, hours: DataFrame, batch: Batch, program: Program) -> 
     )
     yield (
         once.join(sets, ["cluster", "members"])
-        .selectExpr(_key("part", transport.SETS), *_quoted(worker.SET_COLUMNS))
+        .selectExpr(_key("part", transport.SETS), *_quoted(program, "sets"))
         .distinct()
     )
 
@@ -113,21 +118,12 @@ def _key(part: str, kind: int) -> str:
     return f"shiftleft(call, {transport.CALL_SHIFT}) | {bits} AS key"
 
 
-def _quoted(names: tuple[str, ...]) -> tuple[str, ...]:
-    return tuple(f"`{name}`" for name in names)
+def _quoted(program: Program, kind: str) -> list[str]:
+    return [f"`{name}`" for name in program.inputs[kind].names]
 
 
-def _placed(runs: DataFrame, hours: DataFrame) -> DataFrame:
-    """Runs of the hours, with where they belong."""
-    expressions = {
-        "flags": f"IF(size(flags) > 0, {_FLAGS}, 0) AS flags",
-        # As text: Spark looks at the size of a batch with every row, and where most rows have no
-        # map that takes as long as the batch has rows.
-        "labels": "to_json(labels) AS labels",
-    }
-    columns = (expressions.get(name, f"`{name}`") for name in worker.RUN_COLUMNS)
-    joined = runs.join(broadcast(hours), ["cluster", "hour"])
-    return joined.selectExpr("call", "parts", _PART, "cluster", *columns)
+def _made(program: Program, kind: str) -> list[str]:
+    return [_MADE.get(name, f"`{name}`") for name in program.inputs[kind].names]
 
 
 def staging_columns(program: Program) -> dict[str, str]:

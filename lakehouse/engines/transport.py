@@ -13,16 +13,7 @@ import json
 from itertools import chain, groupby
 from typing import TYPE_CHECKING, Final
 
-from lakehouse.kernel.worker import (
-    RUN_COLUMNS,
-    SCRAPE_COLUMNS,
-    SET_COLUMNS,
-    KernelError,
-    empty,
-    input_types,
-    roll_up,
-    units_table,
-)
+from lakehouse.kernel.worker import KernelError, roll_up, units_table
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -117,42 +108,34 @@ def _call_kernel(
         packets, key=lambda one: (one[0] & _IN_CALL) >> PART_SHIFT
     )
     number, first = next(parts)
+    labels = program.inputs["runs"].field("labels").type
     of_hour: dict[int, pa.Table] = {}
     if number == 0:
-        of_hour = _by_kind(first)
+        of_hour = _by_kind(first, labels)
     else:
         parts = chain(((number, first),), parts)
+    empty = {name: shape.empty_table() for name, shape in program.inputs.items()}
+    kinds = (_by_kind(packets, labels) for _, packets in parts)
     return roll_up(
         program,
         units_table(units),
-        of_hour.get(SCRAPES, empty(SCRAPE_COLUMNS)),
+        of_hour.get(SCRAPES, empty["scrapes"]),
         of_hour.get(DESCRIBED),
-        _parts(parts),
+        ((one.get(RUNS, empty["runs"]), one.get(SETS, empty["sets"])) for one in kinds),
     )
 
 
-def _parts(parts: Iterable[tuple[int, Iterator[Packet]]]) -> Iterator[tuple[pa.Table, pa.Table]]:
-    """Runs and sets of each part; at least one."""
-    found = False
-    for _, packets in parts:
-        kinds = _by_kind(packets)
-        yield kinds.get(RUNS, empty(RUN_COLUMNS)), kinds.get(SETS, empty(SET_COLUMNS))
-        found = True
-    if not found:
-        yield empty(RUN_COLUMNS), empty(SET_COLUMNS)
-
-
-def _by_kind(packets: Iterator[Packet]) -> dict[int, pa.Table]:
+def _by_kind(packets: Iterator[Packet], labels: pa.DataType) -> dict[int, pa.Table]:
     """The rows of each kind."""
     import pyarrow as pa
 
     found: dict[int, list[pa.Table]] = {}
     for key, packet in packets:
         found.setdefault(key & _KIND_MASK, []).append(pa.ipc.open_stream(packet).read_all())
-    return {kind: _with_maps(pa.concat_tables(tables)) for kind, tables in found.items()}
+    return {kind: _with_maps(pa.concat_tables(tables), labels) for kind, tables in found.items()}
 
 
-def _with_maps(rows: pa.Table) -> pa.Table:
+def _with_maps(rows: pa.Table, labels: pa.DataType) -> pa.Table:
     """Labels travel as JSON, of which there are few different ones."""
     import pyarrow as pa
 
@@ -160,22 +143,15 @@ def _with_maps(rows: pa.Table) -> pa.Table:
         return rows
     different = rows["labels"].combine_chunks().dictionary_encode()
     maps = [list(json.loads(text).items()) for text in different.dictionary.to_pylist()]
-    labels = pa.array(maps, input_types()["labels"]).take(different.indices)
-    return rows.set_column(rows.column_names.index("labels"), "labels", labels)
+    made = pa.array(maps, labels).take(different.indices)
+    return rows.set_column(rows.column_names.index("labels"), "labels", made)
 
 
 def _shaped(target: str, rows: pa.Table, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
     """Rows of one table of gold with all columns of staging."""
     import pyarrow as pa
 
-    there = set(rows.column_names)
-    for batch in rows.combine_chunks().to_batches(max_chunksize=_MOST_ROWS):
-        arrays = [
-            batch.column(field.name).cast(field.type)
-            if field.name in there
-            else pa.nulls(batch.num_rows, field.type)
-            for field in schema
-            if field.name != TARGET
-        ]
-        name = pa.repeat(pa.scalar(target), batch.num_rows)
-        yield pa.record_batch([name, *arrays], schema=schema)
+    named = rows.append_column(TARGET, pa.repeat(pa.scalar(target), rows.num_rows))
+    cast = named.cast(pa.schema([schema.field(name) for name in named.column_names]))
+    whole = pa.concat_tables([schema.empty_table(), cast], promote_options="default")
+    yield from whole.combine_chunks().to_batches(max_chunksize=_MOST_ROWS)

@@ -3,8 +3,9 @@
 import datetime as dt
 import hashlib
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from importlib import resources
+from itertools import chain
 from typing import Any, Final
 
 import pyarrow as pa
@@ -13,27 +14,40 @@ from lakehouse import tables
 from lakehouse.core import metrics
 from lakehouse.core.objective import Objective
 from lakehouse.core.periods import micros, window_name
+from lakehouse.kernel import arrow_types
 from lakehouse.kernel.worker import FLAGS, Program
 
 CLOCK_SLACK: Final = dt.timedelta(hours=1)
 """A row may be this much later than bronze's newest commit; clocks differ by less."""
 
-_ATTEMPTS: Final = ("attempts/scrapes", "attempts/readings", "sli/sources")
-_RUNS: Final = ("values/runs",)
-_DESCRIBED: Final = ("topics/described",)
-_PARTS: Final = (
-    "values/additive", "values/gauges", "values/doubts", "values/claims", "values/client_claims",
-    "values/atoms", "topics/topics", "topics/incidents", "subjects/subjects", "sli/topics",
-    "sli/clients", "sli/groups", "sli/limits",
-)  # fmt: skip
-_VIEWS: Final = ("sli/finest", "topics/incidents_joined")
+_STAGES: Final = {
+    "setup": (
+        "subjects/table", "sli/finest", "topics/incidents_joined", "attempts/rejected_summed",
+    ),
+    "attempts": ("attempts/scrapes", "attempts/readings", "sli/sources"),
+    "runs": ("values/runs",),
+    "described": ("topics/described",),
+    "parts": (
+        "values/additive", "values/gauges", "values/doubts", "values/claims",
+        "values/client_claims", "values/atoms", "topics/topics", "topics/incidents",
+        "subjects/subjects", "sli/topics", "sli/clients", "sli/groups", "sli/limits",
+    ),
+}  # fmt: skip
+_INPUTS: Final = {
+    "runs": "u source metric topic partition user client_id group labels start_us end_us lead_us "
+    "tail_us value series members flags agent batch",
+    "scrapes": "u source family start_us end_us outcome scrapes seconds_total seconds_max "
+    "interval_us error agent batch",
+    "sets": "u members topic partitions clients",
+}
+_MADE: Final = {"u": "int", "start_us": "bigint", "end_us": "bigint", "flags": "int"}
+"""Columns of inputs that bronze does not have as they are."""
 _TYPES: Final = {
     "string": "VARCHAR", "int": "INTEGER", "bigint": "BIGINT", "double": "DOUBLE",
     "boolean": "BOOLEAN", "timestamp": "BIGINT", "map<string,double>": "MAP(VARCHAR, DOUBLE)",
     "map<string,timestamp>": "MAP(VARCHAR, BIGINT)",
 }  # fmt: skip
 _BY_LEADERS: Final = frozenset({metrics.UNDER_MIN_ISR, metrics.LEADERLESS, metrics.UNAVAILABLE})
-_SUM: Final = "DECIMAL(38, 6)"
 _AGGREGATES: Final = {"sum": "sum", "max": "max", "min": "min", "any": "bool_or"}
 _HOUR: Final = "hour_of(w)"
 
@@ -54,14 +68,16 @@ def program(
     """
     import duckdb  # noqa: PLC0415 - readers of gold need none of it
 
-    def stage(*names: str) -> tuple[tuple[str, str], ...]:
-        return tuple(one for name in names for one in _statements(name))
-
-    finish = tuple(_finish())
-    merge = _subjects("subjects/merge")
-    parts = (*_PARTS, *_of_one_table())
-    files = ("macros", *_ATTEMPTS, *_RUNS, *_DESCRIBED, *parts, *_VIEWS)
-    everything = "\n".join((*map(_text, files), *dict(finish).values(), merge))
+    finish, merge = dict(_finish()), _subjects("subjects/merge")
+    of_one_table = resources.files("lakehouse.kernel").joinpath("sql/tables").iterdir()
+    names = sorted(f"tables/{one.name.removesuffix('.sql')}" for one in of_one_table)
+    files = {**_STAGES, "parts": (*_STAGES["parts"], *names)}
+    stages = {
+        stage: tuple(one for name in names for one in _statements(name))
+        for stage, names in files.items()
+    }
+    texts = map(_text, ("macros", *chain.from_iterable(files.values())))
+    everything = "\n".join((*texts, *finish.values(), merge))
     constants = (
         ("window", f"CREATE MACRO window_us() AS {window_seconds * 1_000_000}::BIGINT"),
         ("latest", f"CREATE MACRO latest_us() AS {micros(committed + CLOCK_SLACK)}::BIGINT"),
@@ -79,33 +95,21 @@ def program(
             table.name: {one.name: one.type.replace("timestamp", "bigint") for one in table.columns}
             for table in (*tables.OF_HOURS, tables.SUBJECTS)
         },
+        inputs=_inputs(),
         describing=tuple(
             sorted({*metrics.DESCRIBING, *(key for one in objectives for key in one.where)})
         ),
-        setup=(*constants, *_statements("macros"), *results, *stage(*_VIEWS)),
         literals=_literals(objectives, families),
-        attempts=stage(*_ATTEMPTS),
-        runs=stage(*_RUNS),
-        described=stage(*_DESCRIBED),
-        parts=stage(*parts),
+        stages=stages | {"setup": (*constants, *_statements("macros"), *results, *stages["setup"])},
         finish=finish,
         merge=merge,
     )
 
 
-_FROM_VIEWS: Final = (tables.INCIDENTS, *tables.WINDOWS.values())
-_COMPUTED: Final = [
-    table for table in (*tables.OF_HOURS, tables.SUBJECTS) if table not in _FROM_VIEWS
-]
+_COMPUTED: Final = (
+    *tables.HOURS, tables.DISTRIBUTIONS, tables.READINGS, tables.LAGS, tables.REJECTED,
+)  # fmt: skip
 """Each has rows in the table ``out_NAME`` until a call ends: readings of hours, all else finest."""
-
-
-def _of_one_table() -> Iterator[str]:
-    """Files that fill one table alone; each has its name."""
-    folder = resources.files("lakehouse.kernel").joinpath("sql/tables")
-    for name in sorted(table.name for table in _COMPUTED):
-        if folder.joinpath(f"{name}.sql").is_file():
-            yield f"tables/{name}"
 
 
 def _text(name: str) -> str:
@@ -119,6 +123,15 @@ def _statements(name: str) -> Iterator[tuple[str, str]]:
         yield f"{name}.sql/{number}", sql
 
 
+def _inputs() -> dict[str, pa.Schema]:
+    bronze = (tables.MEMBERS, tables.SCRAPES, tables.RUNS)
+    types = {one.name: one.type for table in bronze for one in table.columns} | _MADE
+    return {
+        name: arrow_types.schema((column, types[column]) for column in columns.split())
+        for name, columns in _INPUTS.items()
+    }
+
+
 def _literals(objectives: Sequence[Objective], families: metrics.Families) -> dict[str, pa.Table]:
     """Small tables that statements read."""
     timed = [one for one in objectives if one.events is None]
@@ -127,14 +140,10 @@ def _literals(objectives: Sequence[Objective], families: metrics.Families) -> di
     by_others = {metrics.GROUP_LAG, *of_others} - _BY_LEADERS
     watched = {*metrics.WATCHED, *(one.metric for one in timed if one.is_at_zero)}
     return {
-        "describing": _rows({"metric": "string"}, ([one] for one in sorted(metrics.DESCRIBING))),
-        "watched": _rows({"metric": "string"}, ([one] for one in sorted(watched))),
+        "describing": _rows("metric", ([one] for one in sorted(metrics.DESCRIBING))),
+        "watched": _rows("metric", ([one] for one in sorted(watched))),
         "objectives": _rows(
-            {
-                "objective": "string", "level": "string", "metric": "string",
-                "threshold": "double", "op": "string",
-                "by_controllers": "bool", "conditions": "int32",
-            },
+            "objective level metric threshold op by_controllers conditions",
             (
                 [
                     one.name, one.kind, one.metric, one.threshold, one.op,
@@ -144,7 +153,7 @@ def _literals(objectives: Sequence[Objective], families: metrics.Families) -> di
             ),
         ),
         "read_with": _rows(
-            {"metric": "string", "family": "string"},
+            "metric family",
             (
                 [metric, family]
                 for metric in sorted(by_others)
@@ -153,7 +162,7 @@ def _literals(objectives: Sequence[Objective], families: metrics.Families) -> di
             ),
         ),
         "conditions": _rows(
-            {"objective": "string", "attribute": "string", "value": "double", "number": "int32"},
+            "objective attribute value number",
             (
                 [one.name, key, value, len(one.where)]
                 for one in timed
@@ -163,39 +172,40 @@ def _literals(objectives: Sequence[Objective], families: metrics.Families) -> di
     }  # fmt: skip
 
 
-def _rows(types: Mapping[str, str], rows: Iterable[Sequence[Any]]) -> pa.Table:
-    named = [dict(zip(types, row, strict=True)) for row in rows]
-    return pa.Table.from_pylist(named, pa.schema(types.items()))
+_NUMBERS: Final = {
+    "threshold": "double", "value": "double", "by_controllers": "boolean", "conditions": "int",
+    "number": "int",
+}  # fmt: skip
+"""Types of columns of small tables; all others are text."""
+
+
+def _rows(columns: str, rows: Iterable[Sequence[Any]]) -> pa.Table:
+    shape = arrow_types.schema((name, _NUMBERS.get(name, "string")) for name in columns.split())
+    return arrow_types.rows(shape, rows)
 
 
 def _result_table(table: tables.Table) -> str:
     """Finest rows of a table while parts are computed: sums of doubles stay exact."""
-    if table is tables.SUBJECTS:
-        return _text("subjects/table")
+    exact = {("sum", "double"): "DECIMAL(38, 6)"}
     columns = ", ".join(
-        f'"{column.name}" {_SUM if _is_exact(column) else _TYPES[column.type]}'
+        f'"{column.name}" {exact.get((column.over, column.type), _TYPES[column.type])}'
         for column in table.columns
         if column.name not in {"date", "cluster", "window"} and column.over != "mean"
     )
     return f"CREATE TABLE out_{table.name} (w BIGINT, {columns})"
 
 
-def _is_exact(column: tables.Column) -> bool:
-    return column.type == "double" and column.over == "sum"
-
-
 def _finish() -> Iterator[tuple[str, str]]:
     """Per table of gold the query that gives its rows."""
     for table in tables.HOURS:
         yield table.name, _summed(table, _HOUR)
-        windows = tables.WINDOWS[table.name]
         kept = "WHERE NOT good_throughout" if table is tables.SLI else ""
-        yield windows.name, _summed(table, "w", kept)
+        yield tables.WINDOWS[table.name].name, _summed(table, "w", kept)
     yield tables.DISTRIBUTIONS.name, _summed(tables.DISTRIBUTIONS, _HOUR)
-    yield tables.INCIDENTS.name, _of_spans(tables.INCIDENTS, "incidents_joined")
-    yield tables.READINGS.name, _of_spans(tables.READINGS, "out_readings")
-    yield tables.LAGS.name, _of_spans(tables.LAGS, "out_lags")
-    yield tables.REJECTED.name, _rejected()
+    yield tables.INCIDENTS.name, _rows_of(tables.INCIDENTS, "incidents_joined")
+    yield tables.READINGS.name, _rows_of(tables.READINGS, "out_readings")
+    yield tables.LAGS.name, _rows_of(tables.LAGS, "out_lags")
+    yield tables.REJECTED.name, _rows_of(tables.REJECTED, "rejected_summed")
     yield tables.SUBJECTS.name, _subjects("subjects/reported")
 
 
@@ -214,12 +224,7 @@ def _summed(table: tables.Table, place: str, kept: str = "") -> str:
     )
     source = "sli_finest" if table is tables.SLI else f"out_{table.name}"
     grouped = f"SELECT {place} AS w, {keys}, {measures} FROM {source} {kept} GROUP BY ALL"
-    names = (c for c in table.columns if c.name not in {"date", "cluster", "window"})
-    columns = ", ".join(map(_final, names))
-    return (
-        f"WITH grouped AS ({grouped}) SELECT {_PLACE}, {columns} FROM grouped "
-        f"JOIN units ON units.u = w // stride() ORDER BY cluster, w, {keys}"
-    )
+    return _rows_of(table, f"({grouped})")
 
 
 _WINDOW: Final = "hour_us + w % stride()"
@@ -227,6 +232,17 @@ _PLACE: Final = (
     f"DATE '1970-01-01' + (({_WINDOW}) // 86400000000)::INTEGER AS date, cluster, "
     f'({_WINDOW})::BIGINT AS "window"'
 )
+
+
+def _rows_of(table: tables.Table, source: str) -> str:
+    """Rows of a table as they are in ``source``, their instants taken off the axis of time."""
+    named = (c for c in table.columns if c.name not in {"date", "cluster", "window"})
+    columns = ", ".join(map(_final, named))
+    keys = ", ".join(f'"{key}"' for key in table.keys if key != "cluster")
+    return (
+        f"SELECT {_PLACE}, {columns} FROM {source} JOIN units ON units.u = w // stride() "
+        f"ORDER BY cluster, w, {keys}"
+    )
 
 
 def _over(column: tables.Column, place: str) -> str:
@@ -246,32 +262,6 @@ def _final(column: tables.Column) -> str:
             "CASE WHEN observed_us > 0 THEN value_seconds::DOUBLE / (observed_us::DOUBLE / 1e6) END"
             f" AS {name}"
         )
+    if column.type == "timestamp":
+        return f"off_axis(u, hour_us, {name}) AS {name}"
     return f"{name}::{_TYPES[column.type]} AS {name}"
-
-
-def _of_spans(table: tables.Table, source: str) -> str:
-    """Rows of a table as they are in ``source``, their instants taken off the axis of time."""
-    columns = [c for c in table.columns if c.name not in {"date", "cluster", "window"}]
-    shown = ", ".join(
-        f'(hour_us + "{column.name}" % stride())::BIGINT AS "{column.name}"'
-        if column.type == "timestamp"
-        else _final(column)
-        for column in columns
-    )
-    keys = ", ".join(f'"{key}"' for key in table.keys if key != "cluster")
-    return (
-        f"WITH spans AS (SELECT * FROM {source}) SELECT {_PLACE}, {shown} FROM spans "
-        f"JOIN units ON units.u = w // stride() ORDER BY units.cluster, w, {keys}"
-    )
-
-
-def _rejected() -> str:
-    keys = ("reason", "table", "source", "metric", "members")
-    listed = ", ".join(f'"{key}"' for key in keys)
-    return (
-        f'WITH grouped AS (SELECT w, {listed}, min("start") AS "start", max("end") AS "end", '
-        "min(agent) AS agent, min(batch) AS batch, sum(rows)::BIGINT AS rows FROM out_rejected "
-        f'GROUP BY ALL) SELECT {_PLACE}, {listed}, off_axis(u, hour_us, "start") AS "start", '
-        'off_axis(u, hour_us, "end") AS "end", agent, batch, rows FROM grouped '
-        f"JOIN units ON units.u = w // stride() ORDER BY cluster, w, {listed}"
-    )

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable
 
     import duckdb
     import pyarrow as pa
@@ -26,18 +26,6 @@ FLAGS = {
     "distribution": 32,
 }
 """Bits of the column ``flags`` of runs."""
-
-RUN_COLUMNS = (
-    "u", "source", "metric", "topic", "partition", "user", "client_id", "group", "labels",
-    "start_us", "end_us", "lead_us", "tail_us", "value", "series", "members", "flags", "agent",
-    "batch",
-)  # fmt: skip
-SCRAPE_COLUMNS = (
-    "u", "source", "family", "start_us", "end_us", "outcome", "scrapes", "seconds_total",
-    "seconds_max", "interval_us", "error", "agent", "batch",
-)  # fmt: skip
-SET_COLUMNS = ("u", "members", "topic", "partitions", "clients")
-"""Columns of the inputs: runs, scrapes and member sets."""
 
 # In this order: settings cannot change once external access is off, and even without external
 # access DuckDB spills into the working directory unless this setting is empty.
@@ -67,10 +55,12 @@ class Program:
         duckdb: The version of DuckDB that the driver has; workers must have the same.
         schemas: The tables of gold that it fills, by name: columns and types, in order; instants
             are bigint microseconds.
+        inputs: Columns of runs, scrapes and member sets as the statements read them.
         describing: Metrics that a part must know of its whole hour.
-        setup: Statements that make macros and result tables.
         literals: Small tables that statements read, by name.
-        attempts, runs, described, parts, finish: Statements by stage, each with a name.
+        stages: Statements by stage, each with a name.
+        finish: The query of each table's rows.
+        merge: The query that merges subjects.
         doubt_all: Sweep every atom by itself, which changes no row and costs time.
         memory: Memory limit of DuckDB.
     """
@@ -78,14 +68,11 @@ class Program:
     kernel: str
     duckdb: str
     schemas: dict[str, dict[str, str]]
+    inputs: dict[str, pa.Schema]
     describing: tuple[str, ...]
-    setup: tuple[tuple[str, str], ...]
     literals: dict[str, pa.Table]
-    attempts: tuple[tuple[str, str], ...]
-    runs: tuple[tuple[str, str], ...]
-    described: tuple[tuple[str, str], ...]
-    parts: tuple[tuple[str, str], ...]
-    finish: tuple[tuple[str, str], ...]
+    stages: dict[str, tuple[tuple[str, str], ...]]
+    finish: dict[str, str]
     merge: str
     doubt_all: bool = False
     memory: str = "768MB"
@@ -115,18 +102,15 @@ def roll_up(
     """
     run = _Run(program, units)
     run.inputs(scrapes=scrapes)
-    run.execute(program.attempts)
+    run.execute("attempts")
     if described is not None:
-        run.inputs(runs=described, sets=empty(SET_COLUMNS))
-        run.execute((*program.runs, *program.described))
+        run.inputs(runs=described, sets=program.inputs["sets"].empty_table())
+        run.execute("runs", "described")
     for number, (runs, sets) in enumerate(parts):
         run.part = number
         run.inputs(runs=runs, sets=sets)
-        run.execute(program.runs)
-        if described is None:
-            run.execute(program.described)
-        run.execute(program.parts)
-    return {name: run.fetch(f"finish {name}", sql) for name, sql in program.finish}
+        run.execute("runs", *(("described",) if described is None else ()), "parts")
+    return {name: run.fetch(f"finish {name}", sql) for name, sql in program.finish.items()}
 
 
 def merge_subjects(program: Program, known: pa.Table, reported: pa.Table) -> pa.Table:
@@ -148,31 +132,6 @@ def units_table(cluster_hours: Iterable[tuple[str, int]]) -> pa.Table:
     return pa.Table.from_pylist(rows, pa.schema(types.items()))
 
 
-def empty(columns: Sequence[str]) -> pa.Table:
-    """An input without rows."""
-    import pyarrow as pa  # noqa: PLC0415 - workers look for it when they need it
-
-    types = input_types()
-    return pa.schema([(name, types[name]) for name in columns]).empty_table()
-
-
-def input_types() -> dict[str, Any]:
-    """Arrow types of the columns of inputs."""
-    import pyarrow as pa  # noqa: PLC0415 - workers look for it when they need it
-
-    client = pa.struct([("user", pa.string()), ("client_id", pa.string())])
-    names = {
-        pa.int32(): "u partition series flags scrapes",
-        pa.int64(): "start_us end_us lead_us tail_us batch interval_us",
-        pa.float64(): "value seconds_total seconds_max",
-        pa.string(): "source metric topic user client_id group members agent family outcome error",
-        pa.map_(pa.string(), pa.string()): "labels",
-        pa.list_(pa.int32()): "partitions",
-        pa.list_(client): "clients",
-    }
-    return {name: kind for kind, columns in names.items() for name in columns.split()}
-
-
 class _Run:
     """A connection of its own, and where it is, for errors."""
 
@@ -191,8 +150,8 @@ class _Run:
         for setting in _SETTINGS:
             self._db.execute(setting.format(memory=program.memory))
         self.inputs(**program.literals)
-        doubts = (("doubts", f"CREATE MACRO doubt_all() AS {program.doubt_all}"),)
-        self.execute((*doubts, *program.setup))
+        self._db.execute(f"CREATE MACRO doubt_all() AS {program.doubt_all}")
+        self.execute("setup")
         if units is not None:
             self.inputs(units=units)
 
@@ -201,9 +160,9 @@ class _Run:
         for name, rows in tables.items():
             self._db.register(name, rows)
 
-    def execute(self, statements: Iterable[tuple[str, str]]) -> None:
-        """Run statements in order."""
-        for name, sql in statements:
+    def execute(self, *stages: str) -> None:
+        """Run the statements of stages in order."""
+        for name, sql in (one for stage in stages for one in self._program.stages[stage]):
             try:
                 self._db.execute(sql)
             except self._error as error:

@@ -9,7 +9,7 @@ from lakehouse import tables
 from lakehouse.core.lake import Version
 from lakehouse.core.periods import HOUR_US, LAST, instant, micros
 from lakehouse.engines.batches import ClusterHour, Versions
-from lakehouse.engines.engine import Engine, Relation, Span, ask, in_hours, span_of
+from lakehouse.engines.engine import Engine, Relation, Span, ask, in_hours, span_of, united
 from lakehouse.errors import LogExpiredError
 from lakehouse.kernel.program import CLOCK_SLACK
 from lakehouse.tables.gold import IN_THE_FUTURE, SET_NOT_KNOWN
@@ -20,6 +20,7 @@ ALLOWED_LATENESS: Final = dt.timedelta(days=7)
 READ: Final = (tables.RUNS, tables.SCRAPES, tables.MEMBERS)
 """Tables of bronze that a rollup reads, in the order of ``Versions``."""
 
+_OF_REJECTED: Final = "SELECT r.cluster, r.hour, FALSE AS misdated, 0 AS runs FROM {rejected} r"
 _MOST_AT_ONCE: Final = 64
 
 _CLOCKS: Final = dt.timedelta(days=1)
@@ -84,26 +85,21 @@ class Touched:
     misdated: frozenset[ClusterHour] = frozenset()
 
 
-class Rows(NamedTuple):
-    """Rows of a relation that touch hours, chosen by a condition."""
-
-    relation: Relation
-    where: str = "TRUE"
-    are_runs: bool = False
-    may_be_misdated: bool = True
+def _hours(engine: Engine, rows: Relation, where: str = "TRUE", *, runs: int = 0) -> Relation:
+    """The hours of chosen rows, whether each is misdated, and as how many runs it counts."""
+    return engine.query(
+        f"SELECT r.cluster, r.hour, r.misdated, {runs} AS runs FROM {{rows}} r WHERE {where}",
+        rows=rows,
+    )
 
 
 def everything(engine: Engine, now: Versions, since: dt.date | None) -> Touched:
     """All hours that bronze holds, from a date on (UTC)."""
     midnight = dt.time(tzinfo=dt.UTC)
     span = None if since is None else Span(dt.datetime.combine(since, midnight), LAST)
-    return counted(
-        engine,
-        (
-            Rows(engine.rows(tables.RUNS, now.runs, between=span), are_runs=True),
-            Rows(engine.rows(tables.SCRAPES, now.scrapes, between=span)),
-        ),
-    )
+    runs = engine.rows(tables.RUNS, now.runs, between=span)
+    scrapes = engine.rows(tables.SCRAPES, now.scrapes, between=span)
+    return counted(engine, (_hours(engine, runs, runs=1), _hours(engine, scrapes)))
 
 
 def touched(
@@ -111,7 +107,7 @@ def touched(
     done: Versions,
     now: Versions,
     logs: tuple[frozenset[int], ...] = (frozenset(),) * 3,
-    also: Sequence[Rows] = (),
+    also: Sequence[Relation] = (),
 ) -> Touched:
     """The hours that inserts after ``done`` up to ``now`` touch, as the change feed has it.
 
@@ -120,26 +116,26 @@ def touched(
         done: Versions that are rolled up.
         now: Versions to reach.
         logs: Versions that are known to be in the logs.
-        also: Other rows that touch hours.
+        also: Hours that other rows touch.
 
     Raises:
         LogExpiredError: One of these commits is gone.
     """
+    parts = [*also]
     for table, before, last, log in zip(READ, done, now, logs, strict=True):
+        if before >= last:
+            continue
         check_log(engine, table, range(before + 1, last + 1), log)
-    parts = [
-        Rows(engine.inserts(table, before + 1, last), are_runs=table is tables.RUNS)
-        for table, before, last in zip(READ[:2], done, now, strict=False)
-        if before < last
-    ]
-    if done.members < now.members:
-        sets = engine.inserts(tables.MEMBERS, done.members + 1, now.members)
-        parts.append(_waiting_for_sets(engine, sets))
-    return counted(engine, (*parts, *also))
+        new = engine.inserts(table, before + 1, last)
+        if table is tables.MEMBERS:
+            parts.append(_waiting_for_sets(engine, new))
+        else:
+            parts.append(_hours(engine, new, runs=int(table is tables.RUNS)))
+    return counted(engine, parts)
 
 
 def recovered(
-    engine: Engine, last: dt.datetime, now: Versions, also: Sequence[Rows] = ()
+    engine: Engine, last: dt.datetime, now: Versions, also: Sequence[Relation] = ()
 ) -> Touched:
     """The hours that commits after ``last`` may touch, where the log lacks these commits.
 
@@ -150,52 +146,43 @@ def recovered(
         f"(r.start >= {micros(last - ALLOWED_LATENESS)} OR r.written >= {micros(last - _CLOCKS)})"
     )
     parts = (
-        Rows(engine.rows(tables.RUNS, now.runs, written=True), where, are_runs=True),
-        Rows(engine.rows(tables.SCRAPES, now.scrapes, written=True), where),
+        _hours(engine, engine.rows(tables.RUNS, now.runs), where, runs=1),
+        _hours(engine, engine.rows(tables.SCRAPES, now.scrapes), where),
         _waiting_for_sets(engine, engine.rows(tables.MEMBERS, now.members)),
         *also,
     )
     return counted(engine, parts)
 
 
-def now_due(engine: Engine, last: dt.datetime, committed: dt.datetime) -> tuple[Rows, ...]:
-    """Rejected rows that lay in the future at the commit ``last`` and not at ``committed``."""
+def now_due(engine: Engine, last: dt.datetime, committed: dt.datetime) -> tuple[Relation, ...]:
+    """Hours of rejected rows that lay in the future at the commit ``last``; now they do not."""
     span = Span(last + CLOCK_SLACK, committed + CLOCK_SLACK + dt.timedelta(microseconds=1))
     if span.first >= span.end:
         return ()
     rejected = engine.rows(tables.REJECTED, between=span)
-    where = f"r.reason = '{IN_THE_FUTURE}'"
-    return (Rows(rejected, where, may_be_misdated=False),)
+    due = f"{_OF_REJECTED} WHERE r.reason = '{IN_THE_FUTURE}'"
+    return (engine.query(due, rejected=rejected),)
 
 
-def _waiting_for_sets(engine: Engine, sets: Relation) -> Rows:
-    """Rows that were rejected because their member set had not arrived."""
-    waiting = engine.query(
-        "SELECT r.cluster, r.hour FROM {rejected} r JOIN "
-        "(SELECT DISTINCT s.cluster, s.set AS members FROM {sets} s) k "
+def _waiting_for_sets(engine: Engine, sets: Relation) -> Relation:
+    """Hours of rows that were rejected because their member set had not arrived."""
+    return engine.query(
+        f"{_OF_REJECTED} JOIN (SELECT DISTINCT s.cluster, s.set AS members FROM {{sets}} s) k "
         f"ON k.cluster = r.cluster AND k.members = r.members WHERE r.reason = '{SET_NOT_KNOWN}'",
         rejected=engine.rows(tables.REJECTED),
         sets=sets,
     )
-    return Rows(waiting, may_be_misdated=False)
 
 
-def counted(engine: Engine, parts: Sequence[Rows]) -> Touched:
+def counted(engine: Engine, parts: Sequence[Relation]) -> Touched:
     """The hours that rows touch, with the number of runs in each."""
-    named = {f"part_{number}": part for number, part in enumerate(parts)}
-    if not named:
+    if not parts:
         return Touched({})
-    union = " UNION ALL ".join(
-        f"SELECT r.cluster, r.hour, {'r.misdated' if part.may_be_misdated else 'FALSE'} "
-        f"AS misdated, {int(part.are_runs)} AS runs FROM {{{name}}} r "
-        f"WHERE r.hour IS NOT NULL AND {part.where}"
-        for name, part in named.items()
-    )
     found = ask(
         engine,
-        f"SELECT t.cluster, t.hour, t.misdated, CAST(sum(t.runs) AS BIGINT) AS runs "
-        f"FROM ({union}) t GROUP BY t.cluster, t.hour, t.misdated",
-        **{name: part.relation for name, part in named.items()},
+        "SELECT t.cluster, t.hour, t.misdated, CAST(sum(t.runs) AS BIGINT) AS runs FROM {rows} t "
+        "WHERE t.hour IS NOT NULL GROUP BY t.cluster, t.hour, t.misdated",
+        rows=united(engine, parts),
     )
     misdated = frozenset(cluster_hour(cluster, hour) for cluster, hour, odd, _ in found if odd)
     return Touched(

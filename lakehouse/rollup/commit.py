@@ -8,11 +8,11 @@ from typing import Final
 import pyarrow as pa
 
 from lakehouse import tables
-from lakehouse.engines import arrow_types, predicates
+from lakehouse.engines import predicates
 from lakehouse.engines.batches import HourSet
 from lakehouse.engines.engine import Engine, Relation, Staged, ask, in_hours, span_of
 from lakehouse.errors import LakehouseError, LeaseLostError
-from lakehouse.kernel import worker
+from lakehouse.kernel import arrow_types, worker
 from lakehouse.rollup import late_rows
 
 _TRIES: Final = 3

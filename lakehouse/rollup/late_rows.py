@@ -4,15 +4,15 @@ They are stored there by batch, so writing a batch again changes nothing. Recomp
 leaves them alone.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Final
 
 from lakehouse import tables
 from lakehouse.core.periods import DAY_US, FIRST, HOUR_US, LAST, micros
-from lakehouse.engines import arrow_types, predicates
-from lakehouse.engines.engine import Engine, Relation, ask, in_hours, span_of
+from lakehouse.engines import predicates
+from lakehouse.engines.engine import Engine, Relation, ask, in_hours, span_of, united
+from lakehouse.kernel import arrow_types
 from lakehouse.rollup.plan import Plan
-from lakehouse.tables import Table
 from lakehouse.tables.gold import BEYOND, TOO_LATE
 
 MISDATED: Final = "its date is not that of its start"
@@ -49,10 +49,10 @@ def set_aside(engine: Engine, plan: Plan, window_seconds: int) -> tuple[int, int
         Numbers of rows that are too late, and that are misdated.
     """
     hours = sorted({one.hour for one in plan.late | plan.misdated})
-    if not hours:
+    new = list(_set_aside(engine, plan, window_seconds)) if hours else []
+    if not new:
         return 0, 0
-    rows = [_of(engine, plan, one, window_seconds) for one in _came(engine, plan)]
-    fresh = engine.query(_GROUPED % "count(*)", rows=_united(engine, rows))
+    fresh = engine.query(_GROUPED % "count(*)", rows=united(engine, new))
     summed = "SELECT r.reason, CAST(sum(r.rows) AS BIGINT) AS n FROM {rows} r GROUP BY r.reason"
     found = dict(ask(engine, summed, rows=fresh))
     if found:
@@ -62,40 +62,28 @@ def set_aside(engine: Engine, plan: Plan, window_seconds: int) -> tuple[int, int
             f"WHERE {in_hours(hours)} AND r.reason IN {_REASONS}",
             rejected=engine.rows(tables.REJECTED, between=span_of(hours)),
         )
-        both = engine.query(_GROUPED % "max(t.rows)", rows=_united(engine, [fresh, known]))
+        both = engine.query(_GROUPED % "max(t.rows)", rows=united(engine, [fresh, known]))
         replaced = f"{predicates.of_hours(hours)} AND reason IN {_REASONS}"
         engine.write(tables.REJECTED, engine.query(_PLACED, rows=both), replaced)
     return found.pop(TOO_LATE, 0), sum(found.values())
 
 
-def _came(engine: Engine, plan: Plan) -> Iterator[tuple[Table, Relation]]:
-    """Rows of bronze that are new."""
-    for index, table in enumerate((tables.RUNS, tables.SCRAPES)):
-        now = plan.now[index]
-        if plan.before is None:
-            yield table, engine.rows(table, now)
-        elif plan.before[index] < now:
-            yield table, engine.inserts(table, plan.before[index] + 1, now)
-
-
-def _of(engine: Engine, plan: Plan, came: tuple[Table, Relation], window_seconds: int) -> Relation:
-    """Those that are set aside, with their window and the reason."""
-    table, rows = came
-    metric = "metric" if table is tables.RUNS else "family"
+def _set_aside(engine: Engine, plan: Plan, window_seconds: int) -> Iterator[Relation]:
+    """New rows of bronze that are set aside, with their window and the reason."""
     start, end = (f"least(greatest(r.{name}, 0), {micros(LAST)})" for name in ("start", "end"))
     late = [(one.cluster, micros(one.hour) // HOUR_US) for one in plan.late]
-    return engine.query(
-        f"SELECT r.cluster, {start} - {start} % {window_seconds * 1_000_000} AS window, "
-        f"{_REASON} AS reason, '{table.name}' AS table, r.source, r.{metric} AS metric, r.agent, "
-        f"r.batch, {start} AS start, {end} AS end FROM {{rows}} r "
-        "LEFT JOIN {late} p ON p.cluster = r.cluster AND p.hour = r.hour "
-        "WHERE r.misdated OR p.cluster IS NOT NULL",
-        rows=rows,
-        late=engine.relation(arrow_types.rows(_PAIR, late)),
-    )
-
-
-def _united(engine: Engine, parts: Sequence[Relation]) -> Relation:
-    named = {f"part_{number}": part for number, part in enumerate(parts)}
-    union = " UNION ALL ".join(f"SELECT * FROM {{{name}}}" for name in named)
-    return engine.query(union, **named)
+    given = engine.relation(arrow_types.rows(_PAIR, late))
+    for at, (table, metric) in enumerate(((tables.RUNS, "metric"), (tables.SCRAPES, "family"))):
+        now, before = plan.now[at], plan.before and plan.before[at]
+        if before is not None and before >= now:
+            continue
+        new = engine.rows(table, now) if before is None else engine.inserts(table, before + 1, now)
+        yield engine.query(
+            f"SELECT r.cluster, {start} - {start} % {window_seconds * 1_000_000} AS window, "
+            f"{_REASON} AS reason, '{table.name}' AS table, r.source, r.{metric} AS metric, "
+            f"r.agent, r.batch, {start} AS start, {end} AS end FROM {{rows}} r "
+            "LEFT JOIN {late} p ON p.cluster = r.cluster AND p.hour = r.hour "
+            "WHERE r.misdated OR p.cluster IS NOT NULL",
+            rows=new,
+            late=given,
+        )

@@ -12,9 +12,9 @@ from deltalake import DeltaTable, PostCommitHookProperties, write_deltalake
 
 from lakehouse import tables
 from lakehouse.core.delta_errors import explained
-from lakehouse.engines import arrow_types
 from lakehouse.engines.delta_rs import row_schema
 from lakehouse.errors import LakehouseError
+from lakehouse.kernel import arrow_types
 from lakehouse.sample import spans, world
 from lakehouse.sample.script import Script, Series
 from lakehouse.sample.spans import WINDOW_US

@@ -24,9 +24,9 @@ from lakehouse.core.lifetimes import SUBJECT
 from lakehouse.core.metrics import Definition
 from lakehouse.core.objective import Events, Objective
 from lakehouse.core.periods import Period, Span
-from lakehouse.engines import arrow_types
 from lakehouse.engines.engine import Relation
 from lakehouse.engines.gold_reader import EXACT, GoldRows, is_one_of, text
+from lakehouse.kernel import arrow_types
 from lakehouse.rollup.run import definitions
 from lakehouse.slo.calendar.maintenance import Exclusions, Maintenance
 from lakehouse.slo.statement import Counts, Lifetime, SliKey

@@ -13,9 +13,9 @@ import pyarrow as pa
 from lakehouse import tables
 from lakehouse.core import periods
 from lakehouse.core.lifetimes import SUBJECT
-from lakehouse.engines import arrow_types
 from lakehouse.engines.engine import Engine
 from lakehouse.engines.gold_reader import Row, text
+from lakehouse.kernel import arrow_types
 from lakehouse.rollup import gold_tables, lease
 from lakehouse.slo.statement import Statement
 

@@ -10,9 +10,9 @@ from typing import Final, NamedTuple
 from lakehouse import tables
 from lakehouse.core.lifetimes import SUBJECT
 from lakehouse.core.periods import HOUR_US, Period, Span
-from lakehouse.engines import arrow_types
 from lakehouse.engines.engine import Relation
 from lakehouse.engines.gold_reader import GoldRows, before_window, is_hourly, is_one_of
+from lakehouse.kernel import arrow_types
 from lakehouse.slo import slices
 from lakehouse.slo.burn_rate import BadWindow
 from lakehouse.slo.calendar.maintenance import SPILL, Exclusions, Maintenance

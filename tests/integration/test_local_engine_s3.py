@@ -15,10 +15,10 @@ from demo.s3.server import S3Server
 from lakehouse import tables
 from lakehouse.cli.main import main
 from lakehouse.core import lake as lakes
-from lakehouse.engines import arrow_types
 from lakehouse.engines.engine import LeaseRow, Span, ask
 from lakehouse.engines.local_engine import LocalEngine
 from lakehouse.errors import EngineError
+from lakehouse.kernel import arrow_types
 from tests import bronze_commits
 from tests.lake_builder import BASE, Batch
 from tests.rollups import hours

@@ -18,7 +18,7 @@ from deltalake import DeltaTable, QueryBuilder
 from lakehouse import tables
 from lakehouse.core import lake as lakes
 from lakehouse.core.periods import micros
-from lakehouse.engines import arrow_types, local_kernel_calls, predicates as where
+from lakehouse.engines import local_kernel_calls, predicates as where
 from lakehouse.engines.batches import Batch, Call, ClusterHour, HourSet, Versions
 from lakehouse.engines.engine import LeaseRow, Span, Staged, ask
 from lakehouse.engines.local_engine import LocalEngine
@@ -30,6 +30,7 @@ from lakehouse.errors import (
     TableNotFoundError,
     TableSchemaError,
 )
+from lakehouse.kernel import arrow_types, program as programs
 from lakehouse.rollup import commit
 from tests import lake_builder
 from tests.lake_builder import BASE, CLUSTER
@@ -107,7 +108,7 @@ def lake_path(engine: LocalEngine) -> Path:
 
 
 def test_a_row_says_when_its_file_was_written(engine: LocalEngine) -> None:
-    at = {row["written"] for row in rows(engine, tables.RUNS, written=True)}
+    at = {row["written"] for row in rows(engine, tables.RUNS)}
     assert len(at) == 3
     now = micros(dt.datetime.now(dt.UTC))
     assert all(now - 60_000_000 < one <= now for one in at)
@@ -472,9 +473,8 @@ def given(
     units = HourSet(
         tuple(sorted({one.cluster for one in pairs})), tuple(sorted({one.hour for one in pairs}))
     )
-    program: Any = type("Program", (), {"describing": (METRIC,)})
-    batch = Batch(units, calls, 6, at, 300)
-    assert engine.compute(batch, program) == {}
+    program = replace(programs.program(300, BASE, (), {}), describing=(METRIC,))
+    assert engine.compute(Batch(units, calls, 6, at, 300), program) == {}
     return seen
 
 

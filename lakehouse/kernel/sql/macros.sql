@@ -36,5 +36,47 @@ CREATE MACRO is_unavailable(metric, positive) AS
 -- The greatest of these is the latest report; of several at one instant the greatest known value.
 CREATE MACRO reported(t, v, r) AS
     {instant: t, known: v IS NOT NULL, value: v, placed: r IS NOT NULL, rack: r};
+-- Time of the segments that meet a condition.
+CREATE MACRO time_of(us, met) AS coalesce(sum(us) FILTER (met), 0);
 CREATE MACRO lead_edge(flags, us) AS CASE WHEN is_previous_positive(flags) THEN 0 ELSE us END;
 CREATE MACRO tail_edge(flags, us) AS CASE WHEN is_next_positive(flags) THEN 0 ELSE us END;
+-- Values `v` of members with their edges, between which either value may have held. Where one run of a claimant
+-- follows another there is one edge, the later one's.
+CREATE MACRO with_edges(valued) AS TABLE
+    WITH beside AS (
+        SELECT *, lag(e) OVER along = s AS follows,
+            CASE WHEN follows THEN lag(v) OVER along ELSE 0 END AS before,
+            greatest(lead_us, CASE WHEN follows THEN lag(tail_us) OVER along ELSE 0 END) AS reach,
+            CASE WHEN lead(s) OVER along = e THEN e ELSE greatest(s, e - tail_us) END AS tail_from
+        FROM query_table(valued)
+        WINDOW along AS (PARTITION BY place, member, claimant ORDER BY s, e, v, lead_us, tail_us))
+    SELECT * EXCLUDE (claimant, lead_us, tail_us, follows, before, reach),
+        greatest(w, s - reach) AS lead_from, greatest(v - before, 0) AS rise, greatest(before - v, 0) AS fall,
+        greatest(v, 0) AS sink, greatest(-v, 0) AS lift,
+        CASE WHEN positive AND v > before THEN greatest(0, reach - (s - w)) ELSE 0 END AS spill
+    FROM beside;
+-- Good and bad time of places, by segments that were seen or not, `bad`, surely (low) or possibly (high) so. A
+-- rise reaches over the cut, by its spill, where it may have been bad at the cut already.
+CREATE MACRO times_of(segments) AS TABLE
+    SELECT place, time_of(us, seen AND NOT bad) AS good_us, time_of(us, bad) AS bad_us,
+        time_of(us, low) AS bad_low_us, time_of(us, seen) AS seen_us,
+        CASE WHEN bool_or(t = window_of(t) AND high AND NOT bad) THEN coalesce(max(spill), 0)
+            ELSE 0 END AS spill_us,
+        time_of(us, bad OR high) + spill_us AS bad_high_us
+    FROM query_table(segments) GROUP BY place;
+-- The same by steps of counts: of what is bad, surely or possibly so, of the members that are known, down and
+-- unknown. All is seen while as many members are known as ever, but for those that are down.
+CREATE TABLE no_steps (t BIGINT, bad INTEGER, low INTEGER, high INTEGER, members INTEGER, down INTEGER,
+    unknown INTEGER, spill BIGINT);
+CREATE MACRO timed(steps) AS TABLE
+    WITH sums AS (
+        SELECT place, t, lead(t) OVER along - t AS us, max(spill) AS spill,
+            coalesce(sum(sum(COLUMNS(* EXCLUDE (place, t, spill)))) OVER along, 0)
+        FROM (FROM no_steps UNION ALL BY NAME FROM query_table(steps)) GROUP BY place, t
+        WINDOW along AS (PARTITION BY place ORDER BY t)),
+    counted AS (SELECT *, max(members) OVER (PARTITION BY place) AS most FROM sums WHERE us > 0),
+    segments AS (
+        SELECT place, t, us, spill, bad > 0 AS bad, low > 0 AS low, high > 0 AS high,
+            unknown = 0 AND members > 0 AND members + down >= most AS seen
+        FROM counted)
+    SELECT * EXCLUDE (seen_us) FROM times_of(segments);

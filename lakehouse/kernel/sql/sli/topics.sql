@@ -29,7 +29,7 @@ FROM gold_subjects g
         ON l.w = g.w AND l.topic = g.topic AND l.metric = 'kafka.partition.under_min_isr'
 WHERE g.topic IS NOT NULL;
 
-CREATE OR REPLACE TABLE topic_times AS
+INSERT INTO out_sli BY NAME
 WITH edges AS (
     SELECT sli, unnest([t, t + us]) AS t,
         step(obs) AS obs, step(pos) AS pos, step(low) AS low, step(high) AS high
@@ -45,58 +45,31 @@ WITH edges AS (
     WHERE us > 0
     UNION ALL BY NAME
     SELECT sli, unnest([greatest(g.s, x.s), least(g.e, x.e)]) AS t, step(1) AS unread
-    FROM judged_topics j
-        JOIN gauges g ON g.subject = j.leaders
-        JOIN streams n USING (stream)
+    FROM judged_topics j JOIN gauges g ON g.subject = j.leaders JOIN streams n USING (stream)
         JOIN unread x ON x.w = j.w AND x.source = n.source AND x.metric = j.metric
     WHERE x.accounted AND greatest(g.s, x.s) < least(g.e, x.e)
     UNION ALL BY NAME
     SELECT sli, unnest([greatest(g.s, f.may), least(g.e, f.e)]) AS t, step(1) AS unread
-    FROM judged_topics j
-        JOIN gauges g ON g.subject = j.leaders
-        JOIN streams n USING (stream)
+    FROM judged_topics j JOIN gauges g ON g.subject = j.leaders JOIN streams n USING (stream)
         JOIN fenced f ON f.w = j.w AND f.source = n.source
     WHERE greatest(g.s, f.s) < least(g.e, f.e)),
 running AS (
-    SELECT sli, t, lead(t) OVER along - t AS us,
-        sum(sum(obs)) OVER along AS obs, sum(sum(pos)) OVER along AS pos,
-        sum(sum(low)) OVER along AS low, sum(sum(high)) OVER along AS high,
-        (sum(sum(v)) OVER along)::DOUBLE AS v,
-        (sum(sum(v_least)) OVER along)::DOUBLE AS v_least,
-        (sum(sum(v_most)) OVER along)::DOUBLE AS v_most,
-        sum(sum(claimed)) OVER along AS claimed, sum(sum(unread)) OVER along AS unread
-    FROM edges GROUP BY sli, t
-    WINDOW along AS (PARTITION BY sli ORDER BY t)),
+    SELECT sli, t, lead(t) OVER along - t AS us, sum(sum(COLUMNS(* EXCLUDE (sli, t)))) OVER along
+    FROM edges GROUP BY sli, t WINDOW along AS (PARTITION BY sli ORDER BY t)),
+rises AS (SELECT place AS subject, max(spill) AS rise_us FROM claim_edges GROUP BY place),
 segments AS (
-    SELECT j.*, t, us,
+    SELECT sli AS place, t, us, CASE WHEN threshold = 0 THEN spill_us ELSE rise_us END AS spill,
         coalesce(CASE WHEN threshold = 0 THEN pos > 0 ELSE v > threshold END, false) AS bad,
-        coalesce(CASE WHEN threshold = 0 THEN low > 0 ELSE v_least > threshold END, false) AS surely,
-        coalesce(CASE WHEN threshold = 0 THEN high > 0 ELSE v_most > threshold END, false) AS possibly,
+        coalesce(CASE WHEN threshold = 0 THEN low > 0 ELSE v_least > threshold END, false) AS low,
+        coalesce(CASE WHEN threshold = 0 THEN high > 0 ELSE v_most > threshold END, false) AS high,
         obs > 0 AND claimed >= e.partitions AND coalesce(unread, 0) = 0 AS seen
-    FROM running
-        JOIN judged_topics j USING (sli)
+    FROM running JOIN judged_topics j USING (sli)
         LEFT JOIN expected_partitions e ON e.w = j.w AND e.topic = j.topic
-    WHERE us > 0),
-times AS (
-    SELECT sli, subject, w, h, topic, metric, threshold,
-        coalesce(sum(us) FILTER (seen AND NOT bad), 0) AS good_us,
-        coalesce(sum(us) FILTER (bad), 0) AS bad_us,
-        coalesce(sum(us) FILTER (surely), 0) AS bad_low_us,
-        coalesce(sum(us) FILTER (possibly), 0) AS bad_high_us,
-        coalesce(sum(us) FILTER (seen), 0) AS seen_us,
-        -- A rise reaches over the cut where the total may have been above it at the cut already.
-        bool_or(t = w AND possibly AND NOT bad) AS rises
-    FROM segments GROUP BY ALL),
-rises AS (SELECT subject, max(spill) AS spill FROM claim_edges GROUP BY subject)
-SELECT t.* EXCLUDE (rises),
-    CASE WHEN threshold = 0 THEN spill_us WHEN rises THEN spill ELSE 0 END AS spill_us
-FROM times t LEFT JOIN subject_spills USING (subject) LEFT JOIN rises USING (subject);
-
-INSERT INTO out_sli BY NAME
-SELECT w, o.objective, t.topic, good_us, bad_us, bad_low_us, t.bad_high_us + spill_us AS bad_high_us,
-    seen_us, spill_us
-FROM topic_times t
-    JOIN objectives o ON o.level = 'topic' AND o.metric = t.metric AND o.threshold = t.threshold
-    LEFT JOIN asked_for a ON a.objective = o.objective AND a.h = t.h AND a.topic = t.topic
-WHERE (o.conditions = 0 OR a.topic IS NOT NULL OR t.bad_high_us + spill_us > 0)
-    AND greatest(good_us, bad_us, bad_low_us, t.bad_high_us + spill_us) > 0;
+        LEFT JOIN subject_spills USING (subject) LEFT JOIN rises USING (subject)
+    WHERE us > 0)
+SELECT j.w, o.objective, j.topic, times.* EXCLUDE (place)
+FROM times_of(segments) times JOIN judged_topics j ON j.sli = times.place
+    JOIN objectives o ON o.level = 'topic' AND o.metric = j.metric AND o.threshold = j.threshold
+    LEFT JOIN asked_for a ON a.objective = o.objective AND a.h = j.h AND a.topic = j.topic
+WHERE (o.conditions = 0 OR a.topic IS NOT NULL OR bad_high_us > 0)
+    AND greatest(good_us, bad_us, bad_low_us, bad_high_us) > 0;

@@ -14,7 +14,7 @@ described AS (
     SELECT stream, max(reported(e, value,
             CASE WHEN metric = 'kafka.cluster.node.fenced' THEN nullif(labels['rack'], '') END)) AS latest
     FROM usable SEMI JOIN describing USING (metric) GROUP BY stream),
-identified AS (
+latest AS (
     SELECT u, kind, CASE WHEN level <> 'group' THEN topic END AS topic, "group",
         CASE WHEN kind = 'quota' AND list_contains(defaults, 'user') THEN '<default>'
             WHEN kind IN ('quota', 'client') THEN "user" END AS "user",
@@ -23,12 +23,9 @@ identified AS (
         CASE WHEN node THEN labels['node'] END AS source,
         CASE WHEN kind = 'client' THEN set_number END AS set_number,
         CASE WHEN latest IS NOT NULL THEN metric END AS metric,
-        first_seen, last_seen, latest
-    FROM named JOIN seen USING (stream) LEFT JOIN described USING (stream) WHERE kind IS NOT NULL),
-latest AS (
-    SELECT * EXCLUDE (first_seen, last_seen, latest), min(first_seen) AS first_seen,
-        max(last_seen) AS last_seen, max(latest) AS latest
-    FROM identified GROUP BY ALL)
+        min(first_seen) AS first_seen, max(last_seen) AS last_seen, max(latest) AS latest
+    FROM named JOIN seen USING (stream) LEFT JOIN described USING (stream) WHERE kind IS NOT NULL
+    GROUP BY ALL)
 -- Folded clients are unfolded once, and not once a run.
 SELECT l.u, kind, topic, "group", source, first_seen, last_seen, metric,
     CASE WHEN set_number IS NULL THEN l."user" ELSE c."user" END AS "user",

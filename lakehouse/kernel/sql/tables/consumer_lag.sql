@@ -9,19 +9,17 @@ WITH reported AS (
 edges AS (
     SELECT w, "group", topic, unnest([s, e, sure, may]) AS t, unnest([1, -1, 0, 0]) AS runs,
         unnest([v, -v, 0, 0]) AS v, unnest([p, -p, 0, 0]) AS pos, unnest([p, 0, -p, 0]) AS low,
-        unnest([0, -p, 0, p]) AS high, 0 AS unknown, 0 AS unread
+        unnest([0, -p, 0, p]) AS high
     FROM (SELECT *, positive::INTEGER AS p, exact(coalesce(value, 0)) AS v FROM reported WHERE counts)
-    UNION ALL
-    SELECT w, "group", topic, unnest([s, e]), 0, 0, 0, 0, 0, step(1), 0 FROM reported WHERE open_ended
-    UNION ALL
-    SELECT w, "group", topic, unnest([x.s, x.e]), 0, 0, 0, 0, 0, 0, step(1)
+    UNION ALL BY NAME
+    SELECT w, "group", topic, unnest([s, e]) AS t, step(1) AS unknown FROM reported WHERE open_ended
+    UNION ALL BY NAME
+    SELECT w, "group", topic, unnest([x.s, x.e]) AS t, step(1) AS unread
     FROM (SELECT DISTINCT w, "group", topic FROM reported) JOIN unread x USING (w)
     WHERE x.metric = 'kafka.group.lag' AND x.live AND reports_partitions(x.source)),
 running AS (
-    SELECT w, "group", topic, lead(t) OVER along - t AS us, sum(sum(runs)) OVER along AS runs,
-        sum(sum(v)) OVER along AS v, sum(sum(pos)) OVER along AS pos, sum(sum(low)) OVER along AS low,
-        sum(sum(high)) OVER along AS high, sum(sum(unknown)) OVER along AS unknown,
-        sum(sum(unread)) OVER along AS unread
+    SELECT w, "group", topic, lead(t) OVER along - t AS us,
+        coalesce(sum(sum(COLUMNS(* EXCLUDE (w, "group", topic, t)))) OVER along, 0)
     FROM edges GROUP BY w, "group", topic, t WINDOW along AS (PARTITION BY w, "group", topic ORDER BY t)),
 segments AS (SELECT *, max(runs) OVER (PARTITION BY w, "group", topic) AS most FROM running WHERE us > 0),
 sums AS (
@@ -35,8 +33,7 @@ ages AS (
         max(value) FILTER (ends_with(metric, '.high')) AS seconds_high_max,
         unless_open(bool_or(opens) FILTER (counts), max(spill) FILTER (counts AND positive)) AS spill_us
     FROM reported GROUP BY ALL)
-SELECT w, "group", topic, records_max::DOUBLE AS records_max, seconds_low_max, seconds_high_max,
-    coalesce(seen_us, 0) AS seen_us, coalesce(behind_us, 0) AS behind_us,
-    coalesce(behind_low_us, 0) AS behind_low_us, coalesce(behind_high_us, 0) + spill_us AS behind_high_us,
-    coalesce(seconds_unknown_us, 0) AS seconds_unknown_us, spill_us
+SELECT w, "group", topic, records_max::DOUBLE AS records_max, seconds_low_max, seconds_high_max, spill_us,
+    coalesce(COLUMNS(['seen_us', 'behind_us', 'behind_low_us', 'seconds_unknown_us']), 0),
+    coalesce(behind_high_us, 0) + spill_us AS behind_high_us
 FROM ages LEFT JOIN sums USING (w, "group", topic);

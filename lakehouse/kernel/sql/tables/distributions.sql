@@ -22,10 +22,9 @@ held AS (
     UNION ALL BY NAME
     SELECT w, metric, c."user", c.client_id, 0 AS value, us FROM folded JOIN set_clients c USING (set_number)
     UNION ALL BY NAME
-    SELECT w, metric, topic, "group", value, (e - s) * series AS us FROM own
-    WHERE level = 'group' AND topic IS DISTINCT FROM '__other__'
-    UNION ALL BY NAME
-    SELECT w, metric, source, value, (e - s) * series AS us FROM own WHERE level = 'source'),
+    SELECT w, metric, topic, "group", CASE WHEN level = 'source' THEN source END AS source, value,
+        (e - s) * series AS us
+    FROM own WHERE level = 'source' OR (level = 'group' AND topic IS DISTINCT FROM '__other__')),
 -- Logarithms are rounded otherwise on other machines; ends of buckets lie higher by 1 part in 10^8,
 -- so that a value on one, such as every power of two, is in the same bucket everywhere.
 placed AS (SELECT *, abs(value) <= 1e-12 AS zero, ceil(log2(abs(value)) * 64 - 1e-6) - 1 AS place FROM held)

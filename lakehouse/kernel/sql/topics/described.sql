@@ -36,16 +36,14 @@ frames AS (
         bool_or(NOT live) AS accounted
     FROM expected, range(hour_us() // window_us()) windows(number) GROUP BY ALL),
 edges AS (
-    SELECT w, source, metric, unnest([w, w + window_us()]) AS t, step(1) AS due, 0 AS read FROM frames
+    SELECT w, source, metric, unnest([w, w + window_us()]) AS t, 0 AS read FROM frames
     UNION ALL
-    SELECT w, source, metric, unnest([s, e]), 0, step(1) FROM answered),
+    SELECT w, source, metric, unnest([s, e]), step(1) FROM answered),
 segments AS (
-    SELECT w, source, metric, t AS s, lead(t) OVER along AS e,
-        sum(sum(due)) OVER along AS due, sum(sum(read)) OVER along AS read
-    FROM edges GROUP BY w, source, metric, t
-    WINDOW along AS (PARTITION BY w, source, metric ORDER BY t))
+    SELECT w, source, metric, t AS s, lead(t) OVER along AS e, sum(sum(read)) OVER along AS read
+    FROM edges GROUP BY w, source, metric, t WINDOW along AS (PARTITION BY w, source, metric ORDER BY t))
 SELECT w, source, metric, s, e, live, accounted
-FROM segments JOIN frames USING (w, source, metric) WHERE due > 0 AND read = 0 AND e > s;
+FROM segments JOIN frames USING (w, source, metric) WHERE read = 0 AND e > s;
 
 -- fenced: when the controllers had fenced a source. What it still claims to lead, another may lead by then:
 -- a broker that is cut off from the others does not know.

@@ -1,20 +1,16 @@
 -- bad_series: series of watched metrics above zero in an hour, as one source reports them.
 CREATE OR REPLACE TABLE bad_streams AS
-SELECT DISTINCT stream, h, metric, level, topic, partition, "user", client_id, "group", source
+SELECT DISTINCT stream, {h: h, metric: metric, level: level, topic: topic, partition: partition,
+    "user": "user", client_id: client_id, "group": "group", source: source} AS identity
 FROM stream_sums JOIN streams USING (stream) SEMI JOIN watched USING (metric) WHERE positive;
 
 INSERT INTO bad_series
-WITH fresh AS (
-    SELECT DISTINCT * EXCLUDE (stream) FROM bad_streams EXCEPT SELECT * EXCLUDE (series) FROM bad_series)
+WITH fresh AS (SELECT identity FROM bad_streams EXCEPT SELECT identity FROM bad_series)
 SELECT (SELECT count(*) FROM bad_series) + row_number() OVER () AS series, * FROM fresh;
 
 -- bad_runs: their runs in this part. Those that touch are one stretch.
 CREATE OR REPLACE TABLE bad_runs AS
-WITH numbered AS (
-    SELECT stream, series FROM bad_streams r JOIN bad_series b ON b.h = r.h AND b.metric = r.metric
-        AND b.level = r.level AND b.source = r.source AND b.topic IS NOT DISTINCT FROM r.topic
-        AND b.partition IS NOT DISTINCT FROM r.partition AND b."user" IS NOT DISTINCT FROM r."user"
-        AND b.client_id IS NOT DISTINCT FROM r.client_id AND b."group" IS NOT DISTINCT FROM r."group"),
+WITH numbered AS (SELECT stream, series FROM bad_streams JOIN bad_series USING (identity)),
 bad AS (
     SELECT series, s, e, sure, s - may + spill AS lead_us, value, wrong
     FROM usable_runs JOIN numbered USING (stream) WHERE positive),

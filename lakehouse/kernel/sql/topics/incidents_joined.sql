@@ -1,6 +1,6 @@
 -- Stretches above zero within parts, and the series that they are of.
-CREATE TABLE bad_series (series BIGINT, h BIGINT, metric VARCHAR, level VARCHAR, topic VARCHAR,
-    partition INTEGER, "user" VARCHAR, client_id VARCHAR, "group" VARCHAR, source VARCHAR);
+CREATE TABLE bad_series (series BIGINT, identity STRUCT(h BIGINT, metric VARCHAR, level VARCHAR,
+    topic VARCHAR, partition INTEGER, "user" VARCHAR, client_id VARCHAR, "group" VARCHAR, source VARCHAR));
 CREATE TABLE out_incidents (series BIGINT, s BIGINT, e BIGINT, lead_us BIGINT, sure_until BIGINT,
     worst DOUBLE, total DECIMAL(38, 6), runs BIGINT, known_wrong BOOLEAN);
 
@@ -16,4 +16,4 @@ stretches AS (
         max(e) - coalesce(max(sure_until) FILTER (sure_until > s), "start") AS tail_us, max(worst) AS worst,
         sum(total) AS total, sum(runs) AS runs, bool_or(known_wrong) AS known_wrong
     FROM placed GROUP BY series, "start")
-SELECT h AS w, * FROM stretches JOIN bad_series USING (series);
+SELECT identity.h AS w, * EXCLUDE (identity), unnest(identity) FROM stretches JOIN bad_series USING (series);

@@ -10,16 +10,10 @@ SELECT subject, atom, set_number, sum(us)::BIGINT AS us, sum(us * weight)::BIGIN
     bool_or(known_wrong) AS known_wrong, bool_or(opens) AS opens, max(spill) FILTER (positive) AS spill
 FROM plain JOIN stream_sums USING (stream, w, positive) GROUP BY ALL
 UNION ALL BY NAME
-SELECT subject, atom,
-    sum(us * obs)::BIGINT AS observed_us,
-    sum(value_seconds(value, us)) AS value_seconds,
-    f.min, f.max,
-    sum(us * pos)::BIGINT AS positive_us,
-    sum(us * low)::BIGINT AS positive_low_us,
-    sum(us * high)::BIGINT AS positive_high_us,
-    f.known_wrong, f.opens, f.spill
-FROM atom_segments JOIN atom_facts f USING (subject, atom) WHERE purpose = 'gold'
-GROUP BY subject, atom, f.min, f.max, f.known_wrong, f.opens, f.spill;
+SELECT subject, atom, sum(us * obs)::BIGINT AS observed_us, sum(value_seconds(value, us)) AS value_seconds,
+    f.min, f.max, sum(us * pos)::BIGINT AS positive_us, sum(us * low)::BIGINT AS positive_low_us,
+    sum(us * high)::BIGINT AS positive_high_us, f.known_wrong, f.opens, f.spill
+FROM atom_segments JOIN atom_facts f USING (subject, atom) WHERE purpose = 'gold' GROUP BY ALL;
 
 -- counts: how many atoms are observed, above zero, surely so and possibly so, from one change to the next.
 CREATE OR REPLACE TABLE counts AS
@@ -34,12 +28,8 @@ changes AS (  -- where one run follows another nothing changes
     FROM edges GROUP BY ALL
     HAVING sum(obs) <> 0 OR sum(pos) <> 0 OR sum(low) <> 0 OR sum(high) <> 0)
 SELECT subject, t, coalesce(lead(t) OVER along - t, 0) AS us,
-    (sum(obs) OVER along)::BIGINT AS obs,
-    (sum(pos) OVER along)::BIGINT AS pos,
-    (sum(low) OVER along)::BIGINT AS low,
-    (sum(high) OVER along)::BIGINT AS high
-FROM changes
-WINDOW along AS (PARTITION BY subject ORDER BY t);
+    (sum(COLUMNS(* EXCLUDE (subject, t))) OVER along)::BIGINT
+FROM changes WINDOW along AS (PARTITION BY subject ORDER BY t);
 
 -- totals: sums over sources of their reports of a topic or client itself.
 CREATE OR REPLACE TABLE totals AS
@@ -51,9 +41,7 @@ WITH edges AS (
     SELECT purpose, subject, unnest([t, t + us]), step(obs), step(exact(value * obs))
     FROM atom_segments WHERE atom < 0 AND purpose IN ('gold', 'spread')),
 segments AS (
-    SELECT purpose, subject, lead(t) OVER along - t AS us,
-        sum(sum(sources)) OVER along AS sources,
-        sum(sum(v)) OVER along AS v
+    SELECT purpose, subject, lead(t) OVER along - t AS us, sum(sum(COLUMNS(['sources', 'v']))) OVER along
     FROM edges GROUP BY purpose, subject, t
     WINDOW along AS (PARTITION BY purpose, subject ORDER BY t))
 SELECT purpose, subject, us, v::DOUBLE AS v FROM segments WHERE us > 0 AND sources > 0;
@@ -65,25 +53,18 @@ FROM atom_sums GROUP BY subject;
 
 CREATE OR REPLACE TABLE subject_rows AS
 WITH sums AS (
-    SELECT subject, sum(observed_us) AS observed_us, sum(value_seconds) AS value_seconds,
-        min(min) AS min, max(max) AS max, sum(positive_us) AS positive_us,
-        sum(positive_low_us) AS positive_low_us, sum(positive_high_us) AS positive_high_us,
-        bool_or(known_wrong) AS known_wrong
+    SELECT subject, min(min) AS min, max(max) AS max, bool_or(known_wrong) AS known_wrong,
+        sum(COLUMNS(['observed_us', 'value_seconds', 'positive_us', 'positive_low_us', 'positive_high_us']))
     FROM atom_sums GROUP BY subject),
 unions AS (
-    SELECT subject, max(obs) AS series, max(pos) AS max_concurrent,
-        coalesce(sum(us) FILTER (pos > 0), 0) AS any_us,
-        coalesce(sum(us) FILTER (low > 0), 0) AS any_low_us,
-        coalesce(sum(us) FILTER (high > 0), 0) AS any_high_us
+    SELECT subject, max(obs) AS series, max(pos) AS max_concurrent, time_of(us, pos > 0) AS any_us,
+        time_of(us, low > 0) AS any_low_us, time_of(us, high > 0) AS any_high_us
     FROM counts WHERE us > 0 GROUP BY subject),
 most AS (SELECT subject, max(v) AS max_total FROM totals WHERE purpose = 'gold' GROUP BY subject)
 SELECT g.w, metric, topic, "user", client_id, max_total, spill_us, spill_sum_us,
     sums.* REPLACE (positive_high_us + spill_sum_us AS positive_high_us),
     unions.* EXCLUDE (subject) REPLACE (any_high_us + spill_us AS any_high_us)
-FROM gold_subjects g
-    JOIN sums USING (subject)
-    JOIN unions USING (subject)
-    JOIN subject_spills USING (subject)
+FROM gold_subjects g JOIN sums USING (subject) JOIN unions USING (subject) JOIN subject_spills USING (subject)
     LEFT JOIN most USING (subject);
 
 INSERT INTO out_topics BY NAME
@@ -101,8 +82,7 @@ WITH single AS (
 folded AS (
     SELECT o.subject, o.atom, sum(f.us) AS us, min(f.min) AS min, max(f.max) AS max,
         bool_or(f.known_wrong) AS known_wrong
-    FROM single o
-        JOIN set_partitions p ON p.u = o.u AND p.topic = o.topic AND p.atom = o.atom
+    FROM single o JOIN set_partitions p ON p.u = o.u AND p.topic = o.topic AND p.atom = o.atom
         JOIN atom_sums f ON f.subject = o.subject AND f.set_number = p.set_number
     WHERE o.us IS NOT NULL  -- a swept atom has no part in what is folded
     GROUP BY ALL)

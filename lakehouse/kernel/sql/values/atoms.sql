@@ -1,23 +1,10 @@
--- claim_edges: between two values of a series either one may have held (objectives above a value). Where
--- one run follows another there is one edge, the later one's.
+-- claim_edges: the edges of claims on values, of which objectives above a value may ask.
 CREATE OR REPLACE TABLE claim_edges AS
-WITH series AS (
-    SELECT subject, atom, s, e, w, positive, lead_us, tail_us, exact(coalesce(value, 0)) AS v,
-        lag(e) OVER along = s AS follows, lag(v) OVER along AS earlier_v,
-        lag(tail_us) OVER along AS earlier_tail,
-        coalesce(lead(s) OVER along = e, false) AS is_followed
-    FROM claims WHERE purpose = 'threshold'
-    WINDOW along AS (PARTITION BY subject, atom, claimant ORDER BY s, e, v, lead_us, tail_us)),
-beside AS (
-    SELECT *, CASE WHEN follows THEN earlier_v ELSE 0 END AS before,
-        greatest(lead_us, CASE WHEN follows THEN earlier_tail ELSE 0 END) AS lead
-    FROM series)
-SELECT subject, atom, s, e, greatest(w, s - lead) AS lead_from,
-    CASE WHEN is_followed THEN e ELSE greatest(s, e - tail_us) END AS tail_from,
-    greatest(v - before, 0) AS rise, greatest(before - v, 0) AS fall,
-    greatest(v, 0) AS sink, greatest(-v, 0) AS lift,
-    CASE WHEN positive AND v > before THEN greatest(0, lead - (s - w)) ELSE 0 END AS spill
-FROM beside;
+WITH valued AS (
+    SELECT subject AS place, atom AS member, claimant, s, e, w, positive, lead_us, tail_us,
+        exact(coalesce(value, 0)) AS v
+    FROM claims WHERE purpose = 'threshold')
+FROM with_edges(valued);
 
 -- atom_segments: from one edge of an atom's claims to the next: observed once, above zero if any
 -- claim says so, its value the mean of the claims above zero, else of all. `least` and `most` bound
@@ -33,16 +20,12 @@ edges AS (
         unnest([v, -v, 0, 0]) AS least, unnest([v, -v, 0, 0]) AS most
     FROM numbered
     UNION ALL
-    SELECT 'threshold', subject, atom, unnest([lead_from, s, tail_from, e]), 0, 0, 0, 0, 0, 0, 0, 0,
+    SELECT 'threshold', place, member, unnest([lead_from, s, tail_from, e]), 0, 0, 0, 0, 0, 0, 0, 0,
         unnest([-fall, fall, -sink, sink]), unnest([rise, -rise, lift, -lift])
     FROM claim_edges),
 running AS (
     SELECT purpose, subject, atom, t, lead(t) OVER along - t AS us,
-        sum(sum(obs)) OVER along AS obs, sum(sum(pos)) OVER along AS pos,
-        sum(sum(low)) OVER along AS low, sum(sum(high)) OVER along AS high,
-        sum(sum(ids)) OVER along AS ids, sum(sum(pos_ids)) OVER along AS pos_ids,
-        sum(sum(v)) OVER along AS v, sum(sum(pos_v)) OVER along AS pos_v,
-        sum(sum(least)) OVER along AS least, sum(sum(most)) OVER along AS most
+        sum(sum(COLUMNS(* EXCLUDE (purpose, subject, atom, t)))) OVER along
     FROM edges GROUP BY purpose, subject, atom, t
     WINDOW along AS (PARTITION BY purpose, subject, atom ORDER BY t)),
 -- Where one claim alone counts, the sum of numbers is its number, and its value is not rounded.
@@ -53,8 +36,7 @@ valued AS (
     FROM running r LEFT JOIN numbered n
         ON n.id = CASE WHEN pos = 1 THEN pos_ids WHEN pos = 0 AND obs = 1 THEN ids END
     WHERE us > 0)
-SELECT purpose, subject, atom, t, us, least(obs, 1)::BIGINT AS obs, least(pos, 1)::BIGINT AS pos,
-    least(low, 1)::BIGINT AS low, least(high, 1)::BIGINT AS high, value,
+SELECT purpose, subject, atom, t, us, least(COLUMNS(['obs', 'pos', 'low', 'high']), 1)::BIGINT, value,
     least(least::DOUBLE / greatest(high, 1)::DOUBLE, value) AS least,
     greatest(most::DOUBLE / greatest(low, 1)::DOUBLE, value) AS most
 FROM valued;

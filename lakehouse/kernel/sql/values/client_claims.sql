@@ -29,8 +29,7 @@ SELECT row_number() OVER () AS subject, * FROM each;
 
 INSERT INTO claims BY NAME
 WITH reported AS (
-    SELECT j.subject, r.* FROM judged_clients j
-        JOIN class_sets c ON c.u = j.u AND c.class = j.class
+    SELECT j.subject, r.* FROM judged_clients j JOIN class_sets c ON c.u = j.u AND c.class = j.class
         JOIN client_runs r ON r.w = j.w AND r.metric = j.metric AND r.set_number = c.set_number
     UNION ALL
     SELECT j.subject, r.* FROM judged_clients j JOIN client_runs r ON r.w = j.w AND r.metric = j.metric

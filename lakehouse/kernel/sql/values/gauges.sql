@@ -4,9 +4,7 @@ SELECT set_number, u, set_topic AS topic, unnest(partitions) AS atom
 FROM known_sets WHERE ways = 1 AND partitions IS NOT NULL;
 
 CREATE OR REPLACE TABLE set_clients AS
-WITH each AS (
-    SELECT set_number, u, unnest(clients) AS client FROM known_sets WHERE ways = 1 AND clients IS NOT NULL)
-SELECT set_number, u, client."user" AS "user", client.client_id AS client_id FROM each;
+SELECT set_number, u, unnest(clients, max_depth := 2) FROM known_sets WHERE ways = 1 AND clients IS NOT NULL;
 
 CREATE OR REPLACE VIEW stream_gauges AS
 SELECT * FROM stream_sums JOIN streams USING (stream) WHERE NOT counter;
@@ -53,8 +51,7 @@ FROM topics r
 WHERE level = 'partition' AND is_unavailable(r.metric, positive)
 UNION ALL
 SELECT g.subject, claimant, part_number, stream, r.w, positive, NULL, 1, spread
-FROM unfolded r
-    JOIN gold_subjects g ON g.w = r.w AND g.metric = r.metric AND g.topic IS NULL
+FROM unfolded r JOIN gold_subjects g ON g.w = r.w AND g.metric = r.metric AND g.topic IS NULL
         AND g."user" IS NOT DISTINCT FROM r."user" AND g.client_id IS NOT DISTINCT FROM r.client_id;
 
 CREATE OR REPLACE VIEW gauges AS SELECT * FROM usable_runs JOIN reports USING (stream, w, positive);

@@ -1,0 +1,41 @@
+"""Arrow's types of a table's rows as relations have them: instants are microseconds."""
+
+from collections.abc import Iterable, Sequence
+from typing import Any, Final
+
+import pyarrow as pa
+
+from lakehouse.tables import Table
+
+_PLAIN: Final = {
+    "string": pa.string(), "int": pa.int32(), "bigint": pa.int64(), "double": pa.float64(),
+    "boolean": pa.bool_(), "date": pa.date32(),
+    "struct<user:string,client_id:string>": pa.struct(
+        [("user", pa.string()), ("client_id", pa.string())]
+    ),
+}  # fmt: skip
+
+
+def of(kind: str, instant: pa.DataType = _PLAIN["bigint"]) -> pa.DataType:
+    """Arrow's type of one that is written as Spark writes it."""
+    if kind.startswith("array<"):
+        return pa.list_(of(kind[6:-1], instant))
+    if kind.startswith("map<string,"):
+        return pa.map_(pa.string(), of(kind[11:-1], instant))
+    return instant if kind == "timestamp" else _PLAIN[kind]
+
+
+def schema(columns: Iterable[tuple[str, str]]) -> pa.Schema:
+    """The schema of columns that are given by name and type, as Spark writes types."""
+    return pa.schema([(name, of(kind)) for name, kind in columns])
+
+
+def of_table(table: Table) -> pa.Schema:
+    """The schema of a table's rows."""
+    return schema((column.name, column.type) for column in table.columns)
+
+
+def rows(shape: pa.Schema, values: Iterable[Sequence[Any]]) -> pa.Table:
+    """Some rows of plain values."""
+    named = [dict(zip(shape.names, row, strict=True)) for row in values]
+    return pa.Table.from_pylist(named, shape)
