@@ -82,8 +82,7 @@ WITH single AS (
 folded AS (
     SELECT o.subject, o.atom, sum(f.us) AS us, min(f.min) AS min, max(f.max) AS max,
         bool_or(f.known_wrong) AS known_wrong
-    FROM single o
-        JOIN set_partitions p ON p.u = o.u AND p.topic = o.topic AND p.atom = o.atom
+    FROM single o JOIN set_partitions p ON p.u = o.u AND p.topic = o.topic AND p.atom = o.atom
         JOIN atom_sums f ON f.subject = o.subject AND f.set_number = p.set_number
     WHERE o.us IS NOT NULL  -- a swept atom has no part in what is folded
     GROUP BY ALL)
