@@ -9,7 +9,7 @@ from collector.catalogue import Metric
 from collector.model import Partition, Series
 from collector.sources.identity import IN_SYNC_COUNT
 from collector.sources.jmx.mbean_server import ABOVE_ZERO, Kind, MBeanServer
-from collector.sources.jmx.object_names import keys_of, series_of
+from collector.sources.jmx.object_names import keys_of, series_of, text_of
 
 Beans = dict[Series, Any]
 """Object names by the series they stand for."""
@@ -110,8 +110,18 @@ def series_by_name(metric: Metric, found: Iterable[Iterable[Any]]) -> Beans:
         for name in names:
             series = series_of(metric, pattern, name)
             if series is not None:
-                beans.setdefault(series, name)
+                beans.setdefault(series, _kept(name))
     return beans
+
+
+def _kept(name: Any) -> Any:
+    """A name as text, which takes a third of what Java's takes; what is no Unicode stays Java's."""
+    text = text_of(name)
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return name
+    return text
 
 
 def _partition(name: Any) -> Partition:

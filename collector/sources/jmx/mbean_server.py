@@ -6,7 +6,7 @@ one short call.
 """
 
 from collections.abc import Sequence
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any, Final, Literal, NamedTuple
 
 import jpype
@@ -84,7 +84,7 @@ def _name(name: Any) -> Any:
     return _object_name(name) if isinstance(name, str) else name
 
 
-@cache
+@lru_cache(maxsize=1024)  # patterns, and the few beans that are asked again and again
 def _object_name(text: str) -> Any:
     return java("javax.management.ObjectName")(text)
 
