@@ -2,9 +2,10 @@
 
 import gc
 import threading
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future, wait
 from functools import partial
+from types import MappingProxyType
 from typing import Final
 
 from collector.agent.coarsening import Limiter
@@ -65,7 +66,7 @@ class Agent:
         self._tasks: dict[Read, Task] = {}
         self._schedule = Schedule(self._missed)
         self._recorder, self._clock = recorder, clock
-        self._named = ""
+        self._named: str | None = None
         self._failures = logs.DedupLog()
         report_failure = partial(self._failures.report, "delivery")
         self._worker = DeliveryWorker(delivery, clock, self.stats, report_failure)
@@ -76,7 +77,11 @@ class Agent:
         self.stats.commit_interval_seconds = commit_interval_us / 1e6
 
     def run(
-        self, stop: threading.Event, reload: Reload, about: dict[str, str], crashes: Sequence[Crash]
+        self,
+        stop: threading.Event,
+        reload: Reload | None = None,
+        about: Mapping[str, str] = MappingProxyType({}),
+        crashes: Sequence[Crash] = (),
     ) -> None:
         """Work until ``stop`` is set; then seal everything and try once more to deliver it.
 
@@ -97,13 +102,13 @@ class Agent:
         self._guard("start", lambda: self._recorder.begin(self._clock.wall_us()))
         for crash in crashes:
             self._guard("start", partial(self._note_crash, crash))
-        self._named = " ".join(f"{key}={about[key]}" for key in _IN_EVENT)
+        self._named = " ".join(f"{key}={about[key]}" for key in _IN_EVENT if key in about) or None
         self._guard("start", partial(self._note, "agent_start", new=self._named))
         for task in self._tasks.values():
             if task.family.via == "metadata_log":  # its history, before anything is sealed
                 self._guard(task.label, partial(self._scrape, task, stop))
         self._schedule_own(stop)
-        if reload.is_open:
+        if reload is not None and reload.is_open:
             self.stats.unfound = {"discovery": "not looked yet"}
             look = partial(self._guard, "discovery", partial(self._look, reload))
             self._schedule.every(LOOK_US, "discover", "discovery", look)
@@ -119,9 +124,9 @@ class Agent:
             if self._stepped.is_set():
                 self._stepped.clear()
                 self._schedule.realign()
-            if reload.wanted():
+            if reload is not None and reload.wanted():
                 self._reload(reload)
-            elif (found := reload.found()) is not None:
+            elif reload is not None and (found := reload.found()) is not None:
                 self._take(reload, found)
             self._heed_limits()
             self._service.beat()
