@@ -170,7 +170,7 @@ class Delivery:
         Where another agent has written under our id, this one takes a new id.
         """
         for bronze in self._tables:  # where one was created again, the others were as well
-            bronze.load()
+            self._load(bronze)
         numbers = [self._compare(bronze) for bronze in self._tables]
         self._loaded_once = True
         if max(numbers) > self._spool.reached:
@@ -193,6 +193,9 @@ class Delivery:
             self._definition_table.append(to_arrow(tables.METRIC_DEFINITIONS, rows), agent, 0)
         self._definition_table.forget()  # it is needed once
         self._written_catalogue = catalogue.hash
+
+    def _load(self, bronze: BronzeTable) -> None:
+        bronze.load()
 
     def _compare(self, bronze: BronzeTable) -> int:
         """The number of our last batch in a table.
@@ -224,7 +227,7 @@ class Delivery:
 
     def _reload_number(self, bronze: BronzeTable, number: int, seen: int) -> int:
         """The current number of our last batch, after an earlier number at an earlier version."""
-        bronze.load()
+        self._load(bronze)
         newest = self._compare(bronze)
         if newest > number and not bronze.wrote_since(seen):
             self._begin_anew()
