@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 _SPOOL: Final = (
     "append", "seal", "reach", "acknowledge", "waiting", "recover", "remember", "begin_anew",
 )  # fmt: skip
-_DELIVERY: Final = ("_load", "_compare", "_write", "_read_back", "_acknowledge")
+_DELIVERY: Final = ("_load", "_compare", "_write", "_reload_number", "_acknowledge")
 _TABLE: Final = ("__init__", "update_incremental", "transaction_version", "create")
 
 
