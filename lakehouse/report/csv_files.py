@@ -11,7 +11,7 @@ from functools import lru_cache
 from typing import Any, Final
 
 from lakehouse.core import formats
-from lakehouse.report.page import lookup
+from lakehouse.report.page import assets, facts_lookup
 from lakehouse.report.page.figures import Facts, Row
 
 CELL_LIMIT: Final = 32_000
@@ -33,7 +33,7 @@ class Column:
 
     def of(self, row: Row) -> Any:
         """The row's value; None: not known."""
-        value = lookup.value_at(row, self.path)
+        value = facts_lookup.value_at(row, self.path)
         return _KINDS[self.kind](value) if self.kind else value
 
 
@@ -55,14 +55,14 @@ class Table:
     def rows(self, facts: Facts) -> Iterable[Row]:
         """The table's rows."""
         made = _ROWS.get(self.source)
-        rows = made(facts) if made else lookup.rows_at(facts, self.source)
+        rows = made(facts) if made else facts_lookup.rows_at(facts, self.source)
         return (row for row in rows if not self.having or row.get(self.having))
 
 
 @lru_cache
 def common() -> tuple[Column, ...]:
     """The columns that every file begins with."""
-    return tuple(_columns(lookup.declared("csv.yaml")["common"]))
+    return tuple(_columns(assets.declared("csv.yaml")["common"]))
 
 
 @lru_cache
@@ -70,7 +70,7 @@ def tables() -> tuple[Table, ...]:
     """Every table of csv.yaml."""
     return tuple(
         Table(name, one["each"], one["rows"], one.get("with", ""), tuple(_columns(one["columns"])))
-        for name, one in lookup.declared("csv.yaml")["tables"].items()
+        for name, one in assets.declared("csv.yaml")["tables"].items()
     )
 
 
@@ -87,7 +87,7 @@ def text(value: object) -> str:
 
 
 def _columns(listed: Iterable[Any]) -> Iterator[Column]:
-    for name, declared_ in lookup.columns(listed):
+    for name, declared_ in assets.columns(listed):
         column = declared_ if isinstance(declared_, dict) else {"means": declared_}
         yield Column(name, column["means"], column.get("path", name), column.get("as", ""))
 
@@ -125,13 +125,13 @@ _KINDS: Final[Mapping[str, Callable[[Any], Any]]] = {
 
 def _topics_without_a_spare_replica(facts: Facts) -> Iterator[Row]:
     for finding in ("replication_one", "no_spare_replica"):
-        rows = lookup.rows_at(facts, f"hygiene.{finding}")
+        rows = facts_lookup.rows_at(facts, f"hygiene.{finding}")
         yield from ({"finding": finding, **row} for row in rows)
 
 
 def _weeks(facts: Facts) -> Iterator[Row]:
-    names = lookup.value_at(facts, "trends.weeks") or ()
-    for subject in lookup.rows_at(facts, "trends.objectives.subjects"):
+    names = facts_lookup.value_at(facts, "trends.weeks") or ()
+    for subject in facts_lookup.rows_at(facts, "trends.objectives.subjects"):
         for name, week in zip(names, subject.get("weeks") or (), strict=True):
             if week is not None:
                 yield {**subject, **week, "week": name}

@@ -6,9 +6,10 @@ from typing import Any
 
 from lakehouse.core import formats, periods
 from lakehouse.report.page import verdicts
+from lakehouse.report.page.assets import declared, sentence
+from lakehouse.report.page.facts_lookup import week_of
 from lakehouse.report.page.figures import Cell, Row, plain_text
 from lakehouse.report.page.listing import Column, Listing, TableSpec, badge, column
-from lakehouse.report.page.lookup import declared, sentence, week_of
 from lakehouse.report.page.page import html
 from lakehouse.report.page.service import answers
 

@@ -11,8 +11,8 @@ from rich.table import Table
 from rich.text import Text
 
 from lakehouse.core import formats
+from lakehouse.report.page.facts_lookup import value_at
 from lakehouse.report.page.figures import Facts, plain_text
-from lakehouse.report.page.lookup import value_at
 from lakehouse.report.page.service import answers
 from lakehouse.report.page.verdicts import composites, headline, verdicts
 

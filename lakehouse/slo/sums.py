@@ -188,7 +188,7 @@ def _sums_by_range(part: _Part) -> str:
     """SQL: sums over each range, and the number of its rows that contain anything.
 
     Bad time that was first seen just after a range may have started in it. A client's row of zeros
-    shows that it existed (see the kernel's sli_clients.sql).
+    shows that it existed (see the kernel's sli/clients.sql).
     """
     has_content = f"greatest({', '.join(f'r.{name}' for name in Times._fields)}) > 0"
     if part.query.slices is None:

@@ -17,11 +17,18 @@ from lakehouse import tables
 from lakehouse.cli.doctor import print_tables, to_json, to_text
 from lakehouse.core.location import Location
 from lakehouse.ops.doctor import agents, clocks, health, rollup, sources
+from lakehouse.ops.doctor.agent_history import (
+    Agent,
+    EventCount,
+    Failure,
+    FamilyRecord,
+    Gap,
+    SourceName,
+)
 from lakehouse.ops.doctor.clocks import AgentCommit
 from lakehouse.ops.doctor.diagnosis import Diagnosis
 from lakehouse.ops.doctor.finding import CHECKS, LATE, Finding
 from lakehouse.ops.doctor.health import TableHealth
-from lakehouse.ops.doctor.records import Agent, EventCount, Failure, FamilyRecord, Gap, SourceName
 from lakehouse.ops.doctor.rollup import Backlog
 from lakehouse.ops.maintain.plan import day_of
 from lakehouse.ops.maintain.state import LogEntry

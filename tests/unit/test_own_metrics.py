@@ -23,7 +23,7 @@ from lakehouse.errors import TableNotFoundError
 from lakehouse.report import owners
 from lakehouse.report.facts import build, own_metrics
 from lakehouse.report.facts.owner_labels import add_owners, of_team
-from lakehouse.report.page.lookup import declared
+from lakehouse.report.page.assets import declared
 from lakehouse.report.page.page import render
 from lakehouse.rollup import Wanted
 from tests.lake_builder import Batch, made, micros

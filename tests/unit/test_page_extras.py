@@ -6,8 +6,8 @@ import pytest
 
 from lakehouse.errors import PeriodError
 from lakehouse.report.facts.owner_labels import add_owners, of_team
+from lakehouse.report.page.assets import declared
 from lakehouse.report.page.listing import table
-from lakehouse.report.page.lookup import declared
 from lakehouse.report.page.page import render
 from tests import sample_facts
 from tests.page_reader import read

@@ -12,7 +12,7 @@ from deltalake import DeltaTable
 from lakehouse import tables
 from lakehouse.core.location import Location, query
 from lakehouse.errors import LakehouseError, TableNotFoundError
-from lakehouse.ops.doctor import agents, clocks, health, records, rollup, sources
+from lakehouse.ops.doctor import agent_history, agents, clocks, health, rollup, sources
 from lakehouse.ops.doctor.finding import ORDER, Finding, finding
 from lakehouse.ops.maintain import state as states
 from lakehouse.tables import Table
@@ -43,7 +43,7 @@ class Diagnosis:
     version: str
     with_gold: bool = True
     tables: list[health.TableHealth] = field(default_factory=list)
-    agents: list[records.Agent] = field(default_factory=list)
+    agents: list[agent_history.Agent] = field(default_factory=list)
     findings: list[Finding] = field(default_factory=list)
     _opened: dict[str, DeltaTable] = field(default_factory=dict, repr=False)
 
@@ -72,11 +72,11 @@ class Diagnosis:
         for table in tables.BRONZE:
             with self._unknown_on_error(table):
                 self._check_bronze(table)
-        reported: list[records.FamilyRecord] = []
+        reported: list[agent_history.FamilyRecord] = []
         with self._unknown_on_error(tables.SCRAPES):
             reported = self._check_scrapes()
         with self._unknown_on_error(tables.EVENTS):
-            events = records.event_counts(self._query(tables.EVENTS), self.since)
+            events = agent_history.event_counts(self._query(tables.EVENTS), self.since)
             self._add(agents.agent_events(events, self.days))
         if self.with_gold:
             self._check_gold(reported)
@@ -101,7 +101,7 @@ class Diagnosis:
             self._opened[table.name] = self.location.open(table)
         return self._opened[table.name]
 
-    def _query(self, table: Table) -> records.Query:
+    def _query(self, table: Table) -> agent_history.Query:
         return partial(query, self._open(table))
 
     def _commits(self, table: Table, most: int) -> list[states.LogEntry]:
@@ -130,23 +130,23 @@ class Diagnosis:
             return str(error)
         return position if isinstance(position, str) else None
 
-    def _check_scrapes(self) -> list[records.FamilyRecord]:
+    def _check_scrapes(self) -> list[agent_history.FamilyRecord]:
         run_query = self._query(tables.SCRAPES)
-        reported = records.family_records(run_query, self.since, self.now)
-        failures = records.failures(run_query, self.since)
+        reported = agent_history.family_records(run_query, self.since, self.now)
+        failures = agent_history.failures(run_query, self.since)
         if not reported:
             what = f"no agent has reported anything in {self.days} days"
             self._add([finding("silent", tables.SCRAPES.path, what)])
         self._add(sources.silent(reported, self.now, self.late))
         self._add(sources.twice(reported, self.now, self.late))
-        self._add(sources.gaps(records.gaps(run_query, self.since), failures, self.days))
+        self._add(sources.gaps(agent_history.gaps(run_query, self.since), failures, self.days))
         self._add(sources.capped(reported))
         self._add(clocks.future(reported, self.now))
         self._add(agents.cluster_versions(reported))
         self._check_agents(reported)
         return reported
 
-    def _check_agents(self, reported: list[records.FamilyRecord]) -> None:
+    def _check_agents(self, reported: list[agent_history.FamilyRecord]) -> None:
         ids = sorted({record.agent for record in reported})
         most = min(max(_LEAST_COMMITS, _COMMITS_AN_AGENT * len(ids)), _MOST_COMMITS)
         commits = [*clocks.agent_commits(self._commits(tables.SCRAPES, most))]
@@ -154,21 +154,21 @@ class Diagnosis:
         for agent in ids:
             own = [record for record in reported if record.agent == agent]
             read = tuple(sorted({"/".join(record.source) for record in own}))
-            last = records.latest(record.reported_until for record in own)
-            self.agents.append(records.Agent(agent, read, last, versions.get(agent)))
+            last = agent_history.latest(record.reported_until for record in own)
+            self.agents.append(agent_history.Agent(agent, read, last, versions.get(agent)))
         known = {one.agent: one.sources for one in self.agents}
         since = self.now - self.late
         working = [one for one in self.agents if one.reported_until and one.reported_until >= since]
         self._add(agents.agent_versions(working, self.version))
         self._add(clocks.differing(clocks.skews(commits), len(versions), known))
 
-    def _check_gold(self, reported: list[records.FamilyRecord]) -> None:
+    def _check_gold(self, reported: list[agent_history.FamilyRecord]) -> None:
         with self._unknown_on_error(tables.PROGRESS):
             backlog = rollup.load_backlog(self.location, self._open(tables.RUNS), self.since)
             self._add(rollup.behind(backlog, self.now, self.days))
             self._check_gold_tables(reported)
 
-    def _check_gold_tables(self, reported: list[records.FamilyRecord]) -> None:
+    def _check_gold_tables(self, reported: list[agent_history.FamilyRecord]) -> None:
         if self._has_grains():
             self._add([_OLD_LAYOUT])
         else:

@@ -6,8 +6,15 @@ from itertools import groupby
 from operator import attrgetter
 from typing import Final
 
+from lakehouse.ops.doctor.agent_history import (
+    Failure,
+    FamilyRecord,
+    Gap,
+    SourceName,
+    by_source,
+    latest,
+)
 from lakehouse.ops.doctor.finding import Finding, counted, finding, named, some, span, when, why
-from lakehouse.ops.doctor.records import Failure, FamilyRecord, Gap, SourceName, by_source, latest
 
 # A restart or an election makes gaps of seconds, every day.
 _LONG: Final = dt.timedelta(minutes=10)

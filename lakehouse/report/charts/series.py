@@ -11,7 +11,7 @@ from typing import Any, Final
 from lakehouse.core import formats, periods
 from lakehouse.core.periods import DAY_US, Span, instant, iso, length, micros, overlap, without
 from lakehouse.report.page import cells, figures
-from lakehouse.report.page.lookup import titled, touching
+from lakehouse.report.page.facts_lookup import titled, touching
 
 Bounded = tuple[float, float, float]
 """A value and its bounds."""

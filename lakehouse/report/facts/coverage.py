@@ -11,7 +11,7 @@ from lakehouse.core.lifetimes import expected_us, with_ends
 from lakehouse.core.periods import iso
 from lakehouse.engines.gold_reader import Row
 from lakehouse.report.facts.gold import Gold
-from lakehouse.report.page.lookup import touching
+from lakehouse.report.page.facts_lookup import touching
 
 ANY_FAMILY: Final = "any"
 """The family of a source that was never read."""

@@ -12,7 +12,7 @@ from lakehouse.errors import OwnersError
 from lakehouse.report.facts.composites import BY_OWNER, composites
 from lakehouse.report.facts.saved import Bounds, to_json
 from lakehouse.report.owners import LABELS, NO_OWNER, Owner, Owners, Prices
-from lakehouse.report.page.lookup import nothing_seen, tally, value_at
+from lakehouse.report.page.facts_lookup import nothing_seen, tally, value_at
 from lakehouse.slo.trends.changes import by_chance
 
 Facts = dict[str, Any]

@@ -9,8 +9,8 @@ from typing import Final, Literal
 
 from lakehouse.core.periods import Span, overlap, union
 from lakehouse.report.page import figures
+from lakehouse.report.page.facts_lookup import rows_at
 from lakehouse.report.page.figures import Facts, Row, has_span, span_of
-from lakehouse.report.page.lookup import rows_at
 
 Paint = Literal["unknown", "edge", "under", "leaderless"]
 

@@ -9,8 +9,9 @@ from typing import Any, Final
 
 from lakehouse.core import formats
 from lakehouse.report.page import cells, figures
+from lakehouse.report.page.assets import columns, declared
+from lakehouse.report.page.facts_lookup import value_at
 from lakehouse.report.page.figures import Answer, Cell, Figure, Name, Row
-from lakehouse.report.page.lookup import columns, declared, value_at
 
 WORST: Final = 8
 """Rows above the fold: a question with all its lists fits on a screen or two."""

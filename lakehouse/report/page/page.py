@@ -10,8 +10,9 @@ from lakehouse.core import formats
 from lakehouse.report.charts import charts
 from lakehouse.report.charts.axis import Marks, marks_of
 from lakehouse.report.page import figures, incidents, sections, service
+from lakehouse.report.page.assets import asset, sentence, templates
+from lakehouse.report.page.facts_lookup import value_at, week_of
 from lakehouse.report.page.listing import listing
-from lakehouse.report.page.lookup import asset, sentence, templates, value_at, week_of
 from lakehouse.report.page.verdicts import composites, headline, verdicts
 
 

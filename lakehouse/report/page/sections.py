@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from lakehouse.core import formats
 from lakehouse.report.owners import LABELS
-from lakehouse.report.page import cells, figures, lookup, verdicts
+from lakehouse.report.page import assets, cells, facts_lookup, figures, verdicts
 from lakehouse.report.page.figures import Answer, Facts, Figure, Name, Row
 from lakehouse.report.page.listing import Listing, in_words, listing, table
 
@@ -50,7 +50,7 @@ class Section:
 
 def questions(facts: Facts) -> tuple[Section, ...]:
     """The questions in the order of the page."""
-    specs = lookup.declared("page.yaml")["questions"]
+    specs = assets.declared("page.yaml")["questions"]
     return tuple(_question(facts, anchor, spec) for anchor, spec in specs.items())
 
 
@@ -77,12 +77,12 @@ def _made(facts: Facts, **makers: Callable[[Facts], Section | None]) -> list[Sec
 
 def coverage(facts: Facts) -> Section:
     """How much was seen, and every gap."""
-    totals = lookup.value_at(facts, "coverage") or {}
-    nothing, rejected = lookup.nothing_seen(facts), facts.get("rejected")
+    totals = facts_lookup.value_at(facts, "coverage") or {}
+    nothing, rejected = facts_lookup.nothing_seen(facts), facts.get("rejected")
     values = {
         "totals": totals, "nothing": nothing, "rejected": rejected, "imported": _imported(facts),
     }  # fmt: skip
-    gaps = listing("gaps", lookup.rows_at(facts, "coverage.sources.gaps"))
+    gaps = listing("gaps", facts_lookup.rows_at(facts, "coverage.sources.gaps"))
     return replace(
         section("coverage", values), listings=(listing("sources", totals.get("sources")), gaps)
     )
@@ -90,30 +90,31 @@ def coverage(facts: Facts) -> Section:
 
 def _imported(facts: Facts) -> dict[str, int]:
     """How many sources' past was imported, by where from."""
-    events = lookup.value_at(facts, "events") or ()
+    events = facts_lookup.value_at(facts, "events") or ()
     found = {(row["new"] or "", row["source"]) for row in events if row["kind"] == _IMPORTED}
     return dict(sorted(Counter(place for place, _ in found).items()))
 
 
 def _question(facts: Facts, anchor: str, spec: Mapping[str, Any]) -> Section:
     tables = [
-        (table(name), list(lookup.rows_at(facts, path))) for name, path in spec["tables"].items()
+        (table(name), list(facts_lookup.rows_at(facts, path)))
+        for name, path in spec["tables"].items()
     ]
     first, rows = tables[0]
     answer = _on_worst(spec, rows, first.badness)
-    if not answer and lookup.nothing_seen(facts, spec["read"]):
-        out_of_reach = lookup.is_out_of_reach(facts, spec["read"])
-        answer = (lookup.sentence("unread", out_of_reach=out_of_reach),)
+    if not answer and facts_lookup.nothing_seen(facts, spec["read"]):
+        out_of_reach = facts_lookup.is_out_of_reach(facts, spec["read"])
+        answer = (assets.sentence("unread", out_of_reach=out_of_reach),)
     elif not answer:
         doubtful = any(row.get("unknown_us", 0) != 0 for row in rows)
         answer = (spec["quiet"], " Some time was not seen, see the table." if doubtful else "")
     for more in spec.get("also", ()):
-        if added := _on_worst(more, lookup.rows_at(facts, spec["tables"][more["table"]])):
+        if added := _on_worst(more, facts_lookup.rows_at(facts, spec["tables"][more["table"]])):
             answer = (*answer, " ", *added)
     texts = {key: spec[key] for key in ("short", "title", "kip", "charts")}
     listings = tuple(spec_.listing(rows_) for spec_, rows_ in tables)
     notes = [spec["meaning"]]
-    if shortest := lookup.shortest_us(facts, spec["read"]):
+    if shortest := facts_lookup.shortest_us(facts, spec["read"]):
         length = formats.duration(shortest, "up")
         notes.append(f"What lasted less than {length} may have come and gone between two readings.")
     return Section(anchor, **texts, answer=answer, notes=tuple(notes), listings=listings)
@@ -125,12 +126,12 @@ def _on_worst(
     """The sentence on the worst of the rows that are bad, by default by these figures; or none."""
 
     def figures_of(row: Row) -> list[float]:
-        return [lookup.value_at(row, key) or 0 for key in spec["bad"]]
+        return [facts_lookup.value_at(row, key) or 0 for key in spec["bad"]]
 
     bad = [row for row in rows if any(figure > 0 for figure in figures_of(row))]
     if not bad:
         return ()
-    others = lookup.sentence("others", number=len(bad) - 1, words_=spec["others"])
+    others = assets.sentence("others", number=len(bad) - 1, words_=spec["others"])
     return (*_filled(spec["answer"], max(bad, key=badness or figures_of)), others)
 
 
@@ -156,11 +157,11 @@ def section(
         note_values: For the note.
         rows: Rows for each of its tables.
     """
-    spec: Mapping[str, Any] = lookup.declared("page.yaml")["sections"][anchor]
+    spec: Mapping[str, Any] = assets.declared("page.yaml")["sections"][anchor]
     notes = (spec["note"].format(**note_values or {}),) if "note" in spec else ()
     listings = tuple(listing(name, of_table).brief() for name, of_table in rows.items())
     # Names stand between isolates in sentences, and are marked up where a medium can.
-    parts = enumerate(re.split("[\u2068\u2069]", lookup.sentence(anchor, **values)))
+    parts = enumerate(re.split("[\u2068\u2069]", assets.sentence(anchor, **values)))
     answer = tuple(Name(part) if number % 2 else part for number, part in parts)
     charts = spec.get("charts", {})
     return Section(anchor, spec["short"], spec["title"], answer, notes, listings, charts)
@@ -201,7 +202,7 @@ def composites(facts: Facts) -> Section | None:
 def corrections(facts: Facts) -> Section:
     """What was agreed not to count, and the agreed figures."""
     agreed = facts["corrections"]
-    rows = [row for row in lookup.titled(facts) if row.get("corrections")]
+    rows = [row for row in facts_lookup.titled(facts) if row.get("corrections")]
     turned = sum(cells.differs_without(row, "agreed") for row in rows)
     counts = {"number": len(agreed), "subjects": len(rows), "turned": turned}
     return section("corrections", counts, corrected=rows, corrections=agreed)
@@ -213,7 +214,7 @@ def burn(facts: Facts) -> Section | None:
     The facts list neither calm budgets nor those without data, so a budget that is missing here
     need not be calm.
     """
-    rows = [{**row, **pair} for row in lookup.titled(facts) for pair in row.get("burn") or ()]
+    rows = [{**row, **pair} for row in facts_lookup.titled(facts) for pair in row.get("burn") or ()]
     if not rows:
         return None
     now = {_budget(row) for row in rows if row.get("verdict") == "burning"}
@@ -231,7 +232,7 @@ def _budget(row: Row) -> tuple[object, ...]:
 def maintenance(facts: Facts) -> Section:
     """Planned maintenance, and the figures without it."""
     planned = facts["maintenance"]
-    rows = [row for row in lookup.titled(facts) if row.get("maintenance")]
+    rows = [row for row in facts_lookup.titled(facts) if row.get("maintenance")]
     turned = sum(map(cells.differs_without, rows))
     counts = {"windows": len(planned), "subjects": len(rows), "turned": turned}
     return section("maintenance", counts, planned=planned, without=rows)
@@ -239,16 +240,16 @@ def maintenance(facts: Facts) -> Section:
 
 def trends(facts: Facts) -> Section | None:
     """How the objectives went over the last weeks; None where the facts have no trends."""
-    rows = list(lookup.titled(facts, "trends.objectives.subjects"))
-    drains = lookup.value_at(facts, "trends.drains") or ()
+    rows = list(facts_lookup.titled(facts, "trends.objectives.subjects"))
+    drains = facts_lookup.value_at(facts, "trends.drains") or ()
     if not rows and not drains:
         return None
-    changes = Counter(lookup.value_at(row, "change.verdict") for row in rows)
+    changes = Counter(facts_lookup.value_at(row, "change.verdict") for row in rows)
     values = {
-        "tested": lookup.value_at(facts, "trends.tested"),
+        "tested": facts_lookup.value_at(facts, "trends.tested"),
         "worse": changes["worse"],
         "better": changes["better"],
-        "by_chance": lookup.value_at(facts, "trends.significant_by_chance"),
+        "by_chance": facts_lookup.value_at(facts, "trends.significant_by_chance"),
     }
     return section("trends", values, trends=rows, drains=drains)
 
@@ -278,7 +279,7 @@ def business(facts: Facts) -> Section:
 
 def capacity(facts: Facts) -> Section | None:
     """What topics store; None where nothing is known of it."""
-    rows = list(lookup.rows_at(facts, "capacity.topics"))
+    rows = list(facts_lookup.rows_at(facts, "capacity.topics"))
     if not rows:
         return None
     known = [row["disk_bytes_mean"] for row in rows if row.get("disk_bytes_mean") is not None]
@@ -329,7 +330,7 @@ def racks(facts: Facts) -> Section | None:
 
 def _rack(facts: Facts, sources: list[str]) -> Row:
     of_brokers, readings, events = (
-        [row for row in lookup.value_at(facts, path) or () if row.get("source") in sources]
+        [row for row in facts_lookup.value_at(facts, path) or () if row.get("source") in sources]
         for path in ("min_isr.brokers", "coverage.sources", "events")
     )
     known = [row[_UNDER] for row in of_brokers if row.get(_UNDER) is not None]
@@ -377,7 +378,7 @@ def _of_metric(metric: Row) -> Listing:
 
 def hygiene(facts: Facts) -> Section:
     """Findings to tidy up."""
-    content, lists = facts["hygiene"], lookup.declared("page.yaml")["hygiene"]
+    content, lists = facts["hygiene"], assets.declared("page.yaml")["hygiene"]
     known = {key: content.get(key) for key in lists}
     notes = [lists[key]["note"] for key in ("near_quota", "unused_quotas") if content.get(key)]
     if content.get("overtaken") is not None:

@@ -5,7 +5,7 @@ from typing import Any, Final, NamedTuple
 
 from lakehouse.core import formats
 from lakehouse.core.metrics import families
-from lakehouse.report.page import cells, figures, lookup, sections
+from lakehouse.report.page import assets, cells, facts_lookup, figures, sections
 
 _ANSWERS: Final = "kafka.broker.produce.answers"
 _TRAFFIC: Final = "kafka.topic.bytes_in"
@@ -28,7 +28,7 @@ def answers(facts: figures.Facts) -> tuple[sections.Section, ...]:
 def first(answered: Sequence[sections.Section]) -> Iterator[First]:
     """The questions of the first screen, by the sections of the page."""
     by_anchor = {one.anchor: one for one in answered}
-    for question, anchor in lookup.declared("page.yaml")["first"].items():
+    for question, anchor in assets.declared("page.yaml")["first"].items():
         one = by_anchor.get(anchor)
         yield First(question, anchor, one.answer) if one else First(question, None, _UNCOMPARED)
 
@@ -95,16 +95,18 @@ def traffic(facts: figures.Facts) -> sections.Section:
 
 
 def _rows(facts: figures.Facts, name: str) -> list[figures.Row]:
-    return list(lookup.value_at(facts, f"service.{name}") or ())
+    return list(facts_lookup.value_at(facts, f"service.{name}") or ())
 
 
 def _off(facts: figures.Facts, metric: str) -> str:
     """Why nothing is known of a metric, or empty: no agent reads its family, or none could."""
-    if not lookup.nothing_seen(facts, metric):
+    if not facts_lookup.nothing_seen(facts, metric):
         return ""
-    if lookup.is_out_of_reach(facts, metric):
-        return lookup.sentence("unread", out_of_reach=True)
+    if facts_lookup.is_out_of_reach(facts, metric):
+        return assets.sentence("unread", out_of_reach=True)
     (family,) = families(metric)
-    attempted = {row.get("family") for row in lookup.value_at(facts, "coverage.sources") or ()}
+    attempted = {
+        row.get("family") for row in facts_lookup.value_at(facts, "coverage.sources") or ()
+    }
     known = {"family": formats.line(family), "is_on": family in attempted}
-    return lookup.sentence("off", **known)
+    return assets.sentence("off", **known)

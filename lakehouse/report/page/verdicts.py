@@ -7,9 +7,9 @@ from typing import Any, Final
 
 from lakehouse.core import formats
 from lakehouse.report.page import cells, figures
+from lakehouse.report.page.assets import sentence
 from lakehouse.report.page.figures import Answer, Facts, Figure, Name, Row
 from lakehouse.report.page.listing import Listing, table
-from lakehouse.report.page.lookup import sentence
 
 _COUNTED: Final = formats.VERDICTS | {"no_data": "without data"}
 _POLICIES: Final = {

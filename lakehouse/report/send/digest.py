@@ -13,8 +13,9 @@ from lakehouse.report.charts.axis import Marks, marks_of
 from lakehouse.report.charts.series import timelines
 from lakehouse.report.charts.svg import COLOURS
 from lakehouse.report.page import incidents
+from lakehouse.report.page.assets import declared
+from lakehouse.report.page.facts_lookup import value_at, week_of
 from lakehouse.report.page.figures import Facts, name, plain_text, span_of
-from lakehouse.report.page.lookup import declared, value_at, week_of
 from lakehouse.report.page.sections import changed
 from lakehouse.report.page.service import answers
 from lakehouse.report.page.verdicts import Verdict, composites, headline, verdicts

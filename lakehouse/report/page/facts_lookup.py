@@ -1,65 +1,15 @@
-"""Lookups in the facts of a report, and in the YAML files and templates of this package."""
+"""Lookups in the facts of a report: values by path, rows, and what is said of them."""
 
-import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from functools import lru_cache
-from importlib import resources
-from typing import Any, Final, TypeVar
-
-import yaml
-from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
+from typing import Any, TypeVar
 
 from lakehouse.core import formats
 from lakehouse.core.lifetimes import longest_floor_us
 from lakehouse.core.metrics import families, is_by_admin, refresh_us
-from lakehouse.report.page import figures
 from lakehouse.report.page.figures import Facts, Row
 
 T = TypeVar("T")
-
-_LOADER: Final = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-
-
-def asset(*path: str) -> str:
-    """The text of a file of this package."""
-    return resources.files("lakehouse.report").joinpath(*path).read_text("utf-8")
-
-
-@lru_cache
-def declared(file: str) -> Mapping[str, Any]:
-    """The content of csv.yaml, page.yaml or charts.yaml."""
-    content: Mapping[str, Any] = yaml.load(asset(file), _LOADER)  # noqa: S506  a safe loader, in C
-    return content
-
-
-def columns(listed: Iterable[Any]) -> Iterator[tuple[str, Any]]:
-    """Names and definitions of a table's columns; a nested list is shared with other tables."""
-    for item in listed:
-        yield from columns(item) if isinstance(item, list) else item.items()
-
-
-@lru_cache
-def templates(package: str) -> Environment:
-    """The templates of a package, with autoescape for all but plain text."""
-    environment = Environment(
-        loader=PackageLoader(package),
-        autoescape=select_autoescape(disabled_extensions=["txt.j2"], default=True),
-        undefined=StrictUndefined,
-    )
-    environment.globals |= {"figures": figures, "words": formats, "verdict_words": formats.VERDICTS}
-    return environment
-
-
-def sentence(name: str, **values: Any) -> str:
-    """A sentence of the report.
-
-    Args:
-        name: Its macro in sentences.txt.j2.
-        values: The macro's arguments.
-    """
-    macros: Any = templates("lakehouse.report").get_template("sentences.txt.j2").module
-    return re.sub("[ \n]+", " ", getattr(macros, name)(**values)).strip(" \n")
 
 
 def value_at(row: Any, path: str) -> Any:

@@ -1,0 +1,56 @@
+"""Files of this package: what YAML declares, templates, and the report's sentences."""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from functools import lru_cache
+from importlib import resources
+from typing import Any, Final
+
+import yaml
+from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
+
+from lakehouse.core import formats
+from lakehouse.report.page import figures
+
+_LOADER: Final = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+
+def asset(*path: str) -> str:
+    """The text of a file of this package."""
+    return resources.files("lakehouse.report").joinpath(*path).read_text("utf-8")
+
+
+@lru_cache
+def declared(file: str) -> Mapping[str, Any]:
+    """The content of csv.yaml, page.yaml or charts.yaml."""
+    content: Mapping[str, Any] = yaml.load(asset(file), _LOADER)  # noqa: S506  a safe loader, in C
+    return content
+
+
+def columns(listed: Iterable[Any]) -> Iterator[tuple[str, Any]]:
+    """Names and definitions of a table's columns; a nested list is shared with other tables."""
+    for item in listed:
+        yield from columns(item) if isinstance(item, list) else item.items()
+
+
+@lru_cache
+def templates(package: str) -> Environment:
+    """The templates of a package, with autoescape for all but plain text."""
+    environment = Environment(
+        loader=PackageLoader(package),
+        autoescape=select_autoescape(disabled_extensions=["txt.j2"], default=True),
+        undefined=StrictUndefined,
+    )
+    environment.globals |= {"figures": figures, "words": formats, "verdict_words": formats.VERDICTS}
+    return environment
+
+
+def sentence(name: str, **values: Any) -> str:
+    """A sentence of the report.
+
+    Args:
+        name: Its macro in sentences.txt.j2.
+        values: The macro's arguments.
+    """
+    macros: Any = templates("lakehouse.report").get_template("sentences.txt.j2").module
+    return re.sub("[ \n]+", " ", getattr(macros, name)(**values)).strip(" \n")
