@@ -36,8 +36,8 @@ _CLOSE_SECONDS: Final = 1.0
 class Agent:
     """Runs until it is stopped.
 
-    Each source has a thread of its own for each way into it, so that a hung broker delays no other source; one thread
-    seals windows, one delivers, and the one that called ``run`` watches the clock.
+    Each source has a thread of its own for each way into it, so that a hung broker delays no other;
+    one thread seals windows, one delivers, and the one that called ``run`` watches the clock.
 
     Args:
         tasks: What is read.
