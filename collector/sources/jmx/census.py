@@ -77,7 +77,8 @@ class Census:
         known = self._known.get(metric.name)
         if known is None or known[0] is not metric:
             found = [self._server.names(pattern) for pattern in metric.patterns]
-            known = self._known[metric.name] = (metric, series_by_name(metric, found))
+            beans = {one: _kept(name) for one, name in series_by_name(metric, found).items()}
+            known = self._known[metric.name] = (metric, beans)
         return known[1]
 
     def led_beans(self, metric: Metric, leaders: object) -> Beans:
@@ -110,7 +111,7 @@ def series_by_name(metric: Metric, found: Iterable[Iterable[Any]]) -> Beans:
         for name in names:
             series = series_of(metric, pattern, name)
             if series is not None:
-                beans.setdefault(series, _kept(name))
+                beans.setdefault(series, name)
     return beans
 
 
