@@ -156,9 +156,9 @@ def seen(config: Config, families: Iterable[str]) -> list[Span]:
               AND family IN ({", ".join(map(_text, families))})) s
         LEFT JOIN (SELECT DISTINCT agent FROM events
                    WHERE {mine} AND kind = {_text(EVENT)}) p ON p.agent = s.agent"""  # noqa: S608 - of literals
-    builder = QueryBuilder()
+    builder, options = QueryBuilder(), of_lake(config.lake)
     for table in (tables.SCRAPES, tables.EVENTS):
-        loaded = BronzeTable(config.lake.path, table, of_lake(config.lake)).load()
+        loaded = BronzeTable(config.lake.path, table, options).load()
         builder.register(table.name, loaded)
     found, newest_us = list[Span](), 0
     for batch in builder.execute(query):

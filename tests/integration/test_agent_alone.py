@@ -36,10 +36,6 @@ def settings(tmp_path: Path) -> dict[str, Any]:
     }
 
 
-def ready(agent: RunningAgent) -> None:
-    agent.wait_ready()
-
-
 def events(lake: str) -> list[tuple[str, str]]:
     files = DeltaTable(f"{lake}/bronze/events").file_uris()
     query = 'SELECT kind, new FROM read_parquet($files) ORDER BY "at"'
@@ -52,13 +48,13 @@ def test_a_jvm_that_crashes_leaves_a_report_an_event_and_a_count(
     settings["lake"]["path"] = str(tmp_path / "lake")
     spool = Path(settings["spool"]["path"])
     with RunningAgent(settings, tmp_path / "first") as agent:
-        ready(agent)
+        agent.wait_ready()
         agent.process.send_signal(signal.SIGSEGV)
         assert agent.process.wait(60) == 1  # so the JVM ends where it writes no core
     (report,) = spool.parent.glob("spool.db.hs_err_*.log")
     for life in ("second", "third"):
         with RunningAgent(settings, tmp_path / life) as agent:
-            ready(agent)
+            agent.wait_ready()
             assert agent.value("jmxlake_agent_crashes_total") == 1
             assert agent.stop() == 0
     assert not report.exists()
@@ -80,7 +76,7 @@ def test_it_dumps_no_core_and_takes_no_javaagent_of_the_host(
 ) -> None:
     host = {"JAVA_TOOL_OPTIONS": "-javaagent:/none.jar", "_JAVA_OPTIONS": "-Xmx1k"}
     with RunningAgent(settings, tmp_path, **host) as agent:
-        ready(agent)
+        agent.wait_ready()
         process = psutil.Process(agent.process.pid)
         assert process.rlimit(resource.RLIMIT_CORE) == (0, 0)
         assert "Picked up" not in agent.log.read_text()
@@ -90,7 +86,7 @@ def test_threads_and_a_bundle_without_secrets_are_there_for_who_helps(
     settings: dict[str, Any], tmp_path: Path
 ) -> None:
     with RunningAgent(settings, tmp_path) as agent:
-        ready(agent)
+        agent.wait_ready()
         bundle = tmp_path / "bundle.tar.gz"
         command = [script("jmxlake-agent"), "support", "--config", str(agent.config), str(bundle)]
         ran = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)

@@ -13,7 +13,7 @@ import msgspec
 import pytest
 
 from collector.config import loader
-from collector.config.schema import UnityCatalog
+from collector.config.schema import Lake, UnityCatalog
 from collector.delivery.storage_options import of_lake, secrets
 from collector.delivery.vended_credentials import VendedCredentials
 from collector.errors import ConfigError, LakeError
@@ -204,26 +204,28 @@ def test_a_token_file_is_read_anew_each_time(
         vended()
 
 
+def lake_of(unity: dict[str, Any], **more: Any) -> Lake:
+    """The section ``lake`` of a configuration."""
+    settings = {
+        "source": {"node": 1, "jmx": {"port": 9999}},
+        "spool": {"path": "/spool.db"},
+        "lake": {"path": LAKE, "unity_catalog": unity, **more},
+    }
+    return loader.parse(settings, "agent.yaml").lake
+
+
 def test_they_go_with_the_options_of_the_file_and_win_and_are_secrets(
     catalog: FakeUnityCatalog, section: UnityCatalog, tmp_path: Path
 ) -> None:
     file = tmp_path / "options.yaml"
     file.write_text("aws_region: eu-central-1\naws_session_token: old\n")
-    settings = {
-        "source": {"node": 1, "jmx": {"port": 9999}},
-        "spool": {"path": "/spool.db"},
-        "lake": {
-            "path": LAKE,
-            "options_file": str(file),
-            "unity_catalog": {
-                "url": catalog.url,
-                "client_id": "the-client",
-                "client_secret_file": str(section.client_secret_file),
-            },
-        },
+    unity = {
+        "url": catalog.url,
+        "client_id": "the-client",
+        "client_secret_file": str(section.client_secret_file),
     }
     catalog.now = NOW
-    options = of_lake(loader.parse(settings, "agent.yaml").lake)()
+    options = of_lake(lake_of(unity, options_file=str(file)))()
     assert options == {"aws_region": "eu-central-1", **OPTIONS}
     assert {"hush-hush", "for-an-hour"} <= set(secrets(options, {}))
 
@@ -239,10 +241,5 @@ def test_they_go_with_the_options_of_the_file_and_win_and_are_secrets(
 )
 def test_what_does_not_fit_is_refused_at_once(changed: dict[str, Any], said: str) -> None:
     unity = {"url": "https://h", "client_id": "x", "client_secret_file": "/s", **changed}
-    settings = {
-        "source": {"node": 1, "jmx": {"port": 9999}},
-        "spool": {"path": "/spool.db"},
-        "lake": {"path": LAKE, "unity_catalog": unity},
-    }
     with pytest.raises(ConfigError, match=said):
-        loader.parse(settings, "agent.yaml")
+        lake_of(unity)
