@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from lakehouse.core.lifetimes import Subject
+from lakehouse.report.facts.gold import Gold
 from lakehouse.report.facts.hygiene import (
     Hygiene,
     clients_near_quota,
@@ -162,6 +163,8 @@ def test_nobody_told_of_headroom_is_not_that_all_is_well():
 
 class NoGold:
     """Gold in which nobody told anything."""
+
+    expected = Gold.expected
 
     def __init__(self, period: Any, now_us: int) -> None:
         self.period, self.window_seconds = period, 300

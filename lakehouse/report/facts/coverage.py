@@ -7,7 +7,6 @@ from operator import itemgetter
 from typing import Final, NamedTuple
 
 from lakehouse import tables
-from lakehouse.core.lifetimes import expected_us, with_ends
 from lakehouse.core.periods import iso
 from lakehouse.engines.gold_reader import Row
 from lakehouse.report.facts.gold import Gold
@@ -59,16 +58,13 @@ def coverage(gold: Gold) -> Coverage:
         attempts[row["source"]].setdefault(row["family"], {})[row["outcome"]] = row
     failures = _failures(gold)
     sources = []
-    for subject, end_us in with_ends(gold.subjects):
-        if subject.kind != "source":
-            continue
-        expected = expected_us(subject, end_us, gold.period, gold.now_us)
+    for subject, expected in gold.expected("source"):
         never_read: dict[str, dict[str, Row]] = {ANY_FAMILY: {}} if expected else {}
         for family, outcomes in (attempts[subject.source] or never_read).items():
             failed = failures[subject.source, family]
             sources.append(_of_source(subject.source, family, expected, outcomes, failed))
     total, seen = sum(one.expected_us for one in sources), sum(one.observed_us for one in sources)
-    return Coverage(total, seen, total - seen, _percent(seen, total), sources)
+    return Coverage(*_totals(total, seen), sources)
 
 
 def _of_source(
@@ -76,14 +72,10 @@ def _of_source(
 ) -> SourceCoverage:
     ok = outcomes.get("ok")
     seen = ok["duration_us"] if ok else 0
-    expected = max(expected, seen)
     return SourceCoverage(
         source,
         family,
-        expected,
-        seen,
-        expected - seen,
-        _percent(seen, expected),
+        *_totals(max(expected, seen), seen),
         outcomes={outcome: row["scrapes"] for outcome, row in outcomes.items()},
         interval_us=max((row["interval_us"] for row in outcomes.values()), default=None),
         slowest_us=ceil(ok["seconds_max"] * 1e6) if ok else None,
@@ -92,8 +84,9 @@ def _of_source(
     )
 
 
-def _percent(seen: int, expected: int) -> float | None:
-    return 100 * seen / expected if expected else None
+def _totals(expected: int, seen: int) -> tuple[int, int, int, float | None]:
+    """Expected, seen and unknown time, and the share that was seen, in percent."""
+    return expected, seen, expected - seen, 100 * seen / expected if expected else None
 
 
 def _failures(gold: Gold) -> defaultdict[tuple[str | None, str], list[Row]]:

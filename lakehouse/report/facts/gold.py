@@ -16,7 +16,7 @@ from operator import itemgetter
 from typing import Annotated, Any, Final, get_origin, get_type_hints
 
 from lakehouse import tables
-from lakehouse.core.lifetimes import Subject
+from lakehouse.core.lifetimes import Subject, expected_us, with_ends
 from lakehouse.core.periods import HOUR_US, Period, instant, micros
 from lakehouse.engines import gold_reader
 from lakehouse.engines.engine import Engine, Relation, ask
@@ -79,6 +79,19 @@ class Gold:
         """The same cluster's rows in another period."""
         return replace(self, period=period, _cache={})
 
+    def expected(self, kind: str) -> list[tuple[Subject, int]]:
+        """The subjects of a kind, and how long each existed in the period, microseconds."""
+        return [
+            (subject, expected_us(subject, end_us, self.period, self.now_us))
+            for subject, end_us in with_ends(self.subjects)
+            if subject.kind == kind
+        ]
+
+    def concerns(self, row: Row, objectives: Sequence[Objective]) -> bool:
+        """Whether one of some objectives is on the group of a row; without objectives all are."""
+        names = {"cluster": self.cluster, "group": row["group"]}
+        return not objectives or any(one.matches(names) for one in objectives)
+
     def statements(self, objectives: Sequence[Objective], **options: Any) -> list[Statement]:
         """Statements on the cluster's subjects over the period; see ``attainment.Options``."""
         how = attainment.Options(window_seconds=self.window_seconds, **options)
@@ -138,7 +151,7 @@ class Gold:
         return self.ask(
             f"SELECT {', '.join(chosen)} FROM {{rows}} r "
             f"WHERE greatest(0, {', '.join(before.values())}) > 0",
-            rows=self.after(table),
+            rows=self._of_cluster(self.rows.after, table),
         )
 
     def by_window(
@@ -177,10 +190,6 @@ class Gold:
         """Rows of the finest windows."""
         return self._of_cluster(self.rows.windows, table)
 
-    def after(self, table: Table) -> Relation:
-        """Rows that begin as the period ends."""
-        return self._of_cluster(self.rows.after, table)
-
     def _summed(
         self, rows: Relation, table: Table, keys: Sequence[str], metrics: Sequence[str]
     ) -> list[Row]:
@@ -200,7 +209,7 @@ class Gold:
     def _stretches(self, table: Table, period: Period) -> Relation:
         """Stretches of hours, cut off at the ends of a period of windows."""
         start, end = micros(period.start), micros(period.end)
-        rows = self.rows.hours(table, Period(instant(start // HOUR_US * HOUR_US), period.end))
+        rows = self.rows.hours(table, period.aligned(3600))
         if gold_reader.is_hourly(period):
             return rows
         cut = {
@@ -219,8 +228,7 @@ class Gold:
         Raises:
             PeriodError: They are missing in an hour with coverage.
         """
-        begin = instant(micros(self.period.start) // HOUR_US * HOUR_US)
-        hours = Period(begin, self.period.end)
+        hours = self.period.aligned(3600)
         ((first,),) = ask(
             self.engine,
             "SELECT min(c.window) AS first FROM {coverage} c LEFT JOIN {readings} r "

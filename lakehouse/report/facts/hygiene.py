@@ -8,7 +8,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from lakehouse import tables
-from lakehouse.core.lifetimes import Subject, expected_us, with_ends
+from lakehouse.core.lifetimes import Subject
 from lakehouse.core.metrics import PARTITION_COUNT
 from lakehouse.core.periods import iso, micros
 from lakehouse.engines.gold_reader import Row
@@ -93,11 +93,7 @@ class Hygiene(NamedTuple):
 
 def hygiene(gold: Gold, families: Collection[str]) -> Hygiene:
     """The section; families are those that were read in the period."""
-    topics = [
-        subject
-        for subject, end_us in with_ends(gold.subjects)
-        if subject.kind == "topic" and expected_us(subject, end_us, gold.period, gold.now_us)
-    ]
+    topics = [subject for subject, expected_us in gold.expected("topic") if expected_us]
     start, end = micros(gold.period.start), micros(gold.period.end)
     known = quotas(one for one in gold.subjects if one.last_us > start and one.first_us < end)
     rates = gold.by_subject(tables.CLIENTS) if set(families) >= _QUOTA_FAMILIES else None

@@ -9,7 +9,6 @@ from operator import itemgetter
 from typing import Final, NamedTuple
 
 from lakehouse import tables
-from lakehouse.core.lifetimes import expected_us, with_ends
 from lakehouse.core.metrics import PARTITION_LAG
 from lakehouse.core.periods import iso
 from lakehouse.engines.gold_reader import Row, is_same
@@ -74,15 +73,10 @@ class ConsumerLag(NamedTuple):
 def consumer_lag(gold: Gold, objectives: Sequence[Objective]) -> ConsumerLag:
     """Groups that were behind, of those that objectives are on; without objectives all."""
     chosen = [one for one in objectives if one.level == "group"]
-
-    def counts(row: Row) -> bool:
-        names = {"cluster": gold.cluster, "group": row["group"]}
-        return not chosen or any(one.matches(names) for one in chosen)
-
     rows, last = gold.with_later(_TABLE, gold.sums(_TABLE)), _last(gold)
     if not rows:  # there is one of every group that an agent read since there is such a table
         return ConsumerLag(None, None)
-    expected = _expected(gold)
+    expected = {subject.group: us for subject, us in gold.expected("group")}
     groups = [
         GroupLag(
             row["group"],
@@ -94,11 +88,11 @@ def consumer_lag(gold: Gold, objectives: Sequence[Objective]) -> ConsumerLag:
             max(0, expected[row["group"]] - row["seen_us"]) if row["group"] in expected else None,
         )
         for row in rows
-        if counts(row) and (row["behind_high_us"] or row["seconds_low_max"])
+        if gold.concerns(row, chosen) and (row["behind_high_us"] or row["seconds_low_max"])
     ]
     groups.sort(key=lambda one: (-(one.behind_us.high or 0), one.group, one.topic))
     unknown = {(one.group, one.topic): one.unknown_us for one in groups}
-    far = (row for row in _stretches(gold) if counts(row))
+    far = (row for row in _stretches(gold) if gold.concerns(row, chosen))
     return ConsumerLag(groups, [_partition(row, unknown) for row in far])
 
 
@@ -123,15 +117,6 @@ def _last(gold: Gold) -> dict[_Key, Row]:
         rows=gold.finest(_TABLE),
     )
     return {_key(row): row for row in rows}
-
-
-def _expected(gold: Gold) -> dict[str | None, int]:
-    """For how long each group existed in the period, microseconds."""
-    return {
-        subject.group: expected_us(subject, end_us, gold.period, gold.now_us)
-        for subject, end_us in with_ends(gold.subjects)
-        if subject.kind == "group"
-    }
 
 
 def _stretches(gold: Gold) -> list[Row]:

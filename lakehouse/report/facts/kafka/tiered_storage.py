@@ -247,8 +247,7 @@ def lost_before_read(
             unknown_us=max(row["unknown_us"], unknown.get(row["group"], 0)),
         )
         for row in gold.sums(tables.NON_CONSUMED)
-        if not chosen
-        or any(one.matches({"cluster": gold.cluster, "group": row["group"]}) for one in chosen)
+        if gold.concerns(row, chosen)
     ]
     groups.sort(key=lambda row: (-row.offsets_high, str(row.group), str(row.topic)))
     return LostBeforeRead(groups)
