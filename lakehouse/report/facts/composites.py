@@ -58,80 +58,74 @@ class Composite(NamedTuple):
     objectives: list[Member]
 
 
-class Share(NamedTuple):
-    """A share of good time; every value has a weight.
+class Part(NamedTuple):
+    """A share of good time between two bounds, and its weight."""
 
-    Attributes:
-        low: The least that it may be.
-        high: The most that it may be.
-        floor: The least by how the objective takes unknown time.
-        ceiling: The most, likewise.
-        mid: That of what was seen; None: nothing was.
-        weight: The weight of the first two.
-        decides: The weight of the next two.
-        seen: The weight of ``mid``.
-    """
-
+    weight: float
     low: float
     high: float
-    floor: float
-    ceiling: float
-    mid: float | None
-    weight: float
-    decides: float
-    seen: float
+
+
+class Share(NamedTuple):
+    """A share of good time.
+
+    Attributes:
+        whole: What it may be, whatever unknown time was.
+        decides: What it may be by how the objective takes unknown time.
+        seen: That of what was seen; it has no weight where nothing was.
+    """
+
+    whole: Part
+    decides: Part
+    seen: Part
 
     @classmethod
     def of(cls, row: Row, policy: str | None) -> Self:
         """The share of a subject; ``policy`` says how its objective takes unknown time."""
         expected, good, mid = row["expected_us"], row["good_us"], row.get("attainment")
-        count, seen = row.get("partitions", 1), good + row["bad_us"]
+        count = row.get("partitions", 1)
         if mid is None:
-            return cls(0.0, 1.0, 0.0, 1.0, None, count * expected, count * expected, 0.0)
-        low, high = row["attainment_low"], row["attainment_high"]
-        floor, ceiling, decides = low, high, expected
-        if policy == "exclude":
-            floor, ceiling, decides = mid, mid, seen
-        elif policy in {"good", "bad"}:
-            as_good = row["unknown_us"] if policy == "good" else 0
-            floor = ceiling = (good + as_good) / expected
-        return cls(low, high, floor, ceiling, mid, count * expected, count * decides, count * seen)
+            anything = Part(count * expected, 0.0, 1.0)
+            return cls(anything, anything, Part(0.0, 0.0, 0.0))
+        whole = Part(count * expected, row["attainment_low"], row["attainment_high"])
+        seen = Part(count * (good + row["bad_us"]), mid, mid)
+        if policy not in {"good", "bad"}:
+            return cls(whole, seen if policy == "exclude" else whole, seen)
+        as_good = row["unknown_us"] if policy == "good" else 0
+        taken = (good + as_good) / expected
+        return cls(whole, Part(whole.weight, taken, taken), seen)
 
     def weighing(self, weight: float) -> Self:
         """The same with another weight."""
-        seen = 0.0 if self.mid is None else weight
-        return self._replace(weight=weight, decides=weight, seen=seen)
+        return type(self)(*(one._replace(weight=weight if one.weight else 0.0) for one in self))
 
 
 def together(shares: Iterable[Share]) -> Share | None:
     """The mean of some shares; None where none has a weight."""
-    known = [one for one in shares if one.weight > 0]
-    if not known:
-        return None
-    return Share(
-        _mean((one.weight, one.low) for one in known),
-        _mean((one.weight, one.high) for one in known),
-        _mean((one.decides, one.floor) for one in known),
-        _mean((one.decides, one.ceiling) for one in known),
-        _mean((one.seen, one.mid) for one in known if one.mid is not None)
-        if any(one.seen for one in known)
-        else None,
-        *(fsum(column) for column in zip(*(one[-3:] for one in known), strict=True)),
-    )
+    known = [one for one in shares if one.whole.weight > 0]
+    return Share._make(map(_joined, zip(*known, strict=True))) if known else None
+
+
+def _joined(parts: Sequence[Part]) -> Part:
+    weight = fsum(one.weight for one in parts)
+    if not weight:
+        return Part(0.0, 0.0, 0.0)
+    low, high = (_mean((one.weight, one[at]) for one in parts) for at in (1, 2))
+    return Part(weight, low, high)
 
 
 def figures(share: Share | None, target: float | None) -> Figures:
     """A share against a target."""
-    if share is None or share.mid is None or target is None:
+    if share is None or not share.seen.weight or target is None:
         return Figures(Bounds(None, None, None), "no_data", "no_data")
-    verdicts = (_verdict(*ends, target) for ends in (share[2:4], share[:2]))
-    return Figures(Bounds(share.mid, share.low, share.high), *verdicts)
+    verdicts = (_verdict(part, target) for part in (share.decides, share.whole))
+    return Figures(Bounds(share.seen.low, share.whole.low, share.whole.high), *verdicts)
 
 
-def _verdict(low: float, high: float, target: float) -> str:
-    if low >= target:
+def _verdict(part: Part, target: float) -> str:
+    if part.low >= target:
         return "met"
-    return "missed" if high < target else "uncertain"
+    return "missed" if part.high < target else "uncertain"
 
 
 def _mean(weighted: Iterable[tuple[float, float]]) -> float:
