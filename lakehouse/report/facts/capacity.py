@@ -13,20 +13,14 @@ from lakehouse.core.periods import HOUR_US, micros
 from lakehouse.engines.gold_reader import Row
 from lakehouse.report.facts.gold import Gold, Known, attribute, figures, per_second, unknown_of
 from lakehouse.report.facts.saved import Bounds
+from lakehouse.report.facts.trends import until_gone
 from lakehouse.slo.statement import Statement
 from lakehouse.slo.trends.forecast import Point, drain
 
 _SIZE: Final = "kafka.log.size"
-_SEGMENTS: Final = "kafka.log.segments"
 _PERCENT: Final = "kafka.log.retention_size_percent"
 _PERCENT_OF_BOTH: Final = "kafka.log.remote_retention_size_percent"
-_LOCAL: Final = "kafka.log.local_retention_size_percent"
 _FILLS: Final = (_SIZE, _PERCENT, _PERCENT_OF_BOTH)
-_COPIES: Final = "kafka.topic.replication_factor"
-_LIMIT: Final = "kafka.topic.retention_bytes"
-_TIME_LIMIT: Final = "kafka.topic.retention_time"
-_IS_COMPACTED: Final = "kafka.topic.compacted"
-_IS_TIERED: Final = "kafka.topic.remote_storage_enabled"
 _VERDICTS: Final = {"empty": "full", "draining": "filling", "growing": "shrinking"}
 """Of the fullest partition, by what its room does."""
 
@@ -97,9 +91,7 @@ def tiering(gold: Gold, statements: Sequence[Statement]) -> Tiering:
         TieredTopic(topic, **figures(TieredTopic, rows), unknown_us=unknown.get(topic))
         for topic, rows in sorted(gold.by_subject(tables.TOPICS).items())
     ]
-    return Tiering(
-        [one for one in topics if one.uploaded_bytes or one.read_bytes or one.stored_byte_seconds]
-    )
+    return Tiering([one for one in topics if any(one[1:4])])
 
 
 def capacity(gold: Gold) -> Capacity:
@@ -125,11 +117,12 @@ class _Fill(NamedTuple):
 def _stored(
     gold: Gold, topic: Subject, rows: Mapping[str, Row], steps: Mapping[_Series, Sequence[Row]]
 ) -> StoredTopic:
-    replicas, limit = _replicas(topic), attribute(topic, _LIMIT)
-    means: Iterable[Any] = (per_second(rows[name], "observed_us") for name in (_SIZE, _SEGMENTS))
-    fill, local = _fill(topic, limit), rows[_LOCAL].get("max")
+    replicas, limit = _replicas(topic), attribute(topic, "kafka.topic.retention_bytes")
+    stored = (rows[name] for name in (_SIZE, "kafka.log.segments"))
+    means: Iterable[Any] = (per_second(row, "observed_us") for row in stored)
+    fill, local = _fill(topic, limit), rows["kafka.log.local_retention_size_percent"].get("max")
     fullest = rows[fill.metric].get("max") if fill else None
-    compacted = attribute(topic, _IS_COMPACTED)
+    compacted = attribute(topic, "kafka.topic.compacted")
     verdict, reached = "unlimited", Bounds(None, None, None)
     if fill is not None:
         verdict, reached = _forecast(gold, fill, steps[topic.topic, fill.metric])
@@ -140,7 +133,7 @@ def _stored(
         disk,
         segments,
         limit,
-        attribute(topic, _TIME_LIMIT),
+        attribute(topic, "kafka.topic.retention_time"),
         None if compacted is None else bool(compacted),
         None if fill is None or fullest is None else fullest / fill.full,
         None if local is None else local / 100,
@@ -150,7 +143,8 @@ def _stored(
 
 
 def _replicas(topic: Subject) -> int | None:
-    partitions, copies = (attribute(topic, name) for name in (PARTITION_COUNT, _COPIES))
+    partitions = attribute(topic, PARTITION_COUNT)
+    copies = attribute(topic, "kafka.topic.replication_factor")
     return None if partitions is None or copies is None else partitions * copies
 
 
@@ -158,7 +152,8 @@ def _fill(topic: Subject, limit: int | None) -> _Fill | None:
     """None: the topic has no limit by size."""
     if limit is not None and limit < 0:
         return None
-    if topic.attributes.get(_IS_TIERED) == 1:  # its leaders know the size of both tiers
+    # The leaders of a tiered topic know the size of both tiers.
+    if topic.attributes.get("kafka.topic.remote_storage_enabled") == 1:
         return _Fill(_PERCENT_OF_BOTH, 100.0, attribute(topic, PARTITION_COUNT))
     of_disk = (_PERCENT, 100.0) if limit is None else (_SIZE, float(limit))
     return _Fill(*of_disk, _replicas(topic))
@@ -178,10 +173,7 @@ def _forecast(gold: Gold, fill: _Fill, steps: Sequence[Row]) -> tuple[str, Bound
     if not points or micros(gold.period.end) - steps[-1]["window"] > 2 * length * 1_000_000:
         return "unknown", Bounds(None, None, None)
     room = drain(points, points[-1][1])
-    slopes = (room.slope, room.slope_low, room.slope_high)
-    times = (room.seconds(slope) for slope in slopes)
-    reached = Bounds(*(None if seconds is None else round(seconds * 1e6) for seconds in times))
-    return _VERDICTS.get(room.verdict, room.verdict), reached
+    return _VERDICTS.get(room.verdict, room.verdict), until_gone(room)
 
 
 def _steps(gold: Gold) -> Mapping[_Series, list[Row]]:

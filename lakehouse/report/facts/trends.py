@@ -167,7 +167,11 @@ def _drain(key: tuple[str, str], lag: LastLag, hours: Sequence[Point]) -> LagDra
     metric, topic = key
     # If the lag is not known now, the time until it is gone is not known either.
     one = Drain(lag.reported) if lag.known is None else drain(sorted(hours), lag.known)
-    slopes = Bounds(one.slope, one.slope_low, one.slope_high)
-    times = (one.seconds(slope) for slope in slopes)
-    gone = Bounds(*(None if seconds is None else round(seconds * 1e6) for seconds in times))
-    return LagDrain(topic, _KINDS[metric], lag.known, slopes, gone, one.verdict)
+    slopes = Bounds(*one[1:])
+    return LagDrain(topic, _KINDS[metric], lag.known, slopes, until_gone(one), one.verdict)
+
+
+def until_gone(lag: Drain) -> Bounds:
+    """The time until nothing is left, at the slope and its bounds, microseconds."""
+    times = map(lag.seconds, (lag.slope, lag.slope_low, lag.slope_high))
+    return Bounds(*(None if seconds is None else round(seconds * 1e6) for seconds in times))
