@@ -27,7 +27,9 @@ from lakehouse.core.yaml_nodes import Node, number, read
 from lakehouse.errors import OwnersError
 
 LABELS: Final = ("team", "owner", "tier")
-_NAMES: Final = {"topics": "topic", "clients": "client_id", "users": "user", "groups": "group"}
+NAMES: Final = {"topics": "topic", "clients": "client_id", "users": "user", "groups": "group"}
+"""Keys of patterns, and of the names that these match; a row with one of them gets labels."""
+
 _GIB: Final = 1024.0**3
 MONTH_SECONDS: Final = 30 * 86_400
 _PRICES: Final = ("stored_gib_month", "uploaded_gib", "read_gib", "disk_gib_month")
@@ -128,13 +130,13 @@ def load(path: Path) -> Owners:
 
 
 def _rule(entry: Node) -> Rule:
-    _check_keys(entry, (*LABELS, *_NAMES))
+    _check_keys(entry, (*LABELS, *NAMES))
     labels = {key: _label(entry.entries[key]) for key in entry.present(*LABELS)}
     if not labels:
         raise _error(entry, f"an entry has one of {', '.join(LABELS)}")
-    patterns = {_NAMES[key]: pattern(_globs(entry.entries[key])) for key in entry.present(*_NAMES)}
+    patterns = {NAMES[key]: pattern(_globs(entry.entries[key])) for key in entry.present(*NAMES)}
     if not patterns:
-        raise _error(entry, f"an entry has one of {', '.join(_NAMES)}")
+        raise _error(entry, f"an entry has one of {', '.join(NAMES)}")
     return Rule(Owner(**labels), patterns)
 
 

@@ -11,33 +11,21 @@ from lakehouse.core import formats
 from lakehouse.errors import OwnersError
 from lakehouse.report.facts.composites import BY_OWNER, composites
 from lakehouse.report.facts.saved import Bounds, to_json
-from lakehouse.report.owners import LABELS, NO_OWNER, Owner, Owners, Prices
+from lakehouse.report.owners import LABELS, NAMES, NO_OWNER, Owner, Owners, Prices
 from lakehouse.report.page.facts_lookup import nothing_seen, tally, value_at
 from lakehouse.slo.trends.changes import by_chance
 
 Facts = dict[str, Any]
 Row = dict[str, Any]
 
-_NAMES: Final = frozenset({"topic", "user", "client_id", "group"})
-"""Names of things that have owners; a row with one of these keys gets labels."""
-
 _COUNTED: Final = {
-    "topic": "min_isr.topics",
-    "client": "throttling.clients",
-    "group": "lost_before_read.groups",
-    "tiered": "tiering.topics",
-    "stored": "capacity.topics",
+    "topic": ("min_isr.topics", "kafka.topic.partitions"),
+    "client": ("throttling.clients", "kafka.client.produce.throttle_time"),
+    "group": ("lost_before_read.groups", "kafka.group.non_consumed.low"),
+    "tiered": ("tiering.topics", "kafka.topic.remote_copy.bytes"),
+    "stored": ("capacity.topics", "kafka.log.size"),
 }
-_METRIC: Final = {
-    "client": "kafka.client.produce.throttle_time",
-    "tiered": "kafka.topic.remote_copy.bytes",
-    "group": "kafka.group.non_consumed.low",
-    "stored": "kafka.log.size",
-}
-"""If its family was read, no row means zero."""
-
-_OF_BROKERS: Final = ("brokers", "controllers", "plugins")
-"""Keys of rows of the whole cluster."""
+"""Where rows are, and a metric: if its family was read, no row means zero."""
 
 _TIERED: Final = ("uploaded_bytes", "read_bytes", "stored_byte_seconds")
 
@@ -91,7 +79,7 @@ def _with_rows(value: Any, change: Callable[[Row], Row | None]) -> Any:
         return {key: _with_rows(part, change) for key, part in value.items()}
     if not isinstance(value, list) or not value or not isinstance(value[0], dict):
         return value
-    if not _NAMES & value[0].keys():
+    if not set(NAMES.values()) & value[0].keys():
         return [_with_rows(part, change) for part in value]
     return [row for one in value if (row := change(one)) is not None]
 
@@ -99,11 +87,11 @@ def _with_rows(value: Any, change: Callable[[Row], Row | None]) -> Any:
 def _accounts(facts: Mapping[str, Any], prices: Prices | None) -> list[Account]:
     """An account for each owner; that of rows without an owner is last."""
     rows: dict[Owner, defaultdict[str, list[Row]]] = {}
-    for kind, path in _COUNTED.items():
+    for kind, (path, _) in _COUNTED.items():
         for row in value_at(facts, path) or ():
             owner = Owner(*map(row.get, LABELS))
             rows.setdefault(owner, defaultdict(list))[kind].append(row)
-    was_read = {kind: not nothing_seen(facts, metric) for kind, metric in _METRIC.items()}
+    was_read = {kind: not nothing_seen(facts, one) for kind, (_, one) in _COUNTED.items()}
     owners = sorted(rows, key=lambda owner: (owner == NO_OWNER, *map(str, owner)))
     return [_account(owner, rows[owner], was_read, prices) for owner in owners]
 
@@ -180,7 +168,7 @@ def of_team(facts: Mapping[str, Any], team: str) -> Facts:
 
 def _is_of_all(row: Row) -> bool:
     """Whether an event is of a node or the cluster; every other row has a name."""
-    return "kind" in row and "at" in row and all(row.get(key) is None for key in _NAMES)
+    return "kind" in row and "at" in row and all(row.get(key) is None for key in NAMES.values())
 
 
 def _judged(facts: Mapping[str, Any]) -> Facts:
@@ -219,18 +207,14 @@ def _timelines(part: Mapping[str, Any]) -> list[Row]:
     _with_rows(part, rows.append)
     # A row of a group names a topic that may be another team's.
     groups = {row["group"] for row in rows if row.get("group") is not None}
-    topics = {row.get("topic") for row in rows if row.get("group") is None}
-
-    def is_own(line: Row) -> bool:
-        mine = groups if line.get("name") == "lost_offsets" else topics
-        return line.get("subject") is not None and line["subject"] in mine
-
+    topics = {row.get("topic") for row in rows if row.get("group") is None} - {None}
+    own = {"lost_offsets": groups, "coverage": {None}}
     lines = part.get("timelines") or ()
-    return [line for line in lines if line.get("name") == "coverage" or is_own(line)]
+    return [line for line in lines if line.get("subject") in own.get(line.get("name"), topics)]
 
 
 def _without_brokers(section: Mapping[str, Any]) -> Facts:
-    return {key: [] for key in _OF_BROKERS if key in section}
+    return {key: [] for key in ("brokers", "controllers", "plugins") if key in section}
 
 
 def _own_metrics(section: Mapping[str, Any]) -> Facts:
