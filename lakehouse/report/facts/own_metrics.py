@@ -118,8 +118,7 @@ def _levels(gold: Gold) -> dict[str, str]:
     rows = {level: gold.whole(table) for level, table in TABLES.items()}
     each = (f"SELECT '{level}' AS level, r.metric FROM {{{level}}} r" for level in rows)
     found = gold.ask(f"SELECT DISTINCT s.* FROM ({' UNION ALL '.join(each)}) s", **rows)
-    order = list(TABLES)
-    found.sort(key=lambda row: order.index(row["level"]), reverse=True)
+    found.sort(key=lambda row: [*TABLES].index(row["level"]), reverse=True)
     return {row["metric"]: row["level"] for row in found}
 
 

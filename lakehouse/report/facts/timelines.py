@@ -50,11 +50,8 @@ _DRAWN: Final = {
 }
 """Units, and the metric whose families a timeline is read with; one of them is enough."""
 
-_OF_TOPICS: Final = {
-    metric: name
-    for name, (_, metric) in _DRAWN.items()
-    if metric.startswith(("kafka.partition.", "kafka.topic."))
-}
+_NAMES: Final = {metric: name for name, (_, metric) in _DRAWN.items()}
+_OF_TOPICS: Final = tuple(one for one in _NAMES if one.split(".")[1] in {"partition", "topic"})
 
 
 class Timeline(NamedTuple):
@@ -70,7 +67,6 @@ def timelines(gold: Gold, own: OwnMetrics) -> list[Timeline]:
     """All timelines that have a value above zero somewhere, those of own metrics, and coverage."""
     seconds = window_seconds(gold)
     reading = _reading(gold, seconds)
-    coverage = {window: (reading.percent(window),) * 3 for window in reading.expected}
     parts: defaultdict[tuple[str, Any], defaultdict[int, list[Point]]]
     parts = defaultdict(lambda: defaultdict(list))
     for name, subject, window, point in _points(gold, seconds):
@@ -88,9 +84,9 @@ def timelines(gold: Gold, own: OwnMetrics) -> list[Timeline]:
                 for window, all_ in parts[name, subject].items()
             }
             if any(point[2] for point in points.values()):
-                filled = _filled(points, sorted({*coverage, *points}), read)
+                filled = _filled(points, sorted({*reading.expected, *points}), read)
                 drawn.append(Timeline(name, unit, subject, filled))
-    whole = [[iso(window), *point] for window, point in coverage.items()]
+    whole = [[iso(window), *(reading.percent(window),) * 3] for window in reading.expected]
     drawn += _of_own(gold, own, seconds, reading)
     return [*drawn, Timeline("coverage", "%", None, whole)]
 
@@ -143,8 +139,8 @@ def _points(gold: Gold, seconds: int) -> Iterator[tuple[str, str | None, int, Po
     def at_once(row: Row, stem: str) -> Point:
         return tuple((us or 0) / (seconds * 1_000_000) for us in duration(row, stem))
 
-    for row in gold.by_window(tables.TOPICS, seconds, tuple(_OF_TOPICS)):
-        name, window = _OF_TOPICS[row["metric"]], row["window"]
+    for row in gold.by_window(tables.TOPICS, seconds, _OF_TOPICS):
+        name, window = _NAMES[row["metric"]], row["window"]
         if row["metric"] in (COPY_LAG, DELETE_LAG):
             yield name, row["topic"], window, (seconds_mean(row),) * 3
         elif row["increase"] is not None:
@@ -165,10 +161,9 @@ def _points(gold: Gold, seconds: int) -> Iterator[tuple[str, str | None, int, Po
 
 def _of_brokers(gold: Gold, seconds: int) -> Iterator[tuple[str, str | None, int, Point]]:
     """The same of the answers of brokers."""
-    name_of = {metric: f"{request}_p99" for request, metric in P99.items()}
-    for row in gold.by_window(tables.BROKERS, seconds, tuple(name_of)):
+    for row in gold.by_window(tables.BROKERS, seconds, tuple(P99.values())):
         if row["max"] is not None:
-            yield name_of[row["metric"]], None, row["window"], (row["max"],) * 3
+            yield _NAMES[row["metric"]], None, row["window"], (row["max"],) * 3
     for row in gold.by_window(tables.LABELLED, seconds, tuple(ANSWERS.values())):
         if error_of(row["labels"]) != GOOD:
             yield "error_answers", None, row["window"], (row["increase"],) * 3

@@ -16,9 +16,6 @@ _ACTIVE: Final = "kafka.controller.active"
 _REFUSED: Final = "kafka.broker.produce_errors.not_enough_replicas"
 _REFUSED_LATER: Final = f"{_REFUSED}_after_append"
 
-_SENT: Final = "replication_sent_bytes"
-"""Without a throttle Kafka counts here what an answer to a follower has beside its partitions."""
-
 _READS: Final = "kafka.broker.remote_log_reader.fetches"
 _LOOK_UPS_EXPIRED: Final = "kafka.broker.remote_list_offsets.expired"
 
@@ -70,7 +67,7 @@ class QuotaBroker(NamedTuple):
     controller_mutation_waiting_max: Annotated[
         Known, "kafka.broker.controller_mutation.queue_size", "max"
     ]
-    exempt_percent_mean: Known
+    exempt_percent_mean: Annotated[Known, "kafka.broker.request.exempt_time", "mean"]
     replication_sent_bytes: Annotated[
         Known, "kafka.broker.leader_replication.byte_rate", "value_seconds"
     ]
@@ -143,13 +140,12 @@ def controllers(gold: Gold) -> list[Controller]:
 
 def of_quotas(gold: Gold) -> list[QuotaBroker]:
     """The brokers and controllers at which something waited, or replication was throttled."""
-    found = []
-    for source, rows in _sources(gold):
-        own = figures(QuotaBroker, rows)
-        if any(figure for name, figure in own.items() if name != _SENT):
-            exempt = per_second(rows["kafka.broker.request.exempt_time"], "observed_us")
-            found.append(QuotaBroker(source, **own, exempt_percent_mean=exempt))
-    return found
+    found = (QuotaBroker(source, **figures(QuotaBroker, rows)) for source, rows in _sources(gold))
+    # Without a throttle Kafka counts as sent what an answer to a follower has beside partitions.
+    beside = ("source", "exempt_percent_mean", "replication_sent_bytes")
+    return [
+        one for one in found if any(it for name, it in one._asdict().items() if name not in beside)
+    ]
 
 
 def of_tiers(gold: Gold) -> list[TierBroker]:

@@ -95,16 +95,15 @@ def _topics(
         name, partitions = str(subject.topic), attribute(subject, PARTITION_COUNT)
         if subject.kind != "topic" or (subject.key not in unknown and name not in rows):
             continue
+        row, not_seen = rows[name], unseen[name]
         topics.append(
             Topic(
                 name,
                 partitions,
-                **figures(Topic, rows[name]),
+                **figures(Topic, row),
                 unknown_us=unknown.get(subject.key),
-                unseen_us=unseen[name].unseen_us,
-                partitions_unknown_us=unseen[name].of_partitions(
-                    partitions, rows[name][UNAVAILABLE]
-                ),
+                unseen_us=not_seen.unseen_us,
+                partitions_unknown_us=not_seen.of_partitions(partitions, row[UNAVAILABLE]),
             )
         )
     return topics

@@ -13,9 +13,6 @@ from typing import Annotated, Any, Final, Literal, NamedTuple
 from lakehouse.report.facts.gold import Known, figures
 from lakehouse.report.facts.saved import Bounds
 
-Basis = Literal["measured", "modelled"]
-Way = Literal["one by one", "at once"]
-
 INDEXES: Final = 3
 """Indexes that a broker asks for when it has none of a segment: offset, time and transaction."""
 
@@ -79,8 +76,8 @@ class Cost(NamedTuple):
     """
 
     source: str
-    basis: Basis
-    way: Way
+    basis: Literal["measured", "modelled"]
+    way: Literal["one by one", "at once"]
     fetches: Bounds
     round_trips: Bounds
     seconds: Bounds

@@ -203,7 +203,7 @@ def counted(
 
 def _total(bounds: Sequence[Bounds]) -> Bounds:
     """A sum; a bound of it is not known where that of a part is not."""
-    parts = [[one[at] for one in bounds] for at in range(len(Bounds._fields))]
+    parts = zip(*bounds, strict=True)
     return Bounds(*(None if None in each else sum(filter(None, each)) for each in parts))
 
 
