@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime, time as clock, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any, Final, Literal
 
 from lakehouse.core import formats, periods
@@ -19,10 +19,9 @@ _KINDS: Final = {event: kind for kind, spec in _MARKS.items() for event in spec[
 _EXPLAINS: Final[Mapping[str, Sequence[Kind]]] = declared("charts.yaml")["explains"]
 
 _DAY: Final = timedelta(days=1)
-_MINUTES: Final = tuple(
-    timedelta(minutes=minutes) for minutes in (1, 2, 5, 10, 15, 30, 60, 120, 180, 360, 720)
-)
+_MINUTES: Final = (1, 2, 5, 10, 15, 30, 60, 120, 180, 360, 720)
 _DAYS: Final = (1, 2, 7, 14, 28, 91, 364)
+_STEPS: Final = (*(timedelta(minutes=n) for n in _MINUTES), *(timedelta(days=n) for n in _DAYS))
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,12 +42,11 @@ class Marks:
     def counted(self) -> tuple[tuple[Kind, str], ...]:
         """The kinds in the order of charts.yaml, and how many of each, in words."""
         counts = Counter(kind for _, kind in self.instants)
-        words: dict[Kind, str] = {}
-        for kind, spec in _MARKS.items():
-            if number := counts[kind]:
-                least = "at least " * (kind in self.omitted)
-                words[kind] = f"{least}{number:,}\u00a0{spec['words'][number > 1]}"
-        return tuple(words.items())
+        return tuple((kind, self._counted(kind, counts[kind])) for kind in _MARKS if counts[kind])
+
+    def _counted(self, kind: Kind, number: int) -> str:
+        least = "at least " * (kind in self.omitted)
+        return f"{least}{number:,}\u00a0{_MARKS[kind]['words'][number > 1]}"
 
     @property
     def caption(self) -> str:
@@ -99,26 +97,18 @@ def ticks_of(within: periods.Span, most: int) -> list[tuple[int, str]]:
         most: How many there is room for; where the clocks change, one more.
     """
     start, end = map(periods.instant, within)
-    part = next((part for part in _MINUTES if end - start <= most * part), None)
-    if part is not None:
-        ticks = ((tick, f"{formats.local(tick):%H:%M}") for tick in _times(start, end, part))
-    else:
-        step = next((days for days in _DAYS if end - start <= most * days * _DAY), _DAYS[-1])
-        ticks = ((tick, f"{formats.local(tick):%-d %b}") for tick in _midnights(start, end, step))
-    return [(periods.micros(tick), label) for tick, label in ticks if start <= tick <= end]
+    step = next((step for step in _STEPS if end - start <= most * step), _STEPS[-1])
+    form = "%H:%M" if step < _DAY else "%-d %b"
+    ticks = [tick for tick in _multiples(start, end, step) if start <= tick <= end]
+    return [(periods.micros(tick), formats.local(tick).strftime(form)) for tick in ticks]
 
 
-def _times(start: datetime, end: datetime, part: timedelta) -> list[datetime]:
-    """Multiples of a part of a day; a time that the clock skips is the next one."""
-    zone = formats.zone()
+def _multiples(start: datetime, end: datetime, step: timedelta) -> list[datetime]:
+    """Multiples of a part of a day, or of days; a time that the clock skips is the next one."""
+    zone, part = formats.zone(), min(step, _DAY)
     midnight = datetime(1970, 1, 1, tzinfo=UTC)
     times = [(midnight + part * n).time() for n in range(_DAY // part)]
     days = periods.days(start, end, zone)
-    return sorted({periods.wall(day, time, zone) for day in days for time in times})
-
-
-def _midnights(start: datetime, end: datetime, step: int) -> Iterator[datetime]:
-    zone = formats.zone()
-    for day in periods.days(start, end, zone):
-        if (day.toordinal() - 1) % step == 0:  # a step of weeks begins on Mondays
-            yield periods.wall(day, clock(), zone)
+    every = max(step.days, 1)  # a step of weeks begins on Mondays
+    begins = [day for day in days if (day.toordinal() - 1) % every == 0]
+    return sorted({periods.wall(day, time, zone) for day in begins for time in times})

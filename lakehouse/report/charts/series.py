@@ -17,7 +17,6 @@ Bounded = tuple[float, float, float]
 """A value and its bounds."""
 
 _UNITS: Final = {"{offset}": "offsets", "{error}": "errors"}
-_TRENDS: Final = "trends.objectives.subjects"
 _TRENDS_DRAWN: Final = 3
 _LEAST_WEEKS: Final = 3
 """With fewer known weeks the chart would be all hatching; the table has them."""
@@ -170,7 +169,9 @@ def series_of(points: Sequence[Sequence[Any]], within: Span, unit: str) -> Serie
 
 def trends(facts: figures.Facts) -> list[tuple[str, Series]]:
     """Bad minutes by week of the worst trends that have enough known weeks for a chart."""
-    rows = sorted(titled(facts, _TRENDS), key=cells.trend_badness, reverse=True)
+    rows = sorted(
+        titled(facts, "trends.objectives.subjects"), key=cells.trend_badness, reverse=True
+    )
     candidates = [_trend(row, facts["trends"]["weeks"]) for row in rows[:_TRENDS_DRAWN]]
     return [pair for pair in candidates if len(pair[1].known) >= _LEAST_WEEKS]
 
@@ -192,8 +193,7 @@ def _trend(row: figures.Row, names: Sequence[str]) -> tuple[str, Series]:
     )
     subject = " ".join(name.text for name in figures.subject(row))
     title = f"Bad minutes a week, \u2068{subject}\u2069, {formats.line(row.get('objective'))}"
-    within = (first, reached)
-    return title, Series(tuple(known), tuple(unknown), within, "minutes", forecast)
+    return title, Series(tuple(known), tuple(unknown), (first, reached), "minutes", forecast)
 
 
 def _minutes(week: figures.Row, key: str, times: int, by: int) -> Bounded:

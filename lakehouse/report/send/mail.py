@@ -79,7 +79,7 @@ def letter(
     html_part = list(message.iter_parts())[1]
     for picture in pictures:
         html_part.add_related(
-            picture.png, "image", "png", cid=f"<{_cid(picture)}>", disposition="inline",
+            picture.png, "image", "png", cid=f"<{picture.name}@jmxlake>", disposition="inline",
             filename=f"{picture.name}.png",
         )  # fmt: skip
     for file in files:
@@ -142,15 +142,11 @@ def _html(
     template = templates("lakehouse.report.send").get_template("mail.html.j2")
     return template.render(
         digest=digest,
-        pictures=[{"caption": picture.caption, "cid": _cid(picture)} for picture in pictures],
+        pictures=pictures,
         attached=attached,
         width=WIDTH,
         version=formats.line(version),
     )
-
-
-def _cid(picture: Picture) -> str:
-    return f"{picture.name}@jmxlake"
 
 
 def _sign(message: EmailMessage, parts: Sequence[str]) -> None:
