@@ -61,11 +61,7 @@ def render(facts: Mapping[str, Any], pages: Mapping[str, str]) -> str:
         pages=pages,
         week_of=week_of,
         overview=_overview(clusters),
-        names={
-            name: one["short"]
-            for group in ("sections", "questions")
-            for name, one in declared("page.yaml")[group].items()
-        },
+        declared=declared("page.yaml"),
     )
 
 

@@ -114,13 +114,14 @@ def test_text_can_be_read_in_both_schemes(palette):
 
 def test_a_reader_can_ask_a_drawing_what_it_is_made_of():
     facts = sample_facts.demo()
-    told = chart(facts, "under_min_isr").values
+    told = chart(facts, "under_min_isr")
     start = within(facts)[0] // sample_facts.SECOND
     assert told.within == f"{start} {start + 360}"
     assert told.spans == "0,90,0;90,30,2,2,3;150,30,3,2,3;180,180,0", "and from 120 s it is unknown"
     assert told.unit == "partitions"
-    assert chart(facts, "copy_lag_bytes").values.unit == "MiB"
+    assert chart(facts, "copy_lag_bytes").unit == "MiB"
 
 
 def test_of_a_drawing_that_is_not_there_nothing_can_be_asked():
-    assert chart(sample_facts.quiet_week(), "under_min_isr").values is None
+    silent = chart(sample_facts.quiet_week(), "under_min_isr")
+    assert (silent.drawings, silent.within, silent.spans, silent.unit) == ((), "", "", "")

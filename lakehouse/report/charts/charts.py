@@ -46,10 +46,12 @@ _SECOND_US: Final = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
-class Values:
-    """A chart's values, in the steps and the unit in which it is drawn.
+class Chart:
+    """A caption, and drawings where they add to it; with these the values that they are drawn of.
 
     Attributes:
+        caption: The content of the drawings, in words.
+        drawings: One for wide screens and one for narrow ones; empty where words are enough.
         within: First and last instant, seconds since the epoch.
         spans: ``start,length,value,low,high`` of each span, joined by ``;``; the bounds are
             omitted where both are the value. Start and length are seconds, the start counts from
@@ -57,24 +59,11 @@ class Values:
         unit: The unit of the values.
     """
 
-    within: str
-    spans: str
-    unit: str
-
-
-@dataclass(frozen=True, slots=True)
-class Chart:
-    """A caption, and drawings where they add to it.
-
-    Attributes:
-        caption: The content of the drawings, in words.
-        drawings: One for wide screens and one for narrow ones; empty where words are enough.
-        values: For looking up the value at an instant; None without drawings.
-    """
-
     caption: str
     drawings: tuple[Markup, ...] = ()
-    values: Values | None = None
+    within: str = ""
+    spans: str = ""
+    unit: str = ""
 
 
 def of(section: Section, facts: Facts, marks: Marks) -> list[Chart]:
@@ -94,7 +83,10 @@ def timeline(series: Series, title: str, marks: Marks = NONE) -> Chart:
     if not whole.is_drawn:
         return Chart(caption)
     drawings = _both(lambda width: timeline_svg(whole, width, marks))
-    return Chart(caption + marks.caption, drawings, _values(whole, _WIDTHS["wide"] // _PIXELS))
+    scaled = whole.coarser(_WIDTHS["wide"] // _PIXELS).scaled()
+    first, last = map(_seconds, scaled.within)
+    spans = ";".join(_span_text(span, first) for span in scaled.known)
+    return Chart(caption + marks.caption, drawings, f"{first} {last}", spans, scaled.unit)
 
 
 def incidents(bars: Sequence[Bar], within: Span, marks: Marks = NONE) -> tuple[Markup, ...]:
@@ -190,14 +182,6 @@ def _bar(paint: Paint) -> Layer:
     # The stroke keeps a short bar visible.
     is_bad = paint in {"under", "leaderless"}
     return {**bar, "stroke": colour, "strokeWidth": 1.5} if is_bad else bar
-
-
-def _values(series: Series, most: int) -> Values:
-    """The values of a timeline, in about ``most`` spans at most."""
-    scaled = series.coarser(most).scaled()
-    first, last = map(_seconds, scaled.within)
-    spans = ";".join(_span_text(span, first) for span in scaled.known)
-    return Values(f"{first} {last}", spans, scaled.unit)
 
 
 def _span_text(span: Known, first: int) -> str:

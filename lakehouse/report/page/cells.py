@@ -44,9 +44,7 @@ def times(value: float | None) -> str:
 
 def good_share(row: Row, request: str) -> Figure:
     """The share of a broker's answers to a kind of request that were no errors."""
-    own = row.get(request) or {}
-    values = (own.get(f"good{bound}") for bound in figures.BOUNDS)
-    return figures.bounded(values, formats.percent, own.get("unknown_us"))
+    return figures.share(row.get(request) or {}, "good")
 
 
 def errors(row: Row, request: str) -> Figure:
@@ -111,12 +109,6 @@ def client(row: Row) -> Answer:
     return tuple(parts)
 
 
-def rate(row: Row, key: str) -> Figure:
-    """A rate in the row's own unit."""
-    value = row.get(key)
-    return Figure(formats.quantity(value, str(row.get("rate_unit") or "")), order=value)
-
-
 def lag(row: Row, way: str) -> Figure:
     """How long a topic was behind with its uploads (``copy``) or its deletions (``delete``)."""
     return figures.time(_of_way(row, way), "lagging")
@@ -168,17 +160,14 @@ def lost_badness(row: Row) -> Any:
 
 def records(row: Row, when: str = "") -> Figure:
     """How many records a group had not read: the ``most``, or ``last``."""
-    behind = row.get(when) or row
-    low, high = behind.get("records_low"), behind.get("records_high")
-    return figures.least_to_most(low, high, formats.count)
+    return figures.least_to_most(row.get(when) or row, "records", formats.count)
 
 
 def lateness(row: Row, when: str) -> Figure:
     """For how long a group was behind: the ``most``, or ``last``."""
     behind = row.get(when) or {}
-    low, high = behind.get("seconds_low"), behind.get("seconds_high")
     unknown = figures.unknown_time(behind.get("seconds_unknown_us"))
-    return figures.least_to_most(low, high, formats.seconds, unknown)
+    return figures.least_to_most(behind, "seconds", formats.seconds, unknown)
 
 
 # Coverage.
@@ -291,7 +280,7 @@ def bad_share(row: Row, path: str) -> Figure:
     week = value_at(row, path) or {}
     if week.get("share") is None:
         return Figure(formats.NOT_KNOWN)
-    return figures.bounded((week.get(f"share{end}") for end in figures.BOUNDS), formats.percent, 0)
+    return figures.share({**week, "unknown_us": 0}, "share")
 
 
 def change(row: Row) -> str:
@@ -307,12 +296,11 @@ def another_level(row: Row) -> Cell:
     """The week since which the level differs from the weeks before."""
     regimes = row.get("regimes") or ()
     if not regimes:
-        return Cell(text="", order="")
-    before, after = (
-        formats.percent(regimes[-1].get(f"share_{name}")) for name in ("before", "after")
-    )
-    week = formats.line(regimes[-1].get("week"))
-    return Cell(text=f"{week}: {before} to {after}", order=week)
+        return Cell("", order="")
+    last = regimes[-1]
+    before, after = (formats.percent(last.get(f"share_{name}")) for name in ("before", "after"))
+    week = formats.line(last.get("week"))
+    return Cell(f"{week}: {before} to {after}", order=week)
 
 
 def trend_badness(row: Row) -> tuple[float, ...]:
@@ -346,20 +334,19 @@ def metric(row: Row) -> tuple[Name, ...]:
 
 
 def measured(row: Row, key: str) -> Figure:
-    """A value of a metric in its unit; empty where metrics of its kind have none."""
-    value = row.get(key)
+    """A value of a row in its unit; empty where metrics of its kind have none."""
+    value, unit = row.get(key), row.get("unit") or row.get("rate_unit") or ""
     if value is None and row.get("kind") in {"gauge", "counter"}:
         return Figure("")
-    return Figure(formats.quantity(value, str(row.get("unit") or "")), order=value)
+    return Figure(formats.quantity(value, str(unit)), order=value)
 
 
 def above(row: Row) -> Figure:
     """How long a gauge was above zero, and how much of its time was not seen."""
     if row.get("kind") == "counter":
         return Figure("")
-    return (
-        figures.seen_time(row, "above") if row.get("source") is None else figures.time(row, "above")
-    )
+    time = figures.seen_time if row.get("source") is None else figures.time
+    return time(row, "above")
 
 
 # Owners, and findings of hygiene.
@@ -431,7 +418,7 @@ def full_in(row: Row) -> Figure:
 
 def suggested(row: Row) -> Figure:
     """A suggested quota."""
-    figure = rate(row, "suggested")
+    figure = measured(row, "suggested")
     return replace(figure, value="at least " * bool(row.get("suggested_at_least")) + figure.value)
 
 

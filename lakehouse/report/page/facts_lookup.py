@@ -41,10 +41,9 @@ def titled(facts: Row, path: str = "objectives.subjects") -> Iterator[Row]:
 
 def week_of(facts: Facts) -> str:
     """The ISO week and its time zone; empty where the period is no ISO week."""
-    week = facts.get("week")
-    return (
-        f"ISO week {formats.line(week['iso'])} of {formats.line(week['time_zone'])}" if week else ""
-    )
+    if not (week := facts.get("week")):
+        return ""
+    return f"ISO week {formats.line(week['iso'])} of {formats.line(week['time_zone'])}"
 
 
 def nothing_seen(facts: Facts, metric: str | None = None) -> bool:
@@ -71,8 +70,7 @@ def shortest_us(facts: Facts, metric: str) -> int | None:
     Each family is read at an interval of its own, and a bean may be written now and then.
     """
     read_with, late_us = families(metric), refresh_us(metric)
-    sources = value_at(facts, "coverage.sources") or ()
-    own = [row for row in sources if row.get("family") in read_with]
+    own = [row for row in rows_at(facts, "coverage.sources") if row.get("family") in read_with]
     floor = longest_floor_us((row.get("interval_us"), row.get("slowest_us")) for row in own)
     return None if late_us is None or floor is None else floor + late_us
 

@@ -63,12 +63,10 @@ class Figure:
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """One cell of a table: names, a figure, a verdict or plain text."""
+    """One cell of a table: plain text, a figure or names; or a verdict."""
 
-    names: tuple[Name, ...] = ()
-    figure: Figure | None = None
+    content: str | Figure | tuple[Name, ...] = ""
     verdict: str = ""
-    text: str = ""
     order: float | str | None = None
 
 
@@ -147,20 +145,26 @@ def incident_length(incident: Row) -> Figure:
 
 def attainment(row: Row) -> Figure:
     """The share of the time that was good."""
-    values = (row.get(f"attainment{bound}") for bound in BOUNDS)
+    return share(row, "attainment")
+
+
+def share(row: Row, stem: str) -> Figure:
+    """The share ``stem`` of a row, from its columns ``stem``, ``_low`` and ``_high``."""
+    values = (row.get(f"{stem}{bound}") for bound in BOUNDS)
     return bounded(values, formats.percent, row.get("unknown_us"))
 
 
 def offsets(row: Row) -> Figure:
     """The offsets that were lost, at least and at most."""
     unknown = unknown_time(row.get("unknown_us"))
-    return least_to_most(row.get("offsets_low"), row.get("offsets_high"), formats.count, unknown)
+    return least_to_most(row, "offsets", formats.count, unknown)
 
 
 def least_to_most(
-    low: float | None, high: float | None, write: Callable[[float | None], str], unknown: str = ""
+    row: Row, stem: str, write: Callable[[float | None], str], unknown: str = ""
 ) -> Figure:
     """A figure of which the bounds alone are known, or one of them."""
+    low, high = row.get(f"{stem}_low"), row.get(f"{stem}_high")
     order = low if high is None else high
     if order is None:
         return Figure(formats.NOT_KNOWN, "", unknown)

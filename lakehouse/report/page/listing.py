@@ -40,10 +40,9 @@ class Column:
         if isinstance(content, Cell):
             return content
         if isinstance(content, Figure):
-            return Cell(figure=content, order=content.order)
-        if isinstance(content, str):
-            return Cell(text=content, order=content)
-        return Cell(names=content, order=" ".join(name.text for name in content))
+            return Cell(content, order=content.order)
+        text = content if isinstance(content, str) else " ".join(name.text for name in content)
+        return Cell(content, order=text)
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,10 +152,10 @@ def column(heading: str, definition: str) -> Column:
 def in_words(definition: str, row: Row) -> Answer:
     """The content of a column of page.yaml, as a part of a sentence."""
     kind, content = definition.partition(" ")[0], column("", definition).content(row)
+    if isinstance(content, Cell):
+        content = content.content
     if isinstance(content, tuple):
         return content
-    if isinstance(content, Cell):
-        return (content.text,)
     return (content.value if isinstance(content, Figure) and kind in _FORMATS else content,)
 
 
@@ -173,7 +172,7 @@ def _plain(write: Callable[[float | None], str]) -> Callable[[Row, str], Figure]
 
 def _instant(row: Row, key: str) -> Cell:
     instant = value_at(row, key)
-    return Cell(text=formats.day_above_time(instant), order=instant)
+    return Cell(formats.day_above_time(instant), order=instant)
 
 
 def _computed(row: Row, definition: str) -> Any:

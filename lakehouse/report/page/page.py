@@ -39,7 +39,7 @@ def render(facts: figures.Facts) -> str:
             verdicts=verdicts(facts),
             questions=questions,
             changed=[one for one in changed if one.anchor != "trends"],
-            first=tuple(service.first((*questions, *changed))),
+            first=service.first((*questions, *changed)),
             sections=(*whole, *changed, *questions, *others),
             composites=composites(facts),
             charts=lambda section: charts.of(section, facts, marks),
@@ -54,9 +54,8 @@ def _happened(facts: figures.Facts, marks: Marks) -> dict[str, Any]:
     """The incidents of the period: a sentence, a chart and a table."""
     rows, period = incidents.incidents(facts), figures.span_of(facts, "from", "to")
     topics = len({row["topic"] for row in rows})
-    counts = {"incidents": len(rows), "topics": topics, "drawn": incidents.LANES}
     return {
-        "caption": sentence("happened", **counts),
+        "caption": sentence("happened", incidents=len(rows), topics=topics, drawn=incidents.LANES),
         "drawings": charts.incidents(incidents.bars(facts, period), period, marks),
         "listing": listing("incidents", rows),
     }

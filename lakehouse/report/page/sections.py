@@ -170,10 +170,8 @@ def section(
 def restated(facts: Facts) -> Section:
     """Published figures that changed since."""
     rows = facts["restated"]
-    verdicts_changed = sum(
-        row["before"].get("verdict") != row["now"].get("verdict") for row in rows
-    )
-    values = {"number": len(rows), "turned": verdicts_changed}
+    turned = sum(row["before"].get("verdict") != row["now"].get("verdict") for row in rows)
+    values = {"number": len(rows), "turned": turned}
     has_agreed = any(row[when].get("agreed_verdict") for row in rows for when in ("before", "now"))
     return section("restated", values, **{"restated_agreed" if has_agreed else "restated": rows})
 
@@ -244,11 +242,9 @@ def trends(facts: Facts) -> Section | None:
     drains = facts_lookup.value_at(facts, "trends.drains") or ()
     if not rows and not drains:
         return None
-    changes = Counter(facts_lookup.value_at(row, "change.verdict") for row in rows)
     values = {
         "tested": facts_lookup.value_at(facts, "trends.tested"),
-        "worse": changes["worse"],
-        "better": changes["better"],
+        "changes": Counter(facts_lookup.value_at(row, "change.verdict") for row in rows),
         "by_chance": facts_lookup.value_at(facts, "trends.significant_by_chance"),
     }
     return section("trends", values, trends=rows, drains=drains)
@@ -284,14 +280,12 @@ def capacity(facts: Facts) -> Section | None:
         return None
     known = [row["disk_bytes_mean"] for row in rows if row.get("disk_bytes_mean") is not None]
     filling = [row for row in rows if row.get("verdict") == "filling"]
-    first = min(filling, key=lambda row: row.get("reached_us") or 0, default=None)
     values = {
         "topics": len(rows),
         "size": sum(known) if known else None,
         "omitted": len(rows) - len(known),
         "full": sum(row.get("verdict") == "full" for row in rows),
-        "first": None if first is None else formats.line(first.get("topic")),
-        "reached": None if first is None else figures.seen_time(first, "reached").text,
+        "first": min(filling, key=lambda row: row.get("reached_us") or 0, default=None),
     }
     return section("capacity", values, stored=rows)
 
@@ -305,12 +299,7 @@ def owners(facts: Facts) -> Section:
     # The first column names the team already.
     rows = [{**account, "team": None, "of_team": account.get("team")} for account in accounts]
     owned = [account for account in accounts if any(account.get(key) for key in LABELS)]
-    unowned = [
-        formats.plural(account[key], key.removesuffix("s"))
-        for account in accounts
-        for key in ("topics", "clients", "groups")
-        if account not in owned and account.get(key)
-    ]
+    unowned: Row = next((account for account in accounts if account not in owned), {})
     teams = len({account.get("team") for account in owned if account.get("team") is not None})
     whole = section("owners", {"teams": teams, "unowned": unowned}, {"cost": cost})
     table_name = "owners" if currency is None else "owners_with_cost"

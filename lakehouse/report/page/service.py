@@ -1,7 +1,7 @@
 """What a report begins with: could clients produce and fetch, how fast and how much."""
 
-from collections.abc import Iterator, Sequence
-from typing import Any, Final, NamedTuple
+from collections.abc import Sequence
+from typing import Any, Final
 
 from lakehouse.core import formats
 from lakehouse.core.metrics import families
@@ -9,15 +9,6 @@ from lakehouse.report.page import assets, cells, facts_lookup, figures, sections
 
 _ANSWERS: Final = "kafka.broker.produce.answers"
 _TRAFFIC: Final = "kafka.topic.bytes_in"
-_UNCOMPARED: Final = ("Not known: there is no earlier week to compare with.",)
-
-
-class First(NamedTuple):
-    """A question of the first screen; ``anchor`` is None where the page has no such section."""
-
-    question: str
-    anchor: str | None
-    answer: figures.Answer
 
 
 def answers(facts: figures.Facts) -> tuple[sections.Section, ...]:
@@ -25,37 +16,25 @@ def answers(facts: figures.Facts) -> tuple[sections.Section, ...]:
     return (availability(facts), latency(facts), *sections.questions(facts), traffic(facts))
 
 
-def first(answered: Sequence[sections.Section]) -> Iterator[First]:
-    """The questions of the first screen, by the sections of the page."""
+def first(answered: Sequence[sections.Section]) -> dict[str, sections.Section | None]:
+    """The questions of the first screen, each with its section; None where the page has none."""
     by_anchor = {one.anchor: one for one in answered}
-    for question, anchor in assets.declared("page.yaml")["first"].items():
-        one = by_anchor.get(anchor)
-        yield First(question, anchor, one.answer) if one else First(question, None, _UNCOMPARED)
+    first_ = assets.declared("page.yaml")["first"]
+    return {question: by_anchor.get(anchor) for question, anchor in first_.items()}
 
 
 def availability(facts: figures.Facts) -> sections.Section:
     """Answers and errors, time without a leader, and time in which brokers were not read."""
     found = facts.get("service") or {}
-    requests = [row for row in _rows(facts, "requests") if row.get("good") is not None]
     brokers, errors = _rows(facts, "brokers"), _rows(facts, "errors")
-    away: dict[str, int] = {
-        row["source"]: row["unknown_us"] for row in brokers if row.get("unknown_us")
-    }
+    away = {row["source"]: row["unknown_us"] for row in brokers if row.get("unknown_us")}
     values = {
         "off": _off(facts, _ANSWERS),
-        "good": [
-            (cells.word("request", name), cells.good_share({name: {**row, "unknown_us": 0}}, name))
-            for row in requests
-            for name in [str(row["request"])]
-        ],
-        "errors": [
-            (figures.name(row["error"]).text, row["answers"], cells.word("request", row["request"]))
-            for row in errors[:3]
-        ],
+        "good": [row for row in _rows(facts, "requests") if row.get("good") is not None],
+        "errors": errors[:3],
+        "word_of": cells.word_of,
         "headless": figures.time(found, "leaderless"),
-        "leaders_known": found.get("leaderless_us") is not None,
-        "away": [figures.name(source).text for source in away],
-        "longest": max(away.values(), default=0),
+        "away": away,
     }
     by_broker: dict[str, dict[str, Any]] = {}
     for row in brokers:
@@ -105,8 +84,6 @@ def _off(facts: figures.Facts, metric: str) -> str:
     if facts_lookup.is_out_of_reach(facts, metric):
         return assets.sentence("unread", out_of_reach=True)
     (family,) = families(metric)
-    attempted = {
-        row.get("family") for row in facts_lookup.value_at(facts, "coverage.sources") or ()
-    }
+    attempted = {row.get("family") for row in facts_lookup.rows_at(facts, "coverage.sources")}
     known = {"family": formats.line(family), "is_on": family in attempted}
     return assets.sentence("off", **known)

@@ -7,18 +7,11 @@ from typing import Any, Final
 
 from lakehouse.core import formats
 from lakehouse.report.page import cells, figures
-from lakehouse.report.page.assets import sentence
+from lakehouse.report.page.assets import declared, sentence
 from lakehouse.report.page.figures import Answer, Facts, Figure, Name, Row
 from lakehouse.report.page.listing import Listing, table
 
 _COUNTED: Final = formats.VERDICTS | {"no_data": "without data"}
-_POLICIES: Final = {
-    "exclude": " (without unknown time)",
-    "good": " (unknown time as good)",
-    "bad": " (unknown time as bad)",
-}
-"""Behind an objective's title, wherever its verdict stands alone."""
-
 _LEVELS: Final = ("topic", "partition", "client", "group", "broker", "source")
 
 
@@ -141,7 +134,7 @@ def _verdict(row: Row, objective: Row) -> Verdict:
         row["objective"],
         formats.verdict(row.get("verdict")),
         formats.line(row.get("title") or row["objective"])
-        + _POLICIES.get(str(objective.get("unknown")), ""),
+        + declared("page.yaml")["words"]["policy"].get(objective.get("unknown"), ""),
         _target(row),
         "; ".join(filter(None, (counts, policy))) + _agreed(row.get("agreed")),
         formats.line(objective.get("description") or "", 400),
@@ -167,15 +160,10 @@ def policy_text(policy: str | None, subjects: Sequence[Row]) -> str:
 
 def _remarks(worst: Row, subjects: Sequence[Row]) -> Answer:
     """The worst share with corrections and without maintenance, and how many budgets burn."""
-    parts: list[str | Figure] = []
-    if agreed := worst.get("agreed"):
-        parts += ["Agreed, with corrections: ", figures.attainment(agreed)]
-        parts.append(f", {formats.VERDICTS[formats.verdict(agreed.get('verdict'))]}. ")
     without = worst.get("without_maintenance")
-    if without:
-        parts += ["Without planned maintenance: ", figures.attainment(without)]
-        parts.append(f", {formats.VERDICTS[formats.verdict(without.get('verdict'))]}. ")
-    elif worst.get("maintenance"):
+    parts = [*_judged("Agreed, with corrections", worst.get("agreed"))]
+    parts += _judged("Without planned maintenance", without)
+    if worst.get("maintenance") and not without:
         parts.append("Without planned maintenance no time is left to judge. ")
     burning = sum(
         any(pair.get("verdict") == "burning" for pair in subject.get("burn") or ())
@@ -185,6 +173,14 @@ def _remarks(worst: Row, subjects: Sequence[Row]) -> Answer:
         budgets = formats.plural(burning, "budget")
         parts.append(f"{budgets} burnt too fast at the end of the period.")
     return tuple(parts)
+
+
+def _judged(how: str, row: Row | None) -> Answer:
+    """The share and the verdict of other figures of a subject, if it has them."""
+    if not row:
+        return ()
+    verdict = formats.VERDICTS[formats.verdict(row.get("verdict"))]
+    return (f"{how}: ", figures.attainment(row), f", {verdict}. ")
 
 
 def _badness(row: Row) -> tuple[int, float, float]:
