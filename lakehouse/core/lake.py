@@ -91,11 +91,10 @@ def at(place: str, gold: str | None = None, gold_root: str | None = None) -> Lak
                 "catalog.schema too (--gold)"
             )
         return Lake(place, gold, place, gold_root)
-    if not root.is_dir() and Path(place).is_absolute() and REMOTE in os.environ:
-        return Lake(str(root), gold, gold_root=gold_root)  # the server may see it
-    if not root.is_dir():
+    is_elsewhere = Path(place).is_absolute() and REMOTE in os.environ  # the server may see it
+    if not root.is_dir() and not is_elsewhere:
         raise LakeNotFoundError(f"{place}: no such folder; give the lake that the agents write to")
-    if not (root / tables.RUNS.path / "_delta_log").is_dir():
+    if root.is_dir() and not (root / tables.RUNS.path / "_delta_log").is_dir():
         raise LakeNotFoundError(f"{place}: no table bronze/runs there; has an agent delivered yet?")
     return Lake(str(root), gold, gold_root=gold_root)
 
@@ -131,7 +130,8 @@ def read(spark: SparkSession, lake: Lake, table: Table, version: int | None = No
 def register(spark: SparkSession, root: str, bronze: str) -> list[str]:
     """Register the agents' tables in a catalog; tables that are registered stay as they are.
 
-    Nothing is written to the tables, so a read-only credential is enough.
+    Nothing is written to the tables, so a read-only credential is enough. Tables that are not there
+    are left out, but for runs: agents may have no events yet, and older ones make no definitions.
 
     Args:
         spark: The session.
@@ -142,15 +142,17 @@ def register(spark: SparkSession, root: str, bronze: str) -> list[str]:
         The tables' names in Spark SQL.
 
     Raises:
-        TableNotFoundError: A table is not there; agents make them.
+        TableNotFoundError: bronze/runs is not there; agents make it.
         LakeReplacedError: A name belongs to a table at another place.
     """
-    lake = Lake(root, bronze=bronze)
-    names = [_register(spark, lake, table) for table in tables.BRONZE]
-    try:
-        return [*names, _register(spark, lake, tables.METRIC_DEFINITIONS)]
-    except TableNotFoundError:  # older agents do not make it
-        return names
+    lake, names = Lake(root, bronze=bronze), []
+    for table in (*tables.BRONZE, tables.METRIC_DEFINITIONS):
+        try:
+            names.append(_register(spark, lake, table))
+        except TableNotFoundError:
+            if table is tables.RUNS:
+                raise
+    return names
 
 
 def _register(spark: SparkSession, lake: Lake, table: Table) -> str:

@@ -6,14 +6,38 @@ from typing import TYPE_CHECKING
 
 import click
 import pytest
+from pyspark.errors import AnalysisException
 
 from lakehouse import tables
 from lakehouse.cli.options import LakeOptions
 from lakehouse.core import lake as lakes
-from lakehouse.errors import LakeNotFoundError
+from lakehouse.errors import LakeNotFoundError, TableNotFoundError
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+ROOT = "s3://bucket/kafka"
+
+
+class FakeSpark:
+    """A session over a lake with some of the agents' tables, as far as ``register`` asks it."""
+
+    def __init__(self, *present: tables.Table) -> None:
+        self._paths = {one.name: f"{ROOT}/{one.path}" for one in present}
+        self._asked = ""
+
+    def sql(self, text: str) -> FakeSpark:
+        self._asked = text
+        if text.startswith("SELECT") and text.split("`")[1] not in self._paths.values():
+            raise AnalysisException("no such path", "DELTA_PATH_DOES_NOT_EXIST", {})
+        return self
+
+    def select(self, _: str) -> FakeSpark:
+        return self
+
+    def collect(self) -> list[dict[str, str]]:
+        name = self._asked.rpartition(".")[2].strip("`")
+        return [{"location": self._paths[name]}]
 
 
 def test_a_uri_is_the_name_that_agents_use():
@@ -58,6 +82,23 @@ def test_no_name_leaves_its_quotes():
     lake = lakes.Lake("/lake`; DROP TABLE t", "main.gold`; DROP TABLE t")
     assert lake.name(tables.RUNS) == "delta.`/lake``; DROP TABLE t/bronze/runs`"
     assert lake.name(tables.TOPICS) == "`main`.`gold``; DROP TABLE t`.`topics`"
+
+
+def registered(*present: tables.Table) -> list[str]:
+    return lakes.register(FakeSpark(*present), ROOT, "main.bronze")
+
+
+def test_what_a_lake_has_is_registered():
+    """Agents make bronze/events with the first event, and older ones make no definitions."""
+    every = (*tables.BRONZE, tables.METRIC_DEFINITIONS)
+    assert registered(*every) == [f"`main`.`bronze`.`{one.name}`" for one in every]
+    some = (tables.RUNS, tables.MEMBERS, tables.SCRAPES)
+    assert registered(*some) == [f"`main`.`bronze`.`{one.name}`" for one in some]
+
+
+def test_without_runs_there_is_nothing_to_register():
+    with pytest.raises(TableNotFoundError, match=f"{ROOT}/bronze/runs: no table there"):
+        registered(tables.SCRAPES)
 
 
 def test_a_root_of_gold_without_its_schema_is_wrong_usage(tmp_path: Path):
