@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import datetime as dt
 import re
-from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Final, Protocol, TypeVar
+from typing import Final
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from lakehouse.errors import PeriodError
@@ -210,21 +209,6 @@ Span = tuple[int, int]
 """From when until when, microseconds."""
 
 
-class Spanned(Protocol):
-    """Anything with a start and an end, microseconds."""
-
-    @property
-    def start(self) -> int:
-        """First instant."""
-
-    @property
-    def end(self) -> int:
-        """First instant after it."""
-
-
-T = TypeVar("T", bound=Spanned)
-
-
 def union(spans: Iterable[Span]) -> list[Span]:
     """The union of spans, in order; touching spans are joined, and empty ones left out."""
     joined: list[Span] = []
@@ -256,15 +240,3 @@ def overlap(one: Span, other: Span) -> Span | None:
     """The intersection of two spans; None where it is empty."""
     start, end = max(one[0], other[0]), min(one[1], other[1])
     return (start, end) if start < end else None
-
-
-def shared(spans: Sequence[Span], things: Iterable[T]) -> list[list[T]]:
-    """The things that overlap each span; the spans' starts and ends are in order."""
-    overlapping: list[list[T]] = [[] for _ in spans]
-    ends = [end for _, end in spans]
-    for thing in things:
-        index = bisect_right(ends, thing.start)
-        while index < len(spans) and spans[index][0] < thing.end:
-            overlapping[index].append(thing)
-            index += 1
-    return overlapping

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import accumulate
-from typing import Final, Literal, NamedTuple
+from typing import Final, Literal, NamedTuple, TypeVar
 
 from lakehouse.core.metrics import COVERAGE, Watched
-from lakehouse.core.periods import Span, length, overlap, shared, union, without
+from lakehouse.core.periods import Span, length, overlap, union, without
 
-Lane = Literal["seen", "sure", "may"]
-LANES: Final[tuple[Lane, ...]] = ("seen", "sure", "may")
-"""Bad time as it was seen; without its uncertain end; with its uncertain start."""
+Lane = Literal["seen", "sure", "may", "total"]
+LANES: Final[tuple[Lane, ...]] = ("seen", "sure", "may", "total")
+"""Bad time as it was seen; without its uncertain end; with its uncertain start; by all sources."""
 
 ANY_FAMILY: Final = "any"
 """The family of a silence of a source that was not read at all in the period."""
@@ -24,6 +25,8 @@ UNSEEN: Final = Watched(COVERAGE, "Not seen", "")
 
 class Stretch(NamedTuple):
     """A span in which one source reported one part as bad without a break; microseconds.
+
+    Or, in the lane ``total``, a window and the greatest sum over sources at one instant in it.
 
     Attributes:
         metric: The metric in bronze.
@@ -71,41 +74,42 @@ class Interval(NamedTuple):
     parts: tuple[str, ...]
     sources: tuple[str, ...]
 
-    @property
-    def most_us(self) -> int:
-        """Its length at most."""
-        return self.end - self.start + self.lead_us
+
+T = TypeVar("T", "Stretch", "Silence")
 
 
-Total = tuple[int, int, float]
-"""A window (start, end) and the greatest total of all sources at one instant in it."""
+def shared(spans: Sequence[Span], things: Iterable[T]) -> list[list[T]]:
+    """The things that overlap each span; the spans' starts and ends are in order."""
+    overlapping: list[list[T]] = [[] for _ in spans]
+    ends = [end for _, end in spans]
+    for thing in things:
+        index = bisect_right(ends, thing.start)
+        while index < len(spans) and spans[index][0] < thing.end:
+            overlapping[index].append(thing)
+            index += 1
+    return overlapping
 
 
-def intervals(
-    watched: Watched, stretches: Iterable[Stretch], totals: Sequence[Total] = ()
-) -> list[Interval]:
+def intervals(watched: Watched, stretches: Iterable[Stretch]) -> list[Interval]:
     """The bad intervals of one metric, oldest first.
 
     Args:
         watched: The metric.
         stretches: Those of this metric are used; of one series and lane no two touch.
-        totals: Of this metric.
     """
     of_metric = [stretch for stretch in stretches if stretch.metric in watched.names_in_bronze]
     spans = union((stretch.start, stretch.end) for stretch in of_metric if stretch.lane == "seen")
-    all_seen, all_sure, all_may = (
+    of_lanes = (
         shared(spans, [stretch for stretch in of_metric if stretch.lane == lane]) for lane in LANES
     )
-    peaks = shared(spans, [Stretch("", None, "", "seen", *total) for total in totals])
     result: list[Interval] = []
     reached = 0
-    each = zip(spans, all_seen, all_sure, all_may, peaks, strict=True)
-    for (start, end), seen, sure, may, peak in each:
+    for (start, end), seen, sure, may, totals in zip(spans, *of_lanes, strict=True):
         # Time before the end of the previous interval belongs to that one.
         earliest = max(reached, min((stretch.start for stretch in may), default=start))
         lead, tail = max(0, start - earliest), end - max((one.end for one in sure), default=start)
         sure_us = length((one.start, one.end) for one in sure)
-        worst = _worst(watched, seen, [one.worst for one in peak])
+        worst = _worst(watched, seen, [one.worst for one in totals])
         parts = _in_order(one.part for one in seen if one.part is not None)
         sources = _in_order(one.source for one in seen)
         result.append(Interval(watched, start, end, lead, tail, sure_us, worst, parts, sources))

@@ -2,15 +2,14 @@
 
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, NamedTuple
 
 from lakehouse import tables
 from lakehouse.core.lifetimes import Subject
 from lakehouse.core.metrics import Watched
 from lakehouse.engines.gold_reader import EXACT, Row, is_one_of, is_same, text
 from lakehouse.errors import TableNotFoundError
-from lakehouse.explain.incidents import Attempt, Stretch, Total
+from lakehouse.explain.incidents import Attempt, Stretch
 from lakehouse.report.facts.gold import EVENT, Gold
 from lakehouse.slo.statement import Times
 
@@ -31,33 +30,25 @@ _PARTS: Final = {
 }
 
 
-SeenByWindow = dict[str, dict[int, int]]
-"""How long a topic was wholly seen, by objective and window, microseconds."""
-
-
-@dataclass(frozen=True, slots=True)
-class Evidence:
+class Evidence(NamedTuple):
     """All that a story is made of; instants in microseconds.
 
     Attributes:
-        stretches: When the subject was bad.
-        totals: Windows with the greatest total of all brokers, by metric.
+        stretches: When the subject was bad, and windows with the greatest total of all brokers.
         attempts: Attempts to read the sources that may report the subject.
         read: Sources that were read at all, for whatever family.
         events: Events of the subject and of its sources, oldest first.
-        times: Good and bad time by objective and window.
+        times: Good and bad time by objective and window; of a partition its topic's, and all that
+            was seen and not bad is good: while another one was bad, it may have been unseen.
         until: Where the story ends because it has too many rows; None: it is complete.
-        seen: How long all partitions of a topic were seen.
     """
 
     stretches: list[Stretch]
-    totals: dict[str, list[Total]]
     attempts: list[Attempt]
     read: frozenset[str]
     events: list[Row]
     times: dict[str, dict[int, Times]]
     until: int | None = None
-    seen: SeenByWindow = field(default_factory=dict)
 
 
 def gather(gold: Gold, subject: Subject, watched: Sequence[Watched]) -> Evidence:
@@ -69,24 +60,22 @@ def gather(gold: Gold, subject: Subject, watched: Sequence[Watched]) -> Evidence
     bad = f"{_bad_stretches(subject, watched)} LIMIT {MOST + 1}"
     rows = gold.ask(bad, rows=gold.whole(tables.INCIDENTS))
     until = rows[MOST]["s"] if len(rows) > MOST else None
-    stretches = [Stretch(*row.values()) for row in rows[:MOST]]
-    totals, attempts = _totals(gold, subject, watched), _attempts(gold, subject, watched)
+    stretches = [Stretch(*row.values()) for row in rows[:MOST]] + _totals(gold, subject, watched)
+    attempts = _attempts(gold, subject, watched)
     read = frozenset(row["source"] for row in gold.sums(tables.COVERAGE))
-    events, (times, seen) = _events(gold, subject), _times(gold, subject)
-    return Evidence(stretches, totals, attempts, read, events, times, until, seen)
+    events, times = _events(gold, subject), _times(gold, subject)
+    return Evidence(stretches, attempts, read, events, times, until)
 
 
-def _totals(gold: Gold, subject: Subject, watched: Sequence[Watched]) -> dict[str, list[Total]]:
+def _totals(gold: Gold, subject: Subject, watched: Sequence[Watched]) -> list[Stretch]:
     metrics = [one.metric for one in watched if one.worst == "total"]
     if not metrics:
-        return {}
-    size = gold.window_seconds * 1_000_000
+        return []
+    span = f"r.window AS s, r.window + {gold.window_seconds * 1_000_000} AS e"
     where = f"{is_one_of('r.metric', metrics)} AND {_of_subject(subject)} AND r.max_total > 0"
-    sql = f"SELECT r.metric, r.window AS at, r.max_total FROM {{rows}} r WHERE {where}"
-    totals: defaultdict[str, list[Total]] = defaultdict(list)
-    for row in gold.ask(sql, rows=gold.finest(tables.TOPICS)):
-        totals[row["metric"]].append((row["at"], row["at"] + size, row["max_total"]))
-    return totals
+    sql = f"SELECT r.metric AS metric, {span}, r.max_total AS worst FROM {{rows}} r WHERE {where}"
+    rows = gold.ask(sql, rows=gold.finest(tables.TOPICS))
+    return [Stretch(metric, None, "", "total", *rest) for metric, *rest in map(dict.values, rows)]
 
 
 def _attempts(gold: Gold, subject: Subject, watched: Sequence[Watched]) -> list[Attempt]:
@@ -139,18 +128,19 @@ def _of_event(subject: Subject) -> str:
     return f"{of_sources} OR ({_of_subject(subject)})"
 
 
-def _times(gold: Gold, subject: Subject) -> tuple[dict[str, dict[int, Times]], SeenByWindow]:
-    """Good and bad time by objective and window, and time seen; of a partition its topic's."""
+def _times(gold: Gold, subject: Subject) -> dict[str, dict[int, Times]]:
+    """Good and bad time by objective and window, as ``Evidence`` has it."""
     names = subject.names.items()
     condition = " AND ".join(is_same(f"r.{name}", value) for name, value in names)
-    times = ", ".join(f"r.{name}" for name in Times._fields)
-    sql = f"SELECT r.objective, r.window AS at, {times}, coalesce(r.seen_us, r.good_us) AS seen"
-    rows = gold.ask(f"{sql} FROM {{rows}} r WHERE {condition}", rows=gold.finest(tables.SLI))
+    columns = {name: f"r.{name}" for name in Times._fields}
+    if subject.kind == "partition":
+        columns["good_us"] = "coalesce(r.seen_us, r.good_us) - r.bad_us"
+    times = ", ".join(f"{sql} AS {name}" for name, sql in columns.items())
+    sql = f"SELECT r.objective, r.window AS at, {times} FROM {{rows}} r WHERE {condition}"
     by_objective: defaultdict[str, dict[int, Times]] = defaultdict(dict)
-    seen: defaultdict[str, dict[int, int]] = defaultdict(dict)
-    for objective, at, *values, seen_us in map(dict.values, rows):
-        by_objective[objective][at], seen[objective][at] = Times(*values), seen_us
-    return by_objective, seen
+    for objective, at, *values in map(dict.values, gold.ask(sql, rows=gold.finest(tables.SLI))):
+        by_objective[objective][at] = Times(*values)
+    return by_objective
 
 
 def _bad_stretches(subject: Subject, watched: Sequence[Watched]) -> str:

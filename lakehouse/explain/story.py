@@ -6,10 +6,10 @@ from typing import Final, NamedTuple
 
 from lakehouse.core.lifetimes import Subject, longest_floor_us
 from lakehouse.core.metrics import Watched
-from lakehouse.core.periods import Period, Span, iso, micros, shared, union
+from lakehouse.core.periods import Period, Span, iso, micros, union
 from lakehouse.engines.gold_reader import Row
 from lakehouse.explain import incidents
-from lakehouse.explain.incidents import UNSEEN, Interval, Silence
+from lakehouse.explain.incidents import UNSEEN, Interval, Silence, shared
 from lakehouse.explain.queries import Evidence
 from lakehouse.slo.statement import Statement, Times
 
@@ -73,8 +73,7 @@ def story(scope: Scope, evidence: Evidence) -> Row:
 def _intervals(watched: Watched, evidence: Evidence, silences: Sequence[Silence]) -> list[Interval]:
     """The bad intervals of a metric; of ``UNSEEN`` those in which a source was not read."""
     if watched != UNSEEN:
-        totals = evidence.totals.get(watched.metric, ())
-        return incidents.intervals(watched, evidence.stretches, totals)
+        return incidents.intervals(watched, evidence.stretches)
     spans = union((one.start, one.end) for one in silences)
     return [Interval(UNSEEN, *span, 0, 0, span[1] - span[0], (0, 0), (), ()) for span in spans]
 
@@ -85,8 +84,6 @@ def _objective(
     objective = statement.objective
     times = evidence.times.get(objective.name, {})
     known = {window: sums.good_us + sums.bad_us for window, sums in times.items()}
-    if scope.subject.kind == "partition":  # while another one was bad, it may have been unseen
-        known = evidence.seen.get(objective.name, {})
     spans = incidents.unknown(scope.life, scope.window_us, known) if scope.life else []
     # The windows are the topic's; the intervals show when a single partition was bad.
     of_topic = statement.subject.partition is None
@@ -143,7 +140,7 @@ def _extent(watched: Watched, bad: Sequence[Interval]) -> Row:
 
     Events of counters have no length, and time that was not seen has no worst value.
     """
-    each = [(one.end - one.start, one.sure_us, one.most_us) for one in bad]
+    each = [(one.end - one.start, one.sure_us, one.end - one.start + one.lead_us) for one in bad]
     times = (sum(us) for us in zip((0, 0, 0), *each, strict=True))
     names = ("lasted_us", "lasted_low_us", "lasted_high_us")
     lasted = dict.fromkeys(names) if watched.is_counter else dict(zip(names, times, strict=True))

@@ -16,9 +16,7 @@ KINDS: Final = ("topic", "client", "group", "source")
 
 _PARTITION: Final = re.compile(r"(?P<topic>.+)/(?P<partition>[0-9]{1,9})")
 _NUMBERED: Final = re.compile(r"(broker|controller)-([0-9]+)")
-_PREFIX: Final = re.compile(r"^(topic|partition|client|user|group|source|broker):")
 _SHOWN: Final = 4
-_ALIKE: Final = 0.6
 _MOST_CLOSE: Final = 3
 _LONGEST: Final = 2 * formats.NAME_LIMIT
 
@@ -95,10 +93,10 @@ def _suggestion(text: str, subjects: Iterable[Subject]) -> str:
     by_name: dict[str, list[Subject]] = {}
     for subject in subjects:
         by_name.setdefault(_plain(next(_names(subject))), []).append(subject)
-    bare = _PREFIX.sub("", text, count=1)
+    bare = re.sub("^(topic|partition|client|user|group|source|broker):", "", text, count=1)
     split = _PARTITION.fullmatch(bare)
     wanted = _plain(split["topic"] if split else bare)
-    best = difflib.get_close_matches(wanted, by_name, _MOST_CLOSE, _ALIKE)
+    best = difflib.get_close_matches(wanted, by_name, _MOST_CLOSE)
     names = [name_of(subject) for match in best for subject in by_name[match]][:_MOST_CLOSE]
     shown = [formats.line(name, formats.NAME_LIMIT) for name in names]
     return f"; did you mean {' or '.join(shown)}?" if shown else ""

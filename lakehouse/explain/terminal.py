@@ -20,10 +20,6 @@ from lakehouse.report.terminal import badge, printed
 MOST: Final = 20
 """Intervals that are shown, the longest; the JSON has all."""
 
-_UNITS: Final = {"{offset}": "offsets", "{request}": "requests"}
-_MOST_WIDTH: Final = 120
-_NARROW: Final = 72
-_INDENT: Final = 3
 _FEW: Final = 4
 _EVENTS: Final = 8
 _NAMES: Final = 8
@@ -45,9 +41,7 @@ def view(story: Row, *, terminal: bool | None = None, width: int | None = None) 
         terminal: Whether the output is a terminal; None looks at standard output.
         width: Columns; None: those of the terminal, or 100 without one.
     """
-    return printed(
-        lambda columns: _parts(story, min(columns, _MOST_WIDTH)), terminal=terminal, width=width
-    )
+    return printed(lambda columns: _parts(story, min(columns, 120)), terminal=terminal, width=width)
 
 
 def _parts(story: Row, width: int) -> Iterator[RenderableType]:
@@ -108,7 +102,7 @@ def _greatest(rows: Sequence[Row], most: int, key: Callable[[Row], int]) -> tupl
 
 
 def _indented(text: str) -> Padding:
-    return Padding(Text(text), (0, 0, 0, _INDENT))
+    return Padding(Text(text), (0, 0, 0, 3))
 
 
 def _span_text(row: Row, word: str) -> str:
@@ -123,7 +117,7 @@ def _length(row: Row) -> int:
 def _timelines(story: Row, width: int) -> Iterator[RenderableType]:
     """A line for each metric, its name before it or, on a narrow terminal, above it."""
     sums = story["sums"]
-    narrow = width < _NARROW
+    narrow = width < 72
     label = 0 if narrow else min(width // 3, max(len(formats.line(s["title"])) for s in sums)) + 2
     drawn = _cells(span_of(story, "from", "to"), max(7, width - label))
     life = story["exists"] and span_of(story["exists"], "from", "to")
@@ -231,8 +225,7 @@ def _how_long(row: Row) -> str:
 
 
 def _worst(row: Row) -> str:
-    low, high = row["worst_low"], row["worst_high"]
-    unit = str(_UNITS.get(row["unit"], row["unit"]))
+    low, high, unit = row["worst_low"], row["worst_high"], str(row["unit"])
     if high is None or (unit == "partitions" and len(row["parts"]) == 1 and high == 1):
         return ""
     if unit == "ms":

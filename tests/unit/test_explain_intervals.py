@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, strategies as st
 
 from lakehouse.core.metrics import UNDER_MIN_ISR, WATCHED_OF
-from lakehouse.core.periods import length, shared, union, without
+from lakehouse.core.periods import length, union, without
 from lakehouse.explain.build import watched
-from lakehouse.explain.incidents import Stretch, intervals
+from lakehouse.explain.incidents import Stretch, intervals, shared
 from lakehouse.slo import Objective
 
 ISR = WATCHED_OF["topic"][0]
@@ -84,9 +84,10 @@ def test_intervals_hold_each_instant_that_was_bad_sure_or_maybe_once(runs: list[
     }
     assert sum(one.end - one.start for one in found) == len(lanes["seen"])
     assert sum(one.sure_us for one in found) == len(lanes["sure"])
-    assert sum(one.most_us for one in found) == len(lanes["may"])
+    assert sum(one.end - one.start + one.lead_us for one in found) == len(lanes["may"])
     for one in found:
-        assert one.sure_us <= one.end - one.start <= one.most_us
+        assert one.sure_us <= one.end - one.start
+        assert one.lead_us >= 0
         assert set(range(one.start - one.lead_us, one.start)) <= lanes["may"] - lanes["seen"]
         assert not lanes["sure"] & set(range(one.end - one.tail_us, one.end))
 
@@ -117,9 +118,13 @@ def test_a_total_lies_between_the_greatest_broker_and_what_gold_saw_at_once() ->
     lag = {"metric": LAG.metric, "part": None}
     told = [*seen(0, 20, worst=5.0, **lag), *seen(10, 30, source="broker-2", worst=4.0, **lag)]
     assert intervals(LAG, told)[0].worst == (5.0, 9.0)
-    assert intervals(LAG, told, [(0, 100, 7.0)])[0].worst == (5.0, 7.0)
-    assert intervals(LAG, told, [(30, 100, 7.0)])[0].worst == (5.0, 9.0)
-    assert intervals(LAG, told[:3], [(0, 100, 99.0)])[0].worst == (5.0, 5.0)
+
+    def total(start: int, most: float) -> Stretch:
+        return Stretch(LAG.metric, None, "", "total", start, 100, most)
+
+    assert intervals(LAG, [*told, total(0, 7.0)])[0].worst == (5.0, 7.0)
+    assert intervals(LAG, [*told, total(30, 7.0)])[0].worst == (5.0, 9.0)
+    assert intervals(LAG, [*told[:3], total(0, 99.0)])[0].worst == (5.0, 5.0)
 
 
 def test_of_a_wait_the_longest_is_the_worst_whoever_made_it() -> None:

@@ -115,9 +115,8 @@ def topic() -> dict[str, Any]:
         event(at(3, 12), "config_change", "broker-1", topic="orders",
               old="retention.ms=1", new="retention.ms=2"),
     ]  # fmt: skip
-    evidence = Evidence(
-        stretches, {LAG: [(at(4, 5), at(4, 6), 40e6)]}, attempts, READ, events, times
-    )
+    stretches.append(Stretch(LAG, None, "", "total", at(4, 5), at(4, 6), 40e6))
+    evidence = Evidence(stretches, attempts, READ, events, times)
     return story(scope(orders, *stated), evidence)
 
 
@@ -132,7 +131,7 @@ def group() -> dict[str, Any]:
     ]
     attempts = [read_well(f"broker-{number}", "offsets") for number in (1, 2, 3)]
     life = (at(2, 12), END)
-    return story(scope(nightly, life=life), Evidence(stretches, {}, attempts, READ, [], {}))
+    return story(scope(nightly, life=life), Evidence(stretches, attempts, READ, [], {}))
 
 
 def broker() -> dict[str, Any]:
@@ -142,7 +141,7 @@ def broker() -> dict[str, Any]:
     stretches = [Stretch(errors, None, "broker-3", "seen", at(3, 8), at(3, 8, 5), 17.0, 17.0)]
     attempts = [read_well("broker-3", "min_isr", at(3, 6))]
     lives = {"broker-3": (START, END)}
-    return story(scope(source, lives=lives), Evidence(stretches, {}, attempts, READ, [], {}))
+    return story(scope(source, lives=lives), Evidence(stretches, attempts, READ, [], {}))
 
 
 VIEWS = {
@@ -214,7 +213,7 @@ def test_an_undecided_objective_says_what_would_decide_it_and_what_hid_it() -> N
     good = {w: Times(0 if gap[0] <= w < gap[1] else WINDOW) for w in range(START, END, WINDOW)}
     seen = Times(7 * DAY - (gap[1] - gap[0]))
     statement = Statement(OBJECTIVES["min-isr"], orders, 7 * DAY, seen)
-    evidence = Evidence([], {}, attempts, READ, [], {"min-isr": good})
+    evidence = Evidence([], attempts, READ, [], {"min-isr": good})
     told_of = story(scope(orders, statement), evidence)
     (row,) = told_of["objectives"]
     assert row["verdict"] == "uncertain"
@@ -235,7 +234,7 @@ def test_an_objective_with_a_threshold_is_told_by_windows() -> None:
     bad = Times(0, WINDOW // 2, WINDOW // 4, WINDOW)
     windows = {at(2, 0): bad, at(2, 0, 5): bad, at(2, 1): bad, at(3, 0): Times(WINDOW)}
     sums = Times(WINDOW, 3 * bad.bad_us, 3 * bad.bad_low_us, 3 * bad.bad_high_us)
-    evidence = Evidence([], {}, [], READ, [], {"copy-lag": windows})
+    evidence = Evidence([], [], READ, [], {"copy-lag": windows})
     made = story(scope(orders, Statement(lag, orders, 7 * DAY, sums)), evidence)
     text = " ".join(view(made, terminal=False).split())
     assert (
@@ -246,7 +245,7 @@ def test_an_objective_with_a_threshold_is_told_by_windows() -> None:
 
 def test_where_no_source_was_read_nothing_is_called_good() -> None:
     orders = subject("topic", topic="orders")
-    silent = story(scope(orders), Evidence([], {}, [], frozenset(), [], {}))
+    silent = story(scope(orders), Evidence([], [], frozenset(), [], {}))
     text = view(silent, terminal=False)
     assert "Not known: no source was read." in text
     assert GOOD not in text.replace(LEGEND, "")
@@ -255,7 +254,7 @@ def test_where_no_source_was_read_nothing_is_called_good() -> None:
 
 def test_a_story_that_is_too_long_says_where_it_ends() -> None:
     orders = subject("topic", topic="orders")
-    cut = Evidence([], {}, [], frozenset(), [], {}, until=at(2, 0))
+    cut = Evidence([], [], frozenset(), [], {}, until=at(2, 0))
     text = view(story(scope(orders), cut), terminal=False)
     assert "The story ends at Wed 18 Nov 00:00:00: the rest has too many rows." in text
 
@@ -269,7 +268,7 @@ def test_of_many_intervals_the_longest_are_shown_and_the_rest_counted() -> None:
         )
     ]
     orders = subject("topic", topic="orders")
-    text = view(story(scope(orders), Evidence(stretches, {}, [], READ, [], {})), terminal=False)
+    text = view(story(scope(orders), Evidence(stretches, [], READ, [], {})), terminal=False)
     assert text.count("lasted ") == 20
     assert "lasted 40 s" in text
     assert "lasted 11 s" not in text
@@ -284,7 +283,7 @@ def test_hostile_names_are_spelt_out_and_nothing_breaks(*, terminal: bool, width
         stretches = told(UNDER_MIN_ISR, at(1, 1), at(1, 2), evil, evil)
         events = [event(at(1, 1), evil, evil, topic="x", old=evil, new=evil, partition=3)]
         attempts = [Attempt("broker-1", evil, START, END, evil, evil)]
-        made = story(scope(hostile), Evidence(stretches, {}, attempts, READ, events, {}))
+        made = story(scope(hostile), Evidence(stretches, attempts, READ, events, {}))
         text = view(made, terminal=terminal, width=width)
         plain = re.sub(r"\x1b\[[\d;]*m", "", text)
         assert not re.search("[\x00-\x09\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800]", plain)
