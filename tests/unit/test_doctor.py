@@ -9,7 +9,9 @@ from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
 import pytest
+from deltalake import DeltaTable, write_deltalake
 from hypothesis import given, strategies as st
 from rich.console import Console
 
@@ -25,7 +27,6 @@ from lakehouse.ops.doctor.agent_history import (
     Gap,
     SourceName,
 )
-from lakehouse.ops.doctor.clocks import AgentCommit
 from lakehouse.ops.doctor.diagnosis import Diagnosis
 from lakehouse.ops.doctor.finding import CHECKS, LATE, Finding
 from lakehouse.ops.doctor.health import TableHealth
@@ -221,10 +222,10 @@ def test_a_clock_that_was_set_and_an_agent_that_restarts_are_told() -> None:
     assert list(agents.agent_events(few, 7)) == []
 
 
-def commit(
-    agent: str, seconds: float, *, first_try: bool = True, software: str = "1"
-) -> AgentCommit:
-    return AgentCommit(agent, NOW + dt.timedelta(seconds=seconds), software, first_try)
+def commit(agent: str, seconds: float, *, first_try: bool = True) -> LogEntry:
+    tries = {"num_retries": 0 if first_try else 1}
+    info = {"operationMetrics": tries, tables.COMMIT_AGENT: agent}
+    return LogEntry(0, NOW + dt.timedelta(seconds=seconds), None, info)
 
 
 def test_a_log_whose_instants_go_back_tells_whose_clock_is_ahead() -> None:
@@ -278,13 +279,10 @@ def test_no_skew_is_told_that_is_not_there(
 
 def test_commits_that_do_not_say_whose_they_are_do_not_count() -> None:
     info = {"operationMetrics": {"num_retries": 0}}
-    ours = {**info, tables.COMMIT_AGENT: "a", tables.COMMIT_VERSION: "0.2"}
-    retried = {**ours, "operationMetrics": {"num_retries": 1}}
-    made = [LogEntry(0, NOW, None, ours), LogEntry(1, NOW, None, info)]
-    assert list(clocks.agent_commits([*made, LogEntry(2, NOW + HOUR, None, retried)])) == [
-        AgentCommit("a", NOW, "0.2", first_try=True),
-        AgentCommit("a", NOW + HOUR, "0.2", first_try=False),
-    ]
+    unnamed = [LogEntry(0, NOW + HOUR, None, info), LogEntry(1, NOW - HOUR, None, info)]
+    assert clocks.skews([unnamed[0], commit("a", 300), unnamed[1], commit("b", 10)]) == {
+        ("a", "b"): dt.timedelta(seconds=290)
+    }
 
 
 def test_agents_of_several_versions_are_named() -> None:
@@ -393,10 +391,11 @@ def test_a_rollup_that_is_behind_is_told_by_what_waits(
     assert [one.severity for one in rollup.behind(found, NOW, 7)] == expected
 
 
-def test_rows_that_were_not_used_are_told() -> None:
-    (unused,) = rollup.rejected(
-        lambda _: [{"reason": "it ends before it starts", "number": 3}], NOW, 7
-    )
+def test_rows_that_were_not_used_are_told(tmp_path: Path) -> None:
+    late = {"reason": "it ends before it starts", "rows": 3, "window": NOW}
+    write_deltalake(tmp_path, pa.Table.from_pylist([late, late | {"window": NOW - DAY}]))
+    (unused,) = rollup.rejected(DeltaTable(tmp_path), NOW, 7)
+    assert unused.what.startswith("3 rows ")
     assert "of the last 7 days could not be used: it ends" in unused.what
 
 

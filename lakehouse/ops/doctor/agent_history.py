@@ -4,14 +4,13 @@ import datetime as dt
 from collections.abc import Callable, Iterable, Iterator
 from itertools import groupby
 from operator import attrgetter
-from typing import Any, Final, NamedTuple, TypeVar
+from typing import Final, NamedTuple, TypeVar
 
-from lakehouse.core.location import TABLE
+from deltalake import DeltaTable
+
+from lakehouse.core.location import TABLE, query
 from lakehouse.core.periods import micros
 from lakehouse.ops.doctor.finding import named
-
-Query = Callable[[str], Iterable[dict[str, Any]]]
-"""Gives the rows of a query of one table; see ``location.query``."""
 
 CLOCK_SLACK: Final = dt.timedelta(minutes=1)
 """A row that ends later than that from now comes from a clock that is ahead."""
@@ -132,7 +131,7 @@ class EventCount(NamedTuple):
 S = TypeVar("S", FamilyRecord, Gap)
 
 
-def family_records(query: Query, since: dt.datetime, now: dt.datetime) -> list[FamilyRecord]:
+def family_records(scrapes: DeltaTable, since: dt.datetime, now: dt.datetime) -> list[FamilyRecord]:
     """Summary of the scrapes since an instant, by family and agent."""
     is_past = f'CAST("end" AS BIGINT) <= {micros(now + CLOCK_SLACK)}'
     sql = f"""
@@ -146,10 +145,10 @@ def family_records(query: Query, since: dt.datetime, now: dt.datetime) -> list[F
           last_value(kafka_version ORDER BY (kafka_version IS NOT NULL), "end") AS kafka_version,
           last_value(catalogue ORDER BY "end") AS catalogue
         FROM ({_scrapes(since)}) GROUP BY cluster, source, family, agent"""
-    return _records(FamilyRecord, query, sql)
+    return _records(FamilyRecord, scrapes, sql)
 
 
-def gaps(query: Query, since: dt.datetime) -> list[Gap]:
+def gaps(scrapes: DeltaTable, since: dt.datetime) -> list[Gap]:
     """The gaps of each family, between scrapes of any agent."""
     sql = f"""
         WITH good AS (
@@ -160,10 +159,10 @@ def gaps(query: Query, since: dt.datetime) -> list[Gap]:
         SELECT cluster, source, family, sum(at - before) AS total,
           last_value(before ORDER BY at - before) AS "start", max(at - before) AS longest
         FROM good WHERE at > before GROUP BY cluster, source, family"""
-    return _records(Gap, query, sql)
+    return _records(Gap, scrapes, sql)
 
 
-def failures(query: Query, since: dt.datetime) -> list[Failure]:
+def failures(scrapes: DeltaTable, since: dt.datetime) -> list[Failure]:
     """Failed attempts by source and outcome, without skipped ticks."""
     sql = f"""
         WITH failed AS (
@@ -174,16 +173,16 @@ def failures(query: Query, since: dt.datetime) -> list[Failure]:
         SELECT cluster, source, outcome, max(length) AS longest,
           last_value(error ORDER BY (error IS NOT NULL), until) AS error
         FROM failed GROUP BY cluster, source, outcome"""
-    return _records(Failure, query, sql)
+    return _records(Failure, scrapes, sql)
 
 
-def event_counts(query: Query, since: dt.datetime) -> list[EventCount]:
+def event_counts(events: DeltaTable, since: dt.datetime) -> list[EventCount]:
     """Events since an instant, by source and kind."""
     sql = f"""
         SELECT cluster, source, kind, count(*) AS number, max(at) AS last,
           last_value(old ORDER BY at) AS old, last_value(new ORDER BY at) AS new
         FROM {TABLE} WHERE {_since(since, "at")} GROUP BY cluster, source, kind"""
-    return _records(EventCount, query, sql)
+    return _records(EventCount, events, sql)
 
 
 def by_source(records: Iterable[S]) -> Iterator[tuple[SourceName, list[S]]]:
@@ -207,6 +206,7 @@ def _since(since: dt.datetime, column: str) -> str:
     return f'{day} AND CAST("{column}" AS BIGINT) >= {micros(since)}'
 
 
-def _records(shape: Callable[..., T], query: Query, sql: str) -> list[T]:
+def _records(shape: Callable[..., T], delta: DeltaTable, sql: str) -> list[T]:
     """Rows of cluster, source and the other fields of a shape."""
-    return [shape(SourceName(row.pop("cluster"), row.pop("source")), **row) for row in query(sql)]
+    rows = query(delta, sql)
+    return [shape(SourceName(row.pop("cluster"), row.pop("source")), **row) for row in rows]

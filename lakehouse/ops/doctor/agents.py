@@ -9,7 +9,6 @@ from typing import Final, Literal, NamedTuple
 from lakehouse.ops.doctor.agent_history import Agent, EventCount, FamilyRecord
 from lakehouse.ops.doctor.finding import Finding, counted, finding, named, some, span, when
 
-_MOST_STARTS_A_DAY: Final = 5
 _SPOOL: Final = " at {at}, {often}; the time of undelivered rows is unknown"
 
 
@@ -65,7 +64,6 @@ _SHOULD_AGREE: Final = {
     "catalogue": "its agents have several catalogues",
 }
 """Checks, and fields of records that usually have one value in a cluster."""
-_NUMBER: Final = re.compile(r"\d+")
 
 
 def agent_events(events: Sequence[EventCount], days: int) -> Iterator[Finding]:
@@ -76,7 +74,7 @@ def agent_events(events: Sequence[EventCount], days: int) -> Iterator[Finding]:
         days: Length of the time looked at.
     """
     for event in sorted(events, key=attrgetter("source", "kind")):
-        rare = event.kind == "agent_start" and event.number <= _MOST_STARTS_A_DAY * days
+        rare = event.kind == "agent_start" and event.number <= 5 * days
         if event.kind in _KINDS and not rare:
             check, problem, todo, severity = _KINDS[event.kind]
             what = problem.format(
@@ -123,7 +121,7 @@ def cluster_versions(records: Sequence[FamilyRecord]) -> Iterator[Finding]:
 
 def _order(version: str) -> tuple[int, ...]:
     """A version's numbers, for comparison."""
-    return tuple(map(int, _NUMBER.findall(version)))
+    return tuple(map(int, re.findall(r"\d+", version)))
 
 
 def _listed(values: Sequence[str], pairs: Sequence[tuple[str, str]]) -> str:

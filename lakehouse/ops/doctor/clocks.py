@@ -10,7 +10,7 @@ small a skew can be found depends on how soon after one another two agents commi
 import datetime as dt
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Final, NamedTuple
+from typing import Final
 
 from lakehouse import tables
 from lakehouse.ops.doctor.agent_history import FamilyRecord
@@ -24,44 +24,22 @@ LEAST: Final = dt.timedelta(minutes=1)
 """Smallest skew that is a finding: the first try of a commit ends within a timeout of 20 s."""
 
 
-class AgentCommit(NamedTuple):
-    """A commit of an agent.
-
-    Attributes:
-        agent: The agent's id.
-        at: When, by the agent's clock.
-        version: Version of jmxlake.
-        first_try: Whether it needed no retry.
-    """
-
-    agent: str
-    at: dt.datetime
-    version: str | None
-    first_try: bool
-
-
-def agent_commits(commits: Sequence[LogEntry]) -> Iterator[AgentCommit]:
-    """Those of some commits that name their agent."""
-    for _, at, _, info in commits:
-        if agent := info.get(tables.COMMIT_AGENT):
-            is_first = (info.get("operationMetrics") or {}).get("num_retries") == 0
-            yield AgentCommit(str(agent), at, info.get(tables.COMMIT_VERSION), is_first)
-
-
-def skews(commits: Sequence[AgentCommit]) -> Skews:
+def skews(commits: Sequence[LogEntry]) -> Skews:
     """Pairs of agents whose commits contradict the order of the log.
 
     Args:
-        commits: Commits of one table, oldest first.
+        commits: Commits of one table, oldest first; those that name no agent do not count.
     """
     latest: dict[str, dt.datetime] = {}
     least: Skews = {}
-    for commit in commits:
-        for agent, at in latest.items() if commit.first_try else ():
-            if agent != commit.agent and at - commit.at >= LEAST:
-                pair = (agent, commit.agent)
-                least[pair] = max(least.get(pair, LEAST), at - commit.at)
-        latest[commit.agent] = max(latest.get(commit.agent, commit.at), commit.at)
+    for _, at, _, info in commits:
+        if not (own := info.get(tables.COMMIT_AGENT)):
+            continue
+        is_first_try = (info.get("operationMetrics") or {}).get("num_retries") == 0
+        for agent, before in latest.items() if is_first_try else ():
+            if agent != own and before - at >= LEAST:
+                least[agent, own] = max(least.get((agent, own), LEAST), before - at)
+        latest[own] = max(latest.get(own, at), at)
     return least
 
 

@@ -4,13 +4,12 @@ import datetime as dt
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Final
 
 from deltalake import DeltaTable
 
 from lakehouse import tables
-from lakehouse.core.location import Location, query
+from lakehouse.core.location import Location
 from lakehouse.errors import LakehouseError, TableNotFoundError
 from lakehouse.ops.doctor import agent_history, agents, clocks, health, rollup, sources
 from lakehouse.ops.doctor.finding import ORDER, Finding, finding
@@ -18,9 +17,6 @@ from lakehouse.ops.maintain import state as states
 from lakehouse.tables import Table
 
 _LEAST_COMMITS: Final = 200
-# Two deliveries of all agents and a margin; each commit is a file to read.
-_COMMITS_AN_AGENT: Final = 4
-_MOST_COMMITS: Final = 3_000
 
 
 @dataclass(slots=True)
@@ -76,7 +72,7 @@ class Diagnosis:
         with self._unknown_on_error(tables.SCRAPES):
             reported = self._check_scrapes()
         with self._unknown_on_error(tables.EVENTS):
-            events = agent_history.event_counts(self._query(tables.EVENTS), self.since)
+            events = agent_history.event_counts(self._open(tables.EVENTS), self.since)
             self._add(agents.agent_events(events, self.days))
         if self.with_gold:
             self._check_gold(reported)
@@ -100,9 +96,6 @@ class Diagnosis:
         if table.name not in self._opened:
             self._opened[table.name] = self.location.open(table)
         return self._opened[table.name]
-
-    def _query(self, table: Table) -> agent_history.Query:
-        return partial(query, self._open(table))
 
     def _commits(self, table: Table, most: int) -> list[states.LogEntry]:
         delta = self._open(table)
@@ -131,15 +124,15 @@ class Diagnosis:
         return position if isinstance(position, str) else None
 
     def _check_scrapes(self) -> list[agent_history.FamilyRecord]:
-        run_query = self._query(tables.SCRAPES)
-        reported = agent_history.family_records(run_query, self.since, self.now)
-        failures = agent_history.failures(run_query, self.since)
+        scrapes = self._open(tables.SCRAPES)
+        reported = agent_history.family_records(scrapes, self.since, self.now)
+        failures = agent_history.failures(scrapes, self.since)
         if not reported:
             what = f"no agent has reported anything in {self.days} days"
             self._add([finding("silent", tables.SCRAPES.path, what)])
         self._add(sources.silent(reported, self.now, self.late))
         self._add(sources.twice(reported, self.now, self.late))
-        self._add(sources.gaps(agent_history.gaps(run_query, self.since), failures, self.days))
+        self._add(sources.gaps(agent_history.gaps(scrapes, self.since), failures, self.days))
         self._add(sources.capped(reported))
         self._add(clocks.future(reported, self.now))
         self._add(agents.cluster_versions(reported))
@@ -148,9 +141,11 @@ class Diagnosis:
 
     def _check_agents(self, reported: list[agent_history.FamilyRecord]) -> None:
         ids = sorted({record.agent for record in reported})
-        most = min(max(_LEAST_COMMITS, _COMMITS_AN_AGENT * len(ids)), _MOST_COMMITS)
-        commits = [*clocks.agent_commits(self._commits(tables.SCRAPES, most))]
-        versions = {commit.agent: commit.version for commit in commits}
+        # Two deliveries of all agents and a margin; each commit is a file to read.
+        most = min(max(_LEAST_COMMITS, 4 * len(ids)), 3_000)
+        commits = self._commits(tables.SCRAPES, most)
+        infos = [one.info for one in commits if one.info.get(tables.COMMIT_AGENT)]
+        versions = {info[tables.COMMIT_AGENT]: info.get(tables.COMMIT_VERSION) for info in infos}
         for agent in ids:
             own = [record for record in reported if record.agent == agent]
             read = tuple(sorted({"/".join(record.source) for record in own}))
@@ -178,9 +173,9 @@ class Diagnosis:
                     self._add(health.gold_shape(table, delta))
                     self._check_health(table, delta)
         with self._unknown_on_error(tables.REJECTED):
-            self._add(rollup.rejected(self._query(tables.REJECTED), self.since, self.days))
+            self._add(rollup.rejected(self._open(tables.REJECTED), self.since, self.days))
         with self._unknown_on_error(tables.SUBJECTS):
-            known = rollup.known_sources(self._query(tables.SUBJECTS))
+            known = rollup.known_sources(self._open(tables.SUBJECTS))
             within = dt.timedelta(days=self.days)
             self._add(sources.unwatched(known, reported, self.now, within))
 

@@ -53,8 +53,6 @@ LATE: Final = dt.timedelta(minutes=30)
 ORDER: Final[tuple[Severity, ...]] = ("error", "warning", "info")
 """Severities, worst first."""
 
-_REASON_LIMIT: Final = 120
-
 
 class Finding(NamedTuple):
     """A problem of a lake.
@@ -101,7 +99,7 @@ def named(text: str) -> str:
 
 def why(text: str | None) -> str:
     """A reason from outside, in brackets; empty where there is none."""
-    return f" ({formats.line(text, _REASON_LIMIT)})" if text else ""
+    return f" ({formats.line(text, 120)})" if text else ""
 
 
 def counted(number: int, noun: str) -> str:

@@ -19,8 +19,6 @@ MOST_COMMITS_A_DAY: Final = 10_000
 
 # At ten times the budget an agent needs more than 10 s and a gigabyte to open a table.
 _FAR_BEYOND: Final = 10
-_CLEANED_DAYS: Final = 3
-_LOG_AGE: Final = dt.timedelta(days=31)
 # Commits of a shorter time are too few for a rate.
 _LEAST_TIME: Final = dt.timedelta(hours=1)
 _WRITABLE: Final = frozenset({"changeDataFeed", "appendOnly", "invariants", "checkConstraints"})
@@ -130,7 +128,7 @@ def not_cleaned(
         unknown: Why it is not known how far the rollup has read; None where it is known.
     """
     days = day_of(now) - cleaned
-    if age > _LOG_AGE and (cleaned < 0 or days > _CLEANED_DAYS):
+    if age > dt.timedelta(days=31) and (cleaned < 0 or days > 3):
         since = "were never" if cleaned < 0 else f"were for {counted(days, 'day')} not"
         reason = "" if unknown is None else f": {named(unknown)}"
         what = f"its log and removed files {since} cleaned up, and grow{reason}"

@@ -9,7 +9,7 @@ from deltalake import DeltaTable
 from lakehouse import tables
 from lakehouse.core.location import TABLE, Location, query
 from lakehouse.core.periods import micros
-from lakehouse.ops.doctor.agent_history import Query, SourceName
+from lakehouse.ops.doctor.agent_history import SourceName
 from lakehouse.ops.doctor.finding import Finding, Severity, counted, finding, named, span, when
 from lakehouse.ops.maintain.state import committed_at
 
@@ -98,21 +98,22 @@ def behind(backlog: Backlog | None, now: dt.datetime, days: int) -> Iterator[Fin
         yield finding("rollup", tables.PROGRESS.path, what, todo)
 
 
-def rejected(run_query: Query, since: dt.datetime, days: int) -> Iterator[Finding]:
+def rejected(delta: DeltaTable, since: dt.datetime, days: int) -> Iterator[Finding]:
     """Rows of bronze that the rollup could not use, by reason."""
     sql = f"""
         SELECT reason, CAST(sum("rows") AS BIGINT) AS number FROM {TABLE}
         WHERE CAST("window" AS BIGINT) >= {micros(since)}
         GROUP BY reason ORDER BY number DESC"""
-    for row in run_query(sql):
+    for row in query(delta, sql):
         number = f"{counted(row['number'], 'row')} of the last {counted(days, 'day')}"
         what = f"{number} could not be used: {named(row['reason'])}"
         yield finding("rejected", tables.REJECTED.path, what)
 
 
-def known_sources(run_query: Query) -> list[tuple[SourceName, dt.datetime]]:
+def known_sources(subjects: DeltaTable) -> list[tuple[SourceName, dt.datetime]]:
     """Sources in gold/subjects, and when each was last seen."""
     sql = f"""
         SELECT cluster, source, last_seen FROM {TABLE}
         WHERE kind = 'source' AND source IS NOT NULL"""
-    return [(SourceName(row["cluster"], row["source"]), row["last_seen"]) for row in run_query(sql)]
+    rows = query(subjects, sql)
+    return [(SourceName(row["cluster"], row["source"]), row["last_seen"]) for row in rows]

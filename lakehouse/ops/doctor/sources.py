@@ -159,10 +159,8 @@ def _families(
     behind = {}
     for family in sorted({record.family for record in records}):
         own = [record for record in records if record.family == family]
-        reported, read = (
-            _is_recent(latest(getattr(record, field) for record in own), now, late)
-            for field in ("reported_until", "read_until")
-        )
+        reported = _is_recent(latest(record.reported_until for record in own), now, late)
+        read = _is_recent(latest(record.read_until for record in own), now, late)
         if reported and not read:
             behind[family] = _last_failure(own)
     if behind:
