@@ -20,9 +20,7 @@ from lakehouse.core.location import locate
 from lakehouse.ops.doctor.diagnosis import Diagnosis
 from lakehouse.ops.doctor.finding import LATE, ORDER, counted, span, when
 
-_FOUND: Final = 4
 _STYLES: Final = {"error": "bold red", "warning": "yellow", "info": "cyan"}
-_LONGEST: Final = 600
 
 
 @click.command
@@ -61,7 +59,7 @@ def doctor(
     else:
         click.echo(to_text(diagnosis))
     if not diagnosis.good:
-        sys.exit(_FOUND)
+        sys.exit(4)
 
 
 def to_json(diagnosis: Diagnosis) -> dict[str, Any]:
@@ -121,7 +119,7 @@ def _headline(diagnosis: Diagnosis) -> str:
 
 
 def _safe(text: str) -> str:
-    return formats.line(text, _LONGEST)
+    return formats.line(text, 600)
 
 
 def _sentence(text: str) -> str:

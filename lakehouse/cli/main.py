@@ -90,7 +90,8 @@ class _Commands(click.Group):
         except Exception as error:
             if not is_of_spark(error):
                 raise
-            _fail(f"Spark failed: {_first_line(error)}{_hint(error)}")
+            hint = next((f"; {what}" for word, what in _HINTS.items() if word in str(error)), "")
+            _fail(f"Spark failed: {_first_line(error)}{hint}")
 
 
 @click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
@@ -124,11 +125,6 @@ def _first_line(error: BaseException) -> str:
     # The first line of py4j only says that a call failed.
     causes = [line for line in lines if not line.startswith("An error occurred while calling")]
     return next(iter(causes or lines), repr(error))
-
-
-def _hint(error: BaseException) -> str:
-    said = str(error)
-    return next((f"; {what}" for word, what in _HINTS.items() if word in said), "")
 
 
 def _fail(message: str) -> NoReturn:

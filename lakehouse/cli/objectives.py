@@ -11,7 +11,7 @@ from typing import Any, Final
 import click
 
 from lakehouse import slo
-from lakehouse.cli.options import AS_JSON, OPTIONS_FILE, LakeOptions, log, write_file
+from lakehouse.cli.options import AS_JSON, OPTIONS_FILE, LakeOptions, combined, log, write_file
 from lakehouse.cli.sla import LABELS
 from lakehouse.core.formats import visible
 from lakehouse.core.metrics import Known, known
@@ -22,11 +22,12 @@ from lakehouse.slo.prometheus import rules as slo_rules
 
 _SIGNS: Final = {"lte": "<=", "lt": "<", "gte": ">=", "gt": ">"}
 
-PLACES: Final = click.argument(
-    "places", nargs=-1, type=click.Path(path_type=Path), metavar="[FOLDER|FILE]..."
-)
-LAKE: Final = click.option(
-    "--lake", "root", metavar="LAKE", help="Compare with what this lake's agents read."
+FILES: Final = combined(
+    click.argument("places", nargs=-1, type=click.Path(path_type=Path), metavar="[FOLDER|FILE]..."),
+    click.option(
+        "--lake", "root", metavar="LAKE", help="Compare with what this lake's agents read."
+    ),
+    OPTIONS_FILE,
 )
 
 
@@ -36,9 +37,7 @@ def objectives() -> None:
 
 
 @objectives.command(short_help="Check OpenSLO v1 files: what jmxlake supports, and what not.")
-@PLACES
-@LAKE
-@OPTIONS_FILE
+@FILES
 @AS_JSON
 def check(
     places: Sequence[Path], root: str | None, options_file: Path | None, *, as_json: bool
@@ -66,9 +65,7 @@ def check(
 
 
 @objectives.command(short_help="Write rules for Prometheus that burn as the report does.")
-@PLACES
-@LAKE
-@OPTIONS_FILE
+@FILES
 @click.option("--out", type=click.Path(dir_okay=False, path_type=Path), help="Write to this file.")
 def rules(
     places: Sequence[Path], root: str | None, options_file: Path | None, out: Path | None

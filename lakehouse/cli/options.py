@@ -8,7 +8,7 @@ import re
 import sys
 from contextlib import contextmanager
 from dataclasses import dataclass, fields
-from functools import wraps
+from functools import reduce, wraps
 from importlib import util
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -44,8 +44,6 @@ ENGINE: Final = click.option(
     help="Compute by Spark, or by delta-rs and DuckDB in this process (LAKE is a path then). By "
     "default Spark, if it is installed.",
 )  # fmt: skip
-
-_HELD: Final = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,13 +102,7 @@ class LakeOptions:
 
 def combined(*several: Callable[[Command], Command]) -> Callable[[Command], Command]:
     """Several options as one decorator."""
-
-    def decorate(command: Command) -> Command:
-        for option in reversed(several):
-            command = option(command)
-        return command
-
-    return decorate
+    return lambda command: reduce(lambda made, option: option(made), reversed(several), command)
 
 
 def lake_options(metavar: str = "LAKE") -> Callable[[Command], Command]:
@@ -180,7 +172,16 @@ def exit_if_locked() -> Iterator[None]:
         yield
     except LeaseHeldError as error:
         log(str(error))
-        sys.exit(_HELD)
+        sys.exit(3)
+
+
+@contextmanager
+def kept_in(errors: list[str]) -> Iterator[None]:
+    """Keep an error's text in a list, so that the next step is still tried."""
+    try:
+        yield
+    except LakehouseError as error:
+        errors.append(str(error))
 
 
 def log(what: str) -> None:

@@ -34,7 +34,7 @@ _LAKE_ONLY: Final = (
 """Options that do not apply to saved facts."""
 _FILE_OR_STDOUT: Final = click.Path(dir_okay=False, allow_dash=True, path_type=Path)
 
-QUERY: Final = options.combined(
+OPTIONS: Final = options.combined(
     options.PERIOD,
     MAINTENANCE,
     CORRECTIONS,
@@ -47,8 +47,6 @@ QUERY: Final = options.combined(
         "--business-hours", metavar="HOURS",
         help="Report these hours separately, too, such as 'Mon-Fri 08:00-18:00'.",
     ),
-)  # fmt: skip
-OUTPUTS: Final = options.combined(
     click.option("--html", "html_file", type=options.FILE, help="Write the page to this file."),
     click.option(
         "--pdf", "pdf_file", type=options.FILE,
@@ -68,6 +66,7 @@ OUTPUTS: Final = options.combined(
     ),
     options.TEAM,
 )  # fmt: skip
+"""Which facts a report has (see ``Query``), and where they go (see ``ReportOutputs``)."""
 
 
 def facts_of(
@@ -86,7 +85,7 @@ class ReportOutputs:
     """Files that are written from the facts of a report.
 
     Args:
-        given: The options of ``OUTPUTS``; a wrong one fails before an engine starts.
+        given: The options of ``OPTIONS``; a wrong one fails before an engine starts.
         has_owners: Whether the facts may have owners already.
     """
 
@@ -99,13 +98,19 @@ class ReportOutputs:
         self._owners = None if given["owners_file"] is None else owners.load(given["owners_file"])
         self._team: str | None = given["team"]
 
-    def selected(self, facts: Facts) -> Facts:
-        """The facts with owners, or those of one team."""
-        facts = facts if self._owners is None else add_owners(facts, self._owners)
-        return facts if self._team is None else of_team(facts, self._team)
+    def write(
+        self, facts: Facts, every_cluster: Path | None = None, *, with_page: bool = False
+    ) -> Facts:
+        """Write all files and print the verdicts, or write a cluster to a folder of several.
 
-    def write(self, facts: Facts) -> None:
-        """Write all files and print the verdicts."""
+        Returns:
+            What was written: the facts with owners, or those of one team.
+        """
+        facts = facts if self._owners is None else add_owners(facts, self._owners)
+        facts = facts if self._team is None else of_team(facts, self._team)
+        if every_cluster is not None:
+            _write_cluster(facts, every_cluster, with_page=with_page)
+            return facts
         html_file, pdf_file, json_file, csv_folder = self.places
         html = render(facts) if html_file or pdf_file else ""
         if html_file is not None:
@@ -120,9 +125,10 @@ class ReportOutputs:
             write_file(json_file, saved.text(facts).encode())
         if json_file is None or str(json_file) != "-":
             click.echo(verdict_table(facts))
+        return facts
 
 
-def write_cluster(facts: Facts, folder: Path, *, with_page: bool = False) -> None:
+def _write_cluster(facts: Facts, folder: Path, *, with_page: bool) -> None:
     """Write a cluster's facts, and its page, to a folder of several, and print its headline."""
     file = folder / f"{file_stem(str(facts['cluster']))}.json"
     write_file(file, saved.text(facts).encode())
@@ -134,8 +140,7 @@ def write_cluster(facts: Facts, folder: Path, *, with_page: bool = False) -> Non
 
 @click.command
 @options.lake_options("LAKE|REPORT.json")
-@QUERY
-@OUTPUTS
+@OPTIONS
 @click.option(
     "--every-cluster", type=options.FOLDER, metavar="FOLDER",
     help="Write the facts of every cluster of the lake to this folder, for jmxlake summary.",
@@ -149,14 +154,16 @@ def report(lake: LakeOptions, *, every_cluster: Path | None, **given: Any) -> No
     """
     is_file = saved.is_saved(lake.root)
     outputs = ReportOutputs(given, has_owners=is_file)
-    if every_cluster is None:
-        facts = _saved_facts(lake.root) if is_file else next(_lake_facts(lake, given))
-        outputs.write(outputs.selected(facts))
-        return
-    if is_file or any((*outputs.places, given["cluster"])):
+    every = every_cluster is not None
+    if every and (is_file or any((*outputs.places, given["cluster"]))):
         raise click.UsageError("--every-cluster goes with a lake, and without other outputs")
-    for facts in _lake_facts(lake, given, every=True):
-        write_cluster(outputs.selected(facts), every_cluster)
+    if is_file:
+        outputs.write(_saved_facts(lake.root))
+        return
+    query = Query(lake, given)
+    engine = lake.engine()
+    for facts in facts_of(query, engine, query.period(engine), every=every):
+        outputs.write(facts, every_cluster)
 
 
 def _saved_facts(file: str) -> Facts:
@@ -171,14 +178,6 @@ def _saved_facts(file: str) -> Facts:
         return saved.load(Path(file))
     periods.time_zone(zone)
     return saved.load(Path(file)) | {"time_zone": zone}
-
-
-def _lake_facts(
-    lake: LakeOptions, given: Mapping[str, Any], *, every: bool = False
-) -> Iterator[Facts]:
-    query = Query(lake, given)
-    engine = lake.engine()
-    yield from facts_of(query, engine, query.period(engine), every=every)
 
 
 @click.command

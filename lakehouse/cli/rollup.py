@@ -79,17 +79,16 @@ def roll_up(
         )
 
 
-def outcome_lines(outcome: Outcome) -> list[str]:
+def outcome_lines(outcome: Outcome) -> Iterator[str]:
     """Outcome of a rollup, in lines."""
-    lines = [f"{outcome.hours} hours rolled up" if outcome.hours else "nothing new"]
+    yield f"{outcome.hours} hours rolled up" if outcome.hours else "nothing new"
     if outcome.late_rows:
-        lines.append(f"{outcome.late_rows} rows came too late and are in gold/rejected")
+        yield f"{outcome.late_rows} rows came too late and are in gold/rejected"
     if outcome.left:
-        lines.append(
+        yield (
             f"{outcome.left} hours were not recomputed: bronze does not hold them completely, or "
             "gold lacks their finest rows"
         )
-    return lines
 
 
 @click.command

@@ -9,8 +9,8 @@ from typing import Any
 
 import click
 
-from lakehouse.cli.options import FILE, TEAM, log
-from lakehouse.errors import LakehouseError, SendError
+from lakehouse.cli.options import FILE, TEAM, kept_in, log
+from lakehouse.errors import SendError
 from lakehouse.report import pdf
 from lakehouse.report.facts import saved
 from lakehouse.report.facts.owner_labels import of_team
@@ -56,20 +56,18 @@ def send_report(
     Raises:
         SendError: One of them failed; the other was still tried.
     """
-    steps: list[Callable[[], None]] = []
-    if (mail := settings.mail) is not None and only != "webhook":
-        steps.append(lambda: _mail(facts, mail, dry_run=dry_run))
-    if (webhook := settings.webhook) is not None and only != "mail":
-        steps.append(lambda: _post(facts, webhook, dry_run=dry_run))
-    errors = []
-    for step in steps:
-        try:
-            step()
-        except LakehouseError as error:
-            errors.append(str(error))
+    mail = settings.mail if only != "webhook" else None
+    webhook = settings.webhook if only != "mail" else None
+    errors: list[str] = []
+    if mail is not None:
+        with kept_in(errors):
+            _mail(facts, mail, dry_run=dry_run)
+    if webhook is not None:
+        with kept_in(errors):
+            _post(facts, webhook, dry_run=dry_run)
     if errors:
         raise SendError("; ".join(errors))
-    return bool(steps)
+    return mail is not None or webhook is not None
 
 
 def _mail(facts: dict[str, Any], mail: Mail, *, dry_run: bool) -> None:

@@ -6,20 +6,19 @@ from typing import Any
 import click
 
 from lakehouse.cli import options
-from lakehouse.cli.options import LakeOptions, exit_if_locked, log
-from lakehouse.cli.report import OUTPUTS, QUERY, Facts, ReportOutputs, facts_of, write_cluster
+from lakehouse.cli.options import LakeOptions, exit_if_locked, kept_in, log
+from lakehouse.cli.report import OPTIONS, ReportOutputs, facts_of
 from lakehouse.cli.rollup import TIDY, WINDOW, outcome_lines, roll_up
 from lakehouse.cli.send import send_report
 from lakehouse.cli.sla import Query, count_line
 from lakehouse.errors import LakehouseError
-from lakehouse.report.send.settings import Settings, load
+from lakehouse.report.send.settings import load
 from lakehouse.rollup import Wanted
 
 
 @click.command
 @options.lake_options()
-@QUERY
-@OUTPUTS
+@OPTIONS
 @click.option(
     "--every-cluster", type=options.FOLDER, metavar="FOLDER",
     help="Write page and facts of every cluster of the lake to this folder.",
@@ -57,27 +56,11 @@ def weekly(
     with exit_if_locked():
         log(count_line(*query.publish(used, query.objectives, period, burns=False)))
     errors: list[str] = []
-    try:
+    with kept_in(errors):
         for facts in facts_of(query, used, period, every=every_cluster is not None):
-            errors += _report(facts, outputs, every_cluster, loaded)
-    except LakehouseError as error:
-        errors.append(str(error))
+            with kept_in(errors):
+                written = outputs.write(facts, every_cluster, with_page=True)
+                if loaded is not None:
+                    send_report(written, loaded)
     if errors:
         raise LakehouseError("; ".join(errors))
-
-
-def _report(
-    facts: Facts, outputs: ReportOutputs, every_cluster: Path | None, settings: Settings | None
-) -> list[str]:
-    """Write and send a report; returns its error, so that the next report is still made."""
-    try:
-        selected = outputs.selected(facts)
-        if every_cluster is None:
-            outputs.write(selected)
-        else:
-            write_cluster(selected, every_cluster, with_page=True)
-        if settings is not None:
-            send_report(selected, settings)
-    except LakehouseError as error:
-        return [str(error)]
-    return []
