@@ -1,7 +1,8 @@
 """``jmxlake export``: gold as files of other formats."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -14,7 +15,6 @@ from lakehouse.core.location import Location, locate, newest_progress, query
 from lakehouse.errors import LakehouseError
 from lakehouse.ops.export import files, openmetrics
 
-_HOUR: Final = 3600
 _TABLES: Final = {table.name: table for table in tables.GOLD}
 
 
@@ -51,8 +51,8 @@ def export(  # noqa: PLR0913, PLR0917 - a click command
     wanted = _TABLES[table]
     _check(wanted, form, metrics, dated=start is not None or end is not None)
     bounds = both(start, end)
-    selection = files.Selection(wanted, bounds and periods.span(*bounds), tuple(metrics))
-    count, noun = _write(form, locate(lake, options_file, gold), selection, out)
+    sql = partial(files.selected, wanted, bounds and periods.span(*bounds), metrics)
+    count, noun = _write(form, locate(lake, options_file, gold), wanted, sql, out)
     if out is not None:
         log(f"{count:,} {noun} in {out}")
 
@@ -77,23 +77,23 @@ def _check(table: tables.Table, form: str, metrics: Sequence[str], *, dated: boo
 
 
 def _write(
-    form: str, location: Location, selection: files.Selection, out: Path | None
+    form: str, location: Location, table: tables.Table, sql: Callable[..., str], out: Path | None
 ) -> tuple[int, str]:
-    url, delta = location.url(selection.table), location.open(selection.table)
+    url, delta = location.url(table), location.open(table)
     present = [field.name for field in delta.schema().fields]
     nothing = f"{url}: there are no such rows; nothing was written"
     if form == "parquet" and out is not None:
-        return files.write_parquet(delta, selection.sql(present), out, nothing), "rows"
+        return files.write_parquet(delta, sql(present), out, nothing), "rows"
 
     def read(columns: tuple[str, ...], figure: str) -> Iterator[dict[str, Any]]:
         if figure not in present:  # a column of a later version, before its first rollup
             return iter(())
-        return query(delta, selection.sql(columns, present=figure))
+        return query(delta, sql(columns, figure))
 
     if form == "csv":
-        lines = files.csv_lines(present, query(delta, selection.sql(present)))
+        lines = files.csv_lines(present, query(delta, sql(present)))
     else:
-        lines = openmetrics.lines(selection.table, _seconds(location, selection.table), read)
+        lines = openmetrics.lines(table, _seconds(location, table), read)
     return files.write(lines, out, nothing), "lines"
 
 
@@ -104,7 +104,7 @@ def _seconds(location: Location, table: tables.Table) -> int:
         LakehouseError: Nothing was rolled up.
     """
     if table not in tables.WINDOWS.values():
-        return _HOUR
+        return 3600
     if newest := newest_progress(location, "window_seconds"):
         return int(newest["window_seconds"])
     url = location.url(tables.PROGRESS)

@@ -20,7 +20,7 @@ from lakehouse.cli.main import main
 from lakehouse.core.periods import Period, micros
 from lakehouse.errors import LakehouseError
 from lakehouse.ops.export import files, openmetrics
-from lakehouse.ops.export.files import Selection
+from lakehouse.ops.export.files import selected
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -196,12 +196,12 @@ def test_csv_of_no_rows_is_nothing() -> None:
 
 def test_a_selection_asks_for_what_was_asked_for() -> None:
     period = Period(WINDOW, WINDOW + dt.timedelta(hours=1))
-    sql = Selection(tables.TOPICS, period, ("a.b",)).sql(["metric", "window", "mean"])
+    sql = selected(tables.TOPICS, period, ("a.b",), ["metric", "window", "mean"])
     assert sql.startswith('SELECT "metric", "window", "mean" FROM lake_table WHERE metric IN (')
     assert "metric IN ('a.b') AND" in sql
     assert f"arrow_cast({micros(WINDOW)}, 'Timestamp(Microsecond" in sql
     assert sql.endswith('ORDER BY "metric", "window"')
-    bare = Selection(tables.SUBJECTS).sql(["kind", 'o"dd'], present="kind")
+    bare = selected(tables.SUBJECTS, None, (), ["kind", 'o"dd'], "kind")
     assert bare == 'SELECT "kind", "o""dd" FROM lake_table WHERE "kind" IS NOT NULL ORDER BY "kind"'
 
 

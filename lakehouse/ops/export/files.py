@@ -6,7 +6,6 @@ import sys
 import uuid
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO, Final
 
@@ -14,52 +13,44 @@ from deltalake import DeltaTable
 
 from lakehouse.core.location import TABLE, query
 from lakehouse.core.periods import Period, micros
+from lakehouse.engines.predicates import strings
 from lakehouse.errors import LakehouseError
 from lakehouse.tables import Table
 from lakehouse.tables.columns import standard_text
 
-_SORTED: Final = ("string", "int", "timestamp")
 # Without Arrow's own schema, readers use the types of Parquet.
 _OPTIONS: Final = "('format.compression' 'zstd(9)', 'format.skip_arrow_metadata' 'true')"
 
 
-@dataclass(frozen=True, slots=True)
-class Selection:
-    """Rows of a table of gold.
+def selected(
+    table: Table, period: Period | None, metrics: Sequence[str], columns: Sequence[str],
+    present: str | None = None,
+) -> str:  # fmt: skip
+    """The query for rows of a table of gold, sorted by the columns of a row's key; instants last.
 
-    Attributes:
+    Args:
         table: The table.
         period: Windows that start in it; None: all.
         metrics: Names of metrics; empty: all.
+        columns: Names of the columns that are wanted.
+        present: A column that is not null.
     """
-
-    table: Table
-    period: Period | None = None
-    metrics: tuple[str, ...] = ()
-
-    def sql(self, columns: Sequence[str], *, present: str | None = None) -> str:
-        """The query for some columns, sorted by those of the row's key; instants last.
-
-        Args:
-            columns: Names of the table's columns.
-            present: A column that is not null.
-        """
-        types = {column.name: column.type for column in self.table.columns}
-        keys = [name for name in columns if types.get(name) in _SORTED]
-        keys.sort(key=lambda name: types[name] == "timestamp")
-        conditions = []
-        if self.metrics:
-            conditions.append(f"metric IN ({', '.join(map(standard_text, self.metrics))})")
-        if self.period is not None:
-            for operator, at in ((">=", self.period.start), ("<", self.period.end)):
-                # A constant of the column's type, so that statistics exclude files.
-                instant = f"arrow_cast({micros(at)}, 'Timestamp(Microsecond, Some(\"UTC\"))')"
-                conditions.append(f'"window" {operator} {instant}')
-        if present is not None:
-            conditions.append(f"{_quoted(present)} IS NOT NULL")
-        where = f" WHERE {' AND '.join(conditions)}" if conditions else ""
-        names, order = (", ".join(map(_quoted, several)) for several in (columns, keys))
-        return f"SELECT {names} FROM {TABLE}{where} ORDER BY {order}"
+    types = {column.name: column.type for column in table.columns}
+    keys = [name for name in columns if types.get(name) in {"string", "int", "timestamp"}]
+    keys.sort(key=lambda name: types[name] == "timestamp")
+    conditions = []
+    if metrics:
+        conditions.append(f"metric IN {strings(metrics)}")
+    if period is not None:
+        for operator, at in ((">=", period.start), ("<", period.end)):
+            # A constant of the column's type, so that statistics exclude files.
+            instant = f"arrow_cast({micros(at)}, 'Timestamp(Microsecond, Some(\"UTC\"))')"
+            conditions.append(f'"window" {operator} {instant}')
+    if present is not None:
+        conditions.append(f"{_quoted(present)} IS NOT NULL")
+    where = f" WHERE {' AND '.join(conditions)}" if conditions else ""
+    names, order = (", ".join(map(_quoted, several)) for several in (columns, keys))
+    return f"SELECT {names} FROM {TABLE}{where} ORDER BY {order}"
 
 
 @contextmanager

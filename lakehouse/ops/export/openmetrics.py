@@ -18,11 +18,9 @@ from lakehouse.errors import LakehouseError
 Read = Callable[[tuple[str, ...], str], Iterable[Mapping[str, Any]]]
 """Gives the rows with a figure: takes the columns, by which it sorts, and the figure."""
 
-_NO_NAME: Final = re.compile(r"[^a-zA-Z0-9_]")
-_ESCAPES: Final = str.maketrans({"\\": "\\\\", "\n": "\\n", '"': '\\"'})
-_IN_HELP: Final = str.maketrans({"\\": "\\\\", "\n": "\\n"})
 # Prometheus ignores an empty label, and cannot read NUL.
-_NUL: Final = "\u2400"
+_ESCAPES: Final = str.maketrans({"\\": "\\\\", "\n": "\\n", '"': '\\"', "\0": "\u2400"})
+_IN_HELP: Final = str.maketrans({"\\": "\\\\", "\n": "\\n"})
 SUBJECT: Final = "subject"
 """Label with the names of a series' labels, empty ones too, for tables with optional labels."""
 
@@ -62,7 +60,7 @@ def lines(table: tables.Table, seconds: int, read: Read) -> Iterator[str]:
         metrics: dict[str, str] = {}
         for row in read((*by, column.name), column.name):
             metric = name or row["metric"]
-            family = f"{level}:{_NO_NAME.sub('_', metric)}:{_figure(column.name)}"
+            family = f"{level}:{re.sub('[^a-zA-Z0-9_]', '_', metric)}:{_figure(column.name)}"
             if family not in metrics:
                 about = f"{metric}: {column.comment}".translate(_IN_HELP)
                 yield f"# TYPE {family} gauge\n"
@@ -97,11 +95,7 @@ def _value(value: Any, column: str) -> str | None:
 
 def _labels(row: Mapping[str, Any], names: Sequence[str], *, optional: bool) -> str:
     present = [name for name in names if row[name] is not None]
-    labels = {name: row[name] for name in ("cluster", *present)}
+    labels = {name: str(row[name]).translate(_ESCAPES) for name in ("cluster", *present)}
     if optional:
         labels[SUBJECT] = ",".join(present)
-    return "{" + ",".join(f'{name}="{_escaped(value)}"' for name, value in labels.items()) + "}"
-
-
-def _escaped(value: Any) -> str:
-    return str(value).translate(_ESCAPES).replace("\0", _NUL)
+    return "{" + ",".join(f'{name}="{value}"' for name, value in labels.items()) + "}"
