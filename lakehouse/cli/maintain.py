@@ -20,17 +20,15 @@ from rich.table import Table
 from lakehouse import tables
 from lakehouse.cli.options import AS_JSON, GOLD_OR_NONE, LAKE, OPTIONS_FILE, date, log
 from lakehouse.core import formats
-from lakehouse.core.location import Location, locate
+from lakehouse.core.location import locate
 from lakehouse.core.periods import seconds
 from lakehouse.errors import LakehouseError
 from lakehouse.ops.maintain import state
 from lakehouse.ops.maintain.actions import Executor
 from lakehouse.ops.maintain.service import REFUSED, Maintenance, PlannedTable, serve
 
-_FAILED: Final = 1
 _REFUSED: Final = 3
 _DAY: Final = 86_400
-_SIZES: Final = ("size", "target_size")
 
 
 def _length(text: str) -> int:
@@ -96,7 +94,9 @@ def maintain(  # noqa: PLR0913 - a click command
     if keep < _DAY:
         raise click.UsageError("--keep: write at least 1d")
     location = locate(lake, options_file, None if gold == "none" else gold)
-    positions = partial(_positions, location, read_until if gold == "none" else None)
+    positions: Callable[[], state.ReadPositions] = partial(state.positions_by_progress, location)
+    if gold == "none":
+        positions = lambda: state.positions_by_date(location, read_until())  # noqa: E731
     maintenance = Maintenance(
         location, Executor(location, uuid.uuid4().hex), positions, keep // _DAY, dict(accept),
         lambda: dt.datetime.now(dt.UTC), partial(_log_event, as_json=as_json),
@@ -114,16 +114,7 @@ def maintain(  # noqa: PLR0913 - a click command
     if every is not None:
         serve(maintenance, every, stop)
     elif errors := maintenance.round(stop):
-        sys.exit(_REFUSED if any(isinstance(error, REFUSED) for error in errors) else _FAILED)
-
-
-def _positions(
-    location: Location, until: Callable[[], dt.date | None] | None
-) -> state.ReadPositions:
-    """How far the rollup has read: by an operator's word, by default as gold says."""
-    if until is None:
-        return state.positions_by_progress(location)
-    return state.positions_by_date(location, until())
+        sys.exit(_REFUSED if any(isinstance(error, REFUSED) for error in errors) else 1)
 
 
 @click.command
@@ -206,7 +197,7 @@ def _print_plans(planned: Sequence[PlannedTable], *, as_json: bool) -> None:
     for column in ("Table", "Version", "Uncheckpointed", "Live files", "Due"):
         table.add_column(column, overflow="fold")
     for one in planned:
-        lines = [f"{name} {_text(fields)}".rstrip() for name, fields in map(_split, one.actions)]
+        lines = [_text(action).removeprefix("action=") for action in one.actions]
         lines += [f"not done: {reason}" for reason in one.left]
         figures = (one.version, one.uncheckpointed, one.live_files)
         due = "\n".join(lines or ["nothing"])
@@ -215,13 +206,8 @@ def _print_plans(planned: Sequence[PlannedTable], *, as_json: bool) -> None:
     Console(width=None if sys.stdout.isatty() else 400, markup=False).print(table)
 
 
-def _split(action: dict[str, Any]) -> tuple[str, dict[str, Any]]:
-    fields = dict(action)
-    return fields.pop("action"), fields
-
-
 def _text(fields: dict[str, Any]) -> str:
     return " ".join(
-        f"{name}={formats.size(value) if name in _SIZES else value}"
+        f"{name}={formats.size(value) if name in {'size', 'target_size'} else value}"
         for name, value in fields.items()
     ).replace("\u00a0", " ")

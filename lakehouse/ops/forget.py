@@ -21,17 +21,12 @@ from lakehouse.ops.maintain.actions import Executor
 from lakehouse.tables import Table, parquet
 from lakehouse.tables.columns import standard_text
 
-_COLUMNS: Final = ("user", "client_id")
 _AT_ONCE: Final = 500  # sets whose rows are replaced by one commit
 _COMMIT: Final = CommitProperties({"jmxlake": "forget"}, max_commit_retries=100)
 
 
-Found = Iterator[tuple[str, int]]
-"""Tables, by layer and name, and the number of their rows that have the name."""
-
-
-def find(location: Location, name: str) -> Found:
-    """The tables of a lake that have the name, now.
+def find(location: Location, name: str) -> Iterator[tuple[str, int]]:
+    """The tables of a lake, by layer and name, and how many of their rows have the name now.
 
     Raises:
         MaintenanceError: A table cannot be read.
@@ -42,8 +37,8 @@ def find(location: Location, name: str) -> Found:
 
 def forget(
     location: Location, name: str, other: str, hold: Callable[[], AbstractContextManager[object]]
-) -> Found:
-    """Replace the name in each table.
+) -> Iterator[tuple[str, int]]:
+    """Replace the name in each table; yields what ``find`` does.
 
     Bronze comes first: what a rollup under way has read of it is in gold once the lease is free. It
     may be run again with the same ``other`` where it was interrupted.
@@ -127,4 +122,4 @@ def _has(table: Table, name: str) -> str:
 
 
 def _columns(table: Table) -> tuple[str, ...]:
-    return tuple(column for column in _COLUMNS if column in table.column_names)
+    return tuple(column for column in ("user", "client_id") if column in table.column_names)

@@ -18,7 +18,6 @@ OWNER: Final = "jmxlake.maintenance"
 """Table property: name of the maintenance that compacted last."""
 
 _NO_HOOKS: Final = PostCommitHookProperties(create_checkpoint=False, cleanup_expired_logs=False)
-_COMMIT_RETRIES: Final = 100
 _APPLICATION: Final = {"jmxlake": "maintain"}
 _NO_RETRY: Final[dict[str, Any]] = {
     "commit_properties": CommitProperties(_APPLICATION), "post_commithook_properties": _NO_HOOKS,
@@ -54,10 +53,7 @@ class Executor:
         with delta_errors(self._location.url(table)):
             match action:
                 case plan.Drop():
-                    deleted = delta.delete(
-                        f"date < '{action.before}'", commit_properties=_retried(),
-                        post_commithook_properties=_NO_HOOKS,
-                    )  # fmt: skip
+                    deleted = delta.delete(f"date < '{action.before}'", **_retried())
                     return {"files": deleted["num_removed_files"]}
                 case plan.Compact():
                     self.take_ownership(delta)
@@ -67,13 +63,12 @@ class Executor:
                 case plan.Expire():
                     # Up to the loaded version, and never beyond a checkpoint before it.
                     self._location.open(table, action.read).cleanup_metadata()
-                    return {}
                 case plan.Vacuum():
                     self.take_ownership(delta)
                     return {"files": len(_vacuum(delta, action, dry_run=False))}
                 case plan.NoteCleaned():
                     _note(delta, {CLEANED: action.day})
-                    return {}
+        return {}
 
     def preview(self, table: Table, delta: DeltaTable, action: plan.Action) -> dict[str, int]:
         """The figures of an action's outcome that are known without running it."""
@@ -110,10 +105,9 @@ class Executor:
         return {"version": version}
 
 
-def _retried(*transactions: Transaction) -> CommitProperties:
-    return CommitProperties(
-        _APPLICATION, max_commit_retries=_COMMIT_RETRIES, app_transactions=[*transactions]
-    )
+def _retried(*transactions: Transaction) -> dict[str, Any]:
+    how = CommitProperties(_APPLICATION, max_commit_retries=100, app_transactions=[*transactions])
+    return {"commit_properties": how, "post_commithook_properties": _NO_HOOKS}
 
 
 def _compact(table: Table, delta: DeltaTable, action: plan.Compact) -> dict[str, int]:
@@ -137,11 +131,9 @@ def _note(delta: DeltaTable, marks: dict[str, int]) -> None:
 
     If two maintenances run at once, the second fails here: the first has used the names.
     """
-    noted = [Transaction(app, number) for app, number in marks.items()]
-    delta.create_write_transaction(
-        [], "append", delta.schema(), delta.metadata().partition_columns,
-        commit_properties=_retried(*noted), post_commithook_properties=_NO_HOOKS,
-    )  # fmt: skip
+    noted = _retried(*(Transaction(app, number) for app, number in marks.items()))
+    columns = delta.metadata().partition_columns
+    delta.create_write_transaction([], "append", delta.schema(), columns, **noted)
     delta.update_incremental()
 
 

@@ -11,7 +11,7 @@ import datetime as dt
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import groupby
-from typing import Final
+from typing import Final, NamedTuple
 
 from lakehouse.ops.maintain.state import DataFile, ReadPosition, TableState
 
@@ -29,9 +29,6 @@ _LEAST_RETENTION: Final = dt.timedelta(days=30)
 # Each hundred commits since a checkpoint cost every agent 20 MB (bench/maintenance.py), and more
 # are committed until the next round.
 _CHECKPOINT_AFTER: Final = 50
-_OPEN_ENOUGH: Final = 32
-_CLOSED_ENOUGH: Final = 2
-_TIER_BITS: Final = 3
 # A date is closed when its last windows are delivered, and no file was added for a while.
 _QUIET: Final = dt.timedelta(hours=1)
 # The clocks of agents, lake and maintenance differ.
@@ -91,8 +88,7 @@ class NoteCleaned:
 Action = Drop | Compact | Checkpoint | Expire | Vacuum | NoteCleaned
 
 
-@dataclass(frozen=True, slots=True)
-class Plan:
+class Plan(NamedTuple):
     """Actions in their order, and reasons for what is not done."""
 
     actions: tuple[Action, ...]
@@ -152,7 +148,7 @@ def _compactions(files: Sequence[DataFile], now: dt.datetime) -> list[Compact]:
         sizes = [file.size for file in of_date]
         newest = max(file.written for file in of_date)
         closed = date < now.date() and newest < now - _QUIET
-        target = compaction_target(sizes, _CLOSED_ENOUGH if closed else _OPEN_ENOUGH)
+        target = compaction_target(sizes, enough=2 if closed else 32)
         if target is not None:
             merged = [several for several in bins(sizes, target) if len(several) > 1]
             day = None if date == dt.date.max else date
@@ -203,7 +199,7 @@ def bins(sizes: Sequence[int], target_size: int) -> list[list[int]]:
 
 
 def _tier(size: int) -> int:
-    return size.bit_length() // _TIER_BITS
+    return size.bit_length() // 3  # each is eight times the one before
 
 
 def _cleaning(read: ReadPosition, cleaned: int, now: dt.datetime) -> list[Action]:

@@ -8,7 +8,6 @@ read may be removed.
 import datetime as dt
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
 from deltalake import DeltaTable
@@ -26,7 +25,6 @@ CHECKED: Final = "jmxlake-maintain/checked"
 CLEANED: Final = "jmxlake-maintain/cleaned"
 """App transaction: day of the last clean-up of log and removed files, since 1970."""
 
-_OURS: Final = "delta-rs:"
 # The rollup does not read events, and a report reads all that exist.
 _COLUMNS: Final = {name: f"{name}_version" for name in ("runs", "scrapes", "members")}
 
@@ -78,8 +76,7 @@ ReadPositions = Callable[[tables.Table, DeltaTable], ReadPosition | str]
 """Gives how far the rollup has read a table, or why that is not known."""
 
 
-@dataclass(frozen=True, slots=True)
-class TableState:
+class TableState(NamedTuple):
     """Input of the plan of a table's maintenance.
 
     Attributes:
@@ -135,7 +132,7 @@ def unknown_engines(delta: DeltaTable, since: int) -> int:
     """
     newer = commits(delta, since + 1)
     for commit in newer:
-        if commit.engine is not None and not commit.engine.startswith(_OURS):
+        if commit.engine is not None and not commit.engine.startswith("delta-rs:"):
             url = url_of(delta)
             raise ForeignEngineError(
                 f"{url}: version {commit.version} was written by {commit.engine}; only delta-rs "
