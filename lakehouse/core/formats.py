@@ -20,7 +20,6 @@ NOT_KNOWN: Final = "not known"
 NAME_LIMIT: Final = 48
 TITLE_LIMIT: Final = 240
 LINE_LIMIT: Final = 160
-_UNIT_LIMIT: Final = 10
 
 VERDICTS: Final = {"missed": "missed", "uncertain": "uncertain", "no_data": "no data", "met": "met"}
 """Verdicts in words, worst first."""
@@ -71,9 +70,6 @@ def duration(us: int | None, rounding: Rounding = "nearest") -> str:
     return f"{rounded // _SECOND}{_TIE}s"
 
 
-_NOUN: Final = re.compile(r"\{([a-z]{1,16})\}")
-"""A unit of UCUM that is a noun, such as {offset}."""
-
 _OPPOSITE: Final[dict[Rounding, Rounding]] = {"down": "up", "nearest": "nearest", "up": "down"}
 _PAIRS: Final = ((_DAY, "d", _HOUR, "h"), (_HOUR, "h", _MINUTE, "m"), (_MINUTE, "m", _SECOND, "s"))
 
@@ -110,12 +106,12 @@ def quantity(value: float | None, unit: str) -> str:
         return size(value) + unit[2:]
     # Of a share or a short time the first digits count: it must not be rounded to zero.
     number = count(value) if float(value).is_integer() or abs(value) >= 1 else f"{value:.3g}"
-    if noun := _NOUN.fullmatch(unit):
+    if noun := re.fullmatch(r"\{([a-z]{1,16})\}", unit):
         return f"{number}{_TIE}{noun[1] if value == 1 else _plural(noun[1])}"
     words = "" if unit == "1" else unit.replace("{", "").replace("}", "")
     if value == 1 and len(words) > 2:  # not of seconds, s and ms
         words = words.removesuffix("s")
-    return f"{number}{_TIE}{line(words, _UNIT_LIMIT)}".rstrip()
+    return f"{number}{_TIE}{line(words, 10)}".rstrip()
 
 
 def _plural(noun: str) -> str:

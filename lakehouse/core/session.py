@@ -99,7 +99,6 @@ _NAMED_BY: Final = (
 """Spark's own environment variables; if one is set, it selects the Spark to use."""
 
 _ZONE: Final = "spark.sql.session.timeZone"
-_UTC: Final = ("UTC", "Etc/UTC", "GMT", "Z", "+00:00")
 
 
 def session(*, large: bool = False) -> SparkSession:
@@ -178,7 +177,7 @@ def _builder(builder: SparkSession.Builder, *, large: bool) -> SparkSession.Buil
 
 def _in_utc(session: SparkSession) -> SparkSession:
     zone = session.conf.get(_ZONE)
-    if zone not in _UTC:
+    if zone not in {"UTC", "Etc/UTC", "GMT", "Z", "+00:00"}:
         raise EngineError(
             f"the Spark session is in {zone}, and hours are UTC's: set {_ZONE} to UTC"
         )
@@ -191,14 +190,13 @@ def _jar_folders() -> list[str]:
 
 
 def _with_delta(builder: SparkSession.Builder) -> SparkSession.Builder:
-    named, folders = os.environ.get(JARS_SETTING), _jar_folders()
-    found = {folder: sorted(Path(folder).glob("*.jar")) for folder in folders}
-    empty = [folder for folder in folders if not found[folder]]
-    if named and empty:
+    found = {folder: sorted(Path(folder).glob("*.jar")) for folder in _jar_folders()}
+    empty = [folder for folder, jars in found.items() if not jars]
+    if empty and os.environ.get(JARS_SETTING):
         raise EngineError(f"{JARS_SETTING}={empty[0]} holds no jar: put the Delta jars there")
-    jars = [str(jar.resolve()) for folder in folders for jar in found[folder]]
-    if jars:
-        return builder.config("spark.jars", ",".join(jars))
+    paths = [str(jar.resolve()) for jars in found.values() for jar in jars]
+    if paths:
+        return builder.config("spark.jars", ",".join(paths))
     from delta import configure_spark_with_delta_pip  # noqa: PLC0415
 
     return configure_spark_with_delta_pip(builder)

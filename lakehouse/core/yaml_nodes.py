@@ -18,7 +18,6 @@ EXIT_CODES: Final[dict[Kind, int]] = {"invalid": 1, "unsupported": 3, "note": 0}
 _MOST_CHARACTERS: Final = 1_000_000
 _MOST_NODES: Final = 50_000
 _DEEPEST: Final = 40
-_TAG: Final = "tag:yaml.org,2002:"
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,7 +208,7 @@ class _Tree:
             items = (self.node(o, f"{path}[{n}]", depth + 1) for n, o in enumerate(value.value))
             return make("seq", items=tuple(items))
         if not isinstance(value, yaml.MappingNode):
-            return make(str(value.tag).removeprefix(_TAG), str(value.value))
+            return make(str(value.tag).removeprefix("tag:yaml.org,2002:"), str(value.value))
         keys: dict[str, Node] = {}
         entries: dict[str, Node] = {}
         for key, entry in value.value:

@@ -25,7 +25,6 @@ from lakehouse.report.facts.gold import Gold
 from lakehouse.report.page.page import render
 from lakehouse.slo import attainment
 
-_NAME: Final = re.compile(r"[\w-]+")
 LABELS: Final = {
     "catalog": ("main", "Catalog of the lake"),
     "schema": ("kafka_gold", "Schema that the rollup writes"),
@@ -61,7 +60,7 @@ def lake_of(texts: Mapping[str, str]) -> Lake:
     """
     for widget in ("catalog", "schema", "bronze"):
         value = texts[widget]
-        if not _NAME.fullmatch(value):
+        if not re.fullmatch(r"[\w-]+", value):
             raise LakeNotFoundError(
                 f"{formats.line(value) or 'nothing'}: not a valid name; write letters, digits, _ "
                 f"and - in the widget {widget}"
@@ -85,9 +84,6 @@ def open_week(engine: Engine, texts: Mapping[str, str]) -> Gold:
 
 
 _Given = ParamSpec("_Given")
-
-CLIENT: Final = "client"
-_WIDTH: Final = 110
 
 
 def _cell(page: Callable[_Given, str]) -> Callable[_Given, str]:
@@ -176,9 +172,9 @@ class Notebook:
     @_cell
     def story(self) -> str:
         """The output of ``jmxlake explain`` for the client in the widget ``client``."""
-        gold, name = self._gold, self._widgets[CLIENT]
+        gold, name = self._gold, self._widgets["client"]
         if not name:
             raise SubjectError("write a name in the widget client, such as alice/billing")
         story = explain(gold.engine, self._objectives, name, gold.period, cluster=gold.cluster)
-        text = view(story, terminal=False, width=_WIDTH)
+        text = view(story, terminal=False, width=110)
         return pages.page(title=formats.line(name, formats.NAME_LIMIT), text=text)

@@ -3,7 +3,7 @@
 The lists are of the tables of the lake, and of its subjects.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import Any, Final
 
 from lakehouse import slo, tables
@@ -24,7 +24,7 @@ from lakehouse.report.page.listing import Column, TableSpec, column
 from lakehouse.report.page.page import html
 from lakehouse.report.page.verdicts import verdicts
 
-_QUESTIONS: Final[dict[str, tuple[str, Collection[str]]]] = {
+QUESTIONS: Final[dict[str, tuple[str, Collection[str]]]] = {
     "min-isr": ("min_isr", (UNAVAILABLE, LEADERLESS)),
     "throttling": (
         "throttling",
@@ -34,10 +34,7 @@ _QUESTIONS: Final[dict[str, tuple[str, Collection[str]]]] = {
     "lost": ("lost_before_read", ("kafka.group.non_consumed",)),
     "remote-reads": ("remote_reads", ()),
 }
-"""A section of the facts, and the metrics whose objectives belong to it, by question."""
-
-ANCHORS: Final = tuple(_QUESTIONS)
-"""The questions, by their names in the report's page."""
+"""A section of the facts and the metrics whose objectives belong to it, by anchor in the page."""
 
 _PARTS: Final = (
     "eyebrow", "period", "cluster", "trouble", "text", "verdicts", "answer", "notes", "charts",
@@ -63,7 +60,7 @@ def question(gold: Gold, objectives: Sequence[slo.Objective], anchor: str) -> st
     Args:
         gold: Gold of the week and cluster.
         objectives: All objectives.
-        anchor: One of ``ANCHORS``.
+        anchor: One of ``QUESTIONS``.
     """
     facts = question_facts(gold, objectives, anchor)
     (one,) = (each for each in sections.questions(facts) if each.anchor == anchor)
@@ -87,9 +84,9 @@ def question_facts(gold: Gold, objectives: Sequence[slo.Objective], anchor: str)
     Args:
         gold: Gold of the week and cluster.
         objectives: All objectives.
-        anchor: One of ``ANCHORS``.
+        anchor: One of ``QUESTIONS``.
     """
-    section, metrics = _QUESTIONS[anchor]
+    section, metrics = QUESTIONS[anchor]
     own = [one for one in objectives if one.metric in metrics]
     # Over the week itself, whatever the objectives' windows are.
     statements = by_time(gold, own, gold.statements(own))
@@ -134,13 +131,11 @@ def _table(gold: Gold, table: tables.Table) -> Row:
     return {**row, **counts, "rows": figures.Figure(f"{number:,}", order=number)}
 
 
-def _known(gold: Gold) -> list[Row]:
-    rows: list[Row] = []
+def _known(gold: Gold) -> Iterator[Row]:
     for kind in sorted({subject.kind for subject in gold.subjects}):
         own = [subject for subject in gold.subjects if subject.kind == kind]
         since, until = min(one.first_us for one in own), max(one.last_us for one in own)
-        rows.append({"kind": kind, "number": len(own), "since": since, "until": until})
-    return rows
+        yield {"kind": kind, "number": len(own), "since": since, "until": until}
 
 
 def _at(heading: str, key: str) -> Column:

@@ -7,11 +7,12 @@ from functools import cached_property
 from itertools import pairwise
 from typing import Final, NamedTuple
 
-from lakehouse.core.metrics import LEADERLESS, NODE_FENCED, UNDER_MIN_ISR
+from lakehouse.core.metrics import COPY_LAG, DELETE_LAG, LEADERLESS, NODE_FENCED, UNDER_MIN_ISR
 from lakehouse.core.periods import DAY_US, HOUR_US, micros
 from lakehouse.sample import world
 from lakehouse.sample.spans import ABSENT, WINDOW_US, Attempts, History, Increments, Value
 from lakehouse.sample.world import BROKERS, SECOND_US, SOURCES, TOPICS, Client, Incident, Subject
+from lakehouse.tables.live import LOST
 
 _DETECTED_US: Final = 9 * SECOND_US  # a broker that is killed is fenced when its session ends
 _LEAVES_US: Final = 2 * SECOND_US  # one that is shut down hands over its partitions first
@@ -183,7 +184,7 @@ class Script:
                     since_us = at_us + 30 * SECOND_US
                     history.append((since_us, 0.0) if leads else (at_us, ABSENT))
             expired = self.expired(group, partition) if brokers[0] == source else []
-            for metric in world.LOST:
+            for metric in LOST:
                 yield Series(Subject(metric, topic, partition, group=group), history, expired)
 
     def _of_tiered(self, source: int, topic: str) -> Iterator[Series]:
@@ -195,8 +196,8 @@ class Script:
             step_us = (to_us - from_us) // len(_WAITING)
             first_us = from_us + source * SECOND_US
             lag += [(first_us + n * step_us, m * _SEGMENT) for n, m in enumerate(_WAITING, 1)]
-        yield Series(Subject(world.COPY_LAG, topic), lag)
-        for metric in (world.DELETE_LAG, world.DELETE_LAG_SEGMENTS):
+        yield Series(Subject(COPY_LAG, topic), lag)
+        for metric in (DELETE_LAG, world.DELETE_LAG_SEGMENTS):
             yield Series(Subject(metric, topic), zero)
         times = self._times("remote", topic, 20 * SECOND_US, source * SECOND_US)
         for metric, amount in world.REMOTE.items() if times else ():

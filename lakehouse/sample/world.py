@@ -4,9 +4,10 @@ import random
 from collections.abc import Iterator
 from typing import Final, Literal, NamedTuple
 
-from lakehouse.core.metrics import LEADERLESS, NODE_FENCED, UNDER_MIN_ISR
+from lakehouse.core.metrics import COPY_LAG, DELETE_LAG, LEADERLESS, NODE_FENCED, UNDER_MIN_ISR
 from lakehouse.core.periods import DAY_US
 from lakehouse.tables import FLAG_DISTRIBUTION, FLAG_KNOWN_WRONG
+from lakehouse.tables.live import LOST
 
 SECOND_US: Final = 1_000_000
 MINUTE_US: Final = 60 * SECOND_US
@@ -123,8 +124,6 @@ class Metric(NamedTuple):
 _SPREAD: Final = (FLAG_DISTRIBUTION,)
 _WRONG: Final = (FLAG_KNOWN_WRONG, FLAG_DISTRIBUTION)
 
-COPY_LAG: Final = "kafka.topic.remote_copy_lag.bytes"
-DELETE_LAG: Final = "kafka.topic.remote_delete_lag.bytes"
 DELETE_LAG_SEGMENTS: Final = "kafka.topic.remote_delete_lag.segments"
 REMOTE_READS: Final = "kafka.broker.remote_log_reader.fetches"
 REMOTE: Final = {
@@ -133,8 +132,6 @@ REMOTE: Final = {
     REMOTE_READS: 16.0,
 }
 """Increases of counters for each bout of remote reads."""
-
-LOST: Final = ("kafka.group.non_consumed.low", "kafka.group.non_consumed.high")
 
 
 def _named(prefix: str, *names: str, suffix: str = "") -> tuple[str, ...]:

@@ -98,9 +98,6 @@ def required(name: str, type_: str, comment: str, over: str = "") -> Column:
     return Column(name, type_, comment, over, nullable=False)
 
 
-_SPARK_NAMES: Final = {"integer": "int", "long": "bigint"}
-
-
 def delta_type(type_: Any) -> str:
     """A type of Delta as the declarations spell it."""
     if hasattr(type_, "element_type"):
@@ -110,7 +107,7 @@ def delta_type(type_: Any) -> str:
     if hasattr(type_, "fields"):
         return f"struct<{','.join(f'{one.name}:{delta_type(one.type)}' for one in type_.fields)}>"
     name = str(type_.type)
-    return _SPARK_NAMES.get(name, name)
+    return {"integer": "int", "long": "bigint"}.get(name, name)
 
 
 CLUSTER: Final = required("cluster", "string", "Kafka cluster id")

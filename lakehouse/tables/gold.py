@@ -69,6 +69,7 @@ def _union(each: str, total: str) -> tuple[Column, ...]:
         Column("max_concurrent", "bigint", f"most {_several(each)} above 0 at one instant", "max"),
         Column("max_total", "double", total, "max"),
         _SPILL,
+        _spill_sum(each),
     )
 
 
@@ -127,7 +128,6 @@ TOPICS: Final = _of_metric(
         "greatest total of the brokers at one instant, for metrics reported per topic; null "
         "for those of partitions",
     ),
-    _spill_sum("series"),
 )
 
 CLIENTS: Final = _of_metric(
@@ -137,7 +137,6 @@ CLIENTS: Final = _of_metric(
     *_CLIENT,
     *_measures("broker"),
     *_union("broker", "greatest total of the brokers at one instant"),
-    _spill_sum("broker"),
 )
 
 GROUPS: Final = _of_metric(

@@ -33,9 +33,7 @@ FAMILY_KNOWN: Final = "jmxlake_agent_family_known"
 METRIC_KNOWN: Final = "jmxlake_agent_metric_known"
 UNSHOWN_SERIES: Final = "jmxlake_agent_unshown_series"
 
-_NO_NAME: Final = re.compile(r"[^a-zA-Z0-9_]")
-
 
 def live_name(metric: str) -> str:
     """The name of a metric in ``/metrics``, of a counter without ``_total``."""
-    return f"jmxlake_{_NO_NAME.sub('_', metric)}"
+    return f"jmxlake_{re.sub('[^a-zA-Z0-9_]', '_', metric)}"

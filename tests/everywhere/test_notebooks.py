@@ -14,7 +14,7 @@ from lakehouse import slo, tables
 from lakehouse.core import lake as lakes, periods
 from lakehouse.engines.local_engine import LocalEngine
 from lakehouse.notebooks.notebook import lake_of, read_widgets
-from lakehouse.notebooks.pages import ANCHORS, question_facts
+from lakehouse.notebooks.pages import QUESTIONS, question_facts
 from lakehouse.report.facts.build import facts
 from lakehouse.report.page.page import render
 from tests import gold_builder
@@ -107,7 +107,7 @@ def test_f06_a_widget_names_own_objectives(
     assert "nowhere" in trouble(nowhere[0])
 
 
-@pytest.mark.parametrize("anchor", ANCHORS)
+@pytest.mark.parametrize("anchor", QUESTIONS)
 def test_a_question_is_answered_as_the_report_does(
     anchor: str, week: Gold, report: dict[str, Any]
 ) -> None:

@@ -5,15 +5,13 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from importlib import resources
-from typing import Final
+from typing import Final, NamedTuple
 
 from lakehouse import tables
 from lakehouse.tables.columns import spark_text, standard_text
 
 _VIEW: Final = re.compile(r"(?ms)^-- VIEW (\w+)\n((?:-- [^\n]*\n)+)(.+?)(?=^-- VIEW |\Z)")
-_COLUMNS: Final = re.compile(r"(?m)^    (.+?),? -- (.+)$")
 _ALIAS: Final = re.compile(r"(?:^|, |AS )(\w+)(?=,|$)")
-_COMMENT: Final = re.compile(r"(?m) *-- .*$")
 _CALL: Final = re.compile(r"\b(utc|local|micros)\(([^()]+)\)")
 _NAME: Final = re.compile(r"\{(\w+)\}")
 _HOURS: Final = """\
@@ -25,8 +23,7 @@ PARENTS: Final = {tables.PARTITIONS: tables.TOPICS, tables.LABELLED: tables.BROK
 """Tables whose rows each belong to a row of another, by that table's key."""
 
 
-@dataclass(frozen=True, slots=True)
-class View:
+class View(NamedTuple):
     """A view of ``views.sql``.
 
     Attributes:
@@ -106,11 +103,11 @@ def views() -> tuple[View, ...]:
 
 
 def _query(sql: str) -> str:
-    return _COMMENT.sub("", sql).strip()
+    return re.sub(r"(?m) *-- .*$", "", sql).strip()
 
 
 def _columns(sql: str) -> Iterator[tuple[str, str]]:
-    for line, comments in _COLUMNS.findall(sql):
+    for line, comments in re.findall(r"(?m)^    (.+?),? -- (.+)$", sql):
         yield from zip(_ALIAS.findall(line), comments.split(" | "), strict=True)
 
 
@@ -132,7 +129,9 @@ def statements(
         known[view.name] = dialect.name(*within, view.name)
         yield _created(view, dialect, known, zone)
         if not dialect.comments_inline:
-            yield from _commented(view, dialect, known[view.name])
+            yield f"COMMENT ON VIEW {known[view.name]} IS {dialect.text(view.comment)}"
+            for column, comment in view.columns.items():
+                yield f"COMMENT ON COLUMN {known[view.name]}.{column} IS {dialect.text(comment)}"
     if dialect.constraints:
         yield from _keys(dialect, place)
         yield from _tags(dialect, place, known)
@@ -151,12 +150,6 @@ def _created(view: View, dialect: Dialect, known: Mapping[str, str], zone: str) 
         )
         about = f" (\n{columns})\nCOMMENT {dialect.text(view.comment)}"
     return f"CREATE OR REPLACE VIEW {known[view.name]}{about} AS\n{query}"
-
-
-def _commented(view: View, dialect: Dialect, name: str) -> Iterator[str]:
-    yield f"COMMENT ON VIEW {name} IS {dialect.text(view.comment)}"
-    for column, comment in view.columns.items():
-        yield f"COMMENT ON COLUMN {name}.{column} IS {dialect.text(comment)}"
 
 
 def key(table: tables.Table) -> tuple[str, ...]:
