@@ -75,8 +75,7 @@ class Delivery:
         self._catalogue, self._written_catalogue = catalogue, ""
         self._spool, self._recorder = spool, recorder
         self._loaded_once = False
-        known = {table: self._known_state(table) for table in _ORDER}
-        ids = {table: one.id for table, one in known.items() if one and one.lake == root}
+        ids = {t: one.id for t in _ORDER if (one := self._known_state(t)) and one.lake == root}
         *self._tables, self._definition_table = (
             BronzeTable(root, one, options, monotonic, ids.get(one))
             for one in (*_ORDER, tables.METRIC_DEFINITIONS)
@@ -161,7 +160,7 @@ class Delivery:
             except LakeError as failure:
                 bronze.forget()  # to read back what is there
                 if self._reload_number(bronze, number, seen) < group.last:
-                    kept = f"(the spool keeps batch {group.first} and what follows)"
+                    kept = f"(the spool keeps batch {group.batches[0].number} and what follows)"
                     raise CommitError(f"{failure} {kept}") from None
 
     def _load_tables(self) -> list[int]:
@@ -170,7 +169,7 @@ class Delivery:
         Where another agent has written under our id, this one takes a new id.
         """
         for bronze in self._tables:  # where one was created again, the others were as well
-            self._load(bronze)
+            bronze.load()
         numbers = [self._compare(bronze) for bronze in self._tables]
         self._loaded_once = True
         if max(numbers) > self._spool.reached:
@@ -193,9 +192,6 @@ class Delivery:
             self._definition_table.append(to_arrow(tables.METRIC_DEFINITIONS, rows), agent, 0)
         self._definition_table.forget()  # it is needed once
         self._written_catalogue = catalogue.hash
-
-    def _load(self, bronze: BronzeTable) -> None:
-        bronze.load()
 
     def _compare(self, bronze: BronzeTable) -> int:
         """The number of our last batch in a table.
@@ -227,7 +223,7 @@ class Delivery:
 
     def _reload_number(self, bronze: BronzeTable, number: int, seen: int) -> int:
         """The current number of our last batch, after an earlier number at an earlier version."""
-        self._load(bronze)
+        bronze.load()
         newest = self._compare(bronze)
         if newest > number and not bronze.wrote_since(seen):
             self._begin_anew()

@@ -100,7 +100,7 @@ class BronzeTable:
             if self._delta is not None and is_held:
                 self._delta.update_incremental()
             else:
-                self._delta = self._open_or_create()
+                self._delta = self._open_or_create(options)
                 self._opened, self._opened_with = now, options
                 self._check(self._delta)
             return self._delta
@@ -115,9 +115,8 @@ class BronzeTable:
         Raises:
             LakeError: It cannot be read.
         """
-        delta = self._loaded()
         with self._explained():
-            return int(delta.transaction_version(self._application(agent)) or 0)
+            return int(self._loaded().transaction_version(self._application(agent)) or 0)
 
     def has_rows(self, column: str, value: str) -> bool:
         """Whether it had rows with a value, by which it is partitioned, as of the last ``load``.
@@ -125,9 +124,8 @@ class BronzeTable:
         Raises:
             LakeError: It cannot be read.
         """
-        delta = self._loaded()
         with self._explained():
-            return bool(delta.partitions(file_pruning_predicate=[(column, "=", value)]))
+            return bool(self._loaded().partitions(file_pruning_predicate=[(column, "=", value)]))
 
     def append(self, rows: Table, agent: str, number: int) -> None:
         """Append rows in one commit, which bears the agent's number.
@@ -190,7 +188,8 @@ class BronzeTable:
         if self._folder is not None:
             return
         with self._explained():
-            lost = commit_probe.lost_commits(self._open, self.table)
+            options = self._storage_options()
+            lost = commit_probe.lost_commits(lambda: self._open(options), self.table)
         if lost:
             why = "the store takes two commits of one version and keeps one"
             advice = "so agents would lose rows; use one that has conditional puts (If-None-Match)"
@@ -199,37 +198,37 @@ class BronzeTable:
     def _loaded(self) -> DeltaTable:
         return self.load() if self._delta is None else self._delta
 
-    def _open_or_create(self) -> DeltaTable:
+    def _open_or_create(self, options: dict[str, str]) -> DeltaTable:
         try:
-            return self._open()
+            return self._open(options)
         except TableNotFoundError:
             if self._expected is not None:
                 why = "it is not there, and this agent has delivered to it: is its disk mounted?"
                 advice = f"{_ACCEPT[0].upper()}{_ACCEPT[1:]}"
                 raise LakeError(f"{self._where}: {why} {advice}") from None
             try:
-                self._create()
+                self._create(options)
             except Exception:  # another agent may have been faster
                 with suppress(TableNotFoundError):
-                    return self._open()
+                    return self._open(options)
                 raise
         self.created = True
-        return self._open()
+        return self._open(options)
 
-    def _open(self) -> DeltaTable:
-        return DeltaTable(self._url, storage_options=self._storage_options())
+    def _open(self, options: dict[str, str]) -> DeltaTable:
+        return DeltaTable(self._url, storage_options=options)
 
     def _storage_options(self) -> dict[str, str]:
         options = bounded(self._url, self._options())
         self._secrets = secrets(options, os.environ)
         return options
 
-    def _create(self) -> None:
+    def _create(self, options: dict[str, str]) -> None:
         table = self.table
         DeltaTable.create(
             self._url, arrow.schema(table), mode="error", partition_by=list(table.partition_by),
             name=f"{table.layer}.{table.name}", description=table.comment,
-            configuration=table.properties, storage_options=self._storage_options(),
+            configuration=table.properties, storage_options=options,
             # With retries the slower of two makes it a second time, as version 1: with another id,
             # and every append that is under way fails (delta-rs 1.6.6).
             commit_properties=CommitProperties(max_commit_retries=0), raise_if_key_not_exists=False,

@@ -742,14 +742,26 @@ def test_a_new_catalogue_is_written_by_the_same_delivery(spool: Spool, lake: Pat
     assert delivered(lake) == ["a", "b"]
 
 
+def test_opening_a_table_asks_for_its_options_once(lake: Path) -> None:
+    """They are compared and used: vended ones may be others a moment later."""
+    asked = []
+    bronze = BronzeTable(str(lake), tables.RUNS, lambda: asked.append("") or {})
+    bronze.load()
+    assert bronze.created
+    assert len(asked) == 1
+    bronze.forget()
+    bronze.load()
+    assert len(asked) == 2
+
+
 def test_after_a_failure_the_table_of_definitions_is_opened_with_new_options(
     spool: Spool, lake: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked, opened = list[str](), BronzeTable._open
 
-    def open_(bronze: BronzeTable) -> deltalake.DeltaTable:
+    def open_(bronze: BronzeTable, options: dict[str, str]) -> deltalake.DeltaTable:
         asked.append(bronze.table.name)
-        return opened(bronze)
+        return opened(bronze, options)
 
     def refuse(*_: object) -> None:
         raise LakeError("its credentials are too old")
