@@ -8,6 +8,7 @@ becomes credentials for one path (POST ``temporary-path-credentials`` of Unity C
 import ssl
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from typing import Any, Final, TypeVar
 
 import httpx
@@ -16,6 +17,7 @@ import msgspec
 from collector.config.schema import UnityCatalog
 from collector.config.secrets import Secret
 from collector.errors import LakeError, SourceRefusedError
+from collector.sources.bulk.http import first_bytes
 
 _KEY: Final = "lake.unity_catalog"
 _TOKEN_PATH: Final = "/oidc/v1/token"  # noqa: S105 - no secret
@@ -59,12 +61,8 @@ class _Vended(msgspec.Struct):
 
     def options(self) -> dict[str, str]:
         """Storage options of delta-rs; none where it takes no such credentials."""
-        if aws := self.aws_temp_credentials:
-            return {
-                "aws_access_key_id": aws.access_key_id,
-                "aws_secret_access_key": aws.secret_access_key,
-                "aws_session_token": aws.session_token,
-            }
+        if aws := self.aws_temp_credentials:  # by the same names
+            return {f"aws_{name}": value for name, value in msgspec.structs.asdict(aws).items()}
         if azure := self.azure_user_delegation_sas:
             return {"azure_storage_sas_token": azure.sas_token}
         return {}
@@ -143,19 +141,14 @@ class VendedCredentials:
     def _ask(
         self, client: httpx.Client, path: str, answer: type[_Answer], **request: Any
     ) -> _Answer:
+        until = time.monotonic() + self._section.timeout.seconds  # httpx bounds each read alone
         with client.stream("POST", f"{self._section.url.rstrip('/')}{path}", **request) as response:
-            body = bytearray()
-            for piece in response.iter_bytes():
-                body += piece
-                if len(body) > _MOST_BYTES:
-                    break
+            body = first_bytes(response.iter_bytes(), _MOST_BYTES, until)
         if advice := _ADVICE.get((path, response.status_code)):
             raise LakeError(f"{self._where}: {advice}")
-        try:
+        with suppress(msgspec.MsgspecError):
             if response.is_success:
                 return msgspec.json.decode(body, type=answer)
-        except msgspec.MsgspecError:
-            pass
         raise LakeError(
             f"{self._where}: {path} answers with status {response.status_code} and not as Unity"
             " Catalog does; is that the address of the workspace?"

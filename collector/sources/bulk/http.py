@@ -3,6 +3,7 @@
 import socket
 import ssl
 import time
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -57,11 +58,6 @@ class HttpEndpoint:
         self._params = params
         self._client: httpx.Client | None = None
 
-    @property
-    def is_open(self) -> bool:
-        """Whether it was asked before, by a connection that may still be there."""
-        return self._client is not None
-
     def close(self) -> None:
         """Give up the connection; the endpoint may be asked again."""
         client, self._client = self._client, None
@@ -82,19 +78,13 @@ class HttpEndpoint:
         with client.stream(method, self._url.join(path), **request) as response:
             _acknowledge(response)
             self._check_status(response.status_code)
-            body = bytearray()
-            for piece in response.iter_raw():
-                body += piece
-                if len(body) > self.max_bytes:
-                    most = f"{self.max_bytes >> 20} MiB"
-                    raise TooMuchError(
-                        f"{self.where}: the answer is longer than {most}; is that a broker?"
-                    )
-                if time.monotonic() > end:
-                    raise TooSlowError(
-                        f"{self.where}: no answer within {timeout:g} s, only a part of one"
-                    )
-            return response.headers.get("content-type", ""), body
+            body = first_bytes(response.iter_raw(), self.max_bytes, end)
+        if len(body) > self.max_bytes:
+            most = f"{self.max_bytes >> 20} MiB"
+            raise TooMuchError(f"{self.where}: the answer is longer than {most}; is that a broker?")
+        if time.monotonic() > end:
+            raise TooSlowError(f"{self.where}: no answer within {timeout:g} s, only a part of one")
+        return response.headers.get("content-type", ""), body
 
     def _check_status(self, status: int) -> None:
         if status == 401:
@@ -129,6 +119,22 @@ class HttpEndpoint:
             limits=httpx.Limits(max_connections=1, keepalive_expiry=None),
             trust_env=False,  # the password is not for a proxy
         )
+
+
+def first_bytes(pieces: Iterable[bytes], most: int, until: float) -> bytearray:
+    """The body of an answer; of one that is longer than we take, or comes too slowly, a part.
+
+    Args:
+        pieces: What comes.
+        most: The longest that is taken, in bytes; what is returned may be a piece longer.
+        until: When the time is over, by ``time.monotonic``.
+    """
+    body = bytearray()
+    for piece in pieces:
+        body += piece
+        if len(body) > most or time.monotonic() > until:
+            break
+    return body
 
 
 def _acknowledge(response: httpx.Response) -> None:

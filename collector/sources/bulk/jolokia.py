@@ -47,7 +47,7 @@ class JolokiaSource(BulkSource):
 
     def _fetch(self, questions: Sequence[Question]) -> Answers:
         requests = _requests(questions)
-        if not self._endpoint.is_open:
+        if self._session is None:
             requests.append({"type": "version"})
         _, body = self._endpoint.ask("POST", json=requests)
         return parse_answers(body, requests, self._where)
