@@ -80,9 +80,8 @@ class Service:
         unseen = ", ".join(self._stats.silent_sources())
         reading = f"no answer from {unseen}" if unseen else "every source answers"
         status = f"{reading}; {self._stats.delivered} batches delivered"
-        if status != self._status:
+        if status != self._status and self.send(STATUS=status):  # else again, as READY
             self._status = status
-            self.send(STATUS=status)
 
 
 def _watchdog_seconds(environ: Mapping[str, str]) -> float:

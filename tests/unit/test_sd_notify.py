@@ -89,7 +89,7 @@ def test_ready_comes_once_and_when_every_family_was_tried(systemd: FakeSystemd) 
     assert systemd.heard() == ["READY=1"]
 
 
-def test_ready_is_sent_again_if_the_queue_of_systemd_was_full(systemd: FakeSystemd) -> None:
+def test_what_a_full_queue_of_systemd_refused_is_sent_again(systemd: FakeSystemd) -> None:
     told, stats = service(systemd, FakeMonotonic())
     stats.scraped(read("min_isr"))
     stats.scraped(read("leaders"))
@@ -102,7 +102,7 @@ def test_ready_is_sent_again_if_the_queue_of_systemd_was_full(systemd: FakeSyste
     assert set(systemd.heard()) == {"full"}
     told.beat()
     told.beat()
-    assert systemd.heard() == ["READY=1"]
+    assert systemd.heard() == ["READY=1", "STATUS=every source answers; 0 batches delivered"]
 
 
 def test_the_watchdog_is_petted_in_time_and_only_while_the_threads_tick(
