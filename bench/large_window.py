@@ -56,7 +56,7 @@ def measure(path: Path) -> dict[str, float]:
 
     config = loader.load(path)
     catalogue, scrapers = plan.catalogue(config), plan.scrapers(config)
-    with Spool(config.spool.path, config.spool.max_size.bytes) as spool:
+    with Spool(config.spool.path, config.spool.max_size) as spool:
         delays, name = plan.delays(config, catalogue), config.source.name
         recorder = Recorder(spool, {name: None}, config.window.us, delays, catalogue.hash)
         delivery = delivery_of(config, spool, recorder)

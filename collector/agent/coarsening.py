@@ -103,9 +103,9 @@ class Limiter:
         }
         rows, resident = sum(self.rows.values()), memory.resident_bytes()
         too_many = rows > limits.window_rows
-        if 2 * rows > limits.window_rows or 2 * resident > limits.memory.bytes:
+        if 2 * rows > limits.window_rows or 2 * resident > limits.memory:
             self._calm_us = None
-            if too_many or resident > limits.memory.bytes:
+            if too_many or resident > limits.memory:
                 return self._coarser(longest, may_stop=too_many)
             return None
         self._calm_us = self._calm_us or now_us

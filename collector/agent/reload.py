@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Final
 
 from collector.agent import plan
 from collector.agent.discovery import Discovery, is_found
@@ -11,9 +10,7 @@ from collector.catalogue import Catalogue
 from collector.config import loader
 from collector.config.schema import Config, marked
 from collector.errors import SettingError
-from collector.sources.factory import SLOW_ADMIN
-
-_ADMIN: Final = ("admin", *SLOW_ADMIN)
+from collector.sources.factory import ADMIN
 
 
 class Reload:
@@ -24,9 +21,9 @@ class Reload:
         config: Its content when the agent started.
         catalogue: The catalogue that it named.
         scrapers: The scrapers in use.
+        discovery: Knows the sources that the configuration leaves to be found.
         recorded_until: Up to when a family of a source was recorded, for those that go on from
             there.
-        discovery: Knows the sources that the configuration leaves to be found.
 
     Attributes:
         catalogue: The catalogue in force.
@@ -38,13 +35,11 @@ class Reload:
         config: Config,
         catalogue: Catalogue,
         scrapers: Scrapers,
+        discovery: Discovery,
         recorded_until: Callable[[str, str], int] = lambda *_: 0,
-        discovery: Discovery | None = None,
     ) -> None:
-        self._path, self._recorded_until = path, recorded_until
-        self._discovery = discovery or Discovery()
-        found = config if discovery is None else discovery.found(config)
-        self._next = config, found, catalogue, scrapers
+        self._path, self._discovery, self._recorded_until = path, discovery, recorded_until
+        self._next = config, discovery.found(config), catalogue, scrapers
         self.adopted()
         self._found = self._taken = 0  # how often others were found, and taken
         self._asked = self._seen = 0  # no Event: a signal may come while its lock is held
@@ -104,9 +99,8 @@ class Reload:
             for at, made in plan.scrapers(found, self._recorded_until).items()
         }
         tasks = plan.tasks(found, catalogue, scrapers)
-        delays = plan.delays(found, catalogue)
         self._next = config, found, catalogue, scrapers
-        return Plan(tasks, delays, catalogue.hash, plan.sources(found))
+        return Plan(tasks, plan.delays(found, catalogue), catalogue.hash, plan.sources(found))
 
     def _stays(self, at: tuple[str, str], config: Config, catalogue: Catalogue) -> bool:
         source, via = at
@@ -115,7 +109,7 @@ class Reload:
             return False
         # The section that says how it is reached.
         named = via if via == "metadata_log" else "source"
-        section = "admin" if via in _ADMIN else named
+        section = "admin" if via in ADMIN else named
         unchanged: bool = before.names == after.names
         unchanged &= getattr(before, section) == getattr(after, section)
         # Readers remember what a metric's beans are: one that means others now needs a new reader.

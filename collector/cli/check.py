@@ -100,7 +100,7 @@ def _spool(config: Config) -> str:
             raise JmxlakeError(f"spool {path}: {place} is not writable for this user")
     files = folder.glob(f"{path.name}*") if path.exists() else ()
     free = shutil.disk_usage(folder).free + sum(file.stat().st_size for file in files)
-    if free < config.spool.max_size.bytes:
+    if free < config.spool.max_size:
         why = f"{free >> 20} MiB are free, less than spool.max_size: lower it"
         raise JmxlakeError(f"spool {path}: {why}")
     return f"{path}, {free >> 20} MiB free"
@@ -109,7 +109,7 @@ def _spool(config: Config) -> str:
 def _accept(config: Config) -> None:
     from collector.spool.spool import Spool
 
-    with Spool(config.spool.path, config.spool.max_size.bytes) as spool:
+    with Spool(config.spool.path, config.spool.max_size) as spool:
         spool.forget_lake()
 
 
@@ -131,10 +131,10 @@ def _findings(read: list[Read]) -> list[_Found]:
     from collector.cli.absence import Finding, counts, facts, finding
 
     found: list[_Found] = []
-    for source, own in groupby(read, lambda one: one.source):
+    for source, own in groupby(read, lambda one: one.task.source):
         of_source = list(own)
         known = facts(one.scrape for one in of_source if one.scrape is not None)
-        for _, family, scrape, unknown in of_source:
+        for (family, *_), scrape, unknown in of_source:
             if scrape is None or unknown is not None:
                 found.append((source, family.name, "", Finding("unknown", 0, unknown or "")))
                 continue
@@ -175,8 +175,7 @@ def _print_lines(findings: list[_Found]) -> None:
 def _print_table(findings: list[_Found]) -> None:
     from collector.cli.format import new_table, show, styled
 
-    table = new_table("Family and metric", "Series", "Why")
-    table.columns[1].justify = "right"
+    table = new_table("Family and metric", "Series", "Why", right=1)
     before = ("", "", "")
     several = len({one[0] for one in findings}) > 1
     for source, family, metric, (state, beans, why) in findings:

@@ -17,11 +17,12 @@ _SIZES: Final = ("B", "KiB", "MiB", "GiB", "TiB")
 _PIPE_WIDTH: Final = 400  # a pipe has no width: what reads it wants whole lines
 
 
-def new_table(*columns: str) -> Table:
-    """An empty table whose cells fold rather than lose anything."""
+def new_table(*columns: str, right: int) -> Table:
+    """An empty table whose cells fold rather than lose anything; one column stands right."""
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold underline")
     for column in columns:
         table.add_column(column, overflow="fold")
+    table.columns[right].justify = "right"
     return table
 
 

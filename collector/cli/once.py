@@ -68,8 +68,7 @@ def _print_table(read: list[tuple[Task, Scrape]], most: int | None) -> None:
     from collector.cli.format import new_table, setting, show, styled, subject
     from collector.telemetry.logs import printable
 
-    table = new_table("Family and metric", "Of", "Value")
-    table.columns[2].justify = "right"
+    table = new_table("Family and metric", "Of", "Value", right=2)
     several = len({task.source for task, _ in read}) > 1
     for task, scrape in read:
         family, answer = task.family, scrape.answer

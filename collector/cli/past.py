@@ -130,7 +130,7 @@ def _import(
     expected = Expected(source.role, str(source.node), source.cluster)
     config.spool.path.parent.mkdir(parents=True, exist_ok=True)
     with ExitStack() as resources:
-        spool = resources.enter_context(Spool(config.spool.path, config.spool.max_size.bytes))
+        spool = resources.enter_context(Spool(config.spool.path, config.spool.max_size))
         delays, names = plan.delays(config, catalogue), plan.sources(config)
         recorder = Recorder(spool, names, config.window.us, delays, catalogue.hash)
         sources = tuple(PastSource(expected, section, api, selector, one) for one, _ in families)

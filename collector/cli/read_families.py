@@ -31,14 +31,12 @@ class Read(NamedTuple):
     """A family, and how it was read.
 
     Attributes:
-        source: Whose it is.
-        family: The family.
+        task: The family, and whose it is.
         scrape: The attempt; None: its source had not answered, so it was not tried.
         unknown: Why nothing is known of it; None: it was read.
     """
 
-    source: str
-    family: Family
+    task: Task
     scrape: Scrape | None
     unknown: str | None
 
@@ -117,17 +115,15 @@ def _read_source(config: Config, loaded: Catalogue, say: Say) -> list[Read]:
         own.sort(key=lambda one: one.via != place)
         where = config.source.ways[0] if place == "jmx" else place
         read += _read_place(where, own, sources.get(place), say)
-    if (admin := sources.get("admin")) is not None:
-        _compare_delays([one.family for one in read], plan.delays(config, loaded), admin, say)
+    if isinstance(admin := sources.get("admin"), AdminSource):
+        _compare_delays([one.task.family for one in read], plan.delays(config, loaded), admin, say)
     return read
 
 
 def _compare_delays(
-    families: Iterable[Family], known: Mapping[str, Delays], source: Source, say: Say
+    families: Iterable[Family], known: Mapping[str, Delays], source: AdminSource, say: Say
 ) -> None:
     """Warn where the broker's settings make its beans later, or less late, than is configured."""
-    if not isinstance(source, AdminSource):
-        return
     try:
         true = source.delays()
     except JmxlakeError:
@@ -149,13 +145,13 @@ def _read_place(name: str, tasks: list[Task], source: Source | None, say: Say) -
             say(_met(name, source, scrape))
             answers = scrape.identity is not None
         if scrape is None or not answers:
-            yield Read(task.source, task.family, scrape, f"{name} did not answer")
+            yield Read(task, scrape, f"{name} did not answer")
             continue
         why = None if scrape.answer is not None else scrape.error or scrape.outcome
         if why is not None and why not in said:
             said.add(why)
             say(Step(f"family {task.family.name}", why, ok=False))
-        yield Read(task.source, task.family, scrape, why)
+        yield Read(task, scrape, why)
 
 
 def _met(name: str, source: Source | None, scrape: Scrape) -> Step:

@@ -89,7 +89,7 @@ def _run(path: Path, config: Config, windows: int | None, *, as_json: bool) -> N
             folder = resources.enter_context(TemporaryDirectory())
             config = _apart(config, Path(folder))
         catalogue, spool_path = plan.catalogue(config), config.spool.path
-        spool = resources.enter_context(Spool(spool_path, config.spool.max_size.bytes))
+        spool = resources.enter_context(Spool(spool_path, config.spool.max_size))
         discovery = Discovery(spool.recall(_FOUND), partial(spool.remember, _FOUND))
         found, delays = discovery.found(config), plan.delays(config, catalogue)
         recorder = Recorder(spool, plan.sources(found), config.window.us, delays, catalogue.hash)
@@ -97,7 +97,7 @@ def _run(path: Path, config: Config, windows: int | None, *, as_json: bool) -> N
         scrapers = plan.scrapers(found, recorder.recorded_until_us)
         if windows is not None:
             dry = DryRun(spool, config.window.us, windows, stop)
-        reload = Reload(path, config, catalogue, scrapers, recorder.recorded_until_us, discovery)
+        reload = Reload(path, config, catalogue, scrapers, discovery, recorder.recorded_until_us)
         interval_us, tasks = config.lake.commit_interval.us, plan.tasks(found, catalogue, scrapers)
         phase = phase_us(spool.agent, interval_us)
         to_lake = dry or delivery(config, spool, recorder, lambda: reload.catalogue)

@@ -24,7 +24,6 @@ from collector.config.units import Quantity
 from collector.errors import ConfigError, SettingError
 
 PREFIX: Final = "JMXLAKE_AGENT__"
-_LEVEL: Final = "__"
 
 
 def load(path: Path, environ: Mapping[str, str] | None = None) -> Config:
@@ -57,10 +56,9 @@ def parse(raw: Any, where: str, environ: Mapping[str, str] | None = None) -> Con
         if first and "source" in merged:
             raise SettingError("sources", "give source or sources, not both", ("source",))  # noqa: TRY301
         secrets.refuse_exposed(config)
-    except SettingError as error:
-        raise located(error, where, environ or {}) from error
-    except msgspec.ValidationError as error:
-        raise located(_explained(str(error)), where, environ or {}) from error
+    except (SettingError, msgspec.ValidationError) as error:
+        known = error if isinstance(error, SettingError) else _explained(str(error))
+        raise located(known, where, environ or {}) from error
     return config
 
 
@@ -108,7 +106,7 @@ def _overlay(raw: Any, environ: Mapping[str, str]) -> tuple[Any, dict[str, str]]
     merged = dict(raw or {})
     origins: dict[str, str] = {}
     for name in named:
-        keys = name.removeprefix(PREFIX).lower().split(_LEVEL)
+        keys = name.removeprefix(PREFIX).lower().split("__")
         if not all(keys):
             raise ConfigError(f"environment: {name} names no key: write {PREFIX}SECTION__KEY")
         clash = origins.setdefault(".".join(keys), name)
@@ -168,9 +166,14 @@ def _explained(message: str) -> SettingError:
     unknown = re.search(r"unknown field `(.+)`", text)
     if unknown is None:
         return SettingError(key or "top level", text)
-    known = {name for section in Section.__subclasses__() for name in section.__struct_fields__}
+    known = _keys_below(Section)
     near = difflib.get_close_matches(unknown[1], sorted(known), n=1)
     hint = f"; did you mean {near[0]!r}?" if near else ""
     if unknown[1] in known:
         hint = " here: it belongs to another section"
     return SettingError(f"{key}.{unknown[1]}".lstrip("."), f"unknown key{hint}")
+
+
+def _keys_below(section: type[Section]) -> set[str]:
+    """All keys of a kind of section and of those made from it."""
+    return set(section.__struct_fields__).union(*map(_keys_below, section.__subclasses__()))

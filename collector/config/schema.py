@@ -44,8 +44,8 @@ class Tls(Section, frozen=True):
     registry: bool = True
 
 
-class Jmx(Section, frozen=True):
-    """How to reach the JMX port; the password is never kept in a configuration.
+class JmxPort(Section, frozen=True):
+    """A JMX port, and who asks there; the password is never kept in a configuration.
 
     Attributes:
         port: The port.
@@ -53,8 +53,6 @@ class Jmx(Section, frozen=True):
         user: The role to log in as; one that is ``readonly`` is enough.
         password_file: A file with the password alone, or a line ``user password`` for each user.
         password_env: The environment variable that holds it, instead of a file.
-        tls: Where the port speaks TLS.
-        timeout: For connecting, and for one read.
     """
 
     port: _Port
@@ -62,6 +60,16 @@ class Jmx(Section, frozen=True):
     user: str | None = None
     password_file: SecretFile = None
     password_env: str | None = None
+
+
+class Jmx(JmxPort, frozen=True):
+    """How to reach the JMX port; the password is never kept in a configuration.
+
+    Attributes:
+        tls: Where the port speaks TLS.
+        timeout: For connecting, and for one read.
+    """
+
     tls: Annotated[Tls | None, _RESTART] = None
     timeout: Annotated[Duration, _RESTART] = Duration("5s")
 
@@ -126,24 +134,16 @@ class Prometheus(Endpoint, frozen=True):
     timeout: Duration = Duration("10s")
 
 
-class Jmxquery(Section, frozen=True):
+class Jmxquery(JmxPort, frozen=True):
     """The package jmxquery: a Java process for every scrape, its password seen by ``ps``.
 
     Attributes:
         port: The JMX port.
-        host: Its host.
         user: The role to log in as.
-        password_file: A file with the password alone, or a line ``user password`` for each user.
-        password_env: The environment variable that holds it, instead of a file.
         allow_password_in_argv: You know that everybody who may run ``ps`` reads the password.
         timeout: For one scrape, the start of Java included.
     """
 
-    port: _Port
-    host: str = "127.0.0.1"
-    user: str | None = None
-    password_file: SecretFile = None
-    password_env: str | None = None
     allow_password_in_argv: bool = False
     timeout: Duration = Duration("30s")
 

@@ -40,12 +40,7 @@ class Duration(Quantity):
 
 
 class Size(Quantity):
-    """An amount of memory or disk, written as ``512MiB`` or ``1GiB``."""
+    """Bytes of memory or disk, written as ``512MiB`` or ``1GiB``."""
 
     units: ClassVar = {"B": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}
     expected = "a size such as 512MiB"
-
-    @property
-    def bytes(self) -> int:
-        """In bytes."""
-        return int(self)

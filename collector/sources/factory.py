@@ -27,12 +27,12 @@ _MBEANS: Final = {  # what reads a JVM's beans, by how it is reached
     "prometheus": "bulk.prometheus:PrometheusSource",
     "jmxquery": "bulk.jmxquery:JmxquerySource",
 }
-SLOW_ADMIN = ("offsets", "tiered_offsets")
+ADMIN = ("admin", "offsets", "tiered_offsets")
+"""The ways into Admin: of most families, and of slow ones."""
 SLOW_JMX = ("log", "log_offsets")
 """Families with a source and a thread of their own, since they may take long: a group's
 coordinator may be dead, the remote tier hang, a broker have thousands of logs. They must not hold
 up those that are read every few seconds."""
-_ADMIN: Final = ("admin", *SLOW_ADMIN)
 _SLOW_TIMEOUT: Final = Duration("30s")
 
 
@@ -51,12 +51,11 @@ def sources(config: Config, recorded: Callable[[str], int] = lambda _: 0) -> dic
 
         return {"statistics": StatisticsSource(_expected(config), config.source.statistics.file)}
     if config.source.role == "cluster":
-        return {name: admin(config, None) for name in _ADMIN}
+        return {name: admin(config, None) for name in ADMIN}
     found: dict[str, Source] = {"jmx": mbeans(config)}
-    patient = _patient(config)
-    found |= {name: mbeans(patient) for name in SLOW_JMX}
+    found |= {name: mbeans(_patient(config)) for name in SLOW_JMX}
     if config.admin is not None and config.source.role == "broker":
-        found |= {name: admin(config, int(config.source.node)) for name in _ADMIN}
+        found |= {name: admin(config, int(config.source.node)) for name in ADMIN}
     if config.metadata_log is not None and config.source.role == "broker":
         found["metadata_log"] = _metadata_log(config, config.metadata_log, recorded)
     return found
@@ -140,14 +139,11 @@ def _start_jvm(config: Config) -> None:
 
     spans = [at for one in config.each() for at in (one.source.jmx, one.source.attach) if at]
     timeout = max((one.timeout for one in spans), default=Duration("5s"))
-    libs = config.admin.libs if config.admin else None
-    metadata_libs = config.metadata_log.libs if config.metadata_log else None
-    iam_jar = config.admin.iam_jar if config.admin else None
     jvm.start(
-        libs,
-        metadata_libs=metadata_libs,
-        iam_jar=iam_jar,
+        config.admin.libs if config.admin else None,
+        metadata_libs=config.metadata_log.libs if config.metadata_log else None,
+        iam_jar=config.admin.iam_jar if config.admin else None,
         timeout_seconds=timeout.seconds,
         options=config.java.options,
-        heap_bytes=config.java.heap.bytes,
+        heap_bytes=config.java.heap,
     )

@@ -239,7 +239,7 @@ def test_the_chart_gives_the_agent_its_configuration(
     assert source.jmx is not None
     assert source.jmx.password_env in {one["name"] for one in container["env"]}
     assert read.spool.path.parent in mounts
-    assert read.spool.max_size.bytes == 2 << 30, "half of the volume"
+    assert read.spool.max_size == 2 << 30, "half of the volume"
     assert read.lake.path == "s3://observability/kafka"
     assert read.admin is not None
     assert read.admin.properties_file is not None

@@ -66,7 +66,7 @@ def test_what_the_spool_takes_already_is_room_for_it(
 ) -> None:
     """A disk of which the spool has taken its part."""
     Spool(config.spool.path, 1 << 20).close()
-    free = config.spool.max_size.bytes - (20 << 20)
+    free = config.spool.max_size - (20 << 20)
 
     def small_disk(_: Path) -> shutil._ntuple_diskusage:
         return shutil._ntuple_diskusage(1 << 40, 0, free)

@@ -36,7 +36,7 @@ class Stage:
         found = discovery.found(config)
         scrapers = plan.scrapers(found)
         self.before = {task.read: task for task in plan.tasks(found, catalogue, scrapers)}
-        self.reload = Reload(path, config, catalogue, scrapers, discovery=discovery)
+        self.reload = Reload(path, config, catalogue, scrapers, discovery)
 
     def configure(self, *sources: dict[str, Any], **sections: Any) -> None:
         self.path.write_text(yaml.safe_dump({**LAKE, "sources": list(sources), **sections}))

@@ -11,8 +11,16 @@ from typing import Any, cast
 from collector.agent.reload import Reload
 
 
+class FakeDiscovery:
+    """Finds nothing."""
+
+    def found(self, config: Any) -> Any:
+        return config
+
+
 def reload() -> Reload:
-    return Reload(Path("agent.yaml"), cast("Any", None), cast("Any", None), {})
+    nothing = cast("Any", None)
+    return Reload(Path("agent.yaml"), nothing, nothing, {}, cast("Any", FakeDiscovery()))
 
 
 def test_each_look_tells_whether_one_was_asked_for_since_the_last() -> None:
