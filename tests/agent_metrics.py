@@ -22,7 +22,7 @@ def exposed() -> dict[str, set[str]]:
     backlog = Backlog(Depth(0, 0, 0, 1), 1, 0, 1, 0)
     stats.registry.register(Measured(stats, lambda: backlog, lambda: "abc", 0.0))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(memory, "java", lambda: memory.JavaMemory(1, 1.0))
+        patch.setattr(memory, "java", lambda: (1, 1.0))
         return {
             sample.name: set(sample.labels)
             for metric in stats.registry.collect()

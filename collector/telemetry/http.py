@@ -11,13 +11,13 @@ import threading
 import time
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler
-from ipaddress import ip_address
 from socketserver import TCPServer, ThreadingMixIn
 from typing import Any, Final
 from urllib.parse import urlsplit
 
 from prometheus_client.exposition import choose_encoder
 
+from collector.config.checks import is_loopback
 from collector.errors import HealthError
 from collector.telemetry.self_metrics import AgentStats
 
@@ -25,7 +25,7 @@ _ASKERS: Final = 64
 _REQUEST_BYTES: Final = 8192
 _REQUEST_SECONDS: Final = 1.0
 _REPLY_SECONDS: Final = 5.0
-_LOOPBACK_NAMES: Final = ("localhost", "localhost.", "ip6-localhost")
+_MORE_LOOPBACK: Final = ("localhost.", "ip6-localhost")
 
 
 class HealthServer(ThreadingMixIn, TCPServer):
@@ -56,21 +56,12 @@ class HealthServer(ThreadingMixIn, TCPServer):
         except OSError as error:
             why = f"health: cannot listen at {host}:{port}: {error.strerror}"
             raise HealthError(f"{why}: change health.host or health.port (0: none)") from None
-        self.loopback = ip_address(str(address[0])).is_loopback
-        self._thread = threading.Thread(
-            target=self.serve_forever, args=(0.2,), name="health", daemon=True
-        )
-        self._thread.start()
-
-    @property
-    def port(self) -> int:
-        """The port that it listens at."""
-        return int(self.server_address[1])
+        self.loopback = is_loopback(str(address[0]))
+        threading.Thread(target=self.serve_forever, args=(0.2,), name="health", daemon=True).start()
 
     def close(self) -> None:
         """Stop serving."""
-        self.shutdown()
-        self._thread.join()
+        self.shutdown()  # and wait until nothing is served any more
         self.server_close()
 
     def reply(self, path: str, accept: str) -> tuple[HTTPStatus, str, bytes]:
@@ -167,7 +158,4 @@ def _is_loopback_name(host: str | None) -> bool:
     if host is None:
         return True  # no browser leaves it out
     name = urlsplit(f"//{host}").hostname or ""
-    try:
-        return ip_address(name).is_loopback
-    except ValueError:
-        return name in _LOOPBACK_NAMES
+    return is_loopback(name) or name in _MORE_LOOPBACK

@@ -8,12 +8,12 @@ import ctypes
 import gc
 import os
 import re
-import sys
 import time
-from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Final
+
+from collector.sources.java.worker import started_jvm
 
 _M_TRIM_THRESHOLD: Final = -1  # malloc.h
 _M_MMAP_THRESHOLD: Final = -3
@@ -27,13 +27,6 @@ _UNCHANGED: Final = re.compile(
 SETTLED_SECONDS: Final = 10.0
 """How long pages must have been unchanged before they are dropped."""
 _JEMALLOC: Final = "narenas:1,dirty_decay_ms:0,muzzy_decay_ms:0"
-
-
-class JavaMemory(NamedTuple):
-    """Bytes of the heap in use, and seconds spent on collecting garbage."""
-
-    heap_bytes: int
-    gc_seconds: float
 
 
 def configure_malloc() -> None:
@@ -67,7 +60,7 @@ def trim() -> None:
     By itself Java would wait until its heap is full. A delivery needs 50 MB of delta-rs's code, and
     nothing else does: the pages stay in the kernel's cache and are mapped again by the next one.
     """
-    if (java_class := jvm()) is not None:
+    if (java_class := started_jvm()) is not None:
         java_class("java.lang.System").gc()
     with suppress(AttributeError, OSError):
         libc = ctypes.CDLL(None)
@@ -101,17 +94,11 @@ def resident_bytes() -> int:
     return pages * os.sysconf("SC_PAGE_SIZE")
 
 
-def java() -> JavaMemory | None:
-    """Memory of the JVM in this process; None without a JVM."""
-    if (java_class := jvm()) is None:
+def java() -> tuple[int, float] | None:
+    """Bytes of Java's heap in use, and seconds it collected garbage; None without a JVM."""
+    if (java_class := started_jvm()) is None:
         return None
     beans = java_class("java.lang.management.ManagementFactory")
     heap = beans.getMemoryMXBean().getHeapMemoryUsage().getUsed()
     collected = sum(one.getCollectionTime() for one in beans.getGarbageCollectorMXBeans())
-    return JavaMemory(int(heap), collected / 1e3)
-
-
-def jvm() -> Callable[[str], Any] | None:
-    """Gives Java's classes by name, where there is a JVM."""
-    jpype = sys.modules.get("jpype")
-    return jpype.JClass if jpype is not None and jpype.isJVMStarted() else None
+    return int(heap), collected / 1e3

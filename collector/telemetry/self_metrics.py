@@ -245,8 +245,8 @@ class Measured(Collector):
         yield _counter("cpu_seconds", "Processor time used.", usage.ru_utime + usage.ru_stime)
         yield _gauge("start_time_seconds", "When it started, since the epoch.", self.started)
         if (java := memory.java()) is not None:
-            yield _gauge("jvm_heap_bytes", "Heap in use of the JVM in it.", java.heap_bytes)
-            yield _counter("jvm_gc_seconds", "Time it collected garbage.", java.gc_seconds)
+            yield _gauge("jvm_heap_bytes", "Heap in use of the JVM in it.", java[0])
+            yield _counter("jvm_gc_seconds", "Time it collected garbage.", java[1])
 
     def _waiting(self) -> Iterator[Metric]:
         try:

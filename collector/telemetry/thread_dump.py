@@ -7,7 +7,8 @@ import traceback
 from pathlib import Path
 
 from collector.errors import unexpected
-from collector.telemetry import logs, memory
+from collector.sources.java.worker import started_jvm
+from collector.telemetry import logs
 
 
 def file_beside(spool: Path) -> Path:
@@ -40,7 +41,7 @@ def _python() -> list[str]:
 
 
 def _java() -> list[str]:
-    java = memory.jvm()
+    java = started_jvm()
     stacks = java("java.lang.Thread").getAllStackTraces() if java is not None else {}
     return [
         "\n    at ".join([f"Java thread {thread}", *map(str, frames)]) + "\n"

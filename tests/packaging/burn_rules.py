@@ -330,7 +330,7 @@ def test_a_real_prometheus_reads_every_name_and_rings(tmp_path: Path) -> None:
         "rule_files": ["rules.yaml"],
         "scrape_configs": [{
             "job_name": "jmxlake-agent", "scrape_interval": "1s",
-            "static_configs": [{"targets": [f"127.0.0.1:{health.port}"]}],
+            "static_configs": [{"targets": [f"127.0.0.1:{health.server_address[1]}"]}],
         }],
     }))  # fmt: skip
     flags = ("config.file", tmp_path / "prometheus.yaml"), ("storage.tsdb.path", tmp_path / "data")

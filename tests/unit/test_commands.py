@@ -67,7 +67,7 @@ def test_the_list_of_commands_cuts_none_off_on_a_narrow_terminal(program: click.
 
 
 def test_every_metric_of_health_stands_in_the_docs(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(memory, "java", lambda: memory.JavaMemory(1, 1.0))
+    monkeypatch.setattr(memory, "java", lambda: (1, 1.0))
     stats = AgentStats()
     stats.expect({("broker-1", "min_isr"): ("jmx", 1)})
     backlog = Backlog(Depth(0, 0, 0, 0), 0, 0, 0, 0)

@@ -60,7 +60,7 @@ class Stage:
         return self.backlog
 
     def ask(self, path: str, method: str = "GET", **headers: str) -> tuple[HTTPResponse, str]:
-        connection = HTTPConnection("127.0.0.1", self.health.port, timeout=10)
+        connection = HTTPConnection("127.0.0.1", self.health.server_address[1], timeout=10)
         connection.request(method, path, headers=headers)
         response = connection.getresponse()
         body = response.read().decode()
@@ -76,7 +76,7 @@ class Stage:
         }
 
     def open(self) -> socket.socket:
-        return socket.create_connection(("127.0.0.1", self.health.port), timeout=10)
+        return socket.create_connection(("127.0.0.1", self.health.server_address[1]), timeout=10)
 
 
 @pytest.fixture
@@ -319,10 +319,11 @@ def _heard(stage: Stage) -> bool:
 
 
 def test_a_port_that_is_taken_is_one_line_that_says_what_to_do(stage: Stage) -> None:
+    port = stage.health.server_address[1]
     with pytest.raises(HealthError) as caught:
-        HealthServer("127.0.0.1", stage.health.port, stage.stats)
+        HealthServer("127.0.0.1", port, stage.stats)
     assert str(caught.value) == (
-        f"health: cannot listen at 127.0.0.1:{stage.health.port}: Address already in use:"
+        f"health: cannot listen at 127.0.0.1:{port}: Address already in use:"
         " change health.host or health.port (0: none)"
     )
 

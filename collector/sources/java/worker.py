@@ -4,7 +4,7 @@ import queue
 import sys
 import threading
 from collections.abc import Callable
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar
 
 from collector.errors import SourceTimeoutError
 
@@ -78,6 +78,11 @@ def _work(inbox: _Inbox, answers: queue.SimpleQueue[_Answer]) -> None:
         except BaseException as error:  # noqa: BLE001 - handed to the caller's thread
             answers.put((None, error))
         del call  # or the last answer's objects would live until the next call
-    jpype = sys.modules.get("jpype")  # who asks over HTTP has no JVM
-    if jpype is not None and jpype.isJVMStarted():
-        jpype.JClass("java.lang.Thread").detach()
+    if (java := started_jvm()) is not None:  # who asks over HTTP has none
+        java("java.lang.Thread").detach()
+
+
+def started_jvm() -> Callable[[str], Any] | None:
+    """Gives Java's classes by name, where a JVM runs in this process; imports no JPype."""
+    jpype = sys.modules.get("jpype")
+    return jpype.JClass if jpype is not None and jpype.isJVMStarted() else None
