@@ -1,9 +1,7 @@
 """A group: consecutive batches that go to the lake in one commit a table."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from operator import itemgetter
 from typing import Final
 
 from arro3.core import Table
@@ -37,11 +35,6 @@ class CommitGroup:
     sets: list[Row]
 
     @property
-    def first(self) -> int:
-        """The number of the oldest."""
-        return self.batches[0].number
-
-    @property
     def last(self) -> int:
         """The number of the newest, which the commits bear."""
         return self.batches[-1].number
@@ -57,7 +50,7 @@ class CommitGroup:
 
     def arrow(self, table: tables.Table, after: int) -> Table:
         """The rows for a table that are not of batches up to a number."""
-        if after < self.first:
+        if after < self.batches[0].number:
             return self.arrow_tables[table.name]
         return to_arrow(table, self._rows(table, after))
 
@@ -66,12 +59,12 @@ class CommitGroup:
         of_batches = [(one.number, one.batch.rows.get(table.name, ())) for one in self.batches]
         if table is tables.MEMBERS:
             of_batches = [(self.last, self.sets)]
-        later = [(number, own) for number, own in of_batches if number > after]
-        rows = [(*row, self.agent, number) for number, own in later for row in own]
+        rows = [(*row, self.agent, n) for n, own in of_batches if n > after for row in own]
         # By the last column first: each pass keeps the order of those before. One key of all
         # columns would take as much memory as the rows themselves.
         for name in reversed((*table.partition_by, *table.sort_by)):
-            rows.sort(key=_nulls_first(table.positions[name]))
+            at = table.positions[name]
+            rows.sort(key=lambda row, at=at: (row[at] is not None, row[at]))  # nulls first
         return rows
 
 
@@ -98,8 +91,3 @@ def commit_group(spool: Spool, batches: list[WaitingBatch]) -> CommitGroup:
         if row[_SET] is not None
     }
     return CommitGroup(spool.agent, batches, spool.sets_to_deliver(sets))
-
-
-def _nulls_first(index: int) -> Callable[[Row], tuple[bool, object]]:
-    value = itemgetter(index)
-    return lambda row: (value(row) is not None, value(row))

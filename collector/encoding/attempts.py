@@ -75,8 +75,7 @@ class AttemptTrack(msgspec.Struct):
             return
         for account in down:
             if account.end > started_us:
-                none = {"scrapes": 0, "seconds_total": 0.0, "seconds_max": 0.0}
-                self.closed.append(msgspec.structs.replace(account, start=started_us, **none))
+                self.closed.append(_uncounted(account, started_us, account.end))
                 account.end = started_us
             account.outcome = "down"
 
@@ -95,10 +94,7 @@ class AttemptTrack(msgspec.Struct):
         run = self.open
         if run is not None and run.start < window_us:
             self.stop(window_us)
-            self.open = msgspec.structs.replace(
-                run, start=window_us, end=window_us, scrapes=0, beans=0, dropped_series=0,
-                seconds_total=0.0, seconds_max=0.0,
-            )  # fmt: skip
+            self.open = _uncounted(run, window_us, window_us)
 
     def stop(self, end_us: int) -> None:
         """End the open account."""
@@ -112,3 +108,9 @@ class AttemptTrack(msgspec.Struct):
         taken = [account for account in self.closed if account.start < instant_us]
         self.closed = [account for account in self.closed if account.start >= instant_us]
         return taken
+
+
+def _uncounted(of: AttemptSpan, start: int, end: int) -> AttemptSpan:
+    """An account of how these attempts ended, at another time and without any of them."""
+    how = of.interval_us, of.max_gap_us, of.kafka_version, of.error
+    return AttemptSpan(of.family, of.outcome, start, end, *how)

@@ -9,7 +9,7 @@ import msgspec
 from collector.encoding.attempts import AttemptSpan
 from collector.encoding.encoder import SealedRows
 from collector.encoding.fold import MemberSet, Run
-from collector.model import Event, Series
+from collector.model import Event
 from lakehouse import tables
 
 Row = tuple[Any, ...]
@@ -17,6 +17,7 @@ Row = tuple[Any, ...]
 MAX_ROWS: Final = 20_000
 """Rows of one batch: it is unpacked, sorted and written as one, at 1.3 KB a row."""
 _SET, _CLUSTER = (tables.RUNS.positions[name] for name in ("members", "cluster"))
+_SUBJECT: Final = slice(1, -1)  # of a series: topic, partition, user, client id and group
 _DAY_US: Final = 86_400_000_000  # ``date`` is the number of days since the epoch
 
 
@@ -88,14 +89,14 @@ def event_row(event: Event, origin: Origin) -> Row:
     """A row of bronze/events."""
     return (
         event.at // _DAY_US, origin.cluster, origin.source, event.at, event.kind,
-        *_subject(event.subject), event.old, event.new,
+        *event.subject[_SUBJECT], event.old, event.new,
     )  # fmt: skip
 
 
 def _run(run: Run, origin: Origin) -> Row:
     return (
         run.start // _DAY_US, origin.cluster, origin.source, run.series.metric,
-        *_subject(run.series), run.series.labels or None,
+        *run.series[_SUBJECT], run.series.labels or None,
         run.start, run.end, run.lead, run.tail, run.value, run.scrapes, run.stands_for,
         run.members.hash if run.members else None, run.flags or None,
     )  # fmt: skip
@@ -108,7 +109,3 @@ def _scrape(account: AttemptSpan, origin: Origin) -> Row:
         account.seconds_total, account.seconds_max, account.interval_us, account.max_gap_us,
         origin.catalogue, account.kafka_version, account.error,
     )  # fmt: skip
-
-
-def _subject(series: Series) -> Row:
-    return (series.topic, series.partition, series.user, series.client_id, series.group)

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Final
 
 from collector.errors import SpoolError
+from collector.spool.packing import BATCHES
 from collector.spool.sqlite import BUSY_SECONDS, SIDES, VERSION, advise, checksum
 
 _MAGIC: Final = b"SQLite format 3\0"
@@ -25,8 +26,7 @@ _ROWS: Final = (
     "SELECT crc, value, key FROM meta",
     "SELECT crc, state, entry, batch FROM snapshot",
     "SELECT crc, entry, number FROM journal",
-    "SELECT crc, rows, number, seal, start_us, end_us, count, lost_first, lost_from_us"
-    " FROM batches",
+    BATCHES,
     "SELECT crc, row, hash, cluster FROM sets WHERE row IS NOT NULL",
 )
 _NUMBERS: Final = (

@@ -38,12 +38,6 @@ class Entry(msgspec.Struct, array_like=True):
     deltas: list[Delta | None] = msgspec.field(default_factory=list)
 
 
-class _State(msgspec.Struct):
-    """A snapshot: the encoders by source."""
-
-    encoders: dict[str, Encoder]
-
-
 def encode(scrape: Scrape, encoder: Encoder) -> bytes:
     """One journal entry; to be called before the encoder records the scrape."""
     if scrape.answer is None:
@@ -55,17 +49,13 @@ def encode(scrape: Scrape, encoder: Encoder) -> bytes:
     return msgspec.msgpack.encode(Entry(dataclasses.replace(scrape, answer=answer), (), deltas))
 
 
-def decode(entry: bytes, encoder: Encoder) -> Scrape:
-    """The scrape of an entry; the encoder must be as it was when the entry was made."""
-    return _scrape(msgspec.msgpack.decode(entry, type=Entry), encoder)
-
-
 def state_of(encoders: Mapping[str, Encoder]) -> bytes:
     """The encoders of all sources, as a snapshot keeps them."""
-    return msgspec.msgpack.encode(_State({**encoders}))
+    return msgspec.msgpack.encode({"encoders": {**encoders}})
 
 
-def _scrape(decoded: Entry, encoder: Encoder) -> Scrape:
+def scrape_of(decoded: Entry, encoder: Encoder) -> Scrape:
+    """The scrape of an entry; the encoder must be as it was when the entry was made."""
     if decoded.scrape.answer is None:
         return decoded.scrape
     readings = []
@@ -99,7 +89,7 @@ def replay(
         try:
             decoded = msgspec.msgpack.decode(entry, type=Entry)
             encoder = encoders.setdefault(decoded.scrape.source, Encoder(window_us))
-            encoder.record(_scrape(decoded, encoder))
+            encoder.record(scrape_of(decoded, encoder))
         except Exception as error:  # noqa: BLE001 - whatever it is, it would be so at every start
             sound, _ = replay(state, entries[:number], window_us)
             return sound, f"entry {number + 1} of {len(entries)}: {unexpected(error)}"
@@ -108,7 +98,7 @@ def replay(
 
 def _encoders(state: bytes) -> dict[str, Encoder]:
     try:
-        return msgspec.msgpack.decode(state, type=_State).encoders
+        return msgspec.msgpack.decode(state, type=dict[str, dict[str, Encoder]])["encoders"]
     except msgspec.ValidationError:  # of an agent that knew one source alone
         return {"": msgspec.msgpack.decode(state, type=Encoder)}
 

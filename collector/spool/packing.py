@@ -13,6 +13,10 @@ from collector.errors import SpoolError
 from collector.spool.sqlite import checksum
 from lakehouse import tables
 
+BATCHES: Final = (
+    "SELECT crc, rows, number, seal, start_us, end_us, count, lost_first, lost_from_us FROM batches"
+)
+"""A batch's checksum, what it is of, and under which keys."""
 _MEMBERS: Final = tables.MEMBERS.name
 SetKey = tuple[str, str]
 """A member set's hash, and the cluster that it is of."""
@@ -83,12 +87,8 @@ def read_batches(db: sqlite3.Connection) -> Iterator[tuple[int, int, int, Batch]
     Raises:
         UnreadableBatchError: One of them is not as it was put.
     """
-    query = (
-        "SELECT rows, crc, number, seal, start_us, end_us, count, lost_first, lost_from_us"
-        " FROM batches WHERE refused IS NULL ORDER BY number"
-    )
-    with closing(db.execute(query)) as found:
-        for packed, crc, *keys in found:
+    with closing(db.execute(f"{BATCHES} WHERE refused IS NULL ORDER BY number")) as found:
+        for crc, packed, *keys in found:
             number, _, start_us, end_us, count = keys[:5]
             if crc != checksum(packed, *keys):
                 raise UnreadableBatchError(number)

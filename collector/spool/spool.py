@@ -7,9 +7,9 @@ import fcntl
 import os
 import sqlite3
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from contextlib import ExitStack, closing, suppress
+from contextlib import AbstractContextManager, ExitStack, closing, suppress
 from pathlib import Path
-from typing import Final, NamedTuple, Self
+from typing import Final, NamedTuple
 
 import msgspec
 
@@ -57,7 +57,7 @@ class Depth(NamedTuple):
     oldest_us: int | None
 
 
-class Spool:
+class Spool(AbstractContextManager["Spool"]):
     """One agent's spool; a lock on it keeps a second agent out.
 
     A file that is damaged is set aside, and a new one made in its place. One that never was a
@@ -96,9 +96,6 @@ class Spool:
             with suppress(OSError):  # only so that a file that is emptied is known for damaged
                 os.pwrite(lock, b"1", 0)
             self._opened = opened.pop_all()
-
-    def __enter__(self) -> Self:
-        return self
 
     def __exit__(self, *_: object) -> None:
         self.close()
@@ -299,8 +296,7 @@ class Spool:
 
     def _put_state(self, db: sqlite3.Connection, state: bytes, batch: int) -> None:
         """Replace the journal by the state to which it led."""
-        crc = checksum(state, self._entry, batch)
-        row = (self._entry, batch, state, crc)
+        row = (self._entry, batch, state, checksum(state, self._entry, batch))
         db.execute("INSERT OR REPLACE INTO snapshot VALUES (1, ?, ?, ?, ?)", row)
         db.execute("DELETE FROM journal")
 

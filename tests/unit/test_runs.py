@@ -200,9 +200,9 @@ def test_a_replayed_journal_gives_the_same_runs(plan: list[Attempt], killed_afte
     for scrape in scrapes[:killed_after]:
         entries.append(journal.encode(scrape, whole))
         whole.record(scrape)
-    revived = msgspec.msgpack.decode(state, type=Encoder)
-    for entry in entries:
-        revived.record(journal.decode(entry, revived))
+    encoders, unreadable = journal.replay(state, entries, WINDOW)
+    assert unreadable is None
+    revived = encoders[""]
     for scrape in scrapes[killed_after:]:
         whole.record(scrape)
         revived.record(scrape)
