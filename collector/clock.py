@@ -2,7 +2,7 @@
 
 import time
 from dataclasses import dataclass, field
-from typing import Final, NamedTuple, Protocol
+from typing import Final, Protocol
 
 _BOOT: Final = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)  # macOS has the latter
 _STEP_US: Final = 1_000_000  # NTP slews what is smaller than half a second, and steps the rest
@@ -30,13 +30,6 @@ class SystemClock:
         return time.clock_gettime_ns(_BOOT) // 1_000
 
 
-class Step(NamedTuple):
-    """The wall clock went from one instant to another at once."""
-
-    from_us: int
-    to_us: int
-
-
 @dataclass(slots=True)
 class StepDetector:
     """Compares the two clocks from call to call."""
@@ -44,10 +37,10 @@ class StepDetector:
     clock: Clock
     _offset_us: int | None = field(default=None, init=False)
 
-    def check(self) -> Step | None:
-        """The step since the last call, if there was one."""
+    def check(self) -> tuple[int, int] | None:
+        """From which instant to which the wall clock went at once since the last call, if so."""
         wall_us, steady_us = self.clock.wall_us(), self.clock.steady_us()
         before, self._offset_us = self._offset_us, wall_us - steady_us
         if before is None or abs(self._offset_us - before) < _STEP_US:
             return None
-        return Step(steady_us + before, wall_us)
+        return steady_us + before, wall_us

@@ -3,9 +3,9 @@
 Instants are microseconds since the epoch, UTC.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Literal, NamedTuple, Protocol
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Literal, NamedTuple, Protocol, Self
 
 from collector.catalogue import Family, Kind
 
@@ -156,6 +156,11 @@ class Answer:
     moments: tuple[Moment, ...] = ()
     more: bool = False
     listed_us: int = 0
+
+    def mapped(self, change: Callable[[tuple[Reading, ...]], tuple[Reading, ...]]) -> Self:
+        """The same with changed readings, now and at each of its moments."""
+        moments = tuple(Moment(at_us, known and change(known)) for at_us, known in self.moments)
+        return replace(self, readings=change(self.readings), moments=moments)
 
 
 @dataclass(frozen=True, slots=True)

@@ -221,8 +221,8 @@ class Agent:
             if step is None:
                 return
             self.stats.clock_steps.inc()
-            logs.warning("the clock was set", from_us=step.from_us, to_us=step.to_us)
-            self._guard("clock", partial(self._recorder.step_clock, step.from_us, step.to_us))
+            logs.warning("the clock was set", from_us=step[0], to_us=step[1])
+            self._guard("clock", partial(self._recorder.step_clock, *step))
             self._stepped.set()
 
     def _reload(self, reload: Reload) -> None:
@@ -272,7 +272,7 @@ class Agent:
         self.stats.expect({n: (task.via, task.interval_us) for n, task in self._tasks.items()})
         self.live.expect({n: (task.family, task.interval_us) for n, task in self._tasks.items()})
         for read in before.keys() - self._tasks.keys():
-            self._schedule.cancel(before[read].job)
+            self._schedule.scheduler.remove_job(before[read].job)  # what is under way goes on
         kept = {task.scraper for task in self._tasks.values()}
         self._close(task for task in before.values() if task.scraper not in kept)
         for read, task in self._tasks.items():

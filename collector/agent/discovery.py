@@ -7,9 +7,10 @@ start); a process that was asked for its id is not asked again.
 """
 
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Final
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 
 import msgspec
 import yaml
@@ -99,11 +100,8 @@ class Discovery:
             return dict(cluster.hosts if cluster.with_fenced else self._live)
         if known:
             return known
-        source = factory.mbeans(replace(config, source=entry))
-        try:
+        with closing(factory.mbeans(replace(config, source=entry))) as source:
             return {int(source.identify().node): ""}
-        finally:
-            source.close()
 
 
 def is_found(entry: SourceSettings) -> bool:
@@ -118,23 +116,22 @@ def _entries(config: Config) -> Iterator[SourceSettings]:
         if entry.targets_file is None:
             yield entry
             continue
-        for target in _targets(entry.targets_file):
-            place = urlsplit(f"//{target}")
+        for place in _targets(entry.targets_file):
             at = _at(entry, place.hostname or "", port=str(place.port or ""))
             yield replace(at, targets_file=None)
 
 
-def _targets(path: Path) -> list[str]:
+def _targets(path: Path) -> list[SplitResult]:
     try:
         raw = strict_yaml.load(path.read_text("utf-8"))  # of which JSON is a part
         groups = msgspec.convert(raw, list[_Group])
-        targets = [target for group in groups for target in group.targets]
-        for target in targets:
-            urlsplit(f"//{target}").port  # noqa: B018 - it is checked
+        places = [urlsplit(f"//{target}") for group in groups for target in group.targets]
+        for place in places:
+            place.port  # noqa: B018 - it is checked
     except (OSError, ValueError, yaml.YAMLError, msgspec.ValidationError) as error:
         why = " ".join(str(error).split())[:200]
         raise SettingError("source.targets_file", f"{path} is no file_sd: {why}") from None
-    return targets
+    return places
 
 
 def _at(entry: SourceSettings, host: str, **parts: str) -> SourceSettings:

@@ -13,7 +13,6 @@ from apscheduler.schedulers.background import BackgroundScheduler
 from apscheduler.triggers.base import BaseTrigger
 
 _EPOCH: Final = datetime.fromtimestamp(0, UTC)
-_MICROSECOND: Final = timedelta(microseconds=1)
 # After a start an operator waits for the first tick; agents that start together stay apart.
 _HASTE: Final = 5
 
@@ -37,7 +36,7 @@ class EpochTrigger(BaseTrigger):  # type: ignore[misc]
     def get_next_fire_time(self, previous_fire_time: datetime | None, now: datetime) -> datetime:
         """The first tick after now and after the last one that fired."""
         after = max(now, previous_fire_time) if previous_fire_time else now
-        after_us = (after - _EPOCH) // _MICROSECOND
+        after_us = (after - _EPOCH) // timedelta(microseconds=1)
         tick_us = after_us - (after_us - self._phase_us) % self._interval_us + self._interval_us
         return _EPOCH + timedelta(microseconds=tick_us)
 
@@ -90,10 +89,6 @@ class Schedule:
     def once(self, thread: str, work: Callable[[], None]) -> Future[None]:
         """Run work once, after the current work of the thread; the thread may be new."""
         return self._thread(thread).do(work)
-
-    def cancel(self, name: str) -> None:
-        """Remove a job; a run that is under way goes on to its end."""
-        self.scheduler.remove_job(name)
 
     def realign(self) -> None:
         """After the clock was set: wait for the next tick of the new time, not of the old."""

@@ -92,11 +92,7 @@ def as_catalogued(answer: Answer, family: Family) -> Answer:
         values = {series: n for series, n in one.values.items() if n is None or n > above}
         return replace(one, zeros=frozenset(), values=values, flags=flags)
 
-    readings = tuple(map(recorded, answer.readings))
-    moments = tuple(
-        Moment(at_us, known and tuple(map(recorded, known))) for at_us, known in answer.moments
-    )
-    return replace(answer, readings=readings, moments=moments)
+    return answer.mapped(lambda readings: tuple(map(recorded, readings)))
 
 
 def expand(scrape: Scrape) -> Iterator[Scrape]:

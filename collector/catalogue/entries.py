@@ -17,8 +17,6 @@ DEFAULT_CAP: Final = 100_000
 Kind = Literal["gauge", "counter"]
 Via = Literal["jmx", "admin", "metadata_log", "statistics"]
 """Where a family is read: ``jmx`` means MBeans, however the JVM is reached."""
-Filter = Literal["positive", "binary"]
-Absent = Literal["idle", "not_applicable", "zero"]
 Needs = Literal[
     "quota", "tiering", "plugin", "draft", "traffic",
     "partition", "topic", "group", "client", "reporter",
@@ -116,12 +114,12 @@ class Metric(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     states: Mapping[str, float] = msgspec.field(default_factory=dict)
     labels: Mapping[str, str] = msgspec.field(default_factory=dict)
     url_encoded: tuple[str, ...] = ()
-    filter: Filter | None = None
+    filter: Literal["positive", "binary"] | None = None
     least: int = 0
     led: bool = False
     counted_by: str | None = None
     above: Annotated[float, msgspec.Meta(ge=0)] | None = None
-    absent: Absent = "not_applicable"
+    absent: Literal["idle", "not_applicable", "zero"] = "not_applicable"
     needs: Needs | None = None
     percentiles: bool = False
     memory_seconds: int = 0

@@ -16,7 +16,7 @@ from collector.cli.options import JSON, fail
 from collector.errors import JmxlakeError
 
 if TYPE_CHECKING:
-    from collector.catalogue import Catalogue, Family, Metric
+    from collector.catalogue import Family, Metric
 
 _INDENT = "    "
 
@@ -29,11 +29,7 @@ _INDENT = "    "
 def beans(path: Path | None, catalogue: Path | None, wanted: str | None, *, as_json: bool) -> None:
     """Print what is read: every metric, its bean, unit, proposal and first Kafka version."""
     try:
-        loaded = _catalogue(path, catalogue)
-        if wanted == "metadata_log" and path is None:
-            # Where it is read, its metrics have the names of those that they replace.
-            loaded = loaded.preferring(wanted)
-        families = (_named(loaded, wanted),) if wanted else loaded.families
+        families = _families(path, catalogue, wanted)
     except JmxlakeError as error:
         fail(error)
     if as_json:
@@ -45,20 +41,20 @@ def beans(path: Path | None, catalogue: Path | None, wanted: str | None, *, as_j
         _print_table(family)
 
 
-def _catalogue(path: Path | None, folder: Path | None) -> Catalogue:
+def _families(path: Path | None, folder: Path | None, wanted: str | None) -> list[Family]:
     from collector.agent import plan
     from collector.catalogue import load
     from collector.config import loader
 
-    return plan.catalogue(loader.load(path)) if path else load(folder)
-
-
-def _named(loaded: Catalogue, wanted: str) -> Family:
-    names = [family.name for family in loaded.families]
-    if wanted not in names:
-        there = ", ".join(names)
+    loaded = plan.catalogue(loader.load(path)) if path else load(folder)
+    if wanted == "metadata_log" and path is None:
+        # Where it is read, its metrics have the names of those that they replace.
+        loaded = loaded.preferring(wanted)
+    found = [family for family in loaded.families if not wanted or family.name == wanted]
+    if not found:
+        there = ", ".join(family.name for family in loaded.families)
         raise JmxlakeError(f"--family {wanted}: no such family; there are {there}")
-    return loaded.family(wanted)
+    return found
 
 
 def _row(family: Family, metric: Metric) -> dict[str, Any]:

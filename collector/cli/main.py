@@ -60,9 +60,8 @@ def completion(context: click.Context, shell: str) -> None:
     from click.shell_completion import BashComplete, FishComplete, ZshComplete
 
     script = {"bash": BashComplete, "zsh": ZshComplete, "fish": FishComplete}[shell]
-    program = "jmxlake-agent"
     group = context.find_root().command
-    click.echo(script(group, {}, program, "_JMXLAKE_AGENT_COMPLETE").source())
+    click.echo(script(group, {}, "jmxlake-agent", "_JMXLAKE_AGENT_COMPLETE").source())
 
 
 def _shipped(name: str) -> str:

@@ -69,20 +69,19 @@ def guarded(
     """
     from collector.config.loader import load, located
 
-    code = 0
+    failed: JmxlakeError | None = None
     try:
         work(made() if made else load(Path(where)))
     except JmxlakeError as error:
-        named = located(error, str(where)) if isinstance(error, SettingError) else error
-        (say or _say)(named)
-        code = _code(named)
+        failed = located(error, str(where)) if isinstance(error, SettingError) else error
     except _OF_OTHERS:
         raise
     except Exception as error:  # noqa: BLE001 - our own fault is one line, too, and ends a JVM
         said = f"{unexpected(error)}: this is a fault of jmxlake, please report it"
-        (say or _say)(JmxlakeError(said))
-        code = 1
-    _leave(code)
+        failed = JmxlakeError(said)
+    if failed is not None:
+        (say or _say)(failed)
+    _leave(_code(failed) if failed else 0)
 
 
 def delivery(

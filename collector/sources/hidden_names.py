@@ -16,7 +16,7 @@ from weakref import WeakKeyDictionary
 from collector.config.schema import Names
 from collector.config.secrets import Secret
 from collector.errors import ConfigError, SourceRefusedError
-from collector.model import Answer, Commit, Moment, Offsets, Partition, Reading, Series
+from collector.model import Answer, Commit, Offsets, Partition, Reading, Series
 from lakehouse.tables import OTHER
 
 _Named = TypeVar("_Named", Series, Commit, Partition)
@@ -60,13 +60,9 @@ class HiddenNames:
         """The answer without the names that must not leave."""
         subjects = [(self._renamed(one.subject), one) for one in answer.notices]
         return replace(
-            answer,
-            readings=self._readings(answer.readings),
+            answer.mapped(self._readings),
             offsets=answer.offsets and self._offsets(answer.offsets),
             notices=tuple(one._replace(subject=of) for of, one in subjects if of is not None),
-            moments=tuple(
-                Moment(at_us, known and self._readings(known)) for at_us, known in answer.moments
-            ),
         )
 
     def error(self, text: str) -> str:

@@ -83,19 +83,19 @@ def made(committed: int = 10) -> tuple[FakeClient, OffsetReader]:
 
 
 def of(client: FakeClient, reader: OffsetReader) -> dict[tuple[str, str], float | None]:
-    values = reader.read(client).values[LOW]  # type: ignore[arg-type]
+    values = reader.read(client)[0][LOW]  # type: ignore[arg-type]
     return {(one.group or "", one.topic or ""): value for one, value in values.items()}
 
 
 def test_a_partition_that_moved_away_is_read_twice_more() -> None:
     client, reader = made()
-    assert reader.read(client).offsets.moved == frozenset()  # type: ignore[arg-type]
+    assert reader.read(client)[1].moved == frozenset()  # type: ignore[arg-type]
     client.leaders = {P: 2}
     for _ in range(2):
-        found = reader.read(client)  # type: ignore[arg-type]
-        assert (found.offsets.moved, found.offsets.log_starts) == ({P}, {P: 0})
-        assert not any(found.values.values()), "its offsets are the new leader's to tell"
-    assert reader.read(client).offsets.commits_after == {}  # type: ignore[arg-type]
+        values, offsets, _ = reader.read(client)  # type: ignore[arg-type]
+        assert (offsets.moved, offsets.log_starts) == ({P}, {P: 0})
+        assert not any(values.values()), "its offsets are the new leader's to tell"
+    assert reader.read(client)[1].commits_after == {}  # type: ignore[arg-type]
 
 
 def test_a_partition_without_a_leader_is_kept_in_mind_and_not_asked() -> None:
@@ -103,16 +103,16 @@ def test_a_partition_without_a_leader_is_kept_in_mind_and_not_asked() -> None:
     reader.read(client)  # type: ignore[arg-type]
     client.leaders = {P: None}
     for _ in range(5):
-        found = reader.read(client).offsets  # type: ignore[arg-type]
+        found = reader.read(client)[1]  # type: ignore[arg-type]
         assert (found.log_starts, found.commits_after) == ({}, {G: 10})
     client.leaders = {P: 1}
-    assert reader.read(client).offsets.moved == frozenset()  # type: ignore[arg-type]
+    assert reader.read(client)[1].moved == frozenset()  # type: ignore[arg-type]
     client.leaders = {}
-    assert reader.read(client).offsets.commits_after == {}  # type: ignore[arg-type]
+    assert reader.read(client)[1].commits_after == {}  # type: ignore[arg-type]
 
 
 def lag_of(client: FakeClient, reader: OffsetReader) -> dict[tuple[str, str], float | None]:
-    values = reader.read(client).values["kafka.group.lag"]  # type: ignore[arg-type]
+    values = reader.read(client)[0]["kafka.group.lag"]  # type: ignore[arg-type]
     return {(one.group or "", one.topic or ""): value for one, value in values.items()}
 
 
@@ -121,10 +121,10 @@ def test_one_group_that_does_not_answer_costs_one_group() -> None:
     client.committed[Commit("other", "t", 0)] = 20
     reader.read(client)  # type: ignore[arg-type]
     client.silent = {"g"}
-    found = reader.read(client)  # type: ignore[arg-type]
-    assert found.failed == {"g": "TimeoutException"}
-    assert found.offsets.commits_after == {Commit("other", "t", 0): 20}
-    assert {one.group for values in found.values.values() for one in values} == {"other"}
+    values, offsets, failed = reader.read(client)  # type: ignore[arg-type]
+    assert failed == {"g": "TimeoutException"}
+    assert offsets.commits_after == {Commit("other", "t", 0): 20}
+    assert {one.group for of_metric in values.values() for one in of_metric} == {"other"}
 
 
 def test_a_group_that_reads_what_arrives_within_an_interval_has_no_lag() -> None:
@@ -175,5 +175,5 @@ def test_what_is_kept_for_ever_is_safe_and_a_compacted_topic_is_no_loss() -> Non
     assert of(client, reader) == {("g", "t"): None}
     client.config = {**PLAIN, "cleanup.policy": "compact,delete"}
     assert of(client, reader) == {}
-    assert reader.read(client).offsets.log_starts == {}  # type: ignore[arg-type]
+    assert reader.read(client)[1].log_starts == {}  # type: ignore[arg-type]
     assert client.probes == 0

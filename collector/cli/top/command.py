@@ -54,8 +54,7 @@ def top(path: Path, times: int | None) -> None:
         ]
         board, schedule = Board(tasks, time.monotonic()), Schedule()
         for task in board.tasks:
-            read = partial(board.read, task)
-            schedule.every(task.interval_us, task.job, task.thread, read)
+            schedule.every(task.interval_us, task.job, task.thread, partial(board.read, task))
         schedule.scheduler.start()
         try:
             if times is None and sys.stdin.isatty() and sys.stdout.isatty():

@@ -3,7 +3,7 @@
 import math
 import time
 from collections.abc import Callable, Mapping
-from typing import Final, NamedTuple
+from typing import Final
 
 from collector.model import Commit, Offsets, Partition
 from collector.sources.admin import readings
@@ -17,17 +17,6 @@ from collector.sources.readings import Values
 # After a leader moved, its successor's agent has read for itself by the second scrape of ours: both
 # scrape at the same ticks, and metadata reaches both within an interval.
 _SCRAPES_AFTER_MOVE: Final = 2
-
-
-class GroupOffsets(NamedTuple):
-    """Values by metric, and what counting lost offsets rests on.
-
-    ``failed``: groups that did not answer while others did, and why.
-    """
-
-    values: dict[str, Values]
-    offsets: Offsets
-    failed: dict[str, str]
 
 
 class OffsetReader:
@@ -45,8 +34,13 @@ class OffsetReader:
         self._ends: LogOffsets = {}
         self._log_ends = LogEnds()
 
-    def read(self, client: KafkaAdmin) -> GroupOffsets:
-        """Ask for everything; what is remembered changes only if all of it was answered."""
+    def read(self, client: KafkaAdmin) -> tuple[dict[str, Values], Offsets, dict[str, str]]:
+        """Ask for everything; what is remembered changes only if all of it was answered.
+
+        Returns:
+            Values by metric; what counting lost offsets rests on; groups that did not answer while
+            others did, and why.
+        """
         topics, ids = client.topics(self._node)
         leaders = readings.leaders(topics)
         led = {one for one, leader in leaders.items() if readings.leads(self._node, leader)}
@@ -76,7 +70,7 @@ class OffsetReader:
             **self._headrooms(client, positions, ends, configs),
         }
         self._ours, self._ends = ours, ends
-        return GroupOffsets(values, offsets, assigned.failed | before.failed | after.failed)
+        return values, offsets, assigned.failed | before.failed | after.failed
 
     def _still_ours(
         self, leaders: Mapping[Partition, int | None], led: set[Partition]

@@ -131,8 +131,7 @@ class AdminSource:
             for metric in family.metrics
             if metric.name in found.values
         )
-        notices = tuple(found.notices)
-        return answer_of(made, family.cap, offsets=found.offsets, notices=notices)
+        return answer_of(made, family.cap, offsets=found.offsets, notices=tuple(found.notices))
 
     def close(self) -> None:
         """Give up the connection; the source may be used again."""
@@ -194,10 +193,10 @@ class AdminSource:
         return found._replace(values={**found.values, readings.UNDER_MIN_ISR: under})
 
     def _offsets(self, client: KafkaAdmin) -> _FamilyValues:
-        found = self._offset_reader.read(client)
-        changes = readings.group_failures(self._seen.failed_groups, found.failed)
-        seen = self._seen._replace(failed_groups=found.failed)
-        return _FamilyValues(found.values, seen, changes, found.offsets)
+        values, offsets, failed = self._offset_reader.read(client)
+        changes = readings.group_failures(self._seen.failed_groups, failed)
+        seen = self._seen._replace(failed_groups=failed)
+        return _FamilyValues(values, seen, changes, offsets)
 
     def _tiered_offsets(self, client: KafkaAdmin) -> _FamilyValues:
         topics, _ = client.topics(self._node)

@@ -88,9 +88,6 @@ class _Rule(msgspec.Struct, frozen=True, rename="camel"):
     def __post_init__(self) -> None:
         _compiled(self.pattern)
 
-    def match(self, bean: str) -> re.Match[str] | None:
-        return _compiled(self.pattern).fullmatch(bean)
-
 
 class Rules(msgspec.Struct, frozen=True, rename="camel"):
     """An exporter's configuration, as far as it decides on names; by default it has none."""
@@ -130,7 +127,7 @@ class Rules(msgspec.Struct, frozen=True, rename="camel"):
         head = f"{domain}<{', '.join(f'{key}={value}' for key, value in bean.items())}><"
         for rule in self.rules:
             last = _snake_case(attribute) if rule.attr_name_snake_case else attribute
-            match = rule.match(f"{head}{', '.join(path)}>{last}: 1")
+            match = _compiled(rule.pattern).fullmatch(f"{head}{', '.join(path)}>{last}: 1")
             if match is None:
                 continue
             if rule.value not in (None, "") or not rule.value_factor:
@@ -240,8 +237,8 @@ def all_of(found: Iterable[Shown | None]) -> list[Shown] | None:
 
 def _fits(domain: str, bean: _Keys, pattern: str) -> bool:
     """Whether a bean fits an object name pattern."""
-    wanted, _, properties = pattern.partition(":")
-    keys = dict(one.partition("=")[::2] for one in properties.split(","))
+    wanted, pairs = key_values(pattern)
+    keys = dict(pairs)
     is_open = keys.pop("*", None) is not None
     return (
         _glob(wanted).fullmatch(domain) is not None

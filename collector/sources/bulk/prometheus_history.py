@@ -6,6 +6,7 @@ that interval would have had. What a query shows for longer, for want of somethi
 lookback), is of no scrape and is not used.
 """
 
+import json
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
@@ -172,7 +173,7 @@ class PastSource(PrometheusSource):
         """
         if not marks:
             return
-        of = f"{{__name__=~{_quoted('|'.join(self._names))},{self._selector}}}"
+        of = f"{{__name__=~{json.dumps('|'.join(self._names))},{self._selector}}}"
         start_us, end_us = marks[0].at_us, marks[-1].at_us + step_us
         for until_us, found in self._api.values(of, start_us, end_us, step_us):
             oldest = self._oldest(found, (start_us, until_us), step_us)
@@ -311,9 +312,4 @@ def brokers(
 
 def matcher(label: str, value: str) -> str:
     """A matcher of PromQL."""
-    return f"{label}={_quoted(value)}"
-
-
-def _quoted(text: str) -> str:
-    escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
-    return f'"{escaped}"'
+    return f"{label}={json.dumps(value, ensure_ascii=False)}"  # a text as JSON has it

@@ -96,8 +96,7 @@ class History:
         self._state.apply(batch.records)
         self.known_us = max(self.known_us, batch.at_us)
         if self.reported_us is not None and self.known_us >= self.reported_us:
-            at_us = self.known_us
-            self._notices += [one._replace(at_us=at_us) for one in self._state.notices]
+            self._notices += [one._replace(at_us=self.known_us) for one in self._state.notices]
         self._state.notices.clear()
 
     def take(self) -> tuple[tuple[Moment, ...], tuple[Notice, ...]]:

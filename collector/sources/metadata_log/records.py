@@ -136,10 +136,7 @@ def record_class(name: str) -> Any:
 def decoded(batch: Any) -> Iterator[Record]:
     """The relevant records of a batch that is no control batch."""
     with _entries(batch) as entries:
-        for entry in entries:
-            record = _decoded(entry)
-            if record is not None:
-                yield record
+        yield from filter(None, map(_decoded, entries))
 
 
 def snapshot_ms(batch: Any) -> int:
