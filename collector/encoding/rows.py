@@ -17,7 +17,6 @@ Row = tuple[Any, ...]
 MAX_ROWS: Final = 20_000
 """Rows of one batch: it is unpacked, sorted and written as one, at 1.3 KB a row."""
 _SET, _CLUSTER = (tables.RUNS.positions[name] for name in ("members", "cluster"))
-_SUBJECT: Final = slice(1, -1)  # of a series: topic, partition, user, client id and group
 _DAY_US: Final = 86_400_000_000  # ``date`` is the number of days since the epoch
 
 
@@ -89,14 +88,14 @@ def event_row(event: Event, origin: Origin) -> Row:
     """A row of bronze/events."""
     return (
         event.at // _DAY_US, origin.cluster, origin.source, event.at, event.kind,
-        *event.subject[_SUBJECT], event.old, event.new,
+        *event.subject[1:-1], event.old, event.new,  # all but its metric and its labels
     )  # fmt: skip
 
 
 def _run(run: Run, origin: Origin) -> Row:
     return (
         run.start // _DAY_US, origin.cluster, origin.source, run.series.metric,
-        *run.series[_SUBJECT], run.series.labels or None,
+        *run.series[1:-1], run.series.labels or None,
         run.start, run.end, run.lead, run.tail, run.value, run.scrapes, run.stands_for,
         run.members.hash if run.members else None, run.flags or None,
     )  # fmt: skip

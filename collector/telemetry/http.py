@@ -25,7 +25,6 @@ _ASKERS: Final = 64
 _REQUEST_BYTES: Final = 8192
 _REQUEST_SECONDS: Final = 1.0
 _REPLY_SECONDS: Final = 5.0
-_MORE_LOOPBACK: Final = ("localhost.", "ip6-localhost")
 
 
 class HealthServer(ThreadingMixIn, TCPServer):
@@ -158,4 +157,4 @@ def _is_loopback_name(host: str | None) -> bool:
     if host is None:
         return True  # no browser leaves it out
     name = urlsplit(f"//{host}").hostname or ""
-    return is_loopback(name) or name in _MORE_LOOPBACK
+    return is_loopback(name) or name in ("localhost.", "ip6-localhost")

@@ -28,8 +28,7 @@ FirstSince = Callable[[Mapping[Partition, int]], Mapping[Partition, int]]
 LOW: Final = "kafka.group.retention_headroom.low"
 HIGH: Final = "kafka.group.retention_headroom.high"
 
-_HOUR: Final = 60 * 60
-_STEPS_S: Final = (0, 300, 900, 1800, *(_HOUR * hours for hours in (1, 2, 4, 8, 12, 24, 48)))
+_STEPS_S: Final = (0, 300, 900, 1800, *(3600 * hours for hours in (1, 2, 4, 8, 12, 24, 48)))
 _LEAST_USED: Final = 0.5  # of the retention: who has used less of it is not in danger
 
 
