@@ -44,7 +44,6 @@ class Cost:
 
     cpu_seconds: float
     wire_bytes: float
-    scrapes: int
 
 
 def idle(broker: BareRmi, seconds: float) -> Rate:
@@ -79,7 +78,6 @@ def of(peer: Peer, broker: BareRmi, rest: Rate, seconds: float) -> Cost:
     return Cost(
         max(0.0, after.cpu - before.cpu - rest.cpu * passed) / scrapes,
         max(0.0, after.wire - before.wire - rest.wire * passed) / scrapes,
-        scrapes,
     )
 
 

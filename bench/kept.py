@@ -39,7 +39,6 @@ class Kept:
         samples: How many were read.
         changes: How many of them differ from the one before of their series.
         rows: Rows by table.
-        fresh: Bytes of data files as agents committed them.
         files: Bytes of live data files by table, compacted once.
         log: Bytes of the tables' logs.
         columns: Bytes by column of bronze/runs, compacted.
@@ -49,7 +48,6 @@ class Kept:
     samples: int = 0
     changes: int = 0
     rows: dict[str, int] = field(default_factory=dict)
-    fresh: int = 0
     files: dict[str, int] = field(default_factory=dict)
     log: int = 0
     columns: dict[str, int] = field(default_factory=dict)
@@ -119,7 +117,6 @@ def _compact(kept: Kept, table: tables.Table, place: Location) -> None:
     """As the maintenance does it, once."""
     delta = place.open(table)
     fresh = sizes(delta)
-    kept.fresh += fresh.bytes
     dates = [dt.date.fromisoformat(one["date"]) for one in delta.partitions() if one]
     for date in dates if table.partition_by else [None]:
         action = Compact(date, LARGEST_FILE, len(fresh.files), fresh.bytes)

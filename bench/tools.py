@@ -38,14 +38,12 @@ class Result:
     """What one tool takes for one scrape.
 
     Attributes:
-        amount: What a scrape brings: values of ours and JMXQuery, bytes of the others.
         rss_mb: Of the process beside the broker, where the tool has one that stays.
     """
 
     name: str
     times: Times
     cost: Cost
-    amount: int
     rss_mb: float | None
 
 
@@ -126,5 +124,5 @@ def _measured(readers: list[Turns], bare: BareRmi, extent: Extent, rounds: int) 
         peer = reader.peer
         price = cost.of(peer, bare, rest, extent.cost_seconds)
         rss = psutil.Process(peer.pid).memory_info().rss / 1e6 if peer.pid else None
-        results.append(Result(peer.name, times[peer.name], price, peer.scrape(), rss))
+        results.append(Result(peer.name, times[peer.name], price, rss))
     return results

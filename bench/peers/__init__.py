@@ -20,8 +20,8 @@ class Peer(Protocol):
         """What comes before a scrape and is not timed: a connection that is still open."""
         ...
 
-    def scrape(self) -> int:
-        """Read everything once and return how much came: values of ours, else bytes."""
+    def scrape(self) -> None:
+        """Read everything once."""
         ...
 
     def close(self) -> None:

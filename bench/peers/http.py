@@ -28,8 +28,8 @@ class HttpPeer:
         if self._connection.sock is None:
             self._connection.connect()
 
-    def scrape(self) -> int:
-        return len(self.read())
+    def scrape(self) -> None:
+        self.read()
 
     def read(self) -> bytes:
         """The answer's body."""

@@ -36,11 +36,10 @@ class Jmxquery:
     def prepare(self) -> None:
         """Each query has a connection of its own."""
 
-    def scrape(self) -> int:
+    def scrape(self) -> None:
         answers = self._connection.query(self._queries, timeout=_TIMEOUT_SECONDS)
         if not answers:
             raise RuntimeError("JMXQuery returned nothing: that is how it tells of a timeout")
-        return len(answers)
 
     def close(self) -> None:
         """Nothing stays between two queries."""

@@ -31,11 +31,3 @@ class Jolokia(HttpPeer):
             for pattern, attributes in beans.items()
         ]
         super().__init__(self.name, port, "/jolokia/", body=json.dumps(requests).encode())
-
-    def values(self) -> int:
-        """How many values an answer holds: to see that it reads what we read."""
-        return sum(_leaves(answer.get("value")) for answer in json.loads(self.read()))
-
-
-def _leaves(value: object) -> int:
-    return sum(map(_leaves, value.values())) if isinstance(value, dict) else 1

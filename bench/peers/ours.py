@@ -35,14 +35,11 @@ class _Ours:
     def prepare(self) -> None:
         """It keeps its connection itself."""
 
-    def scrape(self) -> int:
-        beans = 0
+    def scrape(self) -> None:
         for family in self._families:
             scrape = self._scraper.attempt(family, family.cadence_us)
             if scrape.answer is None:
                 raise RuntimeError(f"{family.name} was not read: {scrape.error}")
-            beans += scrape.answer.beans
-        return beans
 
     def close(self) -> None:
         self._scraper.close()

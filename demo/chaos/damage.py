@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from demo.chaos.stage import Stage
 
 _PAGE: Final = 4_096
-_WAL_HEADER: Final = 32
-_FRAME_HEADER: Final = 24
 _FLIPS: Final = 6
 
 
