@@ -11,7 +11,7 @@ import time
 from collections import defaultdict
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from bench.fleet_windows import window
 from collector.agent.schedule import phase_us
@@ -25,9 +25,13 @@ from collector.telemetry.self_metrics import AgentStats
 from demo.s3.proxy import FaultyProxy
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
     from multiprocessing.connection import Connection
     from pathlib import Path
 
+    from arro3.core import Table
+
+    from collector.delivery.commit_group import CommitGroup
     from collector.delivery.table import BronzeTable
 
 COMMIT_RETRIES = bronze_table._COMMIT_RETRIES  # noqa: SLF001 (a peer has another figure)
@@ -83,8 +87,8 @@ class Account:
 class TimedDelivery(Delivery):
     """A delivery that says how long each table took: load, compare and commit."""
 
-    def __init__(self, *args: Any) -> None:
-        super().__init__(*args)
+    def __init__(self, lake: str, options: Callable[[], Mapping[str, str]], spool: Spool) -> None:
+        super().__init__(lake, options, spool)
         self.seconds: dict[str, float] = defaultdict(float)
 
     def _load(self, bronze: BronzeTable) -> None:
@@ -98,9 +102,9 @@ class TimedDelivery(Delivery):
         self.seconds[bronze.table.name] += time.monotonic() - began
         return number
 
-    def _write(self, bronze: BronzeTable, *rest: Any) -> None:
+    def _write(self, bronze: BronzeTable, group: CommitGroup, rows: Table) -> None:
         began = time.monotonic()
-        super()._write(bronze, *rest)
+        super()._write(bronze, group, rows)
         self.seconds[bronze.table.name] += time.monotonic() - began
 
 

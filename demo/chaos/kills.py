@@ -27,8 +27,8 @@ _PUTS: Final = (1, 2, 4, 7)  # of four tables in turn
 _WHEN: Final = ("before", "after")
 _EVERY_STEP: Final = (
     "spool open", "spool append", "spool seal", "spool waiting", "spool reach",
-    "spool acknowledge", "delivery load", "delivery compare", "delivery write",
-    "delivery acknowledge", "table create", "table update_incremental", "table write",
+    "spool acknowledge", "bronzetable load", "bronzetable last_number", "bronzetable append",
+    "table create", "table update_incremental", "table write",
 )  # fmt: skip
 
 
@@ -135,7 +135,8 @@ def _killed_at_put(rig: Rig, plan: _Put, proxy: FaultyProxy, outcome: Outcome) -
     def kill(_: Request) -> None:
         living.get(timeout=60).strike()
 
-    lift = proxy.plan(Rule("PUT", plan.key, plan.nth, **{plan.when: kill}))
+    before, after = (kill if plan.when == when else None for when in _WHEN)
+    lift = proxy.plan(Rule("PUT", plan.key, plan.nth, before=before, after=after))
     process = rig.paced(4.0)
     living.put(process)
     outcome.must_end(process, -signal.SIGKILL)

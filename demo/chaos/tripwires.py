@@ -18,17 +18,21 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import deltalake
 
-from collector.delivery.delivery import Delivery
+from collector.delivery.table import BronzeTable
 from collector.spool.spool import Spool
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-_SPOOL: Final = (
-    "append", "seal", "reach", "acknowledge", "waiting", "recover", "remember", "begin_anew",
-)  # fmt: skip
-_DELIVERY: Final = ("_load", "_compare", "_write", "_reload_number", "_acknowledge")
+# Functions and not their names, so that mypy says where one is called otherwise by now.
+_STEPS: Final[dict[type, tuple[Callable[..., Any], ...]]] = {
+    Spool: (
+        Spool.append, Spool.seal, Spool.reach, Spool.acknowledge, Spool.waiting, Spool.recover,
+        Spool.remember, Spool.forget_sets, Spool.begin_anew,
+    ),
+    BronzeTable: (BronzeTable.load, BronzeTable.last_number, BronzeTable.append),
+}  # fmt: skip
 _TABLE: Final = ("__init__", "update_incremental", "transaction_version", "create")
 
 
@@ -54,10 +58,10 @@ class Tripwires:
 
     def install(self) -> None:
         """Wrap the steps, in this process and for as long as it lives."""
-        for owner, names in ((Spool, _SPOOL), (Delivery, _DELIVERY)):
-            for name in names:
-                step = f"{owner.__name__.lower()} {name.strip('_')}"
-                setattr(owner, name, self._wrapped(step, getattr(owner, name)))
+        for owner, steps in _STEPS.items():
+            for plain in steps:
+                step = f"{owner.__name__.lower()} {plain.__name__}"
+                setattr(owner, plain.__name__, self._wrapped(step, plain))
         Spool.__init__ = self._wrapped("spool open", Spool.__init__)  # type: ignore[method-assign]
         self._wrap_sqlite()
         for name in _TABLE:

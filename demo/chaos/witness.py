@@ -12,7 +12,7 @@ import itertools
 import os
 import struct
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 
@@ -71,9 +71,14 @@ Record = Began | Meant | Noted | Kept | Failed | Ended
 
 
 class Witness:
-    """Writes the file of one life."""
+    """Writes the file of one life.
+
+    Attributes:
+        taken: The scrape that the recorder took last, by family: each has one thread.
+    """
 
     def __init__(self, path: Path) -> None:
+        self.taken: dict[str, Scrape] = {}
         self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
         self._numbers = itertools.count()
 
@@ -92,10 +97,6 @@ class WitnessedRecorder(Recorder):
 
     witness: Witness
 
-    def __init__(self, *arguments: Any) -> None:
-        super().__init__(*arguments)
-        self._taken_last: dict[str, Scrape] = {}  # by family: each has one thread
-
     def record(self, *scrapes: Scrape) -> None:
         (scrape,) = scrapes  # there is no exact history here
         if scrape.outcome == "skipped":  # no attempt: nothing was read
@@ -105,11 +106,11 @@ class WitnessedRecorder(Recorder):
         self.witness.write(Meant(number, scrape))
         with self._watched(number):
             super().record(scrape)
-        self.witness.write(Kept(number, self._taken_last.get(scrape.family) is scrape))
+        self.witness.write(Kept(number, self.witness.taken.get(scrape.family) is scrape))
 
     def _taken(self, scrape: Scrape) -> bytes:
         # Not by told_us() afterwards: a step of the clock may come between, and take it back.
-        self._taken_last[scrape.family] = scrape
+        self.witness.taken[scrape.family] = scrape
         return super()._taken(scrape)
 
     def note(self, event: Event) -> None:
