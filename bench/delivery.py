@@ -12,6 +12,7 @@ import sys
 import tempfile
 import time
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -68,12 +69,7 @@ def run(folder: Path, *, quick: bool, teller: Teller) -> list[Row]:
     teller.say(f"{kills:,} kills at random instants")
     for number, first in enumerate(range(0, kills, _KILLS_A_LAKE)):
         some = min(_KILLS_A_LAKE, kills - first)
-        _stage(
-            at_random,
-            folder,
-            _SEED + 10 * number,
-            lambda stage, some=some: random_kills(stage, some),
-        )
+        _stage(at_random, folder, _SEED + 10 * number, partial(random_kills, kills=some))
     rows = [at_random]
     for name, fault in MATRIX.items():
         teller.say(name)

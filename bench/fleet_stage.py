@@ -20,6 +20,8 @@ from demo.s3.proxy import FaultyProxy
 from demo.s3.server import S3Server
 
 if TYPE_CHECKING:
+    from multiprocessing.connection import Connection
+    from multiprocessing.context import SpawnProcess
     from pathlib import Path
 
 _PROCESSES = 4
@@ -100,7 +102,8 @@ class Agents:
 
     def __init__(self, folder: Path, options: dict[str, str], commit_retries: int) -> None:
         self.commit_retries = commit_retries
-        self._pipes, self._processes = [], []
+        self._pipes: list[Connection] = []
+        self._processes: list[SpawnProcess] = []
         for number in range(_PROCESSES):
             ours, theirs = _SPAWN.Pipe()
             place = folder / f"{number}"

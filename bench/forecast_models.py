@@ -53,7 +53,7 @@ def _ahead(middle: Any, low: Any, high: Any) -> list[Ahead]:
     return [Ahead(*map(float, one)) for one in zip(low, middle, high, strict=True)]
 
 
-MODELS: Final = {
+MODELS: Final[dict[str, Callable[[Sequence[float | None], int], list[Ahead]]]] = {
     "seasonal naive": seasonal_naive,
     "mean of all weeks": mean,
     "statsmodels local level": ahead,

@@ -124,7 +124,7 @@ def _heap_mb() -> float:
     """What the JVM's heap holds that is in use."""
     jvm.java("java.lang.System").gc()
     runtime = jvm.java("java.lang.Runtime").getRuntime()
-    return round((runtime.totalMemory() - runtime.freeMemory()) / 1e6, 1)
+    return round(float(runtime.totalMemory() - runtime.freeMemory()) / 1e6, 1)
 
 
 if __name__ == "__main__":

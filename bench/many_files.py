@@ -9,7 +9,7 @@ import uuid
 from typing import TYPE_CHECKING, Any
 
 from deltalake import DeltaTable, PostCommitHookProperties, write_deltalake
-from deltalake.transaction import AddAction
+from deltalake.transaction import AddAction, RemoveAction
 
 from collector.delivery import arrow
 from lakehouse import tables
@@ -67,7 +67,7 @@ def _multiply(root: Path, table: tables.Table, delta: DeltaTable, files: int) ->
     log = root / "_delta_log" / f"{delta.version():020}.json"
     actions = [json.loads(line) for line in log.read_text("utf-8").splitlines()]
     add = next(action["add"] for action in actions if "add" in action)
-    adds = []
+    adds: list[AddAction | RemoveAction] = []
     for number in range(files - 1):
         values = dict(add["partitionValues"])
         folder = root

@@ -56,7 +56,9 @@ def compare(lake: Path, out: Path, cluster: str, start: dt.datetime, hours: int)
     worst = 0.0
     for table, figures in _FIGURES.items():
         found = _compare(lake, out, table, (cluster, micros(start), hours))
-        rows, missing, equal = rows + found[0], missing + found[1], equal + found[2]
+        rows += int(found[0])
+        missing += int(found[1])
+        equal += int(found[2])
         sums = zip(found[3::2], found[4::2], strict=True)
         assert len(found) == 3 + 2 * len(figures)
         worst = max([worst, *(abs(a - b) / max(abs(a), 1e-9) for a, b in sums if a or b)])

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from collector.catalogue import Catalogue, Family
+    from collector.encoding.encoder import SealedRows
     from collector.model import Outcome
 
 START: Final = dt.datetime(2026, 11, 9, 10, 10, 2, tzinfo=dt.UTC)
@@ -110,8 +111,8 @@ class _Agent:
         yield from self._batches(encoder.flush(self._us(SECONDS)), origin, sets)
 
     @staticmethod
-    def _batches(sealed: object, origin: Origin, sets: set[str]) -> Iterator[Batch]:
-        for batch in batches_of([(sealed, origin)]):  # type: ignore[arg-type]
+    def _batches(sealed: SealedRows, origin: Origin, sets: set[str]) -> Iterator[Batch]:
+        for batch in batches_of([(sealed, origin)]):
             members = batch.rows[tables.MEMBERS.name]
             batch.rows[tables.MEMBERS.name] = [row for row in members if row[0] not in sets]
             sets |= {row[0] for row in members}

@@ -157,7 +157,7 @@ def _names(answer: Answer, memory: _Memory) -> list[tuple[int, list[Any]]]:
 def _named(kind: int, fields: list[Any]) -> Hashable:
     if kind == _KEYS.index(Series):
         *subject, labels = fields
-        return Series(*subject, tuple((name, value) for name, value in labels))
+        return Series._make((*subject, tuple((name, value) for name, value in labels)))
     return _KEYS[kind](*fields)
 
 

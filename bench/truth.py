@@ -37,7 +37,7 @@ from bench.truth_world import HOUR
 from demo.errors import DemoError
 from lakehouse import rollup, slo
 from lakehouse.core import lake as lakes
-from lakehouse.core.periods import Period, instant
+from lakehouse.core.periods import Period
 from lakehouse.engines.local_engine import LocalEngine
 from lakehouse.report.facts.build import facts
 
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 
     from lakehouse.slo import Objective
 
-PERIOD: Final = Period(*map(instant, HOUR.period))
+PERIOD: Final = Period.of(HOUR.period)
 _AT_ONCE: Final = 2
 _WEEK_SEED: Final = 2026
 _JMXLAKE: Final = (sys.executable, "-c", "from lakehouse.cli.main import main; main()")
@@ -141,7 +141,7 @@ def measure_week(folder: Path, teller: Teller) -> Verdicts:
     teller.say(f"rolling up {seen.scrapes:,} scrapes")
     engine = LocalEngine(lakes.at(str(lake)))
     rollup.rollup(engine, shipped)
-    period = Period(*map(instant, plan.world.shape.period))
+    period = Period.of(plan.world.shape.period)
     told = facts(engine, shipped, period, cluster=plan.cluster)
     return truth_verdicts.verdicts(plan, told, shipped)
 

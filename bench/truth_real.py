@@ -100,7 +100,8 @@ def _lost(truth: Row, report: Row, name: str) -> Iterator[Check]:
         bounds[1] += row["offsets_high"]
     for fact in truth["expired"]:
         low, high = found[fact["group"], fact["topic"], fact["partition"]]
-        told = Truth(*[fact["offsets"]] * 3, incidents=0)
+        offsets = fact["offsets"]
+        told = Truth(offsets, offsets, offsets, incidents=0)
         where = f"{fact['group']} {fact['topic']}-{fact['partition']}"
         yield Check(name, "offsets lost", where, low, high, 0, told, 1)
 

@@ -116,10 +116,12 @@ def _slow_followers(rng: random.Random, controller: Controller) -> None:
     ):
         for _ in range(times):
             at_us, key = _at(rng), rng.choice(chosen)
-            until_us = at_us + _lasts(rng, least, most)
-            controller.plan(
-                at_us, lambda _, key=key, until=until_us: controller.fall_behind(key, until)
-            )
+            slow_follower(controller, key, at_us, at_us + _lasts(rng, least, most))
+
+
+def slow_follower(controller: Controller, key: Key, at_us: int, until_us: int) -> None:
+    """A follower of a partition is too slow between two instants."""
+    controller.plan(at_us, lambda _: controller.fall_behind(key, until_us))
 
 
 def _behind_their_backs(
@@ -128,12 +130,13 @@ def _behind_their_backs(
     """Short incidents just as the agent of the leader goes away."""
     for broker, watch in watches.items():
         for (gone_us, _), _ in watch.away:
-            at_us = gone_us + round(rng.uniform(-8, 4) * S)
-            lasts_us = _lasts(rng, _FLOOR, 16)
-            controller.plan(
-                at_us,
-                lambda at, broker=broker, us=lasts_us: controller.one_falls_behind(broker, at + us),
-            )
+            _behind_its_back(rng, controller, broker, gone_us)
+
+
+def _behind_its_back(rng: random.Random, controller: Controller, broker: int, gone_us: int) -> None:
+    at_us = gone_us + round(rng.uniform(-8, 4) * S)
+    until_us = at_us + _lasts(rng, _FLOOR, 16)
+    controller.plan(at_us, lambda _: controller.one_falls_behind(broker, until_us))
 
 
 def _moves(rng: random.Random, controller: Controller) -> None:
@@ -141,8 +144,11 @@ def _moves(rng: random.Random, controller: Controller) -> None:
         (topic, n) for topic, spec in HOUR.topics.items() for n in range(len(spec.replicas))
     ]
     for _ in range(rng.randint(0, 8)):
-        at_us, key = _at(rng), rng.choice(keys)
-        controller.plan(at_us, lambda _, key=key: controller.move(key))
+        _move(controller, _at(rng), rng.choice(keys))
+
+
+def _move(controller: Controller, at_us: int, key: Key) -> None:
+    controller.plan(at_us, lambda _: controller.move(key))
 
 
 def _outages(rng: random.Random, controller: Controller) -> None:

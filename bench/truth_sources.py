@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
     from bench.truth_schedule import Schedule, Watch
-    from bench.truth_world import State, World
+    from bench.truth_world import Spec, State, World
     from collector.catalogue import Family
     from collector.sources.admin.client import Topics
 
@@ -162,8 +162,8 @@ def _min_isr(world: World, broker: int, look: Look) -> dict[str, Values]:
     return found | {COUNT: {Series(COUNT): float(counted)}}
 
 
-def _at_min(spec: object, state: State) -> bool:
-    return state.in_sync == spec.min_isr  # type: ignore[attr-defined]
+def _at_min(spec: Spec, state: State) -> bool:
+    return state.in_sync == spec.min_isr
 
 
 def _leaders(world: World, broker: int, look: Look) -> dict[str, Values]:

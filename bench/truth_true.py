@@ -9,6 +9,7 @@ both are the same.
 from __future__ import annotations
 
 from collections import defaultdict
+from functools import partial
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -62,7 +63,7 @@ def partitions(world: World, kind: str) -> dict[Key, Bad]:
     for key, steps in world.partitions.items():
         spec = world.shape.topics[key[0]]
         if kind == "under":
-            spans = steps.spans(lambda state, spec=spec: under(spec, state), ever)
+            spans = steps.spans(partial(under, spec), ever)
         else:
             spans = steps.spans(lambda state: state.leader is None, ever)
         spans = united(spans)
@@ -144,8 +145,9 @@ def union(bads: Iterable[Bad], period: Span, floor_us: int, memory_us: int = 0) 
 def total(bads: Iterable[Bad], period: Span, floor_us: int) -> Truth:
     """The sum over all."""
     parts = [union([bad], period, floor_us) for bad in bads]
-    sums = (sum(part[number] for part in parts) for number in range(4))
-    return Truth(*sums, moved=any(part.moved and part.incidents for part in parts))
+    least, most, exact, incidents = (sum(part[number] for part in parts) for number in range(4))
+    moved = any(part.moved and part.incidents for part in parts)
+    return Truth(least, most, exact, incidents, moved)
 
 
 def by_topic(world: World, floor_us: int) -> Mapping[tuple[str, str], Truth]:

@@ -11,6 +11,8 @@ from bench import truth_true
 from bench.teller import new_table
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from rich.table import Table
 
     from bench.truth_schedule import Schedule
@@ -47,7 +49,9 @@ class Verdicts:
         }
 
 
-def verdicts(schedule: Schedule, facts: dict[str, Any], objectives: list[Objective]) -> Verdicts:
+def verdicts(
+    schedule: Schedule, facts: dict[str, Any], objectives: Sequence[Objective]
+) -> Verdicts:
     """Every objective and subject that there is, also one of which the report says nothing."""
     stated = {
         (one["name"], row["topic"] or row["client_id"]): row

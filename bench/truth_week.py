@@ -9,7 +9,7 @@ from __future__ import annotations
 import random
 from typing import TYPE_CHECKING, Final
 
-from bench.truth_schedule import LAGS, Schedule, Watch, outage, throttled
+from bench.truth_schedule import LAGS, Schedule, Watch, outage, slow_follower, throttled
 from bench.truth_steps import Span, Steps
 from bench.truth_world import Controller, S, Shape, Spec
 
@@ -101,9 +101,7 @@ def _slow_followers(rng: random.Random, controller: Controller) -> None:
     for number in range(8):
         for start_us, until_us in _some_times(rng, 1, 1_200, 3_600):
             key = (f"orders-{number:02}", rng.randrange(2))
-            controller.plan(
-                start_us, lambda _, key=key, us=until_us: controller.fall_behind(key, us)
-            )
+            slow_follower(controller, key, start_us, until_us)
 
 
 def _throttling(rng: random.Random, world: World) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import replace
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
@@ -187,14 +187,13 @@ class Cluster:
 
 
 def _admin(bootstrap: str) -> AdminClient:
-    return AdminClient(
-        {
-            "bootstrap.servers": bootstrap,
-            "reconnect.backoff.max.ms": 500,
-            "log_level": 0,
-            "error_cb": lambda _: None,
-        }
-    )
+    settings: dict[str, Any] = {  # its own type of them knows no callback
+        "bootstrap.servers": bootstrap,
+        "reconnect.backoff.max.ms": 500,
+        "log_level": 0,
+        "error_cb": lambda _: None,
+    }
+    return AdminClient(settings)
 
 
 def _is_ready(node: Node, admins: Mapping[int, AdminClient]) -> bool:

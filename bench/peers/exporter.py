@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 _VERSION = "1.0.1"
 _PATH = "/metrics"
 # As in its own examples for Kafka, narrowed to the attributes we read, with every match cached.
-_RULES = (
+_RULES: tuple[tuple[str, str, dict[str, str]], ...] = (
     (
         r"kafka.cluster<type=Partition, name=(\w+), topic=(.+), partition=(\d+)><>Value",
         "kafka_partition_$1",

@@ -58,7 +58,7 @@ class Counts:
         """
         told_of = {series for series in runs if series.metric == self._metric}
         for series in sorted(told_of | self._increases.keys(), key=repr):
-            expected = self._increases.get(series, {})
+            expected: Mapping[int, float] = self._increases.get(series, {})
             told: defaultdict[int, float] = defaultdict(float)
             for run in runs.get(series, ()):
                 told[run.start // self._window_us] += run.value or 0.0

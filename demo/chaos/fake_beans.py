@@ -9,15 +9,13 @@ from __future__ import annotations
 import zlib
 from typing import TYPE_CHECKING, Final
 
-from collector.catalogue import Family
+from collector.catalogue import Family, Kind
 from collector.catalogue.entries import Delays
 from collector.errors import SourceDataError, SourceRefusedError, SourceTimeoutError
 from collector.model import Answer, Identity, Notice, Reading, Series
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-
-    from collector.model import Kind
 
 MS: Final = 1_000
 CLUSTER: Final = "chaos"

@@ -14,6 +14,7 @@ import threading
 import time
 from contextlib import ExitStack
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -175,7 +176,7 @@ class _Paced:
             for task in parts.tasks:
                 if at_us % task.interval_us < beat_us:
                     scrape = task.scraper.attempt(task.family, task.interval_us)
-                    self._try(lambda scrape=scrape: parts.recorder.record(scrape))  # type: ignore[misc]
+                    self._try(partial(parts.recorder.record, scrape))
             if at_us % plan.window_us < beat_us:
                 self._try(lambda: parts.recorder.seal(clock.wall_us()))
             if at_us % (plan.commit_us * plan.slow_down) < beat_us:

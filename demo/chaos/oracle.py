@@ -197,7 +197,8 @@ def _excuses(known: Spans, told: Told) -> Spans:
             first, _, last = (event.new or "").partition(": ")[0].partition("..")
             spans.append((_micros(first), _micros(last)))
         elif event.kind == "clock_step":  # a jump is noticed a second after it, at most
-            spans.append((min(int(event.old), int(event.new)), max(int(event.old), int(event.new))))
+            clocks = [int(instant) for instant in (event.old, event.new) if instant is not None]
+            spans.append((min(clocks), max(clocks)))
     return Spans(spans)
 
 

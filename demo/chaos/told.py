@@ -83,8 +83,10 @@ def read(lake: str, source: str) -> Told:
     columns = 'epoch_us("at"), kind, topic, partition, "user", client_id, "group", old, new'
     for at, kind, *subject, old, new in _rows(lake, tables.EVENTS, columns, source):
         told.events.append(Event(at, kind, tuple(subject), old, new))
-    for rows in (*told.runs.values(), *told.accounts.values()):
-        rows.sort()  # type: ignore[attr-defined]
+    for runs in told.runs.values():
+        runs.sort()
+    for accounts in told.accounts.values():
+        accounts.sort()
     told.events.sort(key=lambda event: event.at)
     return told
 
