@@ -1,6 +1,6 @@
 """The commits of one batch to gold: one for each table with rows of its hours, old or new."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Final
@@ -10,7 +10,7 @@ import pyarrow as pa
 from lakehouse import tables
 from lakehouse.engines import predicates
 from lakehouse.engines.batches import HourSet
-from lakehouse.engines.engine import Engine, Relation, Staged, ask, in_hours, span_of
+from lakehouse.engines.engine import Engine, Relation, Staged, ask, in_hours, span_of, united
 from lakehouse.errors import LakehouseError, LeaseLostError
 from lakehouse.kernel import arrow_types, worker
 from lakehouse.rollup import late_rows
@@ -46,9 +46,10 @@ class Commit:
             LeaseLostError: Another rollup has taken over, or another writer changed a table, again
                 and again.
         """
-        known = self._holds(tables.COVERAGE)
+        held = self._held([one for one in tables.OF_HOURS if one.name not in self.staged])
+        chosen = [one for one in tables.OF_HOURS if one.name in {*held, *self.staged}]
         with ThreadPoolExecutor(self.engine.at_once) as pool:
-            futures = [pool.submit(self._table, table, known=known) for table in tables.OF_HOURS]
+            futures = [pool.submit(self._table, table) for table in chosen]
             futures.append(pool.submit(self._subjects))
             try:
                 for future in futures:
@@ -56,46 +57,34 @@ class Commit:
             finally:
                 pool.shutdown(cancel_futures=True)
 
-    def _table(self, table: tables.Table, *, known: bool) -> None:
-        """Replace a table's rows of the hours; append where it has none, which is cheaper.
+    def _held(self, chosen: Sequence[tables.Table]) -> set[str]:
+        """The tables with rows of the hours, as far as recomputing them replaces those."""
+        if not chosen:
+            return set()
+        found = (
+            self.engine.query(
+                f"SELECT '{table.name}' AS name FROM {{rows}} r",
+                rows=rows_of(self.engine, table, self.units),
+            )
+            for table in chosen
+        )
+        names = "SELECT DISTINCT t.name FROM {rows} t"
+        return {name for (name,) in ask(self.engine, names, rows=united(self.engine, found))}
 
-        An append conflicts with nothing: where it did not land right after the version that was
-        looked at, another writer may have added rows too, and all are replaced.
-        """
-        has_rows = table.name in self.staged
-        if has_rows and known:
-            self._write(table, replaced=True)
-            return
-        version = self._version(table)
-        there = version > 0 and self._holds(table)
-        if has_rows or there:
-            self._write(table, replaced=there)
-        if has_rows and not there and self._version(table) != version + 1:
-            self._write(table, replaced=True)
-
-    def _version(self, table: tables.Table) -> int:
-        return self.engine.commits(table, 1)[0].number
-
-    def _holds(self, table: tables.Table) -> bool:
-        """Whether gold has rows of the hours, as far as recomputing them replaces those."""
-        found = rows_of(self.engine, table, self.units)
-        return bool(ask(self.engine, "SELECT r.cluster FROM {rows} r LIMIT 1", rows=found))
-
-    def _write(self, table: tables.Table, *, replaced: bool) -> None:
-        chosen = predicates.of_units(self.units)
+    def _table(self, table: tables.Table) -> None:
+        """Replace a table's rows of the hours."""
+        where, rows = predicates.of_units(self.units), self.staged.get(table.name)
         if table is tables.REJECTED:
-            chosen = f"{chosen} AND {late_rows.RECOMPUTED}"
-        rows = self.staged.get(table.name)
+            where = f"{where} AND {late_rows.RECOMPUTED}"
         if rows is None:
-            self._commit(table, lambda: self.engine.delete(table, chosen))
+            self._commit(table, lambda: self.engine.delete(table, where))
         else:
-            where = chosen if replaced else None
             self._commit(table, lambda: self.engine.write(table, rows, where))
 
     def _commit(self, table: tables.Table, write: Callable[[], None]) -> None:
         """Make a commit, again where another writer's was in its way: a platform compacts tables.
 
-        Twice is as once: rows are replaced, and where they are appended nothing was written.
+        Twice is as once: the rows are replaced.
         """
         for left in reversed(range(_TRIES)):
             self.check(anew=left < _TRIES - 1)

@@ -6,6 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Final
 
 from lakehouse import tables
+from lakehouse.core.lake import Lake
 from lakehouse.engines import predicates
 from lakehouse.engines.engine import Engine
 from lakehouse.errors import TableNotFoundError, TableSchemaError
@@ -33,16 +34,21 @@ def check_bronze(engine: Engine, *wanted: tables.Table) -> None:
             )
 
 
-def is_outdated(engine: Engine, table: tables.Table) -> bool:
+def schemas(engine: Engine) -> dict[tables.Table, Mapping[str, str] | None]:
+    """Names and types of the columns of every table of gold; None for one that is missing."""
+    with ThreadPoolExecutor(engine.at_once) as pool:
+        return dict(zip(EVERY, pool.map(engine.schema, EVERY), strict=True))
+
+
+def is_outdated(lake: Lake, table: tables.Table, found: Mapping[str, str] | None) -> bool:
     """Whether a table of gold is missing, or lacks columns of this version.
 
     Raises:
         TableSchemaError: It has a column of another type, or one that this version does not know.
     """
-    found = engine.schema(table)
     if found is None:
         return True
-    name = engine.lake.name(table)
+    name = lake.name(table)
     unknown = sorted(found.keys() - set(table.column_names))
     missing = [column for column in table.column_names if column not in found]
     if unknown and missing:

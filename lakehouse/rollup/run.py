@@ -110,10 +110,13 @@ def rollup(
         LakehouseError: The kernel failed.
     """
     gold_tables.check_bronze(engine, *changes.READ)
-    first_layout = upgrade.outdated(engine)
+    schemas = gold_tables.schemas(engine)
+    first_layout = upgrade.outdated(schemas)
     rebuilt = {*first_layout, *(tables.WINDOWS.get(table.name, table) for table in first_layout)}
     outdated = [
-        t for t in gold_tables.EVERY if t not in rebuilt and gold_tables.is_outdated(engine, t)
+        table
+        for table, schema in schemas.items()
+        if table not in rebuilt and gold_tables.is_outdated(engine.lake, table, schema)
     ]
     last = progresses.last(engine)
     window = _window(engine.lake, last.row, window_seconds)

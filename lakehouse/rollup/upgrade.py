@@ -17,9 +17,9 @@ _NULLS: Final = {"timestamp": "BIGINT"}
 _OF_A_GRAIN: Final = (*tables.HOURS, tables.DISTRIBUTIONS, tables.REJECTED)
 
 
-def outdated(engine: Engine) -> list[Table]:
+def outdated(schemas: Mapping[Table, Mapping[str, str] | None]) -> list[Table]:
     """The tables of gold that still have the first layout."""
-    return [table for table in _OF_A_GRAIN if "grain" in (engine.schema(table) or ())]
+    return [table for table in _OF_A_GRAIN if "grain" in (schemas[table] or ())]
 
 
 def upgrade(

@@ -51,7 +51,8 @@ def publish(
                 rows.append(row | {"statement": before["statement"] + 1 if before else 1})
         if rows:
             held.check()
-            if gold_tables.is_outdated(engine, tables.SLA):  # an earlier version made it
+            schema = engine.schema(tables.SLA)
+            if gold_tables.is_outdated(engine.lake, tables.SLA, schema):  # an earlier version's
                 gold_tables.prepare(engine, tables.SLA)
             table = pa.Table.from_pylist(rows, arrow_types.of_table(tables.SLA))
             engine.write(tables.SLA, engine.relation(table))

@@ -109,7 +109,7 @@ def test_gold_of_a_newer_version_or_of_others_is_refused(local: Engines, tmp_pat
     columns = tuple(wrong if one.name == "metric" else one for one in tables.TOPICS.columns)
     engine.create(dataclasses.replace(tables.TOPICS, columns=columns))
     with pytest.raises(TableSchemaError, match="metric is bigint, not string"):
-        gold_tables.is_outdated(engine, tables.TOPICS)
+        gold_tables.is_outdated(engine.lake, tables.TOPICS, engine.schema(tables.TOPICS))
 
 
 def test_bronze_of_a_newer_delta_is_one_line(engines: Engines, tmp_path: Path) -> None:

@@ -21,5 +21,6 @@ if TYPE_CHECKING:
 def test_a_table_of_another_is_named_as_no_table_of_jmxlake(tmp_path: Path):
     (tmp_path / "gold").mkdir()
     write_deltalake(str(tmp_path / tables.TOPICS.path), pa.table({"note": ["mine"]}))
+    engine = LocalEngine(lakes.Lake(str(tmp_path)))
     with pytest.raises(TableSchemaError, match=r"column note and lacks .* no table of jmxlake"):
-        gold_tables.is_outdated(LocalEngine(lakes.Lake(str(tmp_path))), tables.TOPICS)
+        gold_tables.is_outdated(engine.lake, tables.TOPICS, engine.schema(tables.TOPICS))

@@ -13,7 +13,7 @@ from lakehouse import tables
 from lakehouse.core import lake as lakes
 from lakehouse.engines import delta_rs
 from lakehouse.engines.local_engine import LocalEngine
-from lakehouse.rollup import upgrade
+from lakehouse.rollup import gold_tables, upgrade
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -100,14 +100,16 @@ def upgraded(engine: LocalEngine, most: int = 99) -> None:
         if next(left, None) is None:
             raise KeyboardInterrupt
 
-    upgrade.upgrade(engine, upgrade.outdated(engine), 300, check, lambda _: None)
+    upgrade.upgrade(
+        engine, upgrade.outdated(gold_tables.schemas(engine)), 300, check, lambda _: None
+    )
 
 
 def test_finest_rows_and_hours_become_two_tables(lake: Path) -> None:
     engine = LocalEngine(lakes.Lake(str(lake)))
-    assert len(upgrade.outdated(engine)) == len(tables.HOURS) + 2
+    assert len(upgrade.outdated(gold_tables.schemas(engine))) == len(tables.HOURS) + 2
     upgraded(engine)
-    assert upgrade.outdated(engine) == []
+    assert upgrade.outdated(gold_tables.schemas(engine)) == []
     (hour,) = rows(engine, tables.TOPICS)
     assert (hour["observed_us"], hour["date"], hour["spill_us"]) == (3, MONDAY.date(), None)
     windows = rows(engine, tables.WINDOWS["topics"])
