@@ -106,7 +106,8 @@ def _checked(
     found = read(list(places) or [slo.SHIPPED])
     metrics: Mapping[str, Known] = known()
     if root is not None:
-        metrics = known_metrics.of_lake(LakeOptions(root, None, None, options_file).engine())
+        engine = LakeOptions(root, None, None, options_file).engine()
+        metrics = known_metrics.of_lake(engine, found)
     known_metrics.check(found, metrics, where=root or "the shipped catalogue")
     return found, metrics
 

@@ -2,7 +2,7 @@
 
 import csv
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib import resources
@@ -59,11 +59,13 @@ class Known(NamedTuple):
         kind: ``gauge`` or ``counter``.
         families: The families that read it; empty: it is derived.
         level: Of which subjects it is; empty where only a lake's catalogue has it.
+        labels: Of which labels gold has series of it, where that was asked for.
     """
 
     kind: str
     families: frozenset[str]
     level: str = ""
+    labels: Collection[str] = ()
 
 
 Worst = Literal["parts", "total", "most", "sum", "between"]

@@ -3,11 +3,11 @@
 import calendar
 import datetime as dt
 import zoneinfo
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from fnmatch import fnmatchcase
 from typing import Final, Literal
 
+from lakehouse.core.patterns import matches
 from lakehouse.core.periods import Period
 
 Level = Literal["cluster", "topic", "partition", "client", "group", "source"]
@@ -21,6 +21,9 @@ _DAYS: Final = {"d": 1, "w": 7}
 _MONTHS: Final = {"M": 1, "Q": 3, "Y": 12}
 _MONDAY: Final = dt.datetime(2026, 1, 5)  # noqa: DTZ001 - a local time
 LONGEST_DAYS: Final = 366
+
+NAMES: Final = ("cluster", "topic", "user", "client_id", "group", "source")
+"""Keys of ``match`` that are names of a subject; all others are labels of its series."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,7 +167,8 @@ class Objective:
         events: What is counted, instead of time: Occurrences, or slices by their events.
         window: Over which there is one budget.
         labels: ``metadata.labels``.
-        match: Patterns of names, by column, that a subject must match; ``!`` excludes.
+        match: Patterns of names, by column, that a subject must match; ``!`` excludes. By other
+            keys of labels: of a source only the series that match them count.
         unknown: How the verdict takes unknown time.
         op: How a good value compares with the threshold; ``lte`` but for sources and groups.
         composites: The composites that it is a part of.
@@ -191,7 +195,12 @@ class Objective:
     @property
     def is_at_zero(self) -> bool:
         """Whether just what is above zero is bad: gold/incidents has these stretches."""
-        return self.op == "lte" and self.threshold <= 0
+        return self.op == "lte" and self.threshold <= 0 and not self.series
+
+    @property
+    def metrics(self) -> tuple[str, ...]:
+        """Its metric, or the two counters of its events."""
+        return (self.events.counted, self.events.total) if self.events else (self.metric,)
 
     @property
     def kind(self) -> Level:
@@ -205,9 +214,19 @@ class Objective:
             return "GoodSeconds" if self.events is None else "Occurrences"
         return "RatioTimeslices" if self.slices.target is None else "Timeslices"
 
+    @property
+    def series(self) -> dict[str, tuple[str, ...]]:
+        """The patterns of labels in ``match``; empty: all series of a subject count."""
+        return {key: patterns for key, patterns in self.match.items() if key not in NAMES}
+
     def matches(self, names: Mapping[str, str | None]) -> bool:
         """Whether a subject of these names is meant, by ``match``."""
-        return all(_matches(names.get(key), pattern) for key, pattern in self.match.items())
+        wanted = self.match.keys() & NAMES
+        return all(matches(names.get(key), self.match[key]) for key in wanted)
+
+    def has_series(self, labels: Mapping[str, str]) -> bool:
+        """Whether a series of these labels counts, by ``match``; one that is absent is empty."""
+        return all(matches(labels.get(key), patterns) for key, patterns in self.series.items())
 
     def has(self, labels: Mapping[str, str]) -> bool:
         """Whether it bears all these labels; an empty value stands for any."""
@@ -215,13 +234,3 @@ class Objective:
             key in self.labels and (not value or value in self.labels[key])
             for key, value in labels.items()
         )
-
-
-def _matches(name: str | None, patterns: Sequence[str]) -> bool:
-    """Whether a name is meant: by one pattern, if any is without ``!``, and by none with it."""
-    own = name or ""
-    wanted = [one for one in patterns if not one.startswith("!")]
-    unwanted = (one[1:] for one in patterns if one.startswith("!"))
-    if wanted and not any(fnmatchcase(own, one) for one in wanted):
-        return False
-    return not any(fnmatchcase(own, one) for one in unwanted)

@@ -28,6 +28,9 @@ _COMBINED: Final = {"sum": "sum", "max": "max", "min": "min", "any": "max"}
 _SPECIAL: Final = re.compile(r"([\x00-\x1f{}\\])")
 """Characters that engines read differently."""
 
+_LABEL: Final = re.compile(r"((?:[^\\,=]|\\.)*)=((?:[^\\,=]|\\.)*)", re.DOTALL)
+_ESCAPE: Final = re.compile(r"\\(.)", re.DOTALL)
+
 _GOOD_THROUGHOUT: Final = f"good_us = {HOUR_US} AND bad_high_us = 0"
 
 
@@ -182,6 +185,13 @@ def text(value: str) -> str:
         if part
     )
     return f"({joined})" if "||" in (joined := " || ".join(parts)) else joined or "''"
+
+
+def labels_in(labels: str) -> dict[str, str]:
+    """The labels of a series, of which gold/labelled has one text."""
+    return {
+        _ESCAPE.sub(r"\1", key): _ESCAPE.sub(r"\1", value) for key, value in _LABEL.findall(labels)
+    }
 
 
 def is_one_of(column: str, values: Iterable[str]) -> str:

@@ -13,6 +13,7 @@ import pyarrow as pa
 from lakehouse import tables
 from lakehouse.core import metrics
 from lakehouse.core.objective import Objective
+from lakehouse.core.patterns import regexes
 from lakehouse.core.periods import micros, window_name
 from lakehouse.kernel import arrow_types
 from lakehouse.kernel.worker import FLAGS, Program
@@ -169,12 +170,22 @@ def _literals(objectives: Sequence[Objective], families: metrics.Families) -> di
                 for key, value in one.where.items()
             ),
         ),
+        "label_patterns": _rows(
+            "objective label excluding regex",
+            (
+                [one.name, label, excluding, regex]
+                for one in timed
+                for label, patterns in one.series.items()
+                for excluding, regex in enumerate(regexes(patterns))
+                if regex
+            ),
+        ),
     }  # fmt: skip
 
 
 _NUMBERS: Final = {
     "threshold": "double", "value": "double", "by_controllers": "boolean", "conditions": "int",
-    "number": "int",
+    "number": "int", "excluding": "int",
 }  # fmt: skip
 """Types of columns of small tables; all others are text."""
 

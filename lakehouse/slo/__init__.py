@@ -1,8 +1,8 @@
 """Objectives, read from OpenSLO v1 files.
 
 A file's ``metricSource`` has type ``jmxlake``, with a ``level``, a ``metric``, the attributes that
-a subject must have (``where``) and the patterns that its names must match (``match``). See
-docs/objectives.md.
+a subject must have (``where``) and the patterns that its names, or labels of its series, must match
+(``match``). See docs/objectives.md.
 """
 
 from collections.abc import Mapping, Sequence

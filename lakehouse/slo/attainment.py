@@ -100,7 +100,7 @@ def on_time_of(
     of_all = [one for one in objectives if one.kind == one.level and not one.match]
     plain = {one.name for one in of_all if not (one.slices or one.events)} - elsewhere
     others = [one for one in objectives if one.name not in plain and one.events is None]
-    missing = [replace(one, level=one.kind, slices=None, match={}) for one in others]
+    missing = [replace(one, level=one.kind, slices=None, match=one.series) for one in others]
     return [one for one in statements if one.objective.name in plain], missing
 
 

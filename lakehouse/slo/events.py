@@ -25,7 +25,7 @@ from lakehouse.core.metrics import Definition
 from lakehouse.core.objective import Events, Objective
 from lakehouse.core.periods import Period, Span
 from lakehouse.engines.engine import Relation
-from lakehouse.engines.gold_reader import EXACT, GoldRows, is_one_of, text
+from lakehouse.engines.gold_reader import EXACT, GoldRows, is_one_of, labels_in, text
 from lakehouse.kernel import arrow_types
 from lakehouse.rollup.run import definitions
 from lakehouse.slo.calendar.maintenance import Exclusions, Maintenance
@@ -38,6 +38,7 @@ _SUMS: Final = (
 )
 _LIFE: Final = {**dict.fromkeys(("cluster", *SUBJECT), "string"), "s": "bigint", "e": "bigint"}
 _LIFE_SCHEMA: Final = arrow_types.schema(_LIFE.items())
+_LABELS: Final = arrow_types.schema([("labels", "string")])
 
 
 def lives(lifetimes: Iterable[Lifetime], kinds: Collection[str]) -> pa.Table:
@@ -130,13 +131,27 @@ class EventCounter:
             f"WHERE {is_one_of('r.metric', metrics)} AND NOT ({exclusions.condition()}) "
             f"AND {is_one_of('r.cluster', sorted({subject.cluster for subject in subjects}))} "
             f"GROUP BY r.cluster, r.{level}, r.window",
-            rows=self.gold.windows(_TABLES[level], Period.of(span)),
+            rows=self._rows(objective, metrics, Period.of(span)),
         )
         meanings = [one for one in self._definitions if one.metric in metrics]
         if {one.metric for one in meanings if one.absent == "zero"} != set(metrics):
             return counted
         families = sorted({one.family for one in meanings})
         return self._while_read(level, counted, families, span, exclusions)
+
+    def _rows(self, objective: Objective, metrics: Sequence[str], period: Period) -> Relation:
+        """Rows of gold of a span, of the series that an objective chooses by their labels."""
+        if not objective.series:
+            return self.gold.windows(_TABLES[objective.level], period)
+        rows, of_them = self.gold.windows(tables.LABELLED, period), is_one_of("r.metric", metrics)
+        sql = f"SELECT DISTINCT r.labels FROM {{rows}} r WHERE {of_them}"
+        known = (row["labels"] for row in self.gold.ask(sql, rows=rows))
+        own = ([labels] for labels in known if objective.has_series(labels_in(labels)))
+        return self.gold.engine.query(
+            "SELECT r.* FROM {rows} r WHERE r.labels IN (SELECT o.labels FROM {own} o)",
+            rows=rows,
+            own=self.gold.engine.relation(arrow_types.rows(_LABELS, own)),
+        )
 
     def _while_read(
         self, level: str, counted: Relation, families: Sequence[str], span: Span,

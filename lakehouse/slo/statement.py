@@ -302,8 +302,10 @@ def build_all(
             existed = query.expected_us(query.period.span, lifetime.spans) > 0
             for objective in query.objectives:
                 key = (subject.cluster, objective.name, subject.key)
-                if _concerns(objective, subject, roles[key[:2]]) and (
-                    PERIOD in sums.times.get(key, ()) or (existed and _is_due(objective, subject))
+                own = roles[key[:2]]
+                if _concerns(objective, subject, own) and (
+                    PERIOD in sums.times.get(key, ())
+                    or (existed and _is_due(objective, subject, own))
                 ):
                     statements.append(build(query, objective, lifetime, sums))
     return statements
@@ -344,9 +346,11 @@ def _role(source: str | None) -> str:
     return (source or "").partition("-")[0]
 
 
-def _is_due(objective: Objective, subject: Subject) -> bool:
+def _is_due(objective: Objective, subject: Subject, roles: Collection[str]) -> bool:
     """Whether a subject that was not seen should have been."""
     values = subject.attributes
-    # A client has beans only for the kinds of request that it makes or has a quota for.
+    # A client has beans only for the kinds of request that it makes or has a quota for, a source
+    # series of some labels only while it has what they name: those of a connector move.
+    may_lack_it = objective.level == "client" or (objective.series and roles)
     has_attributes = all(values.get(name) == value for name, value in objective.where.items())
-    return has_attributes and objective.level != "client"
+    return has_attributes and not may_lack_it

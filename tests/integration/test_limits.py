@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from lakehouse import rollup
-from lakehouse.core.objective import Objective
+from lakehouse.core.objective import Events, Objective
 from lakehouse.core.periods import Period, instant, micros
 from lakehouse.rollup import Wanted
 from lakehouse.slo import attainment
+from lakehouse.slo.statement import Counts
 from tests.lake_builder import BASE, Batch
 from tests.rollups import prepare
 
@@ -80,3 +81,59 @@ def test_who_may_have_the_metric_is_stated(
     fast = found["keeps-up", "fast"]
     assert (fast.times.good_us, fast.times.bad_us, fast.unknown_us) == (300e6, 0, 300e6)
     assert fast.verdict == "uncertain", "a broker that is not read may have the lag"
+
+
+RUNS, ERRORS, RECORDS = "connect.task.runs", "connect.task.errors", "connect.task.records"
+_ORDERS = {"connector": ("orders-*", "!*-test"), "task": ("!9",)}
+LABELLED = (
+    Objective("orders-run", "", "", "source", RUNS, 1.0, 0.9, op="gte", match=_ORDERS),
+    Objective(
+        "orders-read", "", "", "source", RECORDS, 0.0, 0.9, match=_ORDERS,
+        events=Events(ERRORS, are_good=False, total=RECORDS),
+    ),
+    Objective("none-run", "", "", "source", RUNS, 1.0, 0.9, op="gte", match={"connector": ("z",)}),
+)  # fmt: skip
+SERIES = (
+    ("client-1", "orders-sink", "0", 1.0, 5.0),
+    ("client-1", "orders-sink", "9", 0.0, 100.0),
+    ("client-1", "orders-test", "0", 0.0, 100.0),
+    ("client-1", "payments", "0", 0.0, 100.0),
+    ("client-2", "orders-it's, a \\ sink", "1", 0.0, 50.0),
+    ("client-3", "payments", "0", 0.0, 100.0),
+)
+
+
+def test_labels_choose_the_series_that_count(engines: Engines, tmp_path: Path) -> None:
+    """Of three workers two have tasks of the connectors that are meant."""
+    made = Batch()
+    for start, end in ((0.0, 300.0), (300.0, SECONDS)):
+        for source in ("client-1", "client-2", "client-3"):
+            made.scrape("connect", start, end, source=source)
+        for source, connector, task, runs, errors in SERIES:
+            series: dict[str, Any] = {
+                "source": source, "labels": [("connector", connector), ("task", task)]
+            }  # fmt: skip
+            made.run(RUNS, start, end, runs, **series)
+            made.counter(ERRORS, start, end, errors, **series)
+            made.counter(RECORDS, start, end, 100.0, **series)
+    made.commit(tmp_path)
+    prepare(tmp_path)
+    engine = engines(tmp_path)
+    rollup.rollup(engine, LABELLED, Wanted(tidy="never"))
+    start_us = micros(BASE)
+    period = Period(instant(start_us), instant(start_us + int(SECONDS * 1e6)))
+    statements = attainment.read(engine, LABELLED, period, micros(period.end))
+    by_name = {
+        name: {one.subject.source: one for one in statements if one.objective.name == name}
+        for name in ("orders-run", "orders-read", "none-run")
+    }
+    assert {source: one.verdict for source, one in by_name["orders-run"].items()} == {
+        "client-1": "met", "client-2": "missed"
+    }  # fmt: skip
+    assert {source: one.counts for source, one in by_name["orders-read"].items()} == {
+        "client-1": Counts(190.0, 200.0, 600_000_000),
+        "client-2": Counts(100.0, 200.0, 600_000_000),
+    }
+    # Where no source has such a series, none is known to have none.
+    nothing = {source: one.verdict for source, one in by_name["none-run"].items()}
+    assert nothing == dict.fromkeys(("client-1", "client-2", "client-3"), "no_data")

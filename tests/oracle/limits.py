@@ -5,6 +5,7 @@ from __future__ import annotations
 import operator
 from collections import defaultdict
 from collections.abc import Callable
+from fnmatch import fnmatchcase
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -28,7 +29,8 @@ def sli(runs: Sequence[Run], objective: Objective, attention: Attention) -> Rows
     """Times by cluster, window, objective, topic, user, client id, group and source."""
     by_subject: defaultdict[Key, list[Run]] = defaultdict(list)
     for run in runs:
-        if run.level == objective.level and not run.counter and _bound(run, objective) is not None:
+        is_gauge = not run.counter and _bound(run, objective) is not None
+        if run.level == objective.level and is_gauge and _is_chosen(run, objective):
             by_subject[(run.cluster, run.window, run.group or run.source)].append(run)
     rows = {}
     for (cluster, window, name), own in by_subject.items():
@@ -41,6 +43,19 @@ def sli(runs: Sequence[Run], objective: Objective, attention: Attention) -> Rows
         row = _times(own, objective, unread)
         rows[(cluster, window, objective.name, None, None, None, *subject)] = row
     return rows
+
+
+def _is_chosen(run: Run, objective: Objective) -> bool:
+    """Whether an objective's patterns of labels choose a series; names are those of subjects."""
+    labels = dict(run.labels)
+    for label in objective.match.keys() - {"source", "group"}:
+        value, patterns = labels.get(label, ""), objective.match[label]
+        wanted = [one for one in patterns if not one.startswith("!")]
+        if wanted and not any(fnmatchcase(value, one) for one in wanted):
+            return False
+        if any(fnmatchcase(value, one[1:]) for one in patterns if one.startswith("!")):
+            return False
+    return True
 
 
 def _bound(run: Run, objective: Objective) -> str | None:

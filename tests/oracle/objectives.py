@@ -22,6 +22,18 @@ OBJECTIVES = (
     slo.Objective("active", "", "", "source", "kafka.controller.active", 6.0, 0.99, op="gte"),
     slo.Objective("idle", "", "", "source", "my.own.idle", 6.0, 0.99, op="gt"),
     slo.Objective("busy", "", "", "source", "my.own.idle", 12.0, 0.99, op="lt"),
+    slo.Objective(
+        "one-processor", "", "", "source", "my.own.idle", 6.0, 0.99, op="gt",
+        match={"processor": ("[1-9]", "?")},
+    ),
+    slo.Objective(
+        "not-one-processor", "", "", "source", "my.own.idle", 6.0, 0.99, op="gt",
+        match={"processor": ("!0",)},
+    ),
+    slo.Objective(
+        "some-caches", "", "", "source", "acme.cache.misses", 7.0, 0.99,
+        match={"cache": ("?*", "!b"), "shard": ("",)},
+    ),
     slo.Objective("lag", "", "", "group", f"{_GROUP}lag", 12.0, 0.99),
     slo.Objective("no-lag", "", "", "group", f"{_GROUP}lag", 0.0, 0.99),
     slo.Objective("in-time", "", "", "group", f"{_GROUP}time_lag", 6.0, 0.99),

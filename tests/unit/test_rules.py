@@ -63,6 +63,8 @@ def test_there_are_rules_on_all_that_ships(one: Objective) -> None:
          "a pattern of topic has a range that ends before it begins"),
         (objective("source", "kafka.broker.request_handler.idle", op="gte", threshold=0.3), None),
         (objective("source", "own.queue"), None),
+        (objective("source", "own.queue", match={"queue": ("a",)}),
+         "/metrics has the labels of a series as one text, so that queue chooses none"),
         (objective("topic", "own.queue"), "agents do not show own.queue in /metrics"),
     ],
 )  # fmt: skip

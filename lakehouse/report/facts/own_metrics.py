@@ -124,11 +124,7 @@ def _levels(gold: Gold) -> dict[str, str]:
 
 def _absent(objectives: Sequence[Objective], where: Mapping[str, str]) -> list[str]:
     """The metrics of objectives that gold has nothing of, but for those of other sections."""
-    wanted = {
-        name
-        for one in objectives
-        for name in ((one.events.counted, one.events.total) if one.events else (one.metric,))
-    }
+    wanted = {name for one in objectives for name in one.metrics}
     there = {*where, *(name.removesuffix(".high") for name in where), UNAVAILABLE, COVERAGE}
     return sorted(name for name in wanted - there if not is_shown(name))
 

@@ -1,31 +1,54 @@
 """Whether the metrics of objectives can ever have data: compared with a catalogue."""
 
 import difflib
-from collections.abc import Iterator, Mapping
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
 
 from lakehouse.core.metrics import UNAVAILABLE, Known, has_figures, known
-from lakehouse.core.objective import Objective
+from lakehouse.core.objective import NAMES, Objective
 from lakehouse.core.yaml_nodes import Node
 from lakehouse.engines.engine import Engine, ask
+from lakehouse.engines.gold_reader import is_one_of, labels_in
+from lakehouse.errors import TableNotFoundError
 from lakehouse.slo.openslo.files import FileObject
-from lakehouse.tables import METRIC_DEFINITIONS
+from lakehouse.tables import LABELLED, METRIC_DEFINITIONS
 
 _SUMMED = ("topic", "client")
 
 
-def of_lake(engine: Engine) -> dict[str, Known]:
+def of_lake(engine: Engine, objects: Iterable[FileObject]) -> dict[str, Known]:
     """The metrics in the catalogues of a lake's agents, and those that are derived.
+
+    Args:
+        engine: Reads the lake.
+        objects: Where their objectives choose by labels, these metrics have theirs.
 
     Raises:
         TableNotFoundError: No agent has written its catalogue there.
     """
     sql, shipped = "SELECT DISTINCT r.metric, r.kind, r.family FROM {rows} r", known()
     metrics = {name: one for name, one in shipped.items() if not one.families}
+    chosen = [one for item in objects for one in item.objectives if one.series]
+    labels = _labels(engine, {name for one in chosen for name in one.metrics}) if chosen else {}
     for metric, kind, family in ask(engine, sql, rows=engine.rows(METRIC_DEFINITIONS)):
         level = shipped[metric].level if metric in shipped else ""
         others = metrics[metric].families if metric in metrics else frozenset()
-        metrics[metric] = Known(kind, others | {family}, level)
+        metrics[metric] = Known(kind, others | {family}, level, labels.get(metric, ()))
     return metrics
+
+
+def _labels(engine: Engine, metrics: Iterable[str]) -> dict[str, set[str]]:
+    """The labels of the series that gold has of some metrics; none before a rollup."""
+    where = is_one_of("r.metric", sorted(metrics))
+    sql = f"SELECT DISTINCT r.metric, r.labels FROM {{rows}} r WHERE {where}"
+    try:
+        rows = engine.rows(LABELLED)
+    except TableNotFoundError:
+        return {}
+    found: defaultdict[str, set[str]] = defaultdict(set)
+    for metric, labels in ask(engine, sql, rows=rows):
+        found[metric] |= labels_in(labels).keys()
+    return found
 
 
 def check(objects: list[FileObject], metrics: Mapping[str, Known], *, where: str) -> None:
@@ -47,10 +70,12 @@ def check(objects: list[FileObject], metrics: Mapping[str, Known], *, where: str
 
 
 def _places(node: Node, name: str) -> Iterator[Node]:
-    """Where a metric of this name is written; elsewhere if by reference."""
-    metric = node.get("metric")
+    """Where a metric or a label of this name is written; elsewhere if by reference."""
+    metric, match = node.get("metric"), node.get("match")
     if metric is not None and metric.text == name:
         yield metric
+    if match is not None and name in match.keys:
+        yield match.keys[name]
     for inner in (*node.entries.values(), *node.items):
         yield from _places(inner, name)
 
@@ -58,10 +83,10 @@ def _places(node: Node, name: str) -> Iterator[Node]:
 def _faults(
     objective: Objective, metrics: Mapping[str, Known], where: str
 ) -> Iterator[tuple[str, str]]:
-    """Metrics of an objective that cannot have its data, and why."""
+    """Metrics and labels of an objective that cannot have its data, and why."""
     events = objective.events
     levels = ("topic", "partition") if objective.kind == "topic" else (objective.kind,)
-    for name in dict.fromkeys((events.counted, events.total) if events else (objective.metric,)):
+    for name in dict.fromkeys(objective.metrics):
         one = metrics.get(name)
         if one is None and objective.level == "group" and not events:
             one = metrics.get(f"{name}.high")
@@ -75,6 +100,16 @@ def _faults(
             yield name, "it is a gauge, and counts no events: write a thresholdMetric"
         elif not events and one.kind == "counter" and objective.level != "group":
             yield name, "it is a counter, and holds no value: write a ratioMetric"
+        labels = one.labels if one else objective.series
+        for label in sorted(objective.series.keys() - labels):
+            yield label, _no_label(label, name, labels, where)
+
+
+def _no_label(label: str, metric: str, labels: Iterable[str], where: str) -> str:
+    near = difflib.get_close_matches(label, [*labels, *NAMES], 1, 0.75)
+    others = ", ".join(sorted(labels)) or "none yet: name a --lake, after a rollup"
+    meant = f"did you mean {near[0]}?" if near else f"its labels are {others}"
+    return f"{where} has no series of {metric} with that label; {meant}"
 
 
 def _unknown(name: str, metrics: Mapping[str, Known], where: str) -> str:

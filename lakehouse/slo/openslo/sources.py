@@ -5,7 +5,8 @@ from dataclasses import replace
 from typing import Final, NamedTuple, cast
 
 from lakehouse.core.metrics import COVERAGE
-from lakehouse.core.objective import Events, Level, Unknown
+from lakehouse.core.objective import NAMES, Events, Level, Unknown
+from lakehouse.core.patterns import is_regex
 from lakehouse.core.yaml_nodes import Findings, Node, number, truth
 from lakehouse.slo.openslo.schema import check_shape
 
@@ -79,6 +80,12 @@ def source(metric: Node, library: Library, findings: Findings) -> Source | None:
         return None
     where = {attribute: number(value) or 0.0 for attribute, value in entries(spec.get("where"))}
     match = {column: texts(patterns) for column, patterns in entries(spec.get("match"))}
+    for label in match.keys() - NAMES:
+        place = spec.entries["match"].keys[label]
+        if level.text != "source" or name.text == COVERAGE:
+            findings.unsupported(place, f"not one of {', '.join(NAMES)}: mistyped?")
+        elif not all(map(is_regex, match[label])):
+            findings.unsupported(place, "a pattern has a range that ends before it begins")
     unknown = spec.get("unknown")
     policy = cast("Unknown", unknown.text if unknown else "interval")
     return Source(cast("Level", level.text), name.text, where, match, policy)

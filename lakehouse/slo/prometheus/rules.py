@@ -16,6 +16,7 @@ import yaml
 
 from lakehouse.core.metrics import COVERAGE, LEADERLESS, UNAVAILABLE, UNDER_MIN_ISR, Known
 from lakehouse.core.objective import Objective
+from lakehouse.core.patterns import is_regex, regexes
 from lakehouse.slo.burn_rate import LENGTHS_US, PAIRS
 from lakehouse.tables.live import FAMILY_KNOWN, LOST, METRIC_KNOWN, SHOWN, UNSHOWN_SERIES, live_name
 
@@ -49,6 +50,8 @@ def _obstacles(objective: Objective, metrics: Mapping[str, Known]) -> Iterator[s
         what = "slices" if objective.slices else "events" if objective.events else f"level {level}"
         yield f"burn rates are of time, not of {what}"
         return
+    for label in objective.series:
+        yield f"/metrics has the labels of a series as one text, so that {label} chooses none"
     for column, patterns in objective.match.items():
         alone = replace(objective, match={column: patterns})
         if column not in _SUBJECTS[level] and not alone.matches({}):
@@ -195,28 +198,13 @@ def _labels(objective: Objective) -> dict[str, str]:
     return own | {"objective": objective.name}
 
 
-_PARTS: Final = re.compile(r"\[!?\]?[^\]]*\]|.", re.DOTALL)
-"""What a pattern of ``fnmatchcase`` is made of: classes, and single characters."""
-
-
 def matchers(match: Mapping[str, Sequence[str]], columns: Collection[str]) -> list[str]:
     """An objective's ``match`` in some columns; a label that is absent is empty to both."""
     found = []
     for column in match.keys() & set(columns):
-        wanted = [_regex(one) for one in match[column] if not one.startswith("!")]
-        unwanted = [_regex(one[1:]) for one in match[column] if one.startswith("!")]
-        found += [f"{column}=~{quoted('|'.join(wanted))}"] if wanted else []
-        found += [f"{column}!~{quoted('|'.join(unwanted))}"] if unwanted else []
+        both = zip(("=~", "!~"), regexes(match[column]), strict=True)
+        found += [f"{column}{sign}{quoted(regex)}" for sign, regex in both if regex]
     return sorted(found)
-
-
-def is_regex(pattern: str) -> bool:
-    """Whether Prometheus can have a pattern: a range that ends before it begins matches nothing."""
-    try:
-        re.compile(_regex(pattern.removeprefix("!")))
-    except re.error:
-        return False
-    return True
 
 
 def selected(chosen: Sequence[str]) -> str:
@@ -227,17 +215,3 @@ def selected(chosen: Sequence[str]) -> str:
 def quoted(text: str) -> str:
     """A string, which PromQL escapes as Go does: as JSON, but for surrogates."""
     return json.dumps(text, ensure_ascii=False)
-
-
-def _regex(pattern: str) -> str:
-    """A pattern of ``fnmatchcase`` in RE2's syntax; Prometheus anchors it at both ends."""
-    made = []
-    for part in _PARTS.findall(pattern):
-        if len(part) > 1:
-            inner = part[1:-1].replace("\\", r"\\").replace("[", r"\[")
-            negated, inner = inner.startswith("!"), inner.removeprefix("!")
-            inner = inner.replace("]", r"\]").replace("^", r"\^")
-            made.append(f"[{'^' if negated else ''}{inner}]")
-        else:
-            made.append({"*": ".*", "?": "."}.get(part, re.escape(part)))
-    return f"(?s:{''.join(made)})"

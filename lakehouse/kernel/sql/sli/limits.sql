@@ -1,22 +1,27 @@
 -- Sources and groups: bad while a gauge of theirs breaks the objective's threshold, good while none does, as
 -- many series are known as ever in the window and, of a group, every broker is read. What is idle is zero.
 
--- limited: runs of gauges with an objective. Each series is compared by itself, so `v` is 1 where it breaks
--- the threshold and the sum must not be above 0; but what several brokers report of a group's topic, each
--- of what it leads, is added up where too much of it is bad. Bounds of a group are two gauges, .low and
--- .high: the better one breaks it surely, the worse one possibly. They are not added up: time passes on
--- all brokers at once.
+-- limited: runs of gauges with an objective, but of series that its patterns of labels do not choose; a label
+-- that is absent is empty to them. Each series is compared by itself, so `v` is 1 where it breaks the threshold
+-- and the sum must not be above 0; but what several brokers report of a group's topic, each of what it leads,
+-- is added up where too much of it is bad. Bounds of a group are two gauges, .low and .high: the better one
+-- breaks it surely, the worse one possibly. They are not added up: time passes on all brokers at once.
 CREATE OR REPLACE TABLE limited AS
 WITH named AS (
     SELECT stream, level, metric, '' AS bound FROM streams WHERE level IN ('source', 'group') AND NOT counter
     UNION ALL
     SELECT stream, level, regexp_replace(metric, '[.](low|high)$', ''), split_part(metric, '.', -1)
     FROM streams WHERE level = 'group' AND NOT counter AND regexp_matches(metric, '[.](low|high)$')),
+unchosen AS (
+    SELECT stream, objective
+    FROM streams JOIN objectives USING (level, metric) JOIN label_patterns p USING (objective)
+    WHERE regexp_full_match(coalesce(labels[label], ''), regex)::INTEGER = excluding),
 runs AS (
     SELECT u.*, objective, bound, op, threshold, starts_with(op, 'l') AS most_is_bad,
         o.level = 'group' AS grouped, grouped AND topic IS NOT NULL AND partition IS NULL AND members IS NULL
             AND most_is_bad AND bound = '' AND NOT breaks(op, threshold, 0) AS summed
-    FROM usable u JOIN named n USING (stream) JOIN objectives o ON o.level = n.level AND o.metric = n.metric)
+    FROM usable u JOIN named n USING (stream) JOIN objectives o ON o.level = n.level AND o.metric = n.metric
+        ANTI JOIN unchosen x ON x.stream = n.stream AND x.objective = o.objective)
 SELECT {w: w, objective: objective, source: CASE WHEN NOT grouped THEN source END,
         "group": CASE WHEN grouped THEN "group" END} AS place,
     {topic: topic, partition: partition, members: members, labels: labels, bound: bound} AS member,
