@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from arro3.core import Table
+    from deltalake import DeltaTable
 
     from collector.delivery.commit_group import CommitGroup
     from collector.delivery.table import BronzeTable
@@ -90,11 +91,19 @@ class TimedDelivery(Delivery):
     def __init__(self, lake: str, options: Callable[[], Mapping[str, str]], spool: Spool) -> None:
         super().__init__(lake, options, spool)
         self.seconds: dict[str, float] = defaultdict(float)
+        for bronze in self._tables:
+            bronze.load = self._timed(bronze)  # type: ignore[method-assign] # it makes them itself
 
-    def _load(self, bronze: BronzeTable) -> None:
-        began = time.monotonic()
-        super()._load(bronze)
-        self.seconds[bronze.table.name] += time.monotonic() - began
+    def _timed(self, bronze: BronzeTable) -> Callable[[], DeltaTable]:
+        load = bronze.load
+
+        def timed() -> DeltaTable:
+            began = time.monotonic()
+            loaded = load()
+            self.seconds[bronze.table.name] += time.monotonic() - began
+            return loaded
+
+        return timed
 
     def _compare(self, bronze: BronzeTable) -> int:
         began = time.monotonic()

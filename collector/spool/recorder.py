@@ -24,8 +24,7 @@ Sources = Mapping[str, str | None]
 """Each source, as bronze calls it, and its cluster id if that is configured."""
 DelaysOf = Mapping[str, Delays]
 """By how much the beans of each metric may be late."""
-Sealed = dict[str, SealedRows]
-"""What was sealed together, by source."""
+Sealed = dict[str, SealedRows]  # by source
 UNKNOWN_CLUSTER = "unknown"
 """Stands for the cluster of a source that never answered and whose cluster is not configured."""
 

@@ -28,8 +28,7 @@ from lakehouse.tables.live import FAMILY_KNOWN, LOST, METRIC_KNOWN, SHOWN, UNSHO
 _OF_SOURCE: Final = Series("")[1:-1]  # all but metric and labels
 Texts = Mapping[str, str]
 Values = Mapping[Series, float]
-Totals = Mapping[str, Values]
-"""By source."""
+Totals = Mapping[str, Values]  # by source
 Made = dict[str, tuple[str, Metric]]
 """By name, and of which metric it is."""
 _NUL: Final = "\u2400"  # Prometheus cannot read NUL

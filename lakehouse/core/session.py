@@ -87,7 +87,6 @@ REMOTE: Final = "SPARK_REMOTE"
 """Environment variable that names a Spark Connect server: ``sc://host:port``."""
 
 PLATFORM: Final = "DATABRICKS_RUNTIME_VERSION"
-"""Environment variable that is set on Databricks."""
 
 _NAMED_BY: Final = (
     REMOTE,

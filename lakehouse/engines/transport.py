@@ -25,13 +25,11 @@ if TYPE_CHECKING:
     Packet = tuple[int, pa.Buffer]
 
 DESCRIBED, SCRAPES, RUNS, SETS = range(4)
-"""Kinds of rows."""
 
 PART_SHIFT: Final = 2
 CALL_SHIFT: Final = 32
 
 PACKET: Final = {"key": "bigint", "rows": "binary"}
-"""Columns of packets."""
 
 TARGET: Final = "target"
 """The column of staging that names the table of gold."""

@@ -28,7 +28,6 @@ DAILY: Final = "daily"
 NOW: Final = "now"
 
 KEEP_WINDOWS_DAYS: Final = 100
-"""For how long gold keeps the rows of finest windows."""
 
 
 @dataclass(frozen=True, slots=True)

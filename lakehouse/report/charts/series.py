@@ -14,7 +14,6 @@ from lakehouse.report.page import cells, figures
 from lakehouse.report.page.facts_lookup import titled, touching
 
 Bounded = tuple[float, float, float]
-"""A value and its bounds."""
 
 _UNITS: Final = {"{offset}": "offsets", "{error}": "errors"}
 _TRENDS_DRAWN: Final = 3

@@ -23,7 +23,6 @@ PRINTED: Final = 12
 """Rows of a list on paper, and of a list in a section that is none of the questions."""
 
 Content = Figure | str | tuple[Name, ...] | Cell
-"""The content of a cell."""
 
 
 @dataclass(frozen=True, slots=True)

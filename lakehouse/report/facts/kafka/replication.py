@@ -15,7 +15,6 @@ from lakehouse.slo.statement import Statement
 
 _UNCLEAN: Final = "kafka.partition.unclean_leader"
 UNCLEAN_ELECTION: Final = "unclean_election"
-"""The kind of event."""
 
 
 class Topic(NamedTuple):
