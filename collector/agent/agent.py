@@ -221,8 +221,9 @@ class Agent:
             if step is None:
                 return
             self.stats.clock_steps.inc()
-            logs.warning("the clock was set", from_us=step[0], to_us=step[1])
-            self._guard("clock", partial(self._recorder.step_clock, *step))
+            from_us, to_us = step
+            logs.warning("the clock was set", from_us=from_us, to_us=to_us)
+            self._guard("clock", partial(self._recorder.step_clock, from_us, to_us))
             self._stepped.set()
 
     def _reload(self, reload: Reload) -> None:
