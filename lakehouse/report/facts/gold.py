@@ -209,7 +209,7 @@ class Gold:
     def _stretches(self, table: Table, period: Period) -> Relation:
         """Stretches of hours, cut off at the ends of a period of windows."""
         start, end = micros(period.start), micros(period.end)
-        rows = self.rows.hours(table, period.aligned(3600))
+        rows = self.rows.hours(table, Period(instant(start // HOUR_US * HOUR_US), period.end))
         if gold_reader.is_hourly(period):
             return rows
         cut = {
