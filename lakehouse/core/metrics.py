@@ -31,7 +31,6 @@ CONTROLLER_METRICS: Final = "kafka.client.controller_mutation."
 """Prefix of client metrics that controllers report as well as brokers."""
 
 _DESCRIBING: Final = ("topology", "quota_limits")
-"""Families whose metrics describe a subject."""
 
 
 class Definition(NamedTuple):
@@ -141,7 +140,6 @@ WATCHED_OF: Final[dict[str, tuple[Watched, ...]]] = {
             "partitions"),
     ),
 }  # fmt: skip
-"""Watched metrics by kind of subject."""
 
 WATCHED: Final = tuple(
     dict.fromkeys(

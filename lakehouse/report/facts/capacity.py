@@ -91,7 +91,9 @@ def tiering(gold: Gold, statements: Sequence[Statement]) -> Tiering:
         TieredTopic(topic, **figures(TieredTopic, rows), unknown_us=unknown.get(topic))
         for topic, rows in sorted(gold.by_subject(tables.TOPICS).items())
     ]
-    return Tiering([one for one in topics if any(one[1:4])])
+    return Tiering(
+        [one for one in topics if one.uploaded_bytes or one.read_bytes or one.stored_byte_seconds]
+    )
 
 
 def capacity(gold: Gold) -> Capacity:
