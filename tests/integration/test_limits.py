@@ -49,17 +49,24 @@ def batch() -> Batch:
     return made
 
 
+def stated(
+    engines: Engines, root: Path, made: Batch, objectives: tuple[Objective, ...]
+) -> list[Statement]:
+    """The statements on a batch, rolled up, over all its time."""
+    made.commit(root)
+    prepare(root)
+    engine = engines(root)
+    rollup.rollup(engine, objectives, Wanted(tidy="never"))
+    start_us = micros(BASE)
+    period = Period(instant(start_us), instant(start_us + int(SECONDS * 1e6)))
+    return attainment.read(engine, objectives, period, micros(period.end))
+
+
 @pytest.fixture
 def found(engines: Engines, tmp_path: Path) -> dict[tuple[str, str | None], Statement]:
-    batch().commit(tmp_path)
-    prepare(tmp_path)
-    engine = engines(tmp_path)
-    rollup.rollup(engine, OBJECTIVES, Wanted(tidy="never"))
-    start = micros(BASE)
-    period = Period(instant(start), instant(start + int(SECONDS * 1e6)))
-    statements = attainment.read(engine, OBJECTIVES, period, micros(period.end))
     return {
-        (one.objective.name, one.subject.source or one.subject.group): one for one in statements
+        (one.objective.name, one.subject.source or one.subject.group): one
+        for one in stated(engines, tmp_path, batch(), OBJECTIVES)
     }
 
 
@@ -116,13 +123,7 @@ def test_labels_choose_the_series_that_count(engines: Engines, tmp_path: Path) -
             made.run(RUNS, start, end, runs, **series)
             made.counter(ERRORS, start, end, errors, **series)
             made.counter(RECORDS, start, end, 100.0, **series)
-    made.commit(tmp_path)
-    prepare(tmp_path)
-    engine = engines(tmp_path)
-    rollup.rollup(engine, LABELLED, Wanted(tidy="never"))
-    start_us = micros(BASE)
-    period = Period(instant(start_us), instant(start_us + int(SECONDS * 1e6)))
-    statements = attainment.read(engine, LABELLED, period, micros(period.end))
+    statements = stated(engines, tmp_path, made, LABELLED)
     by_name = {
         name: {one.subject.source: one for one in statements if one.objective.name == name}
         for name in ("orders-run", "orders-read", "none-run")
