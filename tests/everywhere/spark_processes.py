@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 import sys
-from contextlib import ExitStack
+import threading
+from contextlib import ExitStack, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Final, Self
 
+import psutil
 import pyspark
 
 from demo.jars import delta_jars
@@ -18,10 +20,13 @@ from tests.waiting import wait_for
 
 if TYPE_CHECKING:
     import subprocess
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
 HOME = Path(pyspark.__file__).parent
 LOOPBACK = "127.0.0.1"
+WORKER_BYTES: Final = 1_000_000_000
+"""What Databricks serverless lets a Python worker have, by its documentation."""
+
 _START_SECONDS = 300
 _GRACE_SECONDS = 30
 _NO_SPARK = {name: "" for name in session._NAMED_BY if name in os.environ}
@@ -33,15 +38,22 @@ def bare_environment(**more: str) -> dict[str, str]:
     return {**kept, **more}
 
 
-def settings(folder: Path, jars: Sequence[Path] = (), **more: str) -> dict[str, str]:
-    """spark-defaults.conf of a Spark that knows Delta; its tables by name lie in the folder."""
+def settings(
+    folder: Path, jars: Sequence[Path] = (), *, large: bool = False, **more: str
+) -> dict[str, str]:
+    """spark-defaults.conf of a Spark that knows Delta; its tables by name lie in the folder.
+
+    It is as the product's own local Spark is for few rows, or for many: without compiling, a query
+    of some million rows takes ten times as long.
+    """
     found = ",".join(map(str, (*delta_jars(), *jars)))
+    java = "" if large else f"{session._SMALL_JVM} "
     return {
         **session._CONF,
-        **session._SMALL,
+        **(session._LARGE if large else session._SMALL),
         "spark.jars": found,
         "spark.sql.warehouse.dir": str(folder / "warehouse"),
-        "spark.driver.extraJavaOptions": f"{session._SMALL_JVM} -Dderby.system.home={folder}",
+        "spark.driver.extraJavaOptions": f"{java}-Dderby.system.home={folder}",
         **more,
     }
 
@@ -71,8 +83,10 @@ class SparkProcesses:
     def __exit__(self, *_: object) -> None:
         self._stack.close()
 
-    def start(self, name: str, port: int, command: Sequence[str], **environment: str) -> Path:
-        """Start a process and wait until it listens; its log."""
+    def start(
+        self, name: str, port: int, command: Sequence[str], **environment: str
+    ) -> subprocess.Popen[bytes]:
+        """Start a process and wait until it listens."""
         log = self.folder / f"{name}.log"
         # The launcher adds to our environment; an empty variable is none to Spark's scripts.
         ours = {"SPARK_HOME": str(HOME), "SPARK_LOCAL_IP": LOOPBACK}
@@ -81,7 +95,7 @@ class SparkProcesses:
         process = self._launcher.start(command, log, {**_NO_SPARK, **ours, **environment})
         self._stack.callback(end, process, _GRACE_SECONDS)
         wait_for(lambda: self._listens(process, port, log), _START_SECONDS)
-        return log
+        return process
 
     @staticmethod
     def _listens(process: subprocess.Popen[bytes], port: int, log: Path) -> bool:
@@ -89,33 +103,76 @@ class SparkProcesses:
         return is_listening(port)
 
 
+class WorkerLimit:
+    """Ends a Python worker of Spark whose resident memory passes 1 GB, as serverless does.
+
+    ``spark.executor.pyspark.memory`` would limit its address space, which is many times as large.
+
+    Attributes:
+        peak: The most that a worker had, bytes.
+    """
+
+    def __init__(self, spark: int) -> None:
+        self.peak = 0
+        self._spark, self._stop = psutil.Process(spark), threading.Event()
+        self._thread = threading.Thread(target=self._watch, daemon=True)
+        self._thread.start()
+
+    def close(self) -> None:
+        """Watch no more."""
+        self._stop.set()
+        self._thread.join()
+
+    def _watch(self) -> None:
+        while not self._stop.wait(0.2):
+            with suppress(psutil.NoSuchProcess):  # one that has just ended
+                for worker, size in self._workers():
+                    self.peak = max(self.peak, size)
+                    if size > WORKER_BYTES:
+                        worker.kill()
+
+    def _workers(self) -> Iterator[tuple[psutil.Process, int]]:
+        for one in self._spark.children(recursive=True):
+            if "pyspark.daemon" in one.cmdline():
+                yield one, one.memory_info().rss
+
+
 class ConnectServer(SparkProcesses):
     """A Spark Connect server with Delta.
+
+    Args:
+        folder: Where it works.
+        jars: Further jars.
+        large: Whether it is for millions of rows.
+        more: Further settings.
 
     Attributes:
         remote: What SPARK_REMOTE is to say.
         warehouse: Where tables lie that are made by name.
+        workers: The limit of its Python workers.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(
+        self, folder: Path, jars: Sequence[Path] = (), *, large: bool = False, **more: str
+    ) -> None:
         super().__init__(folder)
         (port,) = free_ports(1)
         self.remote, self.warehouse = f"sc://{LOOPBACK}:{port}", folder / "warehouse"
-        chosen = settings(
-            folder,
-            **{
-                "spark.master": "local[2]",
-                "spark.connect.grpc.binding.address": LOOPBACK,
-                "spark.connect.grpc.binding.port": str(port),
-            },
-        )
+        ours = {
+            "spark.master": "local[2]",
+            "spark.connect.grpc.binding.address": LOOPBACK,
+            "spark.connect.grpc.binding.port": str(port),
+        }
+        chosen = settings(folder, jars, large=large, **ours, **more)
         server = "org.apache.spark.sql.connect.service.SparkConnectServer"
-        self.start(
+        process = self.start(
             "connect-server",
             port,
             (HOME / "bin" / "spark-submit", "--class", server),
             SPARK_CONF_DIR=str(conf_folder(folder, chosen)),
         )
+        self.workers = WorkerLimit(process.pid)
+        self._stack.callback(self.workers.close)
 
 
 class StandaloneCluster(SparkProcesses):

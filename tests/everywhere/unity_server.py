@@ -19,8 +19,13 @@ from cryptography.hazmat.primitives.serialization import load_der_private_key
 from demo.jars import unity_jars
 from demo.java import java_command
 from demo.ports import free_ports
-from lakehouse.core import session
-from tests.everywhere.spark_processes import LOOPBACK, SparkProcesses, conf_folder, settings
+from tests.everywhere.spark_processes import (
+    LOOPBACK,
+    ConnectServer,
+    SparkProcesses,
+    conf_folder,
+    settings,
+)
 
 _MAIN = Path(__file__).with_name("UnityOnLoopback.java")
 _PROPERTIES = """server.authorization=enable
@@ -93,18 +98,30 @@ class UnityServer(SparkProcesses):
         signed = ".".join(_encoded(json.dumps(part).encode()) for part in (head, claims))
         return f"{signed}.{_encoded(key.sign(signed.encode(), PKCS1v15(), hashes.SHA512()))}"
 
-    def spark(self, folder: Path, token: str, *, large: bool = False) -> dict[str, str]:
-        """The environment of a command whose Spark has the catalog ``main``, by a token."""
-        chosen: dict[str, str] = {
-            **(session._LARGE if large else {}),
-            "spark.master": "local[2]",
+    def settings(self, token: str) -> dict[str, str]:
+        """Settings of a Spark that has the catalog ``main``, by a token."""
+        return {
             "spark.sql.catalog.main": "io.unitycatalog.spark.UCSingleCatalog",
             "spark.sql.catalog.main.uri": self.url,
             "spark.sql.catalog.main.token": token,
         }
-        jars = sorted(unity_jars("spark").glob("*.jar"))
-        conf = conf_folder(folder, settings(folder, jars, **chosen))
+
+    def spark(self, folder: Path, token: str) -> dict[str, str]:
+        """The environment of a command whose own Spark has the catalog."""
+        chosen = settings(
+            folder, spark_jars(), **{"spark.master": "local[2]"}, **self.settings(token)
+        )
+        conf = conf_folder(folder, chosen)
         return {"SPARK_CONF_DIR": str(conf), "PYSPARK_PYTHON": sys.executable}
+
+    def connect(self, folder: Path) -> ConnectServer:
+        """A Connect server for millions of rows, whose Spark has the catalog as its admin."""
+        return ConnectServer(folder, spark_jars(), large=True, **self.settings(self.admin))
+
+
+def spark_jars() -> list[Path]:
+    """The jars of Spark's connector."""
+    return sorted(unity_jars("spark").glob("*.jar"))
 
 
 def _encoded(part: bytes) -> str:
