@@ -85,7 +85,9 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
 
 @pytest.fixture
 def settings(cluster: Cluster, tmp_path: Path) -> dict[str, Any]:
-    return settings_of(cluster, tmp_path)
+    """For one reading: on a busy machine a first one, which connects, may take some seconds."""
+    unhurried = {name: {"interval": "30s"} for name in ADMIN}
+    return {**settings_of(cluster, tmp_path), "families": unhurried}
 
 
 def settings_of(cluster: Cluster, folder: Path) -> dict[str, Any]:
