@@ -86,7 +86,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
 @pytest.fixture
 def settings(cluster: Cluster, tmp_path: Path) -> dict[str, Any]:
     """For one reading: on a busy machine a first one, which connects, may take some seconds."""
-    unhurried = {name: {"interval": "30s"} for name in ADMIN}
+    unhurried = {name: {"interval": "20s"} for name in ADMIN}
     return {**settings_of(cluster, tmp_path), "families": unhurried}
 
 
