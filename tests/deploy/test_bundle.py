@@ -19,6 +19,7 @@ from demo.jars import kafka_libs
 from demo.java import java_command
 from deploy.bundle import __main__ as building, debian, interpreter, libraries, tree
 from deploy.errors import DeployError
+from lakehouse import tables
 from tests.waiting import wait_for
 
 if TYPE_CHECKING:
@@ -95,7 +96,8 @@ def test_it_reads_a_real_jvm_and_makes_a_lake(unpacked: Path, tmp_path: Path) ->
         client.kill()
         client.wait()
     assert re.search(r"^ok +lake: ", told, re.MULTILINE)
-    assert len(list((tmp_path / "lake/bronze").iterdir())) == 4
+    made = {one.name for one in (tmp_path / "lake/bronze").iterdir()}
+    assert made == {one.name for one in (*tables.BRONZE, tables.METRIC_DEFINITIONS)}
 
 
 def test_it_needs_no_library_but_its_own_and_a_few_of_the_host_s(unpacked: Path) -> None:
