@@ -41,18 +41,17 @@ def spark(
     """One session for all modules, as the command starts it, but for its compiler."""
     from demo.jars import delta_jars  # noqa: PLC0415
     from lakehouse.core import session as sessions  # noqa: PLC0415
-    from lakehouse.core.session import JARS_SETTING, session  # noqa: PLC0415
 
     if request.config.getoption("--spark") == "classic":
-        os.environ[JARS_SETTING] = str(delta_jars()[0].parent)
+        os.environ[sessions.JARS_SETTING] = str(delta_jars()[0].parent)
         # It works for a quarter of an hour and not for one: compiled well, a rollup takes two
         # thirds of the time from the second on.
         sessions._SMALL_JVM = sessions._SMALL_JVM.replace("-XX:TieredStopAtLevel=1 ", "")
-        yield session()  # it ends with the process
+        yield sessions.session()  # it ends with the process
         return
     from tests.everywhere.spark_processes import ConnectServer  # noqa: PLC0415
 
     with ConnectServer(tmp_path_factory.mktemp("connect")) as server:
         os.environ["SPARK_REMOTE"] = server.remote
-        yield (remote := session())
+        yield (remote := sessions.session())
         remote.stop()
