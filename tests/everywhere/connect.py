@@ -16,7 +16,7 @@ from tests import notebooks
 from tests.everywhere import small_fleet
 from tests.everywhere.commands import Here, Jmxlake
 from tests.everywhere.gold_rows import differing, gold_rows
-from tests.everywhere.spark_processes import ConnectServer
+from tests.everywhere.spark_processes import WORKER_BYTES, ConnectServer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -125,3 +125,20 @@ def test_the_catalog_tells_what_tables_and_columns_hold(rolled_up: Jmxlake):
 def test_what_is_not_in_the_catalog_is_one_line(rolled_up: Jmxlake):
     said = rolled_up.refusal("rollup", "spark_catalog.nowhere", "--gold", GOLD)
     assert said.startswith("jmxlake: `spark_catalog`.`nowhere`.`runs`: no such table")
+
+
+def test_a_worker_that_passes_1_gb_is_ended(server: ConnectServer, remote: Jmxlake):
+    code = """
+import time
+from lakehouse.core.session import session
+def greedy(batches):
+    held = b"x" * 1_500_000_000
+    time.sleep(60)
+    yield from batches if held else ()
+try:
+    session().range(1).mapInArrow(greedy, "id long").collect()
+except Exception as error:
+    print("crashed" in str(error) or "Python worker" in str(error))
+"""
+    assert remote.python(code).split() == ["True"]
+    assert server.workers.peak > WORKER_BYTES

@@ -51,6 +51,7 @@ def settings(
     return {
         **session._CONF,
         **(session._LARGE if large else session._SMALL),
+        "spark.master": "local[2]",
         "spark.jars": found,
         "spark.sql.warehouse.dir": str(folder / "warehouse"),
         "spark.driver.extraJavaOptions": f"{java}-Dderby.system.home={folder}",
@@ -159,7 +160,6 @@ class ConnectServer(SparkProcesses):
         (port,) = free_ports(1)
         self.remote, self.warehouse = f"sc://{LOOPBACK}:{port}", folder / "warehouse"
         ours = {
-            "spark.master": "local[2]",
             "spark.connect.grpc.binding.address": LOOPBACK,
             "spark.connect.grpc.binding.port": str(port),
         }

@@ -108,10 +108,7 @@ class UnityServer(SparkProcesses):
 
     def spark(self, folder: Path, token: str) -> dict[str, str]:
         """The environment of a command whose own Spark has the catalog."""
-        chosen = settings(
-            folder, spark_jars(), **{"spark.master": "local[2]"}, **self.settings(token)
-        )
-        conf = conf_folder(folder, chosen)
+        conf = conf_folder(folder, settings(folder, spark_jars(), **self.settings(token)))
         return {"SPARK_CONF_DIR": str(conf), "PYSPARK_PYTHON": sys.executable}
 
     def connect(self, folder: Path) -> ConnectServer:
