@@ -74,7 +74,7 @@ class Witness:
     """Writes the file of one life.
 
     Attributes:
-        taken: The scrape that the recorder took last, by family: each has one thread.
+        taken: The attempt that the recorder took last, by family: each has one thread.
     """
 
     def __init__(self, path: Path) -> None:
@@ -110,7 +110,8 @@ class WitnessedRecorder(Recorder):
 
     def _taken(self, scrape: Scrape) -> bytes:
         # Not by told_us() afterwards: a step of the clock may come between, and take it back.
-        self.witness.taken[scrape.family] = scrape
+        if scrape.outcome != "skipped":  # the schedule's thread says that, at any moment
+            self.witness.taken[scrape.family] = scrape
         return super()._taken(scrape)
 
     def note(self, event: Event) -> None:

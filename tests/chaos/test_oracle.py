@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 import shutil
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
 from deltalake import DeltaTable, QueryBuilder, write_deltalake
 
+from collector.agent.scraper import skipped
 from collector.encoding.encoder import Encoder
 from collector.model import Answer, Identity, Reading, Scrape, Series
+from collector.spool.recorder import Recorder
+from collector.spool.spool import Spool
+from demo.chaos.fake_beans import FAMILIES
 from demo.chaos.oracle import judge
 from demo.chaos.rig import Rig
 from demo.chaos.spans import Spans
-from demo.chaos.testimony import Life
+from demo.chaos.testimony import Life, testimony as lives_in
 from demo.chaos.told import Account, Held, Told
+from demo.chaos.witness import Witness, WitnessedRecorder
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -177,6 +183,28 @@ def test_a_failure_takes_back_nothing_that_was_sealed_before_it(
     assert max(run.end for run in runs) == (1_000 if sealed.runs else 920)
     told = Told({series: [Held(901, 1_000, 1.0)]}, {"partitions": [Account(901, 1_000, "ok", 2)]})
     assert judge([Life(kept=[read, failed])], told, 1_000).dup == dups
+
+
+def test_a_tick_that_is_skipped_just_then_makes_no_refused_scrape_of_one_that_was_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The schedule's thread records it before the witness has looked what the recorder took."""
+    answer = Answer((Reading("kafka.partition.lag", "gauge"),), 1)
+    read = Scrape("partitions", 0, 1, 2, 100, "ok", Identity("c", "1", "4.3.1", 1), answer)
+    read = replace(read, source="broker-1")
+    plain = Recorder.record
+
+    def record_and_skip(recorder: Recorder, scrape: Scrape) -> None:
+        plain(recorder, scrape)
+        plain(recorder, skipped(FAMILIES["partitions"], 100, 100, "broker-1"))
+
+    monkeypatch.setattr(Recorder, "record", record_and_skip)
+    with Spool(tmp_path / "spool.db", 1 << 20) as spool:
+        recorder = WitnessedRecorder(spool, {"broker-1": None}, 1_000, {}, "fake")
+        recorder.witness = Witness(tmp_path / "witness")
+        recorder.record(read)
+    (life,) = lives_in([tmp_path / "witness"])
+    assert (life.kept, life.refused) == ([read], [])
 
 
 def test_spans_are_united_and_say_what_is_between() -> None:
