@@ -46,9 +46,11 @@ test-fast: $(VENV)/.installed java ## Unit tests but the slow ones, about 40 s
 test-nightly: test-connect test-cluster test-s3-spark test-truth test-truth-kafka ## What is too long for every change: the five below
 
 .PHONY: test-connect
-test-connect: setup ## The rollup's tests, and every notebook, over Spark Connect
-	@$(BIN)/pytest --spark connect -m spark tests/integration/test_rollup*.py tests/integration/test_limits.py
+test-connect: setup ## The rollup's tests, and every notebook, over Spark Connect; two over the demo's lake
+	@$(BIN)/pytest --spark connect -m spark tests/integration/test_rollup*.py tests/integration/test_limits.py \
+	  tests/integration/test_counters_made_late.py
 	@$(BIN)/pytest tests/everywhere/connect.py
+	@$(BIN)/pytest tests/integration/test_demo.py -k notebooks
 
 .PHONY: test-cluster
 test-cluster: setup ## A bigger lake on a Spark cluster of three processes; some minutes

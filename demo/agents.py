@@ -40,6 +40,7 @@ INTERVALS = {
     "topology": "10s",
 }
 _GRACE_SECONDS = 180
+_QUIET = "-Xlog:cds=off -Xlog:cds+dynamic=off"  # of an archive that another Java has written
 
 
 class Agents:
@@ -122,6 +123,11 @@ class Agents:
             kill(process)
 
 
+def agent_archive(libs: Path) -> Path:
+    """Where an archive of the classes that an agent's Java loads may lie, beside Kafka's jars."""
+    return libs / "agent.jsa"
+
+
 def agent_config(cluster: Cluster, node: Node, lake: Path, folder: Path) -> dict[str, Any]:
     """The configuration of one node's agent; ``folder`` is where it may keep its spool."""
     facts = node.describe()
@@ -148,6 +154,8 @@ def agent_config(cluster: Cluster, node: Node, lake: Path, folder: Path) -> dict
     config["families"]["tiered"]["refresh"] = "1s"  # remote.log.manager.task.interval.ms
     if node.plan.role == "broker":
         config["admin"] = {"bootstrap": cluster.bootstrap, "libs": str(cluster.libs)}
+        if (archive := agent_archive(cluster.libs)).exists():
+            config["java"] = {"options": f"-XX:SharedArchiveFile={archive} {_QUIET}"}
     return config
 
 

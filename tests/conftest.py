@@ -12,6 +12,11 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
+_HOT_ALONE = (
+    "-XX:Tier4InvocationThreshold=50000 -XX:Tier4MinInvocationThreshold=10000"
+    " -XX:Tier4CompileThreshold=100000 -XX:Tier4BackEdgeThreshold=400000"
+)  # ten times Java's defaults
+
 # A shell that starts us in the background has SIGINT ignored, by us and by all that we start.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
@@ -44,9 +49,10 @@ def spark(
 
     if request.config.getoption("--spark") == "classic":
         os.environ[sessions.JARS_SETTING] = str(delta_jars()[0].parent)
-        # It works for a quarter of an hour and not for one: compiled well, a rollup takes two
-        # thirds of the time from the second on.
-        sessions._SMALL_JVM = sessions._SMALL_JVM.replace("-XX:TieredStopAtLevel=1 ", "")
+        # It works for a quarter of an hour and not for a minute, so what is hot is compiled well:
+        # a rollup computes a quarter less from the second on. What is lukewarm by default takes the
+        # compiler longer than it saves.
+        sessions._SMALL_JVM = sessions._SMALL_JVM.replace("-XX:TieredStopAtLevel=1", _HOT_ALONE)
         yield sessions.session()  # it ends with the process
         return
     from tests.everywhere.spark_processes import ConnectServer  # noqa: PLC0415

@@ -30,9 +30,6 @@ SUBMIT_OPTIONS: Final = "SPARK_SUBMIT_OPTS"
 QUIET: Final = "-Xlog:cds=off -Xlog:cds+dynamic=off"
 """A JVM that cannot use an archive of classes, or a class in it, does not say so."""
 
-_GOLD: Final = ("tests/everywhere", "tests/oracle", "tests/integration/test_rollup.py")
-"""Where all tables of gold are rolled up; elsewhere a few."""
-
 _CLUSTERS: Final = (
     "tests/chaos/test_broker_faults.py",
     "tests/docs/test_commands.py",
@@ -63,13 +60,13 @@ _READERS: Final = (
 """Those that read gold: reports and their pages, statements, what is sent and exported."""
 
 _APART: Final = "--ignore=tests/deploy"  # asks the package index, and takes long: make test-deploy
-_KAFKA: Final = "kafka and not versions"
+_KAFKA: Final = "kafka and not versions and not nightly"
 
 _NEITHER: Final = "not kafka and not spark"
 
 LANES: Final = {
     "clusters": (0, *_CLUSTERS, "-m", _KAFKA),
-    "gold": (10, *_GOLD, "-m", "spark and not kafka and not nightly"),
+    "spark": (5, "tests", _APART, "-m", "spark and not kafka and not nightly"),
     "kafka": (0, "tests", _APART, "-m", _KAFKA, *(f"--ignore={one}" for one in _CLUSTERS)),
     "chaos": (5, "tests/chaos", "-m", _NEITHER),
     "other": (
@@ -77,16 +74,11 @@ LANES: Final = {
         *(f"--ignore={one}" for one in _READERS),
     ),
     "readers": (5, *_READERS, "-m", _NEITHER),
-    "spark": (
-        *(10, "tests", _APART, "-m", "spark and not kafka and not nightly"),
-        *(f"--ignore={one}" for one in _GOLD),
-    ),
 }
 """Names, how far each gives way, and what is in it; the demo, which is both, runs by the clock.
 The longest come first.
 
-A driver of Spark plans in one thread, and planning is most of what it does in tests: two of them,
-with some gigabyte each, use two cores.
+All of Spark is one lane: a second driver would load, compile and warm up the same once more.
 """
 
 AT_ONCE: Final = 4

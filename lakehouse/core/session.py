@@ -43,9 +43,9 @@ _CONF: Final = {
     "spark.ui.retainedJobs": "20",
     "spark.ui.retainedStages": "20",
     "spark.ui.retainedTasks": "200",
-    # A rollup has many small stages: on one machine their number costs more than their data.
-    "spark.sql.shuffle.partitions": "2",
-    "spark.default.parallelism": "2",
+    # A rollup has many small stages: on one machine their tasks cost more than their data.
+    "spark.sql.shuffle.partitions": "1",
+    "spark.default.parallelism": "1",
     "spark.sql.adaptive.enabled": "false",
     "spark.sql.autoBroadcastJoinThreshold": "16m",
     # Spark's default is older than the type: twice as long, and without statistics.
@@ -63,7 +63,8 @@ _CONF: Final = {
 }
 
 # A plan of a rollup is compiled for a handful of rows: compiling costs more than running. On two
-# cores a first rollup took 49 s of CPU with these, 110 s without.
+# cores a first rollup took 49 s of CPU with these, 110 s without (and a tenth less since it has one
+# task a stage and not two).
 _SMALL: Final = {
     # Each sort, join and aggregation of a task takes a page at least: of 16 MB by default.
     "spark.buffer.pageSize": "1m",

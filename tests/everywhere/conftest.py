@@ -49,11 +49,11 @@ def here(spark: SparkSession) -> Here:
 
 @pytest.fixture(scope="session")
 def lake(here: Here, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A lake that the local Spark has rolled up: what any other Spark's gold must equal."""
+    """A lake that DuckDB alone has rolled up: what any Spark's gold must equal."""
     root = tmp_path_factory.mktemp("local-lake")
     for batch in small_fleet.batches():
         batch.commit(root)
-    here("rollup", str(root))
+    here("rollup", str(root), "--engine", "local")
     return root
 
 

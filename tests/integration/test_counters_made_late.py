@@ -58,7 +58,10 @@ def rows(topic: str, metric: str, windows: Iterable[int], increase: float) -> li
     ]  # fmt: skip
 
 
-@pytest.fixture(scope="module", params=["local", pytest.param("spark", marks=pytest.mark.spark)])
+@pytest.fixture(
+    scope="module",
+    params=["local", pytest.param("spark", marks=(pytest.mark.spark, pytest.mark.nightly))],
+)
 def engine(request: pytest.FixtureRequest, lake: Lake) -> Engine:
     """Either engine: they read the same SQL."""
     if request.param == "local":

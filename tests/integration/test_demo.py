@@ -304,6 +304,7 @@ def test_nothing_was_rejected(report: Any) -> None:
     assert report["rejected"] == 0
 
 
+@pytest.mark.nightly
 def test_the_notebooks_show_the_week(demo: Path, report: Any, spark: SparkSession) -> None:
     """They run unchanged; the platform's names are given to them as the platform would.
 
