@@ -33,10 +33,14 @@ setup: $(VENV)/.installed java jars s3 ## Virtual environment, Java 17, the jars
 UNIT := $(BIN)/pytest tests/unit --numprocesses logical --maxprocesses 4 --dist loadfile --no-loadscope-reorder
 
 .PHONY: test
-test: setup browser promtool lint ## Everything: lint, unit tests, then real Kafka, Spark and browser
+test: setup browser promtool ## Everything: lint, unit tests, then real Kafka, Spark and browser
+	@$(MAKE) --no-print-directory -j2 lint archives
 	@$(UNIT)
-	@$(BIN)/python -m tests.class_archives
 	@exec $(BIN)/python -m tests.lanes
+
+.PHONY: archives
+archives: $(VENV)/.installed
+	@$(BIN)/python -m tests.class_archives
 
 .PHONY: test-fast
 test-fast: $(VENV)/.installed java ## Unit tests but the slow ones, about 40 s
