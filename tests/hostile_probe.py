@@ -18,7 +18,7 @@ from collector.config.units import Duration
 from collector.errors import SourceError
 from collector.sources.identity import Expected
 from collector.sources.java import jvm
-from collector.sources.jmx.remote import JmxSource
+from collector.sources.jmx.jmx_port import JmxSource
 
 TIMEOUT = 3.0
 

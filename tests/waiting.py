@@ -17,4 +17,4 @@ def wait_for(
     deadline = time.monotonic() + _SLOWER * seconds
     while not condition():
         assert time.monotonic() < deadline, f"not so within {_SLOWER * seconds} s: {seen()}"
-        time.sleep(0.4)  # what is asked computes, too
+        time.sleep(0.2)

@@ -16,7 +16,7 @@ from lakehouse.core import periods
 from lakehouse.core.formats import VERDICTS, line
 from lakehouse.core.periods import Period
 from lakehouse.engines.engine import Engine
-from lakehouse.report import owners, pdf, summary as summaries
+from lakehouse.report import clusters_summary, owners, pdf
 from lakehouse.report.csv_files import files
 from lakehouse.report.facts import build, saved
 from lakehouse.report.facts.owner_labels import add_owners, of_team
@@ -201,7 +201,7 @@ def summary(
     """Summarise several clusters, from the facts of one report for each of them."""
     facts = [saved.load(file) for file in reports]
     _check_distinct(reports, facts)
-    summarised = summaries.summary(facts)
+    summarised = clusters_summary.summary(facts)
     links: dict[str, str] = {}
     if pages is not None:
         for of_cluster in facts:
@@ -211,7 +211,7 @@ def summary(
             if html_file is not None:
                 links[name] = quote(os.path.relpath(file, html_file.parent).replace(os.sep, "/"))
     if html_file is not None:
-        write_file(html_file, summaries.render(summarised, links).encode())
+        write_file(html_file, clusters_summary.render(summarised, links).encode())
     if json_file is not None:
         write_file(json_file, saved.text(summarised).encode())
     if json_file is None or str(json_file) != "-":

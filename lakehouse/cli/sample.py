@@ -7,7 +7,7 @@ import click
 
 from lakehouse.cli.options import FOLDER, log
 from lakehouse.sample import bronze
-from lakehouse.sample.script import sampled
+from lakehouse.sample.values import sampled
 
 
 @click.command

@@ -17,7 +17,7 @@ from lakehouse.engines.engine import Engine
 from lakehouse.engines.gold_reader import GoldRows, window_of
 from lakehouse.errors import MaintenanceFileError
 from lakehouse.report.facts.build import last_week
-from lakehouse.slo import aggregate, attainment, partitions, published
+from lakehouse.slo import aggregate, attainment, partition_time, published
 from lakehouse.slo.calendar import business_hours, corrections, maintenance
 from lakehouse.slo.statement import Statement
 
@@ -72,7 +72,7 @@ def sla(
         click.echo(count_line(statements, fresh))
         return
     rows = GoldRows(engine, window_of(engine) * 1_000_000)
-    together = [*aggregate.by_cluster(statements), *partitions.by_topic(rows, statements)]
+    together = [*aggregate.by_cluster(statements), *partition_time.by_topic(rows, statements)]
     output = {
         "statements": [_to_json(statement) for statement in statements],
         "weighted": [one.to_json() for one in together],

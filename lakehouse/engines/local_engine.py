@@ -21,7 +21,7 @@ from lakehouse.core.location import explained
 from lakehouse.core.periods import instant
 from lakehouse.engines import local_relations
 from lakehouse.engines.batches import Batch
-from lakehouse.engines.delta_rs import Store, row_schema, stored, stored_schema
+from lakehouse.engines.delta_store import Store, row_schema, stored, stored_schema
 from lakehouse.engines.engine import Detail, LeaseRow, Span, Staged, instant_of
 from lakehouse.engines.local_kernel_calls import Bronze
 from lakehouse.engines.local_relations import Relation

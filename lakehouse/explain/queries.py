@@ -9,7 +9,7 @@ from lakehouse.core.lifetimes import Subject
 from lakehouse.core.metrics import Watched
 from lakehouse.engines.gold_reader import EXACT, Row, is_one_of, is_same, text
 from lakehouse.errors import TableNotFoundError
-from lakehouse.explain.incidents import Attempt, Stretch
+from lakehouse.explain.intervals import Attempt, Stretch
 from lakehouse.report.facts.gold import EVENT, Gold
 from lakehouse.slo.statement import Times
 

@@ -12,12 +12,12 @@ from deltalake import DeltaTable, PostCommitHookProperties, write_deltalake
 
 from lakehouse import tables
 from lakehouse.core.location import explained
-from lakehouse.engines.delta_rs import row_schema
+from lakehouse.engines.delta_store import row_schema
 from lakehouse.errors import LakehouseError
 from lakehouse.kernel import arrow_types
 from lakehouse.sample import spans, world
-from lakehouse.sample.script import Script, Series
 from lakehouse.sample.spans import WINDOW_US
+from lakehouse.sample.values import SampleValues, Series
 from lakehouse.tables import parquet
 
 Row = tuple[Any, ...]
@@ -28,7 +28,7 @@ REFUSED_US: Final = 2_000
 """How long it takes a host to refuse a connection."""
 
 
-def write(root: Path, script: Script) -> int:
+def write(root: Path, sample: SampleValues) -> int:
     """Write a lake into a folder that holds none; it is made where it is missing.
 
     Returns:
@@ -39,7 +39,7 @@ def write(root: Path, script: Script) -> int:
     """
     if any((root / layer).exists() for layer in ("bronze", "gold")):
         raise LakehouseError(f"{root}: there is a lake already; give a folder that is new or empty")
-    rows_by_table = rows(script)
+    rows_by_table = rows(sample)
     with explained(str(root)):
         for table in (tables.MEMBERS, tables.RUNS, tables.SCRAPES, tables.EVENTS):
             delta = DeltaTable.create(
@@ -54,13 +54,13 @@ def write(root: Path, script: Script) -> int:
     return len(rows_by_table[tables.RUNS.name])
 
 
-def rows(script: Script) -> dict[str, pa.Table]:
+def rows(sample: SampleValues) -> dict[str, pa.Table]:
     """The rows of each table of bronze, in its order."""
     with duckdb.connect() as db:
-        db.execute(f"SET TimeZone = 'UTC'; {_MACROS.format(start_us=script.start_us)}")
-        subjects = _register_series(db, script)
-        _register(db, "attempts", _ATTEMPTS, list(_attempts(script)))
-        noticed = [(world.SOURCES[one.source], *one[1:]) for one in script.events()]
+        db.execute(f"SET TimeZone = 'UTC'; {_MACROS.format(start_us=sample.start_us)}")
+        subjects = _register_series(db, sample)
+        _register(db, "attempts", _ATTEMPTS, list(_attempts(sample)))
+        noticed = [(world.SOURCES[one.source], *one[1:]) for one in sample.events()]
         _register(db, "noticed", "source at_us kind topic partition old new", noticed)
         db.execute(_FOLDED)
         lists = db.execute("SELECT DISTINCT numbers FROM folded WHERE len(numbers) > 1").fetchall()
@@ -82,15 +82,15 @@ def _register(db: duckdb.DuckDBPyConnection, name: str, columns: str, rows: Sequ
     db.register(name, arrow_types.rows(shape, rows))
 
 
-def _register_series(db: duckdb.DuckDBPyConnection, script: Script) -> list[world.Subject]:
+def _register_series(db: duckdb.DuckDBPyConnection, sample: SampleValues) -> list[world.Subject]:
     """Register all series, their spans, and increases of counters; returns their subjects."""
     subjects: list[world.Subject] = []
     series: list[Row] = []
     held: list[Row] = []
     rises: list[Row] = []
     for source, name in world.SOURCES.items():
-        attempts = {one: script.attempts(source, one) for one in script.families(source)}
-        for subject, history, increments in sorted(script.series(source), key=_order):
+        attempts = {one: sample.attempts(source, one) for one in sample.families(source)}
+        for subject, history, increments in sorted(sample.series(source), key=_order):
             metric, number = world.METRICS[subject.metric], len(subjects)
             read = attempts[metric.family]
             flags = (*[tables.FLAG_INCREASE] * metric.is_counter, *metric.flags)
@@ -121,11 +121,11 @@ def _set(members: Sequence[world.Subject]) -> Row:
     return hashlib.sha256(text.encode()).hexdigest()[:32], *content
 
 
-def _attempts(script: Script) -> Iterator[Row]:
+def _attempts(sample: SampleValues) -> Iterator[Row]:
     """Spans of equal outcomes of all attempts."""
     for source, name in world.SOURCES.items():
-        for family in script.families(source):
-            read, attempts = world.FAMILIES[family], script.attempts(source, family)
+        for family in sample.families(source):
+            read, attempts = world.FAMILIES[family], sample.attempts(source, family)
             for ok, from_us, to_us in attempts.outcomes():
                 yield (
                     name, family, from_us, to_us, "ok" if ok else "refused",

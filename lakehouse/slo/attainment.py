@@ -19,7 +19,7 @@ from lakehouse.core.periods import Period, instant, micros, without
 from lakehouse.engines.engine import Engine, ask
 from lakehouse.engines.gold_reader import GoldRows, window_of
 from lakehouse.errors import ObjectiveError
-from lakehouse.slo import partitions, slices
+from lakehouse.slo import partition_time, timeslices
 from lakehouse.slo.aggregate import with_clusters
 from lakehouse.slo.burn_rate import LENGTHS_US, PAIRS, Pair, burnt_us, least_us
 from lakehouse.slo.calendar.corrections import Correction
@@ -135,7 +135,7 @@ class _Reader:
         planned, agreed = self.options.maintenance, self.options.corrections
         statements = self._with_outside(statements, planned, ("maintenance", "without"))
         statements = self._with_outside(statements, agreed, ("corrections", "agreed"))
-        return with_clusters(partitions.split(self.gold, statements, planned, agreed))
+        return with_clusters(partition_time.split(self.gold, statements, planned, agreed))
 
     @cached_property
     def _queries(self) -> list[Query]:
@@ -162,7 +162,7 @@ class _Reader:
     def _check_slices(self, objective: Objective) -> None:
         cut, size_us = objective.slices, self.gold.window_us
         is_short = cut and objective.events and cut.length_us < size_us
-        if cut and (is_short or not slices.fits(cut, size_us)):
+        if cut and (is_short or not timeslices.fits(cut, size_us)):
             raise ObjectiveError(
                 f"objective {objective.name}: slices of {cut.length_us // 1_000_000} s do not fit "
                 f"gold's windows of {size_us // 1_000_000} s; write a multiple"

@@ -17,7 +17,7 @@ from lakehouse.core.lifetimes import Subject
 from lakehouse.core.metrics import COVERAGE
 from lakehouse.core.objective import Events, Objective, Slices
 from lakehouse.core.periods import Period, Span, iso, micros, overlap
-from lakehouse.slo import slices as slicing
+from lakehouse.slo import timeslices
 from lakehouse.slo.burn_rate import LENGTHS_US, NO_DATA, PAIRS, Alert, Rate
 from lakehouse.slo.calendar.corrections import Correction
 from lakehouse.slo.calendar.maintenance import Maintenance
@@ -115,14 +115,14 @@ class Query:
     @property
     def unit_us(self) -> int:
         """Length of the rows that are judged: a window, or a slice."""
-        return slicing.unit_us(self.slices, self.window_us) if self.slices else self.window_us
+        return timeslices.unit_us(self.slices, self.window_us) if self.slices else self.window_us
 
     def expected_us(self, within: Span, spans: Sequence[Span]) -> int:
         """Time of a range in which a subject with these spans existed, in whole slices if any."""
         clipped = [common for span in spans if (common := overlap(span, within))]
         if self.slices is None:
             return sum(end - start for start, end in clipped)
-        return slicing.expected_us(self.slices, self.window_us, within[0], clipped)
+        return timeslices.expected_us(self.slices, self.window_us, within[0], clipped)
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from lakehouse.core.periods import HOUR_US, Period, Span
 from lakehouse.engines.engine import Relation
 from lakehouse.engines.gold_reader import GoldRows, before_window, is_hourly, is_one_of
 from lakehouse.kernel import arrow_types
-from lakehouse.slo import slices
+from lakehouse.slo import timeslices
 from lakehouse.slo.burn_rate import BadWindow
 from lakehouse.slo.calendar.maintenance import SPILL, Exclusions, Maintenance
 from lakehouse.slo.events import EventCounter, lives
@@ -137,7 +137,7 @@ class SliRows(NamedTuple):
             return self.gold.engine.query(f"SELECT {columns} FROM {{rows}} r", rows=windows)
         size, first = query.unit_us, query.period.span[0]
         slot = f"r.window - ((r.window - {first}) % {size} + {size}) % {size}"
-        judged = zip(slices.judge(query.slices, query.window_us), Times._fields, strict=True)
+        judged = zip(timeslices.judge(query.slices, query.window_us), Times._fields, strict=True)
         columns = ", ".join(f"{sql} AS {name}" for sql, name in judged)
         rows = self._with_expected(self._slots(part, slot), query)
         sql = f"SELECT {_KEY}, r.at, {columns}, 0 AS {SPILL} FROM {{rows}} r"

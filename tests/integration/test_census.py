@@ -11,8 +11,8 @@ from collector import catalogue
 from collector.config.schema import Jmx
 from collector.sources.identity import Expected
 from collector.sources.java import jvm
+from collector.sources.jmx.jmx_port import JmxSource
 from collector.sources.jmx.mbean_server import MBeanServer
-from collector.sources.jmx.remote import JmxSource
 from demo.topics import create_assigned
 from tests.waiting import wait_for
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from lakehouse.report import pdf, summary as summaries
+from lakehouse.report import clusters_summary, pdf
 from lakehouse.report.page.page import render
 from tests import axe, sample_facts
 from tests.integration.test_page_browser import POLICY, Browser, read_title
@@ -29,8 +29,10 @@ PAGES = {
     "hostile": lambda: render(sample_facts.hostile()),
     "extras": lambda: render(with_hours(tidy())),
     "whole": lambda: render(whole()),
-    "summary": lambda: summaries.render(
-        summaries.summary([sample_facts.demo(), sample_facts.quiet_week() | {"cluster": "b"}]),
+    "summary": lambda: clusters_summary.render(
+        clusters_summary.summary(
+            [sample_facts.demo(), sample_facts.quiet_week() | {"cluster": "b"}]
+        ),
         {"b": "b.html"},
     ),
 }

@@ -16,7 +16,8 @@ from lakehouse.core.periods import Period
 from lakehouse.engines.local_engine import LocalEngine
 from lakehouse.report.facts import trends
 from lakehouse.report.facts.gold import Gold
-from lakehouse.report.facts.kafka.tiered_storage import lost_before_read, tier_lag
+from lakehouse.report.facts.kafka.consumer_groups import lost_before_read
+from lakehouse.report.facts.kafka.tiered_storage import tier_lag
 from lakehouse.slo.statement import Statement, Times
 from tests import gold_builder
 from tests.lake_builder import BASE, CLUSTER, micros

@@ -19,7 +19,7 @@ from collector.sources.identity import Expected
 from collector.sources.java import jvm
 from collector.sources.java.processes import find_pid
 from collector.sources.jmx.attach import AttachSource
-from collector.sources.jmx.remote import JmxSource
+from collector.sources.jmx.jmx_port import JmxSource
 from demo.cluster import Cluster
 from demo.java import java_command
 from demo.java_admin import Quota, set_quotas

@@ -11,7 +11,7 @@ from hypothesis import given, strategies as st
 from lakehouse.core.metrics import UNDER_MIN_ISR, WATCHED_OF
 from lakehouse.core.periods import length, union, without
 from lakehouse.explain.build import watched
-from lakehouse.explain.incidents import Stretch, intervals, shared
+from lakehouse.explain.intervals import Stretch, intervals, shared
 from lakehouse.slo import Objective
 
 ISR = WATCHED_OF["topic"][0]

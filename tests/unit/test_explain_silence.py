@@ -7,7 +7,7 @@ from typing import Any
 
 from hypothesis import given, strategies as st
 
-from lakehouse.explain.incidents import ANY_FAMILY, Attempt, Silence, silences, unknown
+from lakehouse.explain.intervals import ANY_FAMILY, Attempt, Silence, silences, unknown
 
 LIFE = {"broker-1": (0, 100)}
 

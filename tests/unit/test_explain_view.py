@@ -18,9 +18,9 @@ from lakehouse import slo
 from lakehouse.core import periods
 from lakehouse.core.lifetimes import Subject
 from lakehouse.core.metrics import LEADERLESS, UNDER_MIN_ISR, WATCHED_OF
-from lakehouse.explain.incidents import Attempt, Stretch
+from lakehouse.explain.intervals import Attempt, Stretch
 from lakehouse.explain.queries import Evidence
-from lakehouse.explain.story import Scope, story
+from lakehouse.explain.story_json import Scope, story
 from lakehouse.explain.terminal import GOOD, LEGEND, view
 from lakehouse.slo.statement import Statement, Times
 from tests.sample_facts import EVIL

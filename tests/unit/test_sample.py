@@ -37,9 +37,9 @@ from lakehouse.core.periods import DAY_US, micros
 from lakehouse.engines.local_engine import LocalEngine
 from lakehouse.errors import LakehouseError
 from lakehouse.rollup import rollup
-from lakehouse.sample import bronze, script, world
-from lakehouse.sample.script import Script, leader
+from lakehouse.sample import bronze, values, world
 from lakehouse.sample.spans import ABSENT, WINDOW_US
+from lakehouse.sample.values import SampleValues, leader
 from lakehouse.sample.world import FAMILIES, GROUPS, METRICS, SOURCES, TOPICS, Incident
 from tests import lake_builder
 
@@ -52,7 +52,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.slow
 
 Row = tuple[Any, ...]
-Told = dict[str, list[script.Series]]
+Told = dict[str, list[values.Series]]
 
 MINUTE = 60_000_000
 REQUESTS = "kafka.topic.remote_fetch.requests"
@@ -77,7 +77,7 @@ INCIDENTS = (
     incident("remote", "clicks", 111, 9.5),
     incident("killed", "broker-1", 125, 3),
 )
-SCRIPT = Script(START, UNTIL, INCIDENTS)
+SCRIPT = SampleValues(START, UNTIL, INCIDENTS)
 
 
 @pytest.fixture(scope="module")
@@ -162,14 +162,14 @@ def test_tables_are_made_as_agents_make_them(tmp_path: Path) -> None:
 
 def test_a_sample_is_weeks_and_the_days_since() -> None:
     now = dt.datetime(2026, 11, 12, 15, 33, 21, tzinfo=dt.UTC)
-    weeks = script.sampled(now, 3, 1)
+    weeks = values.sampled(now, 3, 1)
     assert weeks.start_us == micros(dt.datetime(2026, 10, 19, tzinfo=dt.UTC))
     assert weeks.until_us == micros(dt.datetime(2026, 11, 12, 15, 30, tzinfo=dt.UTC))
     for monday in range(weeks.start_us, weeks.until_us - 7 * DAY_US, 7 * DAY_US):
         kinds = {one.kind for one in weeks.incidents if 0 <= one.from_us - monday < 7 * DAY_US}
         assert kinds == {"killed", "restarted", "slow", "throttled", "behind", "stuck", "remote"}
-    assert script.sampled(now, 3, 1) == weeks
-    assert script.sampled(now, 3, 2).incidents != weeks.incidents
+    assert values.sampled(now, 3, 1) == weeks
+    assert values.sampled(now, 3, 2).incidents != weeks.incidents
 
 
 def test_the_command_writes_where_no_lake_is(tmp_path: Path) -> None:
@@ -188,12 +188,12 @@ def test_the_command_writes_where_no_lake_is(tmp_path: Path) -> None:
 
 
 @pytest.fixture(scope="module")
-def rolled_up(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Script]:
+def rolled_up(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, SampleValues]:
     """Tuesday to Friday, with all but what happens on other days."""
     root = tmp_path_factory.mktemp("sample") / "lake"
     start = micros(dt.datetime(2026, 11, 10, tzinfo=dt.UTC))
     until = start + 4 * DAY_US
-    days = Script(start, until, world.usual(1, start, until))
+    days = SampleValues(start, until, world.usual(1, start, until))
     bronze.write(root, days)
     rollup(LocalEngine(lakes.at(str(root))), slo.load())
     return root, days
@@ -207,13 +207,15 @@ def _read(root: Path, table: tables.Table, columns: str, where: str = "true") ->
     return read.filter(where).aggregate(columns).order("ALL").fetchall()
 
 
-def test_a_rollup_rejects_nothing(rolled_up: tuple[Path, Script]) -> None:
+def test_a_rollup_rejects_nothing(rolled_up: tuple[Path, SampleValues]) -> None:
     assert _read(rolled_up[0], tables.REJECTED, "reason, count(*)") == []
     hours = _read(rolled_up[0], tables.COVERAGE, 'count(DISTINCT "window")')
     assert hours == [(96,)]
 
 
-def test_gold_says_how_long_partitions_were_under_min_isr(rolled_up: tuple[Path, Script]) -> None:
+def test_gold_says_how_long_partitions_were_under_min_isr(
+    rolled_up: tuple[Path, SampleValues],
+) -> None:
     """By the incidents, and by who holds the partitions; a broker that is away cannot say so."""
     root, days = rolled_up
     edge = 10_100_000
@@ -234,7 +236,9 @@ def test_gold_says_how_long_partitions_were_under_min_isr(rolled_up: tuple[Path,
     assert abs(any_us - fenced) < 4 * edge
 
 
-def test_gold_says_who_had_no_leader_and_who_was_throttled(rolled_up: tuple[Path, Script]) -> None:
+def test_gold_says_who_had_no_leader_and_who_was_throttled(
+    rolled_up: tuple[Path, SampleValues],
+) -> None:
     root, days = rolled_up
     found = _read(
         root, tables.TOPICS, "topic, sum(any_low_us), sum(any_high_us)",
@@ -255,7 +259,7 @@ def test_gold_says_who_had_no_leader_and_who_was_throttled(rolled_up: tuple[Path
 
 
 def test_gold_says_what_a_group_lost_and_what_was_read_and_waited(
-    rolled_up: tuple[Path, Script],
+    rolled_up: tuple[Path, SampleValues],
 ) -> None:
     root, days = rolled_up
     lost = sum(n for p in range(6) for _, n in days.expired("audit-archive", p))
@@ -278,7 +282,7 @@ def test_gold_says_what_a_group_lost_and_what_was_read_and_waited(
     assert requests == pytest.approx(minutes * 3 * 3 * 16, rel=0.02)
 
 
-def _fenced_us(days: Script) -> int:
+def _fenced_us(days: SampleValues) -> int:
     pairs = zip(days.epochs, days.epochs[1:], strict=False)
     return sum(end - at for (at, broker), (end, _) in pairs if broker is not None)
 
@@ -295,7 +299,7 @@ def _encode(source: int) -> Batch:
 
 
 def _scrapes(source: int) -> Iterator[Scrape]:
-    told: defaultdict[str, list[script.Series]] = defaultdict(list)
+    told: defaultdict[str, list[values.Series]] = defaultdict(list)
     for series in SCRIPT.series(source):
         told[METRICS[series.subject.metric].family].append(series)
     for family in SCRIPT.families(source):
@@ -326,7 +330,7 @@ def _scrapes(source: int) -> Iterator[Scrape]:
             )
 
 
-def _answer(source: int, family: str, told: list[script.Series], at_us: int) -> Answer:
+def _answer(source: int, family: str, told: list[values.Series], at_us: int) -> Answer:
     if family == "offsets":
         return Answer((), FAMILIES[family].beans, offsets=_offsets(source, at_us))
     started = SCRIPT.started(source, at_us)

@@ -10,7 +10,7 @@ from collector.sources.admin import readings
 from collector.sources.admin.client import KafkaAdmin
 from collector.sources.admin.lags import LogOffsets, Positions, keeps_up, lags
 from collector.sources.admin.readings import Configs, GroupRules
-from collector.sources.admin.retention import HIGH, LOW, SAFE, headrooms
+from collector.sources.admin.retention_headroom import HIGH, LOW, SAFE, headrooms
 from collector.sources.admin.time_lag import LogEnds
 from collector.sources.readings import Values
 

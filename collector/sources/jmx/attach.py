@@ -12,7 +12,7 @@ from collector.config.schema import Attach
 from collector.sources.identity import Expected
 from collector.sources.java.jvm import java
 from collector.sources.java.processes import check_jvm, find_pid
-from collector.sources.jmx.rmi import RmiSource
+from collector.sources.jmx.rmi_source import RmiSource
 
 
 class AttachSource(RmiSource):

@@ -22,12 +22,12 @@ from lakehouse.report.facts.coverage import Coverage, coverage
 from lakehouse.report.facts.gold import Gold
 from lakehouse.report.facts.hygiene import hygiene
 from lakehouse.report.facts.kafka.brokers import COUNTED_BY_BROKER
-from lakehouse.report.facts.kafka.consumer_lag import consumer_lag
+from lakehouse.report.facts.kafka.consumer_groups import consumer_lag, lost_before_read
 from lakehouse.report.facts.kafka.min_isr import min_isr
 from lakehouse.report.facts.kafka.replication import replication
 from lakehouse.report.facts.kafka.service import service
 from lakehouse.report.facts.kafka.throttling import throttling
-from lakehouse.report.facts.kafka.tiered_storage import lost_before_read, remote_reads, tier_lag
+from lakehouse.report.facts.kafka.tiered_storage import remote_reads, tier_lag
 from lakehouse.report.facts.objectives import business_hours, objective, restated, verdicts
 from lakehouse.report.facts.own_metrics import OwnMetrics, own_metrics
 from lakehouse.report.facts.saved import FORMAT, to_json

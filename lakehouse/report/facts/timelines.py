@@ -12,7 +12,7 @@ from lakehouse.core.metrics import COPY_LAG, DELETE_LAG, families
 from lakehouse.core.periods import iso, micros
 from lakehouse.engines.gold_reader import Row, is_same
 from lakehouse.report.facts.gold import Gold, duration, seconds_mean
-from lakehouse.report.facts.kafka.consumer_lag import ROUNDED_UP
+from lakehouse.report.facts.kafka.consumer_groups import ROUNDED_UP
 from lakehouse.report.facts.kafka.service import ANSWERS, GOOD, P99, TRAFFIC, error_of
 from lakehouse.report.facts.own_metrics import SUBJECT, TABLES, OwnMetrics, mean
 

@@ -22,7 +22,7 @@ from lakehouse.report.facts.gold import Gold, attribute, duration, figures, unkn
 from lakehouse.report.facts.kafka import brokers
 from lakehouse.report.facts.saved import Bounds
 from lakehouse.report.page.facts_lookup import touching
-from lakehouse.slo import partitions as partition_time
+from lakehouse.slo import partition_time
 from lakehouse.slo.statement import Statement
 
 _STRETCH: Final = ("metric", "topic", "partition", "source", "start", "end", "lead_us", "tail_us")

@@ -1,4 +1,4 @@
-"""KIP-963, KIP-1002 and KIP-490: tier lag, remote reads and lost offsets."""
+"""KIP-963 and KIP-1002: tier lag and remote reads."""
 
 import datetime as dt
 from collections.abc import Sequence
@@ -11,7 +11,6 @@ from lakehouse.engines.gold_reader import EXACT, is_one_of
 from lakehouse.report.facts.gold import Gold, Known, duration, figures, unknown_of
 from lakehouse.report.facts.kafka import brokers, remote_index
 from lakehouse.report.facts.saved import Bounds
-from lakehouse.slo import Objective
 from lakehouse.slo.statement import Statement
 
 LAGGING: Final = {COPY_LAG: COPY_LAG, DELETE_LAG: "kafka.topic.remote_delete_lag.segments"}
@@ -19,7 +18,6 @@ LAGGING: Final = {COPY_LAG: COPY_LAG, DELETE_LAG: "kafka.topic.remote_delete_lag
 
 _IS_TIERED: Final = "kafka.topic.remote_storage_enabled"
 _FETCHES: Final = "kafka.topic.remote_fetch.requests"
-_LOST: Final = "kafka.group.non_consumed"
 _UNTIERED: Final = "kafka.partition.untiered_records"
 _UPLOAD_LAG: Final = "kafka.partition.upload_tier_lag"
 _DELETE_LAG: Final = "kafka.partition.delete_tier_lag"
@@ -83,23 +81,6 @@ class TierLag(NamedTuple):
     brokers: list[brokers.TierBroker]
     partitions: list[LaggingPartition]
     partitions_omitted: int
-
-
-class LostOffsets(NamedTuple):
-    """Offsets of a partition that were deleted before a group had read them."""
-
-    group: str
-    topic: str
-    partition: int
-    offsets_low: int
-    offsets_high: int
-    unknown_us: int
-
-
-class LostBeforeRead(NamedTuple):
-    """The section on lost offsets, most first."""
-
-    groups: list[LostOffsets]
 
 
 class ReadTopic(NamedTuple):
@@ -229,28 +210,6 @@ def last_lags(gold: Gold) -> dict[tuple[str, str], LastLag]:
         )
         for row in rows
     }
-
-
-def lost_before_read(
-    gold: Gold, statements: Sequence[Statement], objectives: Sequence[Objective]
-) -> LostBeforeRead:
-    """Offsets that expired before a group had read them, of the groups that objectives are on.
-
-    Without an objective on them it is all groups. Offsets that expired while a group was not read
-    are in neither bound. So the unknown time of all that the group reads is given beside them.
-    """
-    unknown = {key[3]: us for key, us in unknown_of(statements, _LOST).items()}
-    chosen = [one for one in objectives if one.metric == _LOST]
-    groups = [
-        LostOffsets(
-            **{name: row[name] for name in LostOffsets._fields[:-1]},
-            unknown_us=max(row["unknown_us"], unknown.get(row["group"], 0)),
-        )
-        for row in gold.sums(tables.NON_CONSUMED)
-        if gold.concerns(row, chosen)
-    ]
-    groups.sort(key=lambda row: (-row.offsets_high, str(row.group), str(row.topic)))
-    return LostBeforeRead(groups)
 
 
 def remote_reads(gold: Gold) -> RemoteReads:

@@ -1,4 +1,4 @@
-"""How far consumer groups were behind: records, and for how long, with bounds.
+"""How far consumer groups were behind, in records and time, and what they lost (KIP-490).
 
 A group that has read all that was there a scrape before keeps up, and is not behind.
 """
@@ -12,14 +12,16 @@ from lakehouse import tables
 from lakehouse.core.metrics import PARTITION_LAG
 from lakehouse.core.periods import iso
 from lakehouse.engines.gold_reader import Row, is_same
-from lakehouse.report.facts.gold import Gold, duration
+from lakehouse.report.facts.gold import Gold, duration, unknown_of
 from lakehouse.report.facts.saved import Bounds
 from lakehouse.slo import Objective
+from lakehouse.slo.statement import Statement
 
 ROUNDED_UP: Final = 2**0.25
 """Agents round records up by less than this factor."""
 
 _TABLE: Final = tables.CONSUMER_LAG
+_LOST: Final = "kafka.group.non_consumed"
 _Key = tuple[str, str]
 _key: Final = itemgetter("group", "topic")
 _FIGURES: Final = ("records_max", "seconds_low_max", "seconds_high_max", "seconds_unknown_us")
@@ -70,6 +72,23 @@ class ConsumerLag(NamedTuple):
     partitions: list[PartitionBehind] | None
 
 
+class LostOffsets(NamedTuple):
+    """Offsets of a partition that were deleted before a group had read them."""
+
+    group: str
+    topic: str
+    partition: int
+    offsets_low: int
+    offsets_high: int
+    unknown_us: int
+
+
+class LostBeforeRead(NamedTuple):
+    """The section on lost offsets, most first."""
+
+    groups: list[LostOffsets]
+
+
 def consumer_lag(gold: Gold, objectives: Sequence[Objective]) -> ConsumerLag:
     """Groups that were behind, of those that objectives are on; without objectives all."""
     chosen = [one for one in objectives if one.level == "group"]
@@ -94,6 +113,28 @@ def consumer_lag(gold: Gold, objectives: Sequence[Objective]) -> ConsumerLag:
     unknown = {(one.group, one.topic): one.unknown_us for one in groups}
     far = (row for row in _stretches(gold) if gold.concerns(row, chosen))
     return ConsumerLag(groups, [_partition(row, unknown) for row in far])
+
+
+def lost_before_read(
+    gold: Gold, statements: Sequence[Statement], objectives: Sequence[Objective]
+) -> LostBeforeRead:
+    """Offsets that expired before a group had read them, of the groups that objectives are on.
+
+    Without an objective on them it is all groups. Offsets that expired while a group was not read
+    are in neither bound. So the unknown time of all that the group reads is given beside them.
+    """
+    unknown = {key[3]: us for key, us in unknown_of(statements, _LOST).items()}
+    chosen = [one for one in objectives if one.metric == _LOST]
+    groups = [
+        LostOffsets(
+            **{name: row[name] for name in LostOffsets._fields[:-1]},
+            unknown_us=max(row["unknown_us"], unknown.get(row["group"], 0)),
+        )
+        for row in gold.sums(tables.NON_CONSUMED)
+        if gold.concerns(row, chosen)
+    ]
+    groups.sort(key=lambda row: (-row.offsets_high, str(row.group), str(row.topic)))
+    return LostBeforeRead(groups)
 
 
 def _behind(row: Row) -> Behind:

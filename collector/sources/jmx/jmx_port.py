@@ -14,7 +14,7 @@ from collector.sources.identity import Expected
 from collector.sources.java.jvm import java
 from collector.sources.jmx import tls
 from collector.sources.jmx.object_names import text_of
-from collector.sources.jmx.rmi import RmiSource
+from collector.sources.jmx.rmi_source import RmiSource
 
 _ENDPOINT: Final = re.compile(r"endpoint:\[(?P<host>[\w.:%-]+):\d+(?P<factory>,[^\]]*)?\]")
 """In a stub's text; a false registry may write what it likes, but then it is no host either."""

@@ -8,8 +8,8 @@ from lakehouse.core.lifetimes import Subject, longest_floor_us
 from lakehouse.core.metrics import Watched
 from lakehouse.core.periods import Period, Span, iso, micros, union
 from lakehouse.engines.gold_reader import Row
-from lakehouse.explain import incidents
-from lakehouse.explain.incidents import UNSEEN, Interval, Silence, shared
+from lakehouse.explain import intervals
+from lakehouse.explain.intervals import UNSEEN, Interval, Silence, shared
 from lakehouse.explain.queries import Evidence
 from lakehouse.slo.statement import Statement, Times
 
@@ -45,7 +45,7 @@ class Scope(NamedTuple):
 
 def story(scope: Scope, evidence: Evidence) -> Row:
     """The JSON of a story."""
-    silences = incidents.silences(scope.lives, evidence.attempts, evidence.read)
+    silences = intervals.silences(scope.lives, evidence.attempts, evidence.read)
     subject, exists = scope.subject, scope.life
     metrics = (*scope.watched, UNSEEN) if subject.kind == "source" else scope.watched
     bad = [one for watched in metrics for one in _intervals(watched, evidence, silences)]
@@ -73,7 +73,7 @@ def story(scope: Scope, evidence: Evidence) -> Row:
 def _intervals(watched: Watched, evidence: Evidence, silences: Sequence[Silence]) -> list[Interval]:
     """The bad intervals of a metric; of ``UNSEEN`` those in which a source was not read."""
     if watched != UNSEEN:
-        return incidents.intervals(watched, evidence.stretches)
+        return intervals.intervals(watched, evidence.stretches)
     spans = union((one.start, one.end) for one in silences)
     return [Interval(UNSEEN, *span, 0, 0, span[1] - span[0], (0, 0), (), ()) for span in spans]
 
@@ -84,7 +84,7 @@ def _objective(
     objective = statement.objective
     times = evidence.times.get(objective.name, {})
     known = {window: sums.good_us + sums.bad_us for window, sums in times.items()}
-    spans = incidents.unknown(scope.life, scope.window_us, known) if scope.life else []
+    spans = intervals.unknown(scope.life, scope.window_us, known) if scope.life else []
     # The windows are the topic's; the intervals show when a single partition was bad.
     of_topic = statement.subject.partition is None
     bad = [window for window, sums in times.items() if sums.bad_high_us and of_topic]
@@ -182,7 +182,7 @@ def _with_context(
 def _concerns(silence: Silence, watched: Watched) -> bool:
     """Whether the source could have reported the metric."""
     families = watched.families
-    return not families or silence.family in families or silence.family == incidents.ANY_FAMILY
+    return not families or silence.family in families or silence.family == intervals.ANY_FAMILY
 
 
 def _silence(silence: Silence) -> Row:

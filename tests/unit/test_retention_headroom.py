@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from collector.model import Commit, Partition
-from collector.sources.admin.retention import SAFE, Headroom, headrooms
+from collector.sources.admin.retention_headroom import SAFE, Headroom, headrooms
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -46,7 +46,7 @@ class Event(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Script:
+class SampleValues:
     """The incidents and values in a span of whole windows.
 
     Attributes:
@@ -241,12 +241,12 @@ class Script:
             yield Series(Subject(metric), history)
 
 
-def sampled(until: dt.datetime, weeks: int, seed: int) -> Script:
+def sampled(until: dt.datetime, weeks: int, seed: int) -> SampleValues:
     """Whole ISO weeks of UTC before an instant, and the time since then."""
     monday = (until - dt.timedelta(days=until.weekday())).date() - dt.timedelta(weeks=weeks)
     start_us = micros(dt.datetime.combine(monday, dt.time(), dt.UTC))
     until_us = micros(until) // WINDOW_US * WINDOW_US
-    return Script(start_us, until_us, world.usual(seed, start_us, until_us))
+    return SampleValues(start_us, until_us, world.usual(seed, start_us, until_us))
 
 
 def leader(brokers: Sequence[int], fenced: int | None) -> int | None:

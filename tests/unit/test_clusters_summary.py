@@ -11,7 +11,7 @@ from click.testing import CliRunner, Result
 
 from lakehouse.cli.main import main
 from lakehouse.cli.options import file_stem
-from lakehouse.report.summary import headline, render, summary
+from lakehouse.report.clusters_summary import headline, render, summary
 from tests import sample_facts
 from tests.page_reader import read
 
