@@ -15,7 +15,7 @@ from collector.model import Scrape, Series
 from collector.spool.recorder import Recorder
 from collector.spool.spool import Spool
 from lakehouse import tables
-from lakehouse.core.location import Location
+from lakehouse.core.delta_rs import Location
 from lakehouse.ops.maintain.actions import Executor
 from lakehouse.ops.maintain.plan import LARGEST_FILE, Compact
 

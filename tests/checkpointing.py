@@ -12,7 +12,7 @@ from itertools import count
 from typing import TYPE_CHECKING
 
 from lakehouse import tables
-from lakehouse.core.location import Location
+from lakehouse.core.delta_rs import Location
 from lakehouse.ops.maintain.actions import Executor
 from lakehouse.ops.maintain.plan import Checkpoint
 from tests.lake_builder import BASE

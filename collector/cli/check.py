@@ -114,7 +114,7 @@ def _accept(config: Config) -> None:
 
 
 def _lake(config: Config) -> str:
-    from collector.delivery.errors import scrubbed
+    from collector.delivery.error_messages import scrubbed
     from collector.spool.spool import Spool
 
     with TemporaryDirectory() as folder, Spool(Path(folder) / "spool.db", 1) as spool:

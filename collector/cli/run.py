@@ -147,7 +147,7 @@ def _about(config: Config, catalogue: str) -> dict[str, str]:
     from importlib.metadata import version
 
     from collector.config.loader import fingerprint
-    from collector.delivery.errors import scrubbed
+    from collector.delivery.error_messages import scrubbed
 
     host, port = config.health.host, config.health.port
     return {

@@ -14,7 +14,7 @@ from deltalake import CommitProperties, DeltaTable, write_deltalake
 from deltalake.exceptions import TableNotFoundError
 
 from collector.delivery import arrow, commit_probe, fsync
-from collector.delivery.errors import explain, is_fault, scrubbed
+from collector.delivery.error_messages import explain, is_fault, scrubbed
 from collector.delivery.storage_options import bounded, secrets
 from collector.errors import JmxlakeError, LakeError, LakeSchemaError
 from lakehouse import tables

@@ -16,7 +16,7 @@ from rich.text import Text
 
 from lakehouse.cli.options import AS_JSON, GOLD_OR_NONE, LAKE, OPTIONS_FILE
 from lakehouse.core import formats
-from lakehouse.core.location import locate
+from lakehouse.core.delta_rs import locate
 from lakehouse.ops.doctor.diagnosis import Diagnosis
 from lakehouse.ops.doctor.finding import LATE, ORDER, counted, span, when
 

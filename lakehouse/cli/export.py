@@ -11,7 +11,7 @@ import click
 from lakehouse import tables
 from lakehouse.cli.options import FILE, LAKE, OPTIONS_FILE, both, log
 from lakehouse.core import periods
-from lakehouse.core.location import Location, locate, newest_progress, query
+from lakehouse.core.delta_rs import Location, locate, newest_progress, query
 from lakehouse.errors import LakehouseError
 from lakehouse.ops.export import files, openmetrics
 

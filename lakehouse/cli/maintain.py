@@ -20,7 +20,7 @@ from rich.table import Table
 from lakehouse import tables
 from lakehouse.cli.options import AS_JSON, GOLD_OR_NONE, LAKE, OPTIONS_FILE, date, log
 from lakehouse.core import formats
-from lakehouse.core.location import locate
+from lakehouse.core.delta_rs import locate
 from lakehouse.core.periods import seconds
 from lakehouse.errors import LakehouseError
 from lakehouse.ops.maintain import state

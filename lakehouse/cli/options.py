@@ -95,7 +95,7 @@ class LakeOptions:
     def _storage(self) -> dict[str, str]:
         if self.options_file is None:
             return {}
-        from lakehouse.core.location import storage_options
+        from lakehouse.core.delta_rs import storage_options
 
         return storage_options(self.options_file)
 

@@ -62,7 +62,7 @@ def _place(gold: str, dialect: render.Dialect) -> Callable[[tables.Table], str]:
         return lambda table: dialect.name(*gold.split("."), table.name)
     if not dialect.path:
         raise click.UsageError(f"{gold}: give the CATALOG.SCHEMA in which gold's tables have names")
-    from lakehouse.core.location import locate  # Databricks has no delta-rs
+    from lakehouse.core.delta_rs import locate  # Databricks has no delta-rs
 
     location = locate(gold, None)
     for table in tables.GOLD if "://" not in gold else ():

@@ -13,8 +13,8 @@ from deltalake import DeltaTable
 from deltalake.exceptions import TableNotFoundError as NoDeltaTableError
 from deltalake.fs import DeltaStorageHandler
 
+from lakehouse.core.delta_rs import explained, url_of
 from lakehouse.core.lake import Lake
-from lakehouse.core.location import explained, url_of
 from lakehouse.core.periods import DAY_US, micros
 from lakehouse.engines.engine import Span
 from lakehouse.errors import LakeNotFoundError, TableNotFoundError, TableSchemaError

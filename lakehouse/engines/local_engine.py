@@ -16,13 +16,13 @@ from deltalake import CommitProperties, DeltaTable, Field, Schema, write_deltala
 from deltalake.exceptions import CommitFailedError, DeltaError
 
 from lakehouse import tables
+from lakehouse.core.delta_rs import explained
 from lakehouse.core.lake import Lake, Version
-from lakehouse.core.location import explained
 from lakehouse.core.periods import instant
 from lakehouse.engines import local_relations
-from lakehouse.engines.batches import Batch
 from lakehouse.engines.delta_store import Store, row_schema, stored, stored_schema
 from lakehouse.engines.engine import Detail, LeaseRow, Span, Staged, instant_of
+from lakehouse.engines.hour_batches import Batch
 from lakehouse.engines.local_kernel_calls import Bronze
 from lakehouse.engines.local_relations import Relation
 from lakehouse.errors import EngineError, LeaseLostError, LogExpiredError, one_line

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from deltalake import DeltaTable
 
-    from lakehouse.engines.batches import Batch, Call
+    from lakehouse.engines.hour_batches import Batch, Call
     from lakehouse.engines.local_engine import LocalEngine
     from lakehouse.engines.local_relations import Relation
 

@@ -7,7 +7,7 @@ import datetime as dt
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
-from lakehouse.engines.batches import HourSet
+from lakehouse.engines.hour_batches import HourSet
 from lakehouse.tables.columns import standard_text
 
 _HOUR: Final = dt.timedelta(hours=1)

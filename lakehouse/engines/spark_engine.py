@@ -18,9 +18,9 @@ from pyspark.sql.functions import col, expr, lit
 from lakehouse import errors, tables
 from lakehouse.core import lake as lakes, session
 from lakehouse.core.periods import FIRST, HOUR_US, LAST, instant, micros
-from lakehouse.engines import spark_kernel_frame, transport
-from lakehouse.engines.batches import Batch
+from lakehouse.engines import spark_kernel_frame, spark_packets
 from lakehouse.engines.engine import Detail, LeaseRow, Relation, Span, Staged, instant_of, span_of
+from lakehouse.engines.hour_batches import Batch
 from lakehouse.kernel.worker import Program
 from lakehouse.tables import Column, Table
 from lakehouse.tables.columns import spark_text
@@ -29,7 +29,7 @@ from lakehouse.tables.rollup_state import GOLD_PROPERTIES, of_gold
 STAGING: Final = of_gold(
     "staging",
     "The kernel's rows of the batch at work, for all tables; unused once it has ended",
-    partition_by=(transport.TARGET,),
+    partition_by=(spark_packets.TARGET,),
     properties={**GOLD_PROPERTIES, "delta.dataSkippingNumIndexedCols": "0"},
 )
 
@@ -48,7 +48,9 @@ _GONE: Final = (
 _CONFLICTS: Final = (
     "DELTA_CONCURRENT", "Concurrent", "DELTA_METADATA_CHANGED", "DELTA_PROTOCOL_CHANGED"
 )  # fmt: skip
-_KERNEL: Final = re.compile(f"{transport.BEFORE_ERROR}(.*?){transport.AFTER_ERROR}", re.DOTALL)
+_KERNEL: Final = re.compile(
+    f"{spark_packets.BEFORE_ERROR}(.*?){spark_packets.AFTER_ERROR}", re.DOTALL
+)
 _NO_MODULE: Final = re.compile(r"No module named '(pyarrow|duckdb|pandas)")
 
 
@@ -205,10 +207,10 @@ class SparkEngine:
         version = self.stage(batch, program)
         rows = self._spark.sql(f"SELECT * FROM {self.lake.name(STAGING)} VERSION AS OF {version:d}")
         return {
-            name: rows.where(f"{transport.TARGET} = '{name}'").select(
+            name: rows.where(f"{spark_packets.TARGET} = '{name}'").select(
                 *(f"`{column}`" for column in program.schemas[name])
             )
-            for (name,) in rows.select(transport.TARGET).distinct().collect()
+            for (name,) in rows.select(spark_packets.TARGET).distinct().collect()
         }
 
     def stage(self, batch: Batch, program: Program) -> int:

@@ -4,9 +4,9 @@ from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
 from lakehouse.core import formats
-from lakehouse.core.lifetimes import Subject
 from lakehouse.core.metrics import COVERAGE, UNAVAILABLE, WATCHED_OF, Watched
 from lakehouse.core.periods import Period, micros, overlap
+from lakehouse.core.subjects import Subject
 from lakehouse.engines.engine import Engine
 from lakehouse.engines.gold_reader import window_of
 from lakehouse.errors import SubjectError
@@ -15,7 +15,7 @@ from lakehouse.explain.story_json import Scope, story
 from lakehouse.explain.subject import find
 from lakehouse.report.facts.gold import Gold
 from lakehouse.slo import Objective, attainment
-from lakehouse.slo.openslo.sources import PARTITION_METRICS
+from lakehouse.slo.openslo.metric import PARTITION_METRICS
 
 _OF_PARTITIONS: Final = {"topic", "partition"}
 

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from lakehouse import tables
-from lakehouse.core.lifetimes import Subject
 from lakehouse.core.metrics import Watched
+from lakehouse.core.subjects import Subject
 from lakehouse.engines.gold_reader import EXACT, Row, is_one_of, is_same, text
 from lakehouse.errors import TableNotFoundError
 from lakehouse.explain.intervals import Attempt, Stretch

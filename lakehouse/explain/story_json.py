@@ -4,9 +4,9 @@ from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
 
-from lakehouse.core.lifetimes import Subject, longest_floor_us
 from lakehouse.core.metrics import Watched
 from lakehouse.core.periods import Period, Span, iso, micros, union
+from lakehouse.core.subjects import Subject, longest_floor_us
 from lakehouse.engines.gold_reader import Row
 from lakehouse.explain import intervals
 from lakehouse.explain.intervals import UNSEEN, Interval, Silence, shared

@@ -7,8 +7,8 @@ from dataclasses import replace
 from typing import Final
 
 from lakehouse.core import formats
-from lakehouse.core.lifetimes import Subject
 from lakehouse.core.metrics import PARTITION_COUNT
+from lakehouse.core.subjects import Subject
 from lakehouse.errors import SubjectError
 
 KINDS: Final = ("topic", "client", "group", "source")

@@ -14,7 +14,7 @@ import pyarrow as pa
 from deltalake import CommitProperties, DeltaTable, write_deltalake
 
 from lakehouse import tables
-from lakehouse.core.location import TABLE, Location, delta_errors, query
+from lakehouse.core.delta_rs import TABLE, Location, delta_errors, query
 from lakehouse.engines.predicates import strings
 from lakehouse.errors import TableNotFoundError
 from lakehouse.ops.maintain.actions import Executor

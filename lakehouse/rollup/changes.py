@@ -8,8 +8,8 @@ from typing import Final, NamedTuple
 from lakehouse import tables
 from lakehouse.core.lake import Version
 from lakehouse.core.periods import HOUR_US, LAST, instant, micros
-from lakehouse.engines.batches import ClusterHour, Versions
 from lakehouse.engines.engine import Engine, Relation, Span, ask, in_hours, span_of, united
+from lakehouse.engines.hour_batches import ClusterHour, Versions
 from lakehouse.errors import LogExpiredError
 from lakehouse.kernel.program import CLOCK_SLACK
 from lakehouse.tables.gold import IN_THE_FUTURE, SET_NOT_KNOWN

@@ -9,8 +9,8 @@ import pyarrow as pa
 
 from lakehouse import tables
 from lakehouse.engines import predicates
-from lakehouse.engines.batches import HourSet
 from lakehouse.engines.engine import Engine, Relation, Staged, ask, in_hours, span_of, united
+from lakehouse.engines.hour_batches import HourSet
 from lakehouse.errors import LakehouseError, LeaseLostError
 from lakehouse.kernel import arrow_types, worker
 from lakehouse.rollup import late_rows

@@ -14,8 +14,8 @@ from lakehouse import tables
 from lakehouse.core.lake import Lake
 from lakehouse.core.metrics import Definition, families_by_metric, shipped
 from lakehouse.core.objective import Objective
-from lakehouse.engines.batches import MOST_OF_A_PART, Versions
 from lakehouse.engines.engine import Engine, ask
+from lakehouse.engines.hour_batches import MOST_OF_A_PART, Versions
 from lakehouse.errors import LakeReplacedError, TableNotFoundError, TableSchemaError
 from lakehouse.kernel.program import program
 from lakehouse.kernel.worker import Program

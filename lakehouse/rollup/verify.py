@@ -12,8 +12,8 @@ from typing import Any, Final, NamedTuple
 from lakehouse import tables
 from lakehouse.core.metrics import families_by_metric
 from lakehouse.core.objective import Objective
-from lakehouse.engines.batches import Batch, ClusterHour, batches
 from lakehouse.engines.engine import Engine, Staged, ask
+from lakehouse.engines.hour_batches import Batch, ClusterHour, batches
 from lakehouse.errors import LakehouseError, LeaseHeldError
 from lakehouse.kernel.program import program as programs
 from lakehouse.kernel.worker import Program

@@ -11,7 +11,7 @@ import pyarrow as pa
 from deltalake import DeltaTable, PostCommitHookProperties, write_deltalake
 
 from lakehouse import tables
-from lakehouse.core.location import explained
+from lakehouse.core.delta_rs import explained
 from lakehouse.engines.delta_store import row_schema
 from lakehouse.errors import LakehouseError
 from lakehouse.kernel import arrow_types

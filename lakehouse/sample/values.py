@@ -12,7 +12,7 @@ from lakehouse.core.periods import DAY_US, HOUR_US, micros
 from lakehouse.sample import world
 from lakehouse.sample.spans import ABSENT, WINDOW_US, Attempts, History, Increments, Value
 from lakehouse.sample.world import BROKERS, SECOND_US, SOURCES, TOPICS, Client, Incident, Subject
-from lakehouse.tables.live import LOST
+from lakehouse.tables.prometheus_names import LOST
 
 _DETECTED_US: Final = 9 * SECOND_US  # a broker that is killed is fenced when its session ends
 _LEAVES_US: Final = 2 * SECOND_US  # one that is shut down hands over its partitions first

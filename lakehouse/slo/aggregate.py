@@ -9,8 +9,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any, Final, NamedTuple, TypeVar
 
-from lakehouse.core.lifetimes import Subject
 from lakehouse.core.metrics import PARTITION_COUNT
+from lakehouse.core.subjects import Subject
 from lakehouse.slo.statement import Statement, Times
 
 T = TypeVar("T")

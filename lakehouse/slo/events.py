@@ -20,10 +20,10 @@ from typing import Final
 import pyarrow as pa
 
 from lakehouse import tables
-from lakehouse.core.lifetimes import SUBJECT
 from lakehouse.core.metrics import Definition
 from lakehouse.core.objective import Events, Objective
 from lakehouse.core.periods import Period, Span
+from lakehouse.core.subjects import SUBJECT
 from lakehouse.engines.engine import Relation
 from lakehouse.engines.gold_reader import EXACT, GoldRows, is_one_of, labels_in, text
 from lakehouse.kernel import arrow_types

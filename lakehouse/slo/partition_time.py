@@ -27,7 +27,7 @@ from lakehouse.engines.engine import Relation
 from lakehouse.engines.gold_reader import GoldRows, Row, before_window, is_one_of, summed
 from lakehouse.slo.aggregate import Weighted, partition_count
 from lakehouse.slo.calendar.maintenance import SPILL, Exclusions, Maintenance, of
-from lakehouse.slo.openslo.sources import PARTITION_METRICS
+from lakehouse.slo.openslo.metric import PARTITION_METRICS
 from lakehouse.slo.statement import Statement, Times
 from lakehouse.tables import Table
 

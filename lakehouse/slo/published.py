@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from lakehouse import tables
 from lakehouse.core import periods
-from lakehouse.core.lifetimes import SUBJECT
+from lakehouse.core.subjects import SUBJECT
 from lakehouse.engines.engine import Engine
 from lakehouse.engines.gold_reader import Row, text
 from lakehouse.kernel import arrow_types

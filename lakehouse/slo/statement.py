@@ -13,10 +13,10 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, NamedTuple
 
-from lakehouse.core.lifetimes import Subject
 from lakehouse.core.metrics import COVERAGE
 from lakehouse.core.objective import Events, Objective, Slices
 from lakehouse.core.periods import Period, Span, iso, micros, overlap
+from lakehouse.core.subjects import Subject
 from lakehouse.slo import timeslices
 from lakehouse.slo.burn_rate import LENGTHS_US, NO_DATA, PAIRS, Alert, Rate
 from lakehouse.slo.calendar.corrections import Correction

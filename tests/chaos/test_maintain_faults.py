@@ -19,11 +19,11 @@ from deltalake import DeltaTable
 
 from demo.s3.server import S3Server
 from lakehouse import tables
-from lakehouse.core import location as locations
+from lakehouse.core import delta_rs
 from lakehouse.errors import LakehouseError
 from lakehouse.ops.maintain import state as states
 from lakehouse.ops.maintain.actions import Executor
-from lakehouse.ops.maintain.checkpoints import HOURS, NEWEST
+from lakehouse.ops.maintain.checkpoint_retention import HOURS, NEWEST
 from lakehouse.ops.maintain.service import Maintenance
 from tests import bronze_commits
 from tests.checkpointing import checkpoint
@@ -210,7 +210,7 @@ def test_storage_that_is_away_is_an_error_and_the_next_round_mends_it(tmp_path: 
         quick = {**server.options, "max_retries": "1", "retry_timeout": "2s", "timeout": "5s"}
         lake = Lake(server.url("lake/jmx"), server.options, tmp_path / "options.yaml")
         bronze_commits.commit_all(lake.root, lake.options, "a", range(1, 34), (tables.RUNS,))
-        place = locations.Location(lake.root, quick)
+        place = delta_rs.Location(lake.root, quick)
         told: list[tuple[str, dict[str, Any]]] = []
         maintenance = Maintenance(
             place,

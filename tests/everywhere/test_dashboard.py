@@ -14,7 +14,7 @@ import pytest
 from deltalake import DeltaTable
 
 from lakehouse import tables
-from lakehouse.core.lifetimes import SUBJECT
+from lakehouse.core.subjects import SUBJECT
 from tests import gold_builder
 from tests.dashboard import Dataset, Widget, datasets, read, widgets
 from tests.everywhere import small_fleet

@@ -10,9 +10,9 @@ import pytest
 
 from lakehouse import slo, tables
 from lakehouse.core.lake import Lake
-from lakehouse.core.lifetimes import Subject
 from lakehouse.core.metrics import PARTITION_LAG
 from lakehouse.core.periods import Period
+from lakehouse.core.subjects import Subject
 from lakehouse.engines.local_engine import LocalEngine
 from lakehouse.report.facts.gold import Gold
 from lakehouse.report.facts.kafka.consumer_groups import Behind, ConsumerLag, consumer_lag

@@ -21,7 +21,7 @@ from collector.delivery.table import BronzeTable
 from demo.s3.server import S3Server
 from lakehouse import tables
 from lakehouse.cli.main import main
-from lakehouse.core import location as locations
+from lakehouse.core import delta_rs
 from lakehouse.ops.doctor.diagnosis import Diagnosis
 from lakehouse.ops.doctor.finding import LATE
 from tests import bronze_commits, gold_builder
@@ -84,7 +84,7 @@ class Lake:
         return DeltaTable(f"{self.root}/{table.path}")
 
     def look(self, **changed: Any) -> Diagnosis:
-        location = locations.locate(str(self.root), None)
+        location = delta_rs.locate(str(self.root), None)
         scope = {"now": NOW, "days": 7, "late": LATE, "version": "0.1.0", **changed}
         made = Diagnosis(location, **scope)
         made.run()

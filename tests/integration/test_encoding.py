@@ -18,7 +18,7 @@ from collector.delivery.delivery import Delivery
 from collector.encoding.rows import Batch
 from collector.spool.spool import Spool
 from lakehouse import tables
-from lakehouse.core.location import Location
+from lakehouse.core.delta_rs import Location
 from lakehouse.ops.maintain.actions import Executor
 from lakehouse.ops.maintain.plan import LARGEST_FILE, Compact
 

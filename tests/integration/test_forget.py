@@ -13,7 +13,7 @@ from deltalake import DeltaTable
 from lakehouse import rollup, slo, tables
 from lakehouse.cli.main import main
 from lakehouse.core import lake as lakes
-from lakehouse.core.location import locate
+from lakehouse.core.delta_rs import locate
 from lakehouse.engines.local_engine import LocalEngine
 from lakehouse.ops.forget import find
 from lakehouse.rollup.verify import verify

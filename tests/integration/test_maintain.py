@@ -22,7 +22,7 @@ from deltalake import DeltaTable
 from collector.delivery import arrow
 from lakehouse import tables
 from lakehouse.cli.main import main
-from lakehouse.core import location as locations
+from lakehouse.core import delta_rs
 from lakehouse.errors import (
     ForeignEngineError,
     MaintenanceConflictError,
@@ -55,11 +55,11 @@ class Kept:
 
     def __init__(self, lake: Path, keep_days: int = 400, **accepted: int) -> None:
         self.told: list[tuple[str, dict[str, Any]]] = []
-        self.place = locations.locate(str(lake), None)
+        self.place = delta_rs.locate(str(lake), None)
         self.maintenance = Maintenance(
             self.place,
             Executor(self.place, uuid.uuid4().hex),
-            lambda: states.positions_by_progress(locations.locate(str(lake), None)),
+            lambda: states.positions_by_progress(delta_rs.locate(str(lake), None)),
             keep_days,
             accepted,
             lambda: dt.datetime.now(dt.UTC),
@@ -309,7 +309,7 @@ def test_a_table_of_other_columns_is_refused(lake: Path, tmp_path: Path) -> None
 def test_of_two_maintenances_the_one_that_was_overtaken_changes_nothing(lake: Path) -> None:
     """delta-rs lets both compactions commit, and every row would be there twice."""
     filled(lake, 5)
-    place = locations.locate(str(lake), None)
+    place = delta_rs.locate(str(lake), None)
     first, second = Executor(place, "first"), Executor(place, "second")
     compact = Compact(BASE.date(), 10_000_000, 6, 1)
     slow, quick = opened(lake), opened(lake)
@@ -329,7 +329,7 @@ def test_of_two_maintenances_the_one_that_was_overtaken_changes_nothing(lake: Pa
 
 
 def test_of_two_maintenances_one_notes_its_checkpoint(lake: Path) -> None:
-    place = locations.locate(str(lake), None)
+    place = delta_rs.locate(str(lake), None)
     first, second = opened(lake), opened(lake)
     Executor(place, "first").run(tables.RUNS, first, Checkpoint(40, BASE))
     with pytest.raises(MaintenanceConflictError):
@@ -339,7 +339,7 @@ def test_of_two_maintenances_one_notes_its_checkpoint(lake: Path) -> None:
 def test_an_appending_agent_and_compaction_do_not_meet(lake: Path) -> None:
     filled(lake, 40)
     work, compact = (
-        Executor(locations.locate(str(lake), None), "x"),
+        Executor(delta_rs.locate(str(lake), None), "x"),
         Compact(BASE.date(), 10_000_000, 4, 1),
     )
     stale = opened(lake)
@@ -354,7 +354,7 @@ def test_an_appending_agent_and_compaction_do_not_meet(lake: Path) -> None:
 def test_dropping_dates_does_not_stop_agents_on_others(lake: Path) -> None:
     filled(lake, 175, first=160)
     stale = opened(lake)
-    Executor(locations.locate(str(lake), None), "x").run(
+    Executor(delta_rs.locate(str(lake), None), "x").run(
         tables.RUNS, opened(lake), Drop(BASE.date() + dt.timedelta(days=1), 0, 0)
     )
     bronze_commits.commit(stale, tables.RUNS, "b", 201)
@@ -363,7 +363,7 @@ def test_dropping_dates_does_not_stop_agents_on_others(lake: Path) -> None:
 
 def test_progress_of_another_lake_is_not_believed(lake: Path) -> None:
     bronze_commits.record_progress(str(lake), runs=7)
-    positions = states.positions_by_progress(locations.locate(str(lake), None))
+    positions = states.positions_by_progress(delta_rs.locate(str(lake), None))
     found = positions(tables.RUNS, opened(lake))
     assert isinstance(found, str)
     assert "has read version 7, and there are 0" in found
@@ -374,7 +374,7 @@ def test_the_last_rollup_counts(lake: Path) -> None:
     filled(lake, 5)
     for version in (1, 4):
         bronze_commits.record_progress(str(lake), runs=version)
-    positions = states.positions_by_progress(locations.locate(str(lake), None))
+    positions = states.positions_by_progress(delta_rs.locate(str(lake), None))
     assert positions(tables.RUNS, opened(lake)) == ReadPosition(4)
 
 
@@ -382,7 +382,7 @@ def test_a_date_stands_for_the_commits_before_it(lake: Path) -> None:
     filled(lake, 5)
     bronze_commits.age(lake, 40)
     filled(lake, 9, first=6)
-    place, delta = locations.locate(str(lake), None), opened(lake)
+    place, delta = delta_rs.locate(str(lake), None), opened(lake)
     today = dt.datetime.now(dt.UTC).date()
 
     def read(until: dt.date | None) -> ReadPosition | str:
@@ -396,7 +396,7 @@ def test_a_date_stands_for_the_commits_before_it(lake: Path) -> None:
 
 def test_state_is_what_the_table_says(lake: Path) -> None:
     filled(lake, 5, only=tables.BRONZE)
-    place = locations.locate(str(lake), None)
+    place = delta_rs.locate(str(lake), None)
     for table in tables.BRONZE:
         found = load_state(place, table, opened(lake, table), ReadPosition(3), 20_000)
         assert (found.uncheckpointed, found.cleaned) == (6, -1), "versions 0 to 5, and no note"
@@ -466,8 +466,8 @@ def test_what_is_asked_for_wrongly_is_said(lake: Path, arguments: list[str], say
 def test_storage_options_come_from_their_file_and_stay_secret(tmp_path: Path) -> None:
     file = tmp_path / "options.yaml"
     file.write_text(yaml.safe_dump({"aws_region": "x"}))
-    assert locations.locate("s3://b/lake/", file).options == {"aws_region": "x"}
-    assert locations.locate("s3://b/lake/", file).root == "s3://b/lake"
+    assert delta_rs.locate("s3://b/lake/", file).options == {"aws_region": "x"}
+    assert delta_rs.locate("s3://b/lake/", file).root == "s3://b/lake"
     file.write_text("hunter2: [")
     told = run("s3://b/lake", "--options-file", str(file))
     assert told.exit_code == 1

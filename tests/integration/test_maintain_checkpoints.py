@@ -12,10 +12,10 @@ from deltalake import DeltaTable
 
 from demo.s3.server import S3Server
 from lakehouse import tables
-from lakehouse.core import location as locations
+from lakehouse.core import delta_rs
 from lakehouse.errors import MaintenanceConflictError, MaintenanceError
 from lakehouse.ops.maintain.actions import Executor
-from lakehouse.ops.maintain.checkpoints import HOURS, NEWEST, slot
+from lakehouse.ops.maintain.checkpoint_retention import HOURS, NEWEST, slot
 from lakehouse.ops.maintain.plan import Expire
 from lakehouse.ops.maintain.state import CHECKED, mark
 from tests import bronze_commits
@@ -195,7 +195,7 @@ def test_the_first_of_a_day_goes_with_the_log(lake: Lake) -> None:
     lake.filled(1, 3)
     made = lake.checkpointed(range(5))
     bronze_commits.age(lake.folder, 40)
-    place = locations.locate(lake.root, None)
+    place = delta_rs.locate(lake.root, None)
     Executor(place, "x").run(tables.RUNS, lake.opened(), Expire(made[-1]))
     assert lake.checkpoints() == made[-1:]
     assert min(int(one.stem) for one in lake.log.glob("*.json")) == made[-1]

@@ -10,8 +10,8 @@ import pytest
 from deltalake import DeltaTable
 
 from lakehouse import tables
-from lakehouse.core import lake as lakes, location as locations
-from lakehouse.engines.batches import Versions
+from lakehouse.core import delta_rs, lake as lakes
+from lakehouse.engines.hour_batches import Versions
 from lakehouse.engines.spark_engine import SparkEngine
 from lakehouse.errors import ForeignEngineError
 from lakehouse.ops.maintain import state as states
@@ -49,11 +49,11 @@ def opened(lake: Path, table: tables.Table) -> DeltaTable:
 
 
 def maintained(lake: Path) -> list[str]:
-    place, told = locations.locate(str(lake), None), []
+    place, told = delta_rs.locate(str(lake), None), []
     maintenance = Maintenance(
         place,
         Executor(place, "x"),
-        lambda: states.positions_by_progress(locations.locate(str(lake), None)),
+        lambda: states.positions_by_progress(delta_rs.locate(str(lake), None)),
         400,
         {},
         lambda: dt.datetime.now(dt.UTC),
@@ -86,7 +86,7 @@ def test_a_rollup_reads_the_same_through_compaction_and_clean_up(
     touched = changes.touched(engine, done._replace(members=now.members), now)
 
     bronze_commits.idle(lake, tables.RUNS, 10)
-    Executor(locations.locate(str(lake), None), "x").run(
+    Executor(delta_rs.locate(str(lake), None), "x").run(
         tables.RUNS, opened(lake, tables.RUNS), NoteCleaned(0)
     )
     told = maintained(lake)
@@ -130,7 +130,7 @@ def test_a_table_that_spark_has_written_is_refused(spark: SparkSession, tmp_path
     windows(lake, 0, 2)
     name = lakes.at(str(lake)).name(tables.RUNS)
     spark.sql(f"INSERT INTO {name} SELECT * FROM {name} LIMIT 1")  # noqa: S608 - our own name
-    place = locations.locate(str(lake), None)
+    place = delta_rs.locate(str(lake), None)
     maintenance = Maintenance(
         place,
         Executor(place, "x"),

@@ -22,8 +22,8 @@ from lakehouse import tables
 from lakehouse.cli.main import main
 from lakehouse.core import periods
 from lakehouse.core.lake import Lake
-from lakehouse.core.lifetimes import Subject
 from lakehouse.core.objective import Events, Objective, Slices, TimeWindow
+from lakehouse.core.subjects import Subject
 from lakehouse.engines.gold_reader import GoldRows
 from lakehouse.engines.local_engine import LocalEngine
 from lakehouse.errors import ObjectiveError

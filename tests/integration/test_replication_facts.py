@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from lakehouse import slo, tables
 from lakehouse.core.lake import Lake
-from lakehouse.core.lifetimes import Subject
 from lakehouse.core.periods import Period
+from lakehouse.core.subjects import Subject
 from lakehouse.engines.local_engine import LocalEngine
 from lakehouse.report.facts.gold import Gold
 from lakehouse.report.facts.kafka.replication import Topic, replication

@@ -9,9 +9,9 @@ import pytest
 
 from lakehouse import tables
 from lakehouse.core.lake import Lake
-from lakehouse.core.lifetimes import Subject
 from lakehouse.core.metrics import COPY_LAG
 from lakehouse.core.periods import Period
+from lakehouse.core.subjects import Subject
 from lakehouse.engines.local_engine import LocalEngine
 from lakehouse.report.facts.gold import Gold
 from lakehouse.report.facts.own_metrics import OwnMetrics

@@ -11,7 +11,7 @@ import pytest
 from deltalake import DeltaTable
 
 from lakehouse import tables
-from lakehouse.core import lake as lakes, location as locations
+from lakehouse.core import delta_rs, lake as lakes
 from lakehouse.core.periods import micros
 from lakehouse.engines.engine import ask
 from lakehouse.engines.spark_engine import SparkEngine
@@ -66,11 +66,11 @@ def at_once(engines: Engines, root: Path, elsewhere: Path) -> dict[str, list[str
 
 def maintained(root: Path, keep_days: int, gold: str = "gold") -> list[str]:
     """A round of the real maintenance."""
-    place, told = locations.locate(str(root), None), []
+    place, told = delta_rs.locate(str(root), None), []
     maintenance = Maintenance(
         place,
         Executor(place, "x"),
-        lambda: states.positions_by_progress(locations.locate(str(root), None, f"{root}/{gold}")),
+        lambda: states.positions_by_progress(delta_rs.locate(str(root), None, f"{root}/{gold}")),
         keep_days,
         {},
         lambda: dt.datetime.now(dt.UTC),
@@ -127,7 +127,7 @@ def test_a_log_that_maintenance_expired_unread_is_recovered(local: Engines, tmp_
     rolled(engine)
     for number in range(2, 6):
         hours(number, number * HOUR, number * -10 * DAY).commit(root)
-    place = locations.locate(str(root), None)
+    place = delta_rs.locate(str(root), None)
     work = Executor(place, "x")
     for table in READ:
         delta = opened(root, table)
@@ -186,7 +186,7 @@ def test_late_data_of_a_date_that_retention_removed_leaves_gold_as_it_is(
     if removed == "all":
         assert maintained(root, 1).count("drop") == 2
     else:
-        work = Executor(locations.locate(str(root), None), "x")
+        work = Executor(delta_rs.locate(str(root), None), "x")
         gone = Drop(MONDAY + dt.timedelta(days=1), 1, 1)
         work.run(tables.RUNS, opened(root, tables.RUNS), gone)
     assert rolled(engine).hours == 0, "removing rows is nothing new"

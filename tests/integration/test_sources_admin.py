@@ -17,7 +17,7 @@ from collector.model import Commit, Notice, Partition, Series
 from collector.sources.admin.client import KafkaAdmin, of_groups
 from collector.sources.admin.connection import AdminConnection, connect, java_admin
 from collector.sources.admin.source import AdminSource
-from collector.sources.errors import is_answer
+from collector.sources.error_mapping import is_answer
 from collector.sources.java import jvm
 from demo.cluster import Cluster
 from demo.java_admin import Quota, set_quotas

@@ -19,7 +19,7 @@ from click.testing import CliRunner
 from collector.catalogue import load
 from collector.model import Answer, Identity, Reading, Scrape, Series
 from collector.telemetry.http import HealthServer
-from collector.telemetry.live import Live
+from collector.telemetry.kafka_metrics import Live
 from collector.telemetry.self_metrics import AgentStats
 from demo.ports import free_ports
 from lakehouse import slo
@@ -31,7 +31,7 @@ from lakehouse.engines.local_engine import LocalEngine
 from lakehouse.rollup import rollup
 from lakehouse.slo import attainment
 from lakehouse.slo.prometheus import rules
-from lakehouse.tables.live import METRIC_KNOWN, UNSHOWN_SERIES, live_name
+from lakehouse.tables.prometheus_names import METRIC_KNOWN, UNSHOWN_SERIES, live_name
 from tests import rollups
 from tests.lake_builder import BASE, CLUSTER, Batch
 from tests.waiting import wait_for

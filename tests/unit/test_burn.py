@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from lakehouse.core import periods
-from lakehouse.core.lifetimes import Subject
 from lakehouse.core.objective import Objective, Slices
+from lakehouse.core.subjects import Subject
 from lakehouse.slo.burn_rate import LENGTHS_US, PAIRS, Alert, Rate
 from lakehouse.slo.statement import PERIOD, Lifetime, Query, Statement, Sums, Times, build
 

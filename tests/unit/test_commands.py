@@ -19,7 +19,7 @@ from collector.telemetry import memory
 from collector.telemetry.self_metrics import AgentStats, Measured
 from lakehouse.cli.main import main as lakehouse_main
 from lakehouse.cli.objectives import objectives
-from lakehouse.tables.live import (
+from lakehouse.tables.prometheus_names import (
     FAMILY_KNOWN,
     LOST,
     METRIC_KNOWN,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from collector.delivery.errors import explain, scrubbed
+from collector.delivery.error_messages import explain, scrubbed
 from collector.delivery.storage_options import secrets
 from collector.delivery.table import BronzeTable
 from collector.errors import LakeError

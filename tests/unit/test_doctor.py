@@ -17,9 +17,12 @@ from rich.console import Console
 
 from lakehouse import tables
 from lakehouse.cli.doctor import print_tables, to_json, to_text
-from lakehouse.core.location import Location
-from lakehouse.ops.doctor import agents, clocks, health, rollup, sources
-from lakehouse.ops.doctor.agent_history import (
+from lakehouse.core.delta_rs import Location
+from lakehouse.ops.doctor import agents, clocks, rollup, sources, table_health as health
+from lakehouse.ops.doctor.diagnosis import Diagnosis
+from lakehouse.ops.doctor.finding import CHECKS, LATE, Finding
+from lakehouse.ops.doctor.rollup import Backlog
+from lakehouse.ops.doctor.scrape_history import (
     Agent,
     EventCount,
     Failure,
@@ -27,10 +30,7 @@ from lakehouse.ops.doctor.agent_history import (
     Gap,
     SourceName,
 )
-from lakehouse.ops.doctor.diagnosis import Diagnosis
-from lakehouse.ops.doctor.finding import CHECKS, LATE, Finding
-from lakehouse.ops.doctor.health import TableHealth
-from lakehouse.ops.doctor.rollup import Backlog
+from lakehouse.ops.doctor.table_health import TableHealth
 from lakehouse.ops.maintain.plan import day_of
 from lakehouse.ops.maintain.state import LogEntry
 

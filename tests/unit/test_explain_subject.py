@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import pytest
 
-from lakehouse.core.lifetimes import Subject
 from lakehouse.core.metrics import PARTITION_COUNT
+from lakehouse.core.subjects import Subject
 from lakehouse.errors import SubjectError
 from lakehouse.explain.subject import find, name_of
 from tests.sample_facts import EVIL

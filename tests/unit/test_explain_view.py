@@ -16,8 +16,8 @@ import pytest
 
 from lakehouse import slo
 from lakehouse.core import periods
-from lakehouse.core.lifetimes import Subject
 from lakehouse.core.metrics import LEADERLESS, UNDER_MIN_ISR, WATCHED_OF
+from lakehouse.core.subjects import Subject
 from lakehouse.explain.intervals import Attempt, Stretch
 from lakehouse.explain.queries import Evidence
 from lakehouse.explain.story_json import Scope, story

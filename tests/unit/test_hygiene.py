@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from hypothesis import given, strategies as st
 
-from lakehouse.core.lifetimes import Subject
+from lakehouse.core.subjects import Subject
 from lakehouse.report.facts.gold import Gold
 from lakehouse.report.facts.hygiene import (
     Hygiene,

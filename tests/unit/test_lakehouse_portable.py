@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 LAKEHOUSE = Path(__file__).parents[2] / "lakehouse"
-WITHOUT_SPARK = {"delta_rs.py", "local_calls.py", "local_engine.py", "local_rows.py"}
+WITHOUT_SPARK = {"delta_store.py", "local_engine.py", "local_kernel_calls.py", "local_relations.py"}
 BY_SPARK = [
     path
     for path in sorted(LAKEHOUSE.rglob("*.py"))

@@ -19,8 +19,8 @@ from lakehouse import tables
 from lakehouse.core import lake as lakes
 from lakehouse.core.periods import micros
 from lakehouse.engines import local_kernel_calls, predicates as where
-from lakehouse.engines.batches import Batch, Call, ClusterHour, HourSet, Versions
 from lakehouse.engines.engine import LeaseRow, Span, Staged, ask
+from lakehouse.engines.hour_batches import Batch, Call, ClusterHour, HourSet, Versions
 from lakehouse.engines.local_engine import LocalEngine
 from lakehouse.errors import (
     EngineError,

@@ -25,7 +25,7 @@ from lakehouse.core.metrics import families_by_metric, shipped
 from lakehouse.engines import spark_kernel_frame
 from lakehouse.engines.engine import LeaseRow
 from lakehouse.engines.spark_engine import SparkEngine
-from lakehouse.engines.transport import TARGET
+from lakehouse.engines.spark_packets import TARGET
 from lakehouse.kernel.program import program
 from tests import sample_facts
 from tests.deploy.bundle_file import ROOT

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from lakehouse.core.lifetimes import Subject
 from lakehouse.core.periods import micros
+from lakehouse.core.subjects import Subject
 from lakehouse.report.facts import trends as facts
 from lakehouse.slo import Objective
 from lakehouse.slo.statement import Statement, Times

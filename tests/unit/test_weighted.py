@@ -6,8 +6,8 @@ from dataclasses import replace
 
 from hypothesis import given, strategies as st
 
-from lakehouse.core.lifetimes import Subject
 from lakehouse.core.objective import Level, Objective
+from lakehouse.core.subjects import Subject
 from lakehouse.slo.aggregate import by_cluster, with_clusters
 from lakehouse.slo.calendar.maintenance import Maintenance
 from lakehouse.slo.statement import Statement, Times

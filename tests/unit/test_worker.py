@@ -7,7 +7,7 @@ import threading
 import pytest
 
 from collector.errors import SourceTimeoutError
-from collector.sources.java.worker import Worker
+from collector.sources.java.call_timeout import Worker
 
 
 def test_one_thread_makes_all_calls_that_end_in_time() -> None:

@@ -29,7 +29,7 @@ from collector.config.schema import Jmxquery
 from collector.config.secrets import Secret
 from collector.errors import ConfigError, SourceError, extra
 from collector.sources.bulk.source import BulkSource, Failed
-from collector.sources.errors import printed_error
+from collector.sources.error_mapping import printed_error
 from collector.sources.identity import STARTED, Answers, Expected, Question
 from collector.sources.java.jvm import FROM_OUTSIDE, FRUGAL, SERIAL_FILTER, java_home, rmi_options
 

@@ -8,10 +8,10 @@ from typing import Any, Final
 
 from collector.sources.identity import Answers, Expected
 from collector.sources.java.jvm import java
+from collector.sources.jmx.jvm_source import JvmSource, Session
 from collector.sources.jmx.mbean_server import MBeanServer
 from collector.sources.jmx.object_names import text_of
 from collector.sources.jmx.reader import MBeanReader
-from collector.sources.jmx.session import JvmSource, Session
 
 _IDLE_SECONDS: Final = 100.0
 """A JVM gives up a connection that was not used for two minutes: by then we have made a new one."""

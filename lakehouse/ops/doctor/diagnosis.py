@@ -9,9 +9,9 @@ from typing import Final
 from deltalake import DeltaTable
 
 from lakehouse import tables
-from lakehouse.core.location import Location
+from lakehouse.core.delta_rs import Location
 from lakehouse.errors import LakehouseError, TableNotFoundError
-from lakehouse.ops.doctor import agent_history, agents, clocks, health, rollup, sources
+from lakehouse.ops.doctor import agents, clocks, rollup, scrape_history, sources, table_health
 from lakehouse.ops.doctor.finding import ORDER, Finding, finding
 from lakehouse.ops.maintain import state as states
 from lakehouse.tables import Table
@@ -38,8 +38,8 @@ class Diagnosis:
     late: dt.timedelta
     version: str
     with_gold: bool = True
-    tables: list[health.TableHealth] = field(default_factory=list)
-    agents: list[agent_history.Agent] = field(default_factory=list)
+    tables: list[table_health.TableHealth] = field(default_factory=list)
+    agents: list[scrape_history.Agent] = field(default_factory=list)
     findings: list[Finding] = field(default_factory=list)
     _opened: dict[str, DeltaTable] = field(default_factory=dict, repr=False)
 
@@ -68,11 +68,11 @@ class Diagnosis:
         for table in tables.BRONZE:
             with self._unknown_on_error(table):
                 self._check_bronze(table)
-        reported: list[agent_history.FamilyRecord] = []
+        reported: list[scrape_history.FamilyRecord] = []
         with self._unknown_on_error(tables.SCRAPES):
             reported = self._check_scrapes()
         with self._unknown_on_error(tables.EVENTS):
-            events = agent_history.event_counts(self._open(tables.EVENTS), self.since)
+            events = scrape_history.event_counts(self._open(tables.EVENTS), self.since)
             self._add(agents.agent_events(events, self.days))
         if self.with_gold:
             self._check_gold(reported)
@@ -84,7 +84,7 @@ class Diagnosis:
         try:
             yield
         except TableNotFoundError:
-            self._add([health.missing(table)])
+            self._add([table_health.missing(table)])
         except LakehouseError as error:
             self._add([finding("unknown", table.path, str(error))])
 
@@ -103,18 +103,18 @@ class Diagnosis:
 
     def _check_bronze(self, table: Table) -> None:
         delta = self._open(table)
-        self._add(health.bronze_shape(table, delta))
+        self._add(table_health.bronze_shape(table, delta))
         commits = self._commits(table, _LEAST_COMMITS)
-        a_day = health.commits_a_day([one.at for one in commits if one.info.get("timestamp")])
+        a_day = table_health.commits_a_day([one.at for one in commits if one.info.get("timestamp")])
         self._check_health(table, delta, a_day)
         unknown = self._unknown_position(table, delta) if self.with_gold else None
-        cleaned, age = states.mark(delta, states.CLEANED), health.age(delta, self.now)
-        self._add(health.not_cleaned(table, cleaned, self.now, age, unknown))
+        cleaned, age = states.mark(delta, states.CLEANED), table_health.age(delta, self.now)
+        self._add(table_health.not_cleaned(table, cleaned, self.now, age, unknown))
 
     def _check_health(self, table: Table, delta: DeltaTable, a_day: int | None = None) -> None:
-        state = health.table_health(table, delta, a_day)
+        state = table_health.table_health(table, delta, a_day)
         self.tables.append(state)
-        self._add(health.over_budget(state))
+        self._add(table_health.over_budget(state))
 
     def _unknown_position(self, table: Table, delta: DeltaTable) -> str | None:
         try:
@@ -123,23 +123,23 @@ class Diagnosis:
             return str(error)
         return position if isinstance(position, str) else None
 
-    def _check_scrapes(self) -> list[agent_history.FamilyRecord]:
+    def _check_scrapes(self) -> list[scrape_history.FamilyRecord]:
         scrapes = self._open(tables.SCRAPES)
-        reported = agent_history.family_records(scrapes, self.since, self.now)
-        failures = agent_history.failures(scrapes, self.since)
+        reported = scrape_history.family_records(scrapes, self.since, self.now)
+        failures = scrape_history.failures(scrapes, self.since)
         if not reported:
             what = f"no agent has reported anything in {self.days} days"
             self._add([finding("silent", tables.SCRAPES.path, what)])
         self._add(sources.silent(reported, self.now, self.late))
         self._add(sources.twice(reported, self.now, self.late))
-        self._add(sources.gaps(agent_history.gaps(scrapes, self.since), failures, self.days))
+        self._add(sources.gaps(scrape_history.gaps(scrapes, self.since), failures, self.days))
         self._add(sources.capped(reported))
         self._add(clocks.future(reported, self.now))
         self._add(agents.cluster_versions(reported))
         self._check_agents(reported)
         return reported
 
-    def _check_agents(self, reported: list[agent_history.FamilyRecord]) -> None:
+    def _check_agents(self, reported: list[scrape_history.FamilyRecord]) -> None:
         ids = sorted({record.agent for record in reported})
         # Two deliveries of all agents and a margin; each commit is a file to read.
         most = min(max(_LEAST_COMMITS, 4 * len(ids)), 3_000)
@@ -149,28 +149,28 @@ class Diagnosis:
         for agent in ids:
             own = [record for record in reported if record.agent == agent]
             read = tuple(sorted({"/".join(record.source) for record in own}))
-            last = agent_history.latest(record.reported_until for record in own)
-            self.agents.append(agent_history.Agent(agent, read, last, versions.get(agent)))
+            last = scrape_history.latest(record.reported_until for record in own)
+            self.agents.append(scrape_history.Agent(agent, read, last, versions.get(agent)))
         known = {one.agent: one.sources for one in self.agents}
         since = self.now - self.late
         working = [one for one in self.agents if one.reported_until and one.reported_until >= since]
         self._add(agents.agent_versions(working, self.version))
         self._add(clocks.differing(clocks.skews(commits), len(versions), known))
 
-    def _check_gold(self, reported: list[agent_history.FamilyRecord]) -> None:
+    def _check_gold(self, reported: list[scrape_history.FamilyRecord]) -> None:
         with self._unknown_on_error(tables.PROGRESS):
             backlog = rollup.load_backlog(self.location, self._open(tables.RUNS), self.since)
             self._add(rollup.behind(backlog, self.now, self.days))
             self._check_gold_tables(reported)
 
-    def _check_gold_tables(self, reported: list[agent_history.FamilyRecord]) -> None:
+    def _check_gold_tables(self, reported: list[scrape_history.FamilyRecord]) -> None:
         if self._has_grains():
             self._add([_OLD_LAYOUT])
         else:
             for table in tables.GOLD:
                 with self._unknown_on_error(table):
                     delta = self._open(table)
-                    self._add(health.gold_shape(table, delta))
+                    self._add(table_health.gold_shape(table, delta))
                     self._check_health(table, delta)
         with self._unknown_on_error(tables.REJECTED):
             self._add(rollup.rejected(self._open(tables.REJECTED), self.since, self.days))

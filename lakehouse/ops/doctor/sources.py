@@ -6,7 +6,8 @@ from itertools import groupby
 from operator import attrgetter
 from typing import Final
 
-from lakehouse.ops.doctor.agent_history import (
+from lakehouse.ops.doctor.finding import Finding, counted, finding, named, some, span, when, why
+from lakehouse.ops.doctor.scrape_history import (
     Failure,
     FamilyRecord,
     Gap,
@@ -14,7 +15,6 @@ from lakehouse.ops.doctor.agent_history import (
     by_source,
     latest,
 )
-from lakehouse.ops.doctor.finding import Finding, counted, finding, named, some, span, when, why
 
 # A restart or an election makes gaps of seconds, every day.
 _LONG: Final = dt.timedelta(minutes=10)

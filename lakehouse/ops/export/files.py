@@ -11,7 +11,7 @@ from typing import Any, BinaryIO, Final
 
 from deltalake import DeltaTable
 
-from lakehouse.core.location import TABLE, query
+from lakehouse.core.delta_rs import TABLE, query
 from lakehouse.core.periods import Period, micros
 from lakehouse.engines.predicates import strings
 from lakehouse.errors import LakehouseError

@@ -9,8 +9,8 @@ from typing import Any, Final
 
 from deltalake import CommitProperties, DeltaTable, PostCommitHookProperties, Transaction
 
-from lakehouse.core.location import Location, delta_errors
-from lakehouse.ops.maintain import checkpoints, plan
+from lakehouse.core.delta_rs import Location, delta_errors
+from lakehouse.ops.maintain import checkpoint_retention, plan
 from lakehouse.ops.maintain.state import CHECKED, CLEANED, mark
 from lakehouse.tables import Table, parquet
 
@@ -93,11 +93,11 @@ class Executor:
     ) -> dict[str, int]:
         version = delta.version()
         delta.create_checkpoint()
-        of_slot, superseded = checkpoints.slot(version, action.at, partial(mark, delta))
+        of_slot, superseded = checkpoint_retention.slot(version, action.at, partial(mark, delta))
         marks = {CHECKED: version}
         try:
             if superseded >= 0:
-                checkpoints.supersede(self._location, table, superseded, version)
+                checkpoint_retention.supersede(self._location, table, superseded, version)
             marks |= of_slot
         finally:
             # If deleting is refused, the checkpoint is kept all the same, without a slot.

@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple
 
 from deltalake import DeltaTable
 
-from lakehouse.core.location import Location, delta_errors
+from lakehouse.core.delta_rs import Location, delta_errors
 from lakehouse.errors import ForeignEngineError, LakehouseError, TableSchemaError
 from lakehouse.ops.maintain import state as states
 from lakehouse.ops.maintain.actions import Executor

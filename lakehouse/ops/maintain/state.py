@@ -14,7 +14,7 @@ from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError
 
 from lakehouse import tables
-from lakehouse.core.location import Location, delta_errors, newest_progress, url_of
+from lakehouse.core.delta_rs import Location, delta_errors, newest_progress, url_of
 from lakehouse.core.periods import instant
 from lakehouse.errors import ForeignEngineError, MaintenanceError, TableSchemaError
 from lakehouse.tables.columns import delta_type

@@ -10,9 +10,9 @@ from typing import Any, Final, NamedTuple
 
 from lakehouse import tables
 from lakehouse.core import formats, periods
-from lakehouse.core.lifetimes import Subject, longest_floor_us
 from lakehouse.core.metrics import families
 from lakehouse.core.periods import Period, instant, iso, micros
+from lakehouse.core.subjects import Subject, longest_floor_us
 from lakehouse.engines.engine import Engine, ask
 from lakehouse.engines.gold_reader import is_one_of, is_same, window_of
 from lakehouse.errors import PeriodError

@@ -7,9 +7,9 @@ from operator import itemgetter
 from typing import Annotated, Any, Final, NamedTuple
 
 from lakehouse import tables
-from lakehouse.core.lifetimes import Subject
 from lakehouse.core.metrics import COPY_LAG, PARTITION_COUNT
 from lakehouse.core.periods import HOUR_US, micros
+from lakehouse.core.subjects import Subject
 from lakehouse.engines.gold_reader import Row
 from lakehouse.report.facts.gold import Gold, Known, attribute, figures, per_second, unknown_of
 from lakehouse.report.facts.saved import Bounds

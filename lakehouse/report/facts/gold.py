@@ -16,8 +16,8 @@ from operator import itemgetter
 from typing import Annotated, Any, Final, get_origin, get_type_hints
 
 from lakehouse import tables
-from lakehouse.core.lifetimes import Subject, expected_us, with_ends
 from lakehouse.core.periods import HOUR_US, Period, instant, micros
+from lakehouse.core.subjects import Subject, expected_us, with_ends
 from lakehouse.engines import gold_reader
 from lakehouse.engines.engine import Engine, Relation, ask
 from lakehouse.engines.gold_reader import GoldRows, Row, before_window, is_one_of, is_same, summed

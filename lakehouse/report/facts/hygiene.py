@@ -8,9 +8,9 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from lakehouse import tables
-from lakehouse.core.lifetimes import Subject
 from lakehouse.core.metrics import PARTITION_COUNT
 from lakehouse.core.periods import iso, micros
+from lakehouse.core.subjects import Subject
 from lakehouse.engines.gold_reader import Row
 from lakehouse.report.facts.gold import Gold, attribute
 from lakehouse.report.facts.kafka.throttling import KINDS, Entity, Quotas, quotas, uses

@@ -7,9 +7,9 @@ from typing import Any, Final, NamedTuple
 
 from lakehouse import tables
 from lakehouse.core import metrics
-from lakehouse.core.lifetimes import with_ends
 from lakehouse.core.metrics import COPY_LAG, DELETE_LAG, families
 from lakehouse.core.periods import iso, micros
+from lakehouse.core.subjects import with_ends
 from lakehouse.engines.gold_reader import Row, is_same
 from lakehouse.report.facts.gold import Gold, duration, seconds_mean
 from lakehouse.report.facts.kafka.consumer_groups import ROUNDED_UP

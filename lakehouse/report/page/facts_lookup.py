@@ -5,8 +5,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, TypeVar
 
 from lakehouse.core import formats
-from lakehouse.core.lifetimes import longest_floor_us
 from lakehouse.core.metrics import families, is_by_admin, refresh_us
+from lakehouse.core.subjects import longest_floor_us
 from lakehouse.report.page.figures import Facts, Row
 
 T = TypeVar("T")

@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any, Final
 
 from lakehouse.core.formats import visible
-from lakehouse.core.lifetimes import Subject
 from lakehouse.core.objective import Objective
 from lakehouse.core.periods import iso
+from lakehouse.core.subjects import Subject
 from lakehouse.core.yaml_nodes import Kind, Node
 from lakehouse.errors import MaintenanceFileError
 from lakehouse.slo.calendar import maintenance

@@ -11,8 +11,8 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from lakehouse.core.lifetimes import Subject
 from lakehouse.core.periods import Period, Span, iso, micros
+from lakehouse.core.subjects import Subject
 from lakehouse.core.yaml_nodes import Node, read
 from lakehouse.engines.engine import Relation
 from lakehouse.engines.gold_reader import GoldRows, is_one_of

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from lakehouse.core.objective import Objective, Part, TimeWindow
 from lakehouse.core.yaml_nodes import Findings, Node, number
-from lakehouse.slo.openslo.sources import Library, target
+from lakehouse.slo.openslo.metric import Library, target
 
 
 def _goals(slo: Node) -> tuple[Node, ...]:

@@ -9,7 +9,7 @@ from lakehouse.core.objective import Objective
 from lakehouse.core.yaml_nodes import Findings, MalformedError, Node, documents, worst
 from lakehouse.errors import ObjectiveError
 from lakehouse.slo.openslo import composites, reading, schema
-from lakehouse.slo.openslo.sources import Library
+from lakehouse.slo.openslo.metric import Library
 
 _SUFFIXES: Final = (".yaml", ".yml")
 _NO_EFFECT: Final = {

@@ -6,8 +6,8 @@ from typing import Final, cast
 from lakehouse.core import objective
 from lakehouse.core.yaml_nodes import Findings, Node, number, truth
 from lakehouse.slo.openslo import composites
+from lakehouse.slo.openslo.metric import Library, Source, counters, entries, source, target, texts
 from lakehouse.slo.openslo.schema import GOOD_SECONDS, clock
-from lakehouse.slo.openslo.sources import Library, Source, counters, entries, source, target, texts
 from lakehouse.tables import DEFAULT_WINDOW_SECONDS
 
 _SECONDS: Final = {"m": 60, "h": 3600, "d": 86_400, "w": 604_800}

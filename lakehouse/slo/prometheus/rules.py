@@ -18,7 +18,7 @@ from lakehouse.core.metrics import COVERAGE, LEADERLESS, UNAVAILABLE, UNDER_MIN_
 from lakehouse.core.objective import Objective
 from lakehouse.core.patterns import is_regex, regexes
 from lakehouse.slo.burn_rate import LENGTHS_US, PAIRS
-from lakehouse.tables.live import FAMILY_KNOWN, LOST, METRIC_KNOWN, SHOWN, UNSHOWN_SERIES, live_name
+from lakehouse.tables import prometheus_names as exported
 
 EVERY_SECONDS: Final = 15
 """How often it is looked whether a subject is bad."""
@@ -60,7 +60,7 @@ def _obstacles(objective: Objective, metrics: Mapping[str, Known]) -> Iterator[s
             yield f"a pattern of {column} has a range that ends before it begins"
     for name in _names(objective, metrics):
         own = (metrics[name].level if name in metrics else "") or level
-        if name not in SHOWN and name not in LOST and name != COVERAGE and own != "source":
+        if name not in (*exported.SHOWN, *exported.LOST, COVERAGE) and own != "source":
             yield f"agents do not show {name} in /metrics"
     if _is_lost(objective) and not objective.is_at_zero:
         yield "of losses only lte 0 is supported"
@@ -90,7 +90,7 @@ def to_yaml(objectives: Sequence[Objective], metrics: Mapping[str, Known]) -> st
 
 
 def _is_lost(objective: Objective) -> bool:
-    return objective.level == "group" and f"{objective.metric}.low" in LOST
+    return objective.level == "group" and f"{objective.metric}.low" in exported.LOST
 
 
 def _is_bad_at_zero(objective: Objective) -> bool:
@@ -103,7 +103,7 @@ def _names(objective: Objective, metrics: Mapping[str, Known]) -> tuple[str, ...
     if objective.metric == UNAVAILABLE:
         return UNDER_MIN_ISR, LEADERLESS
     if _is_lost(objective):
-        return (LOST[0],)
+        return (exported.LOST[0],)
     surely = f"{objective.metric}.{'low' if objective.op in {'lte', 'lt'} else 'high'}"
     return (surely if objective.metric not in metrics and surely in metrics else objective.metric,)
 
@@ -111,17 +111,17 @@ def _names(objective: Objective, metrics: Mapping[str, Known]) -> tuple[str, ...
 def _bad(objective: Objective, metrics: Mapping[str, Known]) -> str:
     """1 for each subject that is bad now."""
     chosen = matchers(objective.match, _SUBJECTS[objective.level])
-    names = [live_name(name) for name in _names(objective, metrics)]
+    names = [exported.live_name(name) for name in _names(objective, metrics)]
     values = " or ".join(f"{name}{selected(chosen)}" for name in names)
     breaks = f"{_BREAKS[objective.op]} {objective.threshold!r}"
     by = ", ".join(_SUBJECTS[objective.level])
     if objective.metric == COVERAGE:
-        values = f"{FAMILY_KNOWN}{selected(chosen)} == 0"
+        values = f"{exported.FAMILY_KNOWN}{selected(chosen)} == 0"
     elif _is_lost(objective):
         # For as long as a window of gold after a loss. A total is first shown at its first loss, so
         # what is new is a loss, where the agent itself is not new to Prometheus.
         total = f"{names[0]}_total{selected(chosen)}"
-        known = f"{METRIC_KNOWN}{selected([f'metric={quoted(LOST[0])}'])}"
+        known = f"{exported.METRIC_KNOWN}{selected([f'metric={quoted(exported.LOST[0])}'])}"
         values = (
             f"({total} unless {total} == last_over_time({total}[1h] offset 5m))"
             f" and on (job, instance) last_over_time({known}[1h] offset 5m)"
@@ -166,13 +166,13 @@ def _unknown(objective: Objective, metrics: Mapping[str, Known]) -> dict[str, An
     parts = list[str]()
     for name in _names(objective, metrics):
         if objective.level == "source":
-            shown = FAMILY_KNOWN if name == COVERAGE else live_name(name)
+            shown = exported.FAMILY_KNOWN if name == COVERAGE else exported.live_name(name)
             known = shown = f"{shown}{selected(chosen)}"
         else:
             own = [f"metric={quoted(name)}", *chosen]
-            shown = f"{METRIC_KNOWN}{selected(own)}"
+            shown = f"{exported.METRIC_KNOWN}{selected(own)}"
             known = f"{shown} == 1"
-            parts.append(f"{UNSHOWN_SERIES}{selected(own)} > 0")
+            parts.append(f"{exported.UNSHOWN_SERIES}{selected(own)} > 0")
         by = "by (job, instance)"
         before = f"group {by} (last_over_time({shown}[{_LONG_AGO}]))"
         parts += [f"({before} unless group {by} ({known}))", f"absent({shown})"]

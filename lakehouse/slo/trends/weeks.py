@@ -8,8 +8,8 @@ import math
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
-from lakehouse.core.lifetimes import Subject
 from lakehouse.core.periods import WEEK, Period, micros, week_of
+from lakehouse.core.subjects import Subject
 from lakehouse.engines.gold_reader import GoldRows
 from lakehouse.slo import Objective, attainment
 from lakehouse.slo.statement import Key, Statement

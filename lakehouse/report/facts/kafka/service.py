@@ -11,9 +11,9 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Final, NamedTuple, TypeVar
 
 from lakehouse import tables
-from lakehouse.core.lifetimes import with_ends
 from lakehouse.core.metrics import LEADERLESS, UNAVAILABLE, families
 from lakehouse.core.periods import HOUR_US, Period, Span, length, micros, without
+from lakehouse.core.subjects import with_ends
 from lakehouse.engines.gold_reader import Row, is_one_of, is_same
 from lakehouse.report.facts.gold import Gold, unknown_of
 from lakehouse.report.facts.saved import Bounds

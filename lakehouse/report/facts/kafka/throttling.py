@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from lakehouse import tables
-from lakehouse.core.lifetimes import Subject
+from lakehouse.core.subjects import Subject
 from lakehouse.engines.gold_reader import Row
 from lakehouse.report.facts.gold import Gold, duration, per_second
 from lakehouse.report.facts.kafka.brokers import QuotaBroker, of_quotas

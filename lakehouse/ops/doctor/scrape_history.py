@@ -8,7 +8,7 @@ from typing import Final, NamedTuple, TypeVar
 
 from deltalake import DeltaTable
 
-from lakehouse.core.location import TABLE, query
+from lakehouse.core.delta_rs import TABLE, query
 from lakehouse.core.periods import micros
 from lakehouse.ops.doctor.finding import named
 

@@ -6,7 +6,7 @@ from typing import Any, Final, NamedTuple
 
 from deltalake import DeltaTable
 
-from lakehouse.core.location import url_of
+from lakehouse.core.delta_rs import url_of
 from lakehouse.core.periods import instant
 from lakehouse.errors import ForeignEngineError, TableSchemaError
 from lakehouse.ops.doctor.finding import Finding, Severity, counted, finding, named, some

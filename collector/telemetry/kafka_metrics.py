@@ -22,8 +22,7 @@ from prometheus_client.registry import Collector
 from collector.catalogue import Family
 from collector.model import Reading, Scrape, Series
 from collector.telemetry.self_metrics import NAMESPACE, Read
-from lakehouse.tables import MAX_GAP_INTERVALS
-from lakehouse.tables.live import FAMILY_KNOWN, LOST, METRIC_KNOWN, SHOWN, UNSHOWN_SERIES, live_name
+from lakehouse.tables import MAX_GAP_INTERVALS, prometheus_names as exported
 
 _OF_SOURCE: Final = Series("")[1:-1]  # all but metric and labels
 Texts = Mapping[str, str]
@@ -86,10 +85,10 @@ class Live(Collector):
 
     def collect(self) -> Iterator[Metric]:
         """All metrics, made at every request."""
-        families = GaugeMetricFamily(FAMILY_KNOWN, "Whether its last answer covers now.")
-        metrics = GaugeMetricFamily(METRIC_KNOWN, "The same of one metric.")
+        families = GaugeMetricFamily(exported.FAMILY_KNOWN, "Whether its last answer covers now.")
+        metrics = GaugeMetricFamily(exported.METRIC_KNOWN, "The same of one metric.")
         text = "Series beyond health.series, or whose name another metric has."
-        unshown = GaugeMetricFamily(UNSHOWN_SERIES, text)
+        unshown = GaugeMetricFamily(exported.UNSHOWN_SERIES, text)
         made: Made = {}
         lost, now = self._lost(), self._monotonic()
         with self._lock:
@@ -100,7 +99,7 @@ class Live(Collector):
                     metric: known[name]
                     for name, track in tracks.items()
                     for metric in track.units
-                    if metric in SHOWN or metric in LOST
+                    if metric in exported.SHOWN or metric in exported.LOST
                 }
                 cluster = self._clusters.get(source)
                 base = {"source": source} | ({"cluster": cluster} if cluster else {})
@@ -117,7 +116,7 @@ class Live(Collector):
 
     def _add(self, made: Made, metric: str, units: Texts, values: Values, base: Texts) -> int:
         """Add a metric's greatest series to what is made, by name; returns how many are left."""
-        name, is_lost = live_name(metric), metric in LOST
+        name, is_lost = exported.live_name(metric), metric in exported.LOST
         kind = CounterMetricFamily if is_lost else GaugeMetricFamily
         empty = kind(name, f"{metric}, in {units.get(metric, '?')} (UCUM).")
         if name.startswith(f"{NAMESPACE}_") or made.setdefault(name, (metric, empty))[0] != metric:
@@ -134,12 +133,12 @@ class Live(Collector):
 def _values(readings: Iterable[Reading], lost: Values) -> Iterator[tuple[str, Values]]:
     """What is shown of each metric, before the cap."""
     for reading in readings:
-        if reading.metric in SHOWN:
+        if reading.metric in exported.SHOWN:
             yield reading.metric, {s: v for s, v in reading.values.items() if v and v > 0}
         else:  # idle is zero, as in the lake
             own = dict.fromkeys(reading.zeros, 0.0)
             yield reading.metric, own | {s: v or 0.0 for s, v in reading.values.items()}
-    for metric in LOST:
+    for metric in exported.LOST:
         found = {series: n for series, n in lost.items() if series.metric == metric}
         if found:
             yield metric, found
@@ -147,7 +146,7 @@ def _values(readings: Iterable[Reading], lost: Values) -> Iterator[tuple[str, Va
 
 def _is_shown(reading: Reading) -> bool:
     """Whether it is a gauge of ``SHOWN``, or of the source itself."""
-    if reading.kind != "gauge" or reading.metric in SHOWN:
+    if reading.kind != "gauge" or reading.metric in exported.SHOWN:
         return reading.kind == "gauge"
     first = next(chain(reading.values, reading.zeros), None)
     return first is not None and first[1:-1] == _OF_SOURCE

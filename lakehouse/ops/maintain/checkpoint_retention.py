@@ -22,7 +22,7 @@ from typing import Final
 # pinned to one version, and tests run this in a folder and on S3.
 from deltalake._internal import DeltaFileSystemHandler
 
-from lakehouse.core.location import Location
+from lakehouse.core.delta_rs import Location
 from lakehouse.errors import MaintenanceConflictError
 from lakehouse.tables import Table
 
