@@ -16,7 +16,7 @@ from lakehouse.cli.sla import LABELS
 from lakehouse.core.formats import visible
 from lakehouse.core.metrics import Known, known
 from lakehouse.core.yaml_nodes import EXIT_CODES, worst
-from lakehouse.slo.openslo import known_metrics
+from lakehouse.slo.openslo import metric_checks
 from lakehouse.slo.openslo.files import FileObject, read
 from lakehouse.slo.prometheus import rules as slo_rules
 
@@ -107,8 +107,8 @@ def _checked(
     metrics: Mapping[str, Known] = known()
     if root is not None:
         engine = LakeOptions(root, None, None, options_file).engine()
-        metrics = known_metrics.of_lake(engine, found)
-    known_metrics.check(found, metrics, where=root or "the shipped catalogue")
+        metrics = metric_checks.of_lake(engine, found)
+    metric_checks.check(found, metrics, where=root or "the shipped catalogue")
     return found, metrics
 
 

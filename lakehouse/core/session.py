@@ -45,7 +45,6 @@ _CONF: Final = {
     "spark.ui.retainedTasks": "200",
     # A rollup has many small stages: on one machine their tasks cost more than their data.
     "spark.sql.shuffle.partitions": "1",
-    "spark.default.parallelism": "1",
     "spark.sql.adaptive.enabled": "false",
     "spark.sql.autoBroadcastJoinThreshold": "16m",
     # Spark's default is older than the type: twice as long, and without statistics.
@@ -66,6 +65,7 @@ _CONF: Final = {
 # cores a first rollup took 49 s of CPU with these, 110 s without (and a tenth less since it has one
 # task a stage and not two).
 _SMALL: Final = {
+    "spark.default.parallelism": "1",
     # Each sort, join and aggregation of a task takes a page at least: of 16 MB by default.
     "spark.buffer.pageSize": "1m",
     "spark.sql.codegen.wholeStage": "false",

@@ -20,10 +20,10 @@ from lakehouse.core.delta_rs import explained
 from lakehouse.core.lake import Lake, Version
 from lakehouse.core.periods import instant
 from lakehouse.engines import local_relations
-from lakehouse.engines.delta_store import Store, row_schema, stored, stored_schema
+from lakehouse.engines.delta_files import Store, row_schema, stored, stored_schema
 from lakehouse.engines.engine import Detail, LeaseRow, Span, Staged, instant_of
 from lakehouse.engines.hour_batches import Batch
-from lakehouse.engines.local_kernel_calls import Bronze
+from lakehouse.engines.local_kernel_inputs import Bronze
 from lakehouse.engines.local_relations import Relation
 from lakehouse.errors import EngineError, LeaseLostError, LogExpiredError, one_line
 from lakehouse.kernel import arrow_types

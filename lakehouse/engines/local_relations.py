@@ -11,7 +11,7 @@ from deltalake import DeltaTable
 
 from lakehouse.core.periods import FIRST, HOUR_US, LAST, micros
 from lakehouse.engines import predicates
-from lakehouse.engines.delta_store import File
+from lakehouse.engines.delta_files import File
 from lakehouse.engines.engine import Span, instant_of
 from lakehouse.tables.columns import delta_type
 

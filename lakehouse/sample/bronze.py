@@ -12,7 +12,7 @@ from deltalake import DeltaTable, PostCommitHookProperties, write_deltalake
 
 from lakehouse import tables
 from lakehouse.core.delta_rs import explained
-from lakehouse.engines.delta_store import row_schema
+from lakehouse.engines.delta_files import row_schema
 from lakehouse.errors import LakehouseError
 from lakehouse.kernel import arrow_types
 from lakehouse.sample import spans, world

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 LAKEHOUSE = Path(__file__).parents[2] / "lakehouse"
-WITHOUT_SPARK = {"delta_store.py", "local_engine.py", "local_kernel_calls.py", "local_relations.py"}
+WITHOUT_SPARK = {"delta_files.py", "local_engine.py"}
 BY_SPARK = [
     path
     for path in sorted(LAKEHOUSE.rglob("*.py"))

@@ -11,7 +11,7 @@ from deltalake import DeltaTable, write_deltalake
 
 from lakehouse import tables
 from lakehouse.core import lake as lakes
-from lakehouse.engines import delta_store
+from lakehouse.engines import delta_files
 from lakehouse.engines.local_engine import LocalEngine
 from lakehouse.rollup import gold_tables, upgrade
 
@@ -32,7 +32,7 @@ LATER = {"date", "spill_sum_us"}
 def first_layout(lake: Path, table: Table, rows: Iterable[dict[str, Any]]) -> None:
     """A table as the first version made it: its columns after grain and period."""
     kept = [
-        delta_store.stored(column)
+        delta_files.stored(column)
         for column in table.columns
         if column.name not in LATER | ({"spill_us"} if table is not tables.SLI else set())
     ]
