@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import yaml
 
 from demo.errors import DemoError
+from demo.java import QUIET, from_archive
 from demo.launcher import kill, last_lines
 from demo.properties import THROTTLE_MEMORY_SECONDS
 
@@ -40,7 +41,6 @@ INTERVALS = {
     "topology": "10s",
 }
 _GRACE_SECONDS = 180
-_QUIET = "-Xlog:cds=off -Xlog:cds+dynamic=off"  # of an archive that another Java has written
 
 
 class Agents:
@@ -154,8 +154,8 @@ def agent_config(cluster: Cluster, node: Node, lake: Path, folder: Path) -> dict
     config["families"]["tiered"]["refresh"] = "1s"  # remote.log.manager.task.interval.ms
     if node.plan.role == "broker":
         config["admin"] = {"bootstrap": cluster.bootstrap, "libs": str(cluster.libs)}
-        if (archive := agent_archive(cluster.libs)).exists():
-            config["java"] = {"options": f"-XX:SharedArchiveFile={archive} {_QUIET}"}
+        if options := from_archive(agent_archive(cluster.libs)):
+            config["java"] = {"options": " ".join((*options, QUIET))}
     return config
 
 

@@ -5,12 +5,15 @@ import shutil
 import subprocess
 import tempfile
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from demo.errors import DemoError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+QUIET: Final = "-Xlog:cds=off -Xlog:cds+dynamic=off"
+"""A JVM that cannot use an archive of classes, or a class in it, does not say so."""
 
 
 def java_command(*arguments: str) -> list[str]:
@@ -28,16 +31,31 @@ def java_command(*arguments: str) -> list[str]:
     return [java, *arguments]
 
 
+def jdk_program(name: str) -> str:
+    """A program of the JDK of that Java, such as ``javac``; else the one on PATH.
+
+    Raises:
+        DemoError: There is none.
+    """
+    beside = Path(java_command()[0]).resolve().with_name(name)
+    program = str(beside) if beside.exists() else shutil.which(name)
+    if program is None:
+        raise DemoError(f"There is no {name} beside {beside.with_name('java')}: install a JDK 17.")
+    return program
+
+
+def from_archive(archive: Path) -> list[str]:
+    """The option by which a JVM takes its classes from an archive, where there is one."""
+    return [f"-XX:SharedArchiveFile={archive}"] if archive.exists() else []
+
+
 def compile_jar(sources: Sequence[Path], classpath: Sequence[Path], jar: Path) -> None:
     """A jar of the classes of Java files; ``classpath`` has folders of jars.
 
     Raises:
         DemoError: There is no Java compiler, or it refused them.
     """
-    beside = Path(java_command()[0]).resolve().with_name("javac")
-    javac = str(beside) if beside.exists() else shutil.which("javac")
-    if javac is None:
-        raise DemoError(f"There is no javac beside {beside.with_name('java')}: install a JDK 17.")
+    javac = jdk_program("javac")
     jars = os.pathsep.join(f"{folder}/*" for folder in classpath)
     with tempfile.TemporaryDirectory(dir=jar.parent) as folder:
         classes = Path(folder) / "classes"

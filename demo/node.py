@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from demo.jars import TEST_JARS, jolokia_jar
-from demo.java import java_command
+from demo.java import from_archive, java_command
 from demo.launcher import Launcher, end, kill
 from demo.properties import NodePlan, as_text
 
@@ -150,9 +150,8 @@ class Node:
             self._process.send_signal(number)
 
     def _java(self, heap: str, options: list[str], *main: str) -> list[str]:
-        archive = class_archive(self._libs)
         return java_command(
-            *((f"-XX:SharedArchiveFile={archive}",) if archive.exists() else ()),
+            *from_archive(class_archive(self._libs)),
             *(f"-Xmx{heap}", "-Xms32m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"),
             *("-XX:+ExitOnOutOfMemoryError", f"-Dlog4j2.configurationFile={_LOG4J.as_uri()}"),
             *options,

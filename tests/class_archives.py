@@ -10,7 +10,6 @@ them look, Spark's is for the processes that SPARK_SUBMIT_OPTS names it to.
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -21,12 +20,13 @@ from demo.agents import agent_archive, agent_config
 from demo.cluster import Cluster
 from demo.errors import DemoError
 from demo.jars import delta_jars, kafka_libs
+from demo.java import QUIET, jdk_program
 from demo.node import class_archive
 from demo.ports import free_ports
 from lakehouse.core import lake as lakes
 from lakehouse.core.session import quiet_jvm, session
 from lakehouse.engines.spark_with_delta_rs import SparkOnPath
-from tests.lanes import QUIET, SUBMIT_OPTIONS, spark_archive
+from tests.lanes import SUBMIT_OPTIONS, spark_archive
 from tests.rollups import rolled
 from tests.running import RunningAgent
 from tests.story_lake import Story
@@ -50,7 +50,6 @@ def by_a_broker(archive: Path) -> None:
 
 def by_an_agent(archive: Path) -> None:
     """Not at its end, which leaves Java no time."""
-    jcmd = Path(shutil.which("java") or "").resolve().with_name("jcmd")
     with (
         tempfile.TemporaryDirectory() as name,
         Cluster.start((folder := Path(name)) / "cluster", brokers=1) as cluster,
@@ -62,8 +61,8 @@ def by_an_agent(archive: Path) -> None:
             agent.wait_ready()
             families = ("min_isr", "log_offsets", "offsets", "topology")
             wait_for(lambda: all(agent.scrapes(family) for family in families), _SECONDS)
-            dump = [str(jcmd), str(agent.process.pid), "VM.cds", "dynamic_dump", str(archive)]
-            subprocess.run(dump, check=True, capture_output=True, timeout=_SECONDS)
+            dump = [jdk_program("jcmd"), str(agent.process.pid), "VM.cds", "dynamic_dump"]
+            subprocess.run([*dump, str(archive)], check=True, capture_output=True, timeout=_SECONDS)
 
 
 def by_a_driver(archive: Path) -> None:

@@ -4,8 +4,9 @@ Tests on brokers mostly wait for them, those of faults for agents that come back
 compute; the rest is something of both. Each lane is a pytest of its own, with fixtures, ports and
 folders of its own: nothing is shared but the machine, and each can be run alone to look into a
 failure. Who computes gives way: who waits for a broker must not wait for a core as well. Four at a
-time, of which the first two mostly wait, keep two cores busy; when five were at once that computed
-as well, what takes ten seconds alone took a minute, and tests that have clocks to keep failed.
+time, of which all but Spark's mostly wait at first, keep two cores busy; when five were at once
+that computed as well, what takes ten seconds alone took a minute, and tests that have clocks to
+keep failed.
 """
 
 from __future__ import annotations
@@ -21,14 +22,13 @@ import time
 from typing import TYPE_CHECKING, Final
 
 from demo.jars import delta_jars
+from demo.java import QUIET
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 SUBMIT_OPTIONS: Final = "SPARK_SUBMIT_OPTS"
 """Where Spark's launcher finds further options of a driver's JVM."""
-QUIET: Final = "-Xlog:cds=off -Xlog:cds+dynamic=off"
-"""A JVM that cannot use an archive of classes, or a class in it, does not say so."""
 
 _CLUSTERS: Final = (
     "tests/chaos/test_broker_faults.py",
