@@ -8,14 +8,16 @@ from __future__ import annotations
 import json
 import subprocess
 from collections import Counter
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 import duckdb
 import pytest
 import yaml
+from confluent_kafka import ElectionType, KafkaException
 from deltalake import DeltaTable
+from prometheus_client.parser import text_string_to_metric_families
 
 from demo.agents import agent_config, script
 from demo.cluster import Cluster
@@ -24,7 +26,7 @@ from demo.launcher import Launcher
 from demo.node import JMX_ROLE, Node
 from demo.ports import free_ports
 from demo.properties import NodePlan, broker_properties
-from demo.topics import create_assigned
+from demo.topics import create_assigned, replicas_in_sync
 from tests.running import RunningAgent
 from tests.waiting import wait_for
 
@@ -94,11 +96,14 @@ def story(topics: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Path:
         topics.nodes[3].pause()
         before = read(agent, OTHERS[0])
         wait_for(lambda: read(agent, OTHERS[0]) >= before + 20, 90)
-        status, body = agent.ask("/readyz")
-        assert status == 503
-        assert {name for name in json.loads(body)["missing"] if "admin" not in name} == {
-            f"source {HUNG} jmx"
-        }
+
+        def missing() -> set[str]:
+            body = json.loads(agent.ask("/readyz")[1])
+            return {name for name in body["missing"] if "admin" not in name}
+
+        # On a busy machine another may miss a tick, for a moment.
+        wait_for(lambda: missing() == {f"source {HUNG} jmx"}, 30, lambda: str(missing()))
+        assert agent.ask("/readyz")[0] == 503
         topics.nodes[3].resume()
         hung = read(agent, HUNG)
         wait_for(lambda: read(agent, HUNG) > hung, 60)
@@ -167,6 +172,10 @@ def test_all_sources_share_their_commits(story: Path) -> None:
 
 def test_bronze_equals_that_of_an_agent_for_each(topics: Cluster, tmp_path: Path) -> None:
     """What was read of each source, every series, and the partitions that it stands for."""
+    # Else the controller gives leaders back while some agents look and others do not any more.
+    with suppress(KafkaException):  # of partitions that their preferred replica leads
+        topics.admin().elect_leaders(ElectionType.PREFERRED, None).result(30)
+    wait_for(lambda: replicas_in_sync(topics, "many") == 2, 30)
     nodes = [*topics.brokers, topics.controller]
     one = RunningAgent(settings_of(topics, tmp_path / "one", *nodes), tmp_path / "one")
     each = [
@@ -181,11 +190,13 @@ def test_bronze_equals_that_of_an_agent_for_each(topics: Cluster, tmp_path: Path
             agent.wait_ready()
             for family, least in threads.items():
                 wait_for(lambda a=agent, f=family, n=least: _read(a, f) >= n, 60)
+        for agent in (one, *each):  # on a busy machine the first attempt may time out
+            wait_for(lambda a=agent: not _unread(a), 90, lambda a=agent: str(_unread(a)))
         for agent in (one, *each):
             assert agent.stop() == 0
     found = _content(tmp_path / "one" / "lake")
     wanted = [row for node in nodes for row in _content(tmp_path / node.plan.name / "lake")]
-    assert set(wanted) == set(found)
+    assert set(wanted) ^ set(found) == set()
     assert len(found) > 100, "of four sources"
 
 
@@ -312,6 +323,21 @@ def _read(agent: RunningAgent, family: str) -> float:
         for n in brokers
     ]
     return min((number or 0 for number in done), default=9)
+
+
+def _unread(agent: RunningAgent) -> set[tuple[str, str]]:
+    """Sources and families that the agent reads and that have not answered yet."""
+    page = list(text_string_to_metric_families(agent.ask("/metrics")[1]))
+    samples = [(one.name, one.labels) for family in page for one in family.samples if one.value]
+
+    def of(metric: str, **labels: str) -> set[tuple[str, str]]:
+        return {
+            (seen["source"], seen["family"])
+            for name, seen in samples
+            if name == f"jmxlake_agent_{metric}" and labels.items() <= seen.items()
+        }
+
+    return of("interval_seconds") - of("scrapes_total", outcome="ok")
 
 
 def _content(lake: Path) -> list[tuple[Any, ...]]:
