@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from collector import catalogue
-from collector.agent.scraper import as_catalogued
+from collector.agent.scrape_attempt import as_catalogued
 from collector.model import Commit, Partition, Reading, Series
 from collector.sources.admin.lags import UNTIERED, lags, untiered
 from collector.sources.readings import split

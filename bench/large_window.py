@@ -49,7 +49,7 @@ def measure(path: Path) -> dict[str, float]:
     memory.configure_malloc()  # first of all, as the agent does
     from bench.peak import anonymous_mb, peak_mb, resident_mb  # noqa: PLC0415
     from collector.agent import plan  # noqa: PLC0415
-    from collector.cli.options import delivery as delivery_of  # noqa: PLC0415
+    from collector.cli.command import delivery as delivery_of  # noqa: PLC0415
     from collector.config import loader  # noqa: PLC0415
     from collector.spool.recorder import Recorder  # noqa: PLC0415
     from collector.spool.spool import Spool  # noqa: PLC0415

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 from bench.broker import LoadedBroker
 from collector import catalogue as catalogues
 from collector.agent import plan
-from collector.agent.scraper import expand
+from collector.agent.scrape_attempt import expand
 from collector.config import loader as configs
 from demo.clients import producer, send
 from demo.launcher import end

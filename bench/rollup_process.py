@@ -13,14 +13,15 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import psutil
 
 from demo.jars import delta_jars
-from lakehouse.core.session import JARS_SETTING
+from lakehouse.core.spark_session import JARS_SETTING
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
 _LOOK_SECONDS: Final = 1.0  # a look goes through all processes: 0.03 s
 _START: Final = (
-    "from lakehouse.core.session import session; session(large={large}).sql('SELECT 1').collect()"
+    "from lakehouse.core.spark_session import session; "
+    "session(large={large}).sql('SELECT 1').collect()"
 )
 
 

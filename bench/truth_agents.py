@@ -17,7 +17,7 @@ from bench.truth_steps import Span
 from bench.truth_world import S
 from collector import catalogue
 from collector.agent.plan import Task
-from collector.agent.scraper import Scraper, skipped
+from collector.agent.scrape_attempt import Scraper, skipped
 from collector.delivery.delivery import Delivery
 from collector.model import Event, Series
 from collector.spool.recorder import Recorder

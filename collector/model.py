@@ -177,7 +177,7 @@ class Scrape:
         identity: The source that answered; None: no answer.
         answer: The readings, if the outcome is ``ok``.
         error: One line, if the outcome is not ``ok``.
-        exact: It is a moment of a history that is known exactly (see collector.agent.scraper);
+        exact: It is a moment of a history that is known exactly (collector.agent.scrape_attempt):
             asked and answered are that instant, and nothing is unknown between it and the one
             before.
         source: Name in the lake of what was read; empty: the only source of its agent.

@@ -24,7 +24,7 @@ from demo.java import QUIET, jdk_program
 from demo.node import class_archive
 from demo.ports import free_ports
 from lakehouse.core import lake as lakes
-from lakehouse.core.session import quiet_jvm, session
+from lakehouse.core.spark_session import quiet_jvm, session
 from lakehouse.engines.spark_with_delta_rs import SparkOnPath
 from tests.lanes import SUBMIT_OPTIONS, spark_archive
 from tests.rollups import rolled

@@ -45,19 +45,21 @@ def spark(
 ) -> Iterator[SparkSession]:
     """One session for all modules, as the command starts it, but for its compiler."""
     from demo.jars import delta_jars  # noqa: PLC0415
-    from lakehouse.core import session as sessions  # noqa: PLC0415
+    from lakehouse.core import spark_session  # noqa: PLC0415
 
     if request.config.getoption("--spark") == "classic":
-        os.environ[sessions.JARS_SETTING] = str(delta_jars()[0].parent)
+        os.environ[spark_session.JARS_SETTING] = str(delta_jars()[0].parent)
         # It works for a quarter of an hour and not for a minute, so what is hot is compiled well:
         # a rollup computes a quarter less from the second on. What is lukewarm by default takes the
         # compiler longer than it saves.
-        sessions._SMALL_JVM = sessions._SMALL_JVM.replace("-XX:TieredStopAtLevel=1", _HOT_ALONE)
-        yield sessions.session()  # it ends with the process
+        spark_session._SMALL_JVM = spark_session._SMALL_JVM.replace(
+            "-XX:TieredStopAtLevel=1", _HOT_ALONE
+        )
+        yield spark_session.session()  # it ends with the process
         return
     from tests.everywhere.spark_processes import ConnectServer  # noqa: PLC0415
 
     with ConnectServer(tmp_path_factory.mktemp("connect")) as server:
         os.environ["SPARK_REMOTE"] = server.remote
-        yield (remote := sessions.session())
+        yield (remote := spark_session.session())
         remote.stop()

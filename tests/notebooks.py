@@ -110,7 +110,7 @@ def registered(spark: Any, lake: Path, bronze: str, gold: str) -> dict[str, str]
 
 def main() -> None:
     """Print the cells of notebooks as JSON, by their paths."""
-    from lakehouse.core.session import session  # noqa: PLC0415 - it brings Spark
+    from lakehouse.core.spark_session import session  # noqa: PLC0415 - it brings Spark
 
     values, *notebooks = sys.argv[1:]
     spark = session()

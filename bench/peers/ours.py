@@ -4,7 +4,7 @@ import os
 from typing import TYPE_CHECKING
 
 from bench.beans import families
-from collector.agent.scraper import Scraper
+from collector.agent.scrape_attempt import Scraper
 from collector.clock import SystemClock
 from collector.config.schema import Jmx, Prometheus
 from collector.config.units import Duration

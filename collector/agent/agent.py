@@ -13,7 +13,7 @@ from collector.agent.discovery import LOOK_US
 from collector.agent.plan import Plan, Task, changes
 from collector.agent.reload import Reload
 from collector.agent.schedule import Schedule
-from collector.agent.scraper import expand, skipped
+from collector.agent.scrape_attempt import expand, skipped
 from collector.clock import Clock, StepDetector
 from collector.config.schema import Limits
 from collector.delivery.worker import Deliverer, DeliveryWorker

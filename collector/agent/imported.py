@@ -12,7 +12,7 @@ from typing import Final
 
 from deltalake import QueryBuilder
 
-from collector.agent.scraper import Scraper
+from collector.agent.scrape_attempt import Scraper
 from collector.config.schema import Config
 from collector.delivery.delivery import Delivery
 from collector.delivery.storage_options import of_lake

@@ -6,7 +6,7 @@ from typing import Final, NamedTuple
 
 from msgspec.structs import replace
 
-from collector.agent.scraper import Scraper
+from collector.agent.scrape_attempt import Scraper
 from collector.catalogue import Catalogue, Family, load
 from collector.catalogue.entries import Delays
 from collector.clock import SystemClock

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from collector.cli.options import JSON, fail
+from collector.cli.command import JSON, fail
 from collector.errors import JmxlakeError
 
 if TYPE_CHECKING:

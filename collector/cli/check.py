@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from collector.cli import options
-from collector.cli.options import CONFIG, JSON, Step, guarded
+from collector.cli import command
+from collector.cli.command import CONFIG, JSON, Step, guarded
 from collector.errors import JmxlakeError
 from collector.telemetry.logs import printable
 
@@ -119,7 +119,7 @@ def _lake(config: Config) -> str:
 
     with TemporaryDirectory() as folder, Spool(Path(folder) / "spool.db", 1) as spool:
         spool.know_lake_of(config.spool.path)
-        delivery = options.delivery(config, spool)
+        delivery = command.delivery(config, spool)
         created = delivery.check()
         delivery.check_store()
     where = scrubbed(config.lake.path, [])

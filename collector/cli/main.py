@@ -10,8 +10,8 @@ import click
 
 from collector.cli.beans import beans
 from collector.cli.check import check
+from collector.cli.command import OneLine
 from collector.cli.once import once
-from collector.cli.options import OneLine
 from collector.cli.past import past
 from collector.cli.run import run
 from collector.cli.support import support

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from collector.cli.options import CONFIG, JSON, Step, guarded, warn
+from collector.cli.command import CONFIG, JSON, Step, guarded, warn
 from collector.errors import SourceError
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from collector.cli.options import delivery, guarded
+from collector.cli.command import delivery, guarded
 from collector.errors import ConfigError
 
 if TYPE_CHECKING:

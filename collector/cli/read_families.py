@@ -11,11 +11,11 @@ from msgspec.structs import replace as replace_struct
 from collector.agent import plan
 from collector.agent.discovery import Discovery
 from collector.agent.plan import Task
-from collector.agent.scraper import Scraper
+from collector.agent.scrape_attempt import Scraper
 from collector.catalogue import Catalogue, Family
 from collector.catalogue.entries import Delays
+from collector.cli.command import Step
 from collector.cli.format import span
-from collector.cli.options import Step
 from collector.clock import SystemClock
 from collector.config.schema import Config
 from collector.errors import JmxlakeError

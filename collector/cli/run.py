@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from collector.cli.options import CONFIG, JSON, delivery, fail, guarded
+from collector.cli.command import CONFIG, JSON, delivery, fail, guarded
 from collector.errors import JmxlakeError
 
 if TYPE_CHECKING:

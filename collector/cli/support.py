@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from collector.cli.options import CONFIG, guarded
+from collector.cli.command import CONFIG, guarded
 from collector.errors import JmxlakeError
 
 if TYPE_CHECKING:

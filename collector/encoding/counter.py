@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 import msgspec
 
-from collector.encoding.fold import Ledger, Piece
+from collector.encoding.closed_runs import Ledger, Piece
 from collector.model import Reading, Series
 from lakehouse.tables import FLAG_GAP, FLAG_INCREASE
 

@@ -8,9 +8,9 @@ import msgspec
 
 from collector.catalogue.entries import Delays
 from collector.encoding.attempts import AttemptTrack
+from collector.encoding.closed_runs import Ledger
 from collector.encoding.counter import CounterTrack
 from collector.encoding.expired_offsets import HIGH, LOW
-from collector.encoding.fold import Ledger
 from collector.encoding.gauge import GaugeTrack
 from collector.model import Reading, Scrape
 

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Final
 
 from collector.agent.agent import Agent
 from collector.agent.plan import Task
-from collector.agent.scraper import Scraper
+from collector.agent.scrape_attempt import Scraper
 from collector.delivery.delivery import Delivery
 from collector.errors import JmxlakeError, LakeError
 from collector.model import Event, Series

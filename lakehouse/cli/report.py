@@ -19,7 +19,7 @@ from lakehouse.engines.engine import Engine
 from lakehouse.report import clusters_summary, owners, pdf
 from lakehouse.report.csv_files import files
 from lakehouse.report.facts import build, saved
-from lakehouse.report.facts.owner_labels import add_owners, of_team
+from lakehouse.report.facts.by_owner import add_owners, of_team
 from lakehouse.report.page import figures
 from lakehouse.report.page.page import render
 from lakehouse.report.page.verdicts import headline

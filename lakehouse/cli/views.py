@@ -10,7 +10,7 @@ import click
 
 from lakehouse import tables
 from lakehouse.core import periods
-from lakehouse.core.session import session
+from lakehouse.core.spark_session import session
 from lakehouse.ops.views import render
 
 _SCHEMA: Final = re.compile(r"[\w-]+(\.[\w-]+)?")

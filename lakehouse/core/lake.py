@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from lakehouse import tables
-from lakehouse.core.session import REMOTE
+from lakehouse.core.spark_session import REMOTE
 from lakehouse.errors import (
     LakeNotFoundError,
     LakeReplacedError,

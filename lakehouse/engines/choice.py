@@ -8,7 +8,7 @@ from importlib import util
 from typing import TYPE_CHECKING, Final
 
 from lakehouse import tables
-from lakehouse.core.session import PLATFORM, REMOTE, quiet_jvm, session
+from lakehouse.core.spark_session import PLATFORM, REMOTE, quiet_jvm, session
 from lakehouse.errors import EngineError, TableSchemaError
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.functions import col, expr, lit
 
 from lakehouse import errors, tables
-from lakehouse.core import lake as lakes, session
+from lakehouse.core import lake as lakes, spark_session
 from lakehouse.core.periods import FIRST, HOUR_US, LAST, instant, micros
 from lakehouse.engines import spark_kernel_frame, spark_packets
 from lakehouse.engines.engine import Detail, LeaseRow, Relation, Span, Staged, instant_of, span_of
@@ -64,7 +64,7 @@ class SparkEngine:
     def __init__(self, spark: SparkSession, lake: lakes.Lake) -> None:
         self._spark, self.lake = spark, lake
         self.scratch: tuple[Table, ...] = (STAGING,)
-        self._adaptive = session.setting(spark, "spark.sql.adaptive.enabled") != "false"
+        self._adaptive = spark_session.setting(spark, "spark.sql.adaptive.enabled") != "false"
 
     def schema(self, table: Table) -> Mapping[str, str] | None:
         """Names and types of a table's columns; None: there is no table."""

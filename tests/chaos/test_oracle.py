@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 from deltalake import DeltaTable, QueryBuilder, write_deltalake
 
-from collector.agent.scraper import skipped
+from collector.agent.scrape_attempt import skipped
 from collector.encoding.encoder import Encoder
 from collector.model import Answer, Identity, Reading, Scrape, Series
 from collector.spool.recorder import Recorder

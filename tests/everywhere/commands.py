@@ -31,7 +31,7 @@ main(prog_name="jmxlake")
 """
 _SQL = """
 import json, sys
-from lakehouse.core.session import session
+from lakehouse.core.spark_session import session
 spark = session()
 told = [[row.asDict() for row in spark.sql(one).collect()] for one in sys.argv[1:]]
 print(json.dumps(told, default=str))

@@ -8,7 +8,7 @@ import pytest
 from demo.jars import delta_jars
 from lakehouse import slo
 from lakehouse.core import lake as lakes, periods
-from lakehouse.core.session import JARS_SETTING
+from lakehouse.core.spark_session import JARS_SETTING
 from lakehouse.engines.local_engine import LocalEngine
 from lakehouse.engines.spark_engine import SparkEngine
 from lakehouse.notebooks.notebook import lake_of, open_week, read_widgets

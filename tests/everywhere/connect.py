@@ -75,7 +75,7 @@ def gold(server: ConnectServer, rolled_up: Jmxlake) -> Path:
 
 def test_f01_the_client_refuses_what_serverless_refuses(remote: Jmxlake):
     code = (
-        "from lakehouse.core.session import session, setting; s = session()\n"
+        "from lakehouse.core.spark_session import session, setting; s = session()\n"
         "print(setting(s, 'spark.sql.adaptive.enabled'), setting(s, 'spark.sql.session.timeZone'))"
     )
     assert remote.python(code).split() == ["None", "UTC"]
@@ -130,7 +130,7 @@ def test_what_is_not_in_the_catalog_is_one_line(rolled_up: Jmxlake):
 def test_a_worker_that_passes_1_gb_is_ended(server: ConnectServer, remote: Jmxlake):
     code = """
 import time
-from lakehouse.core.session import session
+from lakehouse.core.spark_session import session
 def greedy(batches):
     held = b"x" * 1_500_000_000
     time.sleep(60)

@@ -19,7 +19,7 @@ from collector.spool.spool import Spool
 from demo.jars import delta_jars, s3_jars
 from demo.s3.server import S3Server
 from lakehouse import tables
-from lakehouse.core.session import JARS_SETTING
+from lakehouse.core.spark_session import JARS_SETTING
 from tests.everywhere import small_fleet
 from tests.everywhere.commands import Jmxlake
 from tests.everywhere.gold_rows import differing, gold_rows

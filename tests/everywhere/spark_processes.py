@@ -15,7 +15,7 @@ import pyspark
 from demo.jars import delta_jars
 from demo.launcher import Launcher, end, last_lines
 from demo.ports import free_ports, is_listening
-from lakehouse.core import session
+from lakehouse.core import spark_session
 from tests.waiting import wait_for
 
 if TYPE_CHECKING:
@@ -29,12 +29,14 @@ WORKER_BYTES: Final = 1_000_000_000
 
 _START_SECONDS = 300
 _GRACE_SECONDS = 30
-_NO_SPARK = {name: "" for name in session._NAMED_BY if name in os.environ}
+_NO_SPARK = {name: "" for name in spark_session._NAMED_BY if name in os.environ}
 
 
 def bare_environment(**more: str) -> dict[str, str]:
     """Our environment without a word on which Spark is meant, and what more a process is told."""
-    kept = {name: value for name, value in os.environ.items() if name not in session._NAMED_BY}
+    kept = {
+        name: value for name, value in os.environ.items() if name not in spark_session._NAMED_BY
+    }
     return {**kept, **more}
 
 
@@ -47,10 +49,10 @@ def settings(
     of some million rows takes ten times as long.
     """
     found = ",".join(map(str, (*delta_jars(), *jars)))
-    java = "" if large else f"{session._SMALL_JVM} "
+    java = "" if large else f"{spark_session._SMALL_JVM} "
     return {
-        **session._CONF,
-        **(session._LARGE if large else session._SMALL),
+        **spark_session._CONF,
+        **(spark_session._LARGE if large else spark_session._SMALL),
         "spark.master": "local[2]",
         "spark.jars": found,
         "spark.sql.warehouse.dir": str(folder / "warehouse"),
@@ -192,7 +194,7 @@ class StandaloneCluster(SparkProcesses):
                 "spark.master": url,
                 "spark.executor.memory": executor_memory,
                 "spark.executor.cores": "1",
-                "spark.executor.extraJavaOptions": session._SMALL_JVM,
+                "spark.executor.extraJavaOptions": spark_session._SMALL_JVM,
             },
         )
         self.conf = conf_folder(folder, chosen)

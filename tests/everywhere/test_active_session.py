@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from lakehouse.core.session import session
+from lakehouse.core.spark_session import session
 from lakehouse.errors import EngineError
 
 if TYPE_CHECKING:

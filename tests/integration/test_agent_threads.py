@@ -16,7 +16,7 @@ import pytest
 from collector.agent import schedule
 from collector.agent.agent import Agent
 from collector.agent.plan import Plan, Task
-from collector.agent.scraper import Scraper
+from collector.agent.scrape_attempt import Scraper
 from collector.catalogue import Family, Metric
 from collector.config.schema import Limits
 from collector.config.units import Size

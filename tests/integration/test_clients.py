@@ -15,7 +15,7 @@ from confluent_kafka import Producer
 from deltalake import DeltaTable
 
 from collector import catalogue
-from collector.agent.scraper import Scraper
+from collector.agent.scrape_attempt import Scraper
 from collector.clock import SystemClock
 from collector.config.schema import Attach, Jmx
 from collector.delivery.delivery import Delivery

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from collector import catalogue
-from collector.agent.scraper import Scraper
+from collector.agent.scrape_attempt import Scraper
 from collector.clock import SystemClock
 from collector.model import Series
 from collector.sources.java import jvm

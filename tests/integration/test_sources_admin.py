@@ -10,7 +10,7 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 
 from collector import catalogue
-from collector.agent.scraper import Scraper
+from collector.agent.scrape_attempt import Scraper
 from collector.clock import SystemClock
 from collector.errors import IdentityError, SourceRefusedError, SourceTimeoutError
 from collector.model import Commit, Notice, Partition, Series

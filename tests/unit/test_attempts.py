@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from collector.agent.plan import Task
-from collector.agent.scraper import Scraper
+from collector.agent.scrape_attempt import Scraper
 from collector.catalogue import load
-from collector.cli.options import Step
+from collector.cli.command import Step
 from collector.cli.read_families import _read_place, attempt
 from collector.errors import SourceError
 from collector.model import Answer, Identity, Moment

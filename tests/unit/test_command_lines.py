@@ -11,9 +11,9 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from collector.cli import check, options
+from collector.cli import check, command as options
+from collector.cli.command import Step
 from collector.cli.main import main
-from collector.cli.options import Step
 from collector.errors import ConfigError, HealthError, JmxlakeError, SourceError
 
 if TYPE_CHECKING:

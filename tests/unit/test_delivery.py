@@ -25,8 +25,8 @@ from collector.delivery import arrow, table as bronze_table
 from collector.delivery.delivery import Delivery
 from collector.delivery.table import BronzeTable
 from collector.encoding.attempts import AttemptSpan
+from collector.encoding.closed_runs import Run
 from collector.encoding.encoder import SealedRows
-from collector.encoding.fold import Run
 from collector.encoding.rows import Batch, Origin, batches_of as batches_of_sealed
 from collector.errors import CommitError, LakeError, LakeSchemaError
 from collector.model import Event, Series

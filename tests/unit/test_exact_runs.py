@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from collector.agent import plan
-from collector.agent.scraper import expand
+from collector.agent.scrape_attempt import expand
 from collector.config import loader
 from collector.encoding.encoder import Encoder, SealedRows
 from collector.encoding.family import HOLD_US
@@ -23,7 +23,7 @@ from lakehouse import tables
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from collector.encoding.fold import Run
+    from collector.encoding.closed_runs import Run
 
 pytestmark = pytest.mark.slow
 

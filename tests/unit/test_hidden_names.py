@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from collector import catalogue
-from collector.agent.scraper import Scraper
+from collector.agent.scrape_attempt import Scraper
 from collector.clock import SystemClock
 from collector.config import loader
 from collector.config.schema import NameRule, Names

@@ -11,7 +11,7 @@ import pytest
 from deltalake import DeltaTable
 
 from collector import catalogue
-from collector.agent.scraper import Scraper
+from collector.agent.scrape_attempt import Scraper
 from collector.catalogue import Metric
 from collector.clock import SystemClock
 from collector.delivery.delivery import Delivery

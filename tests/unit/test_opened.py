@@ -11,7 +11,7 @@ import pytest
 
 from lakehouse import tables
 from lakehouse.core import lake as lakes
-from lakehouse.core.session import REMOTE
+from lakehouse.core.spark_session import REMOTE
 from lakehouse.engines import choice
 from lakehouse.engines.local_engine import LocalEngine
 from lakehouse.errors import EngineError, LakeNotFoundError, TableSchemaError

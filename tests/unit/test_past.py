@@ -12,7 +12,7 @@ import pytest
 from click.testing import CliRunner
 from deltalake import DeltaTable
 
-from collector.cli import options
+from collector.cli import command
 from collector.cli.main import main
 from collector.delivery.delivery import Delivery
 from collector.sources.bulk import prometheus_api
@@ -71,7 +71,7 @@ def _not_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
     def leave(code: int) -> None:
         raise SystemExit(code)
 
-    monkeypatch.setattr(options, "_leave", leave)
+    monkeypatch.setattr(command, "_leave", leave)
 
 
 def run(fake: FakePrometheus, lake: Path, *more: str, minutes: int = MINUTES) -> Result:

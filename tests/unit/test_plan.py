@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collector.agent.plan import Task, changes
-from collector.agent.scraper import Scraper
+from collector.agent.scrape_attempt import Scraper
 from collector.catalogue import load
 
 S = 1_000_000

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from collector.cli.options import CONFIG, guarded, warn
+from collector.cli.command import CONFIG, guarded, warn
 from collector.errors import SourceError
 
 if TYPE_CHECKING:

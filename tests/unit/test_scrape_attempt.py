@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from collector import catalogue
-from collector.agent.scraper import Scraper
+from collector.agent.scrape_attempt import Scraper
 from collector.clock import SystemClock
 from collector.model import Answer, Identity, Moment, Reading, Series
 from lakehouse.tables import FLAG_DISTRIBUTION, FLAG_KNOWN_WRONG
@@ -41,7 +41,7 @@ def test_an_error_that_nobody_foresaw_is_a_failed_attempt_and_gives_up_the_sourc
     scrape = Scraper(source, SystemClock()).attempt(FAMILY, 10_000_000)
     assert (scrape.outcome, scrape.answer) == ("error", None)
     assert scrape.error is not None
-    assert scrape.error.startswith("unexpected KeyError: 'at\\nonce' (test_scraper.py:")
+    assert scrape.error.startswith("unexpected KeyError: 'at\\nonce' (test_scrape_attempt.py:")
     assert source.closed == 1
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from lakehouse.core import session
+from lakehouse.core import spark_session
 from lakehouse.errors import EngineError
 
 pytestmark = pytest.mark.slow
@@ -28,7 +28,7 @@ def installed(tmp_path: Path) -> Path:
     """A folder of packages with ours in it, as ``__file__`` tells it, and no source tree around."""
     folder = tmp_path / "packages"
     folder.mkdir()
-    (folder / "lakehouse").symlink_to(Path(session.__file__).parents[1])
+    (folder / "lakehouse").symlink_to(Path(spark_session.__file__).parents[1])
     return folder
 
 
@@ -65,9 +65,9 @@ def test_a_folder_without_jars_is_named(tmp_path: Path, monkeypatch: pytest.Monk
     (tmp_path / "delta" / "delta.jar").touch()
     (tmp_path / "s3").mkdir()
     both = os.pathsep.join(str(tmp_path / name) for name in ("delta", "s3"))
-    monkeypatch.setenv(session.JARS_SETTING, both)
+    monkeypatch.setenv(spark_session.JARS_SETTING, both)
     with pytest.raises(EngineError, match=r"s3 holds no jar"):
-        session.session()
+        spark_session.session()
 
 
 def jar(folder: Path) -> Path:
@@ -89,7 +89,7 @@ def test_jars_are_taken_from_beside_the_package_and_not_from_where_one_stands(
     assert spec is not None
     assert spec.loader is not None
     spec.loader.exec_module(own := importlib.util.module_from_spec(spec))
-    monkeypatch.delenv(session.JARS_SETTING, raising=False)
+    monkeypatch.delenv(spark_session.JARS_SETTING, raising=False)
     monkeypatch.chdir(tmp_path)
     assert own._jar_folders() == found
 
@@ -105,9 +105,9 @@ def test_a_spark_that_does_not_start_says_what_it_needs(
     installed: Path, tmp_path: Path, *, named: bool, told: str
 ):
     environment = {**os.environ}
-    environment.pop(session.JARS_SETTING, None)
+    environment.pop(spark_session.JARS_SETTING, None)
     if named:
-        environment[session.JARS_SETTING] = str(jar(tmp_path / "jars"))
+        environment[spark_session.JARS_SETTING] = str(jar(tmp_path / "jars"))
     jar(tmp_path / ".cache" / "delta-of-somebody-else")
     program = tmp_path / "rollup.py"
     asked = ["rollup", "main.bronze", "--gold", "main.gold"]

@@ -1,4 +1,4 @@
-"""Options that the commands share, and errors as one line with an exit code."""
+"""What commands share: options, and how each ends, with one line and an exit code if it failed."""
 
 from __future__ import annotations
 
