@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from lakehouse import tables
-from lakehouse.kernel import worker
+from lakehouse.kernel import run_in_duckdb
 from tests.lake_builder import Batch
 
 if TYPE_CHECKING:
@@ -66,8 +66,10 @@ class Call:
     described: pa.Table | None
     parts: Sequence[Part]
 
-    def roll_up(self, program: worker.Program) -> dict[str, pa.Table]:
-        return worker.roll_up(program, self.units, self.scrapes, self.described, iter(self.parts))
+    def roll_up(self, program: run_in_duckdb.Program) -> dict[str, pa.Table]:
+        return run_in_duckdb.roll_up(
+            program, self.units, self.scrapes, self.described, iter(self.parts)
+        )
 
 
 def together(batches: Iterable[Batch]) -> Batch:

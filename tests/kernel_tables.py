@@ -14,7 +14,7 @@ from tests.oracle import decoded, gold
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from lakehouse.kernel import worker
+    from lakehouse.kernel import run_in_duckdb
     from lakehouse.tables import Table
     from tests.lake_builder import Batch
     from tests.oracle.plain import Rows
@@ -40,7 +40,7 @@ def bronze(batch: Batch, window_us: int = WINDOW_US) -> Bronze:
     return decoded.bronze(own.runs, own.members, own.scrapes, now_us, window_us)
 
 
-def rolled_up(program: worker.Program, batch: Batch) -> dict[str, Rows]:
+def rolled_up(program: run_in_duckdb.Program, batch: Batch) -> dict[str, Rows]:
     """The kernel's rows of a batch by their key, all in one call."""
     return by_key(one_call(placed(batch)).roll_up(program))
 

@@ -19,7 +19,7 @@ from collector.config.schema import Limits
 from collector.delivery.worker import Deliverer, DeliveryWorker
 from collector.errors import UNEXPECTED, JmxlakeError, SpoolError, unexpected
 from collector.model import Event, Series
-from collector.sources.java.crashes import Crash
+from collector.sources.java.crash_reports import Crash
 from collector.spool.recorder import Recorder
 from collector.telemetry import logs, memory
 from collector.telemetry.kafka_metrics import Live

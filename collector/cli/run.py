@@ -19,6 +19,7 @@ import click
 
 from collector.cli.command import CONFIG, JSON, delivery, fail, guarded
 from collector.errors import JmxlakeError
+from collector.sources.java import crash_reports
 
 if TYPE_CHECKING:
     from collector.agent.agent import Agent
@@ -79,7 +80,6 @@ def _run(path: Path, config: Config, windows: int | None, *, as_json: bool) -> N
     from collector.cli.dry_run import DryRun
     from collector.clock import SystemClock
     from collector.sources import factory
-    from collector.sources.java import crashes
     from collector.spool.recorder import Recorder
     from collector.spool.spool import Spool
 
@@ -105,11 +105,11 @@ def _run(path: Path, config: Config, windows: int | None, *, as_json: bool) -> N
             tasks, recorder, to_lake, interval_us, SystemClock(), commit_phase_us=phase,
             limits=config.limits,
         )  # fmt: skip
-        agent.stats.crashes.inc(len(crashes.every(spool_path)))
+        agent.stats.crashes.inc(len(crash_reports.every(spool_path)))
         if config.health.port:
             resources.callback(_serve_health(config, agent, recorder).close)
         _handle_signals(stop, reload, spool_path)  # after the JVM, which sets handlers of its own
-        agent.run(stop, reload, _about(config, catalogue.hash), crashes.new(spool_path))
+        agent.run(stop, reload, _about(config, catalogue.hash), crash_reports.new(spool_path))
         # All is kept; a second signal must not look like a crash.
         _on_signals([*_HEEDED, signal.SIGTERM, signal.SIGINT], signal.SIG_IGN)
     if dry is not None:
@@ -128,9 +128,7 @@ def _with_crash_reports(config: Config) -> Config:
     """The configuration with Java's option to write crash reports beside the spool."""
     from msgspec.structs import replace
 
-    from collector.sources.java import crashes
-
-    options = f"{crashes.option(config.spool.path)} {config.java.options}"
+    options = f"{crash_reports.option(config.spool.path)} {config.java.options}"
     return replace(config, java=replace(config.java, options=options))
 
 

@@ -109,11 +109,12 @@ def _asked(config: Config, name: str) -> str:
 
 
 def _beside(spool: Path) -> str:
-    from collector.sources.java import crashes
+    from collector.sources.java import crash_reports
 
-    files = [(one.name, one.stat()) for one in sorted(spool.parent.glob(f"{spool.name}*"))]
+    files = ((one.name, one.stat()) for one in sorted(spool.parent.glob(f"{spool.name}*")))
     lines = [f"{name} {of.st_size} B, mode {of.st_mode & 0o777:o}" for name, of in files]
-    return "\n".join([*lines, *(f"{one.path.name}: {one.cause}" for one in crashes.every(spool))])
+    lines += [f"{one.path.name}: {one.cause}" for one in crash_reports.every(spool)]
+    return "\n".join(lines)
 
 
 def _threads(spool: Path) -> str:

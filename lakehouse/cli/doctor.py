@@ -15,7 +15,7 @@ from rich.table import Table
 from rich.text import Text
 
 from lakehouse.cli.options import AS_JSON, GOLD_OR_NONE, LAKE, OPTIONS_FILE
-from lakehouse.core import formats
+from lakehouse.core import display
 from lakehouse.core.delta_rs import locate
 from lakehouse.ops.doctor.diagnosis import Diagnosis
 from lakehouse.ops.doctor.finding import LATE, ORDER, counted, span, when
@@ -94,7 +94,7 @@ def print_tables(diagnosis: Diagnosis, console: Console) -> None:
         health.add_column(heading, justify="right")
     for one in diagnosis.tables:
         known = ("" if n is None else f"{n:,}" for n in (one.uncheckpointed, one.commits_a_day))
-        figures = (f"{one.version:,}", f"{one.live_files:,}", formats.size(one.bytes), *known)
+        figures = (f"{one.version:,}", f"{one.live_files:,}", display.size(one.bytes), *known)
         health.add_row(one.table, *figures, f"{one.reader_version}/{one.writer_version}")
     findings = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 1, 0))
     for finding in diagnosis.worst_first:
@@ -115,11 +115,11 @@ def _headline(diagnosis: Diagnosis) -> str:
         ago = f"{span(diagnosis.now - last)} ago" if last < diagnosis.now else "just now"
         newest = f"records until {when(last)} ({ago})"
     seen = f"{counted(len(diagnosis.agents), 'agent')} in {counted(diagnosis.days, 'day')}"
-    return f"{formats.visible(diagnosis.location.root)}: {found}. {seen}, {newest}"
+    return f"{display.visible(diagnosis.location.root)}: {found}. {seen}, {newest}"
 
 
 def _safe(text: str) -> str:
-    return formats.line(text, 600)
+    return display.line(text, 600)
 
 
 def _sentence(text: str) -> str:

@@ -19,7 +19,7 @@ from rich.table import Table
 
 from lakehouse import tables
 from lakehouse.cli.options import AS_JSON, GOLD_OR_NONE, LAKE, OPTIONS_FILE, date, log
-from lakehouse.core import formats
+from lakehouse.core import display
 from lakehouse.core.delta_rs import locate
 from lakehouse.core.periods import seconds
 from lakehouse.errors import LakehouseError
@@ -208,6 +208,6 @@ def _print_plans(planned: Sequence[PlannedTable], *, as_json: bool) -> None:
 
 def _text(fields: dict[str, Any]) -> str:
     return " ".join(
-        f"{name}={formats.size(value) if name in {'size', 'target_size'} else value}"
+        f"{name}={display.size(value) if name in {'size', 'target_size'} else value}"
         for name, value in fields.items()
     ).replace("\u00a0", " ")

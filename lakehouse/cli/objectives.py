@@ -13,7 +13,7 @@ import click
 from lakehouse import slo
 from lakehouse.cli.options import AS_JSON, OPTIONS_FILE, LakeOptions, combined, log, write_file
 from lakehouse.cli.sla import LABELS
-from lakehouse.core.formats import visible
+from lakehouse.core.display import visible
 from lakehouse.core.metrics import Known, known
 from lakehouse.core.yaml_nodes import EXIT_CODES, worst
 from lakehouse.slo.openslo import metric_checks

@@ -13,7 +13,7 @@ from lakehouse.cli import options
 from lakehouse.cli.options import LakeOptions, file_stem, log, write_file
 from lakehouse.cli.sla import CORRECTIONS, MAINTENANCE, Query
 from lakehouse.core import periods
-from lakehouse.core.formats import VERDICTS, line
+from lakehouse.core.display import VERDICTS, line
 from lakehouse.core.periods import Period
 from lakehouse.engines.engine import Engine
 from lakehouse.report import clusters_summary, owners, pdf

@@ -11,7 +11,7 @@ from lakehouse import slo
 from lakehouse.cli import options
 from lakehouse.cli.options import LakeOptions, exit_if_locked, log
 from lakehouse.core import periods
-from lakehouse.core.formats import plural
+from lakehouse.core.display import plural
 from lakehouse.core.periods import Period
 from lakehouse.engines.engine import Engine
 from lakehouse.engines.gold_reader import GoldRows, window_of

@@ -18,7 +18,7 @@ from lakehouse.errors import (
     TableSchemaError,
 )
 from lakehouse.tables import Table
-from lakehouse.tables.columns import spark_text
+from lakehouse.tables.table import spark_text
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

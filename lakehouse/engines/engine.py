@@ -18,7 +18,7 @@ import pyarrow as pa
 from lakehouse.core.lake import Lake, Version
 from lakehouse.core.periods import HOUR_US, micros
 from lakehouse.engines.hour_batches import Batch
-from lakehouse.kernel.worker import Program
+from lakehouse.kernel.run_in_duckdb import Program
 from lakehouse.tables import Column, Table
 
 Relation = Any

@@ -27,7 +27,7 @@ from lakehouse.engines.local_kernel_inputs import Bronze
 from lakehouse.engines.local_relations import Relation
 from lakehouse.errors import EngineError, LeaseLostError, LogExpiredError, one_line
 from lakehouse.kernel import arrow_types
-from lakehouse.kernel.worker import KernelError, Program
+from lakehouse.kernel.run_in_duckdb import KernelError, Program
 from lakehouse.tables import Column, Table
 
 _SETTINGS: Final[dict[str, str | int | float | list[str]]] = {

@@ -9,7 +9,7 @@ from lakehouse import tables
 from lakehouse.core.periods import micros
 from lakehouse.engines import predicates
 from lakehouse.engines.engine import Span, span_of
-from lakehouse.kernel import worker
+from lakehouse.kernel import run_in_duckdb
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 _MASK: Final = " + ".join(
     f"CASE WHEN list_contains(r.flags, '{flag}') THEN {bit} ELSE 0 END"
-    for flag, bit in worker.FLAGS.items()
+    for flag, bit in run_in_duckdb.FLAGS.items()
 )
 _MADE: Final = {
     "u": "k.u",
@@ -57,7 +57,7 @@ class Bronze:
         program: The kernel.
     """
 
-    def __init__(self, engine: LocalEngine, batch: Batch, program: worker.Program) -> None:
+    def __init__(self, engine: LocalEngine, batch: Batch, program: run_in_duckdb.Program) -> None:
         self._engine, self._program = engine, program
         self._window = dt.timedelta(seconds=batch.window_seconds)
         self._runs = engine.open(tables.RUNS, batch.versions.runs)
@@ -72,7 +72,7 @@ class Bronze:
 
     def compute(self, call: Call) -> dict[str, pa.Table]:
         """The kernel's rows of a call."""
-        units = worker.units_table((one.cluster, micros(one.hour)) for one in call.units)
+        units = run_in_duckdb.units_table((one.cluster, micros(one.hour)) for one in call.units)
         span = span_of(one.hour for one in call.units)
         given = self._engine.relation(units)
         scrapes = self._read(self._scrapes, span, given, "scrapes")
@@ -81,7 +81,7 @@ class Bronze:
             metrics = f" AND r.metric IN {predicates.strings(self._program.describing)}"
             described = self._read(self._runs, span, given, "runs", metrics)
         parts = self._parts(call, given)
-        return worker.roll_up(self._program, units, scrapes, described, parts)
+        return run_in_duckdb.roll_up(self._program, units, scrapes, described, parts)
 
     def _parts(self, call: Call, units: Relation) -> Iterator[tuple[pa.Table, pa.Table]]:
         """The runs of each part, and the sets that they name."""

@@ -13,7 +13,7 @@ from lakehouse.core.periods import FIRST, HOUR_US, LAST, micros
 from lakehouse.engines import predicates
 from lakehouse.engines.delta_files import File
 from lakehouse.engines.engine import Span, instant_of
-from lakehouse.tables.columns import delta_type
+from lakehouse.tables.table import delta_type
 
 _NAMED: Final = re.compile(r"\{(\w+)\}")
 _NUMBERS: Final = itertools.count()

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from lakehouse.engines.hour_batches import HourSet
-from lakehouse.tables.columns import standard_text
+from lakehouse.tables.table import standard_text
 
 _HOUR: Final = dt.timedelta(hours=1)
 

@@ -21,10 +21,10 @@ from lakehouse.core.periods import FIRST, HOUR_US, LAST, instant, micros
 from lakehouse.engines import spark_kernel_frame, spark_packets
 from lakehouse.engines.engine import Detail, LeaseRow, Relation, Span, Staged, instant_of, span_of
 from lakehouse.engines.hour_batches import Batch
-from lakehouse.kernel.worker import Program
+from lakehouse.kernel.run_in_duckdb import Program
 from lakehouse.tables import Column, Table
-from lakehouse.tables.columns import spark_text
 from lakehouse.tables.rollup_state import GOLD_PROPERTIES, of_gold
+from lakehouse.tables.table import spark_text
 
 STAGING: Final = of_gold(
     "staging",

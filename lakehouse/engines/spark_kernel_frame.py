@@ -15,8 +15,8 @@ from pyspark.sql.functions import broadcast, expr
 from lakehouse.core.periods import HOUR_US, micros
 from lakehouse.engines import spark_packets
 from lakehouse.engines.hour_batches import Batch
-from lakehouse.kernel import arrow_types, worker
-from lakehouse.kernel.worker import Program
+from lakehouse.kernel import arrow_types, run_in_duckdb
+from lakehouse.kernel.run_in_duckdb import Program
 
 _MOST_TASKS: Final = 512
 
@@ -24,7 +24,7 @@ _TOUCHED: Final = "cluster string, hour long, call long, u int, part_us long, sl
 """Columns of the hours that are recomputed: their call and number, and how they are cut."""
 
 _FLAGS: Final = " | ".join(
-    f"IF(array_contains(flags, '{name}'), {bit}, 0)" for name, bit in worker.FLAGS.items()
+    f"IF(array_contains(flags, '{name}'), {bit}, 0)" for name, bit in run_in_duckdb.FLAGS.items()
 )
 _MADE: Final = {
     "start_us": "start AS start_us",
@@ -68,7 +68,7 @@ def frame(bronze: Bronze, batch: Batch, program: Program, columns: dict[str, str
         program: The kernel.
         columns: Staging's, with their types.
     """
-    for module in (worker, spark_packets):
+    for module in (run_in_duckdb, spark_packets):
         # Workers need nothing of jmxlake.
         cloudpickle.register_pickle_by_value(module)  # type: ignore[no-untyped-call]
     packets = ", ".join(f"{name} {kind}" for name, kind in spark_packets.PACKET.items())

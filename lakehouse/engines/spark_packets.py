@@ -13,14 +13,14 @@ import json
 from itertools import chain, groupby
 from typing import TYPE_CHECKING, Final
 
-from lakehouse.kernel.worker import KernelError, roll_up, units_table
+from lakehouse.kernel.run_in_duckdb import KernelError, roll_up, units_table
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
     import pyarrow as pa
 
-    from lakehouse.kernel.worker import Program
+    from lakehouse.kernel.run_in_duckdb import Program
 
     Packet = tuple[int, pa.Buffer]
 

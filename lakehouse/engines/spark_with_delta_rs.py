@@ -16,7 +16,7 @@ from lakehouse.engines.engine import Staged
 from lakehouse.engines.hour_batches import Batch
 from lakehouse.engines.local_engine import LocalEngine
 from lakehouse.engines.spark_engine import STAGING, SparkEngine
-from lakehouse.kernel.worker import Program
+from lakehouse.kernel.run_in_duckdb import Program
 
 LARGE: Final = 1_000_000
 """Rows of bronze/runs from which on Spark's code generation saves more time than it takes."""

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
-from lakehouse.core import formats
+from lakehouse.core import display
 from lakehouse.core.metrics import COVERAGE, UNAVAILABLE, WATCHED_OF, Watched
 from lakehouse.core.periods import Period, micros, overlap
 from lakehouse.core.subjects import Subject
@@ -90,6 +90,6 @@ def watched(kind: str, objectives: Iterable[Objective]) -> tuple[Watched, ...]:
 def _of_cluster(known: Sequence[Subject], root: str, cluster: str | None) -> list[Subject]:
     clusters = sorted({one.cluster for one in known})
     if cluster is not None and cluster not in clusters:
-        names = ", ".join(formats.line(name) for name in clusters) or "none"
-        raise SubjectError(f"{formats.line(cluster)}: {root} has no such cluster; it has {names}")
+        names = ", ".join(display.line(name) for name in clusters) or "none"
+        raise SubjectError(f"{display.line(cluster)}: {root} has no such cluster; it has {names}")
     return [one for one in known if cluster in (None, one.cluster)]

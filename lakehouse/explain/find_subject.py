@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Final
 
-from lakehouse.core import formats
+from lakehouse.core import display
 from lakehouse.core.metrics import PARTITION_COUNT
 from lakehouse.core.subjects import Subject
 from lakehouse.errors import SubjectError
@@ -18,7 +18,7 @@ _PARTITION: Final = re.compile(r"(?P<topic>.+)/(?P<partition>[0-9]{1,9})")
 _NUMBERED: Final = re.compile(r"(broker|controller)-([0-9]+)")
 _SHOWN: Final = 4
 _MOST_CLOSE: Final = 3
-_LONGEST: Final = 2 * formats.NAME_LIMIT
+_LONGEST: Final = 2 * display.NAME_LIMIT
 
 
 def name_of(subject: Subject) -> str:
@@ -52,23 +52,23 @@ def find(text: str, known: Sequence[Subject], lake: str) -> Subject:
         found += [replace(topic, kind="partition", partition=number) for topic in topics]
     if not found:
         raise SubjectError(
-            f"{formats.line(text)}: {lake} has no topic, partition, client, group or broker of "
+            f"{display.line(text)}: {lake} has no topic, partition, client, group or broker of "
             f"this name{_suggestion(text, subjects)}"
         )
     if len(found) > 1:
-        raise SubjectError(f"{formats.line(text)}: this may be {_several(found)}; write which one")
+        raise SubjectError(f"{display.line(text)}: this may be {_several(found)}; write which one")
     (subject,) = found
     count = subject.attributes.get(PARTITION_COUNT)
     if subject.partition is not None and count is not None and subject.partition >= count:
         raise SubjectError(
-            f"{formats.line(subject.topic)} has {formats.plural(int(count), 'partition')}, "
+            f"{display.line(subject.topic)} has {display.plural(int(count), 'partition')}, "
             f"and none of number {subject.partition}"
         )
     return subject
 
 
 def _has_name(subject: Subject, text: str) -> bool:
-    return any(text in (name, formats.visible(name)) for name in _names(subject))
+    return any(text in (name, display.visible(name)) for name in _names(subject))
 
 
 def _names(subject: Subject) -> Iterator[str]:
@@ -98,18 +98,18 @@ def _suggestion(text: str, subjects: Iterable[Subject]) -> str:
     wanted = _plain(split["topic"] if split else bare)
     best = difflib.get_close_matches(wanted, by_name, _MOST_CLOSE)
     names = [name_of(subject) for match in best for subject in by_name[match]][:_MOST_CLOSE]
-    shown = [formats.line(name, formats.NAME_LIMIT) for name in names]
+    shown = [display.line(name, display.NAME_LIMIT) for name in names]
     return f"; did you mean {' or '.join(shown)}?" if shown else ""
 
 
 def _plain(text: str) -> str:
-    return formats.visible(text[:_LONGEST])[:_LONGEST].casefold()
+    return display.visible(text[:_LONGEST])[:_LONGEST].casefold()
 
 
 def _several(found: Sequence[Subject]) -> str:
     if len({(one.kind, one.key, one.partition) for one in found}) == 1:
-        clusters = ", ".join(map(formats.line, sorted({one.cluster for one in found})))
+        clusters = ", ".join(map(display.line, sorted({one.cluster for one in found})))
         return f"in any of the clusters {clusters}, and --cluster chooses one"
-    names = sorted({formats.line(name_of(one), formats.NAME_LIMIT) for one in found})
+    names = sorted({display.line(name_of(one), display.NAME_LIMIT) for one in found})
     more = f" or {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
     return " or ".join(names[:_SHOWN]) + more

@@ -9,7 +9,7 @@ from rich.console import RenderableType
 from rich.padding import Padding
 from rich.text import Text
 
-from lakehouse.core import formats, periods
+from lakehouse.core import display, periods
 from lakehouse.core.metrics import names_in_bronze
 from lakehouse.core.periods import DAY_US, Span, instant
 from lakehouse.report.page import cells, figures
@@ -48,7 +48,7 @@ def _parts(story: Row, width: int) -> Iterator[RenderableType]:
     subject = ", ".join(name.labelled for name in figures.subject(story["subject"]))
     cluster = figures.name(story["cluster"]).text
     yield Text(f"{subject[:1].upper()}{subject[1:]} of cluster {cluster}", "bold")
-    yield Text(f"{formats.period(story['from'], story['to'])}, {_life(story)}", "dim")
+    yield Text(f"{display.period(story['from'], story['to'])}, {_life(story)}", "dim")
     yield from _objectives(story)
     yield Text()
     yield from _timelines(story, width)
@@ -62,15 +62,15 @@ def _life(story: Row) -> str:
         return "in which it did not exist"
     if (exists["from"], exists["to"]) == (story["from"], story["to"]):
         return "all of which it existed"
-    first, last = map(formats.day_and_time, exists.values())
+    first, last = map(display.day_and_time, exists.values())
     return f"of which it existed {first} to {last}"
 
 
 def _objectives(story: Row) -> Iterator[RenderableType]:
     for row in story["objectives"]:
         of_topic = story["subject"]["kind"] == "partition" != row["level"]
-        title = formats.line(row["title"]) + " (of its topic)" * of_topic
-        good, target = figures.attainment(row).text, formats.percent(row["target"])
+        title = display.line(row["title"]) + " (of its topic)" * of_topic
+        good, target = figures.attainment(row).text, display.percent(row["target"])
         yield Text.assemble(badge(row["verdict"]), f"  {title}: {good}; target {target}")
         if policy := policy_text(row["unknown_counts"], [row]):
             yield _indented(policy)
@@ -83,16 +83,16 @@ def _objectives(story: Row) -> Iterator[RenderableType]:
                 lasted = figures.seen_time(bad, "bad").text
                 yield _indented(f"between {_span_text(bad, 'and')} bad for {lasted}")
             if left:
-                yield _indented(f"{formats.plural(left, 'time')} more: see --json")
+                yield _indented(f"{display.plural(left, 'time')} more: see --json")
 
 
 def _undecided(row: Row) -> Iterator[str]:
     """What would decide an objective, and the gaps that hide it."""
-    needed = formats.duration(row["undecided_us"], "up")
+    needed = display.duration(row["undecided_us"], "up")
     yield f"undecided: met if {needed} more were known to be good"
     if row["unknown_us"] and not row["gaps"]:
         yield "nothing was silent then; parts are unknown for a moment as their leaders move"
-    yield from _silent(row["gaps"], formats.day_and_time)
+    yield from _silent(row["gaps"], display.day_and_time)
 
 
 def _greatest(rows: Sequence[Row], most: int, key: Callable[[Row], int]) -> tuple[list[Row], int]:
@@ -106,7 +106,7 @@ def _indented(text: str) -> Padding:
 
 
 def _span_text(row: Row, word: str) -> str:
-    return f"{formats.day_and_time(row['start'])} {word} {formats.day_and_time(row['end'])}"
+    return f"{display.day_and_time(row['start'])} {word} {display.day_and_time(row['end'])}"
 
 
 def _length(row: Row) -> int:
@@ -118,11 +118,11 @@ def _timelines(story: Row, width: int) -> Iterator[RenderableType]:
     """A line for each metric, its name before it or, on a narrow terminal, above it."""
     sums = story["sums"]
     narrow = width < 72
-    label = 0 if narrow else min(width // 3, max(len(formats.line(s["title"])) for s in sums)) + 2
+    label = 0 if narrow else min(width // 3, max(len(display.line(s["title"])) for s in sums)) + 2
     drawn = _cells(span_of(story, "from", "to"), max(7, width - label))
     life = story["exists"] and span_of(story["exists"], "from", "to")
     for row in sums:
-        title = formats.line(row["title"], max(label - 2, 30))
+        title = display.line(row["title"], max(label - 2, 30))
         bad = [span_of(one) for one in story["intervals"] if one["metric"] == row["metric"]]
         unknown = _unknown(story, row["metric"])
         letters = "".join(_letter(cell, life, bad, unknown) for cell in drawn)
@@ -194,7 +194,7 @@ def _intervals(story: Row) -> Iterator[RenderableType]:
         return
     shown, left = _greatest(story["intervals"], MOST, _length)
     for number, row in enumerate(shown, 1):
-        title = f"{number}. {formats.line(row['title'])}"
+        title = f"{number}. {display.line(row['title'])}"
         yield Text.assemble((title, "bold"), f"  {_span_text(row, 'to')}")
         reporters = [figures.name(source).text for source in row["told_by"]]
         by = [f"reported by {_listed(reporters)}"] if reporters else []
@@ -202,7 +202,7 @@ def _intervals(story: Row) -> Iterator[RenderableType]:
         lines = (_how_long(row), *by, *silent, *_events(row, story["subject"]))
         yield _indented("\n".join(line for line in lines if line))
     if left:
-        yield Text(f"{formats.plural(left, 'shorter interval')} more: see --json.", "dim")
+        yield Text(f"{display.plural(left, 'shorter interval')} more: see --json.", "dim")
 
 
 def _listed(names: Sequence[str]) -> str:
@@ -214,11 +214,11 @@ def _listed(names: Sequence[str]) -> str:
 def _how_long(row: Row) -> str:
     lasted = "" if row["lasted_us"] is None else f"lasted {figures.seen_time(row, 'lasted').text}"
     edges = [
-        f"{verb} up to {formats.duration(row[key], 'up')} earlier"
+        f"{verb} up to {display.duration(row[key], 'up')} earlier"
         for verb, key in (("began", "lead_us"), ("ended", "tail_us"))
         if row[key]
     ]
-    parts = [formats.line(part, formats.NAME_LIMIT) for part in row["parts"]]
+    parts = [display.line(part, display.NAME_LIMIT) for part in row["parts"]]
     noun = "partition" if len(parts) == 1 else "partitions"
     affected = f"{noun} {_listed(parts)}" if parts else ""
     return "; ".join(text for text in (lasted, *edges, _worst(row), affected) if text)
@@ -229,12 +229,12 @@ def _worst(row: Row) -> str:
     if high is None or (unit == "partitions" and len(row["parts"]) == 1 and high == 1):
         return ""
     if unit == "ms":
-        return f"at worst {formats.milliseconds(high)} a request"
-    most = formats.quantity(high, unit)
+        return f"at worst {display.milliseconds(high)} a request"
+    most = display.quantity(high, unit)
     if row["lasted_us"] is None:
-        return most if low == high else f"{formats.count(low)} to {most}"
+        return most if low == high else f"{display.count(low)} to {most}"
     if low != high:
-        return f"at worst {formats.quantity(low, unit)} to {most}"
+        return f"at worst {display.quantity(low, unit)} to {most}"
     return f"at worst {most} at once" if unit == "partitions" else f"at worst {most}"
 
 
@@ -243,9 +243,9 @@ def _silent(silences: Sequence[Row], at: Callable[[str], str]) -> list[str]:
     shown, left = _greatest(silences, _FEW, _length)
     texts = []
     for one in shown:
-        error = f": {formats.line(one['error'])}" if one["error"] else ""
-        source = f"{figures.name(one['source']).text} ({formats.line(one['family'])})"
-        length, outcome = formats.duration(_length(one)), cells.word("outcome", one["outcome"])
+        error = f": {display.line(one['error'])}" if one["error"] else ""
+        source = f"{figures.name(one['source']).text} ({display.line(one['family'])})"
+        length, outcome = display.duration(_length(one)), cells.word("outcome", one["outcome"])
         since = at(one["start"])
         texts.append(f"silent: {source} from {since} for {length}, {outcome}{error}")
     return [*texts, f"silent: {left} more, see --json"] if left else texts
@@ -257,7 +257,7 @@ def _events(row: Row, subject: Row) -> list[str]:
         keys = ("topic", "partition", "user", "client_id", "group")
         differing = [key for key in keys if event.get(key) not in (None, subject.get(key))]
         of = "".join(f" of {name.labelled}" for name in figures.subject(event, differing))
-        values = [formats.line(event[key]) for key in ("old", "new") if event.get(key) is not None]
+        values = [display.line(event[key]) for key in ("old", "new") if event.get(key) is not None]
         change = f": {' to '.join(values)}" if values else ""
         source, at = figures.name(event["source"]).text, _at(event["at"], row)
         texts.append(f"{at} {cells.event(event)}{of}{change} (noticed by {source})")
@@ -267,9 +267,9 @@ def _events(row: Row, subject: Row) -> list[str]:
 
 def _at(instant_: str, row: Row) -> str:
     """The time of day, with the day if the interval began on another one."""
-    moment = formats.parse(instant_)
-    same = moment.date() == formats.parse(row["start"]).date()
-    return f"{moment:%H:%M:%S}" if same else formats.day_and_time(instant_)
+    moment = display.parse(instant_)
+    same = moment.date() == display.parse(row["start"]).date()
+    return f"{moment:%H:%M:%S}" if same else display.day_and_time(instant_)
 
 
 def _remarks(story: Row) -> Iterator[RenderableType]:
@@ -279,10 +279,10 @@ def _remarks(story: Row) -> Iterator[RenderableType]:
         yield Text(f"Silent at some time in the period: {_listed(list(names))}.")
     for row in story["objectives"]:
         if unknown := row["unknown_us"]:
-            yield Text(f"{formats.line(row['title'])}: {figures.unknown_time(unknown)}.")
+            yield Text(f"{display.line(row['title'])}: {figures.unknown_time(unknown)}.")
     if story["until"]:
-        until = formats.day_and_time(story["until"])
+        until = display.day_and_time(story["until"])
         yield Text(f"The story ends at {until}: the rest has too many rows.", "yellow")
     if floor := story["detection_floor_us"]:
-        shortest = formats.duration(floor, "up")
+        shortest = display.duration(floor, "up")
         yield Text(f"Incidents shorter than {shortest} may not have been seen.", "dim")

@@ -16,7 +16,7 @@ from lakehouse.core.objective import Objective
 from lakehouse.core.patterns import regexes
 from lakehouse.core.periods import micros, window_name
 from lakehouse.kernel import arrow_types
-from lakehouse.kernel.worker import FLAGS, Program
+from lakehouse.kernel.run_in_duckdb import FLAGS, Program
 
 CLOCK_SLACK: Final = dt.timedelta(hours=1)
 """A row may be this much later than bronze's newest commit; clocks differ by less."""

@@ -11,7 +11,7 @@ from pyspark.sql import Column, SparkSession
 from pyspark.sql.functions import col, lit
 
 from lakehouse import slo, tables
-from lakehouse.core import formats, periods
+from lakehouse.core import display, periods
 from lakehouse.core.lake import Lake, read
 from lakehouse.engines.engine import Engine
 from lakehouse.engines.gold_reader import window_of
@@ -62,7 +62,7 @@ def lake_of(texts: Mapping[str, str]) -> Lake:
         value = texts[widget]
         if not re.fullmatch(r"[\w-]+", value):
             raise LakeNotFoundError(
-                f"{formats.line(value) or 'nothing'}: not a valid name; write letters, digits, _ "
+                f"{display.line(value) or 'nothing'}: not a valid name; write letters, digits, _ "
                 f"and - in the widget {widget}"
             )
     bronze, gold = (f"{texts['catalog']}.{texts[name]}" for name in ("bronze", "schema"))
@@ -177,4 +177,4 @@ class Notebook:
             raise SubjectError("write a name in the widget client, such as alice/billing")
         story = explain(gold.engine, self._objectives, name, gold.period, cluster=gold.cluster)
         text = view(story, terminal=False, width=110)
-        return pages.page(title=formats.line(name, formats.NAME_LIMIT), text=text)
+        return pages.page(title=display.line(name, display.NAME_LIMIT), text=text)

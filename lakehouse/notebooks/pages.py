@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator, Sequence
 from typing import Any, Final
 
 from lakehouse import slo, tables
-from lakehouse.core import formats
+from lakehouse.core import display
 from lakehouse.core.metrics import LEADERLESS, UNAVAILABLE
 from lakehouse.core.periods import instant
 from lakehouse.errors import TableNotFoundError, is_of_spark
@@ -51,7 +51,7 @@ def trouble(message: str) -> str:
     Args:
         message: One line; text from outside in it is escaped.
     """
-    return page(title="This cell has nothing to show", trouble=formats.line(message, 600))
+    return page(title="This cell has nothing to show", trouble=display.line(message, 600))
 
 
 def question(gold: Gold, objectives: Sequence[slo.Objective], anchor: str) -> str:
@@ -68,7 +68,7 @@ def question(gold: Gold, objectives: Sequence[slo.Objective], anchor: str) -> st
     return page(
         title=one.title,
         eyebrow=one.kip,
-        period=formats.period(facts["from"], facts["to"]),
+        period=display.period(facts["from"], facts["to"]),
         cluster=figures.name(facts["cluster"]),
         verdicts=verdicts(facts),
         answer=one.answer,
@@ -141,7 +141,7 @@ def _known(gold: Gold) -> Iterator[Row]:
 def _at(heading: str, key: str) -> Column:
     def get(row: Row) -> figures.Figure:
         us = row[key]
-        text = formats.NOT_KNOWN if us is None else f"{instant(us):%Y-%m-%d %H:%M}"
+        text = display.NOT_KNOWN if us is None else f"{instant(us):%Y-%m-%d %H:%M}"
         return figures.Figure(text, order=us)
 
     return Column(heading, get)

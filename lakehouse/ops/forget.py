@@ -19,7 +19,7 @@ from lakehouse.engines.predicates import strings
 from lakehouse.errors import TableNotFoundError
 from lakehouse.ops.maintain.actions import Executor
 from lakehouse.tables import Table, parquet
-from lakehouse.tables.columns import standard_text
+from lakehouse.tables.table import standard_text
 
 _AT_ONCE: Final = 500  # sets whose rows are replaced by one commit
 _COMMIT: Final = CommitProperties({"jmxlake": "forget"}, max_commit_retries=100)

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from lakehouse.core import formats, periods
+from lakehouse.core import display, periods
 from lakehouse.report.page import verdicts
 from lakehouse.report.page.assets import declared, sentence
 from lakehouse.report.page.facts_lookup import week_of
@@ -21,13 +21,13 @@ def summary(reports: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         reports: Facts of one report for each cluster.
     """
     clusters = [_cluster(one) for one in reports]
-    clusters.sort(key=lambda one: (-formats.rank(one["verdict"]), str(one["cluster"])))
+    clusters.sort(key=lambda one: (-display.rank(one["verdict"]), str(one["cluster"])))
     return {"format": 1, "clusters": clusters}
 
 
 def _cluster(facts: Mapping[str, Any]) -> Row:
     rows = verdicts.ordered(facts)
-    with formats.shown_in(formats.zone_of(facts)):
+    with display.shown_in(display.zone_of(facts)):
         findings = [
             {"question": one.anchor, "answer": plain_text(one.answer)} for one in answers(facts)
         ]
@@ -73,7 +73,7 @@ def headline(clusters: Sequence[Row]) -> str:
 
 def _each_in_its_zone(clusters: Iterable[Row]) -> Iterator[Row]:
     for one in clusters:
-        with formats.shown_in(formats.zone_of(one)):
+        with display.shown_in(display.zone_of(one)):
             yield one
 
 
@@ -82,7 +82,7 @@ def _overview(clusters: Sequence[Row]) -> Listing:
     titles: dict[str, str] = {}
     for one in clusters:
         for row in one["verdicts"]:
-            titles.setdefault(row["objective"], formats.line(row.get("title") or row["objective"]))
+            titles.setdefault(row["objective"], display.line(row.get("title") or row["objective"]))
     spec = TableSpec(
         "Clusters and objectives",
         "cluster",

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final
 
-from lakehouse.core import formats
+from lakehouse.core import display
 from lakehouse.report.page import assets, facts_lookup
 from lakehouse.report.page.figures import Facts, Row
 
@@ -82,7 +82,7 @@ def files(facts: Facts) -> Iterator[tuple[str, str]]:
 
 def text(value: object) -> str:
     """A text from outside on one line that no spreadsheet takes for a formula."""
-    visible = formats.shorten(formats.visible(str(value)[: 2 * CELL_LIMIT]), CELL_LIMIT)
+    visible = display.shorten(display.visible(str(value)[: 2 * CELL_LIMIT]), CELL_LIMIT)
     return _FORMULA.sub(r"\1\2'", visible)
 
 

@@ -10,7 +10,7 @@ from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from lakehouse.core import formats
+from lakehouse.core import display
 from lakehouse.report.page.facts_lookup import value_at
 from lakehouse.report.page.figures import Facts, plain_text
 from lakehouse.report.page.service import answers
@@ -60,7 +60,7 @@ def printed(
 
 def badge(verdict: str) -> tuple[str, str]:
     """The mark and the word of a verdict, and their style."""
-    return f"{formats.MARKS[verdict]} {formats.VERDICTS[verdict]}", _STYLES[verdict]
+    return f"{display.MARKS[verdict]} {display.VERDICTS[verdict]}", _STYLES[verdict]
 
 
 def _verdicts(facts: Facts) -> Table:
@@ -71,7 +71,7 @@ def _verdicts(facts: Facts) -> Table:
         title = Text.assemble(verdict.title, "\n", (verdict.target, "dim"))
         worst = ", ".join(name.labelled for name in verdict.worst)
         lowest = verdict.attainment and f"{worst}\n{verdict.attainment.text}".lstrip("\n")
-        texts = (title, Text(verdict.counts), Text(lowest or formats.NOT_KNOWN))
+        texts = (title, Text(verdict.counts), Text(lowest or display.NOT_KNOWN))
         table.add_row(Text(*badge(verdict.verdict)), *texts)
     return table
 
@@ -82,6 +82,6 @@ def _answers(facts: Facts) -> Table:
     table.add_column()
     for question in answers(facts):
         table.add_row(question.short, Text(plain_text(question.answer)))
-    seen = formats.per_cent(value_at(facts, "coverage.percent"))
+    seen = display.per_cent(value_at(facts, "coverage.percent"))
     table.add_row("Coverage", Text(f"{seen} of the expected time was seen."))
     return table

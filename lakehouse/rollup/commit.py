@@ -12,7 +12,7 @@ from lakehouse.engines import predicates
 from lakehouse.engines.engine import Engine, Relation, Staged, ask, in_hours, span_of, united
 from lakehouse.engines.hour_batches import HourSet
 from lakehouse.errors import LakehouseError, LeaseLostError
-from lakehouse.kernel import arrow_types, worker
+from lakehouse.kernel import arrow_types, run_in_duckdb
 from lakehouse.rollup import late_rows
 
 _TRIES: Final = 3
@@ -35,7 +35,7 @@ class Commit:
     engine: Engine
     units: HourSet
     staged: Staged
-    program: worker.Program
+    program: run_in_duckdb.Program
     check: Callable[..., None]
     step: Callable[[str], None]
 
@@ -108,8 +108,8 @@ class Commit:
             for rows in (known, self.staged[table.name])
         )
         try:
-            merged = worker.merge_subjects(self.program, *both)
-        except worker.KernelError as error:
+            merged = run_in_duckdb.merge_subjects(self.program, *both)
+        except run_in_duckdb.KernelError as error:
             raise LakehouseError(str(error)) from error
         rows, where = engine.relation(merged), predicates.of_clusters(self.units.clusters)
         self._commit(table, lambda: engine.write(table, rows, where))

@@ -18,7 +18,7 @@ from lakehouse.engines.engine import Engine, ask
 from lakehouse.engines.hour_batches import MOST_OF_A_PART, Versions
 from lakehouse.errors import LakeReplacedError, TableNotFoundError, TableSchemaError
 from lakehouse.kernel.program import program
-from lakehouse.kernel.worker import Program
+from lakehouse.kernel.run_in_duckdb import Program
 from lakehouse.rollup import changes, gold_tables, late_rows, plan, progress as progresses, upgrade
 from lakehouse.rollup.commit import Commit
 from lakehouse.rollup.lease import USUAL, Lease, Terms, hold

@@ -16,7 +16,7 @@ from lakehouse.engines.engine import Engine, Staged, ask
 from lakehouse.engines.hour_batches import Batch, ClusterHour, batches
 from lakehouse.errors import LakehouseError, LeaseHeldError
 from lakehouse.kernel.program import program as programs
-from lakehouse.kernel.worker import Program
+from lakehouse.kernel.run_in_duckdb import Program
 from lakehouse.rollup import changes, lease, plan, progress as progresses
 from lakehouse.rollup.commit import rows_of
 from lakehouse.rollup.run import KEEP_WINDOWS_DAYS, definitions, horizon

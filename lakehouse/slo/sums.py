@@ -16,7 +16,7 @@ from lakehouse.kernel import arrow_types
 from lakehouse.slo import timeslices
 from lakehouse.slo.burn_rate import BadWindow
 from lakehouse.slo.calendar.maintenance import SPILL, Exclusions, Maintenance
-from lakehouse.slo.events import EventCounter, lives
+from lakehouse.slo.event_counter import EventCounter, lives
 from lakehouse.slo.statement import PERIOD, Counts, Lifetime, Query, SliKey, Sums, Times
 
 _KEYS: Final = ("cluster", "objective", *SUBJECT)

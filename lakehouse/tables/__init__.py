@@ -7,6 +7,6 @@ observed as idle (NaN on the bean) is NULL, never NaN.
 """
 
 from lakehouse.tables.bronze import *
-from lakehouse.tables.columns import Column as Column, Table as Table
 from lakehouse.tables.gold import *
 from lakehouse.tables.rollup_state import *
+from lakehouse.tables.table import Column as Column, Table as Table

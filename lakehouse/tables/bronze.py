@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from lakehouse.tables.columns import CLUSTER, SOURCE, Column, Table, required
+from lakehouse.tables.table import CLUSTER, SOURCE, Column, Table, required
 
 BRONZE_VERSION: Final = "1"
 """Version of the frozen bronze schema, kept in the table property ``jmxlake.schema``."""

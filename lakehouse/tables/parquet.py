@@ -9,7 +9,7 @@ from typing import Final
 
 from deltalake import ColumnProperties, WriterProperties
 
-from lakehouse.tables.columns import Table
+from lakehouse.tables.table import Table
 
 # An hour of a date is then a few row groups, which a reader finds by their statistics.
 _ROW_GROUP_ROWS: Final = 131_072

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from lakehouse.tables.columns import Column, Table, required
+from lakehouse.tables.table import Column, Table, required
 
 GOLD_PROPERTIES: Final = {
     "delta.enableDeletionVectors": "false",  # any engine may read gold

@@ -29,7 +29,7 @@ def _drawn_once() -> Iterator[None]:
 
 
 def _remembered(draw: Callable[..., str]) -> Callable[..., str]:
-    from lakehouse.core import formats  # noqa: PLC0415
+    from lakehouse.core import display  # noqa: PLC0415
 
     @cache
     def once(_zone: str, *asked: Any) -> str:
@@ -37,6 +37,6 @@ def _remembered(draw: Callable[..., str]) -> Callable[..., str]:
 
     def remembered(*asked: Any) -> str:
         keys = (tuple(one) if isinstance(one, list) else one for one in asked)
-        return once(str(formats.zone()), *keys)
+        return once(str(display.zone()), *keys)
 
     return remembered

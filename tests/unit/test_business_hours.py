@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from hypothesis import given, strategies as st
 
-from lakehouse.core import formats, periods
+from lakehouse.core import display, periods
 from lakehouse.errors import PeriodError
 from lakehouse.report.charts.axis import ticks_of
 from lakehouse.report.facts.gold import Gold
@@ -155,29 +155,29 @@ def test_without_business_hours_nothing_counts():
 
 
 def test_instants_are_said_in_the_zone_and_which_one_where_the_clock_shows_it_twice():
-    with formats.shown_in(BERLIN):
-        assert formats.day_and_time("2026-07-01T10:00:00Z") == "Wed 1 Jul 12:00:00".replace(
+    with display.shown_in(BERLIN):
+        assert display.day_and_time("2026-07-01T10:00:00Z") == "Wed 1 Jul 12:00:00".replace(
             " ", "\xa0"
         )
-        both = [formats.day_and_time(f"2026-10-25T0{hour}:30:00Z") for hour in (0, 1)]
+        both = [display.day_and_time(f"2026-10-25T0{hour}:30:00Z") for hour in (0, 1)]
         assert [one.split("\xa0", 3)[3] for one in both] == ["02:30:00\xa0CEST", "02:30:00\xa0CET"]
-        assert formats.period("2026-11-15T23:00:00Z", "2026-11-22T23:00:00Z") == (
+        assert display.period("2026-11-15T23:00:00Z", "2026-11-22T23:00:00Z") == (
             "Monday 16 November 2026, 00:00 to Monday 23 November 2026, 00:00 Europe/Berlin"
         )
-    assert formats.day_and_time("2026-07-01T10:00:00Z").endswith("10:00:00"), "UTC again"
+    assert display.day_and_time("2026-07-01T10:00:00Z").endswith("10:00:00"), "UTC again"
 
 
 def test_marks_of_the_axis_are_round_by_the_clock_that_is_shown():
     week = periods.week("2026-W43", BERLIN)
-    with formats.shown_in(BERLIN):
+    with display.shown_in(BERLIN):
         days = ticks_of((periods.micros(week.start), periods.micros(week.end)), 9)
         assert [label for _, label in days] == [f"{n} Oct" for n in range(19, 27)]
-        assert {formats.local(periods.instant(tick)).hour for tick, _ in days} == {0}
+        assert {display.local(periods.instant(tick)).hour for tick, _ in days} == {0}
         night = periods.micros(periods.wall(dt.date(2026, 10, 25), dt.time(), BERLIN))
         hours = ticks_of((night, night + 8 * periods.HOUR_US), 9)
         assert [label for _, label in hours] == [f"0{n}:00" for n in range(8)]
         assert len({b - a for (a, _), (b, _) in itertools.pairwise(hours)}) == 2
-    with formats.shown_in(periods.time_zone("Asia/Kolkata")):
+    with display.shown_in(periods.time_zone("Asia/Kolkata")):
         ticks = ticks_of((night, night + 8 * periods.HOUR_US), 9)
         assert all(label.endswith(":00") for _, label in ticks)
 

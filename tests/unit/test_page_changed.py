@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from lakehouse.core import formats
+from lakehouse.core import display
 from lakehouse.report.charts.axis import marks_of
 from lakehouse.report.charts.svg import tidy
 from lakehouse.report.page.figures import span_of
@@ -168,7 +168,7 @@ def test_without_events_nothing_is_marked():
 @pytest.mark.parametrize(("most", "kept"), [(360, 4), (6, 2), (1, 1)])
 def test_marks_that_would_cover_one_another_are_one(most: int, kept: int):
     facts = sample_facts.demo()
-    start = formats.parse(facts["from"])
+    start = display.parse(facts["from"])
     facts["events"] = [
         {"at": (start + timedelta(seconds=s)).isoformat(), "kind": "leader_change"}
         for s in (1, 3, 5, 300)

@@ -6,7 +6,7 @@ import unicodedata
 import pytest
 from hypothesis import given, strategies as st
 
-from lakehouse.core import formats
+from lakehouse.core import display
 from tests.sample_facts import EVIL
 
 UNITS = {"ms": 1_000, "s": 1_000_000, "m": 60_000_000, "h": 3_600_000_000, "d": 86_400_000_000}
@@ -41,19 +41,19 @@ def microseconds(text: str) -> int:
     ],
 )
 def test_a_duration_is_said_in_its_two_largest_units(us, said):
-    assert plain(formats.duration(us)) == said
+    assert plain(display.duration(us)) == said
 
 
 @given(st.integers(min_value=0, max_value=10**13))
 def test_rounded_bounds_still_hold_the_truth(us):
-    low, high = formats.duration(us, "down"), formats.duration(us, "up")
+    low, high = display.duration(us, "down"), display.duration(us, "up")
     assert microseconds(low) <= us <= microseconds(high)
-    assert microseconds(low) <= microseconds(formats.duration(us)) <= microseconds(high)
+    assert microseconds(low) <= microseconds(display.duration(us)) <= microseconds(high)
 
 
 @given(st.integers(min_value=1, max_value=10**13))
 def test_what_happened_is_never_shown_as_nothing(us):
-    assert microseconds(formats.duration(us)) > 0
+    assert microseconds(display.duration(us)) > 0
 
 
 @pytest.mark.parametrize(
@@ -70,14 +70,14 @@ def test_what_happened_is_never_shown_as_nothing(us):
     ],
 )
 def test_a_share_has_as_many_digits_as_it_needs(share, said):
-    assert plain(formats.percent(share)) == said
+    assert plain(display.percent(share)) == said
 
 
 @given(st.floats(min_value=0, max_value=1 - 1e-7))
 def test_only_all_is_shown_as_all(share):
-    assert plain(formats.percent(share)) != "100 %"
-    assert float(plain(formats.percent(share, "down")).split()[0]) / 100 <= share + 1e-12
-    assert float(plain(formats.percent(share, "up")).split()[0]) / 100 >= share - 1e-12
+    assert plain(display.percent(share)) != "100 %"
+    assert float(plain(display.percent(share, "down")).split()[0]) / 100 <= share + 1e-12
+    assert float(plain(display.percent(share, "up")).split()[0]) / 100 >= share - 1e-12
 
 
 @pytest.mark.parametrize(
@@ -99,32 +99,32 @@ def test_only_all_is_shown_as_all(share):
     ],
 )
 def test_a_quantity_is_said_with_its_unit(value, unit, said):
-    assert plain(formats.quantity(value, unit)) == said
+    assert plain(display.quantity(value, unit)) == said
 
 
 @given(st.text() | st.sampled_from(EVIL))
 def test_nothing_in_a_name_is_invisible(text):
-    shown = formats.visible(text)
+    shown = display.visible(text)
     shown.encode()
     assert {unicodedata.category(one) for one in shown} & {"Cc", "Cf", "Cs", "Zl", "Zp"} == set()
 
 
 @given(st.text(alphabet="abc", min_size=1), st.integers(min_value=5, max_value=60))
 def test_a_long_name_keeps_its_beginning_and_its_end(text, limit):
-    short = formats.shorten(text, limit)
+    short = display.shorten(text, limit)
     assert len(short) <= limit
     assert short == text or ("…" in short and text[0] == short[0] and text[-1] == short[-1])
 
 
 def test_a_period_says_its_day_once():
     assert (
-        formats.period("2026-11-21T06:00:00Z", "2026-11-21T06:06:00Z")
+        display.period("2026-11-21T06:00:00Z", "2026-11-21T06:06:00Z")
         == "Saturday 21 November 2026, 06:00 to 06:06 UTC"
     )
-    assert formats.period("2026-11-09T00:00:00Z", "2026-11-16T00:00:00Z") == (
+    assert display.period("2026-11-09T00:00:00Z", "2026-11-16T00:00:00Z") == (
         "Monday 9 November 2026, 00:00 to Monday 16 November 2026, 00:00 UTC"
     )
 
 
 def test_an_instant_elsewhere_is_told_in_utc():
-    assert plain(formats.day_and_time("2026-11-21T08:00:00+02:00")) == "Sat 21 Nov 06:00:00"
+    assert plain(display.day_and_time("2026-11-21T08:00:00+02:00")) == "Sat 21 Nov 06:00:00"

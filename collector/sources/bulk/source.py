@@ -18,7 +18,7 @@ from collector.catalogue import Family, Metric
 from collector.errors import SourceError
 from collector.model import Answer, Identity, Partition, Series
 from collector.sources.identity import IN_SYNC_COUNT, Answers, Question
-from collector.sources.jmx.jvm_source import JvmSource, Session
+from collector.sources.jmx.base_source import JvmSource, Session
 from collector.sources.jmx.object_names import series_of
 from collector.sources.readings import Readings, answer_of, number_of, split
 

@@ -3,7 +3,7 @@
 import datetime as dt
 from typing import Final, Literal, NamedTuple
 
-from lakehouse.core import formats
+from lakehouse.core import display
 
 Severity = Literal["error", "warning", "info"]
 
@@ -84,7 +84,7 @@ def finding(
 def span(length: dt.timedelta) -> str:
     """A length of time in its two largest units."""
     microseconds = round(length.total_seconds() * 1e6)
-    return formats.duration(microseconds).replace("\u00a0", " ")
+    return display.duration(microseconds).replace("\u00a0", " ")
 
 
 def when(at: dt.datetime) -> str:
@@ -94,17 +94,17 @@ def when(at: dt.datetime) -> str:
 
 def named(text: str) -> str:
     """A name from outside, safe to print."""
-    return formats.shorten(formats.visible(text))
+    return display.shorten(display.visible(text))
 
 
 def why(text: str | None) -> str:
     """A reason from outside, in brackets; empty where there is none."""
-    return f" ({formats.line(text, 120)})" if text else ""
+    return f" ({display.line(text, 120)})" if text else ""
 
 
 def counted(number: int, noun: str) -> str:
     """A number with its noun."""
-    return formats.plural(number, noun).replace("\u00a0", " ")
+    return display.plural(number, noun).replace("\u00a0", " ")
 
 
 def some(names: list[str], most: int = 3) -> str:

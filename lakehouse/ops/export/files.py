@@ -16,7 +16,7 @@ from lakehouse.core.periods import Period, micros
 from lakehouse.engines.predicates import strings
 from lakehouse.errors import LakehouseError
 from lakehouse.tables import Table
-from lakehouse.tables.columns import standard_text
+from lakehouse.tables.table import standard_text
 
 # Without Arrow's own schema, readers use the types of Parquet.
 _OPTIONS: Final = "('format.compression' 'zstd(9)', 'format.skip_arrow_metadata' 'true')"

@@ -17,7 +17,7 @@ from lakehouse import tables
 from lakehouse.core.delta_rs import Location, delta_errors, newest_progress, url_of
 from lakehouse.core.periods import instant
 from lakehouse.errors import ForeignEngineError, MaintenanceError, TableSchemaError
-from lakehouse.tables.columns import delta_type
+from lakehouse.tables.table import delta_type
 
 CHECKED: Final = "jmxlake-maintain/checked"
 """App transaction: version of the last checkpoint; the commits up to it were inspected."""

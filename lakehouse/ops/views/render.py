@@ -8,7 +8,7 @@ from importlib import resources
 from typing import Final, NamedTuple
 
 from lakehouse import tables
-from lakehouse.tables.columns import spark_text, standard_text
+from lakehouse.tables.table import spark_text, standard_text
 
 _VIEW: Final = re.compile(r"(?ms)^-- VIEW (\w+)\n((?:-- [^\n]*\n)+)(.+?)(?=^-- VIEW |\Z)")
 _ALIAS: Final = re.compile(r"(?:^|, |AS )(\w+)(?=,|$)")

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final, Literal
 
-from lakehouse.core import formats, periods
+from lakehouse.core import display, periods
 from lakehouse.report.page.assets import declared
 from lakehouse.report.page.figures import Facts, span_of
 
@@ -77,7 +77,7 @@ def marks_of(facts: Facts) -> Marks:
     """The events and the planned maintenance of a report's period."""
     within = span_of(facts, "from", "to")
     instants = [
-        (periods.micros(formats.parse(row["at"])), _KINDS.get(str(row.get("kind")), "agent"))
+        (periods.micros(display.parse(row["at"])), _KINDS.get(str(row.get("kind")), "agent"))
         for row in facts.get("events") or ()
         if row.get("at")
     ]
@@ -100,12 +100,12 @@ def ticks_of(within: periods.Span, most: int) -> list[tuple[int, str]]:
     step = next((step for step in _STEPS if end - start <= most * step), _STEPS[-1])
     form = "%H:%M" if step < _DAY else "%-d %b"
     ticks = [tick for tick in _multiples(start, end, step) if start <= tick <= end]
-    return [(periods.micros(tick), formats.local(tick).strftime(form)) for tick in ticks]
+    return [(periods.micros(tick), display.local(tick).strftime(form)) for tick in ticks]
 
 
 def _multiples(start: datetime, end: datetime, step: timedelta) -> list[datetime]:
     """Multiples of a part of a day, or of days; a time that the clock skips is the next one."""
-    zone, part = formats.zone(), min(step, _DAY)
+    zone, part = display.zone(), min(step, _DAY)
     midnight = datetime(1970, 1, 1, tzinfo=UTC)
     times = [(midnight + part * n).time() for n in range(_DAY // part)]
     days = periods.days(start, end, zone)

@@ -12,7 +12,7 @@ from typing import Any, Final
 import vl_convert
 from markupsafe import Markup
 
-from lakehouse.core import formats
+from lakehouse.core import display
 from lakehouse.core.periods import Span
 from lakehouse.report.charts.axis import NONE, Marks, ticks_of
 from lakehouse.report.charts.series import Known, Series, timelines, trends
@@ -32,7 +32,7 @@ _WIDTHS: Final = {"wide": 760, "narrow": 330}
 _PIXELS: Final = 3
 """The narrowest step of a timeline: finer ones look alike, and make the page larger."""
 
-_SUFFIXES: Final = frozenset({"%", *formats.BINARY})
+_SUFFIXES: Final = frozenset({"%", *display.BINARY})
 _VEGA_LITE: Final = "6.4"
 _PAINTS: Final[tuple[Paint, ...]] = ("unknown", "edge", "under", "leaderless")
 

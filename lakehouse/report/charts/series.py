@@ -8,7 +8,7 @@ from itertools import groupby, pairwise
 from operator import attrgetter
 from typing import Any, Final
 
-from lakehouse.core import formats, periods
+from lakehouse.core import display, periods
 from lakehouse.core.periods import DAY_US, Span, instant, iso, length, micros, overlap, without
 from lakehouse.report.page import cells, figures
 from lakehouse.report.page.facts_lookup import titled, touching
@@ -77,15 +77,15 @@ class Series:
         peak = max(self.known, key=lambda span: span.values[0])
         if not self.highest:
             return "none seen"
-        at = formats.day_and_time(iso(peak.start))
-        most = formats.quantity(peak.values[0], _UNITS.get(self.unit, self.unit))
-        return f"{most} at most, on {at} {formats.zone()}"
+        at = display.day_and_time(iso(peak.start))
+        most = display.quantity(peak.values[0], _UNITS.get(self.unit, self.unit))
+        return f"{most} at most, on {at} {display.zone()}"
 
     def _unknown_share(self) -> str:
         unknown, whole = length(self.unknown), self.within[1] - self.within[0]
         if not unknown:
             return ""
-        share = f"{formats.duration(unknown, 'up')} of {formats.duration(whole)}"
+        share = f"{display.duration(unknown, 'up')} of {display.duration(whole)}"
         return f" Not known for {share}, hatched."
 
     def with_forecast(self) -> Series:
@@ -112,13 +112,13 @@ class Series:
     def scaled(self) -> Series:
         """The same in the unit that reads best."""
         if not self.unit.startswith("By"):
-            return replace(self, unit=_UNITS.get(self.unit, formats.line(self.unit)))
-        power = formats.binary_power(self.highest)
+            return replace(self, unit=_UNITS.get(self.unit, display.line(self.unit)))
+        power = display.binary_power(self.highest)
         known = []
         for span in self.known:
             value, low, high = (part / 1024.0**power for part in span.values)
             known.append(Known(span.start, span.end, (value, low, high)))
-        return replace(self, known=tuple(known), unit=formats.BINARY[power] + self.unit[2:])
+        return replace(self, known=tuple(known), unit=display.BINARY[power] + self.unit[2:])
 
 
 def timelines(facts: figures.Facts, name: str, title: str) -> list[tuple[str, Series]]:
@@ -149,7 +149,7 @@ def series_of(points: Sequence[Sequence[Any]], within: Span, unit: str) -> Serie
         within: The period of the report, microseconds.
         unit: The unit of the values, as UCUM writes it.
     """
-    instants = [micros(formats.parse(point[0])) for point in points]
+    instants = [micros(display.parse(point[0])) for point in points]
     step = min((b - a for a, b in pairwise(instants)), default=within[1] - within[0])
     pieces = []
     for at, (_, value, low, high) in zip(instants, points, strict=True):
@@ -191,7 +191,7 @@ def _trend(row: figures.Row, names: Sequence[str]) -> tuple[str, Series]:
         for start in [reached + nth * _WEEK_US]
     )
     subject = " ".join(name.text for name in figures.subject(row))
-    title = f"Bad minutes a week, \u2068{subject}\u2069, {formats.line(row.get('objective'))}"
+    title = f"Bad minutes a week, \u2068{subject}\u2069, {display.line(row.get('objective'))}"
     return title, Series(tuple(known), tuple(unknown), (first, reached), "minutes", forecast)
 
 

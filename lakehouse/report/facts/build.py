@@ -9,7 +9,7 @@ from importlib.metadata import version
 from typing import Any, Final, NamedTuple
 
 from lakehouse import tables
-from lakehouse.core import formats, periods
+from lakehouse.core import display, periods
 from lakehouse.core.metrics import families
 from lakehouse.core.periods import Period, instant, iso, micros
 from lakehouse.core.subjects import Subject, longest_floor_us
@@ -138,7 +138,7 @@ def subjects_of(
     root = engine.lake.root
     if not names:
         raise PeriodError(f"{root}: it has no data yet; are the agents delivering?")
-    listed = ", ".join(formats.line(name, formats.NAME_LIMIT) for name in names)
+    listed = ", ".join(display.line(name, display.NAME_LIMIT) for name in names)
     raise PeriodError(f"{root}: it has these clusters: {listed}; {how}")
 
 

@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Callable, Mapping
 from typing import Any, Final, NamedTuple
 
-from lakehouse.core import formats
+from lakehouse.core import display
 from lakehouse.errors import OwnersError
 from lakehouse.report.facts.composites import BY_OWNER, composites
 from lakehouse.report.facts.saved import Bounds, to_json
@@ -151,7 +151,7 @@ def of_team(facts: Mapping[str, Any], team: str) -> Facts:
     accounts = facts["owners"]["accounts"]
     teams = sorted({str(one["team"]) for one in accounts if one["team"] is not None})
     if team not in teams:
-        known = ", ".join(map(formats.line, teams)) or "none"
+        known = ", ".join(map(display.line, teams)) or "none"
         raise OwnersError(f"team {team!r} owns nothing here; those that do: {known}")
     part: Facts = _with_rows(
         facts, lambda row: row if row.get("team") == team or _is_of_all(row) else None
@@ -181,7 +181,7 @@ def _judged(facts: Mapping[str, Any]) -> Facts:
         for row in facts.get("verdicts") or ()
         if row["objective"] in by_name
     ]
-    verdicts.sort(key=lambda row: formats.rank(row["verdict"]), reverse=True)
+    verdicts.sort(key=lambda row: display.rank(row["verdict"]), reverse=True)
     return {"objectives": objectives, "verdicts": verdicts}
 
 

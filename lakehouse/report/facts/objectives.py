@@ -9,7 +9,7 @@ from dataclasses import asdict
 from typing import Any, Final, NamedTuple
 
 from lakehouse import tables
-from lakehouse.core import formats
+from lakehouse.core import display
 from lakehouse.core.periods import Period, iso, without
 from lakehouse.engines.gold_reader import Row, is_same
 from lakehouse.report.facts.gold import Gold
@@ -79,13 +79,13 @@ def verdicts(objectives: Sequence[Objective], statements: Sequence[Statement]) -
         if any(one.agreed for one in own):
             agreed = tally((one.agreed or one).verdict for one in own)["verdict"]
         rows.append(Verdict(wanted.name, wanted.title, wanted.target, **counts, agreed=agreed))
-    return sorted(rows, key=lambda row: -formats.rank(row.verdict))
+    return sorted(rows, key=lambda row: -display.rank(row.verdict))
 
 
 def objective(wanted: Objective, statements: Sequence[Statement]) -> dict[str, Any]:
     """One objective with all its subjects, worst first."""
     judged = [one for one in statements if one.objective == wanted]
-    judged.sort(key=lambda one: (-formats.rank(one.verdict), -one.times.bad_us, *_names(one)))
+    judged.sort(key=lambda one: (-display.rank(one.verdict), -one.times.bad_us, *_names(one)))
     return {
         **{key: getattr(wanted, key) for key in _OF_OBJECTIVE},
         "window": wanted.window.name,

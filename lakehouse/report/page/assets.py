@@ -9,7 +9,7 @@ from typing import Any, Final
 import yaml
 from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
 
-from lakehouse.core import formats
+from lakehouse.core import display
 from lakehouse.report.page import figures
 
 _LOADER: Final = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
@@ -41,7 +41,7 @@ def templates(package: str) -> Environment:
         autoescape=select_autoescape(disabled_extensions=["txt.j2"], default=True),
         undefined=StrictUndefined,
     )
-    environment.globals |= {"figures": figures, "words": formats, "verdict_words": formats.VERDICTS}
+    environment.globals |= {"figures": figures, "words": display, "verdict_words": display.VERDICTS}
     return environment
 
 

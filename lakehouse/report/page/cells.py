@@ -4,7 +4,7 @@ import math
 from dataclasses import replace
 from typing import Any, Final
 
-from lakehouse.core import formats
+from lakehouse.core import display
 from lakehouse.report.owners import MONTH_SECONDS
 from lakehouse.report.page import figures
 from lakehouse.report.page.assets import declared
@@ -20,7 +20,7 @@ _SCOPES_SHOWN: Final = 6
 
 def word(group: str, value: object) -> str:
     """The words for a value of the facts, from a group of page.yaml's ``words``."""
-    text = formats.NOT_KNOWN if value is None else formats.line(value)
+    text = display.NOT_KNOWN if value is None else display.line(value)
     return str(declared("page.yaml")["words"][group].get(str(value), text))
 
 
@@ -31,7 +31,7 @@ def word_of(row: Row, group: str, key: str) -> str:
 
 def mean_count(value: float | None) -> str:
     """A number on the mean over time, to a tenth."""
-    return formats.count(None if value is None else round(value, 1))
+    return display.count(None if value is None else round(value, 1))
 
 
 def times(value: float | None) -> str:
@@ -49,13 +49,13 @@ def good_share(row: Row, request: str) -> Figure:
 
 def errors(row: Row, request: str) -> Figure:
     """How many of them were errors."""
-    return figures.between(row.get(request) or {}, "errors", formats.count)
+    return figures.between(row.get(request) or {}, "errors", display.count)
 
 
 def slow_above(row: Row) -> str:
     """Above what a broker is slow, by an objective."""
     value = row.get("threshold_ms")
-    return "no objective" if value is None else formats.milliseconds(value)
+    return "no objective" if value is None else display.milliseconds(value)
 
 
 def answers_badness(row: Row) -> Any:
@@ -77,13 +77,13 @@ def partition_time(row: Row, stem: str) -> Figure:
 def at_once(row: Row) -> str:
     """How many of a topic's partitions were bad at once."""
     most = row.get("max_concurrent")
-    return f", at most {formats.plural(most, 'partition')} at once" if most else ""
+    return f", at most {display.plural(most, 'partition')} at once" if most else ""
 
 
 def number_of_incidents(row: Row) -> Figure:
     """How many incidents a partition had."""
     number = len(row.get("incidents") or ())
-    return Figure(formats.count(number), order=number)
+    return Figure(display.count(number), order=number)
 
 
 def incident_badness(row: Row) -> float:
@@ -132,7 +132,7 @@ def cautions(row: Row) -> str:
 def failures(row: Row) -> str:
     """How many uploads and deletions of a topic failed."""
     failed = {"upload": row.get("copies_failed"), "deletion": row.get("deletions_failed")}
-    return " and ".join(formats.plural(round(n), noun) for noun, n in failed.items() if n)
+    return " and ".join(display.plural(round(n), noun) for noun, n in failed.items() if n)
 
 
 def held_back(row: Row) -> Figure:
@@ -144,7 +144,7 @@ def held_back(row: Row) -> Figure:
 def seen_size(row: Row, key: str) -> Figure:
     """Bytes of a bean that is there once it has counted some."""
     known = row.get(key) is not None
-    return Figure(formats.size(row[key]), order=row[key]) if known else Figure("none seen")
+    return Figure(display.size(row[key]), order=row[key]) if known else Figure("none seen")
 
 
 def partition(row: Row) -> tuple[Name, ...]:
@@ -160,14 +160,14 @@ def lost_badness(row: Row) -> Any:
 
 def records(row: Row, when: str = "") -> Figure:
     """How many records a group had not read: the ``most``, or ``last``."""
-    return figures.least_to_most(row.get(when) or row, "records", formats.count)
+    return figures.least_to_most(row.get(when) or row, "records", display.count)
 
 
 def lateness(row: Row, when: str) -> Figure:
     """For how long a group was behind: the ``most``, or ``last``."""
     behind = row.get(when) or {}
     unknown = figures.unknown_time(behind.get("seconds_unknown_us"))
-    return figures.least_to_most(behind, "seconds", formats.seconds, unknown)
+    return figures.least_to_most(behind, "seconds", display.seconds, unknown)
 
 
 # Coverage.
@@ -180,7 +180,7 @@ def outcomes(row: Row) -> str:
 
 def event(row: Row) -> str:
     """The kind of an event."""
-    return formats.line(row.get("kind")).replace("_", " ")
+    return display.line(row.get("kind")).replace("_", " ")
 
 
 # Verdicts and what qualifies them.
@@ -195,15 +195,15 @@ def burn_rate(row: Row, length: str) -> Figure:
     """The burn rate over the ``long`` or the ``short`` time."""
     value, low, high = (value_at(row, f"{length}_rate.{name}") for name in ("rate", "low", "high"))
     if value is None:
-        return Figure(formats.NOT_KNOWN)
+        return Figure(display.NOT_KNOWN)
     bounds = "±0" if low == value == high else f"{times(low)} to {times(high)}"
-    return Figure(f"{times(value)} over {formats.line(row.get(length))}", bounds, order=value)
+    return Figure(f"{times(value)} over {display.line(row.get(length))}", bounds, order=value)
 
 
 def burnt(row: Row) -> Figure:
     """How long it burnt too fast, at least."""
     us = row.get("burnt_us")
-    return Figure(formats.duration(us, "down"), order=us)
+    return Figure(display.duration(us, "down"), order=us)
 
 
 def burn_badness(row: Row) -> Any:
@@ -236,7 +236,7 @@ def listed(row: Row, key: str) -> tuple[Name, ...]:
 def agreed_word(row: Row, key: str) -> str:
     """A verdict with corrections; empty without any."""
     verdict = value_at(row, key)
-    return "" if verdict is None else formats.VERDICTS[formats.verdict(verdict)]
+    return "" if verdict is None else display.VERDICTS[display.verdict(verdict)]
 
 
 def agreed_change(row: Row) -> str:
@@ -249,14 +249,14 @@ def agreed_change(row: Row) -> str:
 
 def composite_badness(row: Row) -> tuple[float, float]:
     """The worst verdict, then the lowest share."""
-    return formats.rank(row.get("verdict")), -(row.get("attainment_low") or 0.0)
+    return display.rank(row.get("verdict")), -(row.get("attainment_low") or 0.0)
 
 
 def excluded(row: Row, key: str) -> Figure:
     """How much expected time of a subject the figures ``key`` leave out."""
     left, whole = value_at(row, f"{key}.expected_us"), row.get("expected_us")
     us = None if left is None or whole is None else whole - left
-    return Figure(formats.duration(us), order=us)
+    return Figure(display.duration(us), order=us)
 
 
 def differs_without(row: Row, key: str = "without_maintenance") -> bool:
@@ -269,7 +269,7 @@ def differs_without(row: Row, key: str = "without_maintenance") -> bool:
 def without_badness(row: Row, key: str = "without_maintenance") -> Any:
     """Verdicts that differ without maintenance, or as ``agreed``, then the worst."""
     low = row.get("attainment_low") or 0.0
-    return differs_without(row, key), formats.rank(row.get("verdict")), -low
+    return differs_without(row, key), display.rank(row.get("verdict")), -low
 
 
 # Trends.
@@ -279,7 +279,7 @@ def bad_share(row: Row, path: str) -> Figure:
     """The share of a week that was bad, or is expected to be."""
     week = value_at(row, path) or {}
     if week.get("share") is None:
-        return Figure(formats.NOT_KNOWN)
+        return Figure(display.NOT_KNOWN)
     return figures.share({**week, "unknown_us": 0}, "share")
 
 
@@ -298,8 +298,8 @@ def another_level(row: Row) -> Cell:
     if not regimes:
         return Cell("", order="")
     last = regimes[-1]
-    before, after = (formats.percent(last.get(f"share_{name}")) for name in ("before", "after"))
-    week = formats.line(last.get("week"))
+    before, after = (display.percent(last.get(f"share_{name}")) for name in ("before", "after"))
+    week = display.line(last.get("week"))
     return Cell(f"{week}: {before} to {after}", order=week)
 
 
@@ -312,7 +312,7 @@ def trend_badness(row: Row) -> tuple[float, ...]:
 def drains(row: Row) -> str:
     """Whether a lag shrinks."""
     known = row.get("last_bytes") is not None
-    return word("drain", row.get("verdict")) if known else formats.NOT_KNOWN
+    return word("drain", row.get("verdict")) if known else display.NOT_KNOWN
 
 
 def drained(row: Row) -> Figure:
@@ -320,7 +320,7 @@ def drained(row: Row) -> Figure:
     if row.get("verdict") == "growing":
         return Figure("never at this rate")
     is_draining = row.get("verdict") == "draining"
-    return figures.seen_time(row, "drained") if is_draining else Figure(formats.NOT_KNOWN)
+    return figures.seen_time(row, "drained") if is_draining else Figure(display.NOT_KNOWN)
 
 
 # Metrics that no other section shows.
@@ -329,7 +329,7 @@ def drained(row: Row) -> Figure:
 def metric(row: Row) -> tuple[Name, ...]:
     """A metric and its meaning."""
     meaning = row.get("description")
-    said = (figures.name(meaning, limit=formats.LINE_LIMIT),) if meaning else ()
+    said = (figures.name(meaning, limit=display.LINE_LIMIT),) if meaning else ()
     return (figures.name(row.get("metric")), *said)
 
 
@@ -338,7 +338,7 @@ def measured(row: Row, key: str) -> Figure:
     value, unit = row.get(key), row.get("unit") or row.get("rate_unit") or ""
     if value is None and row.get("kind") in {"gauge", "counter"}:
         return Figure("")
-    return Figure(formats.quantity(value, str(unit)), order=value)
+    return Figure(display.quantity(value, str(unit)), order=value)
 
 
 def above(row: Row) -> Figure:
@@ -374,20 +374,20 @@ def stored_of_owner(row: Row, where: str) -> Figure:
     """What an owner's topics have in the remote tier, or on disks, as bytes times months."""
     stored = row.get(f"{where}_byte_seconds")
     months = None if stored is None else stored / MONTH_SECONDS
-    figure = Figure(formats.size(months), order=stored)
+    figure = Figure(display.size(months), order=stored)
     return _with_omitted(figure, row, "topics") if where == "stored" else figure
 
 
 def cost(row: Row) -> Figure:
     """The cost of an owner's storage and traffic."""
     value = row.get("cost")
-    return Figure(formats.NOT_KNOWN if value is None else f"{value:,.2f}", order=value)
+    return Figure(display.NOT_KNOWN if value is None else f"{value:,.2f}", order=value)
 
 
 def _with_omitted(figure: Figure, row: Row, noun: str) -> Figure:
     """The figure, and how many subjects it leaves out because they are not known."""
     number = value_at(row, f"not_known.{noun}") or 0
-    text = f"{formats.plural(number, noun.removesuffix('s'))} not known"
+    text = f"{display.plural(number, noun.removesuffix('s'))} not known"
     return replace(figure, unknown=text) if number else figure
 
 
@@ -401,13 +401,13 @@ def stored_badness(row: Row) -> tuple[float, float]:
 def limit(row: Row) -> Figure:
     """A topic's retention.bytes; -1 is none."""
     value = row.get("retention_bytes")
-    return Figure("none" if value == -1 else formats.size(value), order=value)
+    return Figure("none" if value == -1 else display.size(value), order=value)
 
 
 def fullest(row: Row) -> Figure:
     """How full the fullest partition is; nothing of a topic without a limit."""
     share = row.get("full_share_max")
-    return Figure("" if row.get("verdict") == "unlimited" else formats.percent(share), order=share)
+    return Figure("" if row.get("verdict") == "unlimited" else display.percent(share), order=share)
 
 
 def full_in(row: Row) -> Figure:
@@ -430,4 +430,4 @@ def quota_of(row: Row) -> tuple[Name, ...]:
 def retention_left(row: Row) -> Figure:
     """The time until retention overtakes a group."""
     left = row.get("least_seconds")
-    return Figure(formats.seconds(left) if left else "overtaken now", order=left)
+    return Figure(display.seconds(left) if left else "overtaken now", order=left)

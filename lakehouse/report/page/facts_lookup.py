@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, TypeVar
 
-from lakehouse.core import formats
+from lakehouse.core import display
 from lakehouse.core.metrics import families, is_by_admin, refresh_us
 from lakehouse.core.subjects import longest_floor_us
 from lakehouse.report.page.figures import Facts, Row
@@ -43,7 +43,7 @@ def week_of(facts: Facts) -> str:
     """The ISO week and its time zone; empty where the period is no ISO week."""
     if not (week := facts.get("week")):
         return ""
-    return f"ISO week {formats.line(week['iso'])} of {formats.line(week['time_zone'])}"
+    return f"ISO week {display.line(week['iso'])} of {display.line(week['time_zone'])}"
 
 
 def nothing_seen(facts: Facts, metric: str | None = None) -> bool:
@@ -97,6 +97,6 @@ def touching(rows: Iterable[T], span: Callable[[T], tuple[Any, Any]]) -> list[li
 def tally(verdicts: Iterable[str]) -> dict[str, Any]:
     """The worst of some verdicts, how many there are, and how many of each."""
     counts = Counter(verdicts)
-    worst = next((verdict for verdict in formats.VERDICTS if counts[verdict]), "no_data")
-    counted = {verdict: counts[verdict] for verdict in formats.VERDICTS}
+    worst = next((verdict for verdict in display.VERDICTS if counts[verdict]), "no_data")
+    counted = {verdict: counts[verdict] for verdict in display.VERDICTS}
     return {"verdict": worst, "subjects": counts.total(), **counted}

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from lakehouse.core import formats
+from lakehouse.core import display
 from lakehouse.core.periods import Span, micros
 
 Row = Mapping[str, Any]
@@ -87,7 +87,7 @@ def span_of(row: Row, start: str = "start", end: str = "end") -> Span:
         start: Key of the first.
         end: Key of the second.
     """
-    return micros(formats.parse(row[start])), micros(formats.parse(row[end]))
+    return micros(display.parse(row[start])), micros(display.parse(row[end]))
 
 
 def has_span(row: Row) -> bool:
@@ -95,12 +95,12 @@ def has_span(row: Row) -> bool:
     return row.get("start") is not None and row.get("end") is not None
 
 
-def name(value: object, label: str = "", limit: int = formats.NAME_LIMIT) -> Name:
+def name(value: object, label: str = "", limit: int = display.NAME_LIMIT) -> Name:
     """A name that is safe to show, whatever characters it has."""
     # Shortened before invisible characters are spelt out, which makes each six times as long.
-    whole = formats.visible(formats.shorten(str(value), 2 * formats.TITLE_LIMIT))
-    text = formats.shorten(whole, limit) or "(empty)"
-    title = formats.shorten(whole, formats.TITLE_LIMIT)
+    whole = display.visible(display.shorten(str(value), 2 * display.TITLE_LIMIT))
+    text = display.shorten(whole, limit) or "(empty)"
+    title = display.shorten(whole, display.TITLE_LIMIT)
     return Name(text, "" if title == text or not whole else title, label)
 
 
@@ -118,13 +118,13 @@ def unknown_time(us: int | None) -> str:
     """Time that was not seen; empty where all was seen."""
     if us is None:
         return "unknown time not known"
-    return f"{formats.duration(us, 'up')} unknown" if us else ""
+    return f"{display.duration(us, 'up')} unknown" if us else ""
 
 
 def time(row: Row, stem: str) -> Figure:
     """The duration ``stem`` of a row, from its columns ``_us``, ``_low_us`` and ``_high_us``."""
     values = (row.get(f"{stem}{bound}_us") for bound in BOUNDS)
-    return bounded(values, formats.duration, row.get("unknown_us"))
+    return bounded(values, display.duration, row.get("unknown_us"))
 
 
 def seen_time(row: Row, stem: str) -> Figure:
@@ -135,12 +135,12 @@ def seen_time(row: Row, stem: str) -> Figure:
 def incident_length(incident: Row) -> Figure:
     """The length of an incident, bounded by the uncertainty of its edges."""
     if not has_span(incident):
-        return Figure(formats.NOT_KNOWN)
+        return Figure(display.NOT_KNOWN)
     start, end = span_of(incident)
     lead, tail = incident.get("lead_us"), incident.get("tail_us")
     low = None if tail is None else max(0, end - start - tail)
     high = None if lead is None else end - start + lead
-    return bounded((end - start, low, high), formats.duration, 0)
+    return bounded((end - start, low, high), display.duration, 0)
 
 
 def attainment(row: Row) -> Figure:
@@ -151,13 +151,13 @@ def attainment(row: Row) -> Figure:
 def share(row: Row, stem: str) -> Figure:
     """The share ``stem`` of a row, from its columns ``stem``, ``_low`` and ``_high``."""
     values = (row.get(f"{stem}{bound}") for bound in BOUNDS)
-    return bounded(values, formats.percent, row.get("unknown_us"))
+    return bounded(values, display.percent, row.get("unknown_us"))
 
 
 def offsets(row: Row) -> Figure:
     """The offsets that were lost, at least and at most."""
     unknown = unknown_time(row.get("unknown_us"))
-    return least_to_most(row, "offsets", formats.count, unknown)
+    return least_to_most(row, "offsets", display.count, unknown)
 
 
 def least_to_most(
@@ -167,7 +167,7 @@ def least_to_most(
     low, high = row.get(f"{stem}_low"), row.get(f"{stem}_high")
     order = low if high is None else high
     if order is None:
-        return Figure(formats.NOT_KNOWN, "", unknown)
+        return Figure(display.NOT_KNOWN, "", unknown)
     if low is None or high is None:
         limit = "at least" if high is None else "at most"
         return Figure(f"{limit} {write(order)}", "", unknown, order)
@@ -182,7 +182,7 @@ def between(row: Row, stem: str, write: Callable[[float | None], str]) -> Figure
     bounds = f"{write(low)} to {write(high)}" if low != high else ""
     if value is None:
         known = None not in (low, high)
-        return Figure((bounds or write(high)) if known else formats.NOT_KNOWN, order=high)
+        return Figure((bounds or write(high)) if known else display.NOT_KNOWN, order=high)
     return Figure(write(value), bounds, order=value)
 
 

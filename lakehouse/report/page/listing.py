@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any, Final
 
-from lakehouse.core import formats
+from lakehouse.core import display
 from lakehouse.report.page import cells, figures
 from lakehouse.report.page.assets import columns, declared
 from lakehouse.report.page.facts_lookup import value_at
@@ -113,7 +113,7 @@ class Listing:
     @property
     def summary(self) -> str:
         """The label of the fold."""
-        rest = formats.plural(self.total - len(self.worst), "more " + self.spec.noun)
+        rest = display.plural(self.total - len(self.worst), "more " + self.spec.noun)
         return rest if not self.omitted else f"{rest}, the first {len(self.more)} of them here"
 
     def brief(self) -> Listing:
@@ -160,8 +160,8 @@ def in_words(definition: str, row: Row) -> Answer:
 
 def badge(value: object) -> Cell:
     """A verdict of the facts."""
-    verdict = formats.verdict(value)
-    return Cell(verdict=verdict, order=-float(formats.rank(verdict)))
+    verdict = display.verdict(value)
+    return Cell(verdict=verdict, order=-float(display.rank(verdict)))
 
 
 def _plain(write: Callable[[float | None], str]) -> Callable[[Row, str], Figure]:
@@ -171,7 +171,7 @@ def _plain(write: Callable[[float | None], str]) -> Callable[[Row, str], Figure]
 
 def _instant(row: Row, key: str) -> Cell:
     instant = value_at(row, key)
-    return Cell(formats.day_above_time(instant), order=instant)
+    return Cell(display.day_above_time(instant), order=instant)
 
 
 def _computed(row: Row, definition: str) -> Any:
@@ -186,13 +186,13 @@ def _bounded(row: Row, definition: str) -> Figure:
 
 
 _FORMATS: Final[Mapping[str, Callable[[float | None], str]]] = {
-    "count": formats.count,
-    "size": formats.size,
-    "seconds": formats.seconds,
-    "microseconds": formats.microseconds,
-    "milliseconds": formats.milliseconds,
-    "percent": formats.per_cent,
-    "portion": formats.percent,
+    "count": display.count,
+    "size": display.size,
+    "seconds": display.seconds,
+    "microseconds": display.microseconds,
+    "milliseconds": display.milliseconds,
+    "percent": display.per_cent,
+    "portion": display.percent,
     "mean_count": cells.mean_count,
     "times": cells.times,
 }
@@ -207,7 +207,7 @@ _KINDS: Final[Mapping[str, Callable[[Row, str], Content]]] = {
     "name": lambda row, key: figures.single(row.get(key)),
     "names": lambda row, keys: figures.subject(row, keys.split() or figures.SUBJECT_KEYS),
     "given_names": lambda row, key: row[key],
-    "line": lambda row, key: formats.line(row.get(key) or ""),
+    "line": lambda row, key: display.line(row.get(key) or ""),
     "at": _instant,
     "verdict": lambda row, key: badge(value_at(row, key)),
 }

@@ -6,7 +6,7 @@ from typing import Any
 
 from markupsafe import Markup
 
-from lakehouse.core import formats
+from lakehouse.core import display
 from lakehouse.report.charts import charts
 from lakehouse.report.charts.axis import Marks, marks_of
 from lakehouse.report.page import figures, incidents, sections, service
@@ -22,7 +22,7 @@ def render(facts: figures.Facts) -> str:
     Args:
         facts: The report's facts, as docs/report-json.md describes them.
     """
-    with formats.shown_in(formats.zone_of(facts)):
+    with display.shown_in(display.zone_of(facts)):
         marks = marks_of(facts)
         questions, changed = service.answers(facts), sections.changed(facts)
         whole = list(filter(None, (sections.composites(facts),)))
@@ -33,9 +33,9 @@ def render(facts: figures.Facts) -> str:
             headline=headline(facts),
             cluster=figures.name(facts.get("cluster")),
             team=figures.single(facts.get("team")),
-            period=formats.period(facts["from"], facts["to"]),
+            period=display.period(facts["from"], facts["to"]),
             week=week_of(facts),
-            seen=formats.per_cent(value_at(facts, "coverage.percent")),
+            seen=display.per_cent(value_at(facts, "coverage.percent")),
             verdicts=verdicts(facts),
             questions=questions,
             changed=[one for one in changed if one.anchor != "trends"],

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from string import Formatter
 from typing import Any, Final
 
-from lakehouse.core import formats
+from lakehouse.core import display
 from lakehouse.report.owners import LABELS
 from lakehouse.report.page import assets, cells, facts_lookup, figures, verdicts
 from lakehouse.report.page.figures import Answer, Facts, Figure, Name, Row
@@ -115,7 +115,7 @@ def _question(facts: Facts, anchor: str, spec: Mapping[str, Any]) -> Section:
     listings = tuple(spec_.listing(rows_) for spec_, rows_ in tables)
     notes = [spec["meaning"]]
     if shortest := facts_lookup.shortest_us(facts, spec["read"]):
-        length = formats.duration(shortest, "up")
+        length = display.duration(shortest, "up")
         notes.append(f"What lasted less than {length} may have come and gone between two readings.")
     return Section(anchor, **texts, answer=answer, notes=tuple(notes), listings=listings)
 
@@ -220,7 +220,7 @@ def burn(facts: Facts) -> Section | None:
     once = {_budget(row) for row in rows if row.get("burnt_us")} | now
     at = max((str(row["at"]) for row in rows if row.get("at")), default=None)
     counts = {"now": len(now), "perhaps": len(perhaps), "once": len(once)}
-    return section("burn", counts, {"at": formats.day_and_time(at)}, burns=rows)
+    return section("burn", counts, {"at": display.day_and_time(at)}, burns=rows)
 
 
 def _budget(row: Row) -> tuple[object, ...]:
@@ -253,7 +253,7 @@ def trends(facts: Facts) -> Section | None:
 def business(facts: Facts) -> Section:
     """Business hours alone."""
     hours = facts["business_hours"]
-    names = {key: formats.line(hours.get(key)) for key in ("hours", "time_zone")}
+    names = {key: display.line(hours.get(key)) for key in ("hours", "time_zone")}
     if not hours.get("spans"):
         return replace(section("business", {"headline": "", **names}, names), notes=())
     always = {row["objective"]: row.get("verdict") for row in facts.get("verdicts") or ()}
@@ -261,7 +261,7 @@ def business(facts: Facts) -> Section:
     rows = [
         {
             **{key: getattr(verdict, key) for key in ("title", "verdict", "target", "worst")},
-            "attainment": verdict.attainment or Figure(formats.NOT_KNOWN),
+            "attainment": verdict.attainment or Figure(display.NOT_KNOWN),
             "always": always.get(verdict.name),
         }
         for verdict in judged
@@ -295,7 +295,7 @@ def owners(facts: Facts) -> Section:
     accounts, currency = (facts["owners"].get(key) for key in ("accounts", "currency"))
     cost = "The file of owners has no prices, so costs are not shown."
     if currency is not None:
-        cost = f"Costs are in {formats.line(currency)}, and include only known amounts."
+        cost = f"Costs are in {display.line(currency)}, and include only known amounts."
     # The first column names the team already.
     rows = [{**account, "team": None, "of_team": account.get("team")} for account in accounts]
     owned = [account for account in accounts if any(account.get(key) for key in LABELS)]
@@ -354,14 +354,14 @@ def _of_metric(metric: Row) -> Listing:
     """The subjects of a metric, in the order of the facts."""
     spec = table("counters" if metric.get("kind") == "counter" else "gauges")
     rows = [{**metric, **row} for row in metric.get("worst") or ()]
-    notes = [formats.line(metric.get("description") or "")]
+    notes = [display.line(metric.get("description") or "")]
     if metric.get("kind") not in {"gauge", "counter"}:
         notes.append("It was read as a gauge and as a counter, so mean and rate are not known.")
     if any(row.get("flags") for row in rows):
         notes.append("This Kafka version is known to report it wrongly.")
     if (more := (metric.get("subjects") or 0) - len(rows)) > 0:
-        notes.append(f"{formats.plural(more, 'more subject')} in gold.")
-    caption = formats.line(metric["metric"], formats.NAME_LIMIT)
+        notes.append(f"{display.plural(more, 'more subject')} in gold.")
+    caption = display.line(metric["metric"], display.NAME_LIMIT)
     return replace(spec, caption=caption, note=" ".join(filter(None, notes))).listing(rows).brief()
 
 
@@ -373,7 +373,7 @@ def hygiene(facts: Facts) -> Section:
     if content.get("overtaken") is not None:
         notes.append(lists["overtaken"]["note"].format(hours=content.get("within_hours")))
     if content.get("replicas_untold"):
-        topics = formats.plural(content["replicas_untold"], "topic")
+        topics = display.plural(content["replicas_untold"], "topic")
         notes.append(f"The number of replicas is not known for {topics}.")
     rows = {key: of_list for key, of_list in known.items() if of_list}
     whole = section("hygiene", {"lists": lists, "rows": known}, **rows)

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any, Final
 
-from lakehouse.core import formats
+from lakehouse.core import display
 from lakehouse.core.metrics import families
 from lakehouse.report.page import assets, cells, facts_lookup, figures, sections
 
@@ -85,5 +85,5 @@ def _off(facts: figures.Facts, metric: str) -> str:
         return assets.sentence("unread", out_of_reach=True)
     (family,) = families(metric)
     attempted = {row.get("family") for row in facts_lookup.rows_at(facts, "coverage.sources")}
-    known = {"family": formats.line(family), "is_on": family in attempted}
+    known = {"family": display.line(family), "is_on": family in attempted}
     return assets.sentence("off", **known)

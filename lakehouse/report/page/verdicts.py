@@ -5,13 +5,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from lakehouse.core import formats
+from lakehouse.core import display
 from lakehouse.report.page import cells, figures
 from lakehouse.report.page.assets import declared, sentence
 from lakehouse.report.page.figures import Answer, Facts, Figure, Name, Row
 from lakehouse.report.page.listing import Listing, table
 
-_COUNTED: Final = formats.VERDICTS | {"no_data": "without data"}
+_COUNTED: Final = display.VERDICTS | {"no_data": "without data"}
 _LEVELS: Final = ("topic", "partition", "client", "group", "broker", "source")
 
 
@@ -48,12 +48,12 @@ class Verdict:
     @property
     def word(self) -> str:
         """The verdict in words."""
-        return formats.VERDICTS[self.verdict]
+        return display.VERDICTS[self.verdict]
 
     @property
     def mark(self) -> str:
         """The shape of the verdict, as a letter."""
-        return formats.MARKS[self.verdict]
+        return display.MARKS[self.verdict]
 
     @property
     def share(self) -> str:
@@ -81,28 +81,28 @@ def composites(facts: Facts) -> tuple[Verdict, ...]:
 
 def _composite(row: Row) -> Verdict:
     counted = sum(one["subjects"] > 0 for one in row["objectives"])
-    weighed = f"{counted} of {formats.plural(len(row['objectives']), 'objective')}"
+    weighed = f"{counted} of {display.plural(len(row['objectives']), 'objective')}"
     agreed = row.get("agreed")
     return Verdict(
-        row["composite"], formats.verdict(row["verdict"]), formats.line(row["title"]), _target(row),
+        row["composite"], display.verdict(row["verdict"]), display.line(row["title"]), _target(row),
         f"{weighed} by weight{_agreed(agreed and agreed['verdict'])}", "",
         (), figures.attainment({**row, "unknown_us": 0}), None, None,
     )  # fmt: skip
 
 
 def _target(row: Row) -> str:
-    return "no target" if row.get("target") is None else f"target {formats.percent(row['target'])}"
+    return "no target" if row.get("target") is None else f"target {display.percent(row['target'])}"
 
 
 def _agreed(verdict: str | None) -> str:
     """The verdict with corrections, behind the counts that have none."""
-    return "" if verdict is None else f"; agreed:\u00a0{formats.VERDICTS[formats.verdict(verdict)]}"
+    return "" if verdict is None else f"; agreed:\u00a0{display.VERDICTS[display.verdict(verdict)]}"
 
 
 def ordered(facts: Facts) -> list[Row]:
     """The rows of the facts' verdicts, worst first."""
     rows = facts.get("verdicts") or ()
-    return sorted(rows, key=lambda row: formats.rank(row.get("verdict")), reverse=True)
+    return sorted(rows, key=lambda row: display.rank(row.get("verdict")), reverse=True)
 
 
 def headline(facts: Facts) -> str:
@@ -126,18 +126,18 @@ def _verdict(row: Row, objective: Row) -> Verdict:
     subjects = sorted(objective.get("subjects") or (), key=_badness, reverse=True)
     worst = subjects[0] if subjects else None
     level = objective["level"] if objective.get("level") in _LEVELS else "subject"
-    title = formats.line(objective.get("title") or objective.get("name") or "")
+    title = display.line(objective.get("title") or objective.get("name") or "")
     counts = sentence("counts", row=row, level=level, counted=_COUNTED)
     policy = policy_text(objective.get("unknown"), subjects)
     spec = replace(table("subjects"), caption=f"{title}: every {level}", noun=level)
     return Verdict(
         row["objective"],
-        formats.verdict(row.get("verdict")),
-        formats.line(row.get("title") or row["objective"])
+        display.verdict(row.get("verdict")),
+        display.line(row.get("title") or row["objective"])
         + declared("page.yaml")["words"]["policy"].get(objective.get("unknown"), ""),
         _target(row),
         "; ".join(filter(None, (counts, policy))) + _agreed(row.get("agreed")),
-        formats.line(objective.get("description") or "", 400),
+        display.line(objective.get("description") or "", 400),
         cells.subject(worst) if worst else (),
         figures.attainment(worst) if worst else None,
         budget(worst) if worst else None,
@@ -170,7 +170,7 @@ def _remarks(worst: Row, subjects: Sequence[Row]) -> Answer:
         for subject in subjects
     )
     if burning:
-        budgets = formats.plural(burning, "budget")
+        budgets = display.plural(burning, "budget")
         parts.append(f"{budgets} burnt too fast at the end of the period.")
     return tuple(parts)
 
@@ -179,13 +179,13 @@ def _judged(how: str, row: Row | None) -> Answer:
     """The share and the verdict of other figures of a subject, if it has them."""
     if not row:
         return ()
-    verdict = formats.VERDICTS[formats.verdict(row.get("verdict"))]
+    verdict = display.VERDICTS[display.verdict(row.get("verdict"))]
     return (f"{how}: ", figures.attainment(row), f", {verdict}. ")
 
 
 def _badness(row: Row) -> tuple[int, float, float]:
     low, unknown = row.get("attainment_low") or 0.0, row.get("unknown_us") or 0
-    return formats.rank(row.get("verdict")), -low, unknown
+    return display.rank(row.get("verdict")), -low, unknown
 
 
 def budget(row: Row) -> dict[str, Any] | None:

@@ -7,7 +7,7 @@ from typing import Final
 
 import vl_convert
 
-from lakehouse.core import formats
+from lakehouse.core import display
 from lakehouse.report.charts import charts
 from lakehouse.report.charts.axis import Marks, marks_of
 from lakehouse.report.charts.series import timelines
@@ -50,15 +50,15 @@ class Digest:
     @property
     def subject(self) -> str:
         """The subject of the mail."""
-        return formats.shorten(f"Kafka SLA: {self.headline} {self.period}, {self.about}", 200)
+        return display.shorten(f"Kafka SLA: {self.headline} {self.period}, {self.about}", 200)
 
 
 def digest(facts: Facts) -> Digest:
     """The digest of a report's facts, in their time zone."""
-    with formats.shown_in(formats.zone_of(facts)):
+    with display.shown_in(display.zone_of(facts)):
         week = week_of(facts)
-        seen = formats.per_cent(value_at(facts, "coverage.percent"))
-        period = formats.period(facts["from"], facts["to"])
+        seen = display.per_cent(value_at(facts, "coverage.percent"))
+        period = display.period(facts["from"], facts["to"])
         cluster = f"cluster {name(facts.get('cluster')).text}"
         team = facts.get("team")
         return Digest(
@@ -94,7 +94,7 @@ class Picture:
 
 def pictures(facts: Facts) -> tuple[Picture, ...]:
     """The incidents, then the worst timeline of each question, then the coverage."""
-    with formats.shown_in(formats.zone_of(facts)):
+    with display.shown_in(display.zone_of(facts)):
         return tuple(islice(_pictures(facts), MOST))
 
 

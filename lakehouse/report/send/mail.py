@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from email.message import EmailMessage
 from email.policy import SMTP
 
-from lakehouse.core import formats
+from lakehouse.core import display
 from lakehouse.errors import SendError
 from lakehouse.report.page.assets import templates
 from lakehouse.report.page.figures import Facts
@@ -124,13 +124,13 @@ def _addressed(message: EmailMessage, mail: Mail) -> tuple[str, tuple[str, ...]]
         (sender,) = message["From"].addresses
         to = message["To"].addresses
     except (ValueError, IndexError) as error:
-        raise SendError(f"mail: an address is invalid: {formats.line(error)}") from error
+        raise SendError(f"mail: an address is invalid: {display.line(error)}") from error
     if not to:
         raise SendError("mail: it has no recipient; list some in mail.to")
     for address in (sender, *to):
         if not (address.username and address.domain and address.addr_spec.isascii()):
             raise SendError(
-                f"mail: {formats.line(str(address))!r} is not an address that every server "
+                f"mail: {display.line(str(address))!r} is not an address that every server "
                 "accepts; write it as name@example.org"
             )
     return sender.addr_spec, tuple(dict.fromkeys(address.addr_spec for address in to))
@@ -145,7 +145,7 @@ def _html(
         pictures=pictures,
         attached=attached,
         width=WIDTH,
-        version=formats.line(version),
+        version=display.line(version),
     )
 
 
@@ -177,14 +177,14 @@ def deliver(letter: Letter, mail: Mail) -> None:
     except smtplib.SMTPRecipientsRefused as error:
         raise SendError(f"{where} refused every recipient: {_reasons(error.recipients)}") from None
     except smtplib.SMTPNotSupportedError as error:
-        raise SendError(f"{where}: {formats.line(error)}; see mail.security") from None
+        raise SendError(f"{where}: {display.line(error)}; see mail.security") from None
     except smtplib.SMTPResponseException as error:
         response = error.smtp_error
         said = response.decode(errors="replace") if isinstance(response, bytes) else str(response)
-        raise SendError(f"{where} answered {error.smtp_code} {formats.line(said)}") from None
+        raise SendError(f"{where} answered {error.smtp_code} {display.line(said)}") from None
     except (smtplib.SMTPException, OSError) as error:
         reason = getattr(error, "strerror", None) or str(error) or type(error).__name__
-        raise SendError(f"{where}: {formats.line(reason)}") from None
+        raise SendError(f"{where}: {display.line(reason)}") from None
     if refused:
         raise SendError(f"{where} accepted it, but refused {_reasons(refused)}")
 
@@ -206,6 +206,6 @@ def _connected(mail: Mail) -> smtplib.SMTP:
 
 def _reasons(refused: dict[str, tuple[int, bytes]]) -> str:
     return "; ".join(
-        f"{formats.line(address)} ({code} {formats.line(reason.decode(errors='replace'))})"
+        f"{display.line(address)} ({code} {display.line(reason.decode(errors='replace'))})"
         for address, (code, reason) in sorted(refused.items())
     )

@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 
 import httpx
 
-from lakehouse.core import formats
+from lakehouse.core import display
 from lakehouse.errors import SendError
 from lakehouse.report.send.digest import Digest
 from lakehouse.report.send.settings import Webhook, is_loopback
@@ -49,12 +49,12 @@ def payload(digest: Digest) -> dict[str, Any]:
 
 
 def _text(value: str, limit: int) -> dict[str, Any]:
-    return {"type": "plain_text", "text": formats.shorten(value, limit), "emoji": False}
+    return {"type": "plain_text", "text": display.shorten(value, limit), "emoji": False}
 
 
 def _fallback(headline: str, lines: Iterable[str]) -> str:
     """The message for notifications and for chats without blocks, in a block of code."""
-    code = formats.shorten("\n".join(lines).translate(_ESCAPED), _FALLBACK_LIMIT)
+    code = display.shorten("\n".join(lines).translate(_ESCAPED), _FALLBACK_LIMIT)
     return f"{headline.translate(_ESCAPED)}\n```\n{code}\n```"
 
 
@@ -73,10 +73,10 @@ def post(message: dict[str, Any], webhook: Webhook) -> None:
         ) as response:
             content = next(response.iter_bytes(_RESPONSE_BYTES), b"")
     except (httpx.HTTPError, httpx.InvalidURL, OSError) as error:
-        reason = formats.line(str(error).replace(url, "its address") or type(error).__name__)
+        reason = display.line(str(error).replace(url, "its address") or type(error).__name__)
         raise SendError(f"webhook: {reason}") from None
     if not response.is_success:
-        text = formats.line(content.decode(errors="replace").replace(url, "its address"))
+        text = display.line(content.decode(errors="replace").replace(url, "its address"))
         raise SendError(f"webhook: it answered {response.status_code} {text}".rstrip())
 
 

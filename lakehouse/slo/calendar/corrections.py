@@ -12,7 +12,7 @@ from itertools import combinations
 from pathlib import Path
 from typing import Any, Final
 
-from lakehouse.core.formats import visible
+from lakehouse.core.display import visible
 from lakehouse.core.objective import Objective
 from lakehouse.core.periods import iso
 from lakehouse.core.subjects import Subject

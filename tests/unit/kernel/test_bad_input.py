@@ -12,7 +12,7 @@ from tests.lake_builder import Batch
 from tests.oracle import gold, stories
 
 if TYPE_CHECKING:
-    from lakehouse.kernel import worker
+    from lakehouse.kernel import run_in_duckdb
     from tests.oracle.plain import Rows
 
 MISDATED = "its date is not that of its start"
@@ -38,7 +38,7 @@ REASONS = {
 
 
 @pytest.fixture(scope="module")
-def found(program: worker.Program) -> dict[str, Rows]:
+def found(program: run_in_duckdb.Program) -> dict[str, Rows]:
     return rolled_up(program, together(stories.all_stories()))
 
 
@@ -82,7 +82,7 @@ def test_a_row_of_the_future_is_set_aside_where_it_lies(found: dict[str, Rows]):
 
 
 @pytest.mark.parametrize("end", [-(2**63), 2**63 - 1])
-def test_an_end_beyond_all_time_harms_nothing(program: worker.Program, end: int):
+def test_an_end_beyond_all_time_harms_nothing(program: run_in_duckdb.Program, end: int):
     batch = Batch()
     for hour in (0, 3600):
         batch.run(stories.ISR, hour, hour + 60, 1.0, topic="t", partition=0)

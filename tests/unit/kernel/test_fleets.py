@@ -18,7 +18,7 @@ from tests.oracle.rows import HOUR
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from lakehouse.kernel import worker
+    from lakehouse.kernel import run_in_duckdb
     from tests.lake_builder import Batch
     from tests.oracle.plain import Rows
     from tests.oracle.rows import Bronze, Run
@@ -45,7 +45,7 @@ def right(read: Bronze) -> dict[str, Rows]:
 
 
 @pytest.fixture(scope="module")
-def found(program: worker.Program, batch: Batch) -> dict[str, Rows]:
+def found(program: run_in_duckdb.Program, batch: Batch) -> dict[str, Rows]:
     return rolled_up(program, batch)
 
 
@@ -68,7 +68,7 @@ def odd_right(odd: Batch) -> dict[str, Rows]:
 
 
 @pytest.fixture(scope="module")
-def odd_found(program: worker.Program, odd: Batch) -> dict[str, Rows]:
+def odd_found(program: run_in_duckdb.Program, odd: Batch) -> dict[str, Rows]:
     return rolled_up(program, odd)
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pyarrow.compute as pc
 import pytest
 
-from lakehouse.kernel import worker
+from lakehouse.kernel import run_in_duckdb
 from tests.kernel_inputs import (
     by_hash,
     by_windows,
@@ -41,12 +41,12 @@ def batch() -> Batch:
 
 
 @pytest.fixture(scope="module")
-def once(program: worker.Program, batch: Batch) -> dict[str, pa.Table]:
+def once(program: run_in_duckdb.Program, batch: Batch) -> dict[str, pa.Table]:
     return one_call(batch).roll_up(program)
 
 
 def test_results_have_the_declared_columns_and_types(
-    program: worker.Program, once: dict[str, pa.Table]
+    program: run_in_duckdb.Program, once: dict[str, pa.Table]
 ):
     assert once.keys() == gold.KEYS.keys() == {*program.schemas}
     for name, rows in once.items():
@@ -68,13 +68,13 @@ def test_zero_has_no_sign(once: dict[str, pa.Table]):
 
 @pytest.mark.parametrize("seed", range(3))
 def test_the_order_of_rows_does_not_matter(
-    program: worker.Program, batch: Batch, once: dict[str, pa.Table], seed: int
+    program: run_in_duckdb.Program, batch: Batch, once: dict[str, pa.Table], seed: int
 ):
     again = one_call(shuffled(batch, seed)).roll_up(program)
     assert differing(again, once) == []
 
 
-def test_the_order_of_rows_that_begin_together_does_not_matter(program: worker.Program):
+def test_the_order_of_rows_that_begin_together_does_not_matter(program: run_in_duckdb.Program):
     """Of one series that overlaps itself, with an objective above a value."""
     batch = Batch()
     for start, end, value, lead, tail in (
@@ -87,7 +87,7 @@ def test_the_order_of_rows_that_begin_together_does_not_matter(program: worker.P
 
 
 def test_doubting_everything_gives_the_same(
-    program: worker.Program, batch: Batch, once: dict[str, pa.Table]
+    program: run_in_duckdb.Program, batch: Batch, once: dict[str, pa.Table]
 ):
     """Durations to the bit; sums of values are rounded stretch by stretch, and these differ."""
     doubting = by_key(one_call(batch).roll_up(dataclasses.replace(program, doubt_all=True)))
@@ -105,14 +105,14 @@ def huge(key: tuple[object, ...]) -> bool:
 
 @pytest.mark.parametrize("cut", CUTS)
 def test_it_does_not_matter_how_units_are_cut(
-    program: worker.Program, batch: Batch, once: dict[str, pa.Table], cut: str
+    program: run_in_duckdb.Program, batch: Batch, once: dict[str, pa.Table], cut: str
 ):
     call = one_call(shuffled(batch, 7), CUTS[cut], program.describing)
     assert len(call.parts) > 3
     assert differing(call.roll_up(program), once) == []
 
 
-def test_it_does_not_matter_what_else_is_in_a_call(program: worker.Program):
+def test_it_does_not_matter_what_else_is_in_a_call(program: run_in_duckdb.Program):
     """A call a unit; subjects are put together as drivers do it."""
     batch = placed(together((*map(fleets.fleet, range(3)), *map(odd_values.fleet, range(3)))))
     once = one_call(batch).roll_up(program)
@@ -121,6 +121,8 @@ def test_it_does_not_matter_what_else_is_in_a_call(program: worker.Program):
     again = {name: in_order([one[name] for one in told], name) for name in once}
     again["subjects"] = told[0]["subjects"]
     for one in told[1:]:
-        again["subjects"] = worker.merge_subjects(program, again["subjects"], one["subjects"])
+        again["subjects"] = run_in_duckdb.merge_subjects(
+            program, again["subjects"], one["subjects"]
+        )
     right = {name: in_order([rows], name) for name, rows in once.items()}
     assert differing({**again, "subjects": in_order([again["subjects"]], "subjects")}, right) == []

@@ -18,7 +18,7 @@ from tests.kernel_inputs import HOUR, one_call
 from tests.lake_builder import Batch
 
 if TYPE_CHECKING:
-    from lakehouse.kernel import worker
+    from lakehouse.kernel import run_in_duckdb
 
 pytestmark = pytest.mark.slow
 
@@ -27,7 +27,9 @@ UPLOAD_LAG = "kafka.partition.upload_tier_lag"
 THROTTLES = ("produce", "fetch", "request")
 
 
-def test_idle_clients_are_computed_once_and_not_once_a_broker_and_window(program: worker.Program):
+def test_idle_clients_are_computed_once_and_not_once_a_broker_and_window(
+    program: run_in_duckdb.Program,
+):
     batch = Batch()
     clients: list[tuple[str | None, str | None]] = [("u", f"c{n}") for n in range(CLIENTS)]
     for source in (f"broker-{number}" for number in range(BROKERS)):
@@ -45,7 +47,7 @@ def test_idle_clients_are_computed_once_and_not_once_a_broker_and_window(program
     assert of_whom(found["subjects"], "client_id") == CLIENTS
 
 
-def test_partitions_that_are_well_stay_in_their_sets(program: worker.Program):
+def test_partitions_that_are_well_stay_in_their_sets(program: run_in_duckdb.Program):
     batch, partitions = Batch(), list(range(PARTITIONS))
     for topic in (f"t{number}" for number in range(TOPICS)):
         for start in range(0, 300 * WINDOWS, 300):
@@ -60,7 +62,7 @@ def test_partitions_that_are_well_stay_in_their_sets(program: worker.Program):
     assert observed == 2 * TOPICS * PARTITIONS * HOUR, "each metric of min ISR, and what it implies"
 
 
-def test_a_part_fits_whatever_is_in_it(program: worker.Program):
+def test_a_part_fits_whatever_is_in_it(program: run_in_duckdb.Program):
     """At worst each run is all there is of its series in its window: sums are as many as runs."""
     batch, copies = Batch(), 20
     for number in range(MOST_OF_A_PART // copies // WINDOWS):

@@ -17,7 +17,7 @@ from tests.oracle.objectives import OBJECTIVES
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from lakehouse.kernel import worker
+    from lakehouse.kernel import run_in_duckdb
 
     Reader = Callable[..., dict[str, Any]]
     Everything = Callable[..., list[dict[str, Any]]]
@@ -28,7 +28,7 @@ SIZES = ("_windows", "")
 
 
 @pytest.fixture(scope="module")
-def every(program: worker.Program) -> Everything:
+def every(program: run_in_duckdb.Program) -> Everything:
     """Reads rows of gold by time: of a table and cluster, with these key columns."""
     found = rolled_up(program, together(stories.all_stories()))
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from lakehouse.kernel import worker
+from lakehouse.kernel import run_in_duckdb
 from tests.kernel_inputs import by_windows, call_a_unit, one_call, whole
 from tests.kernel_tables import bronze, by_key, rolled_up
 from tests.lake_builder import Batch
@@ -31,7 +31,7 @@ def batch() -> Batch:
     return Batch()
 
 
-def rows(program: worker.Program, batch: Batch, name: str) -> list[dict[str, Any]]:
+def rows(program: run_in_duckdb.Program, batch: Batch, name: str) -> list[dict[str, Any]]:
     """Rows of a table, which are as the oracle has them and the same of a part a window."""
     right = gold.wanted(bronze(batch), OBJECTIVES)[name]
     for cut in (whole, by_windows(1)):
@@ -40,7 +40,7 @@ def rows(program: worker.Program, batch: Batch, name: str) -> list[dict[str, Any
     return [{**dict(zip(gold.KEYS[name], key, strict=True)), **row} for key, row in right.items()]
 
 
-def test_a_stretch_goes_on_over_windows(program: worker.Program, batch: Batch):
+def test_a_stretch_goes_on_over_windows(program: run_in_duckdb.Program, batch: Batch):
     for start, value in ((100, 1.0), (300, 3.0), (600, 2.0)):
         batch.run(ISR, start, start // 300 * 300 + 300, value, lead=7, tail=5, **PARTITION)
     batch.run(ISR, 901, 910, 1.0, flags=("known_wrong",), **PARTITION)
@@ -52,7 +52,7 @@ def test_a_stretch_goes_on_over_windows(program: worker.Program, batch: Batch):
 
 
 def test_a_tail_goes_back_over_windows_that_may_not_have_been_bad(
-    program: worker.Program, batch: Batch
+    program: run_in_duckdb.Program, batch: Batch
 ):
     batch.run(ISR, 500, 600, 1.0, tail=5, **PARTITION)
     batch.run(ISR, 600, 900, 1.0, tail=300, **PARTITION)
@@ -62,7 +62,7 @@ def test_a_tail_goes_back_over_windows_that_may_not_have_been_bad(
 
 
 def test_of_a_stretch_that_may_not_have_been_bad_the_tail_is_all(
-    program: worker.Program, batch: Batch
+    program: run_in_duckdb.Program, batch: Batch
 ):
     batch.run(ISR, HOUR - 10, HOUR, 1.0, tail=3, **PARTITION)
     for start, end in ((HOUR, HOUR + 300), (HOUR + 300, HOUR + 310)):
@@ -72,7 +72,7 @@ def test_of_a_stretch_that_may_not_have_been_bad_the_tail_is_all(
     assert after["tail_us"] == after["end"] - after["start"] == 310 * SECOND
 
 
-def test_what_is_not_watched_has_no_stretches(program: worker.Program, batch: Batch):
+def test_what_is_not_watched_has_no_stretches(program: run_in_duckdb.Program, batch: Batch):
     for metric in ("kafka.partition.lag", "my.own.bytes", "kafka.partition.size"):
         batch.run(metric, 0, 10, 1.0, **PARTITION)
     (row,) = rows(program, batch, "incidents")
@@ -80,7 +80,7 @@ def test_what_is_not_watched_has_no_stretches(program: worker.Program, batch: Ba
 
 
 def test_a_reading_has_the_error_of_its_first_attempt_that_has_one(
-    program: worker.Program, batch: Batch
+    program: run_in_duckdb.Program, batch: Batch
 ):
     for start, error in ((0, None), (300, "slow"), (600, "dead"), (HOUR, "dead")):
         batch.scrape("min_isr", start, start + 300, "timeout", error=error)
@@ -92,7 +92,7 @@ def test_a_reading_has_the_error_of_its_first_attempt_that_has_one(
     ]  # fmt: skip
 
 
-def test_the_lag_is_that_of_the_last_run_of_a_window(program: worker.Program, batch: Batch):
+def test_the_lag_is_that_of_the_last_run_of_a_window(program: run_in_duckdb.Program, batch: Batch):
     batch.run(LAG, 0, 100, 9.0, topic="t")
     batch.run(LAG, 100, 300, 5.0, topic="t")
     batch.run(LAG, 300, 310, None, topic="t")
@@ -105,15 +105,15 @@ def test_the_lag_is_that_of_the_last_run_of_a_window(program: worker.Program, ba
     ]  # fmt: skip
 
 
-def racks(program: worker.Program, batch: Batch) -> dict[str, str | None]:
+def racks(program: run_in_duckdb.Program, batch: Batch) -> dict[str, str | None]:
     """By source, the same whichever hours are merged first."""
     right = gold.wanted(bronze(batch), OBJECTIVES)["subjects"]
     calls = [call.roll_up(program)["subjects"] for call in call_a_unit(batch)]
     for order in (calls, calls[::-1]):
         merged = order[0]
         for other in order[1:]:
-            merged = worker.merge_subjects(program, merged, other)
-        again = worker.merge_subjects(program, merged, calls[0])
+            merged = run_in_duckdb.merge_subjects(program, merged, other)
+        again = run_in_duckdb.merge_subjects(program, merged, calls[0])
         for one in (merged, again):
             assert subjects(one) == right
     assert rolled_up(program, batch)["subjects"] == right
@@ -130,7 +130,7 @@ def fenced(batch: Batch, start: float, node: str, rack: str | None, value: float
     batch.run(FENCED, start, start + 300, value, source=source, labels=labels)
 
 
-def test_a_broker_has_the_rack_that_was_reported_last(program: worker.Program, batch: Batch):
+def test_a_broker_has_the_rack_that_was_reported_last(program: run_in_duckdb.Program, batch: Batch):
     fenced(batch, 0, "broker-1", "a")
     fenced(batch, HOUR, "broker-1", "b")
     fenced(batch, 0, "broker-2", "a")
@@ -147,7 +147,7 @@ def test_a_broker_has_the_rack_that_was_reported_last(program: worker.Program, b
 
 
 def test_of_several_racks_reported_at_one_instant_one_is_chosen(
-    program: worker.Program, batch: Batch
+    program: run_in_duckdb.Program, batch: Batch
 ):
     for rack in ("a", None, "c", "b"):
         fenced(batch, 0, "broker-1", rack)
@@ -156,10 +156,10 @@ def test_of_several_racks_reported_at_one_instant_one_is_chosen(
     assert racks(program, batch) == {"broker-1": "c", "broker-2": "a"}
 
 
-def test_gold_of_an_older_version_learns_racks(program: worker.Program, batch: Batch):
+def test_gold_of_an_older_version_learns_racks(program: run_in_duckdb.Program, batch: Batch):
     fenced(batch, 0, "broker-1", "a")
     (call,) = call_a_unit(batch)
     reported = call.roll_up(program)["subjects"]
     at = reported.schema.get_field_index("rack")
     known = reported.set_column(at, "rack", [[None]]).cast(reported.schema)
-    assert subjects(worker.merge_subjects(program, known, reported)) == subjects(reported)
+    assert subjects(run_in_duckdb.merge_subjects(program, known, reported)) == subjects(reported)

@@ -6,7 +6,7 @@ import os
 import shlex
 from typing import TYPE_CHECKING
 
-from collector.sources.java import crashes
+from collector.sources.java import crash_reports
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -25,20 +25,20 @@ def test_a_report_is_new_once_and_says_why(tmp_path: Path) -> None:
     (tmp_path / "spool.db.hs_err_4711.log").write_text(REPORT)
     os.utime(tmp_path / "spool.db.hs_err_4711.log", (7, 7))
     (tmp_path / "other.db.hs_err_1.log").write_text(REPORT)
-    (crash,) = crashes.new(spool)
+    (crash,) = crash_reports.new(spool)
     assert (crash.at_us, crash.cause) == (
         7_000_000,
         "SIGSEGV (0xb) at pc=0x00007f, pid=4711, tid=4712",
     )
-    assert crashes.new(spool) == [crash], "not recorded yet"
+    assert crash_reports.new(spool) == [crash], "not recorded yet"
     crash.seen()
-    assert crashes.new(spool) == []
-    assert len(crashes.every(spool)) == 1
+    assert crash_reports.new(spool) == []
+    assert len(crash_reports.every(spool)) == 1
 
 
 def test_a_report_without_a_cause_is_one_all_the_same(tmp_path: Path) -> None:
     (tmp_path / "spool.db.hs_err_1.log").write_bytes(b"\xff\x00")
-    assert crashes.new(tmp_path / "spool.db")[0].cause == "no cause is given"
+    assert crash_reports.new(tmp_path / "spool.db")[0].cause == "no cause is given"
 
 
 def test_the_newest_twenty_stay(tmp_path: Path) -> None:
@@ -46,14 +46,14 @@ def test_the_newest_twenty_stay(tmp_path: Path) -> None:
         path = tmp_path / f"spool.db.crash_{number}.log"
         path.write_text(REPORT)
         os.utime(path, (number, number))
-    crashes.new(tmp_path / "spool.db")
-    kept = sorted(one.at_us for one in crashes.every(tmp_path / "spool.db"))
+    crash_reports.new(tmp_path / "spool.db")
+    kept = sorted(one.at_us for one in crash_reports.every(tmp_path / "spool.db"))
     assert kept == [number * 1_000_000 for number in range(3, 23)]
 
 
 def test_java_is_told_a_place_whose_name_has_spaces(tmp_path: Path) -> None:
     folder = tmp_path / "a b"
     folder.mkdir()
-    assert shlex.split(crashes.option(folder / "spool.db")) == [
+    assert shlex.split(crash_reports.option(folder / "spool.db")) == [
         f"-XX:ErrorFile={folder}/spool.db.hs_err_%p.log"
     ]
