@@ -14,7 +14,7 @@ from collector.cli.command import OneLine
 from collector.cli.once import once
 from collector.cli.past import past
 from collector.cli.run import run
-from collector.cli.support import support
+from collector.cli.support_bundle import support
 from collector.cli.top.command import top
 
 

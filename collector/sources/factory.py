@@ -47,7 +47,7 @@ def sources(config: Config, recorded: Callable[[str], int] = lambda _: 0) -> dic
         ConfigError: There is no Java, or no Kafka client in ``admin.libs``.
     """
     if config.source.statistics is not None:
-        from collector.sources.librdkafka.statistics import StatisticsSource  # noqa: PLC0415
+        from collector.sources.librdkafka.statistics_source import StatisticsSource  # noqa: PLC0415
 
         return {"statistics": StatisticsSource(_expected(config), config.source.statistics.file)}
     if config.source.role == "cluster":

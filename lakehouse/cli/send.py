@@ -13,7 +13,7 @@ from lakehouse.cli.options import FILE, TEAM, kept_in, log
 from lakehouse.errors import SendError
 from lakehouse.report import pdf
 from lakehouse.report.facts import saved
-from lakehouse.report.facts.by_owner import of_team
+from lakehouse.report.facts.one_team import of_team
 from lakehouse.report.page.page import render
 from lakehouse.report.send.digest import digest, pictures
 from lakehouse.report.send.mail import File, deliver, file_name, letter

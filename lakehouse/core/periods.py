@@ -79,8 +79,7 @@ def week(text: str, zone: dt.tzinfo = dt.UTC) -> Period:
     """
     year, number = match.groups() if (match := _WEEK.fullmatch(text)) else ("0", "0")
     try:
-        monday = dt.date.fromisocalendar(int(year), int(number), 1)
-        return _from_monday(monday, zone)
+        return _from_monday(dt.date.fromisocalendar(int(year), int(number), 1), zone)
     except (ValueError, OverflowError) as error:
         raise PeriodError(f"week {text!r}: write an ISO week such as 2026-W47") from error
 

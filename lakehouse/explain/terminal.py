@@ -140,8 +140,7 @@ def _cells(within: Span, width: int) -> list[Span]:
     start, end = within
     days, rest = divmod(end - start, DAY_US)
     number = width // days * days if days and not rest and width >= days else width
-    edges = [start + (end - start) * at // number for at in range(number + 1)]
-    return list(pairwise(edges))
+    return list(pairwise(start + (end - start) * at // number for at in range(number + 1)))
 
 
 def _axis(cells_: Sequence[Span]) -> str:

@@ -14,8 +14,9 @@ from hypothesis import given, strategies as st
 from lakehouse import slo
 from lakehouse.cli.main import main
 from lakehouse.errors import ObjectiveError
-from lakehouse.report.facts.by_owner import add_owners, of_team
 from lakehouse.report.facts.composites import composites
+from lakehouse.report.facts.one_team import of_team
+from lakehouse.report.facts.owner_accounts import add_owners
 from lakehouse.report.facts.saved import to_json
 from lakehouse.report.page.page import render
 from lakehouse.report.page.verdicts import headline

@@ -22,7 +22,8 @@ from lakehouse.engines.local_engine import LocalEngine
 from lakehouse.errors import TableNotFoundError
 from lakehouse.report import owners
 from lakehouse.report.facts import build, own_metrics
-from lakehouse.report.facts.by_owner import add_owners, of_team
+from lakehouse.report.facts.one_team import of_team
+from lakehouse.report.facts.owner_accounts import add_owners
 from lakehouse.report.page.assets import declared
 from lakehouse.report.page.page import render
 from lakehouse.rollup import Wanted

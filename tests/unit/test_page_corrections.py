@@ -6,8 +6,8 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from lakehouse.report.facts.by_owner import add_owners
 from lakehouse.report.facts.objectives import SUBJECT, restated_figures
+from lakehouse.report.facts.owner_accounts import add_owners
 from lakehouse.report.facts.saved import to_json
 from lakehouse.report.page.page import render
 from lakehouse.report.page.verdicts import headline

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from lakehouse.errors import PeriodError
-from lakehouse.report.facts.by_owner import add_owners, of_team
+from lakehouse.report.facts.one_team import of_team
+from lakehouse.report.facts.owner_accounts import add_owners
 from lakehouse.report.page.assets import declared
 from lakehouse.report.page.listing import table
 from lakehouse.report.page.page import render

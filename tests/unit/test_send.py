@@ -13,7 +13,8 @@ import pytest
 
 from lakehouse.errors import SendError
 from lakehouse.report.facts import saved
-from lakehouse.report.facts.by_owner import add_owners, of_team
+from lakehouse.report.facts.one_team import of_team
+from lakehouse.report.facts.owner_accounts import add_owners
 from lakehouse.report.send import mail, settings, webhook
 from lakehouse.report.send.digest import MOST, Picture, digest, pictures
 from lakehouse.report.send.settings import Secret

@@ -180,8 +180,7 @@ class Board:
             ]
             counts = {kind: count for kind in KINDS if (count := _count(kind, tracks, now))}
             symptoms = sorted(_symptoms(known).values(), key=_badness)
-            blind = bool(tracks) and not known
-            return State(self._identity, counts, symptoms, unknown, blind)
+            return State(self._identity, counts, symptoms, unknown, bool(tracks) and not known)
 
 
 def _symptoms(tracks: Iterable[_Track]) -> dict[Series, Symptom]:

@@ -24,6 +24,7 @@ from collector.sources.identity import Question
 RESERVED: Final = re.compile(r"(_total|_created|_bucket|_info)+$")
 _REFERENCE: Final = re.compile(r"\\(.)|\$(\d+)|\$\{(\w+)\}")
 _UNSAFE: Final = re.compile(r"[^a-zA-Z0-9:]+")
+_CAPITAL: Final = re.compile(r"(?<![A-Z_])(?<!^)(?=[A-Z])")
 _STAND_IN: Final = re.compile(r"(?:jmxlake|73010)(\d)(?:standin|8)")
 _PLAIN: Final = re.compile(r"[\w\-%. \t]*", re.ASCII)
 _HIDING: Final = (
@@ -126,7 +127,7 @@ class Rules(msgspec.Struct, frozen=True, rename="camel"):
         *path, attribute = attribute.split(".")  # of a composite attribute, its part
         head = f"{domain}<{', '.join(f'{key}={value}' for key, value in bean.items())}><"
         for rule in self.rules:
-            last = _snake_case(attribute) if rule.attr_name_snake_case else attribute
+            last = _CAPITAL.sub("_", attribute).lower() if rule.attr_name_snake_case else attribute
             match = _compiled(rule.pattern).fullmatch(f"{head}{', '.join(path)}>{last}: 1")
             if match is None:
                 continue
@@ -298,7 +299,3 @@ def _expanded(template: str, match: re.Match[str]) -> str:
 def _safe(name: str) -> str:
     """As ``toSafeName`` of the exporter: one underscore for all that a name may not have."""
     return _UNSAFE.sub("_", f"_{name}" if name[:1].isdigit() else name)
-
-
-def _snake_case(name: str) -> str:
-    return re.sub(r"(?<![A-Z_])(?<!^)(?=[A-Z])", "_", name).lower()

@@ -98,11 +98,8 @@ class PrometheusSource(BulkSource):
     def _read(self, identity: Identity, reader: BulkReader, family: Family) -> Answer:
         self._learn(family)
         answer = super()._read(identity, reader, family)
-        return replace(answer, listed_us=self._staleness_us + self._age_us())
-
-    def _age_us(self) -> int:
-        """How old the page is."""
-        return round((time.monotonic() - self._asked) * 1e6)
+        age_us = round((time.monotonic() - self._asked) * 1e6)
+        return replace(answer, listed_us=self._staleness_us + age_us)
 
     def _learn(self, family: Family) -> None:
         """Note what a family asks for.

@@ -231,13 +231,10 @@ class PastSource(PrometheusSource):
         if answer is None or samples != self._kept.samples:  # most pages are as the one before
             answer = (self._session or self._open()).read(family)
             self._last = self._kept.samples, answer
-        return replace(answer, listed_us=self._staleness_us + self._age_us())
+        return replace(answer, listed_us=self._staleness_us + self._kept.age_us)
 
     def _samples(self, names: set[str]) -> Iterator[Sample]:
         return (one for name in names for one in self._kept.samples.get(name, ()))
-
-    def _age_us(self) -> int:
-        return self._kept.age_us
 
 
 class _Page(NamedTuple):

@@ -168,5 +168,4 @@ def _truncation(cursor: Place, found: LogBatch | None) -> list[Notice]:
     if found is not None and found.place.offset > cursor.offset:
         return []
     new = f"{found.place.offset}@{found.place.epoch}" if found else "end"
-    old = f"{cursor.offset}@{cursor.epoch}"
-    return [Notice("metadata_log_truncated", Series(""), old, new)]
+    return [Notice("metadata_log_truncated", Series(""), f"{cursor.offset}@{cursor.epoch}", new)]

@@ -83,8 +83,7 @@ def finding(
 
 def span(length: dt.timedelta) -> str:
     """A length of time in its two largest units."""
-    microseconds = round(length.total_seconds() * 1e6)
-    return display.duration(microseconds).replace("\u00a0", " ")
+    return display.duration(round(length.total_seconds() * 1e6)).replace("\u00a0", " ")
 
 
 def when(at: dt.datetime) -> str:

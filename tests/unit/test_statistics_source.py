@@ -16,7 +16,7 @@ from collector.errors import IdentityError, SourceError, SourceRefusedError, Sou
 from collector.model import Series
 from collector.sources.identity import Expected
 from collector.sources.librdkafka import tail
-from collector.sources.librdkafka.statistics import StatisticsSource
+from collector.sources.librdkafka.statistics_source import StatisticsSource
 from lakehouse.tables import OTHER
 
 if TYPE_CHECKING:

@@ -1,0 +1,112 @@
+"""The facts of one team, cut out of those of all."""
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from lakehouse.core import display
+from lakehouse.errors import OwnersError
+from lakehouse.report.facts.composites import composites
+from lakehouse.report.facts.owner_accounts import Facts, Row, with_rows
+from lakehouse.report.facts.saved import to_json
+from lakehouse.report.owners import NAMES
+from lakehouse.report.page.facts_lookup import tally
+from lakehouse.slo.trends.changes import by_chance
+
+
+def of_team(facts: Mapping[str, Any], team: str) -> Facts:
+    """The facts of one team.
+
+    Coverage and events of brokers are of the whole cluster and stay, for they say how far the rest
+    can be trusted; sums over all teams are left out.
+
+    Args:
+        facts: With owners, see ``owner_accounts.add_owners``.
+        team: Its name in the file of owners.
+
+    Raises:
+        OwnersError: The facts have no owners, or no such team.
+    """
+    if facts.get("owners") is None:
+        raise OwnersError(f"team {team!r}: these facts have no owners; name their file (--owners)")
+    accounts = facts["owners"]["accounts"]
+    teams = sorted({str(one["team"]) for one in accounts if one["team"] is not None})
+    if team not in teams:
+        known = ", ".join(map(display.line, teams)) or "none"
+        raise OwnersError(f"team {team!r} owns nothing here; those that do: {known}")
+    part: Facts = with_rows(
+        facts, lambda row: row if row.get("team") == team or _is_of_all(row) else None
+    )
+    own = [one for one in accounts if one["team"] == team]
+    part |= {"team": team, "owners": {**facts["owners"], "accounts": own}, **_judged(part)}
+    part["composites"] = to_json(composites(part["objectives"]))
+    part["timelines"] = _timelines(part)
+    for name, changed in _CHANGED.items():
+        if part.get(name):
+            part[name] = {**part[name], **changed(part[name])}
+    return part
+
+
+def _is_of_all(row: Row) -> bool:
+    """Whether an event is of a node or the cluster; every other row has a name."""
+    return "kind" in row and "at" in row and all(row.get(key) is None for key in NAMES.values())
+
+
+def _judged(facts: Mapping[str, Any]) -> Facts:
+    """Objectives that have a subject left, and verdicts on just these subjects; worst first."""
+    # ``weighted`` is of all teams.
+    objectives = [{**one, "weighted": None} for one in facts["objectives"] if one["subjects"]]
+    by_name = {one["name"]: one["subjects"] for one in objectives}
+    verdicts = [
+        {**row, **tally(str(one.get("verdict")) for one in by_name[row["objective"]])}
+        for row in facts.get("verdicts") or ()
+        if row["objective"] in by_name
+    ]
+    verdicts.sort(key=lambda row: display.rank(row["verdict"]), reverse=True)
+    return {"objectives": objectives, "verdicts": verdicts}
+
+
+def _trends(trends: Mapping[str, Any]) -> Facts:
+    """The team's trends; the number that would stand out by chance is computed again."""
+    compared = [
+        changed["compared"]
+        for one in trends["objectives"]
+        for subject in one["subjects"]
+        if (changed := subject.get("change")) and changed.get("p") is not None
+    ]
+    return {
+        # How many were never bad is known of all teams together only.
+        "objectives": [{**one, "never_bad": None} for one in trends["objectives"]],
+        "tested": len(compared),
+        "significant_by_chance": round(by_chance(compared), 2),
+    }
+
+
+def _timelines(part: Mapping[str, Any]) -> list[Row]:
+    """Timelines of the team's topics and groups, and coverage."""
+    rows: list[Row] = []
+    with_rows(part, rows.append)
+    # A row of a group names a topic that may be another team's.
+    groups = {row["group"] for row in rows if row.get("group") is not None}
+    topics = {row.get("topic") for row in rows if row.get("group") is None} - {None}
+    own = {"lost_offsets": groups, "coverage": {None}}
+    lines = part.get("timelines") or ()
+    return [line for line in lines if line.get("subject") in own.get(line.get("name"), topics)]
+
+
+def _without_brokers(section: Mapping[str, Any]) -> Facts:
+    return {key: [] for key in ("brokers", "controllers", "plugins") if key in section}
+
+
+def _own_metrics(section: Mapping[str, Any]) -> Facts:
+    # How many more subjects the team has is not known: the facts have the first of all teams.
+    return {"metrics": [{**one, "subjects": None} for one in section["metrics"] if one["worst"]]}
+
+
+_CHANGED: Final[Mapping[str, Callable[[Mapping[str, Any]], Facts]]] = {
+    **dict.fromkeys(("min_isr", "throttling", "tier_lag", "remote_reads"), _without_brokers),
+    "hygiene": lambda _: {"replicas_untold": 0},  # it is of topics whose owners are not known
+    "business_hours": _judged,
+    "own_metrics": _own_metrics,
+    "trends": _trends,
+}
+"""What is different in a team's section."""
