@@ -88,7 +88,7 @@ class Metric(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         above: Only values above it are recorded; None: all are.
         absent: What a bean that is not there means.
         needs: What must be there first, so that a bean may be absent and all is well; see
-            collector.cli.absence.
+            collector.cli.why_absent.
         percentiles: Whether the rollup keeps a distribution of the values.
         memory_seconds: How long the bean goes on showing a value after its cause has ended.
         refresh_seconds: How old the bean's value may be when it is read; 0: it is of that instant.

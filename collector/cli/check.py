@@ -20,8 +20,8 @@ from collector.errors import JmxlakeError
 from collector.telemetry.logs import printable
 
 if TYPE_CHECKING:
-    from collector.cli.absence import Finding
     from collector.cli.read_families import Read
+    from collector.cli.why_absent import Finding
     from collector.config.schema import Config
 
 _Found = tuple[str, str, str, "Finding"]
@@ -128,7 +128,7 @@ def _lake(config: Config) -> str:
 
 def _findings(read: list[Read]) -> list[_Found]:
     """A finding for each metric; for a family that is unknown one of no metric."""
-    from collector.cli.absence import Finding, counts, facts, finding
+    from collector.cli.why_absent import Finding, counts, facts, finding
 
     found: list[_Found] = []
     for source, own in groupby(read, lambda one: one.task.source):

@@ -13,7 +13,7 @@ from arro3.core import Table
 from deltalake import CommitProperties, DeltaTable, write_deltalake
 from deltalake.exceptions import TableNotFoundError
 
-from collector.delivery import arrow, commit_probe, fsync
+from collector.delivery import arrow, commit_fsync, store_probe
 from collector.delivery.error_messages import explain, is_fault, scrubbed
 from collector.delivery.storage_options import bounded, secrets
 from collector.errors import JmxlakeError, LakeError, LakeSchemaError
@@ -69,7 +69,7 @@ class BronzeTable:
         self.table, self.created, self._expected = table, False, expected
         self._writer, self._software = uuid.uuid4().hex, metadata.version("jmxlake")
         self._url = f"{lake}/{table.path}"
-        self._folder = fsync.folder_of(self._url)
+        self._folder = commit_fsync.folder_of(self._url)
         self._synced_version: int | None = None
         self._options, self._monotonic = options, monotonic
         self._secrets: list[str] = []
@@ -153,7 +153,7 @@ class BronzeTable:
                     app_transactions=[deltalake.Transaction(self._application(agent), number)],
                     max_commit_retries=_COMMIT_RETRIES,
                 ),
-                post_commithook_properties=commit_probe.NO_HOOKS,
+                post_commithook_properties=store_probe.NO_HOOKS,
             )
 
     def wrote_since(self, version: int) -> bool:
@@ -176,7 +176,7 @@ class BronzeTable:
         if self._folder is not None:
             until = self.version
             with self._explained():
-                fsync.fsync_commits(self._folder, self._synced_version, until)
+                commit_fsync.fsync_commits(self._folder, self._synced_version, until)
             self._synced_version = until
 
     def check_store(self) -> None:
@@ -189,7 +189,7 @@ class BronzeTable:
             return
         with self._explained():
             options = self._storage_options()
-            lost = commit_probe.lost_commits(lambda: self._open(options), self.table)
+            lost = store_probe.lost_commits(lambda: self._open(options), self.table)
         if lost:
             why = "the store takes two commits of one version and keeps one"
             advice = "so agents would lose rows; use one that has conditional puts (If-None-Match)"

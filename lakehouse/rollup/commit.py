@@ -13,7 +13,7 @@ from lakehouse.engines.engine import Engine, Relation, Staged, ask, in_hours, sp
 from lakehouse.engines.hour_batches import HourSet
 from lakehouse.errors import LakehouseError, LeaseLostError
 from lakehouse.kernel import arrow_types, run_in_duckdb
-from lakehouse.rollup import late_rows
+from lakehouse.rollup import rejected
 
 _TRIES: Final = 3
 
@@ -75,7 +75,7 @@ class Commit:
         """Replace a table's rows of the hours."""
         where, rows = predicates.of_units(self.units), self.staged.get(table.name)
         if table is tables.REJECTED:
-            where = f"{where} AND {late_rows.RECOMPUTED}"
+            where = f"{where} AND {rejected.RECOMPUTED}"
         if rows is None:
             self._commit(table, lambda: self.engine.delete(table, where))
         else:
@@ -117,7 +117,7 @@ class Commit:
 
 def rows_of(engine: Engine, table: tables.Table, units: HourSet) -> Relation:
     """The rows of a table of gold that recomputing hours replaces."""
-    kept = f" AND r.{late_rows.RECOMPUTED}" if table is tables.REJECTED else ""
+    kept = f" AND r.{rejected.RECOMPUTED}" if table is tables.REJECTED else ""
     rows = engine.rows(table, between=span_of(units.hours))
     return _of_clusters(engine, rows, units, f"{in_hours(units.hours)}{kept}")
 

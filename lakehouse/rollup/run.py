@@ -19,7 +19,7 @@ from lakehouse.engines.hour_batches import MOST_OF_A_PART, Versions
 from lakehouse.errors import LakeReplacedError, TableNotFoundError, TableSchemaError
 from lakehouse.kernel.program import program
 from lakehouse.kernel.run_in_duckdb import Program
-from lakehouse.rollup import changes, gold_tables, late_rows, plan, progress as progresses, upgrade
+from lakehouse.rollup import changes, gold_tables, plan, progress as progresses, rejected, upgrade
 from lakehouse.rollup.commit import Commit
 from lakehouse.rollup.lease import USUAL, Lease, Terms, hold
 from lakehouse.rollup.progress import Progress
@@ -235,7 +235,7 @@ class _Run:
             done = Done(done.hours + len(batch.units.cluster_hours), total, done.rows + batch.rows)
             self.watch(done)
         self.held.check()
-        late, misdated = late_rows.set_aside(self.engine, todo, self.window_seconds)
+        late, misdated = rejected.set_aside(self.engine, todo, self.window_seconds)
         if late or misdated:
             self.step(f"rows set aside: {late} too late, {misdated} misdated")
         return Outcome(total, todo.now, todo.how, late, len(todo.left))

@@ -20,7 +20,7 @@ from lakehouse.ops.maintain import state as states
 from lakehouse.ops.maintain.actions import Executor
 from lakehouse.ops.maintain.plan import Checkpoint, Drop, Expire, Vacuum
 from lakehouse.ops.maintain.service import Maintenance
-from lakehouse.rollup import Wanted, changes, late_rows, progress
+from lakehouse.rollup import Wanted, changes, progress, rejected
 from tests import bronze_commits
 from tests.lake_builder import BASE
 from tests.rollups import DAY, HOUR, hours, prepare, rolled, rows_of
@@ -200,7 +200,7 @@ def test_late_data_of_a_date_that_retention_removed_leaves_gold_as_it_is(
     told = set_aside(engine)
     each = [("runs", 2), ("scrapes", 1)]
     batches = (("agent-1", 2), ("agent-2", 3))
-    assert told == sorted((late_rows.TOO_LATE, *one, *row) for one in batches for row in each)
+    assert told == sorted((rejected.TOO_LATE, *one, *row) for one in batches for row in each)
     assert last(engine).late_rows == late
 
     of_windows = rows_of(root, (tables.WINDOWS["brokers"],))["brokers_windows"]
@@ -218,7 +218,7 @@ def set_aside(engine: Engine) -> list[tuple[Any, ...]]:
     """Rows that no hour was recomputed for: why, of whom, and how many."""
     columns = "SELECT r.reason, r.agent, r.batch, r.table, r.rows FROM {r} r"
     found = ask(engine, columns, r=engine.rows(tables.REJECTED))
-    return sorted(row for row in found if row[0] in late_rows.REASONS)
+    return sorted(row for row in found if row[0] in rejected.REASONS)
 
 
 def test_since_rebuilds_what_bronze_holds(local: Engines, tmp_path: Path) -> None:
@@ -300,8 +300,8 @@ def test_misdated_rows_are_set_aside_as_they_come_and_stay_there(
     assert rolled(engine).hours == 1
     assert set_aside(engine) == sorted(
         [
-            (late_rows.MISDATED, "agent-1", 1, "runs", 1),
-            (late_rows.BEYOND, "agent-1", 2, "scrapes", 1),
+            (rejected.MISDATED, "agent-1", 1, "runs", 1),
+            (rejected.BEYOND, "agent-1", 2, "scrapes", 1),
         ]
     )
 
@@ -321,7 +321,7 @@ def test_hours_whose_finest_rows_are_gone_are_not_recomputed(
     hours(2, -20 * DAY + 600, 600).commit(root)
     outcome = rolled(engine, keep)
     assert (outcome.hours, outcome.late_rows, outcome.left) == (1, 3, 1)
-    assert {one[:3] for one in set_aside(engine)} == {(late_rows.TOO_LATE, "agent-1", 2)}
+    assert {one[:3] for one in set_aside(engine)} == {(rejected.TOO_LATE, "agent-1", 2)}
     assert all("2026, 11, 16" in row for row in rows_of(root, windows)["brokers_windows"])
     assert any("2026, 10, 27" in row for row in kept["brokers_windows"])
     of_old = {row for row in of_hours["brokers"] if "2026, 10, 27" in row}

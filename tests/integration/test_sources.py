@@ -13,7 +13,7 @@ from collector.config.schema import Attach, Jmx
 from collector.config.units import Duration
 from collector.errors import IdentityError, SourceError, SourceRefusedError
 from collector.model import Notice, Series
-from collector.sources.admin.connection import connect
+from collector.sources.admin.shared_client import connect
 from collector.sources.admin.source import AdminSource
 from collector.sources.identity import Expected
 from collector.sources.java import jvm

@@ -15,7 +15,7 @@ from collector.clock import SystemClock
 from collector.errors import IdentityError, SourceRefusedError, SourceTimeoutError
 from collector.model import Commit, Notice, Partition, Series
 from collector.sources.admin.client import KafkaAdmin, of_groups
-from collector.sources.admin.connection import AdminConnection, connect, java_admin
+from collector.sources.admin.shared_client import AdminConnection, connect, java_admin
 from collector.sources.admin.source import AdminSource
 from collector.sources.error_mapping import is_answer
 from collector.sources.java import jvm

@@ -22,7 +22,7 @@ from lakehouse.report.facts.kafka.service import Service
 from lakehouse.report.facts.kafka.throttling import Throttling
 from lakehouse.report.facts.kafka.tiered_storage import RemoteReads, TierLag
 from lakehouse.report.facts.objectives import BusinessHours, Restated, Verdict
-from lakehouse.report.facts.own_metrics import OwnMetrics
+from lakehouse.report.facts.other_metrics import OwnMetrics
 from lakehouse.report.facts.owner_accounts import Account
 from lakehouse.report.facts.saved import Bounds
 from lakehouse.report.facts.timelines import Timeline

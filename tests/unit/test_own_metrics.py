@@ -21,7 +21,7 @@ from lakehouse.core.periods import Period, instant
 from lakehouse.engines.local_engine import LocalEngine
 from lakehouse.errors import TableNotFoundError
 from lakehouse.report import owners
-from lakehouse.report.facts import build, own_metrics
+from lakehouse.report.facts import build, other_metrics
 from lakehouse.report.facts.one_team import of_team
 from lakehouse.report.facts.owner_accounts import add_owners
 from lakehouse.report.page.assets import declared
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
     from lakehouse.core.objective import Objective
 
-FACTS = Path(own_metrics.__file__).parent
+FACTS = Path(other_metrics.__file__).parent
 NAME = re.compile(r'"(kafka\.[a-z0-9_]+(?:\.[a-z0-9_]+)+)"')
 SUBJECTS: dict[str, dict[str, Any]] = {
     "partition": {"topic": "t", "partition": 0},
@@ -93,7 +93,7 @@ def test_each_metric_that_is_collected_by_default_is_shown(tmp_path: Path) -> No
         write(name, 0, 300, 1.0, **SUBJECTS[known()[name].level])
     shown = {one["metric"] for one in facts_of(tmp_path, batch)["own_metrics"]["metrics"]}
     assert shown == {
-        name for name in default if not own_metrics.is_shown(name) and name not in describing()
+        name for name in default if not other_metrics.is_shown(name) and name not in describing()
     }
     assert shown
 
@@ -103,7 +103,7 @@ def test_what_another_section_shows_is_not_shown_twice() -> None:
     modules = [path.read_text("utf-8") for path in FACTS.rglob("*.py")]
     named = {name for text in modules for name in NAME.findall(text) if name in known()}
     assert len(named) > 20
-    assert [name for name in sorted(named - describing()) if not own_metrics.is_shown(name)] == []
+    assert [name for name in sorted(named - describing()) if not other_metrics.is_shown(name)] == []
 
 
 def test_each_pattern_of_what_a_section_shows_fits_a_metric() -> None:
@@ -117,7 +117,7 @@ def test_each_pattern_of_what_a_section_shows_fits_a_metric() -> None:
     assert len(patterns) > 10
     names = [*known()]
     for pattern in patterns:
-        assert any(own_metrics.fnmatchcase(name, pattern) for name in names), pattern
+        assert any(other_metrics.fnmatchcase(name, pattern) for name in names), pattern
 
 
 def test_of_a_hundred_thousand_series_the_greatest_are_shown_and_the_others_counted(

@@ -10,9 +10,9 @@ from collector.errors import ConfigError, SourceTimeoutError
 from collector.model import Answer, Identity, Notice, Offsets
 from collector.sources.admin import readings
 from collector.sources.admin.client import Cluster, KafkaAdmin, Topics
-from collector.sources.admin.connection import ONE_TRY, AdminConnection
 from collector.sources.admin.lags import UNTIERED, untiered
 from collector.sources.admin.offsets import OffsetReader
+from collector.sources.admin.shared_client import ONE_TRY, AdminConnection
 from collector.sources.error_mapping import source_error
 from collector.sources.identity import Expected
 from collector.sources.java.call_timeout import Worker

@@ -29,7 +29,7 @@ from lakehouse.report.facts.kafka.service import service
 from lakehouse.report.facts.kafka.throttling import throttling
 from lakehouse.report.facts.kafka.tiered_storage import remote_reads, tier_lag
 from lakehouse.report.facts.objectives import business_hours, objective, restated, verdicts
-from lakehouse.report.facts.own_metrics import OwnMetrics, own_metrics
+from lakehouse.report.facts.other_metrics import OwnMetrics, own_metrics
 from lakehouse.report.facts.saved import FORMAT, to_json
 from lakehouse.report.facts.timelines import timelines
 from lakehouse.report.facts.trends import trends

@@ -1,4 +1,4 @@
-"""Late rows: rows of frozen hours, which go to gold/rejected.
+"""Rows for which no hour is recomputed go to gold/rejected: too late, misdated, beyond the dates.
 
 They are stored there by batch, so writing a batch again changes nothing. Recomputing other hours
 leaves them alone.
