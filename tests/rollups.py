@@ -13,7 +13,7 @@ from lakehouse.core import lake as lakes
 from lakehouse.core.lake import Lake
 from lakehouse.engines.engine import Engine
 from lakehouse.engines.local_engine import LocalEngine
-from lakehouse.rollup import Wanted, gold_tables
+from lakehouse.rollup import Wanted, gold_upkeep
 from tests.lake_builder import Batch
 
 Engines = Callable[[Path], Engine]
@@ -33,7 +33,7 @@ def prepare(root: Path) -> None:
     """Give a lake the tables of gold."""
     made = Path(_EMPTY.name) / "gold"
     if not made.exists():
-        for table in gold_tables.EVERY:
+        for table in gold_upkeep.EVERY:
             LocalEngine(Lake(_EMPTY.name)).create(table)
     shutil.copytree(made, root / "gold")
 

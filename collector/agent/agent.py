@@ -22,7 +22,7 @@ from collector.model import Event, Series
 from collector.sources.java.crash_reports import Crash
 from collector.spool.recorder import Recorder
 from collector.telemetry import logs, memory
-from collector.telemetry.kafka_metrics import Live
+from collector.telemetry.live_metrics import Live
 from collector.telemetry.sd_notify import Service
 from collector.telemetry.self_metrics import AgentStats, Read
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 from itertools import zip_longest
 from typing import Final
 
-from collector.agent.stale_values import WorkUnderWay
+from collector.agent.copy_in_flight import WorkUnderWay
 from collector.catalogue import Family
 from collector.clock import Clock
 from collector.errors import SourceError, unexpected

@@ -119,7 +119,7 @@ def _import(
     config: Config, section: Prometheus, api: PrometheusApi, selector: str, span: tuple[int, int]
 ) -> None:
     from collector.agent import plan
-    from collector.agent.imported import Past, seen
+    from collector.agent.backfill import Past, seen
     from collector.sources.bulk.prometheus_history import PastSource
     from collector.sources.identity import Expected
     from collector.spool.recorder import Recorder

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Final
 
 from collector.errors import SpoolError
-from collector.spool.packing import BATCHES
-from collector.spool.sqlite import BUSY_SECONDS, SIDES, VERSION, advise, checksum
+from collector.spool.batch_table import BATCHES
+from collector.spool.spool_file import BUSY_SECONDS, SIDES, VERSION, advise, checksum
 
 _MAGIC: Final = b"SQLite format 3\0"
 _FORMATS: Final = (b"\x01\x01", b"\x02\x02")  # written and read in the same way: rollback or WAL

@@ -10,12 +10,12 @@ from datetime import UTC, datetime
 from typing import Final, NamedTuple
 
 from collector.catalogue.entries import Delays
+from collector.encoding.batches import Origin, Row, batches_of, event_row
 from collector.encoding.encoder import Encoder, SealedRows
-from collector.encoding.rows import Origin, Row, batches_of, event_row
 from collector.errors import SpoolError, unexpected
 from collector.model import Event, Scrape, Series
 from collector.spool import journal
-from collector.spool.packing import Dropped
+from collector.spool.batch_table import Dropped
 from collector.spool.spool import Depth, Spool
 
 _EVENTS: Final = 1_000  # that wait while the spool cannot be written

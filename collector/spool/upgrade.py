@@ -12,9 +12,9 @@ from typing import Final
 
 import msgspec
 
-from collector.encoding.rows import Batch, Row
-from collector.spool import sqlite
-from collector.spool.packing import put_batch
+from collector.encoding.batches import Batch, Row
+from collector.spool import spool_file
+from collector.spool.batch_table import put_batch
 from lakehouse import tables
 
 _FORMER: Final = "2"
@@ -34,7 +34,8 @@ def upgrade(path: Path) -> None:
     """
     if not path.exists() or not _is_former(path):
         return
-    with closing(sqlite3.connect(path, isolation_level=None, timeout=sqlite.BUSY_SECONDS)) as db:
+    wait = spool_file.BUSY_SECONDS
+    with closing(sqlite3.connect(path, isolation_level=None, timeout=wait)) as db:
         try:
             db.execute("BEGIN IMMEDIATE")
             _convert(db)
@@ -48,24 +49,24 @@ def upgrade(path: Path) -> None:
 
 def _is_former(path: Path) -> bool:
     try:
-        with closing(sqlite.read_only(path)) as db:
-            return sqlite.meta(db, "version") == _FORMER
+        with closing(spool_file.read_only(path)) as db:
+            return spool_file.meta(db, "version") == _FORMER
     except sqlite3.Error:
         return False  # the check that follows reports it
 
 
 def _convert(db: sqlite3.Connection) -> None:
-    agent, batches = sqlite.meta(db, "agent"), []
+    agent, batches = spool_file.meta(db, "agent"), []
     members = db.execute("SELECT row FROM members")
     sets = [msgspec.msgpack.decode(row, type=Row) for (row,) in members]
     query = "SELECT number, agent, rows, crc FROM batches ORDER BY number DESC"
     for number, owner, packed, crc in db.execute(query):
-        if owner != agent or crc != sqlite.checksum(packed, number, owner):
+        if owner != agent or crc != spool_file.checksum(packed, number, owner):
             raise ValueError(number)
         batches.append((number, msgspec.msgpack.decode(zlib.decompress(packed), type=_Batch2)))
     for name in ("batches", "sets", "members", "findings"):
         db.execute(f"DROP TABLE {name}")
-    sqlite.make_tables(db)
+    spool_file.make_tables(db)
     for number, batch in batches:
         rows: dict[str, list[Row]] = {tables.MEMBERS.name: sets}  # the last one brings them all
         sets = []
@@ -79,4 +80,4 @@ def _convert(db: sqlite3.Connection) -> None:
         ]
         starts, ends = zip(*spans, strict=True) if spans else ((0,), (0,))
         put_batch(db, number, number, Batch(rows, min(starts), max(ends)))
-    sqlite.put_meta(db, version=sqlite.VERSION)
+    spool_file.put_meta(db, version=spool_file.VERSION)

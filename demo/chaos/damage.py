@@ -8,8 +8,8 @@ import sqlite3
 from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING, Final
 
-from collector.spool.packing import put_batch, read_batches
-from collector.spool.sqlite import checksum
+from collector.spool.batch_table import put_batch, read_batches
+from collector.spool.spool_file import checksum
 from demo.chaos.stage import Outcome
 from demo.chaos.tripwires import Step
 from lakehouse import tables

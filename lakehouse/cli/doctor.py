@@ -17,7 +17,7 @@ from rich.text import Text
 from lakehouse.cli.options import AS_JSON, GOLD_OR_NONE, LAKE, OPTIONS_FILE
 from lakehouse.core import display
 from lakehouse.core.delta_rs import locate
-from lakehouse.ops.doctor.diagnosis import Diagnosis
+from lakehouse.ops.doctor.all_checks import Diagnosis
 from lakehouse.ops.doctor.finding import LATE, ORDER, counted, span, when
 
 _STYLES: Final = {"error": "bold red", "warning": "yellow", "info": "cyan"}

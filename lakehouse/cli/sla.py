@@ -17,9 +17,9 @@ from lakehouse.engines.engine import Engine
 from lakehouse.engines.gold_reader import GoldRows, window_of
 from lakehouse.errors import MaintenanceFileError
 from lakehouse.report.facts.build import last_week
-from lakehouse.slo import aggregate, attainment, partition_time, published
+from lakehouse.slo import attainment, cluster_level, each_partition, published
 from lakehouse.slo.calendar import business_hours, corrections, maintenance
-from lakehouse.slo.statement import Statement
+from lakehouse.slo.sla_statement import Statement
 
 MAINTENANCE: Final = click.option(
     "--maintenance", metavar="FILE", type=options.FILE,
@@ -72,7 +72,7 @@ def sla(
         click.echo(count_line(statements, fresh))
         return
     rows = GoldRows(engine, window_of(engine) * 1_000_000)
-    together = [*aggregate.by_cluster(statements), *partition_time.by_topic(rows, statements)]
+    together = [*cluster_level.by_cluster(statements), *each_partition.by_topic(rows, statements)]
     output = {
         "statements": [_to_json(statement) for statement in statements],
         "weighted": [one.to_json() for one in together],

@@ -20,7 +20,7 @@ from lakehouse.core.delta_rs import explained
 from lakehouse.core.lake import Lake, Version
 from lakehouse.core.periods import instant
 from lakehouse.engines import local_relations
-from lakehouse.engines.delta_files import Store, row_schema, stored, stored_schema
+from lakehouse.engines.delta_tables import Store, row_schema, stored, stored_schema
 from lakehouse.engines.engine import Detail, LeaseRow, Span, Staged, instant_of
 from lakehouse.engines.hour_batches import Batch
 from lakehouse.engines.local_kernel_inputs import Bronze

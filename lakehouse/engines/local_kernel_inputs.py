@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from lakehouse import tables
 from lakehouse.core.periods import micros
-from lakehouse.engines import predicates
+from lakehouse.engines import replace_where
 from lakehouse.engines.engine import Span, span_of
 from lakehouse.kernel import run_in_duckdb
 
@@ -78,7 +78,7 @@ class Bronze:
         scrapes = self._read(self._scrapes, span, given, "scrapes")
         described = None
         if call.windows_per_part:
-            metrics = f" AND r.metric IN {predicates.strings(self._program.describing)}"
+            metrics = f" AND r.metric IN {replace_where.strings(self._program.describing)}"
             described = self._read(self._runs, span, given, "runs", metrics)
         parts = self._parts(call, given)
         return run_in_duckdb.roll_up(self._program, units, scrapes, described, parts)

@@ -10,9 +10,9 @@ import pyarrow as pa
 from deltalake import DeltaTable
 
 from lakehouse.core.periods import FIRST, HOUR_US, LAST, micros
-from lakehouse.engines import predicates
-from lakehouse.engines.delta_files import File
+from lakehouse.engines.delta_tables import File
 from lakehouse.engines.engine import Span, instant_of
+from lakehouse.engines.replace_where import strings
 from lakehouse.tables.table import delta_type
 
 _NAMED: Final = re.compile(r"\{(\w+)\}")
@@ -84,7 +84,7 @@ def of_files(delta: DeltaTable, files: Sequence[File], between: Span | None) -> 
             for key, values in of_file.items()
         )
         # Spark may write these columns into the file as well.
-        own = f"COLUMNS(lambda name: name NOT IN {predicates.strings(of_file)})" if of_file else "*"
+        own = f"COLUMNS(lambda name: name NOT IN {strings(of_file)})" if of_file else "*"
         found = _parquet(file.place for file in files)
         raw += f" UNION ALL BY NAME {found} SELECT {own}{''.join(keys)}"
     sql = f"FROM ({raw}) AS raw SELECT {_selected(types)}{_within(types, between)}"

@@ -11,7 +11,7 @@ from lakehouse.engines.gold_reader import EXACT, Row, is_one_of, is_same, text
 from lakehouse.errors import TableNotFoundError
 from lakehouse.explain.intervals import Attempt, Stretch
 from lakehouse.report.facts.gold import EVENT, Gold
-from lakehouse.slo.statement import Times
+from lakehouse.slo.sla_statement import Times
 
 MOST: Final = 50_000
 """The most rows of one kind in a story; with more it ends early, and ``until`` is set."""

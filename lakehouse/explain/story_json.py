@@ -11,7 +11,7 @@ from lakehouse.engines.gold_reader import Row
 from lakehouse.explain import intervals
 from lakehouse.explain.intervals import UNSEEN, Interval, Silence, shared
 from lakehouse.explain.queries import Evidence
-from lakehouse.slo.statement import Statement, Times
+from lakehouse.slo.sla_statement import Statement, Times
 
 FORMAT: Final = 1
 _OF_OBJECTIVE: Final = ("title", "metric", "level", "op", "threshold", "target")

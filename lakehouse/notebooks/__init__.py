@@ -1,5 +1,5 @@
 """The cells of the notebooks in dashboards/: each is a page of HTML, an error too."""
 
-from lakehouse.notebooks.notebook import Notebook
+from lakehouse.notebooks.cells import Notebook
 
 __all__ = ["Notebook"]

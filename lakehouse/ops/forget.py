@@ -15,7 +15,7 @@ from deltalake import CommitProperties, DeltaTable, write_deltalake
 
 from lakehouse import tables
 from lakehouse.core.delta_rs import TABLE, Location, delta_errors, query
-from lakehouse.engines.predicates import strings
+from lakehouse.engines.replace_where import strings
 from lakehouse.errors import TableNotFoundError
 from lakehouse.ops.maintain.actions import Executor
 from lakehouse.tables import Table, parquet

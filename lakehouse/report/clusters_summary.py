@@ -6,12 +6,12 @@ from typing import Any
 
 from lakehouse.core import display, periods
 from lakehouse.report.page import verdicts
-from lakehouse.report.page.assets import declared, sentence
 from lakehouse.report.page.facts_lookup import week_of
 from lakehouse.report.page.figures import Cell, Row, plain_text
-from lakehouse.report.page.listing import Column, Listing, TableSpec, badge, column
+from lakehouse.report.page.golden_signals import answers
 from lakehouse.report.page.page import html
-from lakehouse.report.page.service import answers
+from lakehouse.report.page.page_tables import Column, Listing, TableSpec, badge, column
+from lakehouse.report.page.resources import declared, sentence
 
 
 def summary(reports: Sequence[Mapping[str, Any]]) -> dict[str, Any]:

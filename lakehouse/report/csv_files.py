@@ -11,7 +11,7 @@ from functools import lru_cache
 from typing import Any, Final
 
 from lakehouse.core import display
-from lakehouse.report.page import assets, facts_lookup
+from lakehouse.report.page import facts_lookup, resources
 from lakehouse.report.page.figures import Facts, Row
 
 CELL_LIMIT: Final = 32_000
@@ -62,7 +62,7 @@ class Table:
 @lru_cache
 def common() -> tuple[Column, ...]:
     """The columns that every file begins with."""
-    return tuple(_columns(assets.declared("csv.yaml")["common"]))
+    return tuple(_columns(resources.declared("csv.yaml")["common"]))
 
 
 @lru_cache
@@ -70,7 +70,7 @@ def tables() -> tuple[Table, ...]:
     """Every table of csv.yaml."""
     return tuple(
         Table(name, one["each"], one["rows"], one.get("with", ""), tuple(_columns(one["columns"])))
-        for name, one in assets.declared("csv.yaml")["tables"].items()
+        for name, one in resources.declared("csv.yaml")["tables"].items()
     )
 
 
@@ -87,7 +87,7 @@ def text(value: object) -> str:
 
 
 def _columns(listed: Iterable[Any]) -> Iterator[Column]:
-    for name, declared_ in assets.columns(listed):
+    for name, declared_ in resources.columns(listed):
         column = declared_ if isinstance(declared_, dict) else {"means": declared_}
         yield Column(name, column["means"], column.get("path", name), column.get("as", ""))
 

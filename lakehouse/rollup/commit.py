@@ -8,7 +8,7 @@ from typing import Final
 import pyarrow as pa
 
 from lakehouse import tables
-from lakehouse.engines import predicates
+from lakehouse.engines import replace_where
 from lakehouse.engines.engine import Engine, Relation, Staged, ask, in_hours, span_of, united
 from lakehouse.engines.hour_batches import HourSet
 from lakehouse.errors import LakehouseError, LeaseLostError
@@ -73,7 +73,7 @@ class Commit:
 
     def _table(self, table: tables.Table) -> None:
         """Replace a table's rows of the hours."""
-        where, rows = predicates.of_units(self.units), self.staged.get(table.name)
+        where, rows = replace_where.of_units(self.units), self.staged.get(table.name)
         if table is tables.REJECTED:
             where = f"{where} AND {rejected.RECOMPUTED}"
         if rows is None:
@@ -111,7 +111,7 @@ class Commit:
             merged = run_in_duckdb.merge_subjects(self.program, *both)
         except run_in_duckdb.KernelError as error:
             raise LakehouseError(str(error)) from error
-        rows, where = engine.relation(merged), predicates.of_clusters(self.units.clusters)
+        rows, where = engine.relation(merged), replace_where.of_clusters(self.units.clusters)
         self._commit(table, lambda: engine.write(table, rows, where))
 
 

@@ -9,7 +9,7 @@ from typing import Final
 
 from lakehouse import tables
 from lakehouse.core.periods import DAY_US, FIRST, HOUR_US, LAST, micros
-from lakehouse.engines import predicates
+from lakehouse.engines import replace_where
 from lakehouse.engines.engine import Engine, Relation, ask, in_hours, span_of, united
 from lakehouse.kernel import arrow_types
 from lakehouse.rollup.plan import Plan
@@ -20,7 +20,7 @@ MISDATED: Final = "its date is not that of its start"
 REASONS: Final = (TOO_LATE, MISDATED, BEYOND)
 """Reasons of rows that are set aside; recomputing their hour does not produce them."""
 
-_REASONS: Final = predicates.strings(REASONS)
+_REASONS: Final = replace_where.strings(REASONS)
 
 RECOMPUTED: Final = f"reason NOT IN {_REASONS}"
 """The condition that a row of gold/rejected is one of those that a recomputed hour replaces."""
@@ -63,7 +63,7 @@ def set_aside(engine: Engine, plan: Plan, window_seconds: int) -> tuple[int, int
             rejected=engine.rows(tables.REJECTED, between=span_of(hours)),
         )
         both = engine.query(_GROUPED % "max(t.rows)", rows=united(engine, [fresh, known]))
-        replaced = f"{predicates.of_hours(hours)} AND reason IN {_REASONS}"
+        replaced = f"{replace_where.of_hours(hours)} AND reason IN {_REASONS}"
         engine.write(tables.REJECTED, engine.query(_PLACED, rows=both), replaced)
     return found.pop(TOO_LATE, 0), sum(found.values())
 

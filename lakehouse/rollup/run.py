@@ -19,7 +19,7 @@ from lakehouse.engines.hour_batches import MOST_OF_A_PART, Versions
 from lakehouse.errors import LakeReplacedError, TableNotFoundError, TableSchemaError
 from lakehouse.kernel.program import program
 from lakehouse.kernel.run_in_duckdb import Program
-from lakehouse.rollup import changes, gold_tables, plan, progress as progresses, rejected, upgrade
+from lakehouse.rollup import changes, gold_upkeep, plan, progress as progresses, rejected, upgrade
 from lakehouse.rollup.commit import Commit
 from lakehouse.rollup.lease import USUAL, Lease, Terms, hold
 from lakehouse.rollup.progress import Progress
@@ -108,14 +108,14 @@ def rollup(
         LeaseLostError: Another rollup has taken over, or another writer changed gold.
         LakehouseError: The kernel failed.
     """
-    gold_tables.check_bronze(engine, *changes.READ)
-    schemas = gold_tables.schemas(engine)
+    gold_upkeep.check_bronze(engine, *changes.READ)
+    schemas = gold_upkeep.schemas(engine)
     first_layout = upgrade.outdated(schemas)
     rebuilt = {*first_layout, *(tables.WINDOWS.get(table.name, table) for table in first_layout)}
     outdated = [
         table
         for table, schema in schemas.items()
-        if table not in rebuilt and gold_tables.is_outdated(engine.lake, table, schema)
+        if table not in rebuilt and gold_upkeep.is_outdated(engine.lake, table, schema)
     ]
     last = progresses.last(engine)
     window = _window(engine.lake, last.row, window_seconds)
@@ -125,11 +125,11 @@ def rollup(
         return Outcome(0, state.versions)
     if tables.LEASE in outdated:
         outdated.remove(tables.LEASE)
-        gold_tables.prepare(engine, tables.LEASE)
+        gold_upkeep.prepare(engine, tables.LEASE)
     with hold(engine, wanted.terms, take_over=wanted.take_over) as held:
         progress("lease")
         upgrade.upgrade(engine, first_layout, window, held.check, progress)
-        for action in gold_tables.prepare_all(engine, outdated):
+        for action in gold_upkeep.prepare_all(engine, outdated):
             progress(action)
         again = progresses.last(engine)
         if again != last:
@@ -212,7 +212,7 @@ class _Run:
                 progresses.clear_batches(self.engine)
                 self.step(tables.STRETCHES.name)
         if row is not None and _is_tidy_due(last, self.wanted):
-            gold_tables.tidy(self.engine, first, self.held.check, self.step)
+            gold_upkeep.tidy(self.engine, first, self.held.check, self.step)
             # Tidying changes no figure, so the kernel of the row before stays.
             tidied = replace(
                 row, at=dt.datetime.now(dt.UTC), hours=0, committed=newest.committed,

@@ -12,11 +12,11 @@ from deltalake import DeltaTable, PostCommitHookProperties, write_deltalake
 
 from lakehouse import tables
 from lakehouse.core.delta_rs import explained
-from lakehouse.engines.delta_files import row_schema
+from lakehouse.engines.delta_tables import row_schema
 from lakehouse.errors import LakehouseError
 from lakehouse.kernel import arrow_types
-from lakehouse.sample import spans, world
-from lakehouse.sample.spans import WINDOW_US
+from lakehouse.sample import value_spans, world
+from lakehouse.sample.value_spans import WINDOW_US
 from lakehouse.sample.values import SampleValues, Series
 from lakehouse.tables import parquet
 
@@ -99,7 +99,7 @@ def _register_series(db: duckdb.DuckDBPyConnection, sample: SampleValues) -> lis
                 number, name, *subject[:-1], subject.labels or None, flags, read.interval_us,
                 read.offset_us, read.took_us,
             ))  # fmt: skip
-            held += ((number, *one) for one in spans.of_series(metric, history, read))
+            held += ((number, *one) for one in value_spans.of_series(metric, history, read))
             rises += ((number, read.answered(read.number(at)), more) for at, more in increments)
     _register(db, "series", _SERIES, series)
     _register(db, "spans", _SPANS, held)

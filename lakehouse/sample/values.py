@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 from lakehouse.core.metrics import COPY_LAG, DELETE_LAG, LEADERLESS, NODE_FENCED, UNDER_MIN_ISR
 from lakehouse.core.periods import DAY_US, HOUR_US, micros
 from lakehouse.sample import world
-from lakehouse.sample.spans import ABSENT, WINDOW_US, Attempts, History, Increments, Value
+from lakehouse.sample.value_spans import ABSENT, WINDOW_US, Attempts, History, Increments, Value
 from lakehouse.sample.world import BROKERS, SECOND_US, SOURCES, TOPICS, Client, Incident, Subject
 from lakehouse.tables.prometheus_names import LOST
 

@@ -19,12 +19,12 @@ from lakehouse.core.subjects import Subject, subject, with_ends
 from lakehouse.engines.engine import Engine, ask
 from lakehouse.engines.gold_reader import GoldRows, window_of
 from lakehouse.errors import ObjectiveError
-from lakehouse.slo import partition_time, timeslices
-from lakehouse.slo.aggregate import with_clusters
+from lakehouse.slo import each_partition, timeslices
 from lakehouse.slo.burn_rate import LENGTHS_US, PAIRS, Pair, burnt_us, least_us
 from lakehouse.slo.calendar.corrections import Correction
 from lakehouse.slo.calendar.maintenance import Maintenance, of
-from lakehouse.slo.statement import Key, Lifetime, Query, SliKey, Statement, build, build_all
+from lakehouse.slo.cluster_level import with_clusters
+from lakehouse.slo.sla_statement import Key, Lifetime, Query, SliKey, Statement, build, build_all
 from lakehouse.slo.sums import SliRows
 
 _MOST_HISTORIES: Final = 20
@@ -135,7 +135,7 @@ class _Reader:
         planned, agreed = self.options.maintenance, self.options.corrections
         statements = self._with_outside(statements, planned, ("maintenance", "without"))
         statements = self._with_outside(statements, agreed, ("corrections", "agreed"))
-        return with_clusters(partition_time.split(self.gold, statements, planned, agreed))
+        return with_clusters(each_partition.split(self.gold, statements, planned, agreed))
 
     @cached_property
     def _queries(self) -> list[Query]:

@@ -29,7 +29,7 @@ from lakehouse.engines.gold_reader import EXACT, GoldRows, is_one_of, labels_in,
 from lakehouse.kernel import arrow_types
 from lakehouse.rollup.run import definitions
 from lakehouse.slo.calendar.maintenance import Exclusions, Maintenance
-from lakehouse.slo.statement import Counts, Lifetime, SliKey
+from lakehouse.slo.sla_statement import Counts, Lifetime, SliKey
 
 _TABLES: Final = {"topic": tables.TOPICS, "source": tables.BROKERS}
 _SUMS: Final = (

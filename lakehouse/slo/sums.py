@@ -17,7 +17,7 @@ from lakehouse.slo import timeslices
 from lakehouse.slo.burn_rate import BadWindow
 from lakehouse.slo.calendar.maintenance import SPILL, Exclusions, Maintenance
 from lakehouse.slo.event_counter import EventCounter, lives
-from lakehouse.slo.statement import PERIOD, Counts, Lifetime, Query, SliKey, Sums, Times
+from lakehouse.slo.sla_statement import PERIOD, Counts, Lifetime, Query, SliKey, Sums, Times
 
 _KEYS: Final = ("cluster", "objective", *SUBJECT)
 _KEY: Final = ", ".join(f"r.{name} AS {name}" for name in _KEYS)

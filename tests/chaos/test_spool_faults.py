@@ -17,13 +17,13 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from collector.encoding.rows import Batch
+from collector.encoding.batches import Batch
 from collector.errors import SpoolError
 from collector.model import Answer, Identity, Reading, Scrape, Series
-from collector.spool.packing import UnreadableBatchError
+from collector.spool.batch_table import UnreadableBatchError
 from collector.spool.recorder import Recorder
 from collector.spool.spool import Spool
-from collector.spool.sqlite import read_only
+from collector.spool.spool_file import read_only
 from lakehouse import tables
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from lakehouse.core import lake as lakes, periods
 from lakehouse.core.spark_session import JARS_SETTING
 from lakehouse.engines.local_engine import LocalEngine
 from lakehouse.engines.spark_engine import SparkEngine
-from lakehouse.notebooks.notebook import lake_of, open_week, read_widgets
+from lakehouse.notebooks.cells import lake_of, open_week, read_widgets
 from lakehouse.report.facts.build import facts
 from tests.everywhere import small_fleet
 from tests.everywhere.commands import Here, Jmxlake, unpacked_wheel

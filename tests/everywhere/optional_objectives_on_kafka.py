@@ -20,7 +20,7 @@ from lakehouse.core import lake as lakes
 from lakehouse.core.periods import Period, instant
 from lakehouse.engines.local_engine import LocalEngine
 from lakehouse.slo import attainment
-from lakehouse.slo.statement import Statement
+from lakehouse.slo.sla_statement import Statement
 from tests.waiting import wait_for
 
 if TYPE_CHECKING:

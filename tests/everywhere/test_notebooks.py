@@ -13,8 +13,8 @@ import pytest
 from lakehouse import slo, tables
 from lakehouse.core import lake as lakes, periods
 from lakehouse.engines.local_engine import LocalEngine
-from lakehouse.notebooks.notebook import lake_of, read_widgets
-from lakehouse.notebooks.pages import QUESTIONS, question_facts
+from lakehouse.notebooks.cell_html import QUESTIONS, question_facts
+from lakehouse.notebooks.cells import lake_of, read_widgets
 from lakehouse.report.facts.build import facts
 from lakehouse.report.page.page import render
 from tests import gold_builder

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from lakehouse.engines.engine import Engine
-    from lakehouse.slo.statement import Statement
+    from lakehouse.slo.sla_statement import Statement
 
 engine = test_objectives.engine
 OTHER = replace(PLAIN, name="month")

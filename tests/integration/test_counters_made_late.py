@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from lakehouse.engines.engine import Engine
-    from lakehouse.slo.statement import Statement
+    from lakehouse.slo.sla_statement import Statement
 
 SECOND = 1_000_000
 WINDOW = 300 * SECOND

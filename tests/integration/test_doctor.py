@@ -22,7 +22,7 @@ from demo.s3.server import S3Server
 from lakehouse import tables
 from lakehouse.cli.main import main
 from lakehouse.core import delta_rs
-from lakehouse.ops.doctor.diagnosis import Diagnosis
+from lakehouse.ops.doctor.all_checks import Diagnosis
 from lakehouse.ops.doctor.finding import LATE
 from tests import bronze_commits, gold_builder
 from tests.lake_builder import BASE, CLUSTER, Batch, micros

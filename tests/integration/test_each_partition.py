@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from lakehouse.core.periods import Period
     from lakehouse.engines.engine import Engine
-    from lakehouse.slo.statement import Statement
+    from lakehouse.slo.sla_statement import Statement
 
 ISR = "kafka.partition.under_min_isr"
 SECOND = 1_000_000

@@ -11,14 +11,14 @@ from lakehouse.core.objective import Events, Objective
 from lakehouse.core.periods import Period, instant, micros
 from lakehouse.rollup import Wanted
 from lakehouse.slo import attainment
-from lakehouse.slo.statement import Counts
+from lakehouse.slo.sla_statement import Counts
 from tests.lake_builder import BASE, Batch
 from tests.rollups import prepare
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from lakehouse.slo.statement import Statement
+    from lakehouse.slo.sla_statement import Statement
     from tests.rollups import Engines
 
 IDLE, LAG = "kafka.broker.request_handler.idle", "kafka.group.lag"

@@ -13,7 +13,7 @@ from lakehouse.engines.local_engine import LocalEngine
 from lakehouse.report.facts.gold import Gold
 from lakehouse.report.facts.kafka.replication import Topic, replication
 from lakehouse.report.facts.saved import Bounds
-from lakehouse.slo.statement import Statement, Times
+from lakehouse.slo.sla_statement import Statement, Times
 from tests import gold_builder
 from tests.lake_builder import BASE, CLUSTER, micros
 

@@ -18,7 +18,7 @@ from lakehouse.report.facts import trends
 from lakehouse.report.facts.gold import Gold
 from lakehouse.report.facts.kafka.consumer_groups import lost_before_read
 from lakehouse.report.facts.kafka.tiered_storage import tier_lag
-from lakehouse.slo.statement import Statement, Times
+from lakehouse.slo.sla_statement import Statement, Times
 from tests import gold_builder
 from tests.lake_builder import BASE, CLUSTER, micros
 

@@ -17,7 +17,7 @@ from collector.sources.admin.shared_client import connect
 from collector.sources.admin.source import AdminSource
 from collector.sources.identity import Expected
 from collector.sources.java import jvm
-from collector.sources.java.processes import find_pid
+from collector.sources.java.find_jvm import find_pid
 from collector.sources.jmx.attach import AttachSource
 from collector.sources.jmx.jmx_port import JmxSource
 from demo.cluster import Cluster

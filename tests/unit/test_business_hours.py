@@ -11,7 +11,7 @@ from hypothesis import given, strategies as st
 
 from lakehouse.core import display, periods
 from lakehouse.errors import PeriodError
-from lakehouse.report.charts.axis import ticks_of
+from lakehouse.report.charts.axis_marks import ticks_of
 from lakehouse.report.facts.gold import Gold
 from lakehouse.report.facts.objectives import outside
 from lakehouse.report.facts.timelines import window_seconds

@@ -9,7 +9,7 @@ import pytest
 
 from collector.cli import check, command
 from collector.config.loader import load
-from collector.encoding.rows import Batch
+from collector.encoding.batches import Batch
 from collector.errors import JmxlakeError, LakeError
 from collector.spool.spool import Spool
 from lakehouse import tables

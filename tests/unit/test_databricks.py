@@ -19,7 +19,7 @@ from packaging.requirements import Requirement
 
 from lakehouse.cli.main import main
 from lakehouse.job import given
-from lakehouse.notebooks.notebook import LABELS
+from lakehouse.notebooks.cells import LABELS
 from tests.dashboard import FILE
 from tests.deploy.bundle_file import ROOT, of_target, read
 

@@ -25,9 +25,9 @@ from collector.delivery import arrow, table as bronze_table
 from collector.delivery.delivery import Delivery
 from collector.delivery.table import BronzeTable
 from collector.encoding.attempts import AttemptSpan
+from collector.encoding.batches import Batch, Origin, batches_of as batches_of_sealed
 from collector.encoding.closed_runs import Run
 from collector.encoding.encoder import SealedRows
-from collector.encoding.rows import Batch, Origin, batches_of as batches_of_sealed
 from collector.errors import CommitError, LakeError, LakeSchemaError
 from collector.model import Event, Series
 from collector.spool.spool import Spool
@@ -36,7 +36,7 @@ from lakehouse import tables
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from collector.spool.packing import Dropped
+    from collector.spool.batch_table import Dropped
 
 MIB = 1 << 20
 

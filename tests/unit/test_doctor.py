@@ -19,10 +19,7 @@ from lakehouse import tables
 from lakehouse.cli.doctor import print_tables, to_json, to_text
 from lakehouse.core.delta_rs import Location
 from lakehouse.ops.doctor import agent_events, clocks, rollup, sources, table_health as health
-from lakehouse.ops.doctor.diagnosis import Diagnosis
-from lakehouse.ops.doctor.finding import CHECKS, LATE, Finding
-from lakehouse.ops.doctor.rollup import Backlog
-from lakehouse.ops.doctor.scrape_history import (
+from lakehouse.ops.doctor.agent_records import (
     Agent,
     EventCount,
     Failure,
@@ -30,6 +27,9 @@ from lakehouse.ops.doctor.scrape_history import (
     Gap,
     SourceName,
 )
+from lakehouse.ops.doctor.all_checks import Diagnosis
+from lakehouse.ops.doctor.finding import CHECKS, LATE, Finding
+from lakehouse.ops.doctor.rollup import Backlog
 from lakehouse.ops.doctor.table_health import TableHealth
 from lakehouse.ops.maintain.plan import day_of
 from lakehouse.ops.maintain.state import LogEntry

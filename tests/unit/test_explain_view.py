@@ -22,7 +22,7 @@ from lakehouse.explain.intervals import Attempt, Stretch
 from lakehouse.explain.queries import Evidence
 from lakehouse.explain.story_json import Scope, story
 from lakehouse.explain.terminal import GOOD, LEGEND, view
-from lakehouse.slo.statement import Statement, Times
+from lakehouse.slo.sla_statement import Statement, Times
 from tests.sample_facts import EVIL
 
 GOLDEN = Path(__file__).parents[1] / "golden"

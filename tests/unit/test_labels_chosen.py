@@ -30,7 +30,7 @@ from tests.rollups import prepare
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from lakehouse.slo.statement import Statement
+    from lakehouse.slo.sla_statement import Statement
 
 SLO = """\
 apiVersion: openslo/v1

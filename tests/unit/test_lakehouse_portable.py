@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 LAKEHOUSE = Path(__file__).parents[2] / "lakehouse"
-WITHOUT_SPARK = {"delta_files.py", "local_engine.py"}
+WITHOUT_SPARK = {"delta_tables.py", "local_engine.py"}
 BY_SPARK = [
     path
     for path in sorted(LAKEHOUSE.rglob("*.py"))
@@ -38,7 +38,7 @@ MODULES = {
     "pyspark.pandas": "needs pandas",
     "delta.tables": "DeltaTable is not over Connect",
 }
-KERNEL = ("spark_kernel_frame.py", "mapInArrow")
+KERNEL = ("spark_batch.py", "mapInArrow")
 """The one place in which Python runs in the executors: the rollup's kernel."""
 
 OF_DELTA = "configure_spark_with_delta_pip"  # starts a local session, nothing else

@@ -8,7 +8,7 @@ from hypothesis import given, strategies as st
 from lakehouse import slo
 from lakehouse.core import periods
 from lakehouse.core.subjects import Subject, expected_us, with_ends
-from lakehouse.slo.statement import Lifetime, Query, Statement, Sums, Times, build_all
+from lakehouse.slo.sla_statement import Lifetime, Query, Statement, Sums, Times, build_all
 
 SECOND = 1_000_000
 HOUR = 3600 * SECOND

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from lakehouse.core import display
-from lakehouse.report.charts.axis import marks_of
-from lakehouse.report.charts.svg import tidy
+from lakehouse.report.charts.axis_marks import marks_of
+from lakehouse.report.charts.tidy_svg import tidy
 from lakehouse.report.page.figures import span_of
 from lakehouse.report.page.page import render
 from tests import sample_facts

@@ -7,7 +7,7 @@ import pytest
 
 from lakehouse.report.charts import charts
 from lakehouse.report.charts.series import series_of
-from lakehouse.report.charts.svg import COLOURS
+from lakehouse.report.charts.tidy_svg import COLOURS
 from lakehouse.report.page import incidents
 from lakehouse.report.page.figures import span_of
 from tests import sample_facts

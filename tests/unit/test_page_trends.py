@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from lakehouse.report.charts.axis import NONE
+from lakehouse.report.charts.axis_marks import NONE
 from lakehouse.report.charts.charts import Chart, of
 from lakehouse.report.page.page import render
 from lakehouse.report.page.sections import trends

@@ -14,8 +14,8 @@ from deltalake import DeltaTable
 
 from collector import catalogue
 from collector.catalogue.entries import Delays
+from collector.encoding.batches import Batch, Origin, batches_of
 from collector.encoding.encoder import Encoder
-from collector.encoding.rows import Batch, Origin, batches_of
 from collector.model import (
     Answer,
     Commit,
@@ -38,7 +38,7 @@ from lakehouse.engines.local_engine import LocalEngine
 from lakehouse.errors import LakehouseError
 from lakehouse.rollup import rollup
 from lakehouse.sample import bronze, values, world
-from lakehouse.sample.spans import ABSENT, WINDOW_US
+from lakehouse.sample.value_spans import ABSENT, WINDOW_US
 from lakehouse.sample.values import SampleValues, leader
 from lakehouse.sample.world import FAMILIES, GROUPS, METRICS, SOURCES, TOPICS, Incident
 from tests import lake_builder
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from lakehouse.sample.spans import History
+    from lakehouse.sample.value_spans import History
 
 pytestmark = pytest.mark.slow
 

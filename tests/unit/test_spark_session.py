@@ -84,7 +84,7 @@ def test_jars_are_taken_from_beside_the_package_and_not_from_where_one_stands(
     jar(tmp_path / ".cache" / "delta-of-somebody-else")
     found = [str(jar(installed / ".cache" / "delta-1"))] if beside else []
     spec = importlib.util.spec_from_file_location(
-        "own", installed / "lakehouse" / "core" / "session.py"
+        "own", installed / "lakehouse" / "core" / "spark_session.py"
     )
     assert spec is not None
     assert spec.loader is not None

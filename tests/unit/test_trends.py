@@ -13,7 +13,7 @@ from lakehouse.core.periods import micros
 from lakehouse.core.subjects import Subject
 from lakehouse.report.facts import trends as facts
 from lakehouse.slo import Objective
-from lakehouse.slo.statement import Statement, Times
+from lakehouse.slo.sla_statement import Statement, Times
 from lakehouse.slo.trends import weeks
 from lakehouse.slo.trends.changes import LEVEL, by_chance, change, regimes
 from lakehouse.slo.trends.forecast import Forecast, drain

@@ -11,9 +11,9 @@ from deltalake import DeltaTable, write_deltalake
 
 from lakehouse import tables
 from lakehouse.core import lake as lakes
-from lakehouse.engines import delta_files
+from lakehouse.engines import delta_tables
 from lakehouse.engines.local_engine import LocalEngine
-from lakehouse.rollup import gold_tables, upgrade
+from lakehouse.rollup import gold_upkeep, upgrade
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -32,7 +32,7 @@ LATER = {"date", "spill_sum_us"}
 def first_layout(lake: Path, table: Table, rows: Iterable[dict[str, Any]]) -> None:
     """A table as the first version made it: its columns after grain and period."""
     kept = [
-        delta_files.stored(column)
+        delta_tables.stored(column)
         for column in table.columns
         if column.name not in LATER | ({"spill_us"} if table is not tables.SLI else set())
     ]
@@ -101,15 +101,15 @@ def upgraded(engine: LocalEngine, most: int = 99) -> None:
             raise KeyboardInterrupt
 
     upgrade.upgrade(
-        engine, upgrade.outdated(gold_tables.schemas(engine)), 300, check, lambda _: None
+        engine, upgrade.outdated(gold_upkeep.schemas(engine)), 300, check, lambda _: None
     )
 
 
 def test_finest_rows_and_hours_become_two_tables(lake: Path) -> None:
     engine = LocalEngine(lakes.Lake(str(lake)))
-    assert len(upgrade.outdated(gold_tables.schemas(engine))) == len(tables.HOURS) + 2
+    assert len(upgrade.outdated(gold_upkeep.schemas(engine))) == len(tables.HOURS) + 2
     upgraded(engine)
-    assert upgrade.outdated(gold_tables.schemas(engine)) == []
+    assert upgrade.outdated(gold_upkeep.schemas(engine)) == []
     (hour,) = rows(engine, tables.TOPICS)
     assert (hour["observed_us"], hour["date"], hour["spill_us"]) == (3, MONDAY.date(), None)
     windows = rows(engine, tables.WINDOWS["topics"])

@@ -23,7 +23,7 @@ from collector.sources.bulk import exporter_rules
 from collector.sources.bulk.exporter_rules import Rules, Shown
 from collector.sources.bulk.http import HttpEndpoint
 from collector.sources.bulk.source import BulkReader, BulkSource, asked_for
-from collector.sources.bulk.strimzi_reporter import Reporter
+from collector.sources.bulk.strimzi_names import Reporter
 from collector.sources.identity import STARTED, Answers, Expected, Question
 
 # Families that start together share an answer, as over RMI: for as long as it took, within these.

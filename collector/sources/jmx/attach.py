@@ -10,8 +10,8 @@ from typing import Any
 
 from collector.config.schema import Attach
 from collector.sources.identity import Expected
+from collector.sources.java.find_jvm import check_jvm, find_pid
 from collector.sources.java.jvm import java
-from collector.sources.java.processes import check_jvm, find_pid
 from collector.sources.jmx.rmi_source import RmiSource
 
 

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from operator import attrgetter
 from typing import Final, Literal, NamedTuple
 
+from lakehouse.ops.doctor.agent_records import Agent, EventCount, FamilyRecord
 from lakehouse.ops.doctor.finding import Finding, counted, finding, named, some, span, when
-from lakehouse.ops.doctor.scrape_history import Agent, EventCount, FamilyRecord
 
 _SPOOL: Final = " at {at}, {often}; the time of undelivered rows is unknown"
 

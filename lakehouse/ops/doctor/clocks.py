@@ -13,8 +13,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from lakehouse import tables
+from lakehouse.ops.doctor.agent_records import FamilyRecord
 from lakehouse.ops.doctor.finding import Finding, counted, finding, named, some, span, when
-from lakehouse.ops.doctor.scrape_history import FamilyRecord
 from lakehouse.ops.maintain.state import LogEntry
 
 Skews = dict[tuple[str, str], dt.timedelta]

@@ -9,8 +9,8 @@ from deltalake import DeltaTable
 from lakehouse import tables
 from lakehouse.core.delta_rs import TABLE, Location, query
 from lakehouse.core.periods import micros
+from lakehouse.ops.doctor.agent_records import SourceName
 from lakehouse.ops.doctor.finding import Finding, Severity, counted, finding, named, span, when
-from lakehouse.ops.doctor.scrape_history import SourceName
 from lakehouse.ops.maintain.state import committed_at
 
 # Log and removed files of bronze are kept for 30 days; Spark reads no older change feed.

@@ -6,8 +6,7 @@ from itertools import groupby
 from operator import attrgetter
 from typing import Final
 
-from lakehouse.ops.doctor.finding import Finding, counted, finding, named, some, span, when, why
-from lakehouse.ops.doctor.scrape_history import (
+from lakehouse.ops.doctor.agent_records import (
     Failure,
     FamilyRecord,
     Gap,
@@ -15,6 +14,7 @@ from lakehouse.ops.doctor.scrape_history import (
     by_source,
     latest,
 )
+from lakehouse.ops.doctor.finding import Finding, counted, finding, named, some, span, when, why
 
 # A restart or an election makes gaps of seconds, every day.
 _LONG: Final = dt.timedelta(minutes=10)

@@ -13,7 +13,7 @@ from deltalake import DeltaTable
 
 from lakehouse.core.delta_rs import TABLE, query
 from lakehouse.core.periods import Period, micros
-from lakehouse.engines.predicates import strings
+from lakehouse.engines.replace_where import strings
 from lakehouse.errors import LakehouseError
 from lakehouse.tables import Table
 from lakehouse.tables.table import standard_text

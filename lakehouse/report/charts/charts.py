@@ -14,12 +14,12 @@ from markupsafe import Markup
 
 from lakehouse.core import display
 from lakehouse.core.periods import Span
-from lakehouse.report.charts.axis import NONE, Marks, ticks_of
+from lakehouse.report.charts.axis_marks import NONE, Marks, ticks_of
 from lakehouse.report.charts.series import Known, Series, timelines, trends
-from lakehouse.report.charts.svg import COLOURS, tidy
-from lakehouse.report.page.assets import declared
+from lakehouse.report.charts.tidy_svg import COLOURS, tidy
 from lakehouse.report.page.figures import Facts
 from lakehouse.report.page.incidents import Bar, Paint
+from lakehouse.report.page.resources import declared
 from lakehouse.report.page.sections import Section
 
 Layer = dict[str, Any]

@@ -23,9 +23,9 @@ from lakehouse.report.facts.gold import Gold
 from lakehouse.report.facts.hygiene import hygiene
 from lakehouse.report.facts.kafka.brokers import COUNTED_BY_BROKER
 from lakehouse.report.facts.kafka.consumer_groups import consumer_lag, lost_before_read
+from lakehouse.report.facts.kafka.golden_signals import service
 from lakehouse.report.facts.kafka.min_isr import min_isr
 from lakehouse.report.facts.kafka.replication import replication
-from lakehouse.report.facts.kafka.service import service
 from lakehouse.report.facts.kafka.throttling import throttling
 from lakehouse.report.facts.kafka.tiered_storage import remote_reads, tier_lag
 from lakehouse.report.facts.objectives import business_hours, objective, restated, verdicts
@@ -35,7 +35,7 @@ from lakehouse.report.facts.timelines import timelines
 from lakehouse.report.facts.trends import trends
 from lakehouse.slo import Objective, attainment
 from lakehouse.slo.calendar.business_hours import OF_UTC, Calendar
-from lakehouse.slo.statement import Statement
+from lakehouse.slo.sla_statement import Statement
 from lakehouse.tables.gold import BEYOND, IN_THE_FUTURE
 
 

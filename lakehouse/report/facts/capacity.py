@@ -14,7 +14,7 @@ from lakehouse.engines.gold_reader import Row
 from lakehouse.report.facts.gold import Gold, Known, attribute, figures, per_second, unknown_of
 from lakehouse.report.facts.saved import Bounds
 from lakehouse.report.facts.trends import until_gone
-from lakehouse.slo.statement import Statement
+from lakehouse.slo.sla_statement import Statement
 from lakehouse.slo.trends.forecast import Point, drain
 
 _SIZE: Final = "kafka.log.size"

@@ -24,7 +24,7 @@ from lakehouse.engines.gold_reader import GoldRows, Row, before_window, is_one_o
 from lakehouse.errors import PeriodError, TableNotFoundError
 from lakehouse.report.facts.saved import Bounds
 from lakehouse.slo import Objective, attainment
-from lakehouse.slo.statement import Statement
+from lakehouse.slo.sla_statement import Statement
 from lakehouse.tables import Table
 
 _MOST_EVENTS: Final = 10_000

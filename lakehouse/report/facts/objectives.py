@@ -16,10 +16,10 @@ from lakehouse.report.facts.gold import Gold
 from lakehouse.report.page.facts_lookup import tally, value_at
 from lakehouse.report.page.figures import span_of
 from lakehouse.slo import Objective
-from lakehouse.slo.aggregate import by_cluster, partition_count
 from lakehouse.slo.calendar.business_hours import Calendar
 from lakehouse.slo.calendar.maintenance import Maintenance
-from lakehouse.slo.statement import Statement
+from lakehouse.slo.cluster_level import by_cluster, partition_count
+from lakehouse.slo.sla_statement import Statement
 
 SUBJECT: Final = ("topic", "partition", "user", "client_id", "group", "source")
 """The names of a subject in the facts."""

@@ -13,7 +13,7 @@ from lakehouse.core.subjects import with_ends
 from lakehouse.engines.gold_reader import Row, is_same
 from lakehouse.report.facts.gold import Gold, duration, seconds_mean
 from lakehouse.report.facts.kafka.consumer_groups import ROUNDED_UP
-from lakehouse.report.facts.kafka.service import ANSWERS, GOOD, P99, TRAFFIC, error_of
+from lakehouse.report.facts.kafka.golden_signals import ANSWERS, GOOD, P99, TRAFFIC, error_of
 from lakehouse.report.facts.other_metrics import SUBJECT, TABLES, OwnMetrics, mean
 
 Point = tuple[float | None, ...]

@@ -8,11 +8,11 @@ from markupsafe import Markup
 
 from lakehouse.core import display
 from lakehouse.report.charts import charts
-from lakehouse.report.charts.axis import Marks, marks_of
-from lakehouse.report.page import figures, incidents, sections, service
-from lakehouse.report.page.assets import asset, sentence, templates
+from lakehouse.report.charts.axis_marks import Marks, marks_of
+from lakehouse.report.page import figures, golden_signals, incidents, sections
 from lakehouse.report.page.facts_lookup import value_at, week_of
-from lakehouse.report.page.listing import listing
+from lakehouse.report.page.page_tables import listing
+from lakehouse.report.page.resources import asset, sentence, templates
 from lakehouse.report.page.verdicts import composites, headline, verdicts
 
 
@@ -24,7 +24,7 @@ def render(facts: figures.Facts) -> str:
     """
     with display.shown_in(display.zone_of(facts)):
         marks = marks_of(facts)
-        questions, changed = service.answers(facts), sections.changed(facts)
+        questions, changed = golden_signals.answers(facts), sections.changed(facts)
         whole = list(filter(None, (sections.composites(facts),)))
         others = (*sections.additional(facts), sections.coverage(facts))
         return html(
@@ -39,7 +39,7 @@ def render(facts: figures.Facts) -> str:
             verdicts=verdicts(facts),
             questions=questions,
             changed=[one for one in changed if one.anchor != "trends"],
-            first=service.first((*questions, *changed)),
+            first=golden_signals.first((*questions, *changed)),
             sections=(*whole, *changed, *questions, *others),
             composites=composites(facts),
             charts=lambda section: charts.of(section, facts, marks),

@@ -9,9 +9,9 @@ from typing import Any, Final
 
 from lakehouse.core import display
 from lakehouse.report.owners import LABELS
-from lakehouse.report.page import assets, cells, facts_lookup, figures, verdicts
+from lakehouse.report.page import cells, facts_lookup, figures, resources, verdicts
 from lakehouse.report.page.figures import Answer, Facts, Figure, Name, Row
-from lakehouse.report.page.listing import Listing, in_words, listing, table
+from lakehouse.report.page.page_tables import Listing, in_words, listing, table
 
 _UNDER: Final = "under_min_isr_partition_seconds"
 """Compared between racks. Leaderless time is not: two brokers report that of the whole cluster."""
@@ -50,7 +50,7 @@ class Section:
 
 def questions(facts: Facts) -> tuple[Section, ...]:
     """The questions in the order of the page."""
-    specs = assets.declared("page.yaml")["questions"]
+    specs = resources.declared("page.yaml")["questions"]
     return tuple(_question(facts, anchor, spec) for anchor, spec in specs.items())
 
 
@@ -104,7 +104,7 @@ def _question(facts: Facts, anchor: str, spec: Mapping[str, Any]) -> Section:
     answer = _on_worst(spec, rows, first.badness)
     if not answer and facts_lookup.nothing_seen(facts, spec["read"]):
         out_of_reach = facts_lookup.is_out_of_reach(facts, spec["read"])
-        answer = (assets.sentence("unread", out_of_reach=out_of_reach),)
+        answer = (resources.sentence("unread", out_of_reach=out_of_reach),)
     elif not answer:
         doubtful = any(row.get("unknown_us", 0) != 0 for row in rows)
         answer = (spec["quiet"], " Some time was not seen, see the table." if doubtful else "")
@@ -131,7 +131,7 @@ def _on_worst(
     bad = [row for row in rows if any(figure > 0 for figure in figures_of(row))]
     if not bad:
         return ()
-    others = assets.sentence("others", number=len(bad) - 1, words_=spec["others"])
+    others = resources.sentence("others", number=len(bad) - 1, words_=spec["others"])
     return (*_filled(spec["answer"], max(bad, key=badness or figures_of)), others)
 
 
@@ -157,11 +157,11 @@ def section(
         note_values: For the note.
         rows: Rows for each of its tables.
     """
-    spec: Mapping[str, Any] = assets.declared("page.yaml")["sections"][anchor]
+    spec: Mapping[str, Any] = resources.declared("page.yaml")["sections"][anchor]
     notes = (spec["note"].format(**note_values or {}),) if "note" in spec else ()
     listings = tuple(listing(name, of_table).brief() for name, of_table in rows.items())
     # Names stand between isolates in sentences, and are marked up where a medium can.
-    parts = enumerate(re.split("[\u2068\u2069]", assets.sentence(anchor, **values)))
+    parts = enumerate(re.split("[\u2068\u2069]", resources.sentence(anchor, **values)))
     answer = tuple(Name(part) if number % 2 else part for number, part in parts)
     charts = spec.get("charts", {})
     return Section(anchor, spec["short"], spec["title"], answer, notes, listings, charts)
@@ -367,7 +367,7 @@ def _of_metric(metric: Row) -> Listing:
 
 def hygiene(facts: Facts) -> Section:
     """Findings to tidy up."""
-    content, lists = facts["hygiene"], assets.declared("page.yaml")["hygiene"]
+    content, lists = facts["hygiene"], resources.declared("page.yaml")["hygiene"]
     known = {key: content.get(key) for key in lists}
     notes = [lists[key]["note"] for key in ("near_quota", "unused_quotas") if content.get(key)]
     if content.get("overtaken") is not None:

@@ -7,9 +7,9 @@ from typing import Any, Final
 
 from lakehouse.core import display
 from lakehouse.report.page import cells, figures
-from lakehouse.report.page.assets import declared, sentence
 from lakehouse.report.page.figures import Answer, Facts, Figure, Name, Row
-from lakehouse.report.page.listing import Listing, table
+from lakehouse.report.page.page_tables import Listing, table
+from lakehouse.report.page.resources import declared, sentence
 
 _COUNTED: Final = display.VERDICTS | {"no_data": "without data"}
 _LEVELS: Final = ("topic", "partition", "client", "group", "broker", "source")

@@ -12,7 +12,7 @@ from lakehouse.core.periods import WEEK, Period, micros, week_of
 from lakehouse.core.subjects import Subject
 from lakehouse.engines.gold_reader import GoldRows
 from lakehouse.slo import Objective, attainment
-from lakehouse.slo.statement import Key, Statement
+from lakehouse.slo.sla_statement import Key, Statement
 
 WEEKS: Final = 13
 """A quarter: the number of weeks of a trend, that of the report included."""

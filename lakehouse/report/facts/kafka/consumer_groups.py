@@ -15,7 +15,7 @@ from lakehouse.engines.gold_reader import Row, is_same
 from lakehouse.report.facts.gold import Gold, duration, unknown_of
 from lakehouse.report.facts.saved import Bounds
 from lakehouse.slo import Objective
-from lakehouse.slo.statement import Statement
+from lakehouse.slo.sla_statement import Statement
 
 ROUNDED_UP: Final = 2**0.25
 """Agents round records up by less than this factor."""

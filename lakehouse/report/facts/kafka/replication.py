@@ -11,7 +11,7 @@ from lakehouse import tables
 from lakehouse.core.metrics import UNAVAILABLE
 from lakehouse.report.facts.gold import Gold, figures, unknown_of
 from lakehouse.report.facts.saved import Bounds
-from lakehouse.slo.statement import Statement
+from lakehouse.slo.sla_statement import Statement
 
 _UNCLEAN: Final = "kafka.partition.unclean_leader"
 UNCLEAN_ELECTION: Final = "unclean_election"

@@ -9,7 +9,7 @@ from lakehouse.engines.gold_reader import Row
 from lakehouse.report.facts.gold import Gold, duration, per_second
 from lakehouse.report.facts.kafka.brokers import QuotaBroker, of_quotas
 from lakehouse.report.facts.saved import Bounds
-from lakehouse.slo.statement import Statement
+from lakehouse.slo.sla_statement import Statement
 
 DEFAULT_ENTITY: Final = "<default>"
 """How Kafka spells the default user or client id of a quota."""

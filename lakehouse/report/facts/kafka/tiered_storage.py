@@ -11,7 +11,7 @@ from lakehouse.engines.gold_reader import EXACT, is_one_of
 from lakehouse.report.facts.gold import Gold, Known, duration, figures, unknown_of
 from lakehouse.report.facts.kafka import brokers, remote_index
 from lakehouse.report.facts.saved import Bounds
-from lakehouse.slo.statement import Statement
+from lakehouse.slo.sla_statement import Statement
 
 LAGGING: Final = {COPY_LAG: COPY_LAG, DELETE_LAG: "kafka.topic.remote_delete_lag.segments"}
 """What is above zero while there is a lag: its bytes leave out what failed to be deleted."""

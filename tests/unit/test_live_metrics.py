@@ -14,7 +14,7 @@ from collector.catalogue import load
 from collector.cli.top.symptoms import SYMPTOMS
 from collector.encoding.expired_offsets import HIGH, LOW, add_up
 from collector.model import Answer, Identity, Reading, Scrape, Series
-from collector.telemetry.kafka_metrics import Live
+from collector.telemetry.live_metrics import Live
 from lakehouse.core.metrics import known
 from lakehouse.tables import OTHER
 from lakehouse.tables.prometheus_names import LOST, SHOWN, live_name

@@ -17,7 +17,7 @@ from lakehouse.core.subjects import with_ends
 from lakehouse.engines.gold_reader import Row, is_one_of, is_same
 from lakehouse.report.facts.gold import Gold, unknown_of
 from lakehouse.report.facts.saved import Bounds
-from lakehouse.slo.statement import Statement
+from lakehouse.slo.sla_statement import Statement
 
 ANSWERS: Final = {"produce": "kafka.broker.produce.answers", "fetch": "kafka.broker.fetch.answers"}
 P99: Final = {

@@ -8,9 +8,9 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from collector.encoding.rows import Batch, Row
+from collector.encoding.batches import Batch, Row
 from collector.errors import SpoolError
-from collector.spool.sqlite import checksum
+from collector.spool.spool_file import checksum
 from lakehouse import tables
 
 BATCHES: Final = (

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from collector import catalogue
-from collector.agent.stale_values import WorkUnderWay
+from collector.agent.copy_in_flight import WorkUnderWay
 from collector.model import Answer, Reading, Series
 
 TIERED = catalogue.load().family("tiered")

@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple, TypeVar
 
 from lakehouse.core.metrics import PARTITION_COUNT
 from lakehouse.core.subjects import Subject
-from lakehouse.slo.statement import Statement, Times
+from lakehouse.slo.sla_statement import Statement, Times
 
 T = TypeVar("T")
 

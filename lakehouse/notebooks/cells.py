@@ -19,7 +19,7 @@ from lakehouse.engines.spark_engine import SparkEngine
 from lakehouse.errors import LakehouseError, LakeNotFoundError, SubjectError
 from lakehouse.explain.build import explain
 from lakehouse.explain.terminal import view
-from lakehouse.notebooks import pages
+from lakehouse.notebooks import cell_html
 from lakehouse.report.facts.build import facts, last_week, subjects_of
 from lakehouse.report.facts.gold import Gold
 from lakehouse.report.page.page import render
@@ -94,11 +94,11 @@ def _cell(page: Callable[_Given, str]) -> Callable[_Given, str]:
         try:
             return page(*args, **given)
         except LakehouseError as error:
-            return pages.trouble(str(error))
+            return cell_html.trouble(str(error))
         except PySparkException as error:
             # The next lines are a query plan.
             first = str(error).strip().partition("\n")[0]
-            return pages.trouble(f"Spark refused: {first}")
+            return cell_html.trouble(f"Spark refused: {first}")
 
     return shown
 
@@ -152,7 +152,7 @@ class Notebook:
     @_cell
     def tour(self) -> str:
         """The tables of the lake."""
-        return pages.tour(self._gold)
+        return cell_html.tour(self._gold)
 
     @_cell
     def question(self, anchor: str) -> str:
@@ -161,7 +161,7 @@ class Notebook:
         Args:
             anchor: ``min-isr``, ``throttling``, ``tier-lag``, ``lost`` or ``remote-reads``.
         """
-        return pages.question(self._gold, self._objectives, anchor)
+        return cell_html.question(self._gold, self._objectives, anchor)
 
     @_cell
     def report(self) -> str:
@@ -177,4 +177,4 @@ class Notebook:
             raise SubjectError("write a name in the widget client, such as alice/billing")
         story = explain(gold.engine, self._objectives, name, gold.period, cluster=gold.cluster)
         text = view(story, terminal=False, width=110)
-        return pages.page(title=display.line(name, display.NAME_LIMIT), text=text)
+        return cell_html.page(title=display.line(name, display.NAME_LIMIT), text=text)

@@ -25,10 +25,10 @@ from lakehouse.core.metrics import UNAVAILABLE, UNDER_MIN_ISR
 from lakehouse.core.periods import Period, micros
 from lakehouse.engines.engine import Relation
 from lakehouse.engines.gold_reader import GoldRows, Row, before_window, is_one_of, summed
-from lakehouse.slo.aggregate import Weighted, partition_count
 from lakehouse.slo.calendar.maintenance import SPILL, Exclusions, Maintenance, of
+from lakehouse.slo.cluster_level import Weighted, partition_count
 from lakehouse.slo.openslo.metric import PARTITION_METRICS
-from lakehouse.slo.statement import Statement, Times
+from lakehouse.slo.sla_statement import Statement, Times
 from lakehouse.tables import Table
 
 LEVEL: Final = "partition"

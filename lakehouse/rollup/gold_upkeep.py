@@ -7,7 +7,7 @@ from typing import Final
 
 from lakehouse import tables
 from lakehouse.core.lake import Lake
-from lakehouse.engines import predicates
+from lakehouse.engines import replace_where
 from lakehouse.engines.engine import Engine
 from lakehouse.errors import TableNotFoundError, TableSchemaError
 
@@ -109,7 +109,7 @@ def tidy(
             return  # nothing was ever written to it
         check()
         if table in tables.EXPIRING:
-            engine.delete(table, predicates.before(horizon))
+            engine.delete(table, replace_where.before(horizon))
         engine.tidy(table)
         step(f"tidied {table.name}")
 

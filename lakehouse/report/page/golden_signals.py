@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from lakehouse.core import display
 from lakehouse.core.metrics import families
-from lakehouse.report.page import assets, cells, facts_lookup, figures, sections
+from lakehouse.report.page import cells, facts_lookup, figures, resources, sections
 
 _ANSWERS: Final = "kafka.broker.produce.answers"
 _TRAFFIC: Final = "kafka.topic.bytes_in"
@@ -19,7 +19,7 @@ def answers(facts: figures.Facts) -> tuple[sections.Section, ...]:
 def first(answered: Sequence[sections.Section]) -> dict[str, sections.Section | None]:
     """The questions of the first screen, each with its section; None where the page has none."""
     by_anchor = {one.anchor: one for one in answered}
-    first_ = assets.declared("page.yaml")["first"]
+    first_ = resources.declared("page.yaml")["first"]
     return {question: by_anchor.get(anchor) for question, anchor in first_.items()}
 
 
@@ -82,8 +82,8 @@ def _off(facts: figures.Facts, metric: str) -> str:
     if not facts_lookup.nothing_seen(facts, metric):
         return ""
     if facts_lookup.is_out_of_reach(facts, metric):
-        return assets.sentence("unread", out_of_reach=True)
+        return resources.sentence("unread", out_of_reach=True)
     (family,) = families(metric)
     attempted = {row.get("family") for row in facts_lookup.rows_at(facts, "coverage.sources")}
     known = {"family": display.line(family), "is_on": family in attempted}
-    return assets.sentence("off", **known)
+    return resources.sentence("off", **known)

@@ -11,7 +11,7 @@ from deltalake import DeltaTable
 from lakehouse import tables
 from lakehouse.core.delta_rs import Location
 from lakehouse.errors import LakehouseError, TableNotFoundError
-from lakehouse.ops.doctor import agent_events, clocks, rollup, scrape_history, sources, table_health
+from lakehouse.ops.doctor import agent_events, agent_records, clocks, rollup, sources, table_health
 from lakehouse.ops.doctor.finding import ORDER, Finding, finding
 from lakehouse.ops.maintain import state as states
 from lakehouse.tables import Table
@@ -39,7 +39,7 @@ class Diagnosis:
     version: str
     with_gold: bool = True
     tables: list[table_health.TableHealth] = field(default_factory=list)
-    agents: list[scrape_history.Agent] = field(default_factory=list)
+    agents: list[agent_records.Agent] = field(default_factory=list)
     findings: list[Finding] = field(default_factory=list)
     _opened: dict[str, DeltaTable] = field(default_factory=dict, repr=False)
 
@@ -68,11 +68,11 @@ class Diagnosis:
         for table in tables.BRONZE:
             with self._unknown_on_error(table):
                 self._check_bronze(table)
-        reported: list[scrape_history.FamilyRecord] = []
+        reported: list[agent_records.FamilyRecord] = []
         with self._unknown_on_error(tables.SCRAPES):
             reported = self._check_scrapes()
         with self._unknown_on_error(tables.EVENTS):
-            events = scrape_history.event_counts(self._open(tables.EVENTS), self.since)
+            events = agent_records.event_counts(self._open(tables.EVENTS), self.since)
             self._add(agent_events.agent_events(events, self.days))
         if self.with_gold:
             self._check_gold(reported)
@@ -123,23 +123,23 @@ class Diagnosis:
             return str(error)
         return position if isinstance(position, str) else None
 
-    def _check_scrapes(self) -> list[scrape_history.FamilyRecord]:
+    def _check_scrapes(self) -> list[agent_records.FamilyRecord]:
         scrapes = self._open(tables.SCRAPES)
-        reported = scrape_history.family_records(scrapes, self.since, self.now)
-        failures = scrape_history.failures(scrapes, self.since)
+        reported = agent_records.family_records(scrapes, self.since, self.now)
+        failures = agent_records.failures(scrapes, self.since)
         if not reported:
             what = f"no agent has reported anything in {self.days} days"
             self._add([finding("silent", tables.SCRAPES.path, what)])
         self._add(sources.silent(reported, self.now, self.late))
         self._add(sources.twice(reported, self.now, self.late))
-        self._add(sources.gaps(scrape_history.gaps(scrapes, self.since), failures, self.days))
+        self._add(sources.gaps(agent_records.gaps(scrapes, self.since), failures, self.days))
         self._add(sources.capped(reported))
         self._add(clocks.future(reported, self.now))
         self._add(agent_events.cluster_versions(reported))
         self._check_agents(reported)
         return reported
 
-    def _check_agents(self, reported: list[scrape_history.FamilyRecord]) -> None:
+    def _check_agents(self, reported: list[agent_records.FamilyRecord]) -> None:
         ids = sorted({record.agent for record in reported})
         # Two deliveries of all agents and a margin; each commit is a file to read.
         most = min(max(_LEAST_COMMITS, 4 * len(ids)), 3_000)
@@ -149,21 +149,21 @@ class Diagnosis:
         for agent in ids:
             own = [record for record in reported if record.agent == agent]
             read = tuple(sorted({"/".join(record.source) for record in own}))
-            last = scrape_history.latest(record.reported_until for record in own)
-            self.agents.append(scrape_history.Agent(agent, read, last, versions.get(agent)))
+            last = agent_records.latest(record.reported_until for record in own)
+            self.agents.append(agent_records.Agent(agent, read, last, versions.get(agent)))
         known = {one.agent: one.sources for one in self.agents}
         since = self.now - self.late
         working = [one for one in self.agents if one.reported_until and one.reported_until >= since]
         self._add(agent_events.agent_versions(working, self.version))
         self._add(clocks.differing(clocks.skews(commits), len(versions), known))
 
-    def _check_gold(self, reported: list[scrape_history.FamilyRecord]) -> None:
+    def _check_gold(self, reported: list[agent_records.FamilyRecord]) -> None:
         with self._unknown_on_error(tables.PROGRESS):
             backlog = rollup.load_backlog(self.location, self._open(tables.RUNS), self.since)
             self._add(rollup.behind(backlog, self.now, self.days))
             self._check_gold_tables(reported)
 
-    def _check_gold_tables(self, reported: list[scrape_history.FamilyRecord]) -> None:
+    def _check_gold_tables(self, reported: list[agent_records.FamilyRecord]) -> None:
         if self._has_grains():
             self._add([_OLD_LAYOUT])
         else:
