@@ -18,7 +18,7 @@ from collector.delivery.error_messages import explain, is_fault, scrubbed
 from collector.delivery.storage_options import bounded, secrets
 from collector.errors import JmxlakeError, LakeError, LakeSchemaError
 from lakehouse import tables
-from lakehouse.tables import parquet
+from lakehouse.tables.parquet_layout import writer_properties
 
 # delta-rs tries again at once, without a pause. Of n that commit at the same time one wins each
 # round: one of 16 loses a hundred rounds in 1 case of 600, one of 30 in 1 of 30. That takes half a
@@ -147,7 +147,7 @@ class BronzeTable:
                 delta,
                 rows,
                 mode="append",
-                writer_properties=parquet.writer_properties(self.table),
+                writer_properties=writer_properties(self.table),
                 commit_properties=CommitProperties(
                     custom_metadata={**bears, tables.COMMIT_VERSION: self._software},
                     app_transactions=[deltalake.Transaction(self._application(agent), number)],

@@ -12,7 +12,7 @@ from deltalake.exceptions import DeltaError
 
 from demo.chaos.stage import Outcome
 from lakehouse import tables
-from lakehouse.tables import parquet
+from lakehouse.tables import parquet_layout
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -68,7 +68,7 @@ def _maintained(lake: Path) -> Iterator[dict[str, int]]:
 
 def _maintain(table: tables.Table, url: str) -> int:
     delta = DeltaTable(url)
-    figures = delta.optimize.compact(writer_properties=parquet.writer_properties(table))
+    figures = delta.optimize.compact(writer_properties=parquet_layout.writer_properties(table))
     delta.create_checkpoint()
     delta.vacuum(dry_run=False)  # what is older than the retention, as it is declared
     return int(figures["numFilesRemoved"])

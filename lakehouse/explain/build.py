@@ -10,8 +10,8 @@ from lakehouse.core.subjects import Subject
 from lakehouse.engines.engine import Engine
 from lakehouse.engines.gold_reader import window_of
 from lakehouse.errors import SubjectError
+from lakehouse.explain.evidence import gather
 from lakehouse.explain.find_subject import find
-from lakehouse.explain.queries import gather
 from lakehouse.explain.story_json import Scope, story
 from lakehouse.report.facts.gold import Gold
 from lakehouse.slo import Objective, attainment

@@ -9,8 +9,8 @@ from lakehouse.core.periods import Period, Span, iso, micros, union
 from lakehouse.core.subjects import Subject, longest_floor_us
 from lakehouse.engines.gold_reader import Row
 from lakehouse.explain import intervals
+from lakehouse.explain.evidence import Evidence
 from lakehouse.explain.intervals import UNSEEN, Interval, Silence, shared
-from lakehouse.explain.queries import Evidence
 from lakehouse.slo.sla_statement import Statement, Times
 
 FORMAT: Final = 1

@@ -18,7 +18,8 @@ from lakehouse.core.delta_rs import TABLE, Location, delta_errors, query
 from lakehouse.engines.replace_where import strings
 from lakehouse.errors import TableNotFoundError
 from lakehouse.ops.maintain.actions import Executor
-from lakehouse.tables import Table, parquet
+from lakehouse.tables import Table
+from lakehouse.tables.parquet_layout import writer_properties
 from lakehouse.tables.table import standard_text
 
 _AT_ONCE: Final = 500  # sets whose rows are replaced by one commit
@@ -87,7 +88,7 @@ def _replace(table: Table, delta: DeltaTable, name: str, other: str) -> int:
     old, new = standard_text(name), standard_text(other)
     names = {f'"{c}"': f'CASE "{c}" WHEN {old} THEN {new} ELSE "{c}" END' for c in _columns(table)}
     updated = delta.update(
-        names, predicate=_has(table, name), writer_properties=parquet.writer_properties(table),
+        names, predicate=_has(table, name), writer_properties=writer_properties(table),
         commit_properties=_COMMIT,
     )  # fmt: skip
     return int(updated["num_updated_rows"])
@@ -106,7 +107,7 @@ def _replace_in_sets(delta: DeltaTable, name: str, other: str) -> int:
         write_deltalake(
             delta, pa.Table.from_pylist(rows, schema), mode="overwrite",
             predicate=f'"set" IN {strings(row["set"] for row in rows)}',
-            writer_properties=parquet.writer_properties(tables.MEMBERS), commit_properties=_COMMIT,
+            writer_properties=writer_properties(tables.MEMBERS), commit_properties=_COMMIT,
         )  # fmt: skip
     return len(sets)
 

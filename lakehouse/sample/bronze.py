@@ -18,7 +18,7 @@ from lakehouse.kernel import arrow_types
 from lakehouse.sample import value_spans, world
 from lakehouse.sample.value_spans import WINDOW_US
 from lakehouse.sample.values import SampleValues, Series
-from lakehouse.tables import parquet
+from lakehouse.tables.parquet_layout import writer_properties
 
 Row = tuple[Any, ...]
 
@@ -48,7 +48,7 @@ def write(root: Path, sample: SampleValues) -> int:
             )  # fmt: skip
             write_deltalake(
                 delta, rows_by_table[table.name], mode="append",
-                writer_properties=parquet.writer_properties(table),
+                writer_properties=writer_properties(table),
                 post_commithook_properties=PostCommitHookProperties(create_checkpoint=False),
             )  # fmt: skip
     return len(rows_by_table[tables.RUNS.name])

@@ -18,8 +18,8 @@ from lakehouse import slo
 from lakehouse.core import periods
 from lakehouse.core.metrics import LEADERLESS, UNDER_MIN_ISR, WATCHED_OF
 from lakehouse.core.subjects import Subject
+from lakehouse.explain.evidence import Evidence
 from lakehouse.explain.intervals import Attempt, Stretch
-from lakehouse.explain.queries import Evidence
 from lakehouse.explain.story_json import Scope, story
 from lakehouse.explain.terminal import GOOD, LEGEND, view
 from lakehouse.slo.sla_statement import Statement, Times

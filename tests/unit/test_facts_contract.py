@@ -11,7 +11,6 @@ import pytest
 
 from lakehouse.report import csv_files
 from lakehouse.report.facts.build import Rack
-from lakehouse.report.facts.capacity import Capacity, Tiering
 from lakehouse.report.facts.composites import Composite
 from lakehouse.report.facts.coverage import Coverage
 from lakehouse.report.facts.hygiene import Hygiene
@@ -25,6 +24,7 @@ from lakehouse.report.facts.objectives import BusinessHours, Restated, Verdict
 from lakehouse.report.facts.other_metrics import OwnMetrics
 from lakehouse.report.facts.owner_accounts import Account
 from lakehouse.report.facts.saved import Bounds
+from lakehouse.report.facts.storage import Capacity, Tiering
 from lakehouse.report.facts.timelines import Timeline
 from lakehouse.report.facts.trends import Trends
 from lakehouse.report.owners import LABELS

@@ -12,10 +12,10 @@ from typing import Final, NamedTuple
 
 from collector.catalogue import Family, Metric
 from collector.model import Answer, Reading, Series
-from collector.sources.jmx.above_least import AboveLeast
 from collector.sources.jmx.attributes import ABSENT, Attributes
 from collector.sources.jmx.census import Beans, Census
 from collector.sources.jmx.mbean_server import MBeanServer
+from collector.sources.jmx.server_filter import AboveLeast
 from collector.sources.readings import Readings, Values, answer_of, split
 
 _LEADERS: Final = "kafka.server:type=ReplicaManager,name=LeaderCount"

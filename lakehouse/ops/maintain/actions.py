@@ -12,7 +12,8 @@ from deltalake import CommitProperties, DeltaTable, PostCommitHookProperties, Tr
 from lakehouse.core.delta_rs import Location, delta_errors
 from lakehouse.ops.maintain import checkpoint_retention, plan
 from lakehouse.ops.maintain.state import CHECKED, CLEANED, mark
-from lakehouse.tables import Table, parquet
+from lakehouse.tables import Table
+from lakehouse.tables.parquet_layout import COMPACTED_LEVEL, writer_properties
 
 OWNER: Final = "jmxlake.maintenance"
 """Table property: name of the maintenance that compacted last."""
@@ -116,7 +117,7 @@ def _compact(table: Table, delta: DeltaTable, action: plan.Compact) -> dict[str,
             partition_filters=[("date", "=", str(action.date))] if action.date else None,
             target_size=action.target_size,
             max_concurrent_tasks=1,
-            writer_properties=parquet.writer_properties(table, parquet.COMPACTED_LEVEL),
+            writer_properties=writer_properties(table, COMPACTED_LEVEL),
             **_NO_RETRY,
         )
     return {"files": outcome["numFilesRemoved"], "into": outcome["numFilesAdded"]}
