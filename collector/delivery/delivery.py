@@ -28,8 +28,8 @@ from collector.delivery.commit_group import CommitGroup, commit_group, next_batc
 from collector.delivery.error_messages import is_fault
 from collector.delivery.table import BronzeTable
 from collector.errors import CommitError, LakeError, unexpected
-from collector.spool.batch_table import UnreadableBatchError
 from collector.spool.recorder import Recorder
+from collector.spool.sealed_batches import UnreadableBatchError
 from collector.spool.spool import Spool
 from lakehouse import tables
 

@@ -14,7 +14,7 @@ import msgspec
 
 from collector.encoding.batches import Batch, Row
 from collector.spool import spool_file
-from collector.spool.batch_table import put_batch
+from collector.spool.sealed_batches import put_batch
 from lakehouse import tables
 
 _FORMER: Final = "2"

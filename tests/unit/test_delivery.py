@@ -36,7 +36,7 @@ from lakehouse import tables
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from collector.spool.batch_table import Dropped
+    from collector.spool.sealed_batches import Dropped
 
 MIB = 1 << 20
 
