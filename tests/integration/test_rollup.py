@@ -177,14 +177,14 @@ def test_killed_anywhere_and_run_again_gives_the_tables_of_one_rollup(
 _DIES = """
 import os, signal, sys
 from lakehouse import rollup, slo
-from lakehouse.core import lake, session
+from lakehouse.core import lake, spark_session
 from lakehouse.engines.local_engine import LocalEngine
 from lakehouse.engines.spark_engine import SparkEngine
 def die(table):
     if table == sys.argv[3]:
         os.killpg(0, signal.SIGKILL)
 at = lake.at(sys.argv[2])
-engine = LocalEngine(at) if sys.argv[1] == "local" else SparkEngine(session.session(), at)
+engine = LocalEngine(at) if sys.argv[1] == "local" else SparkEngine(spark_session.session(), at)
 wanted = rollup.Wanted(take_over=True)  # of the one that was killed before
 rollup.rollup(engine, slo.load(), wanted, progress=die)
 """
