@@ -95,5 +95,4 @@ def _stacked(row: dict[str, Any], width: int) -> str:
     fit = partial(textwrap.wrap, width=width, break_long_words=False, break_on_hyphens=False)
     head = fit(f"{row['metric']}  {', '.join(filter(None, facts))}", subsequent_indent=_INDENT)
     head[0] = head[0].replace(row["metric"], click.style(row["metric"], bold=True), 1)
-    below = fit(place, initial_indent=_INDENT, subsequent_indent=_INDENT)
-    return "\n".join([*head, *below])
+    return "\n".join([*head, *fit(place, initial_indent=_INDENT, subsequent_indent=_INDENT)])

@@ -70,8 +70,7 @@ def _shipped(name: str) -> str:
 
     checkout = Path(__file__).parents[2] / "deploy"
     installed = Path(sysconfig.get_path("data")) / "share" / "jmxlake"
-    folder = checkout if checkout.is_dir() else installed
-    return (folder / name).read_text("utf-8")
+    return ((checkout if checkout.is_dir() else installed) / name).read_text("utf-8")
 
 
 for _command in (run, once, top, check, beans, past, support, config, unit, completion):

@@ -16,12 +16,11 @@ from lakehouse.core import periods
 from lakehouse.core.display import VERDICTS, line
 from lakehouse.core.periods import Period
 from lakehouse.engines.engine import Engine
-from lakehouse.report import clusters_summary, owners, pdf
+from lakehouse.report import clusters_summary, figures, owners, pdf
 from lakehouse.report.csv_files import files
 from lakehouse.report.facts import build, saved
 from lakehouse.report.facts.one_team import of_team
 from lakehouse.report.facts.owner_accounts import Facts, add_owners
-from lakehouse.report.page import figures
 from lakehouse.report.page.page import render
 from lakehouse.report.page.verdicts import headline
 from lakehouse.report.terminal import verdict_table

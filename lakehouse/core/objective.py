@@ -221,8 +221,7 @@ class Objective:
 
     def matches(self, names: Mapping[str, str | None]) -> bool:
         """Whether a subject of these names is meant, by ``match``."""
-        wanted = self.match.keys() & NAMES
-        return all(matches(names.get(key), self.match[key]) for key in wanted)
+        return all(matches(names.get(key), self.match[key]) for key in self.match.keys() & NAMES)
 
     def has_series(self, labels: Mapping[str, str]) -> bool:
         """Whether a series of these labels counts, by ``match``; one that is absent is empty."""

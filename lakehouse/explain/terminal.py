@@ -12,8 +12,9 @@ from rich.text import Text
 from lakehouse.core import display, periods
 from lakehouse.core.metrics import names_in_bronze
 from lakehouse.core.periods import DAY_US, Span, instant
-from lakehouse.report.page import cells, figures
-from lakehouse.report.page.figures import Row, span_of
+from lakehouse.report import figures
+from lakehouse.report.figures import Row, span_of
+from lakehouse.report.page import cells
 from lakehouse.report.page.verdicts import policy_text
 from lakehouse.report.terminal import badge, printed
 

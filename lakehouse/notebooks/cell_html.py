@@ -11,6 +11,7 @@ from lakehouse.core import display
 from lakehouse.core.metrics import LEADERLESS, UNAVAILABLE
 from lakehouse.core.periods import instant
 from lakehouse.errors import TableNotFoundError, is_of_spark
+from lakehouse.report import figures
 from lakehouse.report.charts import charts
 from lakehouse.report.charts.axis_marks import marks_of
 from lakehouse.report.facts.build import SECTIONS, Scope, by_time
@@ -18,8 +19,8 @@ from lakehouse.report.facts.coverage import coverage
 from lakehouse.report.facts.gold import Gold
 from lakehouse.report.facts.kafka.tiered_storage import LAGGING
 from lakehouse.report.facts.saved import to_json
-from lakehouse.report.page import figures, sections
-from lakehouse.report.page.figures import Row
+from lakehouse.report.figures import Row
+from lakehouse.report.page import sections
 from lakehouse.report.page.page import html
 from lakehouse.report.page.page_tables import Column, TableSpec, column
 from lakehouse.report.page.verdicts import verdicts

@@ -5,13 +5,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from lakehouse.core import display, periods
+from lakehouse.report.facts_lookup import week_of
+from lakehouse.report.figures import Cell, Row, plain_text
 from lakehouse.report.page import verdicts
-from lakehouse.report.page.facts_lookup import week_of
-from lakehouse.report.page.figures import Cell, Row, plain_text
 from lakehouse.report.page.golden_signals import answers
 from lakehouse.report.page.page import html
 from lakehouse.report.page.page_tables import Column, Listing, TableSpec, badge, column
-from lakehouse.report.page.resources import declared, sentence
+from lakehouse.report.resources import declared, sentence
 
 
 def summary(reports: Sequence[Mapping[str, Any]]) -> dict[str, Any]:

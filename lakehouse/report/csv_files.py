@@ -11,8 +11,8 @@ from functools import lru_cache
 from typing import Any, Final
 
 from lakehouse.core import display
-from lakehouse.report.page import facts_lookup, resources
-from lakehouse.report.page.figures import Facts, Row
+from lakehouse.report import facts_lookup, resources
+from lakehouse.report.figures import Facts, Row
 
 CELL_LIMIT: Final = 32_000
 """Characters of a text; a spreadsheet's cell holds 767 more."""

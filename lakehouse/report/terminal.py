@@ -11,8 +11,8 @@ from rich.table import Table
 from rich.text import Text
 
 from lakehouse.core import display
-from lakehouse.report.page.facts_lookup import value_at
-from lakehouse.report.page.figures import Facts, plain_text
+from lakehouse.report.facts_lookup import value_at
+from lakehouse.report.figures import Facts, plain_text
 from lakehouse.report.page.golden_signals import answers
 from lakehouse.report.page.verdicts import composites, headline, verdicts
 

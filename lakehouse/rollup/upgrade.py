@@ -50,8 +50,7 @@ def _statements(table: Table, there: Mapping[str, str], finest: str) -> list[tup
     """The tables that replace a table, in order of writing; itself last."""
     windows = tables.WINDOWS.get(table.name)
     if windows is None:
-        grain = finest if table is tables.REJECTED else "1h"
-        return [(table, _rows(table, there, grain))]
+        return [(table, _rows(table, there, finest if table is tables.REJECTED else "1h"))]
     if table is not tables.SLI:
         return [(windows, _rows(table, there, finest)), (table, _rows(table, there, "1h"))]
     return [(windows, _sli_windows(there, finest)), (table, _sli_hours(there, finest))]

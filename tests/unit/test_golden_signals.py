@@ -11,8 +11,9 @@ from lakehouse import rollup, slo
 from lakehouse.core import lake as lakes
 from lakehouse.core.periods import Period
 from lakehouse.engines.local_engine import LocalEngine
+from lakehouse.report import figures
 from lakehouse.report.facts import build
-from lakehouse.report.page import figures, golden_signals
+from lakehouse.report.page import golden_signals
 from lakehouse.report.page.page import render
 from lakehouse.rollup import Wanted
 from tests import rollups, sample_facts
@@ -21,7 +22,7 @@ from tests.lake_builder import BASE, Batch
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from lakehouse.report.page.figures import Answer
+    from lakehouse.report.figures import Answer
 
 WINDOW = 300
 SECOND = 1_000_000

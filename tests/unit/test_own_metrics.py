@@ -25,7 +25,7 @@ from lakehouse.report.facts import build, other_metrics
 from lakehouse.report.facts.one_team import of_team
 from lakehouse.report.facts.owner_accounts import add_owners
 from lakehouse.report.page.page import render
-from lakehouse.report.page.resources import declared
+from lakehouse.report.resources import declared
 from lakehouse.rollup import Wanted
 from tests.lake_builder import Batch, made, micros
 from tests.page_reader import read

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from lakehouse.report.page.figures import plain_text
+from lakehouse.report.figures import plain_text
 from lakehouse.report.page.page import render
 from lakehouse.report.page.sections import capacity, questions
 from tests import sample_facts

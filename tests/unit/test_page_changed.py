@@ -11,7 +11,7 @@ import pytest
 from lakehouse.core import display
 from lakehouse.report.charts.axis_marks import marks_of
 from lakehouse.report.charts.tidy_svg import tidy
-from lakehouse.report.page.figures import span_of
+from lakehouse.report.figures import span_of
 from lakehouse.report.page.page import render
 from tests import sample_facts
 from tests.page_reader import Node, read

@@ -8,8 +8,8 @@ import pytest
 from lakehouse.report.charts import charts
 from lakehouse.report.charts.series import series_of
 from lakehouse.report.charts.tidy_svg import COLOURS
+from lakehouse.report.figures import span_of
 from lakehouse.report.page import incidents
-from lakehouse.report.page.figures import span_of
 from tests import sample_facts
 from tests.page_reader import read
 

@@ -9,7 +9,7 @@ from lakehouse.report.facts.one_team import of_team
 from lakehouse.report.facts.owner_accounts import add_owners
 from lakehouse.report.page.page import render
 from lakehouse.report.page.page_tables import table
-from lakehouse.report.page.resources import declared
+from lakehouse.report.resources import declared
 from tests import sample_facts
 from tests.page_reader import read
 from tests.unit.test_owners import loaded

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from lakehouse.report.page import figures
+from lakehouse.report import figures
 
 SECOND = 1_000_000
 

@@ -9,7 +9,7 @@ from typing import Final
 import pytest
 
 from collector import catalogue
-from lakehouse.report.page.resources import declared
+from lakehouse.report.resources import declared
 
 FACTS: Final = Path(__file__).parents[2] / "lakehouse" / "report" / "facts"
 NOT_SHOWN: Final = {

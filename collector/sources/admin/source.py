@@ -195,8 +195,7 @@ class AdminSource:
     def _offsets(self, client: KafkaAdmin) -> _FamilyValues:
         values, offsets, failed = self._offset_reader.read(client)
         changes = readings.group_failures(self._seen.failed_groups, failed)
-        seen = self._seen._replace(failed_groups=failed)
-        return _FamilyValues(values, seen, changes, offsets)
+        return _FamilyValues(values, self._seen._replace(failed_groups=failed), changes, offsets)
 
     def _tiered_offsets(self, client: KafkaAdmin) -> _FamilyValues:
         topics, _ = client.topics(self._node)

@@ -9,8 +9,8 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, Final, Literal
 
 from lakehouse.core import display, periods
-from lakehouse.report.page.figures import Facts, span_of
-from lakehouse.report.page.resources import declared
+from lakehouse.report.figures import Facts, span_of
+from lakehouse.report.resources import declared
 
 Kind = Literal["restart", "election", "change", "agent"]
 

@@ -17,10 +17,10 @@ from lakehouse.core.periods import Span
 from lakehouse.report.charts.axis_marks import NONE, Marks, ticks_of
 from lakehouse.report.charts.series import Known, Series, timelines, trends
 from lakehouse.report.charts.tidy_svg import COLOURS, tidy
-from lakehouse.report.page.figures import Facts
+from lakehouse.report.figures import Facts
 from lakehouse.report.page.incidents import Bar, Paint
-from lakehouse.report.page.resources import declared
 from lakehouse.report.page.sections import Section
+from lakehouse.report.resources import declared
 
 Layer = dict[str, Any]
 """A layer of a chart, or the definition of a channel, as Vega-Lite writes it in JSON."""

@@ -10,8 +10,9 @@ from typing import Any, Final
 
 from lakehouse.core import display, periods
 from lakehouse.core.periods import DAY_US, Span, instant, iso, length, micros, overlap, without
-from lakehouse.report.page import cells, figures
-from lakehouse.report.page.facts_lookup import titled, touching
+from lakehouse.report import figures
+from lakehouse.report.facts_lookup import titled, touching
+from lakehouse.report.page import cells
 
 Bounded = tuple[float, float, float]
 

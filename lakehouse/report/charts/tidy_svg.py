@@ -7,7 +7,7 @@ from xml.etree import ElementTree as ET
 
 from markupsafe import Markup
 
-from lakehouse.report.page.resources import declared
+from lakehouse.report.resources import declared
 
 COLOURS: Final[dict[str, str]] = declared("charts.yaml")["colours"]
 """Stand-in colours of charts; the page's style has the real ones, light and dark."""

@@ -10,7 +10,7 @@ from lakehouse import tables
 from lakehouse.core.periods import iso
 from lakehouse.engines.gold_reader import Row
 from lakehouse.report.facts.gold import Gold
-from lakehouse.report.page.facts_lookup import touching
+from lakehouse.report.facts_lookup import touching
 
 ANY_FAMILY: Final = "any"
 """The family of a source that was never read."""

@@ -13,8 +13,8 @@ from lakehouse.core import display
 from lakehouse.core.periods import Period, iso, without
 from lakehouse.engines.gold_reader import Row, is_same
 from lakehouse.report.facts.gold import Gold
-from lakehouse.report.page.facts_lookup import tally, value_at
-from lakehouse.report.page.figures import span_of
+from lakehouse.report.facts_lookup import tally, value_at
+from lakehouse.report.figures import span_of
 from lakehouse.slo import Objective
 from lakehouse.slo.calendar.business_hours import Calendar
 from lakehouse.slo.calendar.maintenance import Maintenance

@@ -8,8 +8,8 @@ from lakehouse.errors import OwnersError
 from lakehouse.report.facts.composites import composites
 from lakehouse.report.facts.owner_accounts import Facts, Row, with_rows
 from lakehouse.report.facts.saved import to_json
+from lakehouse.report.facts_lookup import tally
 from lakehouse.report.owners import NAMES
-from lakehouse.report.page.facts_lookup import tally
 from lakehouse.slo.trends.changes import by_chance
 
 

@@ -19,7 +19,7 @@ from lakehouse.engines.gold_reader import Row, is_one_of, summed
 from lakehouse.report.facts.coverage import Coverage, SourceCoverage
 from lakehouse.report.facts.gold import Gold, duration, per_second, seconds_mean
 from lakehouse.report.facts.saved import Bounds
-from lakehouse.report.page.resources import declared
+from lakehouse.report.resources import declared
 from lakehouse.rollup.run import own_definitions
 
 MOST_METRICS: Final = 200

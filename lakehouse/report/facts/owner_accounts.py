@@ -9,8 +9,8 @@ from typing import Any, Final, NamedTuple
 
 from lakehouse.report.facts.composites import BY_OWNER, composites
 from lakehouse.report.facts.saved import Bounds, to_json
+from lakehouse.report.facts_lookup import nothing_seen, value_at
 from lakehouse.report.owners import LABELS, NAMES, NO_OWNER, Owner, Owners, Prices
-from lakehouse.report.page.facts_lookup import nothing_seen, value_at
 
 Facts = dict[str, Any]
 Row = dict[str, Any]

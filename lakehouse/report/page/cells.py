@@ -5,11 +5,11 @@ from dataclasses import replace
 from typing import Any, Final
 
 from lakehouse.core import display
+from lakehouse.report import figures
+from lakehouse.report.facts_lookup import value_at
+from lakehouse.report.figures import Answer, Cell, Figure, Name, Row
 from lakehouse.report.owners import MONTH_SECONDS
-from lakehouse.report.page import figures
-from lakehouse.report.page.facts_lookup import value_at
-from lakehouse.report.page.figures import Answer, Cell, Figure, Name, Row
-from lakehouse.report.page.resources import declared
+from lakehouse.report.resources import declared
 
 attainment, incident_length, offsets = figures.attainment, figures.incident_length, figures.offsets
 seen = figures.seen_time

@@ -5,7 +5,8 @@ from typing import Any, Final
 
 from lakehouse.core import display
 from lakehouse.core.metrics import families
-from lakehouse.report.page import cells, facts_lookup, figures, resources, sections
+from lakehouse.report import facts_lookup, figures, resources
+from lakehouse.report.page import cells, sections
 
 _ANSWERS: Final = "kafka.broker.produce.answers"
 _TRAFFIC: Final = "kafka.topic.bytes_in"

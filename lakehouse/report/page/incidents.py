@@ -8,9 +8,9 @@ from operator import attrgetter
 from typing import Final, Literal
 
 from lakehouse.core.periods import Span, overlap, union
-from lakehouse.report.page import figures
-from lakehouse.report.page.facts_lookup import rows_at
-from lakehouse.report.page.figures import Facts, Row, has_span, span_of
+from lakehouse.report import figures
+from lakehouse.report.facts_lookup import rows_at
+from lakehouse.report.figures import Facts, Row, has_span, span_of
 
 Paint = Literal["unknown", "edge", "under", "leaderless"]
 

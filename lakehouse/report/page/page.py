@@ -7,13 +7,14 @@ from typing import Any
 from markupsafe import Markup
 
 from lakehouse.core import display
+from lakehouse.report import figures
 from lakehouse.report.charts import charts
 from lakehouse.report.charts.axis_marks import Marks, marks_of
-from lakehouse.report.page import figures, golden_signals, incidents, sections
-from lakehouse.report.page.facts_lookup import value_at, week_of
+from lakehouse.report.facts_lookup import value_at, week_of
+from lakehouse.report.page import golden_signals, incidents, sections
 from lakehouse.report.page.page_tables import listing
-from lakehouse.report.page.resources import asset, sentence, templates
 from lakehouse.report.page.verdicts import composites, headline, verdicts
+from lakehouse.report.resources import asset, sentence, templates
 
 
 def render(facts: figures.Facts) -> str:

@@ -8,10 +8,11 @@ from functools import lru_cache
 from typing import Any, Final
 
 from lakehouse.core import display
-from lakehouse.report.page import cells, figures
-from lakehouse.report.page.facts_lookup import value_at
-from lakehouse.report.page.figures import Answer, Cell, Figure, Name, Row
-from lakehouse.report.page.resources import columns, declared
+from lakehouse.report import figures
+from lakehouse.report.facts_lookup import value_at
+from lakehouse.report.figures import Answer, Cell, Figure, Name, Row
+from lakehouse.report.page import cells
+from lakehouse.report.resources import columns, declared
 
 WORST: Final = 8
 """Rows above the fold: a question with all its lists fits on a screen or two."""

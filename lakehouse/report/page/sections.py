@@ -8,9 +8,10 @@ from string import Formatter
 from typing import Any, Final
 
 from lakehouse.core import display
+from lakehouse.report import facts_lookup, figures, resources
+from lakehouse.report.figures import Answer, Facts, Figure, Name, Row
 from lakehouse.report.owners import LABELS
-from lakehouse.report.page import cells, facts_lookup, figures, resources, verdicts
-from lakehouse.report.page.figures import Answer, Facts, Figure, Name, Row
+from lakehouse.report.page import cells, verdicts
 from lakehouse.report.page.page_tables import Listing, in_words, listing, table
 
 _UNDER: Final = "under_min_isr_partition_seconds"

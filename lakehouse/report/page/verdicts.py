@@ -6,10 +6,11 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from lakehouse.core import display
-from lakehouse.report.page import cells, figures
-from lakehouse.report.page.figures import Answer, Facts, Figure, Name, Row
+from lakehouse.report import figures
+from lakehouse.report.figures import Answer, Facts, Figure, Name, Row
+from lakehouse.report.page import cells
 from lakehouse.report.page.page_tables import Listing, table
-from lakehouse.report.page.resources import declared, sentence
+from lakehouse.report.resources import declared, sentence
 
 _COUNTED: Final = display.VERDICTS | {"no_data": "without data"}
 _LEVELS: Final = ("topic", "partition", "client", "group", "broker", "source")

@@ -12,13 +12,13 @@ from lakehouse.report.charts import charts
 from lakehouse.report.charts.axis_marks import Marks, marks_of
 from lakehouse.report.charts.series import timelines
 from lakehouse.report.charts.tidy_svg import COLOURS
+from lakehouse.report.facts_lookup import value_at, week_of
+from lakehouse.report.figures import Facts, name, plain_text, span_of
 from lakehouse.report.page import incidents
-from lakehouse.report.page.facts_lookup import value_at, week_of
-from lakehouse.report.page.figures import Facts, name, plain_text, span_of
 from lakehouse.report.page.golden_signals import answers
-from lakehouse.report.page.resources import declared
 from lakehouse.report.page.sections import changed
 from lakehouse.report.page.verdicts import Verdict, composites, headline, verdicts
+from lakehouse.report.resources import declared
 
 MOST: Final = 6
 WIDTH: Final = 600

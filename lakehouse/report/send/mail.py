@@ -16,8 +16,8 @@ from email.policy import SMTP
 
 from lakehouse.core import display
 from lakehouse.errors import SendError
-from lakehouse.report.page.figures import Facts
-from lakehouse.report.page.resources import templates
+from lakehouse.report.figures import Facts
+from lakehouse.report.resources import templates
 from lakehouse.report.send.digest import WIDTH, Digest, Picture, plain
 from lakehouse.report.send.settings import Mail
 

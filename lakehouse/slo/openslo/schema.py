@@ -49,8 +49,7 @@ def _matches(pattern: re.Pattern[str]) -> Callable[[Node], bool]:
 
 
 def _is_slice(node: Node) -> bool:
-    is_minutes = node.tag == "int" and (number(node) or 0) > 0
-    return is_minutes or _matches(_DURATION)(node)
+    return (node.tag == "int" and (number(node) or 0) > 0) or _matches(_DURATION)(node)
 
 
 def _is_time_zone(node: Node) -> bool:

@@ -21,7 +21,7 @@ from lakehouse.engines.gold_reader import Row, is_one_of
 from lakehouse.report.facts.gold import Gold, attribute, duration, figures, unknown_of
 from lakehouse.report.facts.kafka import brokers
 from lakehouse.report.facts.saved import Bounds
-from lakehouse.report.page.facts_lookup import touching
+from lakehouse.report.facts_lookup import touching
 from lakehouse.slo import each_partition
 from lakehouse.slo.sla_statement import Statement
 

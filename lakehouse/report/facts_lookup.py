@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 from lakehouse.core import display
 from lakehouse.core.metrics import families, is_by_admin, refresh_us
 from lakehouse.core.subjects import longest_floor_us
-from lakehouse.report.page.figures import Facts, Row
+from lakehouse.report.figures import Facts, Row
 
 T = TypeVar("T")
 

@@ -156,8 +156,7 @@ def share(row: Row, stem: str) -> Figure:
 
 def offsets(row: Row) -> Figure:
     """The offsets that were lost, at least and at most."""
-    unknown = unknown_time(row.get("unknown_us"))
-    return least_to_most(row, "offsets", display.count, unknown)
+    return least_to_most(row, "offsets", display.count, unknown_time(row.get("unknown_us")))
 
 
 def least_to_most(

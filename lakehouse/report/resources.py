@@ -10,7 +10,7 @@ import yaml
 from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
 
 from lakehouse.core import display
-from lakehouse.report.page import figures
+from lakehouse.report import figures
 
 _LOADER: Final = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
