@@ -144,7 +144,7 @@ class Engine(Protocol):
         Args:
             table: A table of gold.
             rows: A relation with the table's columns, by name.
-            where: A predicate over the table's own columns, made by ``engines.predicates``:
+            where: A predicate over the table's own columns, made by ``engines.replace_where``:
                 comparisons and IN lists with string literals (for dates and instants too), AND, OR,
                 NOT. An empty one is never given.
 

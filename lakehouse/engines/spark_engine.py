@@ -18,7 +18,7 @@ from pyspark.sql.functions import col, expr, lit
 from lakehouse import errors, tables
 from lakehouse.core import lake as lakes, spark_session
 from lakehouse.core.periods import FIRST, HOUR_US, LAST, instant, micros
-from lakehouse.engines import spark_batch, spark_worker
+from lakehouse.engines import spark_frame, spark_packets
 from lakehouse.engines.engine import Detail, LeaseRow, Relation, Span, Staged, instant_of, span_of
 from lakehouse.engines.hour_batches import Batch
 from lakehouse.kernel.run_in_duckdb import Program
@@ -29,7 +29,7 @@ from lakehouse.tables.table import spark_text
 STAGING: Final = of_gold(
     "staging",
     "The kernel's rows of the batch at work, for all tables; unused once it has ended",
-    partition_by=(spark_worker.TARGET,),
+    partition_by=(spark_packets.TARGET,),
     properties={**GOLD_PROPERTIES, "delta.dataSkippingNumIndexedCols": "0"},
 )
 
@@ -49,7 +49,7 @@ _CONFLICTS: Final = (
     "DELTA_CONCURRENT", "Concurrent", "DELTA_METADATA_CHANGED", "DELTA_PROTOCOL_CHANGED"
 )  # fmt: skip
 _KERNEL: Final = re.compile(
-    f"{spark_worker.BEFORE_ERROR}(.*?){spark_worker.AFTER_ERROR}", re.DOTALL
+    f"{spark_packets.BEFORE_ERROR}(.*?){spark_packets.AFTER_ERROR}", re.DOTALL
 )
 _NO_MODULE: Final = re.compile(r"No module named '(pyarrow|duckdb|pandas)")
 
@@ -207,22 +207,22 @@ class SparkEngine:
         version = self.stage(batch, program)
         rows = self._spark.sql(f"SELECT * FROM {self.lake.name(STAGING)} VERSION AS OF {version:d}")
         return {
-            name: rows.where(f"{spark_worker.TARGET} = '{name}'").select(
+            name: rows.where(f"{spark_packets.TARGET} = '{name}'").select(
                 *(f"`{column}`" for column in program.schemas[name])
             )
-            for (name,) in rows.select(spark_worker.TARGET).distinct().collect()
+            for (name,) in rows.select(spark_packets.TARGET).distinct().collect()
         }
 
     def stage(self, batch: Batch, program: Program) -> int:
         """Run the kernel over a batch's hours; the version of gold/staging that holds its rows."""
         at, span = batch.versions, span_of(batch.units.hours)
-        bronze = spark_batch.Bronze(
+        bronze = spark_frame.Bronze(
             self.rows(tables.RUNS, at.runs, between=span).where("NOT misdated"),
             self.rows(tables.SCRAPES, at.scrapes, between=span).where("NOT misdated"),
             self.rows(tables.MEMBERS, at.members),
         )
-        columns = spark_batch.staging_columns(program)
-        rows = spark_batch.frame(bronze, batch, program, columns)
+        columns = spark_frame.staging_columns(program)
+        rows = spark_frame.frame(bronze, batch, program, columns)
         made = tuple(Column(name, kind, "") for name, kind in columns.items())
         return self._write_staging(replace(STAGING, columns=made), rows)
 

@@ -22,10 +22,10 @@ from lakehouse.cli.main import main
 from lakehouse.cli.maintain import maintain
 from lakehouse.core.lake import Lake
 from lakehouse.core.metrics import families_by_metric, shipped
-from lakehouse.engines import spark_batch
+from lakehouse.engines import spark_frame
 from lakehouse.engines.engine import LeaseRow
 from lakehouse.engines.spark_engine import SparkEngine
-from lakehouse.engines.spark_worker import TARGET
+from lakehouse.engines.spark_packets import TARGET
 from lakehouse.kernel.program import program
 from tests import sample_facts
 from tests.deploy.bundle_file import ROOT
@@ -130,7 +130,7 @@ def test_f14_published_statements_can_be_had_back_for_a_month() -> None:
 def test_f17_the_rollup_s_own_tables_say_no_more_than_gold() -> None:
     made = program(300, NOW, slo.load(), families_by_metric(shipped()))
     of_gold = {name for table in tables.GOLD for name in table.column_names}
-    assert set(spark_batch.staging_columns(made)) <= of_gold | {TARGET}
+    assert set(spark_frame.staging_columns(made)) <= of_gold | {TARGET}
     names = {"user", "client_id", "group", "topic"}
     for table in (*tables.ROLLUP_STATE, tables.PROGRESS):
         assert not names & set(table.column_names)

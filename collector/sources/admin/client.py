@@ -181,7 +181,7 @@ class KafkaAdmin:
         return _settings(_get(self._admin.describeConfigs([asked]).values().get(asked)), names)
 
     def configs(self, topics: Iterable[str]) -> dict[str, dict[str, str]]:
-        """The settings ``TOPIC_CONFIGS`` that are in force for these topics."""
+        """The settings ``_TOPIC_CONFIGS`` that are in force for these topics."""
         resource = java("org.apache.kafka.common.config.ConfigResource")
         kind = java("org.apache.kafka.common.config.ConfigResource$Type").TOPIC
         names = sorted(topics)

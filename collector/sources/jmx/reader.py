@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 
 from collector.catalogue import Family, Metric
 from collector.model import Answer, Reading, Series
-from collector.sources.jmx.attributes import ABSENT, Attributes
+from collector.sources.jmx.attribute_values import ABSENT, Attributes
 from collector.sources.jmx.census import Beans, Census
 from collector.sources.jmx.mbean_server import MBeanServer
 from collector.sources.jmx.server_filter import AboveLeast

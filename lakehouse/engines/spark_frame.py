@@ -2,7 +2,7 @@
 
 Runs, sets, scrapes and describing runs are packed where they are read: many rows as one value,
 numbered by what they are part of. Only these are moved and sorted, so that a worker reads one part
-after the other (see ``spark_worker``).
+after the other (see ``spark_packets``).
 """
 
 from collections.abc import Iterator
@@ -13,7 +13,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql.functions import broadcast, expr
 
 from lakehouse.core.periods import HOUR_US, micros
-from lakehouse.engines import spark_worker
+from lakehouse.engines import spark_packets
 from lakehouse.engines.hour_batches import Batch
 from lakehouse.kernel import arrow_types, run_in_duckdb
 from lakehouse.kernel.run_in_duckdb import Program
@@ -68,20 +68,20 @@ def frame(bronze: Bronze, batch: Batch, program: Program, columns: dict[str, str
         program: The kernel.
         columns: Staging's, with their types.
     """
-    for module in (run_in_duckdb, spark_worker):
+    for module in (run_in_duckdb, spark_packets):
         # Workers need nothing of jmxlake.
         cloudpickle.register_pickle_by_value(module)  # type: ignore[no-untyped-call]
-    packets = ", ".join(f"{name} {kind}" for name, kind in spark_worker.PACKET.items())
+    packets = ", ".join(f"{name} {kind}" for name, kind in spark_packets.PACKET.items())
     hours = bronze.runs.sparkSession.createDataFrame(list(_touched(batch)), _TOUCHED)
     kinds = _kinds(bronze, hours, batch, program)
-    found, *others = (kind.mapInArrow(spark_worker.packed, packets) for kind in kinds)
+    found, *others = (kind.mapInArrow(spark_packets.packed, packets) for kind in kinds)
     for kind in others:
         found = found.union(kind)
     tasks = min(2 * len(batch.calls), _MOST_TASKS) if len(batch.calls) > 1 else 1
-    placed = found.repartition(tasks, expr(f"shiftright(key, {spark_worker.CALL_SHIFT})"))
+    placed = found.repartition(tasks, expr(f"shiftright(key, {spark_packets.CALL_SHIFT})"))
     units = [[(one.cluster, micros(one.hour)) for one in call.units] for call in batch.calls]
     return placed.sortWithinPartitions("key").mapInArrow(
-        spark_worker.mapper(program, units, arrow_types.schema(columns.items())),
+        spark_packets.mapper(program, units, arrow_types.schema(columns.items())),
         ", ".join(f"`{name}` {kind}" for name, kind in columns.items()),
     )
 
@@ -90,14 +90,14 @@ def _kinds(bronze: Bronze, hours: DataFrame, batch: Batch, program: Program) -> 
     """The rows that the kernel needs for a batch, by kind."""
     joined = bronze.runs.join(broadcast(hours), ["cluster", "hour"])
     placed = joined.selectExpr("call", "parts", _PART, "cluster", *_made(program, "runs"))
-    yield placed.selectExpr(_key("part", spark_worker.RUNS), *_quoted(program, "runs"))
+    yield placed.selectExpr(_key("part", spark_packets.RUNS), *_quoted(program, "runs"))
     yield bronze.scrapes.join(broadcast(hours), ["cluster", "hour"]).selectExpr(
-        _key("0", spark_worker.SCRAPES), *_made(program, "scrapes")
+        _key("0", spark_packets.SCRAPES), *_made(program, "scrapes")
     )
     named = placed.selectExpr("call", "part", "u", "cluster", "members")
     if any(call.windows_per_part for call in batch.calls):
         described = placed.where("parts > 1").where(placed["metric"].isin(*program.describing))
-        yield described.selectExpr(_key("0", spark_worker.DESCRIBED), *_quoted(program, "runs"))
+        yield described.selectExpr(_key("0", spark_packets.DESCRIBED), *_quoted(program, "runs"))
         every = "explode(sequence(1L, CAST(parts AS BIGINT))) AS part"
         named = named.union(described.selectExpr("call", every, "u", "cluster", "members"))
     # All rows of the sets that are named, each content once for every part that names it.
@@ -107,14 +107,14 @@ def _kinds(bronze: Bronze, hours: DataFrame, batch: Batch, program: Program) -> 
     )
     yield (
         once.join(sets, ["cluster", "members"])
-        .selectExpr(_key("part", spark_worker.SETS), *_quoted(program, "sets"))
+        .selectExpr(_key("part", spark_packets.SETS), *_quoted(program, "sets"))
         .distinct()
     )
 
 
 def _key(part: str, kind: int) -> str:
-    bits = f"shiftleft(CAST({part} AS BIGINT), {spark_worker.PART_SHIFT}) | {kind}L"
-    return f"shiftleft(call, {spark_worker.CALL_SHIFT}) | {bits} AS key"
+    bits = f"shiftleft(CAST({part} AS BIGINT), {spark_packets.PART_SHIFT}) | {kind}L"
+    return f"shiftleft(call, {spark_packets.CALL_SHIFT}) | {bits} AS key"
 
 
 def _quoted(program: Program, kind: str) -> list[str]:
@@ -127,7 +127,7 @@ def _made(program: Program, kind: str) -> list[str]:
 
 def staging_columns(program: Program) -> dict[str, str]:
     """The columns of all tables that the kernel fills, and the name of the table."""
-    found = {spark_worker.TARGET: "string"}
+    found = {spark_packets.TARGET: "string"}
     for columns in program.schemas.values():
         for name, kind in columns.items():
             if found.setdefault(name, kind) != kind:
