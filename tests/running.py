@@ -21,6 +21,8 @@ from tests.waiting import wait_for
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from prometheus_client.samples import Sample
+
 _END = b"the test has ended"
 
 
@@ -98,17 +100,21 @@ class RunningAgent:
             with error:
                 return error.code, error.read().decode()
 
-    def value(self, name: str, **labels: str) -> float | None:
-        """Of a metric of its own, the sum of those with these labels."""
+    def samples(self, name: str, **labels: str) -> list[Sample]:
+        """Those of a metric of its own with these labels."""
         # Polled all the time: to parse the whole page takes longer than to make it.
         lines = self.ask("/metrics")[1].splitlines(keepends=True)
         own = "".join(line for line in lines if line.startswith(name))
-        found = [
-            sample.value
+        return [
+            sample
             for family in text_string_to_metric_families(own)
             for sample in family.samples
             if sample.name == name and labels.items() <= sample.labels.items()
         ]
+
+    def value(self, name: str, **labels: str) -> float | None:
+        """Of a metric of its own, the sum of those with these labels."""
+        found = [sample.value for sample in self.samples(name, **labels)]
         return sum(found) if found else None
 
     def scrapes(self, family: str) -> float:

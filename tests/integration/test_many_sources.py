@@ -17,7 +17,6 @@ import pytest
 import yaml
 from confluent_kafka import ElectionType
 from deltalake import DeltaTable
-from prometheus_client.parser import text_string_to_metric_families
 
 from demo.agents import agent_config, script
 from demo.cluster import Cluster
@@ -327,15 +326,10 @@ def _read(agent: RunningAgent, family: str) -> float:
 
 def _unread(agent: RunningAgent) -> set[tuple[str, str]]:
     """Sources and families that the agent reads and that have not answered yet."""
-    page = list(text_string_to_metric_families(agent.ask("/metrics")[1]))
-    samples = [(one.name, one.labels) for family in page for one in family.samples if one.value]
 
     def of(metric: str, **labels: str) -> set[tuple[str, str]]:
-        return {
-            (seen["source"], seen["family"])
-            for name, seen in samples
-            if name == f"jmxlake_agent_{metric}" and labels.items() <= seen.items()
-        }
+        samples = agent.samples(f"jmxlake_agent_{metric}", **labels)
+        return {(one.labels["source"], one.labels["family"]) for one in samples if one.value}
 
     return of("interval_seconds") - of("scrapes_total", outcome="ok")
 

@@ -11,8 +11,8 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from collector.cli import check, command as options
-from collector.cli.command import Step
+from collector.cli import check
+from collector.cli.command import Step, guarded
 from collector.cli.main import main
 from collector.errors import ConfigError, HealthError, JmxlakeError, SourceError
 
@@ -26,7 +26,8 @@ ESCAPES = "c\x1b]0;pwned\x07\x1b[2J"
 
 @pytest.fixture
 def path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setattr(options, "_leave", sys.exit)  # it would end the tests where there is a JVM
+    # It would end the tests where there is a JVM.
+    monkeypatch.setattr("collector.cli.command._leave", sys.exit)
     path = tmp_path / "agent.yaml"
     path.write_text(
         f"source: {{node: 1, jmx: {{port: 9999}}}}\nlake: {{path: {tmp_path}/lake}}\n"
@@ -44,7 +45,7 @@ def test_what_a_broker_says_of_itself_is_shown_and_not_sent(
         raise JmxlakeError(f"cluster {ESCAPES} answers")
 
     with pytest.raises(SystemExit):
-        options.guarded(path, work)
+        guarded(path, work)
     said = capsys.readouterr()
     for text in (said.out, said.err):
         assert "\x1b" not in text
@@ -59,7 +60,7 @@ def test_what_others_have_words_for_is_left_to_them(error: Exception, path: Path
         raise error
 
     with pytest.raises(type(error)):
-        options.guarded(path, work)
+        guarded(path, work)
 
 
 def test_what_nobody_thought_of_is_one_line_that_says_where(
@@ -69,7 +70,7 @@ def test_what_nobody_thought_of_is_one_line_that_says_where(
         raise KeyError("of\nours")
 
     with pytest.raises(SystemExit) as ended:
-        options.guarded(path, work)
+        guarded(path, work)
     said = capsys.readouterr().err
     assert ended.value.code == 1
     assert said.count("\n") == 1
@@ -92,7 +93,7 @@ def test_a_broken_configuration_has_an_exit_code_of_its_own(
         raise error
 
     with pytest.raises(SystemExit) as ended:
-        options.guarded(path, work)
+        guarded(path, work)
     assert ended.value.code == code
 
 
@@ -101,7 +102,7 @@ def test_a_configuration_that_cannot_be_read_ends_with_78_and_systemd_does_not_t
 ) -> None:
     path.write_text("window: [")
     with pytest.raises(SystemExit) as ended:
-        options.guarded(path, lambda _: None)
+        guarded(path, lambda _: None)
     assert ended.value.code == 78
     unit = (DEPLOY / "systemd" / "jmxlake-agent.service").read_text("utf-8")
     assert "\nRestartPreventExitStatus=78\n" in unit

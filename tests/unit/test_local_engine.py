@@ -18,7 +18,7 @@ from deltalake import DeltaTable, QueryBuilder
 from lakehouse import tables
 from lakehouse.core import lake as lakes
 from lakehouse.core.periods import micros
-from lakehouse.engines import local_kernel_inputs, replace_where as where
+from lakehouse.engines import local_kernel_inputs, replace_where
 from lakehouse.engines.engine import LeaseRow, Span, Staged, ask
 from lakehouse.engines.hour_batches import Batch, Call, ClusterHour, HourSet, Versions
 from lakehouse.engines.local_engine import LocalEngine
@@ -193,11 +193,13 @@ def test_rows_are_appended_and_replaced_by_a_predicate(engine: LocalEngine) -> N
     engine.create(tables.TOPICS)
     engine.write(tables.TOPICS, engine.relation(topic_rows(0, 1, 2, 20)))
     units = HourSet((CLUSTER, "it's"), (BASE + HOUR, BASE + 20 * HOUR))
-    engine.write(tables.TOPICS, engine.relation(topic_rows(20, observed=2)), where.of_units(units))
+    engine.write(
+        tables.TOPICS, engine.relation(topic_rows(20, observed=2)), replace_where.of_units(units)
+    )
     assert topics(engine) == [(0, 1), (2, 1), (20, 2)]
     with pytest.raises(EngineError):
-        engine.write(tables.TOPICS, engine.relation(topic_rows(5)), where.of_units(units))
-    engine.delete(tables.TOPICS, where.before((BASE + 20 * HOUR).date()))
+        engine.write(tables.TOPICS, engine.relation(topic_rows(5)), replace_where.of_units(units))
+    engine.delete(tables.TOPICS, replace_where.before((BASE + 20 * HOUR).date()))
     assert topics(engine) == [(20, 2)]
 
 
@@ -220,7 +222,7 @@ def test_a_column_that_came_later_is_null_in_older_rows(engine: LocalEngine) -> 
     assert (row["first_seen"], row["attributes"]) == (5, [("m", 1.0)])
     assert row["attribute_instants"] is row["rack"] is None
     new = arrow_types.rows(arrow_types.of_table(tables.SUBJECTS), [(*values, {"m": 7}, "a")])
-    engine.write(tables.SUBJECTS, engine.relation(new), where.of_clusters((CLUSTER,)))
+    engine.write(tables.SUBJECTS, engine.relation(new), replace_where.of_clusters((CLUSTER,)))
     (row,) = rows(engine, tables.SUBJECTS)
     assert (row["attribute_instants"], row["rack"]) == ([("m", 7)], "a")
 
@@ -233,7 +235,9 @@ def test_a_table_with_the_comments_of_another_version_takes_rows_and_keeps_them(
         engine.create(replace(table, columns=told))
     engine.write(tables.TOPICS, engine.relation(topic_rows(0, 1)))
     units = HourSet((CLUSTER,), (BASE + HOUR,))
-    engine.write(tables.TOPICS, engine.relation(topic_rows(1, observed=2)), where.of_units(units))
+    engine.write(
+        tables.TOPICS, engine.relation(topic_rows(1, observed=2)), replace_where.of_units(units)
+    )
     assert topics(engine) == [(0, 1), (1, 2)]
     assert engine.swap(LeaseRow(), LeaseRow("a", until=1), first=True)
     for table in (tables.TOPICS, tables.LEASE):
@@ -281,7 +285,7 @@ def test_a_table_that_changed_meanwhile_is_a_lost_lease(
     engine.create(tables.TOPICS)
     engine.write(tables.TOPICS, engine.relation(topic_rows(0)))
     stale = engine.open(tables.TOPICS)
-    units = where.of_units(HourSet((CLUSTER,), (BASE,)))
+    units = replace_where.of_units(HourSet((CLUSTER,), (BASE,)))
     engine.write(tables.TOPICS, engine.relation(topic_rows(0, observed=2)), units)
     with monkeypatch.context() as patched:
         patched.setattr(type(engine), "open", lambda *_: stale)
