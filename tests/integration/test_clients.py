@@ -33,7 +33,7 @@ from demo.cluster import Cluster
 from demo.java import java_command
 from demo.java_admin import Quota, set_quotas
 from demo.launcher import Launcher, kill
-from demo.ports import free_ports, is_listening
+from demo.ports import free_ports
 from demo.topics import create_assigned
 from lakehouse.tables import LONGEST_NAME, OTHER
 from tests.jmx_sources import jmx_source
@@ -54,6 +54,12 @@ CONSUMER = "app consumer 100%"
 STATISTICS = "librdkafka,one"
 USERS = ("a b/c", 'q"uo\\te', "*?=,:%41", "é😀", "line\nbreak\x07", "u" * 1500)
 MAIN = Path(__file__).parent / "java" / "ThrottledClients.java"
+THROTTLED = [
+    *(Series(f"kafka.producer.produce_throttle_time.{which}", client_id=PRODUCER)
+      for which in ("avg", "max")),
+    *(Series(f"kafka.consumer.fetch_throttle_time.{which}", client_id=CONSUMER)
+      for which in ("avg", "max")),
+]  # fmt: skip
 LOGIN = "org.apache.kafka.common.security.plain.PlainLoginModule required"
 
 
@@ -88,7 +94,7 @@ def broker(cluster: Cluster) -> Iterator[JmxSource]:
 
 @pytest.fixture(scope="module")
 def client_port(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
-    """The JMX port of a JVM with throttled clients."""
+    """The JMX port of a JVM with throttled clients, once its beans say that they are."""
     launcher = Launcher()
     (port,) = free_ports(1)
     jmx = "-Dcom.sun.management.jmxremote"
@@ -103,12 +109,22 @@ def client_port(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> I
     names = {"CLIENTS_PRODUCER": PRODUCER, "CLIENTS_CONSUMER": CONSUMER, "LC_ALL": "C.UTF-8"}
     process = launcher.start(command, folder / "log", names)
     try:
-        wait_for(lambda: process.poll() is not None or is_listening(port), 60)
+        client = Expected("client", "billing", cluster.id)
+        with contextlib.closing(JmxSource(client, Jmx(port))) as source:
+            wait_for(lambda: process.poll() is not None or _are_throttled(source), 60)
         assert process.poll() is None, (folder / "log").read_text()
         yield port
     finally:
         kill(process)
         launcher.close()
+
+
+def _are_throttled(source: JmxSource) -> bool:
+    # The port listens before Java's RMI has the object behind it, and both before the clients are.
+    with contextlib.suppress(SourceError):
+        found = values(source, CATALOGUE.family("client"))
+        return all((found.get(one) or 0) > 0 for one in THROTTLED)
+    return False
 
 
 def values(source: Source, family: Family) -> dict[Series, float | None]:
@@ -125,20 +141,7 @@ def test_throttled_jvms_are_read_over_jmx_and_by_attaching(
     billing = Expected("client", "billing", cluster.id)
     over_jmx = JmxSource(billing, Jmx(client_port))
     attached = AttachSource(billing, Attach(main_class=MAIN.name))
-    throttled = [
-        *(Series(f"kafka.producer.produce_throttle_time.{which}", client_id=PRODUCER)
-          for which in ("avg", "max")),
-        *(Series(f"kafka.consumer.fetch_throttle_time.{which}", client_id=CONSUMER)
-          for which in ("avg", "max")),
-    ]  # fmt: skip
     family = CATALOGUE.family("client")
-
-    def are_throttled() -> bool:
-        with contextlib.suppress(IdentityError):  # it has no client yet
-            return all((values(over_jmx, family).get(one) or 0) > 0 for one in throttled)
-        return False
-
-    wait_for(are_throttled, 60)
     for source in (over_jmx, attached):
         identity = source.identify()
         assert (identity.cluster, identity.node) == (cluster.id, "billing")
@@ -148,7 +151,7 @@ def test_throttled_jvms_are_read_over_jmx_and_by_attaching(
         assert answer.dropped_series == 2  # of the one with half a surrogate pair
         found = values(source, family)
         assert {one.client_id for one in found} == {PRODUCER, CONSUMER, OTHER}
-        for one in throttled:
+        for one in THROTTLED:
             assert (found[one] or 0) > 0, one
         idle = Series("kafka.producer.produce_throttle_time.max", client_id=OTHER)
         assert not found[idle]
