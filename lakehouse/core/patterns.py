@@ -1,6 +1,7 @@
 """Patterns of names (``*``, ``?``, ``[abc]``), by which objectives choose subjects and series."""
 
 import re
+import warnings
 from collections.abc import Sequence
 from fnmatch import fnmatchcase
 from typing import Final
@@ -30,10 +31,13 @@ def _split(patterns: Sequence[str]) -> tuple[list[str], list[str]]:
 
 def is_regex(pattern: str) -> bool:
     """Whether RE2 can have a pattern: a range that ends before it begins matches nothing."""
-    try:
-        re.compile(_regex(pattern.removeprefix("!")))
-    except re.error:
-        return False
+    with warnings.catch_warnings():
+        # Python warns that [||] may once be a set of sets to it; to RE2 it will not.
+        warnings.simplefilter("ignore", FutureWarning)
+        try:
+            re.compile(_regex(pattern.removeprefix("!")))
+        except re.error:
+            return False
     return True
 
 
