@@ -7,7 +7,7 @@ import traceback
 from pathlib import Path
 
 from collector.errors import unexpected
-from collector.sources.java.call_timeout import started_jvm
+from collector.sources.java.jvm import started_jvm
 from collector.telemetry import logs
 
 

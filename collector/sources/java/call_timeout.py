@@ -1,12 +1,12 @@
 """A thread that makes calls for another, which may give up waiting."""
 
 import queue
-import sys
 import threading
 from collections.abc import Callable
-from typing import Any, Final, TypeVar
+from typing import Final, TypeVar
 
 from collector.errors import SourceTimeoutError
+from collector.sources.java.jvm import started_jvm
 
 _Result = TypeVar("_Result")
 _Answer = tuple[object, BaseException | None]
@@ -80,9 +80,3 @@ def _work(inbox: _Inbox, answers: queue.SimpleQueue[_Answer]) -> None:
         del call  # or the last answer's objects would live until the next call
     if (java := started_jvm()) is not None:  # who asks over HTTP has none
         java("java.lang.Thread").detach()
-
-
-def started_jvm() -> Callable[[str], Any] | None:
-    """Gives Java's classes by name, where a JVM runs in this process; imports no JPype."""
-    jpype = sys.modules.get("jpype")
-    return jpype.JClass if jpype is not None and jpype.isJVMStarted() else None

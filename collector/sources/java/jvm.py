@@ -1,19 +1,19 @@
 """The one Java virtual machine in this process.
 
 JPype starts it; it can be started once and never again. Threads attach to it by themselves, as
-daemons, so it never keeps the process alive.
+daemons, so it never keeps the process alive. JPype itself is imported by those alone who need a
+JVM: who reads over HTTP has none.
 """
 
 import os
 import shlex
 import shutil
 import sys
+from collections.abc import Callable
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import Any, Final
-
-import jpype
 
 from collector.errors import ConfigError, SettingError
 
@@ -85,6 +85,8 @@ def start(
         ConfigError: There is no Java.
         SettingError: There is no Kafka client in the folder, or no such jar.
     """
+    import jpype  # noqa: PLC0415 - see above
+
     if jpype.isJVMStarted():
         return
     for name in FROM_OUTSIDE:
@@ -142,7 +144,15 @@ def rmi_options(seconds: float) -> tuple[str, ...]:
 @cache
 def java(name: str) -> Any:
     """A Java class by its full name."""
+    import jpype  # noqa: PLC0415 - see above
+
     return jpype.JClass(name)
+
+
+def started_jvm() -> Callable[[str], Any] | None:
+    """Gives Java's classes by name, where the JVM runs."""
+    jpype = sys.modules.get("jpype")
+    return jpype.JClass if jpype is not None and jpype.isJVMStarted() else None
 
 
 def _options(timeout_seconds: float, heap_bytes: int) -> list[str]:
