@@ -1,27 +1,14 @@
 """The expected identity of a source, and the beans that give the real one."""
 
-from collections.abc import Mapping
 from typing import Final, NamedTuple
 
 from collector.config.schema import Role
 from collector.errors import IdentityError
 from collector.model import Identity
 from collector.sources.jmx.object_names import keys_of, lake_name
+from collector.sources.jmx.questions import Answers, Question
 
-IN_SYNC_COUNT: Final = "kafka.cluster:type=Partition,name=InSyncReplicasCount,topic=*,partition=*"
-"""Only a leader knows who is in sync: a broker leads the partitions where this is above zero."""
 _LATEST_MS: Final = 2**53  # what is later is no time at which a JVM started
-
-
-class Question(NamedTuple):
-    """One attribute of all beans that fit an object name pattern."""
-
-    pattern: str
-    attribute: str
-
-
-Answers = Mapping[Question, Mapping[str, object]]
-"""Values by bean name: a number, None for NaN, or ``Failed``. What is not there is absent."""
 
 STARTED: Final = Question("java.lang:type=Runtime", "StartTime")
 """In milliseconds; it changes with a restart."""

@@ -10,8 +10,8 @@ import pytest
 from collector.catalogue import Family, KnownWrong, Metric
 from collector.errors import SourceError
 from collector.model import Series
-from collector.sources.bulk.source import BulkReader, Failed, is_pattern, questions_of
-from collector.sources.identity import Question
+from collector.sources.bulk.source import BulkReader, is_pattern
+from collector.sources.jmx.questions import Failed, Question, all_asked
 from lakehouse.tables import FLAG_KNOWN_WRONG, OTHER
 
 UNDER = "kafka.cluster:type=Partition,name=UnderMinIsr,topic=*,partition=*"
@@ -46,13 +46,13 @@ def values(one: Metric, told: dict[str, object]) -> dict[Series, float | None]:
 def test_each_thing_is_asked_once_and_who_is_in_sync_where_it_counts() -> None:
     led = metric(UNDER, labels=PARTITION, led=True)
     plain = metric(QUOTAS, also=("a:b=c",), attribute="x")
-    assert questions_of(family(led, led, plain)) == (
+    assert all_asked(family(led, led, plain)) == (
         Question(UNDER, "Value"),
         Question(QUOTAS, "x"),
         Question("a:b=c", "x"),
         IN_SYNC,
     )
-    assert questions_of(family(plain)) == (Question(QUOTAS, "x"), Question("a:b=c", "x"))
+    assert all_asked(family(plain)) == (Question(QUOTAS, "x"), Question("a:b=c", "x"))
 
 
 def test_only_led_partitions_count_and_a_binary_value_is_1() -> None:

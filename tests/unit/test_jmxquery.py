@@ -18,8 +18,8 @@ from collector.errors import (
     SourceTimeoutError,
 )
 from collector.sources.bulk.jmxquery import JmxquerySource, parse_answers
-from collector.sources.bulk.source import Failed
-from collector.sources.identity import STARTED, Expected, Question
+from collector.sources.identity import STARTED, Expected
+from collector.sources.jmx.questions import Failed, Question
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -14,8 +14,9 @@ import msgspec
 from collector.config.schema import Jolokia
 from collector.errors import SourceError, SourceRefusedError
 from collector.sources.bulk.http import HttpEndpoint
-from collector.sources.bulk.source import BulkSource, Failed, is_pattern
-from collector.sources.identity import Answers, Expected, Question
+from collector.sources.bulk.source import BulkSource, is_pattern
+from collector.sources.identity import Expected
+from collector.sources.jmx.questions import Answers, Failed, Question
 
 _OPTIONS: Final = {
     "ignoreErrors": "true",  # an attribute that fails has an error in its place

@@ -22,9 +22,9 @@ from collector.model import Answer, Identity
 from collector.sources.bulk.exporter_rules import Rules
 from collector.sources.bulk.prometheus import APP_INFO, OWN, PrometheusSource
 from collector.sources.bulk.prometheus_api import Kept, Labels, PrometheusApi
-from collector.sources.bulk.source import questions_of
 from collector.sources.identity import Expected
 from collector.sources.jmx.object_names import keys_of
+from collector.sources.jmx.questions import all_asked
 
 _EXPORTED: Final = "exported_"  # what Prometheus puts before a label that the target has, too
 _DOWNSAMPLED: Final = "are its blocks downsampled?"
@@ -160,7 +160,7 @@ class PastSource(PrometheusSource):
         super().__init__(expected, section)
         self._where, self._api, self._selector = api.where, api, selector
         self._learn(family)
-        self._names = sorted(self._wanted(questions_of(family)).keys() | OWN)
+        self._names = sorted(self._wanted(all_asked(family)).keys() | OWN)
         self.family, self._instants = family, [0]
         self._last: tuple[_Samples, Answer | None] = {}, None
         self._kept = _Page(Mark(0, 0, 0, _HOLE, {}), {}, 0)

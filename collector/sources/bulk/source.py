@@ -17,24 +17,10 @@ from typing import Final
 from collector.catalogue import Family, Metric
 from collector.errors import SourceError
 from collector.model import Answer, Identity, Partition, Series
-from collector.sources.identity import IN_SYNC_COUNT, Answers, Question
 from collector.sources.jmx.base_source import JvmSource, Session
 from collector.sources.jmx.object_names import series_of
+from collector.sources.jmx.questions import IN_SYNC, Answers, Failed, Question, all_asked, asked_for
 from collector.sources.readings import Readings, answer_of, number_of, split
-
-
-class Failed(str):
-    """Stands for a value that the other side could not read: why, in one line."""
-
-
-_IN_SYNC: Final = Metric(
-    name="kafka.partition.in_sync_replicas",
-    unit="{replica}",
-    description="Only a leader knows who is in sync: on followers it is 0.",
-    object=IN_SYNC_COUNT,
-    labels={"topic": "topic", "partition": "partition"},
-    led=True,
-)
 
 _WILDCARD: Final = re.compile(r"(?<!\\)(?:\\\\)*[*?]")
 """One that is not escaped."""
@@ -44,14 +30,6 @@ _HALF: Final = "\ud800"
 def is_pattern(name: str) -> bool:
     """Whether an object name stands for many beans; no registered bean has such a name."""
     return _WILDCARD.search(name) is not None
-
-
-def questions_of(family: Family) -> tuple[Question, ...]:
-    """All questions of a family, each once."""
-    metrics = list(family.metrics)
-    if any(metric.led for metric in metrics):
-        metrics.append(_IN_SYNC)
-    return tuple(dict.fromkeys(question for metric in metrics for question in asked_for(metric)))
 
 
 class BulkReader:
@@ -68,14 +46,14 @@ class BulkReader:
         self._series: dict[tuple[str, str], dict[str, Series | None]] = {}
 
     def answer(self, family: Family, answers: Answers) -> Answer:
-        """The answer for a family, from the answers to all of ``questions_of``.
+        """The answer for a family, from the answers to ``all_asked``.
 
         Raises:
             SourceError: A value is not a number, or failed on the other side.
         """
         led = frozenset(
             Partition(series.topic or "", series.partition or 0)
-            for series, count in self._values(_IN_SYNC, answers).items()
+            for series, count in self._values(IN_SYNC, answers).items()
             if count is not None and count > 0
         )
         readings = []
@@ -118,11 +96,6 @@ def _intact(name: str) -> str:
     return _WILDCARD.sub(lambda found: found[0][:-1] + _HALF, name)
 
 
-def asked_for(metric: Metric) -> list[Question]:
-    """The questions of one metric, that of the preferred name first."""
-    return [Question(pattern, metric.attribute_name) for pattern in metric.patterns]
-
-
 class BulkSource(JvmSource):
     """A JVM without a lasting connection: one request asks all questions of a family."""
 
@@ -140,7 +113,7 @@ class BulkSource(JvmSource):
         return Session(identity, partial(self._read, identity, reader))
 
     def _read(self, identity: Identity, reader: BulkReader, family: Family) -> Answer:
-        answers = self._fetch((*self._expected.questions, *questions_of(family)))
+        answers = self._fetch((*self._expected.questions, *all_asked(family)))
         if self._expected.identity(self._where, answers) != identity:
             raise SourceError(
                 f"{self._where}: another JVM answers than before: was it restarted? What it answers"

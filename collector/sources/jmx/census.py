@@ -7,9 +7,9 @@ from typing import Any, Final
 
 from collector.catalogue import Metric
 from collector.model import Partition, Series
-from collector.sources.identity import IN_SYNC_COUNT
 from collector.sources.jmx.mbean_server import ABOVE_ZERO, Kind, MBeanServer
 from collector.sources.jmx.object_names import keys_of, series_of, text_of
+from collector.sources.jmx.questions import IN_SYNC
 
 Beans = dict[Series, Any]
 """Object names by the series they stand for."""
@@ -97,7 +97,7 @@ class Census:
         # The count was asked first: what changed since shows in the next one.
         due = leaders is None or leaders != self._leaders or self._clock() >= self._led_until
         if self._led is None or due:
-            names = self._server.names(IN_SYNC_COUNT, "Value", ABOVE_ZERO)
+            names = self._server.names(IN_SYNC.patterns[0], IN_SYNC.attribute_name, ABOVE_ZERO)
             found = frozenset(map(_partition, names))
             self._led = self._led if found == self._led else found
             self._leaders, self._led_until = leaders, self._clock() + _LED_SECONDS

@@ -6,11 +6,12 @@ from abc import abstractmethod
 from contextlib import suppress
 from typing import Any, Final
 
-from collector.sources.identity import Answers, Expected
+from collector.sources.identity import Expected
 from collector.sources.java.jvm import java
 from collector.sources.jmx.base_source import JvmSource, Session
 from collector.sources.jmx.mbean_server import MBeanServer
 from collector.sources.jmx.object_names import text_of
+from collector.sources.jmx.questions import Answers
 from collector.sources.jmx.reader import MBeanReader
 
 _IDLE_SECONDS: Final = 100.0
