@@ -23,7 +23,7 @@ from lakehouse import tables
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from collector.encoding.closed_runs import Run
+    from collector.encoding.folding import Run
 
 pytestmark = pytest.mark.slow
 
