@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING
 
 from collector.model import Commit, Partition
 from collector.sources.admin.client import GroupAnswers, PartitionState
-from collector.sources.admin.offsets import OffsetReader
-from collector.sources.admin.readings import GroupRules
+from collector.sources.admin.offsets import GroupRules, OffsetReader
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

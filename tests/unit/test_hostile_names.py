@@ -18,11 +18,12 @@ from collector.delivery.delivery import Delivery
 from collector.encoding.encoder import Encoder
 from collector.errors import IdentityError, SourceError
 from collector.model import Answer, Commit, Identity, Partition, Reading, Scrape, Series
-from collector.sources.admin import readings as admin_readings
 from collector.sources.admin.client import QuotaEntity
+from collector.sources.admin.offsets import GroupRules, commits_in
+from collector.sources.admin.readings import quota_limits
 from collector.sources.identity import Expected
 from collector.sources.jmx.object_names import keys_of, lake_name, series_of
-from collector.sources.readings import capped
+from collector.sources.series_cap import capped
 from collector.spool import journal
 from collector.spool.recorder import Recorder
 from collector.spool.spool import Spool
@@ -138,11 +139,11 @@ def test_hostile_names_take_time_in_proportion_to_their_length(begin: str, text:
 @pytest.mark.parametrize("name", REFUSED)
 def test_groups_and_quotas_of_the_admin_api_are_refused_too(name: str) -> None:
     partition = Partition("t", 0)
-    rules, committed = admin_readings.GroupRules(), {name: {partition: 7}}
-    (commit,) = admin_readings.commits_in([partition], committed, {}, rules).items()
+    rules, committed = GroupRules(), {name: {partition: 7}}
+    (commit,) = commits_in([partition], committed, {}, rules).items()
     assert commit == (Commit(lake_name(name), "t", 0), 7)
     limits = {QuotaEntity(name, name, ""): {"producer_byte_rate": 1.0}}
-    (series,) = admin_readings.quota_limits(limits)["kafka.quota.produce.byte_rate"]
+    (series,) = quota_limits(limits)["kafka.quota.produce.byte_rate"]
     assert (series.user, series.client_id) == (lake_name(name), lake_name(name))
 
 

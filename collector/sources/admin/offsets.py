@@ -2,21 +2,49 @@
 
 import math
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from fnmatch import fnmatchcase
+from functools import lru_cache
 from typing import Final
 
 from collector.model import Commit, Offsets, Partition
 from collector.sources.admin import readings
 from collector.sources.admin.client import KafkaAdmin
 from collector.sources.admin.lags import LogOffsets, Positions, keeps_up, lags
-from collector.sources.admin.readings import Configs, GroupRules
+from collector.sources.admin.readings import Configs
 from collector.sources.admin.retention_headroom import HIGH, LOW, SAFE, headrooms
 from collector.sources.admin.time_lag import LogEnds
+from collector.sources.jmx.object_names import lake_name
 from collector.sources.readings import Values
 
 # After a leader moved, its successor's agent has read for itself by the second scrape of ours: both
 # scrape at the same ticks, and metadata reaches both within an interval.
 _SCRAPES_AFTER_MOVE: Final = 2
+
+
+class GroupRules:
+    """Which groups count in which topics: what KIP-490 wants as a setting of each topic.
+
+    Args:
+        rules: By pattern of a topic, patterns of groups; ``!`` before one excludes. The first that
+            fits a topic counts; where none fits, all groups count.
+    """
+
+    def __init__(self, rules: Mapping[str, Sequence[str]] | None = None) -> None:
+        self._rules = rules or {}
+        self.counts = lru_cache(maxsize=100_000)(self._counts)
+
+    def _counts(self, group: str, topic: str) -> bool:
+        for pattern, groups in self._rules.items():
+            if fnmatchcase(topic, pattern):
+                wanted = [one for one in groups if not one.startswith("!")] or (groups and ["*"])
+                unwanted = [one[1:] for one in groups if one.startswith("!")]
+                return _fits(group, wanted) and not _fits(group, unwanted)
+        return True
+
+
+def _fits(name: str, patterns: Iterable[str]) -> bool:
+    return any(fnmatchcase(name, pattern) for pattern in patterns)
 
 
 class OffsetReader:
@@ -57,13 +85,13 @@ class OffsetReader:
         names = {partition.topic for partition in expiring}
         interests = {group: assigned.found[group] for group in after.found}
         offsets = Offsets(
-            readings.commits_in(expiring, before.found, interests, self._rules),
+            commits_in(expiring, before.found, interests, self._rules),
             {partition: starts[partition] for partition in expiring if partition in starts},
-            readings.commits_in(expiring, after.found, interests, self._rules),
+            commits_in(expiring, after.found, interests, self._rules),
             frozenset(partition for partition in expiring if partition not in led),
             {name: ids[name] for name in sorted(names) if name in ids},
         )
-        positions = _positions(readings.commits_in(led, after.found, {}, self._rules), starts)
+        positions = _positions(commits_in(led, after.found, {}, self._rules), starts)
         values = {
             **lags(positions, ends, self._ends),
             **self._log_ends.time_lags(positions, ends, ids, within),
@@ -111,4 +139,29 @@ def _positions(commits: Mapping[Commit, int | None], starts: LogOffsets) -> Posi
         commit: max(at, starts[commit.log]) if commit.log in starts else None
         for commit, at in commits.items()
         if at is not None
+    }
+
+
+def commits_in(
+    partitions: Iterable[Partition],
+    commits: Mapping[str, Mapping[Partition, int]],
+    assigned: Mapping[str, set[str]],
+    rules: GroupRules,
+) -> dict[Commit, int | None]:
+    """The commits of every group in these partitions, None where it has not committed.
+
+    A group that is only listed says nothing of what it wants to read: it counts for the topics it
+    has committed in anywhere, and for those its members are assigned to. One whose name the lake
+    cannot hold has a stand-in.
+    """
+    by_topic: dict[str, list[Partition]] = {}
+    for partition in partitions:
+        by_topic.setdefault(partition.topic, []).append(partition)
+    return {
+        Commit(name, *partition): committed.get(partition)
+        for group, committed in commits.items()
+        for name in [lake_name(group)]
+        for topic in assigned.get(group, set()) | {one.topic for one in committed}
+        if rules.counts(group, topic)
+        for partition in by_topic.get(topic, ())
     }

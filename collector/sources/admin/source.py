@@ -8,10 +8,10 @@ from collector.catalogue import Family
 from collector.catalogue.entries import Delays
 from collector.errors import ConfigError, SourceTimeoutError
 from collector.model import Answer, Identity, Notice, Offsets
-from collector.sources.admin import readings
+from collector.sources.admin import changes, readings
 from collector.sources.admin.client import Cluster, KafkaAdmin, Topics
 from collector.sources.admin.lags import UNTIERED, untiered
-from collector.sources.admin.offsets import OffsetReader
+from collector.sources.admin.offsets import GroupRules, OffsetReader
 from collector.sources.admin.shared_client import ONE_TRY, AdminConnection
 from collector.sources.error_mapping import source_error
 from collector.sources.identity import Expected
@@ -53,7 +53,7 @@ class AdminSource:
         node: Node id of the broker whose agent this is; None: the agent reports for all brokers.
         connection: The client, which other sources of the same cluster may share.
         cluster: Cluster id that must answer; None: any.
-        groups: Which groups count in which topics, see ``readings.GroupRules``.
+        groups: Which groups count in which topics, see ``GroupRules``.
     """
 
     def __init__(
@@ -69,7 +69,7 @@ class AdminSource:
         self._identity: Identity | None = None
         self._readings = Readings()
         self._seen = _Seen({}, None, {}, {}, {}, frozenset())
-        rules = readings.GroupRules(groups)
+        rules = GroupRules(groups)
         self._offset_reader = OffsetReader(node, lambda: time.time_ns() // 1_000_000, rules)
 
     def identify(self) -> Identity:
@@ -179,11 +179,11 @@ class AdminSource:
         topics, _ = client.topics(held_by)
         hidden = readings.hidden_leaders(topics, cluster)
         values = readings.leaderless(topics, self._node, hidden, metric, for_all=for_all)
-        changes = readings.leader_changes(self._seen.topics, topics, self._node, for_all=for_all)
+        notices = changes.leader_changes(self._seen.topics, topics, self._node, for_all=for_all)
         brokers = frozenset().union(*hidden.values())
-        changes += readings.hidden_brokers(self._seen.hidden, brokers)
+        notices += changes.hidden_brokers(self._seen.hidden, brokers)
         seen = self._seen._replace(topics=topics, hidden=brokers)
-        return _FamilyValues({metric: values}, seen, changes)
+        return _FamilyValues({metric: values}, seen, notices)
 
     def _partitions(self, client: KafkaAdmin) -> _FamilyValues:
         found = self._leaders(client, readings.LEADERLESS)
@@ -194,8 +194,8 @@ class AdminSource:
 
     def _offsets(self, client: KafkaAdmin) -> _FamilyValues:
         values, offsets, failed = self._offset_reader.read(client)
-        changes = readings.group_failures(self._seen.failed_groups, failed)
-        return _FamilyValues(values, self._seen._replace(failed_groups=failed), changes, offsets)
+        notices = changes.group_failures(self._seen.failed_groups, failed)
+        return _FamilyValues(values, self._seen._replace(failed_groups=failed), notices, offsets)
 
     def _tiered_offsets(self, client: KafkaAdmin) -> _FamilyValues:
         topics, _ = client.topics(self._node)
@@ -210,9 +210,9 @@ class AdminSource:
     def _quota_limits(self, client: KafkaAdmin) -> _FamilyValues:
         _, for_all, _ = self._whose(client)
         limits, before = client.quotas(), self._seen.limits
-        changes = readings.quota_changes(before, limits) if for_all and before is not None else []
+        notices = changes.quota_changes(before, limits) if for_all and before is not None else []
         values = readings.quota_limits(limits if for_all else {})
-        return _FamilyValues(values, self._seen._replace(limits=limits), changes)
+        return _FamilyValues(values, self._seen._replace(limits=limits), notices)
 
     def _topology(self, client: KafkaAdmin) -> _FamilyValues:
         cluster, for_all, held_by = self._whose(client)
@@ -225,10 +225,10 @@ class AdminSource:
             and (readings.leads(self._node, state.leader) or (state.leader is None and for_all))
         }
         configs = client.configs(topics)
-        changes = readings.config_changes(self._seen.configs, configs)
+        notices = changes.config_changes(self._seen.configs, configs)
         if for_all:
-            changes += readings.recreated(self._seen.topic_ids, ids)
+            notices += changes.recreated(self._seen.topic_ids, ids)
         values = readings.topology(topics, configs)
         if self._node is not None:
             values[readings.FENCED] = readings.fenced(cluster) if for_all else {}
-        return _FamilyValues(values, self._seen._replace(configs=configs, topic_ids=ids), changes)
+        return _FamilyValues(values, self._seen._replace(configs=configs, topic_ids=ids), notices)
