@@ -21,7 +21,7 @@ from collector.delivery.delivery import Delivery
 from collector.delivery.worker import DeliveryWorker
 from collector.spool.spool import Spool
 from collector.telemetry import memory
-from collector.telemetry.self_metrics import AgentStats
+from collector.telemetry.agent_stats import AgentStats
 from demo.s3.proxy import FaultyProxy
 
 if TYPE_CHECKING:

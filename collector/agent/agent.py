@@ -22,9 +22,9 @@ from collector.model import Event, Series
 from collector.sources.java.crash_reports import Crash
 from collector.spool.recorder import Recorder
 from collector.telemetry import logs, memory
+from collector.telemetry.agent_stats import AgentStats, Read
 from collector.telemetry.live_metrics import Live
 from collector.telemetry.sd_notify import Service
-from collector.telemetry.self_metrics import AgentStats, Read
 
 _BEAT_SECONDS: Final = 1.0
 _JOBS: Final = ("start", "discovery", "seal", "delivery", "clock", "limits", "reload")

@@ -125,7 +125,7 @@ class Past:
 
     def _deliver(self, least: int) -> None:
         """Deliver all, where at least so many batches wait."""
-        if self.recorder.backlog().spool.batches >= least:
+        if self.spool.depth().batches >= least:
             while self.delivery.deliver_next():
                 pass
 

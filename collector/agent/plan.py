@@ -15,7 +15,7 @@ from collector.config.schema import Config, FamilySettings, Names
 from collector.errors import SettingError
 from collector.sources import factory
 from collector.sources.hidden_names import HiddenNames
-from collector.telemetry.self_metrics import Read
+from collector.telemetry.agent_stats import Read
 from lakehouse.tables import MAX_GAP_INTERVALS
 
 

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from collector.agent.reload import Reload
     from collector.config.schema import Config
     from collector.spool.recorder import Recorder
+    from collector.spool.spool import Spool
     from collector.telemetry.http import HealthServer
 
 _FOUND = "sources"
@@ -107,7 +108,7 @@ def _run(path: Path, config: Config, windows: int | None, *, as_json: bool) -> N
         )  # fmt: skip
         agent.stats.crashes.inc(len(crash_reports.every(spool_path)))
         if config.health.port:
-            resources.callback(_serve_health(config, agent, recorder).close)
+            resources.callback(_serve_health(config, agent, spool, recorder).close)
         _handle_signals(stop, reload, spool_path)  # after the JVM, which sets handlers of its own
         agent.run(stop, reload, _about(config, catalogue.hash), crash_reports.new(spool_path))
         # All is kept; a second signal must not look like a crash.
@@ -158,13 +159,12 @@ def _about(config: Config, catalogue: str) -> dict[str, str]:
     }
 
 
-def _serve_health(config: Config, agent: Agent, recorder: Recorder) -> HealthServer:
+def _serve_health(config: Config, agent: Agent, spool: Spool, recorder: Recorder) -> HealthServer:
     from collector.telemetry.http import HealthServer
-    from collector.telemetry.self_metrics import Measured
+    from collector.telemetry.measured_metrics import Measured
 
     stats = agent.stats
-    measured = Measured(stats, recorder.backlog, lambda: recorder.catalogue, time.time())
-    stats.registry.register(measured)
+    stats.registry.register(Measured(stats, spool, recorder, time.time()))
     if config.health.series:
         agent.live.most = config.health.series
         stats.registry.register(agent.live)

@@ -9,7 +9,7 @@ import tenacity
 from collector.clock import Clock
 from collector.errors import LakeError
 from collector.telemetry import memory
-from collector.telemetry.self_metrics import AgentStats
+from collector.telemetry.agent_stats import AgentStats
 
 # Full jitter: any time between nothing and twice as long as before, so that agents who found the
 # lake away together come back apart from each other.

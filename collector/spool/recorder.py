@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import Final, NamedTuple
+from typing import Final
 
 from collector.catalogue.entries import Delays
 from collector.encoding.batches import Origin, Row, batches_of, event_row
@@ -16,7 +16,7 @@ from collector.errors import SpoolError, unexpected
 from collector.model import Event, Scrape, Series
 from collector.spool import journal
 from collector.spool.sealed_batches import Dropped
-from collector.spool.spool import Depth, Spool
+from collector.spool.spool import Spool
 
 _EVENTS: Final = 1_000  # that wait while the spool cannot be written
 _STEP_US: Final = 1_000_000  # sources answer in any order; a clock that is set moves by more
@@ -27,24 +27,6 @@ DelaysOf = Mapping[str, Delays]
 Sealed = dict[str, SealedRows]  # by source
 UNKNOWN_CLUSTER = "unknown"
 """Stands for the cluster of a source that never answered and whose cluster is not configured."""
-
-
-class Backlog(NamedTuple):
-    """Rows that wait for the lake; instants in microseconds since the epoch.
-
-    Attributes:
-        spool: What the spool holds.
-        limit_bytes: The size at which the oldest is dropped.
-        dropped: Batches dropped since the agent started.
-        delivered_us: Up to when everything is in the lake; None before anything was sealed.
-        lost_commits: How often the lake was found to have lost commits since the agent started.
-    """
-
-    spool: Depth
-    limit_bytes: int
-    dropped: int
-    delivered_us: int | None
-    lost_commits: int
 
 
 class Recorder:
@@ -146,16 +128,6 @@ class Recorder:
         """Offsets that groups lost before they read them, by source, then by group and topic."""
         with self._lock:
             return {name: dict(self._encoders[name].lost) for name in self._sources}
-
-    def backlog(self) -> Backlog:
-        """The rows that wait now.
-
-        Raises:
-            SpoolError: The spool cannot be read.
-        """
-        depth, lost = self._spool.depth(), self.reported["lake_lost_commits"]
-        delivered_us = depth.oldest_us or self.sealed_us or None
-        return Backlog(depth, self._spool.max_bytes, self.dropped_batches, delivered_us, lost)
 
     def reconfigure(self, delays: DelaysOf, catalogue: str, sources: Sources, start: Event) -> None:
         """Take a new catalogue, and other sources, while scrapes go on.

@@ -19,7 +19,7 @@ from prometheus_client.exposition import choose_encoder
 
 from collector.config.checks import is_loopback
 from collector.errors import HealthError
-from collector.telemetry.self_metrics import AgentStats
+from collector.telemetry.agent_stats import AgentStats
 
 _ASKERS: Final = 64
 _REQUEST_BYTES: Final = 8192

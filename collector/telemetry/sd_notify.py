@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from collector.telemetry.self_metrics import AgentStats
+from collector.telemetry.agent_stats import AgentStats
 
 _TIMEOUT_SECONDS: Final = 1.0  # a full socket must not hold up the main loop
 

@@ -18,9 +18,9 @@ from click.testing import CliRunner
 
 from collector.catalogue import load
 from collector.model import Answer, Identity, Reading, Scrape, Series
+from collector.telemetry.agent_stats import AgentStats
 from collector.telemetry.http import HealthServer
 from collector.telemetry.live_metrics import Live
-from collector.telemetry.self_metrics import AgentStats
 from demo.ports import free_ports
 from lakehouse import slo
 from lakehouse.cli.main import main

@@ -13,10 +13,9 @@ from click.testing import CliRunner
 from collector.catalogue import load
 from collector.cli.beans import _row, _stacked
 from collector.cli.main import main
-from collector.spool.recorder import Backlog
-from collector.spool.spool import Depth
 from collector.telemetry import memory
-from collector.telemetry.self_metrics import AgentStats, Measured
+from collector.telemetry.agent_stats import AgentStats
+from collector.telemetry.measured_metrics import Measured
 from lakehouse.cli.main import main as lakehouse_main
 from lakehouse.cli.objectives import objectives
 from lakehouse.tables.prometheus_names import (
@@ -27,6 +26,7 @@ from lakehouse.tables.prometheus_names import (
     UNSHOWN_SERIES,
     live_name,
 )
+from tests.agent_metrics import FakeSpool
 
 DOCS = (Path(__file__).parents[2] / "docs" / "agent.md").read_text()
 COMMANDS = sorted(main.commands)
@@ -70,8 +70,8 @@ def test_every_metric_of_health_stands_in_the_docs(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(memory, "java", lambda: (1, 1.0))
     stats = AgentStats()
     stats.expect({("broker-1", "min_isr"): ("jmx", 1)})
-    backlog = Backlog(Depth(0, 0, 0, 0), 0, 0, 0, 0)
-    stats.registry.register(Measured(stats, lambda: backlog, lambda: "", 0.0))
+    waiting = FakeSpool()
+    stats.registry.register(Measured(stats, waiting, waiting, 0.0))  # type: ignore[arg-type]
     for metric in stats.registry.collect():
         suffix = {"counter": "_total", "info": "_info"}.get(metric.type, "")
         assert f"`{metric.name}{suffix}`" in DOCS

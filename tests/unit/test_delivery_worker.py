@@ -10,7 +10,7 @@ import pytest
 
 from collector.delivery.worker import DeliveryWorker
 from collector.errors import CommitError, SpoolError
-from collector.telemetry.self_metrics import AgentStats
+from collector.telemetry.agent_stats import AgentStats
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -13,19 +13,19 @@ from typing import TYPE_CHECKING
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from collector.errors import HealthError, SpoolError
+from collector.errors import HealthError
 from collector.model import Answer, Scrape
-from collector.spool.recorder import Backlog
 from collector.spool.spool import Depth
+from collector.telemetry.agent_stats import STALE_SECONDS, AgentStats
 from collector.telemetry.http import HealthServer
-from collector.telemetry.self_metrics import STALE_SECONDS, AgentStats, Measured
+from collector.telemetry.measured_metrics import Measured
+from tests.agent_metrics import FakeSpool
 from tests.waiting import wait_for
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 S = 1_000_000
-NOTHING_WAITS = Backlog(Depth(0, 0, 0, None), 1 << 30, 0, 1_700_000_000 * S, 0)
 
 
 class FakeMonotonic:
@@ -48,16 +48,10 @@ class Stage:
         self.stats.expect(
             {("broker-1", "min_isr"): ("jmx", 10 * S), ("broker-1", "leaders"): ("admin", 10 * S)}
         )
-        self.backlog = NOTHING_WAITS
-        self.spool_fails = False
-        measured = Measured(self.stats, self.measure, lambda: "abc", 1_700_000_000.0)
+        self.spool = FakeSpool()
+        measured = Measured(self.stats, self.spool, self.spool, 1_700_000_000.0)  # type: ignore[arg-type]
         self.stats.registry.register(measured)
         self.health = HealthServer("127.0.0.1", 0, self.stats)
-
-    def measure(self) -> Backlog:
-        if self.spool_fails:
-            raise SpoolError("away")
-        return self.backlog
 
     def ask(self, path: str, method: str = "GET", **headers: str) -> tuple[HTTPResponse, str]:
         connection = HTTPConnection("127.0.0.1", self.health.server_address[1], timeout=10)
@@ -181,7 +175,7 @@ def test_metrics_count_what_happened(stage: Stage) -> None:
     stage.stats.clock_steps.inc()
     now = time.time()
     since_us = round((now - 700) * S)
-    stage.backlog = Backlog(Depth(2, 5000, 0, since_us), 1 << 30, 1, since_us, 0)
+    stage.spool.content, stage.spool.dropped_batches = Depth(2, 5000, 0, since_us), 1
     found = stage.metrics()
     of = "[('family', 'min_isr'), ('source', 'broker-1')]"
     by = "('family', 'min_isr'), ('{}', '{}'), ('source', 'broker-1')"
@@ -219,9 +213,9 @@ def test_what_is_not_known_is_not_zero_but_not_there(stage: Stage) -> None:
     assert (
         "jmxlake_agent_beans[('family', 'min_isr'), ('source', 'broker-1')]" not in stage.metrics()
     )
-    stage.backlog = NOTHING_WAITS._replace(delivered_us=None)
+    stage.spool.sealed_us = 0
     assert "jmxlake_agent_commit_lag_seconds" not in stage.metrics()
-    stage.spool_fails = True
+    stage.spool.fails = True
     found = stage.metrics()
     assert not [name for name in found if "spool" in name]
     assert found["jmxlake_agent_commits_total"] == 0

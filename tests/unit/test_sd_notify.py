@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from collector.model import Answer, Scrape
+from collector.telemetry.agent_stats import STALE_SECONDS, AgentStats
 from collector.telemetry.sd_notify import Service
-from collector.telemetry.self_metrics import STALE_SECONDS, AgentStats
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -6,23 +6,16 @@ sources and outcomes only: no topic, no user, no client, no secret.
 """
 
 import math
-import resource
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
-from importlib.metadata import version
-from typing import Any, Final, get_args
+from typing import Final, get_args
 
 import prometheus_client
-from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, InfoMetricFamily, Metric
-from prometheus_client.registry import Collector
 
-from collector.errors import SpoolError
 from collector.model import Outcome, Scrape
-from collector.spool.recorder import Backlog
-from collector.telemetry import memory
 from lakehouse.tables import MAX_GAP_INTERVALS
 
 NAMESPACE: Final = "jmxlake_agent"
@@ -210,76 +203,3 @@ class AgentStats:
                 at = source, family.via
                 newest[at] = max(family.answered, newest.get(at, -math.inf))
         return {at: now - instant for at, instant in newest.items() if instant > -math.inf}
-
-
-@dataclass(frozen=True, eq=False)
-class Measured(Collector):
-    """The metrics that are measured at every request; what counts is in ``AgentStats``.
-
-    Attributes:
-        stats: What the agent counts.
-        backlog: What waits, asked at every request.
-        catalogue: Hash of the catalogue in force, asked at every request.
-        started: When the agent started, in seconds since the epoch.
-    """
-
-    stats: AgentStats
-    backlog: Callable[[], Backlog]
-    catalogue: Callable[[], str]
-    started: float
-
-    def collect(self) -> Iterator[Metric]:
-        """All metrics."""
-        build = {"version": version("jmxlake"), "catalogue": self.catalogue()}
-        text = "Version of the agent, and hash of the catalogue in force."
-        yield InfoMetricFamily(f"{NAMESPACE}_build", text, build)
-        yield from self._waiting()
-        stats = self.stats
-        yield _labelled("window_rows", "Rows of the last window.", stats.window_rows, "family")
-        text = "How many times as long as configured an interval is; 0: not read."
-        yield _labelled("interval_factor", text, stats.factors, "family")
-        ages = stats.answer_ages()
-        yield _labelled("last_answer_seconds", "Age of the last answer.", ages, "source", "via")
-        usage = resource.getrusage(resource.RUSAGE_SELF)
-        yield _gauge("resident_memory_bytes", "Memory of the process.", memory.resident_bytes())
-        yield _counter("cpu_seconds", "Processor time used.", usage.ru_utime + usage.ru_stime)
-        yield _gauge("start_time_seconds", "When it started, since the epoch.", self.started)
-        if (java := memory.java()) is not None:
-            yield _gauge("jvm_heap_bytes", "Heap in use of the JVM in it.", java[0])
-            yield _counter("jvm_gc_seconds", "Time it collected garbage.", java[1])
-
-    def _waiting(self) -> Iterator[Metric]:
-        try:
-            backlog, now = self.backlog(), time.time()
-        except SpoolError:
-            return  # absent means unknown; /readyz says what is wrong
-        spool = backlog.spool
-        yield _gauge("spool_batches", "Batches that are not in the lake yet.", spool.batches)
-        yield _gauge("spool_bytes", "Size of those batches on disk.", spool.bytes)
-        yield _gauge("spool_limit_bytes", "Size from which the oldest goes.", backlog.limit_bytes)
-        oldest = max(0.0, now - spool.oldest_us / 1e6) if spool.oldest_us else 0.0
-        text = "Age of the oldest that waits in a batch, if any."
-        yield _gauge("oldest_undelivered_seconds", text, oldest)
-        if backlog.delivered_us is not None:
-            text = "Age of the end of the last window that is wholly in the lake."
-            lag = max(0.0, now - backlog.delivered_us / 1e6)
-            yield _gauge("commit_lag_seconds", text, lag)
-        yield _counter("dropped_batches", "Batches dropped from a full spool.", backlog.dropped)
-        yield _gauge("refused_batches", "Batches that no lake can take, kept.", spool.refused)
-        text = "Times the lake had lost what it had taken."
-        yield _counter("lake_lost_commits", text, backlog.lost_commits)
-
-
-def _gauge(name: str, text: str, value: float) -> GaugeMetricFamily:
-    return GaugeMetricFamily(f"{NAMESPACE}_{name}", text, value)
-
-
-def _counter(name: str, text: str, value: float) -> CounterMetricFamily:
-    return CounterMetricFamily(f"{NAMESPACE}_{name}", text, value)
-
-
-def _labelled(name: str, text: str, values: Mapping[Any, float], *labels: str) -> GaugeMetricFamily:
-    gauge = GaugeMetricFamily(f"{NAMESPACE}_{name}", text, labels=labels)
-    for key, value in values.items():
-        gauge.add_metric(key if isinstance(key, tuple) else (key,), value)
-    return gauge
