@@ -49,8 +49,9 @@ def measure(path: Path) -> dict[str, float]:
     memory.configure_malloc()  # first of all, as the agent does
     from bench.peak import anonymous_mb, peak_mb, resident_mb  # noqa: PLC0415
     from collector.agent import plan  # noqa: PLC0415
-    from collector.cli.command import delivery as delivery_of  # noqa: PLC0415
     from collector.config import loader  # noqa: PLC0415
+    from collector.delivery.delivery import Delivery  # noqa: PLC0415
+    from collector.delivery.storage_options import of_lake  # noqa: PLC0415
     from collector.spool.recorder import Recorder  # noqa: PLC0415
     from collector.spool.spool import Spool  # noqa: PLC0415
 
@@ -59,7 +60,7 @@ def measure(path: Path) -> dict[str, float]:
     with Spool(config.spool.path, config.spool.max_size) as spool:
         delays, name = plan.delays(config, catalogue), config.source.name
         recorder = Recorder(spool, {name: None}, config.window.us, delays, catalogue.hash)
-        delivery = delivery_of(config, spool, recorder)
+        delivery = Delivery(config.lake.path, of_lake(config.lake), spool, recorder)
         delivery.check()
         memory.freeze_garbage()
         memory.trim()

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING
 
 import click
 
-from collector.cli import command
 from collector.cli.command import CONFIG, JSON, Step, guarded
 from collector.errors import JmxlakeError
 from collector.telemetry.logs import printable
@@ -114,12 +113,14 @@ def _accept(config: Config) -> None:
 
 
 def _lake(config: Config) -> str:
+    from collector.delivery.delivery import Delivery
     from collector.delivery.error_messages import scrubbed
+    from collector.delivery.storage_options import of_lake
     from collector.spool.spool import Spool
 
     with TemporaryDirectory() as folder, Spool(Path(folder) / "spool.db", 1) as spool:
         spool.know_lake_of(config.spool.path)
-        delivery = command.delivery(config, spool)
+        delivery = Delivery(config.lake.path, of_lake(config.lake), spool)
         created = delivery.check()
         delivery.check_store()
     where = scrubbed(config.lake.path, [])

@@ -15,11 +15,7 @@ from collector.errors import ConfigError, JmxlakeError, SettingError, extra, une
 from collector.telemetry.logs import printable
 
 if TYPE_CHECKING:
-    from collector.catalogue import Catalogue
     from collector.config.schema import Config
-    from collector.delivery.delivery import Delivery
-    from collector.spool.recorder import Recorder
-    from collector.spool.spool import Spool
 
 _CLOSE_SECONDS: Final = 1.0
 # Who called us knows what to say of these: of a missing extra, a closed pipe, wrong usage.
@@ -82,31 +78,6 @@ def guarded(
     if failed is not None:
         (say or _say)(failed)
     _leave(_code(failed) if failed else 0)
-
-
-def delivery(
-    config: Config,
-    spool: Spool,
-    recorder: Recorder | None = None,
-    catalogue: Callable[[], Catalogue] | None = None,
-) -> Delivery:
-    """The delivery of an open spool.
-
-    Args:
-        config: Where to.
-        spool: Where from.
-        recorder: What fills the spool, if anything does.
-        catalogue: Gives the catalogue in force, if its definitions are to be written.
-
-    Raises:
-        ConfigError: The file of options or the environment is wrong.
-    """
-    from collector.config.loader import storage_options
-    from collector.delivery.delivery import Delivery
-    from collector.delivery.storage_options import bounded, of_lake
-
-    bounded(config.lake.path, storage_options(config.lake))
-    return Delivery(config.lake.path, of_lake(config.lake), spool, recorder, catalogue=catalogue)
 
 
 def warn(step: Step) -> None:

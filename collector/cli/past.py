@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from collector.cli.command import delivery, guarded
+from collector.cli.command import guarded
 from collector.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -120,6 +120,8 @@ def _import(
 ) -> None:
     from collector.agent import plan
     from collector.agent.backfill import Past, seen
+    from collector.delivery.delivery import Delivery
+    from collector.delivery.storage_options import of_lake
     from collector.sources.bulk.prometheus_history import PastSource
     from collector.sources.identity import Expected
     from collector.spool.recorder import Recorder
@@ -134,8 +136,9 @@ def _import(
         delays, names = plan.delays(config, catalogue), plan.sources(config)
         recorder = Recorder(spool, names, config.window.us, delays, catalogue.hash)
         sources = tuple(PastSource(expected, section, api, selector, one) for one, _ in families)
-        delivered = delivery(config, spool, recorder, lambda: catalogue)
-        past = Past(api, selector, sources, families[0][1], spool, recorder, delivered)
+        lake = config.lake
+        delivery = Delivery(lake.path, of_lake(lake), spool, recorder, lambda: catalogue)
+        past = Past(api, selector, sources, families[0][1], spool, recorder, delivery)
         bar = resources.enter_context(click.progressbar(
             length=(span[1] - span[0]) // 1_000_000, label=source.name, file=sys.stderr,
         ))  # fmt: skip

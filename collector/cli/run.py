@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from collector.cli.command import CONFIG, JSON, delivery, fail, guarded
+from collector.cli.command import CONFIG, JSON, fail, guarded
 from collector.errors import JmxlakeError
 from collector.sources.java import crash_reports
 
@@ -80,6 +80,8 @@ def _run(path: Path, config: Config, windows: int | None, *, as_json: bool) -> N
     from collector.agent.schedule import phase_us
     from collector.cli.dry_run import DryRun
     from collector.clock import SystemClock
+    from collector.delivery.delivery import Delivery
+    from collector.delivery.storage_options import of_lake
     from collector.sources import factory
     from collector.spool.recorder import Recorder
     from collector.spool.spool import Spool
@@ -101,7 +103,8 @@ def _run(path: Path, config: Config, windows: int | None, *, as_json: bool) -> N
         reload = Reload(path, config, catalogue, scrapers, discovery, recorder.recorded_until_us)
         interval_us, tasks = config.lake.commit_interval.us, plan.tasks(found, catalogue, scrapers)
         phase = phase_us(spool.agent, interval_us)
-        to_lake = dry or delivery(config, spool, recorder, lambda: reload.catalogue)
+        lake, in_force = config.lake, lambda: reload.catalogue
+        to_lake = dry or Delivery(lake.path, of_lake(lake), spool, recorder, in_force)
         agent = Agent(
             tasks, recorder, to_lake, interval_us, SystemClock(), commit_phase_us=phase,
             limits=config.limits,

@@ -19,7 +19,7 @@ import msgspec
 import yaml
 
 from collector.config import checks, secrets, strict_yaml
-from collector.config.schema import Config, Lake, Section
+from collector.config.schema import Config, Section
 from collector.config.units import Quantity
 from collector.errors import ConfigError, SettingError
 
@@ -133,23 +133,6 @@ def _scalar(name: str, text: str) -> Any:
     if isinstance(value, (dict, list)):
         raise ConfigError(f"environment: {name} must be a single value: one variable for each key")
     return value
-
-
-def storage_options(lake: Lake) -> dict[str, str]:
-    """The storage options of delta-rs from their own file, so that no secret is in the config.
-
-    Raises:
-        ConfigError: The file cannot be read or is not a mapping of names to text.
-    """
-    if lake.options_file is None:
-        return {}
-    try:
-        raw = strict_yaml.load(lake.options_file.read_text(encoding="utf-8"))
-        return msgspec.convert(raw, dict[str, str])
-    except (OSError, UnicodeDecodeError, yaml.YAMLError, msgspec.ValidationError) as error:
-        # Not the error's own text: it may quote the file, and the file holds secrets.
-        why = "not a readable mapping of names to text"
-        raise ConfigError(f"lake.options_file {lake.options_file}: {why}") from error
 
 
 def _hook(type_: type, value: Any) -> Any:

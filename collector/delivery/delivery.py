@@ -58,8 +58,8 @@ class Delivery:
             when they have changed, so new credentials are taken.
         spool: Where the batches wait.
         recorder: Fills the spool, and keeps findings of the delivery as events. None: no recorder.
-        monotonic: A steady clock, in seconds.
         catalogue: Gives the catalogue in force, whose definitions are written. None: they are not.
+        monotonic: A steady clock, in seconds.
     """
 
     def __init__(
@@ -68,8 +68,8 @@ class Delivery:
         options: Callable[[], Mapping[str, str]],
         spool: Spool,
         recorder: Recorder | None = None,
-        monotonic: Callable[[], float] = time.monotonic,
         catalogue: Callable[[], Catalogue] | None = None,
+        monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
         self._lake = root = lake.rstrip("/")
         self._catalogue, self._written_catalogue = catalogue, ""

@@ -1,4 +1,4 @@
-"""Storage options of a lake: the user's, and limits of how long an agent waits for an answer."""
+"""Storage options of a lake: the user's from their file, and limits of how long an agent waits."""
 
 import os
 import re
@@ -7,7 +7,10 @@ from functools import partial
 from typing import Final
 from urllib.parse import quote
 
-from collector.config.loader import storage_options as from_file
+import msgspec
+import yaml
+
+from collector.config import strict_yaml
 from collector.config.schema import Lake
 from collector.errors import ConfigError
 
@@ -37,11 +40,32 @@ _SAFE: Final = {
 _PATH: Final = "google_application_credentials"
 
 
+def from_file(lake: Lake) -> dict[str, str]:
+    """The storage options of delta-rs from their own file, so that no secret is in the config.
+
+    Raises:
+        ConfigError: The file cannot be read or is not a mapping of names to text.
+    """
+    if lake.options_file is None:
+        return {}
+    try:
+        raw = strict_yaml.load(lake.options_file.read_text(encoding="utf-8"))
+        return msgspec.convert(raw, dict[str, str])
+    except (OSError, UnicodeDecodeError, yaml.YAMLError, msgspec.ValidationError) as error:
+        # Not the error's own text: it may quote the file, and the file holds secrets.
+        why = "not a readable mapping of names to text"
+        raise ConfigError(f"lake.options_file {lake.options_file}: {why}") from error
+
+
 def of_lake(lake: Lake) -> Callable[[], dict[str, str]]:
     """Gives a lake's storage options anew at each call: those of its file, and vended credentials.
 
     It raises ConfigError where the file cannot be read, and LakeError where nothing is vended.
+
+    Raises:
+        ConfigError: The file of options or the environment is wrong, as they are now.
     """
+    bounded(lake.path, from_file(lake))
     if lake.unity_catalog is None:
         return partial(from_file, lake)
     from collector.delivery.vended_credentials import VendedCredentials  # noqa: PLC0415 - an HTTP client

@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from collector.cli import check, command
+from collector.cli import check
 from collector.config.loader import load
+from collector.delivery.delivery import Delivery
+from collector.delivery.storage_options import of_lake
 from collector.encoding.batches import Batch
 from collector.errors import JmxlakeError, LakeError
 from collector.spool.spool import Spool
@@ -36,7 +38,7 @@ def test_a_lake_that_is_away_is_said_and_not_made_anew_unless_that_is_accepted(
 ) -> None:
     assert check._lake(config).endswith("/lake (5 tables created)")
     with Spool(config.spool.path, 1 << 20) as spool:
-        command.delivery(config, spool).check()
+        Delivery(config.lake.path, of_lake(config.lake), spool).check()
         assert check._lake(config).endswith("/lake"), "also while the agent runs"
         shutil.rmtree(tmp_path / "lake")
         with pytest.raises(LakeError, match="--accept-lake"):
@@ -48,7 +50,7 @@ def test_a_lake_that_is_away_is_said_and_not_made_anew_unless_that_is_accepted(
     assert check._lake(config).endswith("/lake (5 tables created)")
     with Spool(config.spool.path, 1 << 20) as spool:
         spool.seal([Batch({tables.EVENTS.name: [], tables.MEMBERS.name: []})], b"")
-        assert command.delivery(config, spool).check() == 0
+        assert Delivery(config.lake.path, of_lake(config.lake), spool).check() == 0
 
 
 def test_a_table_of_definitions_that_cannot_be_loaded_fails_the_check(

@@ -18,6 +18,7 @@ from collector.cli.main import main
 from collector.config import checks, loader, strict_yaml
 from collector.config.schema import WAYS, Config, Lake, Section
 from collector.config.units import Duration
+from collector.delivery.storage_options import from_file
 from collector.errors import ConfigError, SettingError
 from collector.sources.java import jvm
 
@@ -376,12 +377,10 @@ def test_storage_options_never_show_in_an_error(tmp_path: Path) -> None:
     secrets = tmp_path / "options.yaml"
     secrets.write_text("AWS_SECRET_ACCESS_KEY: {nested: hunter2}\n")
     with pytest.raises(ConfigError) as caught:
-        loader.storage_options(Lake("/lake", options_file=secrets))
+        from_file(Lake("/lake", options_file=secrets))
     assert "hunter2" not in str(caught.value)
     secrets.write_text("AWS_SECRET_ACCESS_KEY: hunter2\n")
-    assert loader.storage_options(Lake("/lake", options_file=secrets)) == {
-        "AWS_SECRET_ACCESS_KEY": "hunter2"
-    }
+    assert from_file(Lake("/lake", options_file=secrets)) == {"AWS_SECRET_ACCESS_KEY": "hunter2"}
 
 
 @pytest.mark.parametrize("key", ["admin.libs", "metadata_log.libs"])
