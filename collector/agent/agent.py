@@ -294,7 +294,7 @@ class Agent:
     def _heed_limits(self) -> None:
         """Read the largest family less often, if the window that was sealed last took too much."""
         families, window = self._families, self._recorder.last_window
-        change = self._limiter.weigh(families, window, self._clock.wall_us())
+        change = self._limiter.weigh(families, *window, self._clock.wall_us())
         self.stats.window_rows = self._limiter.rows
         if change is not None:
             kind, old, new = change.event(families[change.family].interval_us)

@@ -19,10 +19,6 @@ MOST: Final = 8
 _CALM_US: Final = 3_600_000_000
 
 
-Window = tuple[int, Mapping[str, int]]
-"""Its start, and its rows of bronze/runs by metric."""
-
-
 class Change(NamedTuple):
     """A family is to be read at another multiple of its configured interval."""
 
@@ -67,15 +63,17 @@ class Limiter:
         """By family, how many times as long as configured its interval is; ``OFF``: not read."""
         return {name: self._factors.get(name, 1) for name in tasks}
 
-    def weigh(self, tasks: Mapping[str, Task], window: Window, now_us: int) -> Change | None:
+    def weigh(
+        self, tasks: Mapping[str, Task], start_us: int, metrics: Mapping[str, int], now_us: int
+    ) -> Change | None:
         """The change after a window, of one family at most; None: no change, or a known window.
 
         Args:
             tasks: What is configured, by family.
-            window: The one that was sealed last.
+            start_us: Start of the window that was sealed last.
+            metrics: Its rows of bronze/runs, by metric.
             now_us: The instant, in microseconds since the epoch.
         """
-        start_us, metrics = window
         if start_us == self._weighed_us:
             return None
         of = {metric.name: name for name, task in tasks.items() for metric in task.family.metrics}

@@ -56,7 +56,6 @@ def check(path: Path, *, as_json: bool, accept_lake: bool, offline: bool) -> Non
         from collector.agent import plan
         from collector.cli.read_families import found, read_all
         from collector.config import secrets
-        from collector.config.checks import passwords_in_clear
 
         wrong = 0
 
@@ -69,9 +68,6 @@ def check(path: Path, *, as_json: bool, accept_lake: bool, offline: bool) -> Non
         names = {family.name for one in config.each() for family, _ in plan.families(one, loaded)}
         say(Step("configuration", str(path), ok=True))
         for warning in secrets.warnings(config):
-            say(Step("warning", warning, ok=True))
-        for host in filter(None, (passwords_in_clear(one.source) for one in config.each())):
-            warning = f"the password is sent to {host} as clear text; use TLS, or loopback"
             say(Step("warning", warning, ok=True))
         say(Step("catalogue", f"{loaded.hash}, {len(names)} families are read", ok=True))
         if offline:
@@ -182,17 +178,15 @@ def _print_table(findings: list[_Found]) -> None:
     for source, family, metric, (state, beans, why) in findings:
         if several and source != before[0]:
             table.add_row(styled(source, "bold reverse"))
-        text = styled(f"{beans:,}" if beans else state, _STYLES[state])
-        if state == "missing":
-            text = styled(state.upper(), _STYLES[state])
-        if not metric:
+        word = state.upper() if state == "missing" else state
+        text = styled(f"{beans:,}" if beans else word, _STYLES[state])
+        if metric:
+            if (source, family) != before[:2]:
+                table.add_row(styled(family, "bold"))
+            # On a terminal a reason that goes on is not said again; a pipe wants whole lines.
+            again = bool(why) and (source, family, why) == before and sys.stdout.isatty()
+            table.add_row(styled(f"  {metric}"), text, styled('"' if again else why))
+        else:
             table.add_row(styled(family, "bold"), text, styled(printable(why)))
-            before = (source, family, why)
-            continue
-        if (source, family) != before[:2]:
-            table.add_row(styled(family, "bold"))
-        # On a terminal a reason that goes on is not said again; a pipe wants whole lines.
-        again = bool(why) and (source, family, why) == before and sys.stdout.isatty()
-        table.add_row(styled(f"  {metric}"), text, styled('"' if again else why))
         before = (source, family, why)
     show(table)

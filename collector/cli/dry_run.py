@@ -12,7 +12,6 @@ from collector.spool.spool import Spool
 from collector.telemetry.logs import printable
 from lakehouse.tables import EVENTS, RUNS, SCRAPES
 
-_GROUP_BYTES = 1 << 20
 _COUNTED = ((RUNS, "start", "metric"), (SCRAPES, "start", "family"), (EVENTS, "at", "kind"))
 
 
@@ -38,7 +37,7 @@ class DryRun:
 
     def deliver_next(self) -> int:
         """Count the oldest batches; how many they were."""
-        waiting = self._spool.waiting(_GROUP_BYTES)
+        waiting = self._spool.waiting(1 << 20)
         for one in waiting:
             for table, at, of in _COUNTED:
                 for row in one.batch.rows.get(table.name, ()):

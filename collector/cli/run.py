@@ -96,7 +96,7 @@ def _run(path: Path, config: Config, windows: int | None, *, as_json: bool) -> N
         discovery = Discovery(spool.recall(_FOUND), partial(spool.remember, _FOUND))
         found, delays = discovery.found(config), plan.delays(config, catalogue)
         recorder = Recorder(spool, plan.sources(found), config.window.us, delays, catalogue.hash)
-        factory.start(_with_crash_reports(config))
+        factory.start(config, crash_reports.option(spool_path))
         scrapers = plan.scrapers(found, recorder.recorded_until_us)
         if windows is not None:
             dry = DryRun(spool, config.window.us, windows, stop)
@@ -126,14 +126,6 @@ def _apart(config: Config, folder: Path) -> Config:
 
     spool = replace(config.spool, path=folder / "spool.db")
     return replace(config, spool=spool, health=replace(config.health, port=0))
-
-
-def _with_crash_reports(config: Config) -> Config:
-    """The configuration with Java's option to write crash reports beside the spool."""
-    from msgspec.structs import replace
-
-    options = f"{crash_reports.option(config.spool.path)} {config.java.options}"
-    return replace(config, java=replace(config.java, options=options))
 
 
 def _handle_signals(stop: threading.Event, reload: Reload, spool: Path) -> None:

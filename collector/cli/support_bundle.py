@@ -11,6 +11,7 @@ import signal
 import subprocess
 import tarfile
 import time
+from contextlib import closing
 from http.client import HTTPConnection, HTTPException
 from importlib.metadata import distributions
 from pathlib import Path
@@ -98,14 +99,13 @@ def _journal(unit: str) -> str:
 
 
 def _asked(config: Config, name: str) -> str:
-    connection = HTTPConnection(config.health.host, config.health.port, timeout=_SECONDS)
+    health = config.health
     try:
-        connection.request("GET", f"/{name}")
-        return connection.getresponse().read().decode()
+        with closing(HTTPConnection(health.host, health.port, timeout=_SECONDS)) as connection:
+            connection.request("GET", f"/{name}")
+            return connection.getresponse().read().decode()
     except (OSError, HTTPException) as error:
         return f"no answer: {error}"
-    finally:
-        connection.close()
 
 
 def _beside(spool: Path) -> str:

@@ -169,16 +169,6 @@ def is_loopback(host: str) -> bool:
         return host.casefold() in ("localhost", "localhost.localdomain")
 
 
-def passwords_in_clear(source: SourceSettings) -> str | None:
-    """Where a password is sent over a network as clear text; None: nowhere."""
-    section = source.section
-    if not getattr(section, "user", None) or getattr(section, "tls", None) is not None:
-        return None
-    url = urlsplit(getattr(section, "url", ""))
-    host = url.hostname if url.scheme == "http" else getattr(section, "host", None)
-    return host if host and not is_loopback(host) else None
-
-
 def _check_unity_catalog(section: UnityCatalog) -> None:
     try:
         url = urlsplit(section.url)

@@ -1,4 +1,4 @@
-"""Passwords, read when needed and kept nowhere; files with secrets, and who else may read them."""
+"""Passwords, read when needed and kept nowhere; who else may read them, and files with secrets."""
 
 import os
 import re
@@ -8,8 +8,10 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
+from urllib.parse import urlsplit
 
-from collector.config.schema import Config, marked
+from collector.config.checks import is_loopback
+from collector.config.schema import Config, SourceSettings, marked
 from collector.errors import SettingError, SourceRefusedError
 
 # What stands for a secret, ${file:...} or the like, is none.
@@ -86,12 +88,25 @@ def refuse_exposed(config: Config) -> None:
 
 
 def warnings(config: Config) -> list[str]:
-    """A line for each file with secrets that a group other than the agent's own can read."""
-    return [
+    """A line for each secret that others may read: a group other than ours, or a network."""
+    found = [
         f"{key}: the group {path.stat().st_gid} can read {path}: chmod 0400 it"
         for key, path in _files(config)
         if _mode(path) & stat.S_IRGRP and path.stat().st_gid != os.getegid()
     ]
+    hosts = filter(None, (_sent_in_clear(one.source) for one in config.each()))
+    why = "as clear text; use TLS, or loopback"
+    return [*found, *(f"the password is sent to {host} {why}" for host in hosts)]
+
+
+def _sent_in_clear(source: SourceSettings) -> str | None:
+    """Where a password is sent over a network as clear text; None: nowhere."""
+    section = source.section
+    if not getattr(section, "user", None) or getattr(section, "tls", None) is not None:
+        return None
+    url = urlsplit(getattr(section, "url", ""))
+    host = url.hostname if url.scheme == "http" else getattr(section, "host", None)
+    return host if host and not is_loopback(host) else None
 
 
 def _files(config: Config) -> Iterator[tuple[str, Path]]:

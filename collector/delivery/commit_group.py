@@ -1,7 +1,7 @@
 """A group: consecutive batches that go to the lake in one commit a table."""
 
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Final
 
 from arro3.core import Table
@@ -63,7 +63,8 @@ class CommitGroup:
         # By the last column first: each pass keeps the order of those before. One key of all
         # columns would take as much memory as the rows themselves.
         for name in reversed((*table.partition_by, *table.sort_by)):
-            rows.sort(key=partial(_nulls_first, table.positions[name]))
+            at = table.positions[name]
+            rows.sort(key=lambda row: (row[at] is not None, row[at]))  # nulls first
         return rows
 
 
@@ -90,7 +91,3 @@ def commit_group(spool: Spool, batches: list[WaitingBatch]) -> CommitGroup:
         if row[_SET] is not None
     }
     return CommitGroup(spool.agent, batches, spool.sets_to_deliver(sets))
-
-
-def _nulls_first(index: int, row: Row) -> tuple[bool, object]:
-    return row[index] is not None, row[index]

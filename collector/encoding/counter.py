@@ -1,15 +1,12 @@
 """Runs of one counter metric: by how much every series rose, window by window."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 import msgspec
 
 from collector.encoding.closed_runs import Ledger, Piece
 from collector.model import Reading, Series
 from lakehouse.tables import FLAG_GAP, FLAG_INCREASE
-
-Rises = Mapping[Series, float | None]
-"""By how much series rose; None: not known."""
 
 
 class Tally(msgspec.Struct):
@@ -61,7 +58,9 @@ class CounterTrack(msgspec.Struct):
         self.scrapes += 1
         self.confirmed_us = asked_us
 
-    def add(self, rises: Rises, asked_us: int, answered_us: int, ledger: Ledger) -> None:
+    def add(
+        self, rises: Mapping[Series, float | None], asked_us: int, answered_us: int, ledger: Ledger
+    ) -> None:
         """Take in increases that were computed elsewhere; None: not known since the last scrape."""
         self._drop_vanished(rises, answered_us, ledger)
         for series, increase in rises.items():
@@ -113,7 +112,7 @@ class CounterTrack(msgspec.Struct):
             ledger.add(Piece(series, None, since_us, answered_us, 0, 0, 1, (FLAG_INCREASE,)))
         self.open[series] = Tally(0.0, answered_us, self.scrapes)
 
-    def _drop_vanished(self, present: Rises, answered_us: int, ledger: Ledger) -> None:
+    def _drop_vanished(self, present: Collection[Series], answered_us: int, ledger: Ledger) -> None:
         for series in [series for series in self.open if series not in present]:
             self._close(series, self.open.pop(series), answered_us, ledger)
 

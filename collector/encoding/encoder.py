@@ -265,8 +265,7 @@ class Encoder(msgspec.Struct):
     def _end(self, now_us: int, exact_end_us: Callable[[FamilyTrack], int]) -> SealedRows:
         for family in self._families(exact=False):
             self._elapse(family, now_us)
-            family.stop(now_us, self.ledger)
-            family.account.stop(now_us)
+            family.end(now_us, self.ledger)
         return self._take(now_us, exact_end_us)
 
     def _take(self, end_us: int, exact_end_us: Callable[[FamilyTrack], int]) -> SealedRows:

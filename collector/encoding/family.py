@@ -100,6 +100,11 @@ class FamilyTrack(msgspec.Struct):
                 track.stop(end_us, ledger)
             self.answered_us = None
 
+    def end(self, end_us: int, ledger: Ledger) -> None:
+        """End coverage, and the account of attempts."""
+        self.stop(end_us, ledger)
+        self.account.stop(end_us)
+
     def cut(self, until_us: int, window_us: int, ledger: Ledger) -> None:
         """Cut at every window's start up to an instant."""
         last = until_us - until_us % window_us
@@ -119,15 +124,12 @@ class FamilyTrack(msgspec.Struct):
             limit_us = min(self.last_us + self.max_gap_us, bar_us)
             if limit_us < now_us:
                 self.cut(limit_us, window_us, ledger)
-                self.stop(limit_us, ledger)
-                self.account.stop(limit_us)
+                self.end(limit_us, ledger)
         self.cut(now_us, window_us, ledger)
 
     def break_off(self, ledger: Ledger) -> None:
         """Nothing is known of the time after the last attempt; what it saw held at its instant."""
-        end_us = self.last_us + 1
-        self.stop(end_us, ledger)
-        self.account.stop(end_us)
+        self.end(self.last_us + 1, ledger)
 
     def begin_exact(self, moment: Scrape, window_us: int) -> None:
         """Take a moment: from now on this is an exact family, if it was not one yet."""
@@ -140,9 +142,7 @@ class FamilyTrack(msgspec.Struct):
     def end_exact(self) -> None:
         """End coverage where the recorded history ends."""
         if self.answered_us is not None:
-            last_us = self.last_us
-            self.stop(last_us, self.exact_pieces)
-            self.account.stop(last_us)
+            self.end(self.last_us, self.exact_pieces)
 
     def settle(self, now_us: int, end_us: int, window_us: int) -> int:
         """Up to when an exact family can be sealed, where others are up to ``end_us``.

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from collector.config.schema import AUTO, Config, MetadataLog, Section
+from collector.config.schema import AUTO, Config, Section
 from collector.config.units import Duration
 from collector.errors import SettingError
 from collector.model import Source
@@ -57,7 +57,16 @@ def sources(config: Config, recorded: Callable[[str], int] = lambda _: 0) -> dic
     if config.admin is not None and config.source.role == "broker":
         found |= {name: admin(config, int(config.source.node)) for name in ADMIN}
     if config.metadata_log is not None and config.source.role == "broker":
-        found["metadata_log"] = _metadata_log(config, config.metadata_log, recorded)
+        from collector.sources.metadata_log.segments import MetadataFolder  # noqa: PLC0415
+        from collector.sources.metadata_log.source import MetadataLogSource  # noqa: PLC0415
+
+        _start_jvm(config)
+        found["metadata_log"] = MetadataLogSource(
+            _expected(config),
+            MetadataFolder(config.metadata_log.folder),
+            min_isr=config.metadata_log.min_insync_replicas,
+            recorded_until=lambda: recorded("metadata_log"),
+        )
     return found
 
 
@@ -101,8 +110,12 @@ def admin(config: Config, node: int | None) -> AdminSource:
     return AdminSource(node, shared, config.source.cluster, section.groups)
 
 
-def start(config: Config) -> None:
+def start(config: Config, options: str = "") -> None:
     """Start the JVM now, if any source will need it.
+
+    Args:
+        config: The configuration.
+        options: Options of Java beside the configured ones, written as for a shell.
 
     Raises:
         ConfigError: There is no Java, or no Kafka client in ``admin.libs``.
@@ -112,20 +125,7 @@ def start(config: Config) -> None:
     if any(one.jmx or one.attach for one in sources) or (
         clustered and (config.admin is not None or config.metadata_log is not None)
     ):
-        _start_jvm(config)
-
-
-def _metadata_log(config: Config, section: MetadataLog, recorded: Callable[[str], int]) -> Source:
-    from collector.sources.metadata_log.segments import MetadataFolder  # noqa: PLC0415
-    from collector.sources.metadata_log.source import MetadataLogSource  # noqa: PLC0415
-
-    _start_jvm(config)
-    return MetadataLogSource(
-        _expected(config),
-        MetadataFolder(section.folder),
-        min_isr=section.min_insync_replicas,
-        recorded_until=lambda: recorded("metadata_log"),
-    )
+        _start_jvm(config, options)
 
 
 def _expected(config: Config) -> Expected:
@@ -133,7 +133,7 @@ def _expected(config: Config) -> Expected:
     return Expected(config.source.role, node, config.source.cluster)
 
 
-def _start_jvm(config: Config) -> None:
+def _start_jvm(config: Config, options: str = "") -> None:
     """Start the process's one JVM with all that any of the sources will need of it."""
     from collector.sources.java import jvm  # noqa: PLC0415
 
@@ -144,6 +144,6 @@ def _start_jvm(config: Config) -> None:
         metadata_libs=config.metadata_log.libs if config.metadata_log else None,
         iam_jar=config.admin.iam_jar if config.admin else None,
         timeout_seconds=timeout.seconds,
-        options=config.java.options,
+        options=f"{options} {config.java.options}",
         heap_bytes=config.java.heap,
     )

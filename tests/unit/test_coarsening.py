@@ -42,7 +42,7 @@ class Stage:
         self.now_us = now_us or self.now_us + 60 * S
         metrics = {f"of.{name}": count for name, count in rows.items()}
         start_us = self.now_us if start_us is None else start_us
-        return self.limiter.weigh(TASKS, (start_us, metrics), self.now_us)
+        return self.limiter.weigh(TASKS, start_us, metrics, self.now_us)
 
     def factors(self) -> dict[str, int]:
         return {name: of for name, of in self.limiter.factors(TASKS).items() if of != 1}

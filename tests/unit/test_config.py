@@ -15,7 +15,7 @@ from click.testing import CliRunner
 
 from collector.agent import plan
 from collector.cli.main import main
-from collector.config import checks, loader, strict_yaml
+from collector.config import loader, secrets, strict_yaml
 from collector.config.schema import WAYS, Config, Lake, Section
 from collector.config.units import Duration
 from collector.delivery.storage_options import from_file
@@ -234,7 +234,8 @@ def test_a_password_that_crosses_a_network_in_clear_is_known(
     source: dict[str, Any], host: str | None
 ) -> None:
     parsed = loader.parse({**MINIMAL, "source": {"node": 1, **source}}, "agent.yaml")
-    assert checks.passwords_in_clear(parsed.source) == host
+    told = f"the password is sent to {host} as clear text; use TLS, or loopback"
+    assert secrets.warnings(parsed) == ([told] if host else [])
 
 
 @pytest.mark.parametrize(

@@ -175,19 +175,15 @@ class KafkaAdmin:
 
     def broker_settings(self, node: int, names: Iterable[str]) -> dict[str, str]:
         """The settings of these names that are in force on a broker."""
-        resource = java("org.apache.kafka.common.config.ConfigResource")
-        kind = java("org.apache.kafka.common.config.ConfigResource$Type").BROKER
-        asked = resource(kind, str(node))
+        asked = _resource("BROKER", str(node))
         return _settings(_get(self._admin.describeConfigs([asked]).values().get(asked)), names)
 
     def configs(self, topics: Iterable[str]) -> dict[str, dict[str, str]]:
         """The settings ``_TOPIC_CONFIGS`` that are in force for these topics."""
-        resource = java("org.apache.kafka.common.config.ConfigResource")
-        kind = java("org.apache.kafka.common.config.ConfigResource$Type").TOPIC
         names = sorted(topics)
         configs = {}
         for start in range(0, len(names), _CONFIGS_AT_ONCE):
-            asked = [resource(kind, name) for name in names[start : start + _CONFIGS_AT_ONCE]]
+            asked = [_resource("TOPIC", name) for name in names[start : start + _CONFIGS_AT_ONCE]]
             for entry in self._admin.describeConfigs(asked).values().entrySet():
                 config = _get(entry.getValue(), _NO_SUCH_TOPIC)
                 if config is not None:
@@ -339,6 +335,12 @@ def _topic_id(description: Any) -> Any:
     """The id of a topic from its TopicDescription; None where client or cluster know of none."""
     found = description.topicId() if hasattr(description, "topicId") else None
     return None if found is None or found.getMostSignificantBits() == 0 else found
+
+
+def _resource(kind: str, name: str) -> Any:
+    """What has settings, as Java's ConfigResource."""
+    resource = "org.apache.kafka.common.config.ConfigResource"
+    return java(resource)(getattr(java(f"{resource}$Type"), kind), name)
 
 
 def _settings(config: Any, names: Iterable[str]) -> dict[str, str]:

@@ -22,9 +22,6 @@ from typing import Final, NamedTuple
 from collector.model import Commit, Partition
 from collector.sources.admin.lags import furthest_behind
 
-FirstSince = Callable[[Mapping[Partition, int]], Mapping[Partition, int]]
-"""First offset since an instant in milliseconds, by partition; -1: nothing is that new."""
-
 LOW: Final = "kafka.group.retention_headroom.low"
 HIGH: Final = "kafka.group.retention_headroom.high"
 
@@ -46,7 +43,7 @@ def headrooms(
     behind: Mapping[Commit, int],
     retention_ms: Mapping[str, float],
     now_ms: int,
-    first_since: FirstSince,
+    first_since: Callable[[Mapping[Partition, int]], Mapping[Partition, int]],
 ) -> dict[Commit, Headroom]:
     """The headroom of groups that have something left to read.
 
@@ -54,7 +51,8 @@ def headrooms(
         behind: Where each of them will go on reading.
         retention_ms: By topic, of all these topics.
         now_ms: The instant.
-        first_since: Asks the cluster; called a few times, at first for all partitions, then only
+        first_since: Asks the cluster for the first offset since an instant in milliseconds, -1
+            where nothing is that new; called a few times, at first for all partitions, then only
             for those with a group in danger.
 
     Returns:

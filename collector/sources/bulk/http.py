@@ -107,9 +107,8 @@ class HttpEndpoint:
         return f"it refused the user or the password; correct user and {way}"
 
     def _open(self) -> httpx.Client:
-        auth, user = None, self._section.user
-        if user is not None:
-            auth = httpx.BasicAuth(user, self._secret.read(self.where, user))
+        user = self._section.user
+        auth = None if user is None else (user, self._secret.read(self.where, user))
         return httpx.Client(
             auth=auth,
             params=self._params,

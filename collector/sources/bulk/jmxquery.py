@@ -112,11 +112,9 @@ class JmxquerySource(BulkSource):
                     f"{self._where}: jmxquery cannot ask for {one.pattern} {one.attribute}: read"
                     " this JVM by jmx or attach, or leave it out of the catalogue"
                 )
-        password = ""
-        credentials: tuple[str, ...] = ()
-        if self._user is not None:
-            password = self._secret.read(self._where, self._user)
-            credentials = ("-u", self._user, "-p", password)
+        user, is_user = self._user or "", self._user is not None
+        password = self._secret.read(self._where, user) if is_user else ""
+        credentials = ("-u", user, "-p", password) if is_user else ()
         code, output = self._run((*self._command, *credentials, "-q", _query(attributes)))
         return parse_answers(code, output, attributes, self._where, password)
 

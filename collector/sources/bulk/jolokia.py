@@ -87,11 +87,7 @@ class _Version(msgspec.Struct):
 
 _Scalar = int | float | str | bool | None
 _Value = _Scalar | dict[str, msgspec.Raw]
-_RESPONSES: Final = msgspec.json.Decoder(list[_Response])
-_OF_ONE: Final = msgspec.json.Decoder(dict[str, _Value])
-_OF_MANY: Final = msgspec.json.Decoder(dict[str, dict[str, _Value]])
 _SCALAR: Final = msgspec.json.Decoder(_Scalar)
-_VERSION: Final = msgspec.json.Decoder(_Version)
 
 
 def parse_answers(body: bytearray, requests: Sequence[Mapping[str, Any]], where: str) -> Answers:
@@ -110,7 +106,7 @@ def parse_answers(body: bytearray, requests: Sequence[Mapping[str, Any]], where:
         raise SourceError(
             f"{where}: the answer holds more than {_MAX_BEANS:,} beans; is that a broker?"
         )
-    responses: list[_Response] = _decoded(where, _RESPONSES, body)
+    responses: list[_Response] = _decoded(where, list[_Response], body)
     if len(responses) != len(requests):
         raise SourceError(
             f"{where}: it gave {len(responses)} answers to {len(requests)} requests; is that"
@@ -119,7 +115,7 @@ def parse_answers(body: bytearray, requests: Sequence[Mapping[str, Any]], where:
     answers: dict[Question, dict[str, object]] = {}
     for request, response in zip(requests, responses, strict=True):
         if request["type"] == "version":
-            _check_limits(where, _decoded(where, _VERSION, _value(where, "version", response)))
+            _check_limits(where, _decoded(where, _Version, _value(where, "version", response)))
             continue
         pattern = request["mbean"]
         for name, values in _beans(where, pattern, response):
@@ -162,9 +158,9 @@ def _beans(
         return
     value = _value(where, pattern, response)
     if is_pattern(pattern):
-        yield from _decoded(where, _OF_MANY, value).items()
+        yield from _decoded(where, dict[str, dict[str, _Value]], value).items()
     else:
-        yield pattern, _decoded(where, _OF_ONE, value)
+        yield pattern, _decoded(where, dict[str, _Value], value)
 
 
 def _value(where: str, what: str, response: _Response) -> msgspec.Raw:
@@ -176,9 +172,9 @@ def _value(where: str, what: str, response: _Response) -> msgspec.Raw:
     raise SourceError(f"{where}: {what}: status {response.status}: {reason}")
 
 
-def _decoded(where: str, decoder: msgspec.json.Decoder[Any], text: bytearray | msgspec.Raw) -> Any:
+def _decoded(where: str, kind: Any, text: bytearray | msgspec.Raw) -> Any:
     try:
-        return decoder.decode(text)
+        return msgspec.json.decode(text, type=kind)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         raise SourceError(f"{where}: the answer is not Jolokia's: {_line(str(error))}") from None
 

@@ -235,9 +235,8 @@ class PrometheusSource(BulkSource):
         return lines
 
     def _is_shown(self, metric: Metric) -> bool:
-        if metric.states:
-            return False  # the exporter leaves texts out
-        return any(self._how_shown(question, metric.item) for question in asked_for(metric))
+        # The exporter leaves texts out.
+        return not metric.states and any(self._how_shown(q, metric.item) for q in asked_for(metric))
 
     def _how_shown(self, question: Question, item: str | None) -> list[Shown] | None:
         part = question._replace(attribute=".".join(filter(None, (question.attribute, item))))

@@ -27,8 +27,7 @@ class Worker:
 
     def __init__(self) -> None:
         self._inbox: _Inbox | None = None
-        self._thread: threading.Thread | None = None
-        self._left_behind: list[threading.Thread] = []
+        self._threads: list[threading.Thread] = []
         self._answers: queue.SimpleQueue[_Answer] = queue.SimpleQueue()
 
     def within(self, seconds: float, where: str, call: Callable[[], _Result]) -> _Result:
@@ -53,21 +52,20 @@ class Worker:
     def close(self) -> None:
         """Let the thread end after its last call; the worker may be used again."""
         inbox, self._inbox = self._inbox, None
-        if inbox is not None and self._thread is not None:
+        if inbox is not None:
             inbox.put(None)
-            self._left_behind.append(self._thread)
 
     def _begin(self, where: str) -> _Inbox:
-        self._left_behind = [thread for thread in self._left_behind if thread.is_alive()]
-        if len(self._left_behind) >= _MOST_LEFT_BEHIND:
+        self._threads = [thread for thread in self._threads if thread.is_alive()]
+        if len(self._threads) >= _MOST_LEFT_BEHIND:
             raise SourceTimeoutError(
                 f"{where}: {_MOST_LEFT_BEHIND} earlier calls still wait for its answer; does it"
                 " send without end?"
             )
         self._inbox, self._answers = queue.SimpleQueue(), queue.SimpleQueue()
         queues, name = (self._inbox, self._answers), f"read {where}"
-        self._thread = threading.Thread(target=_work, args=queues, name=name, daemon=True)
-        self._thread.start()
+        self._threads.append(threading.Thread(target=_work, args=queues, name=name, daemon=True))
+        self._threads[-1].start()
         return self._inbox
 
 

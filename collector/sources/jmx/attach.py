@@ -52,6 +52,5 @@ def _server(address: str) -> Any:
     url = java("javax.management.remote.JMXServiceURL")(address)
     encoded = str(url.getURLPath()).removeprefix("/stub/")
     stub = java("java.util.Base64").getDecoder().decode(encoded)
-    return java("java.io.ObjectInputStream")(
-        java("java.io.ByteArrayInputStream")(stub)
-    ).readObject()
+    stream = java("java.io.ByteArrayInputStream")(stub)
+    return java("java.io.ObjectInputStream")(stream).readObject()

@@ -69,7 +69,10 @@ class MBeanReader:
         verify = time.monotonic() >= self._verify_at.get(family.name, 0.0)
         for metrics in _by_bean(family.metrics):
             if any(metric.filter is None for metric in metrics):
-                found.update(self._each(metrics))
+                values = self._attributes.read_all(metrics, self._beans(metrics[0]))
+                for metric in metrics:
+                    zeros, others = split(values[metric.name])
+                    found[metric.name] = self._readings.reading(metric, zeros, others)
             else:
                 for metric in metrics:
                     found[metric.name] = self._filtered(metric, family, verify=verify)
@@ -83,10 +86,6 @@ class MBeanReader:
             leaders = self._attributes.value(_LEADERS, "Value")
             return self._census.led_beans(metric, None if leaders is ABSENT else leaders)
         return self._census.beans(metric)
-
-    def _each(self, metrics: Sequence[Metric]) -> dict[str, Reading]:
-        values = self._attributes.read_all(metrics, self._beans(metrics[0]))
-        return {one.name: self._readings.reading(one, *split(values[one.name])) for one in metrics}
 
     def _filtered(self, metric: Metric, family: Family, *, verify: bool) -> Reading:
         census = self._beans(metric)

@@ -74,11 +74,6 @@ class History:
         """Whether the moments should be taken before more are made."""
         return len(self._moments) >= _MOST_MOMENTS or self._series >= _MOST_SERIES
 
-    @property
-    def readings(self) -> tuple[Reading, ...]:
-        """The readings of the current state."""
-        return self._state.readings()
-
     def skip_to(self, reported_us: int) -> None:
         """Report nothing before an instant: it was sealed meanwhile."""
         if self.reported_us is not None and reported_us > self.reported_us:
@@ -99,8 +94,8 @@ class History:
             self._notices += [one._replace(at_us=self.known_us) for one in self._state.notices]
         self._state.notices.clear()
 
-    def take(self) -> tuple[tuple[Moment, ...], tuple[Notice, ...]]:
-        """The moments since the last time, the last of them at the end of what is known."""
+    def take(self) -> tuple[tuple[Reading, ...], tuple[Moment, ...], tuple[Notice, ...]]:
+        """The readings of now, and the moments since the last time, up to the end of the known."""
         reported_us = self.reported_us or 0
         if self.known_us > reported_us or (
             0 < self.known_us == reported_us and self._state.changed
@@ -108,7 +103,7 @@ class History:
             self._append(self.known_us)
         moments, notices = tuple(self._moments), tuple(self._notices)
         self._moments, self._notices, self._series = [], [], 0
-        return moments, notices
+        return self._state.readings(), moments, notices
 
     def _report(self, until_us: int) -> None:
         """Add the state that holds up to an instant, if it is new and was not reported before."""

@@ -152,7 +152,7 @@ class MetadataLogSource:
     def _answer(
         self, history: History, family: Family, notices: list[Notice], *, more: bool
     ) -> Answer:
-        moments, of_history = history.take()
+        readings, moments, of_history = history.take()
         silent = self._clock() - self._moved_at
         if not moments and silent > _SILENCE_SECONDS:
             raise SourceTimeoutError(
@@ -160,7 +160,7 @@ class MetadataLogSource:
                 " the broker up, and does it reach the controllers?"
             )
         of_all = (*notices, *of_history)
-        return answer_of(history.readings, family.cap, notices=of_all, moments=moments, more=more)
+        return answer_of(readings, family.cap, notices=of_all, moments=moments, more=more)
 
 
 def _truncation(cursor: Place, found: LogBatch | None) -> list[Notice]:
