@@ -134,7 +134,7 @@ class SimulatedAgent:
         """Seal and deliver at every tick; what was due meanwhile goes together."""
         account = Account(self.lake, self._spool.agent)
         courier = DeliveryWorker(
-            self._delivery, SystemClock(), AgentStats(), account.failures.append
+            self._delivery.deliver_next, SystemClock(), AgentStats(), account.failures.append
         )
         due = self._ticks(order)
         while due and not stop.wait(max(0.0, due[0] - time.time())):

@@ -16,7 +16,7 @@ from collector.agent.schedule import Schedule
 from collector.agent.scrape_attempt import expand, skipped
 from collector.clock import Clock, StepDetector
 from collector.config.schema import Limits
-from collector.delivery.worker import Deliverer, DeliveryWorker
+from collector.delivery.worker import DeliveryWorker
 from collector.errors import UNEXPECTED, JmxlakeError, SpoolError, unexpected
 from collector.model import Event, Series
 from collector.sources.java.crash_reports import Crash
@@ -42,7 +42,7 @@ class Agent:
     Args:
         tasks: What is read.
         recorder: Where it is kept.
-        delivery: How it gets into the lake.
+        deliver_next: Takes the oldest batches into the lake; how many, 0 where none waits.
         commit_interval_us: How often delivery looks for batches.
         clock: Gives the instants.
         commit_phase_us: How much later than the interval's multiples it looks.
@@ -53,7 +53,7 @@ class Agent:
         self,
         tasks: Sequence[Task],
         recorder: Recorder,
-        delivery: Deliverer,
+        deliver_next: Callable[[], int],
         commit_interval_us: int,
         clock: Clock,
         *,
@@ -69,7 +69,7 @@ class Agent:
         self._named: str | None = None
         self._failures = logs.DedupLog()
         report_failure = partial(self._failures.report, "delivery")
-        self._worker = DeliveryWorker(delivery, clock, self.stats, report_failure)
+        self._worker = DeliveryWorker(deliver_next, clock, self.stats, report_failure)
         self._commit_us = commit_interval_us, commit_phase_us
         self._steps, self._stepping = StepDetector(clock), threading.Lock()
         self._stepped, self._sealed = threading.Event(), threading.Event()
@@ -115,8 +115,7 @@ class Agent:
         self._steps.check()
         memory.trim()  # what only a start needs
         self._schedule.scheduler.start()
-        families = sorted({family for _, family in self._tasks})
-        logs.info("agent started", **about, families=families)
+        logs.info("agent started", **about, families=sorted({name for _, name in self._tasks}))
         self.stats.begin()
         while not stop.wait(_BEAT_SECONDS):
             self.stats.tick("main")

@@ -106,8 +106,8 @@ def _run(path: Path, config: Config, windows: int | None, *, as_json: bool) -> N
         lake, in_force = config.lake, lambda: reload.catalogue
         to_lake = dry or Delivery(lake.path, of_lake(lake), spool, recorder, in_force)
         agent = Agent(
-            tasks, recorder, to_lake, interval_us, SystemClock(), commit_phase_us=phase,
-            limits=config.limits,
+            tasks, recorder, to_lake.deliver_next, interval_us, SystemClock(),
+            commit_phase_us=phase, limits=config.limits,
         )  # fmt: skip
         agent.stats.crashes.inc(len(crash_reports.every(spool_path)))
         if config.health.port:

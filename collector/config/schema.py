@@ -18,7 +18,6 @@ Role = Literal["broker", "controller", "combined", "client", "cluster"]
 AUTO: Final = "auto"
 EVERY: Final = "every"
 SecretFile = Annotated[Path | None, _SECRET]
-"""A file that may hold a secret."""
 
 
 class Section(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -2,7 +2,7 @@
 
 import threading
 from collections.abc import Callable
-from typing import Final, Protocol
+from typing import Final
 
 import tenacity
 
@@ -18,27 +18,20 @@ _LONGEST_WAIT_SECONDS: Final = 600.0
 _DRAIN_US: Final = 30_000_000
 
 
-class Deliverer(Protocol):
-    """Takes batches from the spool."""
-
-    def deliver_next(self) -> int:
-        """Take the oldest batches; how many, 0 where none waits."""
-
-
 class DeliveryWorker:
     """Delivers the spool's waiting batches.
 
     Args:
-        delivery: How batches get into the lake.
+        take: Takes the oldest batches from the spool into the lake; how many, 0 where none waits.
         clock: Gives the instants.
         stats: Where it is counted.
-        report: Called with every failure that is followed by another attempt.
+        say: Called with every failure that is followed by another attempt.
     """
 
     def __init__(
-        self, delivery: Deliverer, clock: Clock, stats: AgentStats, report: Callable[[str], None]
+        self, take: Callable[[], int], clock: Clock, stats: AgentStats, say: Callable[[str], None]
     ) -> None:
-        self._delivery, self._clock, self._stats, self._report = delivery, clock, stats, report
+        self._take, self._clock, self._stats, self._say = take, clock, stats, say
 
     def deliver(self, stop: threading.Event) -> None:
         """Deliver all waiting batches, retrying while the lake is away; ``stop`` ends it at once.
@@ -50,7 +43,7 @@ class DeliveryWorker:
             retry=tenacity.retry_if_exception_type(LakeError),
             wait=tenacity.wait_random_exponential(_FIRST_WAIT_SECONDS, _LONGEST_WAIT_SECONDS),
             sleep=tenacity.sleep_using_event(stop), stop=tenacity.stop_when_event_set(stop),
-            before_sleep=self._say, reraise=True,
+            before_sleep=self._note, reraise=True,
         )  # fmt: skip
         before = self._stats.delivered
         with self._stats.delivery_seconds.time():
@@ -72,7 +65,7 @@ class DeliveryWorker:
 
     def _deliver_next(self) -> int:
         try:
-            batches = self._delivery.deliver_next()
+            batches = self._take()
         except Exception as error:
             self._stats.commit_failed()
             if isinstance(error, LakeError):
@@ -82,9 +75,9 @@ class DeliveryWorker:
         self._stats.lake_reached = True
         return batches
 
-    def _say(self, attempt: tenacity.RetryCallState) -> None:
+    def _note(self, attempt: tenacity.RetryCallState) -> None:
         failure = attempt.outcome.exception() if attempt.outcome else None
         if failure is not None:
             # It would keep what was to be written in memory, ten minutes long.
             failure.__traceback__ = failure.__context__ = None
-            self._report(str(failure))
+            self._say(str(failure))

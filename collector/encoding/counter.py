@@ -127,5 +127,4 @@ class CounterTrack(msgspec.Struct):
 
 def _counts(reading: Reading) -> dict[Series, float]:
     counts = {series: value for series, value in reading.values.items() if value is not None}
-    counts.update(dict.fromkeys(reading.zeros, 0.0))
-    return counts
+    return counts | dict.fromkeys(reading.zeros, 0.0)

@@ -151,7 +151,7 @@ class _Parts:
 def _live_by_the_clock(plan: LifePlan, things: ExitStack, stop: threading.Event) -> None:
     clock = SteppableClock(plan.clock)
     parts = _Parts(plan, things, clock, lambda: time.time_ns() // 1_000)
-    agent = Agent(parts.tasks, parts.recorder, parts.delivery, plan.commit_us, clock)
+    agent = Agent(parts.tasks, parts.recorder, parts.delivery.deliver_next, plan.commit_us, clock)
     agent.run(stop)
     parts.witness.write(Ended(clock.wall_us()))
 

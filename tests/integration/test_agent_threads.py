@@ -130,7 +130,8 @@ class Stage:
             for number, source in enumerate(self.sources)
         ]
         self.tasks, self.reload = tasks, FakeReload()
-        self.agent = Agent(tasks, self.recorder, self.delivery, S, self.clock, limits=limits)
+        deliver = self.delivery.deliver_next
+        self.agent = Agent(tasks, self.recorder, deliver, S, self.clock, limits=limits)
         about = {"version": "1", "config": "2", "catalogue": "3", "lake": "/lake"}
         self._thread = threading.Thread(
             target=self.agent.run, args=(self.stop, self.reload, about, ())

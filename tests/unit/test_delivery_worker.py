@@ -76,7 +76,7 @@ def count(stats: AgentStats, what: str) -> float | None:
 def courier(
     delivery: FakeDelivery, said: list[str], stats: AgentStats | None = None
 ) -> DeliveryWorker:
-    return DeliveryWorker(delivery, FakeClock(), stats or AgentStats(), said.append)  # type: ignore[arg-type]
+    return DeliveryWorker(delivery.deliver_next, FakeClock(), stats or AgentStats(), said.append)
 
 
 def test_it_tries_until_all_is_delivered_and_says_each_failure() -> None:
@@ -174,5 +174,5 @@ def test_a_farewell_is_bounded_and_not_repeated() -> None:
             clock.now_us += 10_000_000
             return endless.deliver_next()
 
-    DeliveryWorker(Slow(), clock, AgentStats(), lambda _: None).drain()  # type: ignore[arg-type]
+    DeliveryWorker(Slow().deliver_next, clock, AgentStats(), lambda _: None).drain()
     assert endless.tried == 3

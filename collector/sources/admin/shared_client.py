@@ -138,13 +138,12 @@ def connect(
         properties_file: Java properties of a Kafka client: security and the like.
         timeout_seconds: How long connecting, and how long one read, may take.
     """
-    where, one_try = f"Admin of {bootstrap}", timeout_seconds * ONE_TRY
-    return AdminConnection(
-        lambda: KafkaAdmin(java_admin(bootstrap, properties_file, one_try), one_try),
-        where,
-        timeout_seconds,
-        properties_file,
-    )
+    one_try = timeout_seconds * ONE_TRY
+
+    def make() -> KafkaAdmin:
+        return KafkaAdmin(java_admin(bootstrap, properties_file, one_try), one_try)
+
+    return AdminConnection(make, f"Admin of {bootstrap}", timeout_seconds, properties_file)
 
 
 def java_admin(bootstrap: str, properties_file: Path | None, timeout_seconds: float) -> Any:

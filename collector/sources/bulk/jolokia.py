@@ -87,7 +87,6 @@ class _Version(msgspec.Struct):
 
 _Scalar = int | float | str | bool | None
 _Value = _Scalar | dict[str, msgspec.Raw]
-_SCALAR: Final = msgspec.json.Decoder(_Scalar)
 
 
 def parse_answers(body: bytearray, requests: Sequence[Mapping[str, Any]], where: str) -> Answers:
@@ -137,7 +136,7 @@ def _items(value: Mapping[str, msgspec.Raw]) -> dict[str, _Scalar]:
     items: dict[str, _Scalar] = {}
     for name, text in value.items():
         with suppress(msgspec.ValidationError):
-            items[name] = _SCALAR.decode(text)
+            items[name] = msgspec.json.decode(text, type=_Scalar)
     return items
 
 

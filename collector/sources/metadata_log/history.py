@@ -87,7 +87,11 @@ class History:
         """
         if batch.at_us > self.known_us:
             self._report(until_us=batch.at_us)
-        self._mind_clock(batch.at_us)
+        back = batch.at_us < self.known_us - _CLOCK_US
+        if back and not self._clock_back:
+            old, new = str(self.known_us), str(batch.at_us)
+            self._notices.append(Notice("controller_clock_back", Series(""), old, new))
+        self._clock_back = back
         self._state.apply(batch.records)
         self.known_us = max(self.known_us, batch.at_us)
         if self.reported_us is not None and self.known_us >= self.reported_us:
@@ -118,10 +122,3 @@ class History:
         self._moments.append(Moment(at_us, readings))
         self._last, self.reported_us = readings, at_us
         self._state.changed = False
-
-    def _mind_clock(self, at_us: int) -> None:
-        back = at_us < self.known_us - _CLOCK_US
-        if back and not self._clock_back:
-            old, new = str(self.known_us), str(at_us)
-            self._notices.append(Notice("controller_clock_back", Series(""), old, new))
-        self._clock_back = back

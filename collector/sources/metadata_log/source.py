@@ -82,7 +82,15 @@ class MetadataLogSource:
             notices.extend(changed.args)
             self._history = self._begin(recorded_us, family)
             more = self._go_on(self._history)
-        return self._answer(self._history, family, notices, more=more)
+        readings, moments, of_history = self._history.take()
+        silent = self._clock() - self._moved_at
+        if not moments and silent > _SILENCE_SECONDS:
+            raise SourceTimeoutError(
+                f"{self._where}: the log has said nothing for {_SILENCE_SECONDS:g} s or more: is"
+                " the broker up, and does it reach the controllers?"
+            )
+        of_all = (*notices, *of_history)
+        return answer_of(readings, family.cap, notices=of_all, moments=moments, more=more)
 
     def close(self) -> None:
         """Forget where we were; the source may be used again."""
@@ -148,19 +156,6 @@ class MetadataLogSource:
         if first.place.offset > offset:
             raise SourceError(f"{self._where}: the log does not reach back to offset {offset}")
         return chain([first], batches)
-
-    def _answer(
-        self, history: History, family: Family, notices: list[Notice], *, more: bool
-    ) -> Answer:
-        readings, moments, of_history = history.take()
-        silent = self._clock() - self._moved_at
-        if not moments and silent > _SILENCE_SECONDS:
-            raise SourceTimeoutError(
-                f"{self._where}: the log has said nothing for {_SILENCE_SECONDS:g} s or more: is"
-                " the broker up, and does it reach the controllers?"
-            )
-        of_all = (*notices, *of_history)
-        return answer_of(readings, family.cap, notices=of_all, moments=moments, more=more)
 
 
 def _truncation(cursor: Place, found: LogBatch | None) -> list[Notice]:
