@@ -118,10 +118,13 @@ def scrapers(config: Config, recorded: Callable[[str, str], int] = lambda *_: 0)
     made: Scrapers = {}
     for one in config.each():
         name = one.source.name
-        sources = factory.sources(one, lambda family, of=name: recorded(family, of))
-        for via, source in sources.items():
+        for via, source in factory.sources(one, _of(recorded, name)).items():
             made[name, via] = Scraper(source, SystemClock(), hidden, name)
     return made
+
+
+def _of(recorded: Callable[[str, str], int], source: str) -> Callable[[str], int]:
+    return lambda family: recorded(family, source)
 
 
 def tasks(config: Config, loaded: Catalogue, found: Scrapers) -> list[Task]:

@@ -137,8 +137,8 @@ def _import(
         recorder = Recorder(spool, names, config.window.us, delays, catalogue.hash)
         sources = tuple(PastSource(expected, section, api, selector, one) for one, _ in families)
         lake = config.lake
-        delivery = Delivery(lake.path, of_lake(lake), spool, recorder, lambda: catalogue)
-        past = Past(api, selector, sources, families[0][1], spool, recorder, delivery)
+        to_lake = Delivery(lake.path, of_lake(lake), spool, recorder, lambda: catalogue)
+        past = Past(api, selector, sources, families[0][1], spool, recorder, to_lake)
         bar = resources.enter_context(click.progressbar(
             length=(span[1] - span[0]) // 1_000_000, label=source.name, file=sys.stderr,
         ))  # fmt: skip

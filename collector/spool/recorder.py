@@ -20,10 +20,8 @@ from collector.spool.spool import Spool
 
 _EVENTS: Final = 1_000  # that wait while the spool cannot be written
 _STEP_US: Final = 1_000_000  # sources answer in any order; a clock that is set moves by more
-Sources = Mapping[str, str | None]
-"""Each source, as bronze calls it, and its cluster id if that is configured."""
-DelaysOf = Mapping[str, Delays]
-"""By how much the beans of each metric may be late."""
+Sources = Mapping[str, str | None]  # cluster id by source
+DelaysOf = Mapping[str, Delays]  # by metric
 Sealed = dict[str, SealedRows]  # by source
 UNKNOWN_CLUSTER = "unknown"
 """Stands for the cluster of a source that never answered and whose cluster is not configured."""

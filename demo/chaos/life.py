@@ -133,7 +133,7 @@ class _Parts:
             lambda: plan.options,
             self.spool,
             self.recorder,
-            lambda: time.monotonic() * plan.haste,
+            monotonic=lambda: time.monotonic() * plan.haste,
         )
         sources = {via: FakeBeans(plan.seed, now_us, plan.wide) for via in ("jmx", "admin")}
         scrapers = {
