@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from bench.fleet_windows import window
 from collector.agent.schedule import phase_us
 from collector.clock import SystemClock
-from collector.delivery import table as bronze_table
+from collector.delivery import bronze_table
 from collector.delivery.delivery import Delivery
 from collector.delivery.worker import DeliveryWorker
 from collector.spool.spool import Spool
@@ -32,8 +32,8 @@ if TYPE_CHECKING:
     from arro3.core import Table
     from deltalake import DeltaTable
 
+    from collector.delivery.bronze_table import BronzeTable
     from collector.delivery.commit_group import CommitGroup
-    from collector.delivery.table import BronzeTable
 
 COMMIT_RETRIES = bronze_table._COMMIT_RETRIES  # noqa: SLF001 (a peer has another figure)
 """How often the product lets delta-rs try one commit."""

@@ -20,7 +20,7 @@ from bench.small_world import BROKERS, CONTROLLER, DOWN, KILLED, World
 from collector import catalogue as catalogues
 from collector.catalogue.entries import Delays
 from collector.delivery.arrow import to_arrow
-from collector.delivery.table import BronzeTable
+from collector.delivery.bronze_table import BronzeTable
 from collector.encoding.batches import Batch, Origin, batches_of
 from collector.encoding.encoder import Encoder
 from collector.model import Answer, Event, Identity, Notice, Reading, Scrape, Series

@@ -14,9 +14,9 @@ from deltalake import QueryBuilder
 
 from collector.agent.scrape_attempt import Scraper
 from collector.config.schema import Config
+from collector.delivery.bronze_table import BronzeTable
 from collector.delivery.delivery import Delivery
 from collector.delivery.storage_options import of_lake
-from collector.delivery.table import BronzeTable
 from collector.model import Notice, Scrape, Series
 from collector.sources.bulk.prometheus_api import PrometheusApi
 from collector.sources.bulk.prometheus_history import PastSource, Scrapes, Span, scrapes

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collector.config.schema import Config
     from collector.spool.recorder import Recorder
     from collector.spool.spool import Spool
-    from collector.telemetry.http import HealthServer
+    from collector.telemetry.health_server import HealthServer
 
 _FOUND = "sources"
 Handler = Callable[..., object] | signal.Handlers
@@ -155,7 +155,7 @@ def _about(config: Config, catalogue: str) -> dict[str, str]:
 
 
 def _serve_health(config: Config, agent: Agent, spool: Spool, recorder: Recorder) -> HealthServer:
-    from collector.telemetry.http import HealthServer
+    from collector.telemetry.health_server import HealthServer
     from collector.telemetry.measured_metrics import Measured
 
     stats = agent.stats

@@ -24,9 +24,9 @@ from arro3.core import Table
 
 from collector.catalogue import Catalogue
 from collector.delivery.arrow import to_arrow
+from collector.delivery.bronze_table import BronzeTable
 from collector.delivery.commit_group import CommitGroup, commit_group, next_batches
 from collector.delivery.error_messages import is_fault
-from collector.delivery.table import BronzeTable
 from collector.errors import CommitError, LakeError, unexpected
 from collector.spool.recorder import Recorder
 from collector.spool.sealed_batches import UnreadableBatchError

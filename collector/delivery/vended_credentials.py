@@ -17,7 +17,7 @@ import msgspec
 from collector.config.schema import UnityCatalog
 from collector.config.secrets import Secret
 from collector.errors import LakeError, SourceRefusedError
-from collector.sources.bulk.http import first_bytes
+from collector.sources.bulk.http_endpoint import first_bytes
 
 _KEY: Final = "lake.unity_catalog"
 _TOKEN_PATH: Final = "/oidc/v1/token"  # noqa: S105 - no secret

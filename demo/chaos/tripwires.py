@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import deltalake
 
-from collector.delivery.table import BronzeTable
+from collector.delivery.bronze_table import BronzeTable
 from collector.spool.spool import Spool
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from deltalake import DeltaTable
 
 from collector.delivery import arrow
 from collector.delivery.arrow import to_arrow
-from collector.delivery.table import BronzeTable
+from collector.delivery.bronze_table import BronzeTable
 from demo.s3.server import S3Server
 from lakehouse import tables
 from lakehouse.cli.main import main

@@ -21,9 +21,9 @@ import pytest
 from arro3.core import Array, DataType
 
 from collector import catalogue
-from collector.delivery import arrow, table as bronze_table
+from collector.delivery import arrow, bronze_table
+from collector.delivery.bronze_table import BronzeTable
 from collector.delivery.delivery import Delivery
-from collector.delivery.table import BronzeTable
 from collector.encoding.attempts import AttemptSpan
 from collector.encoding.batches import Batch, Origin, batches_of as batches_of_sealed
 from collector.encoding.encoder import SealedRows

@@ -17,7 +17,7 @@ from collector.errors import HealthError
 from collector.model import Answer, Scrape
 from collector.spool.spool import Depth
 from collector.telemetry.agent_stats import STALE_SECONDS, AgentStats
-from collector.telemetry.http import HealthServer
+from collector.telemetry.health_server import HealthServer
 from collector.telemetry.measured_metrics import Measured
 from tests.agent_metrics import FakeSpool
 from tests.waiting import wait_for
@@ -265,7 +265,7 @@ def test_a_request_that_is_too_long_gets_no_answer(stage: Stage) -> None:
 
 @pytest.mark.slow
 def test_who_sends_drop_by_drop_is_cut_off(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("collector.telemetry.http._REQUEST_SECONDS", 0.5)
+    monkeypatch.setattr("collector.telemetry.health_server._REQUEST_SECONDS", 0.5)
     began = time.monotonic()
 
     def drip(asker: socket.socket) -> None:
@@ -290,7 +290,7 @@ def test_askers_that_send_nothing_do_not_keep_others_from_being_heard(stage: Sta
 def test_who_holds_every_place_holds_it_for_a_moment(
     stage: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("collector.telemetry.http._REQUEST_SECONDS", 4.0)
+    monkeypatch.setattr("collector.telemetry.health_server._REQUEST_SECONDS", 4.0)
     with ExitStack() as opened:
         silent = [opened.enter_context(stage.open()) for _ in range(64)]
         wait_for(lambda: _threads() == 64, 60)

@@ -15,7 +15,6 @@ from collector.errors import IdentityError, SourceError, SourceTimeoutError
 from collector.model import Series
 from collector.sources.identity import Expected
 from collector.sources.metadata_log.history import MARGIN_US, committed
-from collector.sources.metadata_log.image import MetadataState
 from collector.sources.metadata_log.records import (
     BrokerState,
     LogBatch,
@@ -25,6 +24,7 @@ from collector.sources.metadata_log.records import (
 )
 from collector.sources.metadata_log.segments import Snapshot
 from collector.sources.metadata_log.source import MetadataLogSource
+from collector.sources.metadata_log.state import MetadataState
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from collector.model import Notice, Reading, Series
-from collector.sources.metadata_log.image import MetadataState
 from collector.sources.metadata_log.records import (
     BrokerState,
     MinIsrSetting,
@@ -19,6 +18,7 @@ from collector.sources.metadata_log.records import (
     TopicRemoved,
     TransactionMark,
 )
+from collector.sources.metadata_log.state import MetadataState
 
 pytestmark = pytest.mark.slow
 

@@ -13,7 +13,7 @@ import msgspec
 
 from collector.config.schema import Jolokia
 from collector.errors import SourceError, SourceRefusedError
-from collector.sources.bulk.http import HttpEndpoint
+from collector.sources.bulk.http_endpoint import HttpEndpoint
 from collector.sources.bulk.source import BulkSource, is_pattern
 from collector.sources.identity import Expected
 from collector.sources.jmx.questions import Answers, Failed, Question

@@ -21,7 +21,7 @@ from collector.errors import ConfigError, IdentityError, SourceDataError, Source
 from collector.model import Answer, Identity
 from collector.sources.bulk import exporter_rules
 from collector.sources.bulk.exporter_rules import Rules, Shown
-from collector.sources.bulk.http import HttpEndpoint
+from collector.sources.bulk.http_endpoint import HttpEndpoint
 from collector.sources.bulk.source import BulkReader, BulkSource
 from collector.sources.bulk.strimzi_names import Reporter
 from collector.sources.identity import STARTED, Expected

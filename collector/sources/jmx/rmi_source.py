@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from collector.sources.identity import Expected
 from collector.sources.java.jvm import java
-from collector.sources.jmx.base_source import JvmSource, Session
+from collector.sources.jmx.jvm_source import JvmSource, Session
 from collector.sources.jmx.mbean_server import MBeanServer
 from collector.sources.jmx.object_names import text_of
 from collector.sources.jmx.questions import Answers

@@ -9,8 +9,8 @@ from collections.abc import Iterable, Iterator
 from typing import Final
 
 from collector.model import Moment, Notice, Reading, Series
-from collector.sources.metadata_log.image import MetadataState
 from collector.sources.metadata_log.records import LogBatch
+from collector.sources.metadata_log.state import MetadataState
 
 MARGIN_US: Final = 5_000_000
 """A leader that the majority of the voters stopped fetching from resigns after 1.5 fetch timeouts

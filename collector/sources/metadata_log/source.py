@@ -14,9 +14,9 @@ from collector.errors import SourceError, SourceTimeoutError
 from collector.model import Answer, Identity, Notice, Series
 from collector.sources.identity import Expected
 from collector.sources.metadata_log.history import History, committed
-from collector.sources.metadata_log.image import MetadataState
 from collector.sources.metadata_log.records import LogBatch, Place
 from collector.sources.metadata_log.segments import MetadataFolder, Snapshot
+from collector.sources.metadata_log.state import MetadataState
 from collector.sources.readings import answer_of
 
 _SILENCE_SECONDS: Final = 30.0
