@@ -44,13 +44,17 @@ class Origin(msgspec.Struct, frozen=True):
     catalogue: str
 
 
-def batches_of(parts: Sequence[tuple[SealedRows, Origin]]) -> Iterator[Batch]:
-    """The rows for what was sealed together, in batches; none where nothing was.
+Part = tuple[SealedRows, Origin]
+
+
+def batches_of(parts: Sequence[Part], max_rows: int = MAX_ROWS) -> Iterator[Batch]:
+    """The rows for what was sealed together, in batches of so many; none where nothing was.
 
     Accounts come last: the lake must not say that a time is known before it has all its runs.
 
     Args:
         parts: What was sealed of each source.
+        max_rows: Most rows of a batch.
     """
     spans: list[Run | AttemptSpan] = []
     for sealed, _ in parts:
@@ -59,7 +63,7 @@ def batches_of(parts: Sequence[tuple[SealedRows, Origin]]) -> Iterator[Batch]:
     start_us = min(chain(instants, (one.start for one in spans)), default=0)
     end_us = max(chain(instants, (one.end for one in spans)), default=0)
     rows = chain.from_iterable(_rows(sealed, origin) for sealed, origin in parts)
-    while part := list(islice(rows, MAX_ROWS)):
+    while part := list(islice(rows, max_rows)):
         found: dict[str, list[Row]] = {table.name: [] for table in tables.BRONZE}
         sets: dict[tuple[str, str], MemberSet] = {}
         for table, row, members in part:

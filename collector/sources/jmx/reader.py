@@ -71,8 +71,7 @@ class MBeanReader:
             if any(metric.filter is None for metric in metrics):
                 values = self._attributes.read_all(metrics, self._beans(metrics[0]))
                 for metric in metrics:
-                    zeros, others = split(values[metric.name])
-                    found[metric.name] = self._readings.reading(metric, zeros, others)
+                    found[metric.name] = self._readings.reading(metric, *split(values[metric.name]))
             else:
                 for metric in metrics:
                     found[metric.name] = self._filtered(metric, family, verify=verify)
