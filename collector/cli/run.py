@@ -80,8 +80,6 @@ def _run(path: Path, config: Config, windows: int | None, *, as_json: bool) -> N
     from collector.agent.schedule import phase_us
     from collector.cli.dry_run import DryRun
     from collector.clock import SystemClock
-    from collector.delivery.delivery import Delivery
-    from collector.delivery.storage_options import of_lake
     from collector.sources import factory
     from collector.spool.recorder import Recorder
     from collector.spool.spool import Spool
@@ -103,6 +101,9 @@ def _run(path: Path, config: Config, windows: int | None, *, as_json: bool) -> N
         reload = Reload(path, config, catalogue, scrapers, discovery, recorder.recorded_until_us)
         interval_us, tasks = config.lake.commit_interval.us, plan.tasks(found, catalogue, scrapers)
         phase = phase_us(spool.agent, interval_us)
+        from collector.delivery.delivery import Delivery  # delta-rs is loaded after the JVM
+        from collector.delivery.storage_options import of_lake
+
         lake, in_force = config.lake, lambda: reload.catalogue
         to_lake = dry or Delivery(lake.path, of_lake(lake), spool, recorder, in_force)
         agent = Agent(
