@@ -27,8 +27,9 @@ PARTITION_LAG: Final = "kafka.group.partition_lag"
 COPY_LAG: Final = "kafka.topic.remote_copy_lag.bytes"
 DELETE_LAG: Final = "kafka.topic.remote_delete_lag.bytes"
 
+PARTITION_METRICS: Final = "kafka.partition."
 CONTROLLER_METRICS: Final = "kafka.client.controller_mutation."
-"""Prefix of client metrics that controllers report as well as brokers."""
+"""Prefixes: of metrics of partitions; of clients' that controllers report as well as brokers."""
 
 _DESCRIBING: Final = ("topology", "quota_limits")
 

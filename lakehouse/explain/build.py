@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
 from lakehouse.core import display
-from lakehouse.core.metrics import COVERAGE, UNAVAILABLE, WATCHED_OF, Watched
+from lakehouse.core.metrics import COVERAGE, PARTITION_METRICS, UNAVAILABLE, WATCHED_OF, Watched
 from lakehouse.core.periods import Period, micros, overlap
 from lakehouse.core.subjects import Subject
 from lakehouse.engines.engine import Engine
@@ -15,7 +15,6 @@ from lakehouse.explain.find_subject import find
 from lakehouse.explain.story_json import Scope, story
 from lakehouse.report.facts.gold import Gold
 from lakehouse.slo import Objective, attainment
-from lakehouse.slo.openslo.metric import PARTITION_METRICS
 
 _OF_PARTITIONS: Final = {"topic", "partition"}
 

@@ -21,13 +21,12 @@ from functools import cached_property
 from typing import Final
 
 from lakehouse import tables
-from lakehouse.core.metrics import UNAVAILABLE, UNDER_MIN_ISR
+from lakehouse.core.metrics import PARTITION_METRICS, UNAVAILABLE, UNDER_MIN_ISR
 from lakehouse.core.periods import Period, micros
 from lakehouse.engines.engine import Relation
 from lakehouse.engines.gold_reader import GoldRows, Row, before_window, is_one_of, summed
 from lakehouse.slo.calendar.maintenance import SPILL, Exclusions, Maintenance, of
 from lakehouse.slo.cluster_level import Weighted, partition_count
-from lakehouse.slo.openslo.metric import PARTITION_METRICS
 from lakehouse.slo.sla_statement import Statement, Times
 from lakehouse.tables import Table
 

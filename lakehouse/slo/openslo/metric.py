@@ -4,15 +4,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Final, NamedTuple, cast
 
-from lakehouse.core.metrics import COVERAGE
+from lakehouse.core.metrics import COVERAGE, PARTITION_METRICS
 from lakehouse.core.objective import NAMES, Events, Level, Unknown
 from lakehouse.core.patterns import is_regex
 from lakehouse.core.yaml_nodes import Findings, Node, number, truth
 from lakehouse.slo.openslo.schema import check_shape
 
 TYPE: Final = "jmxlake"
-PARTITION_METRICS: Final = "kafka.partition."
-
 
 Library = Mapping[tuple[str, str], Node]
 """Objects that an SLO may refer to, by kind and name."""
