@@ -19,6 +19,7 @@ from lakehouse.errors import MaintenanceFileError
 from lakehouse.report.facts.build import last_week
 from lakehouse.slo import attainment, cluster_level, each_partition, published
 from lakehouse.slo.calendar import business_hours, corrections, maintenance
+from lakehouse.slo.calendar.calendar import Calendar
 from lakehouse.slo.sla_statement import Statement
 
 MAINTENANCE: Final = click.option(
@@ -102,7 +103,7 @@ class Query:
         file = given["corrections"]
         corrected, faults = corrections.load(file) if file else ((), [])
         _refuse(faults)
-        self.calendar = business_hours.Calendar(zone, business, planned, corrected)
+        self.calendar = Calendar(zone, business, planned, corrected)
         self.cluster: str | None = given.get("cluster")
 
     def check(self, engine: Engine) -> None:

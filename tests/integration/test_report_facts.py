@@ -19,6 +19,7 @@ from lakehouse.explain.build import explain
 from lakehouse.report.facts import build as reports
 from lakehouse.slo import attainment, published
 from lakehouse.slo.calendar import business_hours
+from lakehouse.slo.calendar.calendar import Calendar
 from tests import rollups
 from tests.lake_builder import Batch, micros
 
@@ -81,7 +82,7 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def told(root: Path) -> dict[str, Any]:
     """From 10:00 to 12:00, of which 12:00 to 13:00 in Berlin are business hours."""
-    calendar = business_hours.Calendar("Europe/Berlin", business_hours.parse("Mon-Fri 12:00-13:00"))
+    calendar = Calendar("Europe/Berlin", business_hours.parse("Mon-Fri 12:00-13:00"))
     period = periods.span("2026-11-16T10:00:00Z", "2026-11-16T12:00:00Z")
     return reports.facts(
         LocalEngine(lakes.at(str(root))), slo.load(), period, cluster="cluster-a", calendar=calendar
@@ -143,7 +144,7 @@ def test_by_default_a_week_that_has_ended_is_told_and_a_story_of_that_under_way(
 def test_a_week_of_another_zone_has_the_same_figures(root: Path):
     engine, weeks = LocalEngine(lakes.at(str(root))), {}
     for zone in ("UTC", "Europe/Berlin", "Asia/Kolkata"):
-        calendar = business_hours.Calendar(zone)
+        calendar = Calendar(zone)
         period = periods.week("2026-W47", calendar.zone)
         told = reports.facts(engine, slo.load(), period, cluster="cluster-a", calendar=calendar)
         weeks[zone] = told

@@ -34,7 +34,7 @@ from lakehouse.report.facts.storage import capacity, tiering
 from lakehouse.report.facts.timelines import timelines
 from lakehouse.report.facts.trends import trends
 from lakehouse.slo import Objective, attainment
-from lakehouse.slo.calendar.business_hours import OF_UTC, Calendar
+from lakehouse.slo.calendar.calendar import OF_UTC, Calendar
 from lakehouse.slo.sla_statement import Statement
 from lakehouse.tables.gold import BEYOND, IN_THE_FUTURE
 

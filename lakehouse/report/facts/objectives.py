@@ -16,7 +16,7 @@ from lakehouse.report.facts.gold import Gold
 from lakehouse.report.facts_lookup import tally, value_at
 from lakehouse.report.figures import span_of
 from lakehouse.slo import Objective
-from lakehouse.slo.calendar.business_hours import Calendar
+from lakehouse.slo.calendar.calendar import Calendar
 from lakehouse.slo.calendar.maintenance import Maintenance
 from lakehouse.slo.cluster_level import by_cluster, partition_count
 from lakehouse.slo.sla_statement import Statement

@@ -15,7 +15,7 @@ from lakehouse.report.facts.gold import Gold, Known, attribute, figures, per_sec
 from lakehouse.report.facts.saved import Bounds
 from lakehouse.report.facts.trends import until_gone
 from lakehouse.slo.sla_statement import Statement
-from lakehouse.slo.trends.forecast import Point, drain
+from lakehouse.slo.trends.drain import Point, drain
 
 _SIZE: Final = "kafka.log.size"
 _PERCENT: Final = "kafka.log.retention_size_percent"

@@ -11,8 +11,6 @@ from typing import Final, NamedTuple
 from lakehouse.core import periods
 from lakehouse.core.periods import Period, micros, overlap, union
 from lakehouse.errors import PeriodError
-from lakehouse.slo.calendar.corrections import Correction
-from lakehouse.slo.calendar.maintenance import Maintenance
 
 _DAYS: Final = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 _DAY: Final = "|".join(_DAYS)
@@ -50,30 +48,6 @@ class BusinessHours(NamedTuple):
         )
         clipped = (overlap(span, period.span) for span in spans)
         return tuple(Period.of(span) for span in union(span for span in clipped if span))
-
-
-class Calendar(NamedTuple):
-    """The time zone of a report, its business hours, planned maintenance and corrections.
-
-    Attributes:
-        time_zone: IANA name; it determines the limits of a week, and how instants are shown.
-        business: Business hours in that zone; None: the report has no section on them.
-        maintenance: Planned maintenance; objectives are reported without it, too.
-        corrections: Time that was agreed not to count; objectives are reported without it, too.
-    """
-
-    time_zone: str = periods.UTC_NAME
-    business: BusinessHours | None = None
-    maintenance: tuple[Maintenance, ...] = ()
-    corrections: tuple[Correction, ...] = ()
-
-    @property
-    def zone(self) -> dt.tzinfo:
-        """The time zone."""
-        return periods.time_zone(self.time_zone)
-
-
-OF_UTC: Final = Calendar()
 
 
 def _at(date: dt.date, minutes: int, zone: dt.tzinfo) -> int:

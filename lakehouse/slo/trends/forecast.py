@@ -1,20 +1,14 @@
-"""Forecasts: the share of bad time in the next weeks, and when a lag will be gone.
+"""The forecast of the share of bad time in the next weeks.
 
 Weeks follow a level that drifts, seen through noise (statsmodels' local level); bench/forecast.py
 compares it with other models, and with "as last week". The model allows missing weeks: it becomes
 less certain over them. It forecasts the share of the time that will be seen.
-
-A lag goes on with the slope of Theil and Sen: the median of the slopes between any two hours, which
-no single burst can move. Its bounds are Sen's, widened for hours that depend on those before them
-(as Hamed and Rao do for the related trend test, here by the first autocorrelation alone).
 """
 
 import importlib.util
 import math
 import warnings
 from collections.abc import Callable, Sequence
-from itertools import combinations, pairwise
-from statistics import NormalDist, median
 from typing import Final, NamedTuple
 
 from lakehouse.slo.trends.weeks import Week, scale, share_of
@@ -27,11 +21,6 @@ _LEAST_WEEKS: Final = 6
 
 _FITTED: Final = 2
 """Parameters: the variances of level and noise. Each is a degree of freedom less."""
-
-HOURS: Final = 24
-_LEAST_HOURS: Final = 6
-_DRAIN_LEVEL: Final = 0.9
-_HOUR_SECONDS: Final = 3600
 
 
 class Forecast(NamedTuple):
@@ -103,73 +92,3 @@ def ahead(values: Sequence[float | None], weeks: int = AHEAD) -> list[Ahead]:
         Ahead(middle - reach * error, middle, middle + reach * error)
         for middle, error in frame[["mean", "mean_se"]].to_numpy().tolist()
     ]
-
-
-Point = tuple[float, float]
-"""Hours since some instant, and the mean lag of that hour, bytes."""
-
-
-class Drain(NamedTuple):
-    """How a lag goes on; 90 % bounds.
-
-    Attributes:
-        last: The lag now, bytes.
-        slope: Bytes per second, negative while it drains; None: too few hours are known.
-        slope_low: Its lower bound.
-        slope_high: Its upper bound.
-    """
-
-    last: float
-    slope: float | None = None
-    slope_low: float | None = None
-    slope_high: float | None = None
-
-    @property
-    def verdict(self) -> str:
-        """``empty``, ``draining``, ``growing``, ``standing`` or ``unknown``."""
-        if self.last <= 0:
-            return "empty"
-        if self.slope_low is None or self.slope_high is None:
-            return "unknown"
-        if self.slope_high < 0:
-            return "draining"
-        return "growing" if self.slope_low > 0 else "standing"
-
-    def seconds(self, slope: float | None) -> float | None:
-        """Seconds until the lag is gone, at a slope; None: never, or not known."""
-        if self.last <= 0:
-            return 0.0
-        return None if slope is None or slope >= 0 else self.last / -slope
-
-
-def drain(hours: Sequence[Point], last: float) -> Drain:
-    """How a lag goes on.
-
-    Args:
-        hours: The last hours, in order, without the unknown ones.
-        last: The lag now, bytes.
-    """
-    if len(hours) < _LEAST_HOURS:
-        return Drain(last)
-    slopes = sorted((b[1] - a[1]) / (b[0] - a[0]) for a, b in combinations(hours, 2))
-    count = len(hours)
-    deviation = math.sqrt(count * (count - 1) * (2 * count + 5) / 18 * _widening(hours, slopes))
-    reach = NormalDist().inv_cdf((1 + _DRAIN_LEVEL) / 2) * deviation
-    first = max(0, math.floor((len(slopes) - reach) / 2))
-    end = min(len(slopes) - 1, math.ceil((len(slopes) + reach) / 2))
-    per_hour = (median(slopes), slopes[first], slopes[end])
-    return Drain(last, *(slope / _HOUR_SECONDS for slope in per_hour))
-
-
-def _widening(hours: Sequence[Point], slopes: Sequence[float]) -> float:
-    """The factor by which the variance grows because hours depend on those before them."""
-    slope = median(slopes)
-    rest = [value - slope * at for at, value in hours]
-    middle = median(rest)
-    off = [value - middle for value in rest]
-    spread = math.fsum(value * value for value in off)
-    if not spread:
-        return 1.0
-    correlation = math.fsum(a * b for a, b in pairwise(off)) / spread
-    correlation = min(max(correlation, 0.0), 0.9)
-    return (1 + correlation) / (1 - correlation)
