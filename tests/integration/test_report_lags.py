@@ -14,10 +14,10 @@ from lakehouse.core.metrics import COPY_LAG, DELETE_LAG
 from lakehouse.core.periods import Period
 from lakehouse.core.subjects import Subject
 from lakehouse.engines.local_engine import LocalEngine
-from lakehouse.report.facts import trends
 from lakehouse.report.facts.gold import Gold
 from lakehouse.report.facts.kafka.consumer_groups import lost_before_read
 from lakehouse.report.facts.kafka.tiered_storage import tier_lag
+from lakehouse.report.facts.objectives import trends
 from lakehouse.slo.sla_statement import Statement, Times
 from tests import gold_builder
 from tests.lake_builder import BASE, CLUSTER, micros

@@ -14,7 +14,7 @@ from hypothesis import given, strategies as st
 from lakehouse import slo
 from lakehouse.cli.main import main
 from lakehouse.errors import ObjectiveError
-from lakehouse.report.facts.composites import composites
+from lakehouse.report.facts.objectives.composites import composites
 from lakehouse.report.facts.one_team import of_team
 from lakehouse.report.facts.owner_accounts import add_owners
 from lakehouse.report.facts.saved import to_json

@@ -11,7 +11,6 @@ import pytest
 
 from lakehouse.report import csv_files
 from lakehouse.report.facts.build import Rack
-from lakehouse.report.facts.composites import Composite
 from lakehouse.report.facts.coverage import Coverage
 from lakehouse.report.facts.hygiene import Hygiene
 from lakehouse.report.facts.kafka.consumer_groups import ConsumerLag, LostBeforeRead
@@ -20,13 +19,16 @@ from lakehouse.report.facts.kafka.min_isr import MinIsr
 from lakehouse.report.facts.kafka.replication import Replication
 from lakehouse.report.facts.kafka.throttling import Throttling
 from lakehouse.report.facts.kafka.tiered_storage import RemoteReads, TierLag
-from lakehouse.report.facts.objectives import BusinessHours, Restated, Verdict
+from lakehouse.report.facts.objectives.business_hours import BusinessHours
+from lakehouse.report.facts.objectives.composites import Composite
+from lakehouse.report.facts.objectives.restated import Restated
+from lakehouse.report.facts.objectives.trends import Trends
+from lakehouse.report.facts.objectives.verdicts import Verdict
 from lakehouse.report.facts.other_metrics import OwnMetrics
 from lakehouse.report.facts.owner_accounts import Account
 from lakehouse.report.facts.saved import Bounds
 from lakehouse.report.facts.storage import Capacity, Tiering
 from lakehouse.report.facts.timelines import Timeline
-from lakehouse.report.facts.trends import Trends
 from lakehouse.report.owners import LABELS
 
 ROOT = Path(__file__).parents[2]

@@ -6,7 +6,8 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from lakehouse.report.facts.objectives import SUBJECT, restated_figures
+from lakehouse.report.facts.objectives.restated import restated_figures
+from lakehouse.report.facts.objectives.verdicts import SUBJECT
 from lakehouse.report.facts.owner_accounts import add_owners
 from lakehouse.report.facts.saved import to_json
 from lakehouse.report.page.page import render

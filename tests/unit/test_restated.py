@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from lakehouse.report.facts.objectives import SUBJECT, restated_figures
+from lakehouse.report.facts.objectives.restated import restated_figures
+from lakehouse.report.facts.objectives.verdicts import SUBJECT
 from lakehouse.report.facts.one_team import of_team
 from lakehouse.report.facts.owner_accounts import add_owners
 from lakehouse.report.facts.saved import to_json

@@ -11,7 +11,7 @@ import pytest
 
 from lakehouse.core.periods import micros
 from lakehouse.core.subjects import Subject
-from lakehouse.report.facts import trends as facts
+from lakehouse.report.facts.objectives import trends as facts
 from lakehouse.slo import Objective
 from lakehouse.slo.sla_statement import Statement, Times
 from lakehouse.slo.trends import weeks

@@ -16,7 +16,6 @@ from lakehouse.core.subjects import Subject, longest_floor_us
 from lakehouse.engines.engine import Engine, ask
 from lakehouse.engines.gold_reader import is_one_of, is_same, window_of
 from lakehouse.errors import PeriodError
-from lakehouse.report.facts.composites import composites
 from lakehouse.report.facts.coverage import Coverage, coverage
 from lakehouse.report.facts.gold import Gold
 from lakehouse.report.facts.hygiene import hygiene
@@ -27,12 +26,15 @@ from lakehouse.report.facts.kafka.min_isr import min_isr
 from lakehouse.report.facts.kafka.replication import replication
 from lakehouse.report.facts.kafka.throttling import throttling
 from lakehouse.report.facts.kafka.tiered_storage import remote_reads, tier_lag
-from lakehouse.report.facts.objectives import business_hours, objective, restated, verdicts
+from lakehouse.report.facts.objectives.business_hours import business_hours
+from lakehouse.report.facts.objectives.composites import composites
+from lakehouse.report.facts.objectives.restated import restated
+from lakehouse.report.facts.objectives.trends import trends
+from lakehouse.report.facts.objectives.verdicts import objective, verdicts
 from lakehouse.report.facts.other_metrics import OwnMetrics, own_metrics
 from lakehouse.report.facts.saved import FORMAT, to_json
 from lakehouse.report.facts.storage import capacity, tiering
 from lakehouse.report.facts.timelines import timelines
-from lakehouse.report.facts.trends import trends
 from lakehouse.slo import Objective, attainment
 from lakehouse.slo.calendar.calendar import OF_UTC, Calendar
 from lakehouse.slo.sla_statement import Statement

@@ -12,8 +12,8 @@ from lakehouse.core.periods import HOUR_US, micros
 from lakehouse.core.subjects import Subject
 from lakehouse.engines.gold_reader import Row
 from lakehouse.report.facts.gold import Gold, Known, attribute, figures, per_second, unknown_of
+from lakehouse.report.facts.objectives.trends import until_gone
 from lakehouse.report.facts.saved import Bounds
-from lakehouse.report.facts.trends import until_gone
 from lakehouse.slo.sla_statement import Statement
 from lakehouse.slo.trends.drain import Point, drain
 

@@ -1,0 +1,91 @@
+"""Figures that were published and differ now, because late data arrived.
+
+Figures that were published before the period was over are not compared.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from lakehouse import tables
+from lakehouse.core.periods import iso
+from lakehouse.engines.gold_reader import Row, is_same
+from lakehouse.report.facts.gold import Gold
+from lakehouse.report.facts.objectives.verdicts import SUBJECT
+from lakehouse.report.facts_lookup import value_at
+from lakehouse.report.figures import span_of
+
+
+class Restated(NamedTuple):
+    """A subject of which other figures were published; ``before`` has the published ones."""
+
+    objective: str
+    title: str | None
+    topic: str | None
+    partition: int | None
+    user: str | None
+    client_id: str | None
+    group: str | None
+    source: str | None
+    before: dict[str, Any]
+    now: dict[str, Any]
+
+
+def restated(gold: Gold, objectives: Sequence[Mapping[str, Any]]) -> list[Restated] | None:
+    """Figures that differ from those published last; None: none were published.
+
+    Args:
+        gold: The cluster's gold.
+        objectives: As in the facts, each over its own time.
+    """
+    published = _published(gold, objectives)
+    return restated_figures(objectives, published) if published else None
+
+
+def restated_figures(
+    objectives: Iterable[Mapping[str, Any]], published: Sequence[Row]
+) -> list[Restated]:
+    """Figures that differ, in the order of the facts.
+
+    Args:
+        objectives: As in the facts.
+        published: Rows of gold/sla of the same cluster, in any order; ``stated_at`` in
+            microseconds, their time as ``from`` and ``to`` as the facts have it.
+    """
+    earlier: dict[tuple[Any, ...], list[Row]] = {}
+    for row in sorted(published, key=lambda row: int(row["stated_at"])):
+        key = (row["objective"], row.get("from"), row.get("to"), *(row[name] for name in SUBJECT))
+        earlier.setdefault(key, []).append(row)
+    differing = []
+    for one in objectives:
+        over = (one["name"], one.get("from"), one.get("to"))
+        for now in one.get("subjects") or ():
+            rows = earlier.get((*over, *(now.get(name) for name in SUBJECT)), [])
+            figures = _figures(now)
+            others = [row for row in rows if any(row.get(k) != figures[k] for k in figures)]
+            if others:
+                last = others[-1]
+                before = {"statement": last["statement"], "stated_at": iso(last["stated_at"])}
+                before |= {key: last.get(key) for key in figures}
+                names = {key: now.get(key) for key in SUBJECT}
+                title = one.get("title")
+                differing.append(Restated(one["name"], title, **names, before=before, now=figures))
+    return differing
+
+
+def _figures(subject: Mapping[str, Any]) -> dict[str, Any]:
+    """The figures of a subject as gold/sla has them."""
+    agreed = {key: value_at(subject, key.replace("_", ".", 1)) for key in tables.SLA_AGREED}
+    return {**{key: subject.get(key) for key in tables.SLA_FIGURES}, **agreed}
+
+
+def _published(gold: Gold, objectives: Iterable[Mapping[str, Any]]) -> list[Row]:
+    """Figures of the cluster over the objectives' own times, published when these were over."""
+    times = {span_of(one, "from", "to") for one in objectives if one.get("from")}
+    over = (f"(r.window = {start} AND r.window_end = {end})" for start, end in sorted(times))
+    published = gold.ask(
+        "SELECT r.* FROM {rows} r "  # older tables lack some columns
+        f"WHERE {is_same('r.cluster', gold.cluster)} AND r.stated_at >= r.window_end "
+        f"AND ({' OR '.join(over) or 'false'})",
+        rows=gold.engine.rows(tables.SLA),
+    )
+    return [{**row, "from": iso(row["window"]), "to": iso(row["window_end"])} for row in published]

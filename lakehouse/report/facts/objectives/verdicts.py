@@ -1,0 +1,80 @@
+"""Statements as the facts have them: a verdict for each objective, and its subjects."""
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any, Final, NamedTuple
+
+from lakehouse.core import display
+from lakehouse.report.facts_lookup import tally
+from lakehouse.slo import Objective
+from lakehouse.slo.cluster_level import by_cluster, partition_count
+from lakehouse.slo.sla_statement import Statement
+
+SUBJECT: Final = ("topic", "partition", "user", "client_id", "group", "source")
+"""The names of a subject in the facts."""
+
+_OF_OBJECTIVE: Final = ("name", "title", "description", "target", "level")
+
+
+class Verdict(NamedTuple):
+    """The verdict of an objective, that of its worst subject, and how many have which.
+
+    ``agreed`` is the verdict with corrections; None without any.
+    """
+
+    objective: str
+    title: str
+    target: float
+    verdict: str
+    subjects: int
+    missed: int
+    uncertain: int
+    no_data: int
+    met: int
+    agreed: str | None
+
+
+def verdicts(objectives: Sequence[Objective], statements: Sequence[Statement]) -> list[Verdict]:
+    """One verdict per objective, worst first."""
+    rows = []
+    for wanted in objectives:
+        own = [one for one in statements if one.objective == wanted]
+        counts, agreed = tally(one.verdict for one in own), None
+        if any(one.agreed for one in own):
+            agreed = tally((one.agreed or one).verdict for one in own)["verdict"]
+        rows.append(Verdict(wanted.name, wanted.title, wanted.target, **counts, agreed=agreed))
+    return sorted(rows, key=lambda row: -display.rank(row.verdict))
+
+
+def objective(wanted: Objective, statements: Sequence[Statement]) -> dict[str, Any]:
+    """One objective with all its subjects, worst first."""
+    judged = [one for one in statements if one.objective == wanted]
+    judged.sort(key=lambda one: (-display.rank(one.verdict), -one.times.bad_us, *_names(one)))
+    return {
+        **{key: getattr(wanted, key) for key in _OF_OBJECTIVE},
+        "window": wanted.window.name,
+        "method": wanted.method,
+        "labels": {key: list(values) for key, values in wanted.labels.items()},
+        "composites": [asdict(part) for part in wanted.composites],
+        **(judged[0].scope() if judged else {}),
+        "weighted": next((one.to_json() for one in by_cluster(judged)), None),
+        "subjects": [
+            {
+                **{name: getattr(one.subject, name) for name in SUBJECT},
+                **_weight(one),
+                **one.figures(),
+                **one.details(brief=True),
+            }
+            for one in judged
+        ],
+    }
+
+
+def _weight(statement: Statement) -> dict[str, int]:
+    """How much a topic counts beside others; other subjects count alike."""
+    subject = statement.subject
+    return {"partitions": partition_count(subject)} if subject.kind == "topic" else {}
+
+
+def _names(statement: Statement) -> tuple[str, int]:
+    return str(statement.subject.key), statement.subject.partition or 0
