@@ -20,7 +20,7 @@ from lakehouse.report.facts.gold import Gold
 from lakehouse.report.facts.kafka.tiered_storage import LAGGING
 from lakehouse.report.facts.saved import to_json
 from lakehouse.report.figures import Row
-from lakehouse.report.page import sections
+from lakehouse.report.page import questions, sections
 from lakehouse.report.page.page import html
 from lakehouse.report.page.page_tables import Column, TableSpec, column
 from lakehouse.report.page.verdicts import verdicts
@@ -64,7 +64,7 @@ def question(gold: Gold, objectives: Sequence[slo.Objective], anchor: str) -> st
         anchor: One of ``QUESTIONS``.
     """
     facts = question_facts(gold, objectives, anchor)
-    (one,) = (each for each in sections.questions(facts) if each.anchor == anchor)
+    (one,) = (each for each in questions.questions(facts) if each.anchor == anchor)
     seen = sections.coverage(facts)
     return page(
         title=one.title,

@@ -8,9 +8,9 @@ from lakehouse.core import display, periods
 from lakehouse.report.facts_lookup import week_of
 from lakehouse.report.figures import Cell, Row, plain_text
 from lakehouse.report.page import verdicts
-from lakehouse.report.page.golden_signals import answers
 from lakehouse.report.page.page import html
 from lakehouse.report.page.page_tables import Column, Listing, TableSpec, badge, column
+from lakehouse.report.page.questions import answers
 from lakehouse.report.resources import declared, sentence
 
 

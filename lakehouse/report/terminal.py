@@ -13,7 +13,7 @@ from rich.text import Text
 from lakehouse.core import display
 from lakehouse.report.facts_lookup import value_at
 from lakehouse.report.figures import Facts, plain_text
-from lakehouse.report.page.golden_signals import answers
+from lakehouse.report.page.questions import answers
 from lakehouse.report.page.verdicts import composites, headline, verdicts
 
 _STYLES: Final = {"met": "green", "missed": "red", "uncertain": "yellow", "no_data": "dim"}

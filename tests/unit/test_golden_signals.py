@@ -13,7 +13,7 @@ from lakehouse.core.periods import Period
 from lakehouse.engines.local_engine import LocalEngine
 from lakehouse.report import figures
 from lakehouse.report.facts import build
-from lakehouse.report.page import golden_signals
+from lakehouse.report.page import questions
 from lakehouse.report.page.page import render
 from lakehouse.rollup import Wanted
 from tests import rollups, sample_facts
@@ -97,7 +97,7 @@ def test_a_broker_that_is_down_counts_no_error_and_is_not_available(facts: Any) 
     one = row(facts, "brokers", source="broker-2", request="produce")
     assert one["unknown_us"] == (BACK - KILLED) * SECOND
     assert row(facts, "requests", request="produce")["unknown_us"] == one["unknown_us"]
-    said = plain_text(golden_signals.availability(facts).answer)
+    said = plain_text(questions.availability(facts).answer)
     assert "A partition had no leader for 5 m 0 s" in said
     assert "What broker-2 answered, if anything, is not known for 5 m 0 s." in said
 
@@ -118,7 +118,7 @@ def test_a_p99_is_never_averaged_and_its_time_is_that_of_the_objective(facts: An
     one = row(facts, "latency", source="broker-1", request="produce")
     assert (one["threshold_ms"], one["p99_ms_max"]) == (500, 340)
     assert (one["slow_us"], one["slow_high_us"], one["unknown_us"]) == (0, 0, 0)
-    said = plain_text(golden_signals.latency(facts).answer)
+    said = plain_text(questions.latency(facts).answer)
     assert said.startswith("No broker's p99 was seen above its limit. The highest p99 was 340 ms")
 
 
@@ -135,7 +135,7 @@ def test_what_happens_at_the_end_is_not_bounded_where_nothing_was_read_after_it(
     one = row(made, "brokers", source="broker-1", request="produce")
     assert (one["answers"], one["answers_low"], one["answers_high"]) == (310, 210, None)
     assert one["good_high"] == 1, "all that was not counted may have been good"
-    assert "No objective says what is slow" in plain_text(golden_signals.latency(made).answer)
+    assert "No objective says what is slow" in plain_text(questions.latency(made).answer)
 
 
 @pytest.mark.parametrize(
@@ -151,14 +151,14 @@ def test_what_was_not_read_is_one_line_and_no_zero(families: list[str], said: st
         sample_facts.source("broker-1", family, sample_facts.WEEK, sample_facts.WEEK)
         for family in families
     ]
-    for one in (golden_signals.availability(silent), golden_signals.latency(silent)):
+    for one in (questions.availability(silent), questions.latency(silent)):
         assert said in plain_text(one.answer)
         assert "0 %" not in plain_text(one.answer)
         assert not [rows for rows in one.listings if rows.total]
 
 
 def test_the_first_screen_answers_in_four_lines() -> None:
-    found = golden_signals.first(golden_signals.answers(sample_facts.demo()))
+    found = questions.first(questions.answers(sample_facts.demo()))
     assert {question: one and one.anchor for question, one in found.items()} == {
         "Were we available?": "availability",
         "Were we slow?": "latency",

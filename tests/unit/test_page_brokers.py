@@ -8,7 +8,8 @@ import pytest
 
 from lakehouse.report.figures import plain_text
 from lakehouse.report.page.page import render
-from lakehouse.report.page.sections import capacity, questions
+from lakehouse.report.page.questions import questions
+from lakehouse.report.page.sections import capacity
 from tests import sample_facts
 from tests.page_reader import read
 from tests.sample_facts import EVIL, exactly

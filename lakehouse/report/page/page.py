@@ -11,7 +11,7 @@ from lakehouse.report import figures
 from lakehouse.report.charts import charts
 from lakehouse.report.charts.axis_marks import Marks, marks_of
 from lakehouse.report.facts_lookup import value_at, week_of
-from lakehouse.report.page import golden_signals, incidents, sections
+from lakehouse.report.page import incidents, questions, sections
 from lakehouse.report.page.page_tables import listing
 from lakehouse.report.page.verdicts import composites, headline, verdicts
 from lakehouse.report.resources import asset, sentence, templates
@@ -25,7 +25,7 @@ def render(facts: figures.Facts) -> str:
     """
     with display.shown_in(display.zone_of(facts)):
         marks = marks_of(facts)
-        questions, changed = golden_signals.answers(facts), sections.changed(facts)
+        answers, changed = questions.answers(facts), sections.changed(facts)
         whole = list(filter(None, (sections.composites(facts),)))
         others = (*sections.additional(facts), sections.coverage(facts))
         return html(
@@ -38,10 +38,10 @@ def render(facts: figures.Facts) -> str:
             week=week_of(facts),
             seen=display.per_cent(value_at(facts, "coverage.percent")),
             verdicts=verdicts(facts),
-            questions=questions,
+            questions=answers,
             changed=[one for one in changed if one.anchor != "trends"],
-            first=golden_signals.first((*questions, *changed)),
-            sections=(*whole, *changed, *questions, *others),
+            first=questions.first((*answers, *changed)),
+            sections=(*whole, *changed, *answers, *others),
             composites=composites(facts),
             charts=lambda section: charts.of(section, facts, marks),
             happened=_happened(facts, marks),

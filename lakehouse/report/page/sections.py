@@ -1,10 +1,9 @@
-"""The sections of the page: the questions, and those on what qualifies or adds to them."""
+"""The sections of the page that are none of its questions: on what qualifies or adds to them."""
 
 import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from string import Formatter
 from typing import Any, Final
 
 from lakehouse.core import display
@@ -12,7 +11,7 @@ from lakehouse.report import facts_lookup, figures, resources
 from lakehouse.report.figures import Answer, Facts, Figure, Name, Row
 from lakehouse.report.owners import LABELS
 from lakehouse.report.page import cells, verdicts
-from lakehouse.report.page.page_tables import Listing, in_words, listing, table
+from lakehouse.report.page.page_tables import Listing, listing, table
 
 _UNDER: Final = "under_min_isr_partition_seconds"
 """Compared between racks. Leaderless time is not: two brokers report that of the whole cluster."""
@@ -47,12 +46,6 @@ class Section:
     listings: tuple[Listing, ...] = ()
     charts: Mapping[str, str] = field(default_factory=dict)
     kip: str = ""
-
-
-def questions(facts: Facts) -> tuple[Section, ...]:
-    """The questions in the order of the page."""
-    specs = resources.declared("page.yaml")["questions"]
-    return tuple(_question(facts, anchor, spec) for anchor, spec in specs.items())
 
 
 def changed(facts: Facts) -> list[Section]:
@@ -94,54 +87,6 @@ def _imported(facts: Facts) -> dict[str, int]:
     events = facts_lookup.value_at(facts, "events") or ()
     found = {(row["new"] or "", row["source"]) for row in events if row["kind"] == _IMPORTED}
     return dict(sorted(Counter(place for place, _ in found).items()))
-
-
-def _question(facts: Facts, anchor: str, spec: Mapping[str, Any]) -> Section:
-    tables = [
-        (table(name), list(facts_lookup.rows_at(facts, path)))
-        for name, path in spec["tables"].items()
-    ]
-    first, rows = tables[0]
-    answer = _on_worst(spec, rows, first.badness)
-    if not answer and facts_lookup.nothing_seen(facts, spec["read"]):
-        out_of_reach = facts_lookup.is_out_of_reach(facts, spec["read"])
-        answer = (resources.sentence("unread", out_of_reach=out_of_reach),)
-    elif not answer:
-        doubtful = any(row.get("unknown_us", 0) != 0 for row in rows)
-        answer = (spec["quiet"], " Some time was not seen, see the table." if doubtful else "")
-    for more in spec.get("also", ()):
-        if added := _on_worst(more, facts_lookup.rows_at(facts, spec["tables"][more["table"]])):
-            answer = (*answer, " ", *added)
-    texts = {key: spec[key] for key in ("short", "title", "kip", "charts")}
-    listings = tuple(spec_.listing(rows_) for spec_, rows_ in tables)
-    notes = [spec["meaning"]]
-    if shortest := facts_lookup.shortest_us(facts, spec["read"]):
-        length = display.duration(shortest, "up")
-        notes.append(f"What lasted less than {length} may have come and gone between two readings.")
-    return Section(anchor, **texts, answer=answer, notes=tuple(notes), listings=listings)
-
-
-def _on_worst(
-    spec: Mapping[str, Any], rows: Iterable[Row], badness: Callable[[Row], Any] | None = None
-) -> Answer:
-    """The sentence on the worst of the rows that are bad, by default by these figures; or none."""
-
-    def figures_of(row: Row) -> list[float]:
-        return [facts_lookup.value_at(row, key) or 0 for key in spec["bad"]]
-
-    bad = [row for row in rows if any(figure > 0 for figure in figures_of(row))]
-    if not bad:
-        return ()
-    others = resources.sentence("others", number=len(bad) - 1, words_=spec["others"])
-    return (*_filled(spec["answer"], max(bad, key=badness or figures_of)), others)
-
-
-def _filled(template: str, row: Row) -> Answer:
-    """A sentence about a row, from a template with column definitions of page.yaml in braces."""
-    parts: list[str | Name | Figure] = []
-    for literal, definition, *_ in Formatter().parse(template):
-        parts += [literal, *(in_words(definition, row) if definition else ())]
-    return tuple(parts)
 
 
 def section(

@@ -15,7 +15,7 @@ from lakehouse.report.charts.tidy_svg import COLOURS
 from lakehouse.report.facts_lookup import value_at, week_of
 from lakehouse.report.figures import Facts, name, plain_text, span_of
 from lakehouse.report.page import incidents
-from lakehouse.report.page.golden_signals import answers
+from lakehouse.report.page.questions import answers
 from lakehouse.report.page.sections import changed
 from lakehouse.report.page.verdicts import Verdict, composites, headline, verdicts
 from lakehouse.report.resources import declared
