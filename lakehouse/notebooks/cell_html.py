@@ -18,7 +18,7 @@ from lakehouse.report.facts.build import SECTIONS, Scope, by_time
 from lakehouse.report.facts.coverage import coverage
 from lakehouse.report.facts.gold import Gold
 from lakehouse.report.facts.kafka.tiered_storage import LAGGING
-from lakehouse.report.facts.saved import to_json
+from lakehouse.report.facts.records import to_json
 from lakehouse.report.figures import Row
 from lakehouse.report.page import questions, sections
 from lakehouse.report.page.page import html

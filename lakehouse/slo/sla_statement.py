@@ -281,6 +281,20 @@ class Statement:
         return json
 
 
+def unknown_of(statements: Sequence[Statement], metric: str) -> dict[Key, int]:
+    """The unknown time of each subject by the objectives on a metric, microseconds.
+
+    If several objectives are on the metric it is the least: time seen to be bad is not unknown,
+    and a lower threshold sees more bad time.
+    """
+    unknown: dict[Key, int] = {}
+    for statement in statements:
+        if statement.objective.metric == metric:
+            key = statement.subject.key
+            unknown[key] = min(unknown.get(key, statement.unknown_us), statement.unknown_us)
+    return unknown
+
+
 class Sums(NamedTuple):
     """Times of subjects by the name of a range, and events of the period."""
 

@@ -15,7 +15,7 @@ from lakehouse.report.facts.gold import Gold
 from lakehouse.report.facts.kafka import brokers
 from lakehouse.report.facts.kafka.throttling import throttling
 from lakehouse.report.facts.kafka.tiered_storage import tier_lag
-from lakehouse.report.facts.saved import to_json
+from lakehouse.report.facts.records import to_json
 from tests.lake_builder import CLUSTER, Batch
 from tests.rollups import local
 

@@ -26,7 +26,7 @@ from lakehouse.report.facts.objectives.trends import Trends
 from lakehouse.report.facts.objectives.verdicts import Verdict
 from lakehouse.report.facts.other_metrics import OwnMetrics
 from lakehouse.report.facts.owner_accounts import Account
-from lakehouse.report.facts.saved import Bounds
+from lakehouse.report.facts.records import Bounds
 from lakehouse.report.facts.storage import Capacity, Tiering
 from lakehouse.report.facts.timelines import Timeline
 from lakehouse.report.owners import LABELS

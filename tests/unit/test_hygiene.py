@@ -19,7 +19,7 @@ from lakehouse.report.facts.hygiene import (
     unused_quotas,
 )
 from lakehouse.report.facts.kafka.throttling import quota_in_force, quotas
-from lakehouse.report.facts.saved import to_json
+from lakehouse.report.facts.records import to_json
 from lakehouse.report.page.page import render
 from tests import sample_facts
 from tests.page_reader import read

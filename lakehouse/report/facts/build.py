@@ -32,7 +32,8 @@ from lakehouse.report.facts.objectives.restated import restated
 from lakehouse.report.facts.objectives.trends import trends
 from lakehouse.report.facts.objectives.verdicts import objective, verdicts
 from lakehouse.report.facts.other_metrics import OwnMetrics, own_metrics
-from lakehouse.report.facts.saved import FORMAT, to_json
+from lakehouse.report.facts.records import to_json
+from lakehouse.report.facts.saved import FORMAT
 from lakehouse.report.facts.storage import capacity, tiering
 from lakehouse.report.facts.timelines import timelines
 from lakehouse.slo import Objective, attainment
@@ -278,4 +279,4 @@ SECTIONS: Final[Mapping[str, Callable[[Scope], Any]]] = {
     "rejected": lambda it: rejected(it.gold),
     "detection_floor_us": lambda it: _detection_floor_us(it.coverage),
 }
-"""Functions that compute the sections; ``saved.to_json`` writes what they return."""
+"""Functions that compute the sections; ``records.to_json`` writes what they return."""

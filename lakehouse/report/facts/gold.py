@@ -8,12 +8,11 @@ first seen just after the period may have started in it.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property, lru_cache
-from math import fsum
+from functools import cached_property
 from operator import itemgetter
-from typing import Annotated, Any, Final, get_origin, get_type_hints
+from typing import Any, Final
 
 from lakehouse import tables
 from lakehouse.core.periods import HOUR_US, Period, instant, micros
@@ -22,7 +21,6 @@ from lakehouse.engines import gold_reader
 from lakehouse.engines.engine import Engine, Relation, ask
 from lakehouse.engines.gold_reader import GoldRows, Row, before_window, is_one_of, is_same, summed
 from lakehouse.errors import PeriodError, TableNotFoundError
-from lakehouse.report.facts.saved import Bounds
 from lakehouse.slo import Objective, attainment
 from lakehouse.slo.sla_statement import Statement
 from lakehouse.tables import Table
@@ -279,104 +277,6 @@ def _by_subject(table: Table, rows: Sequence[Row]) -> Sums:
     for row in rows:
         by_subject[subject(row)][row["metric"]] = row
     return by_subject
-
-
-Known = float | None
-"""A figure; None: it is not known."""
-
-Metrics = Mapping[str, Mapping[str, Any]]
-"""Sums of one subject, by metric."""
-
-_MEANS: Final = {"mean": "observed_us", "mean_above_0": "positive_us"}
-"""The time over which a mean is taken."""
-
-
-def figures(record: Callable[..., Any], rows: Metrics) -> dict[str, Any]:
-    """The fields of a record that are declared as ``Annotated[TYPE, METRIC, COLUMN]``.
-
-    Args:
-        record: A named tuple. COLUMN is one of gold, ``mean`` or ``mean_above_0``; of Bounds it is
-            the stem of three columns, or ``held_back``. ``counted`` is followed by a metric of the
-            same scrapes, and by further counters: by how much they rose together, which is 0
-            without a row of a counter where that metric was read.
-        rows: Sums of gold of one subject, by metric.
-    """
-    return {name: _figure(rows, *declared) for name, declared in _declared(record).items()}
-
-
-@lru_cache
-def _declared(record: Callable[..., Any]) -> dict[str, tuple[Any, ...]]:
-    hints = get_type_hints(record, include_extras=True)
-    return {
-        name: (hint.__origin__, *hint.__metadata__)
-        for name, hint in hints.items()
-        if get_origin(hint) is Annotated
-    }
-
-
-def _figure(rows: Metrics, kind: Any, metric: str, column: str, *counted: str) -> Any:
-    row = rows.get(metric) or {}
-    if counted:
-        return _rise(rows, counted[0], (metric, *counted[1:]))
-    if column == "held_back":
-        held = duration(row, "positive")
-        # Versions that lose the bean of waits after an hour without one (KAFKA-19484) have no upper
-        # bound. Without the bean there was no wait, or this Kafka has none.
-        return held._replace(high=None) if row.get("known_wrong") else held
-    if kind is Bounds:
-        return duration(row, column)
-    return per_second(row, _MEANS[column]) if column in _MEANS else row.get(column)
-
-
-def _rise(rows: Metrics, beside: str, counters: Sequence[str]) -> float | None:
-    known = [rows[name]["increase"] for name in counters if rows.get(name)]
-    if None in known or not (known or rows.get(beside)):
-        return None
-    return fsum(known)
-
-
-def duration(row: Mapping[str, Any], stem: str, absent: int | None = None) -> Bounds:
-    """The duration ``stem`` of a row and its bounds, microseconds.
-
-    Args:
-        row: A row of sums.
-        stem: ``any`` for a union over series, ``positive`` for a sum over them.
-        absent: What a row without this duration means.
-    """
-    return Bounds(*(row.get(f"{stem}{bound}_us", absent) for bound in ("", "_low", "_high")))
-
-
-def per_second(row: Mapping[str, Any], time: str) -> float | None:
-    """The mean of a value over the time ``time``; None without such time."""
-    seconds = (row.get(time) or 0) / 1e6
-    return row["value_seconds"] / seconds if seconds else None
-
-
-def seconds_mean(row: Row) -> float:
-    """The mean of a total over the time in which any source reported it; 0 without such time.
-
-    Brokers that report in turns are several series in the time of one. No total was above
-    ``max_total``, so it took at least ``value_seconds / max_total`` to add up to the sum.
-    """
-    total = row["value_seconds"] or 0.0
-    seconds = (row["observed_us"] or 0) / 1e6 / (row["series"] or 1)
-    if row["max_total"]:
-        seconds = max(seconds, total / row["max_total"])
-    return total / seconds if seconds else 0.0
-
-
-def unknown_of(statements: Sequence[Statement], metric: str) -> dict[tuple[str | None, ...], int]:
-    """The unknown time of each subject by the objectives on a metric, microseconds.
-
-    If several objectives are on the metric it is the least: time seen to be bad is not unknown,
-    and a lower threshold sees more bad time.
-    """
-    unknown: dict[tuple[str | None, ...], int] = {}
-    for statement in statements:
-        if statement.objective.metric == metric:
-            key = statement.subject.key
-            unknown[key] = min(unknown.get(key, statement.unknown_us), statement.unknown_us)
-    return unknown
 
 
 def attribute(subject: Subject, metric: str) -> int | None:

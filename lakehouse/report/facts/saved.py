@@ -1,11 +1,9 @@
-"""The facts as JSON: made of records, written to a file, and read from it without a lake."""
-
-from __future__ import annotations
+"""The file of facts, which ``report --json`` writes, and of which pages are made without a lake."""
 
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from lakehouse.errors import FactsError
 
@@ -13,42 +11,6 @@ FORMAT: Final = 1
 """The ``format`` of docs/report-json.md that this version writes and reads."""
 
 _NEEDED: Final = ("cluster", "from", "to", "verdicts", "objectives")
-
-
-class Bounds(NamedTuple):
-    """A figure and the least and greatest that it can truly be; None: not known.
-
-    A field ``name_us`` is three keys in JSON: ``name_us``, ``name_low_us`` and ``name_high_us``; a
-    field ``name`` is ``name``, ``name_low`` and ``name_high``.
-    """
-
-    value: float | None
-    low: float | None
-    high: float | None
-
-    def times(self, factor: float | None) -> Bounds:
-        """All three, multiplied by a factor; None: it is not known, and so none of them is."""
-        if factor is None:
-            return Bounds(None, None, None)
-        return Bounds(*(None if figure is None else figure * factor for figure in self))
-
-
-def to_json(value: Any) -> Any:
-    """A record, or a list of records, as report.json has it: a key for each field, in order."""
-    if isinstance(value, list):
-        return [to_json(item) for item in value]
-    if not hasattr(value, "_asdict"):
-        return value
-    found: dict[str, Any] = {}
-    for name, field in value._asdict().items():
-        if isinstance(field, Bounds):
-            stem = name.removesuffix("_us")
-            unit = name[len(stem) :]
-            keys = (name, f"{stem}_low{unit}", f"{stem}_high{unit}")
-            found |= dict(zip(keys, field, strict=True))
-        else:
-            found[name] = to_json(field)
-    return found
 
 
 def is_saved(place: str) -> bool:

@@ -11,10 +11,10 @@ from lakehouse.core.metrics import COPY_LAG, PARTITION_COUNT
 from lakehouse.core.periods import HOUR_US, micros
 from lakehouse.core.subjects import Subject
 from lakehouse.engines.gold_reader import Row
-from lakehouse.report.facts.gold import Gold, Known, attribute, figures, per_second, unknown_of
+from lakehouse.report.facts.gold import Gold, attribute
 from lakehouse.report.facts.objectives.trends import until_gone
-from lakehouse.report.facts.saved import Bounds
-from lakehouse.slo.sla_statement import Statement
+from lakehouse.report.facts.records import Bounds, Known, figures, per_second
+from lakehouse.slo.sla_statement import Statement, unknown_of
 from lakehouse.slo.trends.drain import Point, drain
 
 _SIZE: Final = "kafka.log.size"

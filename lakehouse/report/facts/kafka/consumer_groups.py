@@ -12,10 +12,10 @@ from lakehouse import tables
 from lakehouse.core.metrics import PARTITION_LAG
 from lakehouse.core.periods import iso
 from lakehouse.engines.gold_reader import Row, is_same
-from lakehouse.report.facts.gold import Gold, duration, unknown_of
-from lakehouse.report.facts.saved import Bounds
+from lakehouse.report.facts.gold import Gold
+from lakehouse.report.facts.records import Bounds, duration
 from lakehouse.slo import Objective
-from lakehouse.slo.sla_statement import Statement
+from lakehouse.slo.sla_statement import Statement, unknown_of
 
 ROUNDED_UP: Final = 2**0.25
 """Agents round records up by less than this factor."""

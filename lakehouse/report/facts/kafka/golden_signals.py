@@ -15,9 +15,9 @@ from lakehouse.core.metrics import LEADERLESS, UNAVAILABLE, families
 from lakehouse.core.periods import HOUR_US, Period, Span, length, micros, without
 from lakehouse.core.subjects import with_ends
 from lakehouse.engines.gold_reader import Row, is_one_of, is_same
-from lakehouse.report.facts.gold import Gold, unknown_of
-from lakehouse.report.facts.saved import Bounds
-from lakehouse.slo.sla_statement import Statement
+from lakehouse.report.facts.gold import Gold
+from lakehouse.report.facts.records import Bounds
+from lakehouse.slo.sla_statement import Statement, unknown_of
 
 ANSWERS: Final = {"produce": "kafka.broker.produce.answers", "fetch": "kafka.broker.fetch.answers"}
 P99: Final = {

@@ -9,9 +9,9 @@ from typing import Annotated, Any, Final, NamedTuple
 
 from lakehouse import tables
 from lakehouse.core.metrics import UNAVAILABLE
-from lakehouse.report.facts.gold import Gold, figures, unknown_of
-from lakehouse.report.facts.saved import Bounds
-from lakehouse.slo.sla_statement import Statement
+from lakehouse.report.facts.gold import Gold
+from lakehouse.report.facts.records import Bounds, figures
+from lakehouse.slo.sla_statement import Statement, unknown_of
 
 _UNCLEAN: Final = "kafka.partition.unclean_leader"
 UNCLEAN_ELECTION: Final = "unclean_election"

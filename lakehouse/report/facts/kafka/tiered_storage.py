@@ -8,10 +8,10 @@ from lakehouse import tables
 from lakehouse.core.metrics import COPY_LAG, DELETE_LAG, families
 from lakehouse.core.periods import Period
 from lakehouse.engines.gold_reader import EXACT, is_one_of
-from lakehouse.report.facts.gold import Gold, Known, duration, figures, unknown_of
+from lakehouse.report.facts.gold import Gold
 from lakehouse.report.facts.kafka import brokers, remote_index
-from lakehouse.report.facts.saved import Bounds
-from lakehouse.slo.sla_statement import Statement
+from lakehouse.report.facts.records import Bounds, Known, duration, figures
+from lakehouse.slo.sla_statement import Statement, unknown_of
 
 LAGGING: Final = {COPY_LAG: COPY_LAG, DELETE_LAG: "kafka.topic.remote_delete_lag.segments"}
 """What is above zero while there is a lag: its bytes leave out what failed to be deleted."""

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from math import fsum
 from typing import Any, Final, NamedTuple, Self
 
-from lakehouse.report.facts.saved import Bounds
+from lakehouse.report.facts.records import Bounds
 
 BY_OWNER: Final = ("team", "tier")
 """The labels of owners by which there are composites, too."""

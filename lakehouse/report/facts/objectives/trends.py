@@ -11,7 +11,7 @@ from lakehouse.core.periods import Period, micros
 from lakehouse.engines.gold_reader import Row
 from lakehouse.report.facts.gold import Gold
 from lakehouse.report.facts.kafka.tiered_storage import LastLag, last_lags
-from lakehouse.report.facts.saved import Bounds
+from lakehouse.report.facts.records import Bounds
 from lakehouse.slo import Objective
 from lakehouse.slo.trends import forecast as forecasts, weeks as weeks_
 from lakehouse.slo.trends.changes import Change, Regime, by_chance, change, regimes

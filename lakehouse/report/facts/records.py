@@ -1,0 +1,130 @@
+"""Records of the facts: their fields, the figures of gold that these have, and their JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
+from math import fsum
+from typing import Annotated, Any, Final, NamedTuple, get_origin, get_type_hints
+
+from lakehouse.engines.gold_reader import Row
+
+
+class Bounds(NamedTuple):
+    """A figure and the least and greatest that it can truly be; None: not known.
+
+    A field ``name_us`` is three keys in JSON: ``name_us``, ``name_low_us`` and ``name_high_us``; a
+    field ``name`` is ``name``, ``name_low`` and ``name_high``.
+    """
+
+    value: float | None
+    low: float | None
+    high: float | None
+
+    def times(self, factor: float | None) -> Bounds:
+        """All three, multiplied by a factor; None: it is not known, and so none of them is."""
+        if factor is None:
+            return Bounds(None, None, None)
+        return Bounds(*(None if figure is None else figure * factor for figure in self))
+
+
+def to_json(value: Any) -> Any:
+    """A record, or a list of records, as report.json has it: a key for each field, in order."""
+    if isinstance(value, list):
+        return [to_json(item) for item in value]
+    if not hasattr(value, "_asdict"):
+        return value
+    found: dict[str, Any] = {}
+    for name, field in value._asdict().items():
+        if isinstance(field, Bounds):
+            stem = name.removesuffix("_us")
+            unit = name[len(stem) :]
+            keys = (name, f"{stem}_low{unit}", f"{stem}_high{unit}")
+            found |= dict(zip(keys, field, strict=True))
+        else:
+            found[name] = to_json(field)
+    return found
+
+
+Known = float | None
+"""A figure; None: it is not known."""
+
+Metrics = Mapping[str, Mapping[str, Any]]
+"""Sums of one subject, by metric."""
+
+_MEANS: Final = {"mean": "observed_us", "mean_above_0": "positive_us"}
+"""The time over which a mean is taken."""
+
+
+def figures(record: Callable[..., Any], rows: Metrics) -> dict[str, Any]:
+    """The fields of a record that are declared as ``Annotated[TYPE, METRIC, COLUMN]``.
+
+    Args:
+        record: A named tuple. COLUMN is one of gold, ``mean`` or ``mean_above_0``; of Bounds it is
+            the stem of three columns, or ``held_back``. ``counted`` is followed by a metric of the
+            same scrapes, and by further counters: by how much they rose together, which is 0
+            without a row of a counter where that metric was read.
+        rows: Sums of gold of one subject, by metric.
+    """
+    return {name: _figure(rows, *declared) for name, declared in _declared(record).items()}
+
+
+@lru_cache
+def _declared(record: Callable[..., Any]) -> dict[str, tuple[Any, ...]]:
+    hints = get_type_hints(record, include_extras=True)
+    return {
+        name: (hint.__origin__, *hint.__metadata__)
+        for name, hint in hints.items()
+        if get_origin(hint) is Annotated
+    }
+
+
+def _figure(rows: Metrics, kind: Any, metric: str, column: str, *counted: str) -> Any:
+    row = rows.get(metric) or {}
+    if counted:
+        return _rise(rows, counted[0], (metric, *counted[1:]))
+    if column == "held_back":
+        held = duration(row, "positive")
+        # Versions that lose the bean of waits after an hour without one (KAFKA-19484) have no upper
+        # bound. Without the bean there was no wait, or this Kafka has none.
+        return held._replace(high=None) if row.get("known_wrong") else held
+    if kind is Bounds:
+        return duration(row, column)
+    return per_second(row, _MEANS[column]) if column in _MEANS else row.get(column)
+
+
+def _rise(rows: Metrics, beside: str, counters: Sequence[str]) -> float | None:
+    known = [rows[name]["increase"] for name in counters if rows.get(name)]
+    if None in known or not (known or rows.get(beside)):
+        return None
+    return fsum(known)
+
+
+def duration(row: Mapping[str, Any], stem: str, absent: int | None = None) -> Bounds:
+    """The duration ``stem`` of a row and its bounds, microseconds.
+
+    Args:
+        row: A row of sums.
+        stem: ``any`` for a union over series, ``positive`` for a sum over them.
+        absent: What a row without this duration means.
+    """
+    return Bounds(*(row.get(f"{stem}{bound}_us", absent) for bound in ("", "_low", "_high")))
+
+
+def per_second(row: Mapping[str, Any], time: str) -> float | None:
+    """The mean of a value over the time ``time``; None without such time."""
+    seconds = (row.get(time) or 0) / 1e6
+    return row["value_seconds"] / seconds if seconds else None
+
+
+def seconds_mean(row: Row) -> float:
+    """The mean of a total over the time in which any source reported it; 0 without such time.
+
+    Brokers that report in turns are several series in the time of one. No total was above
+    ``max_total``, so it took at least ``value_seconds / max_total`` to add up to the sum.
+    """
+    total = row["value_seconds"] or 0.0
+    seconds = (row["observed_us"] or 0) / 1e6 / (row["series"] or 1)
+    if row["max_total"]:
+        seconds = max(seconds, total / row["max_total"])
+    return total / seconds if seconds else 0.0
