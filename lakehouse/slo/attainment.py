@@ -88,22 +88,6 @@ def read(
     return _Reader(gold, SliRows(gold, own), period, until, options, objectives).statements()
 
 
-def on_time_of(
-    period: Period, statements: Sequence[Statement], objectives: Sequence[Objective]
-) -> tuple[list[Statement], list[Objective]]:
-    """Statements on the time of all subjects in exactly one period, and objectives without one.
-
-    The objectives are those over other windows, in slices, or on some subjects only, as objectives
-    on time. Objectives on events have no time and are in neither list.
-    """
-    elsewhere = {one.objective.name for one in statements if one.period != period}
-    of_all = [one for one in objectives if one.kind == one.level and not one.match]
-    plain = {one.name for one in of_all if not (one.slices or one.events)} - elsewhere
-    others = [one for one in objectives if one.name not in plain and one.events is None]
-    missing = [replace(one, level=one.kind, slices=None, match=one.series) for one in others]
-    return [one for one in statements if one.objective.name in plain], missing
-
-
 def subjects(engine: Engine) -> list[Subject]:
     """All of gold/subjects, in the order of their names."""
     rows = engine.collect(engine.rows(tables.SUBJECTS)).to_pylist(maps_as_pydicts="strict")

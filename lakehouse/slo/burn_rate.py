@@ -40,9 +40,6 @@ class Rate(NamedTuple):
     high: float | None = None
 
 
-NO_DATA: Final = Rate()
-
-
 class Alert(NamedTuple):
     """The burn rates of one pair of windows.
 

@@ -7,15 +7,13 @@ docs/objectives.md compares these figures with those of the worst subject and of
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from typing import Any, Final, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from lakehouse.core.metrics import PARTITION_COUNT
 from lakehouse.core.subjects import Subject
 from lakehouse.slo.sla_statement import Statement, Times
 
 T = TypeVar("T")
-
-_WEIGHTS: Final = {"topic": "partitions"}
 
 
 class Weighted(NamedTuple):
@@ -49,7 +47,9 @@ def by_cluster(statements: Sequence[Statement]) -> list[Weighted]:
     for statement in statements:
         groups[statement.subject.cluster, statement.objective.name].append(statement)
     return [
-        Weighted(_sum(group), _WEIGHTS.get(group[0].subject.kind, "equal"), len(group))
+        Weighted(
+            _sum(group), "partitions" if group[0].subject.kind == "topic" else "equal", len(group)
+        )
         for group in groups.values()
     ]
 

@@ -18,7 +18,7 @@ from lakehouse.core.objective import Events, Objective, Slices
 from lakehouse.core.periods import Period, Span, iso, micros, overlap
 from lakehouse.core.subjects import Subject
 from lakehouse.slo import timeslices
-from lakehouse.slo.burn_rate import LENGTHS_US, NO_DATA, PAIRS, Alert, Rate
+from lakehouse.slo.burn_rate import LENGTHS_US, PAIRS, Alert, Rate
 from lakehouse.slo.calendar.corrections import Correction
 from lakehouse.slo.calendar.maintenance import Maintenance
 from lakehouse.tables import SLA_FIGURES
@@ -330,7 +330,7 @@ def build(query: Query, objective: Objective, lifetime: Lifetime, sums: Sums) ->
     subject, spans, has_ended = lifetime
     key = (subject.cluster, objective.name, subject.key)
     times = sums.times.get(key, {})
-    by_range, rates = {}, dict.fromkeys(LENGTHS_US, NO_DATA)
+    by_range, rates = {}, dict.fromkeys(LENGTHS_US, Rate())
     for name, span in query.ranges.items():
         expected, own = query.expected_us(span, spans), times.get(name, Times())
         by_range[name] = Statement(objective, subject, expected, own, query.period)

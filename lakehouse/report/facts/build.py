@@ -3,7 +3,7 @@
 import datetime as dt
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from importlib.metadata import version
 from typing import Any, Final, NamedTuple
@@ -209,9 +209,18 @@ def _scope(gold: Gold, objectives: Sequence[Objective], calendar: Calendar) -> S
 def by_time(
     gold: Gold, objectives: Sequence[Objective], promised: Sequence[Statement]
 ) -> list[Statement]:
-    """Statements by time over the period itself, as far as possible those that are promised."""
-    of_period, others = attainment.on_time_of(gold.period, promised, objectives)
-    return [*of_period, *gold.statements(others)]
+    """Statements on the time of all subjects in the period itself, if possible the promised ones.
+
+    Objectives over other windows, in slices, or on some subjects only are taken as objectives on
+    time; those on events have no time.
+    """
+    elsewhere = {one.objective.name for one in promised if one.period != gold.period}
+    of_all = [one for one in objectives if one.kind == one.level and not one.match]
+    plain = {one.name for one in of_all if not (one.slices or one.events)} - elsewhere
+    others = [one for one in objectives if one.name not in plain and one.events is None]
+    missing = [replace(one, level=one.kind, slices=None, match=one.series) for one in others]
+    of_period = [one for one in promised if one.objective.name in plain]
+    return [*of_period, *gold.statements(missing)]
 
 
 def _detection_floor_us(seen: Coverage) -> int | None:

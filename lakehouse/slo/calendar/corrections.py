@@ -28,20 +28,14 @@ class Correction(maintenance.Maintenance):
     """A span that was agreed not to count.
 
     Attributes:
-        objectives: Patterns of the names of objectives.
         approved_by: Who approved it.
         ticket: Where that is recorded.
         node: Its place in the file.
     """
 
-    objectives: tuple[str, ...] = ("*",)
     approved_by: str = ""
     ticket: str = ""
     node: Node | None = field(default=None, compare=False, repr=False)
-
-    def is_on(self, objective: str) -> bool:
-        """Whether it is on an objective of this name."""
-        return maintenance.matches(objective, self.objectives)
 
     def to_json(self) -> dict[str, Any]:
         """The correction as JSON has it, with the keys of its file."""

@@ -40,12 +40,14 @@ class Maintenance:
         reason: The planned work.
         names: Patterns of clusters and of subjects, by column; without a pattern of subjects the
             maintenance concerns all subjects of its clusters.
+        objectives: Patterns of the names of objectives; a correction alone names some.
     """
 
     start_us: int
     end_us: int
     reason: str
     names: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    objectives: tuple[str, ...] = ("*",)
 
     def concerns(self, subject: Subject) -> bool:
         """Whether it concerns a subject."""
@@ -54,9 +56,9 @@ class Maintenance:
         columns = self.subject_columns
         return not columns or any(matches(subject.names[c], self.names[c]) for c in columns)
 
-    def is_on(self, objective: str) -> bool:  # noqa: ARG002 - a correction names objectives
+    def is_on(self, objective: str) -> bool:
         """Whether it is on an objective of this name."""
-        return True
+        return matches(objective, self.objectives)
 
     def overlaps(self, period: Period) -> bool:
         """Whether some of it lies in a period."""

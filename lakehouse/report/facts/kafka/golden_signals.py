@@ -13,10 +13,10 @@ from typing import Final, NamedTuple, TypeVar
 from lakehouse import tables
 from lakehouse.core.metrics import LEADERLESS, UNAVAILABLE, families
 from lakehouse.core.periods import HOUR_US, Period, Span, length, micros, without
-from lakehouse.core.subjects import with_ends
 from lakehouse.engines.gold_reader import Row, is_one_of, is_same
 from lakehouse.report.facts.gold import Gold
 from lakehouse.report.facts.records import Bounds
+from lakehouse.slo import attainment
 from lakehouse.slo.sla_statement import Statement, unknown_of
 
 ANSWERS: Final = {"produce": "kafka.broker.produce.answers", "fetch": "kafka.broker.fetch.answers"}
@@ -166,14 +166,13 @@ def unread(gold: Gold, metric: str) -> dict[str, list[Span]]:
             own.append((row["start"], row["end"]))
     if not stretches:
         return {}
-    last = min(micros(gold.period.end), gold.now_us)
+    start, end = gold.period.span
     return {
-        str(one.source): without((max(micros(gold.period.start), one.first_us), until), own)
-        for one, end_us in with_ends(gold.subjects)
-        if one.kind == "source" and str(one.source).startswith(_READ)
-        and (until := last if end_us is None else min(last, end_us)) > one.first_us
-        for own in [stretches.get(str(one.source), [])]
-    }  # fmt: skip
+        source: without((max(start, first), last), stretches.get(source, []))
+        for one in attainment.lifetimes(gold.subjects, min(end, gold.now_us))
+        if (source := str(one.subject.source)).startswith(_READ)
+        for first, last in one.spans
+    }
 
 
 def counted(
