@@ -90,11 +90,6 @@ def span_of(row: Row, start: str = "start", end: str = "end") -> Span:
     return micros(display.parse(row[start])), micros(display.parse(row[end]))
 
 
-def has_span(row: Row) -> bool:
-    """Whether a row has both a start and an end."""
-    return row.get("start") is not None and row.get("end") is not None
-
-
 def name(value: object, label: str = "", limit: int = display.NAME_LIMIT) -> Name:
     """A name that is safe to show, whatever characters it has."""
     # Shortened before invisible characters are spelt out, which makes each six times as long.
@@ -134,8 +129,6 @@ def seen_time(row: Row, stem: str) -> Figure:
 
 def incident_length(incident: Row) -> Figure:
     """The length of an incident, bounded by the uncertainty of its edges."""
-    if not has_span(incident):
-        return Figure(display.NOT_KNOWN)
     start, end = span_of(incident)
     lead, tail = incident.get("lead_us"), incident.get("tail_us")
     low = None if tail is None else max(0, end - start - tail)

@@ -45,6 +45,9 @@ _UPPER_BOUNDS: Final = {
 }
 """Upper bounds, each with the part of it that lies before its window, and the time seen."""
 
+SEEN: Final = 0.95
+"""Share of a window that must have been seen, so that its figure stands for all of it."""
+
 _ZERO: Final[Row] = {"positive_us": 0, "positive_low_us": 0}
 
 

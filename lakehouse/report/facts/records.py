@@ -17,14 +17,14 @@ class Bounds(NamedTuple):
     field ``name`` is ``name``, ``name_low`` and ``name_high``.
     """
 
-    value: float | None
-    low: float | None
-    high: float | None
+    value: float | None = None
+    low: float | None = None
+    high: float | None = None
 
     def times(self, factor: float | None) -> Bounds:
         """All three, multiplied by a factor; None: it is not known, and so none of them is."""
         if factor is None:
-            return Bounds(None, None, None)
+            return Bounds()
         return Bounds(*(None if figure is None else figure * factor for figure in self))
 
 

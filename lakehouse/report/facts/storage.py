@@ -11,7 +11,7 @@ from lakehouse.core.metrics import COPY_LAG, PARTITION_COUNT
 from lakehouse.core.periods import HOUR_US, micros
 from lakehouse.core.subjects import Subject
 from lakehouse.engines.gold_reader import Row
-from lakehouse.report.facts.gold import Gold, attribute
+from lakehouse.report.facts.gold import SEEN, Gold, attribute
 from lakehouse.report.facts.objectives.trends import until_gone
 from lakehouse.report.facts.records import Bounds, Known, figures, per_second
 from lakehouse.slo.sla_statement import Statement, unknown_of
@@ -24,7 +24,6 @@ _FILLS: Final = (_SIZE, _PERCENT, _PERCENT_OF_BOTH)
 _VERDICTS: Final = {"empty": "full", "draining": "filling", "growing": "shrinking"}
 """Of the fullest partition, by what its room does."""
 
-_SEEN: Final = 0.95
 _POINTS: Final = 28
 """Most points of a forecast, six hours each of a week; a slope is of any two of them."""
 
@@ -125,7 +124,7 @@ def _stored(
     fill, local = _fill(topic, limit), rows["kafka.log.local_retention_size_percent"].get("max")
     fullest = rows[fill.metric].get("max") if fill else None
     compacted = attribute(topic, "kafka.topic.compacted")
-    verdict, reached = "unlimited", Bounds(None, None, None)
+    verdict, reached = "unlimited", Bounds()
     if fill is not None:
         verdict, reached = _forecast(gold, fill, steps[topic.topic, fill.metric])
     disk, segments = (None if None in (mean, replicas) else mean * replicas for mean in means)
@@ -170,10 +169,10 @@ def _forecast(gold: Gold, fill: _Fill, steps: Sequence[Row]) -> tuple[str, Bound
     points: list[Point] = [
         ((row["window"] - micros(gold.period.start)) / HOUR_US, fill.full - row["max"])
         for row in sorted(steps, key=itemgetter("window"))
-        if fill.series and row["observed_us"] >= _SEEN * fill.series * length * 1_000_000
+        if fill.series and row["observed_us"] >= SEEN * fill.series * length * 1_000_000
     ]
     if not points or micros(gold.period.end) - steps[-1]["window"] > 2 * length * 1_000_000:
-        return "unknown", Bounds(None, None, None)
+        return "unknown", Bounds()
     room = drain(points, points[-1][1])
     return _VERDICTS.get(room.verdict, room.verdict), until_gone(room)
 

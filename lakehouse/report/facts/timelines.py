@@ -11,7 +11,7 @@ from lakehouse.core.metrics import COPY_LAG, DELETE_LAG, families
 from lakehouse.core.periods import iso, micros
 from lakehouse.core.subjects import with_ends
 from lakehouse.engines.gold_reader import Row, is_same
-from lakehouse.report.facts.gold import Gold
+from lakehouse.report.facts.gold import SEEN, Gold
 from lakehouse.report.facts.kafka.consumer_groups import ROUNDED_UP
 from lakehouse.report.facts.kafka.golden_signals import ANSWERS, GOOD, P99, TRAFFIC, error_of
 from lakehouse.report.facts.other_metrics import SUBJECT, TABLES, OwnMetrics, mean
@@ -27,9 +27,6 @@ _LENGTHS: Final = (300, 3600, 86_400)
 _MOST_OWN: Final = 3
 _OWN_SUBJECTS: Final = 2
 """Own metrics that are drawn, and subjects of each."""
-
-_SEEN: Final = 0.95
-"""Share of a window in which a source must have been read."""
 
 _MS: Final = "ms"
 """The unit of times, of which a point is the longest of the brokers, and no sum."""
@@ -206,7 +203,7 @@ class _Reading(NamedTuple):
             sources = [one for one in expected if families & self.families.get(one, set())]
             ok = self.ok.get(window, {})
             seen = {one: max(ok.get((one, family), 0) for family in families) for one in sources}
-            if sources and all(seen[one] >= _SEEN * expected[one] for one in sources):
+            if sources and all(seen[one] >= SEEN * expected[one] for one in sources):
                 windows.add(window)
         return windows
 

@@ -200,12 +200,6 @@ def burn_rate(row: Row, length: str) -> Figure:
     return Figure(f"{times(value)} over {display.line(row.get(length))}", bounds, order=value)
 
 
-def burnt(row: Row) -> Figure:
-    """How long it burnt too fast, at least."""
-    us = row.get("burnt_us")
-    return Figure(display.duration(us, "down"), order=us)
-
-
 def burn_badness(row: Row) -> Any:
     """Rates that are too fast now, then those that were for the longest time."""
     ranks = {"uncertain": 1, "burning": 2}
@@ -247,9 +241,10 @@ def agreed_change(row: Row) -> str:
     return ", ".join(f"{word_ or 'none'} {when}" for when, word_ in words.items())
 
 
-def composite_badness(row: Row) -> tuple[float, float]:
-    """The worst verdict, then the lowest share."""
-    return display.rank(row.get("verdict")), -(row.get("attainment_low") or 0.0)
+def verdict_badness(row: Row) -> tuple[int, float, float]:
+    """The worst verdict, then the lowest share, then the unknown time."""
+    low, unknown = row.get("attainment_low") or 0.0, row.get("unknown_us") or 0
+    return display.rank(row.get("verdict")), -low, unknown
 
 
 def excluded(row: Row, key: str) -> Figure:
@@ -268,8 +263,7 @@ def differs_without(row: Row, key: str = "without_maintenance") -> bool:
 
 def without_badness(row: Row, key: str = "without_maintenance") -> Any:
     """Verdicts that differ without maintenance, or as ``agreed``, then the worst."""
-    low = row.get("attainment_low") or 0.0
-    return differs_without(row, key), display.rank(row.get("verdict")), -low
+    return differs_without(row, key), *verdict_badness(row)[:2]
 
 
 # Trends.
@@ -378,10 +372,9 @@ def stored_of_owner(row: Row, where: str) -> Figure:
     return _with_omitted(figure, row, "topics") if where == "stored" else figure
 
 
-def cost(row: Row) -> Figure:
-    """The cost of an owner's storage and traffic."""
-    value = row.get("cost")
-    return Figure(display.NOT_KNOWN if value is None else f"{value:,.2f}", order=value)
+def money(value: float | None) -> str:
+    """An amount in the currency of the file of owners."""
+    return display.NOT_KNOWN if value is None else f"{value:,.2f}"
 
 
 def _with_omitted(figure: Figure, row: Row, noun: str) -> Figure:

@@ -8,9 +8,8 @@ from operator import attrgetter
 from typing import Final, Literal
 
 from lakehouse.core.periods import Span, overlap, union
-from lakehouse.report import figures
 from lakehouse.report.facts_lookup import rows_at
-from lakehouse.report.figures import Facts, Row, has_span, span_of
+from lakehouse.report.figures import Facts, Row, name, span_of
 
 Paint = Literal["unknown", "edge", "under", "leaderless"]
 
@@ -44,8 +43,7 @@ def incidents(facts: Facts) -> list[Row]:
     return [
         {
             **row,
-            "planned": has_span(row)
-            and any(overlap(span_of(row), span) for span in planned.get(row.get("topic"), ())),
+            "planned": any(overlap(span_of(row), span) for span in planned.get(row["topic"], ())),
         }
         for row in rows_at(facts, "min_isr.partitions.incidents")
     ]
@@ -53,14 +51,13 @@ def incidents(facts: Facts) -> list[Row]:
 
 def bars(facts: Facts, within: Span) -> list[Bar]:
     """The bars of the incidents' chart: of the worst topics, then of the gaps of sources."""
-    topics = _lanes(filter(has_span, incidents(facts)), "topic")
+    topics = _lanes(incidents(facts), "topic")
     if not topics:
         return []
     drawn = [bar for lane, rows in topics for row in rows for bar in _bars(lane, row)]
-    gaps = filter(has_span, rows_at(facts, "coverage.sources.gaps"))
     drawn += [
         Bar(f"{lane} not seen", *span_of(row), "unknown")
-        for lane, rows in _lanes(gaps, "source")
+        for lane, rows in _lanes(rows_at(facts, "coverage.sources.gaps"), "source")
         for row in rows
     ]
     return [
@@ -76,15 +73,15 @@ def _lanes(rows: Iterable[Row], key: str) -> list[tuple[str, list[Row]]]:
     for row in rows:
         by_name.setdefault(str(row.get(key)), []).append(row)
     longest = {
-        name: max(end - start for start, end in map(span_of, rows_))
-        for name, rows_ in by_name.items()
+        one: max(end - start for start, end in map(span_of, rows_))
+        for one, rows_ in by_name.items()
     }
     worst = sorted(longest, key=longest.__getitem__, reverse=True)[:LANES]
     alike: Counter[str] = Counter()
     lanes = []
-    for name in worst:
-        label = figures.name(name, limit=_LABEL).text
-        lanes.append((f"\u2068{label}{_TIE * alike[label]}\u2069", by_name[name]))
+    for one in worst:
+        label = name(one, limit=_LABEL).text
+        lanes.append((f"\u2068{label}{_TIE * alike[label]}\u2069", by_name[one]))
         alike[label] += 1
     return lanes
 

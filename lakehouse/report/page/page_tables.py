@@ -196,6 +196,8 @@ _FORMATS: Final[Mapping[str, Callable[[float | None], str]]] = {
     "portion": display.percent,
     "mean_count": cells.mean_count,
     "times": cells.times,
+    "money": cells.money,
+    "at_least": lambda us: display.duration(us, "down"),
 }
 _KINDS: Final[Mapping[str, Callable[[Row, str], Content]]] = {
     **{kind: _plain(write) for kind, write in _FORMATS.items()},

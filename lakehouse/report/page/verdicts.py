@@ -77,7 +77,7 @@ def verdicts(facts: Facts) -> tuple[Verdict, ...]:
 def composites(facts: Facts) -> tuple[Verdict, ...]:
     """The composites on all subjects, worst first, in the form of a verdict."""
     rows = [row for row in facts.get("composites") or () if not (row["team"] or row["tier"])]
-    return tuple(map(_composite, sorted(rows, key=_badness, reverse=True)))
+    return tuple(map(_composite, sorted(rows, key=cells.verdict_badness, reverse=True)))
 
 
 def _composite(row: Row) -> Verdict:
@@ -124,7 +124,7 @@ def _in_short(one: Verdict) -> str:
 
 
 def _verdict(row: Row, objective: Row) -> Verdict:
-    subjects = sorted(objective.get("subjects") or (), key=_badness, reverse=True)
+    subjects = sorted(objective.get("subjects") or (), key=cells.verdict_badness, reverse=True)
     worst = subjects[0] if subjects else None
     level = objective["level"] if objective.get("level") in _LEVELS else "subject"
     title = display.line(objective.get("title") or objective.get("name") or "")
@@ -182,11 +182,6 @@ def _judged(how: str, row: Row | None) -> Answer:
         return ()
     verdict = display.VERDICTS[display.verdict(row.get("verdict"))]
     return (f"{how}: ", figures.attainment(row), f", {verdict}. ")
-
-
-def _badness(row: Row) -> tuple[int, float, float]:
-    low, unknown = row.get("attainment_low") or 0.0, row.get("unknown_us") or 0
-    return display.rank(row.get("verdict")), -low, unknown
 
 
 def budget(row: Row) -> dict[str, Any] | None:

@@ -38,7 +38,6 @@ GOOD: Final = "NONE"
 _READ: Final = ("broker-", "cluster-")
 """Sources that report of partitions: brokers, and a cluster that is read as a whole."""
 _NOTHING: Final = Bounds(0, 0, 0)
-_NOT_KNOWN: Final = Bounds(None, None, None)
 K = TypeVar("K", bound=Hashable)
 
 
@@ -133,7 +132,7 @@ def service(gold: Gold, statements: Sequence[Statement]) -> Service:
 def _leaderless(gold: Gold) -> Bounds:
     """Time in which at least one partition of the cluster had no leader, microseconds."""
     if not unread(gold, LEADERLESS):
-        return _NOT_KNOWN
+        return Bounds()
     start = micros(gold.period.start)
     stretches = gold.ask(
         "SELECT r.start, r.end, r.lead_us, r.tail_us FROM {rows} r WHERE "
@@ -264,7 +263,7 @@ def _latency(gold: Gold, statements: Sequence[Statement]) -> list[Latency]:
             for one in statements
             if one.objective.metric == metric
         ]
-        seen = [(source, None, _NOT_KNOWN, length(spans)) for source, spans in sorted(away.items())]
+        seen = [(source, None, Bounds(), length(spans)) for source, spans in sorted(away.items())]
         for source, limit, slow, unknown in judged or seen:
             most = rows[source][metric].get("max")
             found.append(Latency(source, request, limit, slow, most, unknown))
@@ -273,7 +272,7 @@ def _latency(gold: Gold, statements: Sequence[Statement]) -> list[Latency]:
 
 
 def _bad(one: Statement) -> Bounds:
-    return _NOT_KNOWN if one.attainment is None else Bounds(*one.times[1:])
+    return Bounds() if one.attainment is None else Bounds(*one.times[1:])
 
 
 def _topics(gold: Gold) -> list[Traffic]:

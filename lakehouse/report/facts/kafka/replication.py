@@ -14,7 +14,6 @@ from lakehouse.report.facts.records import Bounds, figures
 from lakehouse.slo.sla_statement import Statement, unknown_of
 
 _UNCLEAN: Final = "kafka.partition.unclean_leader"
-UNCLEAN_ELECTION: Final = "unclean_election"
 
 
 class Topic(NamedTuple):
@@ -39,7 +38,7 @@ def replication(
     gold: Gold, statements: Sequence[Statement], events: Iterable[Mapping[str, Any]]
 ) -> Replication:
     """Topics with missing replicas, with moving ones, or with a leader that was not in sync."""
-    elected = Counter(row["topic"] for row in events if row["kind"] == UNCLEAN_ELECTION)
+    elected = Counter(row["topic"] for row in events if row["kind"] == "unclean_election")
     unknown = {key[0]: us for key, us in unknown_of(statements, UNAVAILABLE).items()}
     rows = gold.raised(tables.TOPICS)
     topics = [

@@ -160,7 +160,7 @@ def _own_views(gold: Gold, clients: Sequence[Client]) -> list[OwnView]:
                     duration(waits, "any"),
                     per_second(rows[f"{metric}.avg"], "positive_us"),
                     rows[f"{metric}.max"].get("max"),
-                    by_brokers.throttled_us if by_brokers else Bounds(None, None, None),
+                    by_brokers.throttled_us if by_brokers else Bounds(),
                 )
             )
     return sorted(views, key=lambda view: -(view.held_back_us.value or 0))

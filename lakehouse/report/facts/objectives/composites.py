@@ -7,6 +7,7 @@ seen at all lies between 0 and 1. An objective without a subject is left out of 
 
 from collections.abc import Iterable, Mapping, Sequence
 from math import fsum
+from statistics import fmean
 from typing import Any, Final, NamedTuple, Self
 
 from lakehouse.report.facts.records import Bounds
@@ -107,17 +108,16 @@ def together(shares: Iterable[Share]) -> Share | None:
 
 
 def _joined(parts: Sequence[Part]) -> Part:
-    weight = fsum(one.weight for one in parts)
-    if not weight:
+    weights, lows, highs = zip(*parts, strict=True)
+    if not any(weights):
         return Part(0.0, 0.0, 0.0)
-    low, high = (_mean((one.weight, one[at]) for one in parts) for at in (1, 2))
-    return Part(weight, low, high)
+    return Part(fsum(weights), _mean(lows, weights), _mean(highs, weights))
 
 
 def figures(share: Share | None, target: float | None) -> Figures:
     """A share against a target."""
     if share is None or not share.seen.weight or target is None:
-        return Figures(Bounds(None, None, None), "no_data", "no_data")
+        return Figures(Bounds(), "no_data", "no_data")
     verdicts = (_verdict(part, target) for part in (share.decides, share.whole))
     return Figures(Bounds(share.seen.low, share.whole.low, share.whole.high), *verdicts)
 
@@ -128,10 +128,8 @@ def _verdict(part: Part, target: float) -> str:
     return "missed" if part.high < target else "uncertain"
 
 
-def _mean(weighted: Iterable[tuple[float, float]]) -> float:
-    pairs = list(weighted)
-    total = fsum(weight for weight, _ in pairs)
-    return round(fsum(weight * value for weight, value in pairs) / total, _DIGITS)
+def _mean(values: Sequence[float], weights: Sequence[float]) -> float:
+    return round(fmean(values, weights), _DIGITS)
 
 
 def composites(objectives: Sequence[Row], labels: Sequence[str] = ()) -> list[Composite]:
@@ -171,14 +169,15 @@ def _weighed(
     own: Sequence[tuple[Row, Row]], owner: Row, figures_of: str = ""
 ) -> tuple[float | None, Share | None]:
     """The target and the share of a composite; ``figures_of``: by these figures of subjects."""
-    shares, targets = list[Share](), list[tuple[float, float]]()
+    shares, targets, weights = list[Share](), list[float](), list[float]()
     for one, part in own:
         rows = ({**row, **(row.get(figures_of) or {})} for row in _rows(one, owner))
         share = together(Share.of(row, one.get("unknown")) for row in rows)
         if share is not None:
             shares.append(share.weighing(part["weight"]))
-            targets.append((part["weight"], one["target"]))
-    return _mean(targets) if targets else None, together(shares)
+            targets.append(one["target"])
+            weights.append(part["weight"])
+    return _mean(targets, weights) if targets else None, together(shares)
 
 
 def _rows(objective: Row, owner: Row) -> list[Row]:

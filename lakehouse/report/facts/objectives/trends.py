@@ -7,9 +7,9 @@ from typing import Any, Final, NamedTuple
 
 from lakehouse import tables
 from lakehouse.core.metrics import COPY_LAG, DELETE_LAG
-from lakehouse.core.periods import Period, micros
+from lakehouse.core.periods import HOUR_US, Period, micros
 from lakehouse.engines.gold_reader import Row
-from lakehouse.report.facts.gold import Gold
+from lakehouse.report.facts.gold import SEEN, Gold
 from lakehouse.report.facts.kafka.tiered_storage import LastLag, last_lags
 from lakehouse.report.facts.records import Bounds
 from lakehouse.slo import Objective
@@ -21,9 +21,6 @@ from lakehouse.slo.trends.forecast import Forecast
 _KINDS: Final = {COPY_LAG: "copy", DELETE_LAG: "delete"}
 _MOST_FORECASTS: Final = 100
 """The worst subjects: each takes some hundredths of a second."""
-
-_SEEN: Final = 0.95
-_HOUR_SECONDS: Final = 3600
 
 
 class SubjectTrend(NamedTuple):
@@ -148,7 +145,7 @@ def drains(gold: Gold) -> list[LagDrain]:
     end = gold.period.end
     recent = gold.within(Period(end - dt.timedelta(hours=HOURS), end))
     hours: defaultdict[tuple[str, str], list[Point]] = defaultdict(list)
-    for row in recent.by_window(tables.TOPICS, _HOUR_SECONDS, tuple(_KINDS)):
+    for row in recent.by_window(tables.TOPICS, 3600, tuple(_KINDS)):
         if point := _hour(row, micros(end)):
             hours[row["metric"], row["topic"]].append(point)
     longest = sorted(last, key=lambda key: (-last[key].reported, key[1], _KINDS[key[0]]))
@@ -158,9 +155,9 @@ def drains(gold: Gold) -> list[LagDrain]:
 def _hour(row: Row, end_us: int) -> Point | None:
     """The mean lag of an hour; None if not enough of the hour was seen."""
     series, seen_us = row["series"] or 0, row["observed_us"] or 0
-    if not series or seen_us < _SEEN * series * _HOUR_SECONDS * 1_000_000:
+    if not series or seen_us < SEEN * series * HOUR_US:
         return None
-    hours = (row["window"] - end_us) / (_HOUR_SECONDS * 1e6)
+    hours = (row["window"] - end_us) / HOUR_US
     return hours, (row["value_seconds"] or 0.0) / (seen_us / 1e6 / series)
 
 
