@@ -1,13 +1,11 @@
 """Intervals in which a subject was bad, with bounds, and gaps in the readings of its sources."""
 
-from __future__ import annotations
-
 import re
 from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import accumulate
-from typing import Final, Literal, NamedTuple, TypeVar
+from typing import Final, Literal, NamedTuple, Self, TypeVar
 
 from lakehouse.core.metrics import COVERAGE, Watched
 from lakehouse.core.periods import Span, length, overlap, union, without
@@ -189,7 +187,7 @@ class Silence(NamedTuple):
     outcome: str | None = None
     error: str | None = None
 
-    def within(self, span: Span) -> Silence | None:
+    def within(self, span: Span) -> Self | None:
         """The part of it in a span; None where there is none."""
         common = overlap((self.start, self.end), span)
         return common and self._replace(start=common[0], end=common[1])

@@ -84,14 +84,12 @@ def split(
         all_time = _TopicRows(gold, group, period)
         outside = replace(all_time, excluded=excluded)
         names = {topic.objective.name for topic in group}
-        agreed = {name: replace(all_time, excluded=of(corrections, name)) for name in names}
+        apart = {name: replace(all_time, excluded=of(corrections, name)) for name in names}
         result += (
             replace(
                 all_time.statement(topic, number),
-                without=outside.statement(topic.without, number) if topic.without else None,
-                agreed=agreed[topic.objective.name].statement(topic.agreed, number)
-                if topic.agreed
-                else None,
+                without=topic.without and outside.statement(topic.without, number),
+                agreed=topic.agreed and apart[topic.objective.name].statement(topic.agreed, number),
             )
             for topic in group
             for number in all_time.numbers(topic)

@@ -8,7 +8,7 @@ import pytest
 
 from lakehouse import tables
 from lakehouse.core import lake as lakes, periods
-from lakehouse.core.metrics import COPY_LAG
+from lakehouse.core.metrics import COPY_LAG, UNDER_MIN_ISR
 from lakehouse.engines.local_engine import LocalEngine
 from lakehouse.report.facts.build import subjects_of
 from lakehouse.report.facts.gold import Gold
@@ -107,12 +107,14 @@ def test_failures_and_untiered_records_are_told_of_each_topic_and_partition(gold
 
 
 def test_refused_writes_are_zero_where_counted_and_unknown_where_not(gold: Gold) -> None:
-    refused = {one.source: one.writes_refused for one in brokers.of_isr(gold)}
+    counted = (brokers.COUNTED_BY_BROKER, UNDER_MIN_ISR)
+    found = brokers.with_any(gold, brokers.IsrBroker, *counted)
+    refused = {one.source: one.writes_refused for one in found}
     assert refused == {"broker-1": 9, "broker-2": 0, "broker-3": None}
 
 
 def test_a_controller_counts_for_itself(gold: Gold) -> None:
-    (one,) = brokers.controllers(gold)
+    (one,) = brokers.with_any(gold, brokers.Controller, brokers.ACTIVE)
     assert one.source == "controller-9"
     assert one.active_us.value == 2 * WINDOW * SECOND
     assert one.offline_partition_seconds == 2 * 2 * WINDOW

@@ -1,12 +1,10 @@
 """The time axis of a chart: its ticks, and the events and planned maintenance marked on it."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, Self
 
 from lakehouse.core import display, periods
 from lakehouse.report.figures import Facts, span_of
@@ -55,12 +53,12 @@ class Marks:
         marked = f" Marked above: {counts}." if counts else ""
         return f"{marked} Shaded: planned maintenance." if self.planned else marked
 
-    def of_chart(self, name: str) -> Marks:
+    def of_chart(self, name: str) -> Self:
         """The marks that may explain the figure ``name`` of the facts' timelines."""
         kinds = _EXPLAINS.get(name, ("restart", "change"))
         return replace(self, instants=tuple(mark for mark in self.instants if mark[1] in kinds))
 
-    def apart(self, within: periods.Span, most: int) -> Marks:
+    def apart(self, within: periods.Span, most: int) -> Self:
         """The first event of each kind in each of ``most`` equal parts of a period."""
         whole = within[1] - within[0]
         first: dict[tuple[Kind, int], int] = {}

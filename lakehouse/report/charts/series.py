@@ -1,12 +1,10 @@
 """A figure over a period as spans without holes; what no point covers is not known."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby, pairwise
 from operator import attrgetter
-from typing import Any, Final
+from typing import Any, Final, Self
 
 from lakehouse.core import display, periods
 from lakehouse.core.periods import DAY_US, Span, instant, iso, length, micros, overlap, without
@@ -89,14 +87,15 @@ class Series:
         share = f"{display.duration(unknown, 'up')} of {display.duration(whole)}"
         return f" Not known for {share}, hatched."
 
-    def with_forecast(self) -> Series:
+    def with_forecast(self) -> Self:
         """The same over a period that includes the forecast."""
         if not self.forecast:
             return self
         within = (self.within[0], self.forecast[-1].end)
-        return Series((*self.known, *self.forecast), self.unknown, within, self.unit)
+        known = (*self.known, *self.forecast)
+        return replace(self, known=known, within=within, forecast=())
 
-    def coarser(self, most: int) -> Series:
+    def coarser(self, most: int) -> Self:
         """The same in about ``most`` spans at most, with the bounds of those that it joins."""
         if len(self.known) <= most:
             return self
@@ -110,7 +109,7 @@ class Series:
                 known.append(Known(spans[0].start, spans[-1].end, combined))
         return replace(self, known=tuple(known))
 
-    def scaled(self) -> Series:
+    def scaled(self) -> Self:
         """The same in the unit that reads best."""
         if not self.unit.startswith("By"):
             return replace(self, unit=_UNITS.get(self.unit, display.line(self.unit)))

@@ -5,14 +5,12 @@ window after a period says how much of its upper bound may lie in the period: an
 first seen just after the period may have started in it.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from operator import itemgetter
-from typing import Any, Final
+from typing import Any, Final, Self
 
 from lakehouse import tables
 from lakehouse.core.periods import HOUR_US, Period, instant, micros
@@ -76,7 +74,7 @@ class Gold:
         """Rows of every cluster and period."""
         return GoldRows(self.engine, self.window_seconds * 1_000_000)
 
-    def within(self, period: Period) -> Gold:
+    def within(self, period: Period) -> Self:
         """The same cluster's rows in another period."""
         return replace(self, period=period, _cache={})
 

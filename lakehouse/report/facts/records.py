@@ -1,11 +1,9 @@
 """Records of the facts: their fields, the figures of gold that these have, and their JSON."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from math import fsum
-from typing import Annotated, Any, Final, NamedTuple, get_origin, get_type_hints
+from typing import Annotated, Any, Final, NamedTuple, Self, get_origin, get_type_hints
 
 from lakehouse.engines.gold_reader import Row
 
@@ -21,11 +19,11 @@ class Bounds(NamedTuple):
     low: float | None = None
     high: float | None = None
 
-    def times(self, factor: float | None) -> Bounds:
+    def times(self, factor: float | None) -> Self:
         """All three, multiplied by a factor; None: it is not known, and so none of them is."""
         if factor is None:
-            return Bounds()
-        return Bounds(*(None if figure is None else figure * factor for figure in self))
+            return type(self)()
+        return type(self)(*(None if figure is None else figure * factor for figure in self))
 
 
 def to_json(value: Any) -> Any:

@@ -6,8 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from lakehouse.core import display
-from lakehouse.report import figures
-from lakehouse.report.figures import Answer, Facts, Figure, Name, Row
+from lakehouse.report.figures import Answer, Facts, Figure, Name, Row, attainment, time
 from lakehouse.report.page import cells
 from lakehouse.report.page.page_tables import Listing, table
 from lakehouse.report.resources import declared, sentence
@@ -87,7 +86,7 @@ def _composite(row: Row) -> Verdict:
     return Verdict(
         row["composite"], display.verdict(row["verdict"]), display.line(row["title"]), _target(row),
         f"{weighed} by weight{_agreed(agreed and agreed['verdict'])}", "",
-        (), figures.attainment({**row, "unknown_us": 0}), None, None,
+        (), attainment({**row, "unknown_us": 0}), None, None,
     )  # fmt: skip
 
 
@@ -140,7 +139,7 @@ def _verdict(row: Row, objective: Row) -> Verdict:
         "; ".join(filter(None, (counts, policy))) + _agreed(row.get("agreed")),
         display.line(objective.get("description") or "", 400),
         cells.subject(worst) if worst else (),
-        figures.attainment(worst) if worst else None,
+        attainment(worst) if worst else None,
         budget(worst) if worst else None,
         spec.listing(subjects) if subjects else None,
         _remarks(worst, subjects) if worst else (),
@@ -181,7 +180,7 @@ def _judged(how: str, row: Row | None) -> Answer:
     if not row:
         return ()
     verdict = display.VERDICTS[display.verdict(row.get("verdict"))]
-    return (f"{how}: ", figures.attainment(row), f", {verdict}. ")
+    return (f"{how}: ", attainment(row), f", {verdict}. ")
 
 
 def budget(row: Row) -> dict[str, Any] | None:
@@ -198,5 +197,5 @@ def budget(row: Row) -> dict[str, Any] | None:
     scale = max(limit * 1.25, most * 1.05, 1) / 100
     ends = {"certain": low, "possible": high, "unknown": most, "limit": limit}
     strip = {name: round(us / scale, 2) for name, us in ends.items()}
-    bad, left = figures.time(row, "bad"), row.get("budget_left_us")
+    bad, left = time(row, "bad"), row.get("budget_left_us")
     return {**strip, "text": sentence("budget", bad=bad, limit=limit, left=left)}

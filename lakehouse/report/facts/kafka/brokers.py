@@ -12,11 +12,11 @@ from lakehouse.report.facts.gold import Gold
 from lakehouse.report.facts.records import Bounds, Known, figures, per_second
 
 COUNTED_BY_BROKER: Final = "kafka.broker.under_min_isr_partitions"
-_ACTIVE: Final = "kafka.controller.active"
+ACTIVE: Final = "kafka.controller.active"
 _REFUSED: Final = "kafka.broker.produce_errors.not_enough_replicas"
 _REFUSED_LATER: Final = f"{_REFUSED}_after_append"
 
-_READS: Final = "kafka.broker.remote_log_reader.fetches"
+READS: Final = "kafka.broker.remote_log_reader.fetches"
 _LOOK_UPS_EXPIRED: Final = "kafka.broker.remote_list_offsets.expired"
 
 R = TypeVar("R")
@@ -42,7 +42,7 @@ class Controller(NamedTuple):
     """A controller: for how long it was the active one, and what it counted of the cluster."""
 
     source: str
-    active_us: Annotated[Bounds, _ACTIVE, "positive"]
+    active_us: Annotated[Bounds, ACTIVE, "positive"]
     offline_partition_seconds: Annotated[
         Known, "kafka.controller.offline_partitions", "value_seconds"
     ]
@@ -97,10 +97,10 @@ class ReadingBroker(NamedTuple):
     """Reads of a broker from the remote tier, and for how long its fetch quota held them back."""
 
     source: str
-    reads: Annotated[Known, _READS, "increase"]
+    reads: Annotated[Known, READS, "increase"]
     read_ms_mean: Annotated[Known, "kafka.broker.remote_log_reader.fetch_time.mean", "mean_above_0"]
-    reads_expired: Annotated[Known, "kafka.broker.remote_fetch.expired", "counted", _READS]
-    look_ups_expired: Annotated[Known, _LOOK_UPS_EXPIRED, "counted", _READS]
+    reads_expired: Annotated[Known, "kafka.broker.remote_fetch.expired", "counted", READS]
+    look_ups_expired: Annotated[Known, _LOOK_UPS_EXPIRED, "counted", READS]
     waiting_max: Annotated[Known, "kafka.broker.remote_log_reader.task_queue_size", "max"]
     idle_min: Annotated[Known, "kafka.broker.remote_log_reader.idle", "min"]
     held_back_us: Annotated[Bounds, "kafka.broker.remote_fetch.throttle_time.avg", "held_back"]
@@ -126,16 +126,6 @@ class Plugin(NamedTuple):
     index_loads_failed: Annotated[Known, "kafka.rsm.index_cache.load_failures", "increase"]
     index_evictions: Annotated[Known, "kafka.rsm.index_cache.evictions", "increase"]
     index_entries_max: Annotated[Known, "kafka.rsm.index_cache.size", "max"]
-
-
-def of_isr(gold: Gold) -> list[IsrBroker]:
-    """Every broker that counted partitions, or whose partitions were reported."""
-    return _with_any(gold, IsrBroker, COUNTED_BY_BROKER, UNDER_MIN_ISR)
-
-
-def controllers(gold: Gold) -> list[Controller]:
-    """Every controller that was read."""
-    return _with_any(gold, Controller, _ACTIVE)
 
 
 def of_quotas(gold: Gold) -> list[QuotaBroker]:
@@ -166,18 +156,13 @@ def of_tiers(gold: Gold) -> list[TierBroker]:
     ]
 
 
-def of_reads(gold: Gold) -> list[ReadingBroker]:
-    """Every broker that counts its remote reads."""
-    return _with_any(gold, ReadingBroker, _READS)
-
-
 def plugins(gold: Gold) -> list[Plugin]:
     """Every broker with a bean of the Aiven plugin."""
     found = (Plugin(source, **figures(Plugin, rows)) for source, rows in _sources(gold))
     return [one for one in found if any(figure is not None for figure in one[1:])]
 
 
-def _with_any(gold: Gold, record: Callable[..., R], *metrics: str) -> list[R]:
+def with_any(gold: Gold, record: Callable[..., R], *metrics: str) -> list[R]:
     """A record of every source that has one of some metrics."""
     return [
         record(source, **figures(record, rows))

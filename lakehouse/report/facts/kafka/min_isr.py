@@ -5,8 +5,6 @@ another may be unseen, so unknown time of partitions is computed from time in wh
 partitions of the topic were seen.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import groupby
@@ -66,6 +64,43 @@ class Partition(NamedTuple):
     incidents: list[Incident]
 
 
+class Unseen(NamedTuple):
+    """Time in which a topic was not seen; None: no objective concerns it, so it is not computed.
+
+    Attributes:
+        expected_us: Time in which it existed, microseconds.
+        unseen_us: Time in which not all its partitions were seen, microseconds.
+        seen_us: How long it was wholly seen, by the number of partitions it had then.
+    """
+
+    expected_us: int | None = None
+    unseen_us: int | None = None
+    seen_us: Mapping[int, int] = MappingProxyType({})
+
+    def of_one(self, row: Row) -> int | None:
+        """Unknown time of one partition, at most.
+
+        Args:
+            row: What gold has of the partition; it was seen while it was bad.
+        """
+        if self.expected_us is None or self.unseen_us is None:
+            return None
+        return min(self.unseen_us, max(0, self.expected_us - (row.get("positive_us") or 0)))
+
+    def of_partitions(self, partitions: int | None, row: Row) -> int | None:
+        """Unknown time summed over all partitions, at most.
+
+        Args:
+            partitions: How many there are, as reported last.
+            row: What gold has of the topic.
+        """
+        if self.expected_us is None or partitions is None:
+            return None
+        series = row.get("series")
+        expected = each_partition.expected_us(self.expected_us, self.seen_us, series, partitions)
+        return max(0, (expected or 0) - (row.get("observed_us") or 0))
+
+
 class MinIsr(NamedTuple):
     """The section."""
 
@@ -81,8 +116,8 @@ def min_isr(gold: Gold, statements: Sequence[Statement]) -> MinIsr:
     return MinIsr(
         _topics(gold, unknown_of(statements, UNAVAILABLE), unseen),
         _partitions(gold, unseen),
-        brokers.of_isr(gold),
-        brokers.controllers(gold),
+        brokers.with_any(gold, brokers.IsrBroker, brokers.COUNTED_BY_BROKER, UNDER_MIN_ISR),
+        brokers.with_any(gold, brokers.Controller, brokers.ACTIVE),
     )
 
 
@@ -183,43 +218,6 @@ def _tail(rows: list[Row], end: int) -> int:
             at = row["start"]
         tails.append(tail)
     return min(tails)
-
-
-class Unseen(NamedTuple):
-    """Time in which a topic was not seen; None: no objective concerns it, so it is not computed.
-
-    Attributes:
-        expected_us: Time in which it existed, microseconds.
-        unseen_us: Time in which not all its partitions were seen, microseconds.
-        seen_us: How long it was wholly seen, by the number of partitions it had then.
-    """
-
-    expected_us: int | None = None
-    unseen_us: int | None = None
-    seen_us: Mapping[int, int] = MappingProxyType({})
-
-    def of_one(self, row: Row) -> int | None:
-        """Unknown time of one partition, at most.
-
-        Args:
-            row: What gold has of the partition; it was seen while it was bad.
-        """
-        if self.expected_us is None or self.unseen_us is None:
-            return None
-        return min(self.unseen_us, max(0, self.expected_us - (row.get("positive_us") or 0)))
-
-    def of_partitions(self, partitions: int | None, row: Row) -> int | None:
-        """Unknown time summed over all partitions, at most.
-
-        Args:
-            partitions: How many there are, as reported last.
-            row: What gold has of the topic.
-        """
-        if self.expected_us is None or partitions is None:
-            return None
-        series = row.get("series")
-        expected = each_partition.expected_us(self.expected_us, self.seen_us, series, partitions)
-        return max(0, (expected or 0) - (row.get("observed_us") or 0))
 
 
 def unseen_time(gold: Gold, statements: Sequence[Statement]) -> Mapping[str, Unseen]:

@@ -220,7 +220,7 @@ def remote_reads(gold: Gold) -> RemoteReads:
     ]
     return RemoteReads(
         [one for one in topics if any(one[1:])],
-        brokers.of_reads(gold),
+        brokers.with_any(gold, brokers.ReadingBroker, brokers.READS),
         remote_index.costs(gold.by_subject(tables.BROKERS)),
         brokers.plugins(gold),
     )
