@@ -75,7 +75,7 @@ def printed(html: str, program: str, seconds: float = SECONDS) -> bytes:
         command = [
             program,
             *_FLAGS,
-            *_sandbox(),
+            *["--no-sandbox"] * (os.geteuid() == 0),  # Chromium refuses to start with one as root
             f"--user-data-dir={Path(folder, 'profile')}",
             f"--print-to-pdf={target}",
             page.as_uri(),
@@ -85,11 +85,6 @@ def printed(html: str, program: str, seconds: float = SECONDS) -> bytes:
     if not content.startswith(_MAGIC):
         raise PrintError(f"{program} printed nothing: {_reason(messages)}")
     return content
-
-
-def _sandbox() -> tuple[str, ...]:
-    """For root alone no sandbox: Chromium refuses to start with one as root."""
-    return ("--no-sandbox",) if hasattr(os, "geteuid") and os.geteuid() == 0 else ()
 
 
 def _run(command: Sequence[str], seconds: float) -> str:

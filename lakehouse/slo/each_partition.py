@@ -41,9 +41,6 @@ _MOST_NAMES: Final = 100
 _MOST_PARTITIONS: Final = 10_000
 """Partitions without bad time that get a statement: a lake may hold any number."""
 
-_COUNTED_METRICS: Final = (UNDER_MIN_ISR, UNAVAILABLE)
-"""A partition without a leader has a value of the second metric only."""
-
 _TopicKey = tuple[str, str, str | None]
 """Cluster, metric or objective, and topic."""
 
@@ -252,7 +249,8 @@ def seen_by_count(
         sli: Rows of gold/sli.
         topics: Rows of gold/topics of the same windows; an hour has its greatest number.
         objectives: The objectives, by name.
-        metrics: Further metrics of partitions to count.
+        metrics: Further metrics of partitions to count. A partition without a leader has a series
+            of UNAVAILABLE only.
 
     Returns:
         Microseconds by cluster, objective and topic, then by count (0: no source reports it).
@@ -263,7 +261,7 @@ def seen_by_count(
             CAST(sum(s.seen_us) AS BIGINT) AS us
         FROM {{sli}} s LEFT JOIN (
             SELECT r.cluster, r.topic, r.window AS window, max(r.series) AS count FROM {{topics}} r
-            WHERE {is_one_of("r.metric", sorted({*_COUNTED_METRICS, *metrics}))}
+            WHERE {is_one_of("r.metric", sorted({UNDER_MIN_ISR, UNAVAILABLE, *metrics}))}
             GROUP BY r.cluster, r.topic, r.window) t
         ON t.cluster = s.cluster AND t.topic = s.topic AND t.window = s.window
         WHERE s.seen_us > 0 AND {is_one_of("s.objective", sorted(objectives))}

@@ -125,6 +125,13 @@ class Query:
         return timeslices.expected_us(self.slices, self.window_us, within[0], clipped)
 
 
+def verdict_between(low: float, high: float, target: float) -> str:
+    """``met``, ``missed`` or ``uncertain``, of a share between two bounds."""
+    if low >= target:
+        return "met"
+    return "missed" if high < target else "uncertain"
+
+
 @dataclass(frozen=True, slots=True)
 class Statement:
     """Attainment of one subject under one objective over a period; times in microseconds.
@@ -220,9 +227,7 @@ class Statement:
         low, high = self.attainment_low, self.attainment_high
         if low is None or high is None:
             return "no_data"
-        if low >= self.objective.target:
-            return "met"
-        return "missed" if high < self.objective.target else "uncertain"
+        return verdict_between(low, high, self.objective.target)
 
     @property
     def undecided_us(self) -> int | None:

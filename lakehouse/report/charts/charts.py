@@ -7,7 +7,7 @@ import json
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, get_args
 
 import vl_convert
 from markupsafe import Markup
@@ -34,7 +34,6 @@ _PIXELS: Final = 3
 
 _SUFFIXES: Final = frozenset({"%", *display.BINARY})
 _VEGA_LITE: Final = "6.4"
-_PAINTS: Final[tuple[Paint, ...]] = ("unknown", "edge", "under", "leaderless")
 
 _PARTS: Final = 1000
 """Values in a page are rounded to this part of one."""
@@ -42,7 +41,6 @@ _PARTS: Final = 1000
 _UNTIL: Final[Layer] = {"field": "until"}
 _MARK_PIXELS: Final = 12
 _MARK_ROOM: Final = 11
-_SECOND_US: Final = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,7 +162,7 @@ def incidents_svg(bars: Sequence[Bar], within: Span, width: int, marks: Marks = 
     }
     time = _time_axis(within, width)
     layers = _planned(marks, time)
-    for paint in _PAINTS:
+    for paint in get_args(Paint):
         rows = [
             {"at": _epoch_ms(bar.start), "until": _epoch_ms(bar.end), "lane": bar.lane}
             for bar in bars
@@ -195,7 +193,7 @@ def _span_text(span: Known, first: int) -> str:
 
 
 def _seconds(us: int) -> int:
-    return round(us / _SECOND_US)
+    return round(us / 1_000_000)
 
 
 def _layer(values: Sequence[Layer], mark: Layer, **encoding: Layer) -> Layer:

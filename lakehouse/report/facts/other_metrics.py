@@ -35,9 +35,6 @@ TABLES: Final = {
 }
 """Where the figures of a metric may be, by what they are of; the first that has any counts."""
 
-_BELOW: Final = ("gt", "gte")
-"""Operators of objectives for which a low value is bad."""
-
 
 SUBJECT: Final = ("topic", "user", "client_id", "group", "source", "labels")
 
@@ -101,7 +98,8 @@ def own_metrics(gold: Gold, seen: Coverage, objectives: Sequence[Objective]) -> 
     where = _levels(gold)
     others = sorted((name in known(), name) for name in where if not is_shown(name))
     chosen = [name for _, name in others[:MOST_METRICS]]
-    below = [one.metric for one in objectives if one.events is None and one.op in _BELOW]
+    # A low value of these is bad.
+    below = [one.metric for one in objectives if not one.events and one.op in {"gt", "gte"}]
     meanings = _meanings(gold)
     metrics = []
     for level in sorted({where[name] for name in chosen}):

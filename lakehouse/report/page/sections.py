@@ -16,9 +16,6 @@ from lakehouse.report.page.page_tables import Listing, listing, table
 _UNDER: Final = "under_min_isr_partition_seconds"
 """Compared between racks. Leaderless time is not: two brokers report that of the whole cluster."""
 
-_IMPORTED: Final = "imported"
-"""Kind of the events that say where a source's past was read: see jmxlake-agent import."""
-
 _OWN_TABLES: Final = 3
 """Own metrics with a table each; of the others there is a row."""
 
@@ -83,9 +80,9 @@ def coverage(facts: Facts) -> Section:
 
 
 def _imported(facts: Facts) -> dict[str, int]:
-    """How many sources' past was imported, by where from."""
+    """How many sources' past was imported (see jmxlake-agent import), by where from."""
     events = facts_lookup.value_at(facts, "events") or ()
-    found = {(row["new"] or "", row["source"]) for row in events if row["kind"] == _IMPORTED}
+    found = {(row["new"] or "", row["source"]) for row in events if row["kind"] == "imported"}
     return dict(sorted(Counter(place for place, _ in found).items()))
 
 

@@ -22,7 +22,6 @@ from lakehouse.report.resources import declared
 
 MOST: Final = 6
 WIDTH: Final = 600
-_SCALE: Final = 2.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,5 +133,5 @@ def _png(svg: str) -> bytes:
     # Without a background a dark mail client would show dark text on dark.
     head, mark, rest = svg.partition(">")
     paper = '<rect width="100%" height="100%" fill="#ffffff"/>'
-    png: bytes = vl_convert.svg_to_png(f"{head}{mark}{paper}{rest}", scale=_SCALE)
+    png: bytes = vl_convert.svg_to_png(f"{head}{mark}{paper}{rest}", scale=2.0)
     return png

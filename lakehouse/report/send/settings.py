@@ -21,8 +21,6 @@ TIMEOUT_SECONDS: Final = 30.0
 PLACES: Final = {"file": "file", "variable": "variable", "databricks": "Databricks secret"}
 """The places of secrets by the end of their settings' names, such as ``password_file``."""
 
-_LOOPBACK: Final = ("localhost", "127.0.0.1", "::1")
-
 
 @dataclass(frozen=True, slots=True)
 class Secret:
@@ -135,7 +133,7 @@ def load(path: Path) -> Settings:
 
 def is_loopback(host: str) -> bool:
     """Whether a host is this machine."""
-    return host in _LOOPBACK
+    return host in {"localhost", "127.0.0.1", "::1"}
 
 
 def _settings(document: object) -> Settings:

@@ -11,7 +11,6 @@ from lakehouse.errors import ObjectiveError
 from lakehouse.slo.openslo import composites, reading, schema
 from lakehouse.slo.openslo.metric import Library
 
-_SUFFIXES: Final = (".yaml", ".yml")
 _NO_EFFECT: Final = {
     "Service": "jmxlake has no list of services",
     "AlertPolicy": "jmxlake sends no alerts",
@@ -85,7 +84,7 @@ def _paths(places: Sequence[Path]) -> list[Path]:
     for place in places:
         files = [place]
         if place.is_dir():
-            files = sorted(path for path in place.iterdir() if path.suffix in _SUFFIXES)
+            files = sorted(path for path in place.iterdir() if path.suffix in {".yaml", ".yml"})
         if not files:
             raise ObjectiveError(f"{place}: no *.yaml in this folder; use the shipped ones")
         paths += files

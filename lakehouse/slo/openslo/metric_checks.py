@@ -13,8 +13,6 @@ from lakehouse.errors import TableNotFoundError
 from lakehouse.slo.openslo.files import FileObject
 from lakehouse.tables import LABELLED, METRIC_DEFINITIONS
 
-_SUMMED = ("topic", "client")
-
 
 def of_lake(engine: Engine, objects: Iterable[FileObject]) -> dict[str, Known]:
     """The metrics in the catalogues of a lake's agents, and those that are derived.
@@ -94,7 +92,7 @@ def _faults(
             yield name, _unknown(name, metrics, where)
         elif one.level and one.level not in levels:
             yield name, f"it is a metric of level {one.level}, not {objective.level}"
-        elif objective.kind in _SUMMED and not has_figures(name):
+        elif objective.kind in {"topic", "client"} and not has_figures(name):
             yield name, "no figure is made of it: it describes, or is a position"
         elif events and one.kind != "counter":
             yield name, "it is a gauge, and counts no events: write a thresholdMetric"

@@ -20,7 +20,6 @@ from lakehouse.slo.sla_statement import Statement, unknown_of
 ROUNDED_UP: Final = 2**0.25
 """Agents round records up by less than this factor."""
 
-_TABLE: Final = tables.CONSUMER_LAG
 _LOST: Final = "kafka.group.non_consumed"
 _Key = tuple[str, str]
 _key: Final = itemgetter("group", "topic")
@@ -92,7 +91,7 @@ class LostBeforeRead(NamedTuple):
 def consumer_lag(gold: Gold, objectives: Sequence[Objective]) -> ConsumerLag:
     """Groups that were behind, of those that objectives are on; without objectives all."""
     chosen = [one for one in objectives if one.level == "group"]
-    rows, last = gold.with_later(_TABLE, gold.sums(_TABLE)), _last(gold)
+    rows, last = gold.with_later(tables.CONSUMER_LAG, gold.sums(tables.CONSUMER_LAG)), _last(gold)
     if not rows:  # there is one of every group that an agent read since there is such a table
         return ConsumerLag(None, None)
     expected = {subject.group: us for subject, us in gold.expected("group")}
@@ -155,7 +154,7 @@ def _last(gold: Gold) -> dict[_Key, Row]:
     rows = gold.ask(
         f"SELECT {names} FROM (SELECT r.*, row_number() OVER (PARTITION BY r.group, r.topic "
         "ORDER BY r.window DESC) AS place FROM {rows} r) r WHERE r.place = 1",
-        rows=gold.finest(_TABLE),
+        rows=gold.finest(tables.CONSUMER_LAG),
     )
     return {_key(row): row for row in rows}
 

@@ -150,9 +150,7 @@ def _own_views(gold: Gold, clients: Sequence[Client]) -> list[OwnView]:
         for metric, kind in _OWN_VIEWS.items():
             if not (waits := rows[f"{metric}.avg"] or rows[f"{metric}.max"]):
                 continue
-            by_brokers = next(
-                (c for c in clients if c.client_id == client_id and kind in (None, c.kind)), None
-            )
+            same = [c for c in clients if c.client_id == client_id and kind in (None, c.kind)]
             views.append(
                 OwnView(
                     client_id,
@@ -160,7 +158,7 @@ def _own_views(gold: Gold, clients: Sequence[Client]) -> list[OwnView]:
                     duration(waits, "any"),
                     per_second(rows[f"{metric}.avg"], "positive_us"),
                     rows[f"{metric}.max"].get("max"),
-                    by_brokers.throttled_us if by_brokers else Bounds(),
+                    same[0].throttled_us if same else Bounds(),
                 )
             )
     return sorted(views, key=lambda view: -(view.held_back_us.value or 0))

@@ -11,6 +11,7 @@ from statistics import fmean
 from typing import Any, Final, NamedTuple, Self
 
 from lakehouse.report.facts.records import Bounds
+from lakehouse.slo.sla_statement import verdict_between
 
 BY_OWNER: Final = ("team", "tier")
 """The labels of owners by which there are composites, too."""
@@ -118,14 +119,8 @@ def figures(share: Share | None, target: float | None) -> Figures:
     """A share against a target."""
     if share is None or not share.seen.weight or target is None:
         return Figures(Bounds(), "no_data", "no_data")
-    verdicts = (_verdict(part, target) for part in (share.decides, share.whole))
+    verdicts = (verdict_between(it.low, it.high, target) for it in (share.decides, share.whole))
     return Figures(Bounds(share.seen.low, share.whole.low, share.whole.high), *verdicts)
-
-
-def _verdict(part: Part, target: float) -> str:
-    if part.low >= target:
-        return "met"
-    return "missed" if part.high < target else "uncertain"
 
 
 def _mean(values: Sequence[float], weights: Sequence[float]) -> float:
@@ -169,15 +164,14 @@ def _weighed(
     own: Sequence[tuple[Row, Row]], owner: Row, figures_of: str = ""
 ) -> tuple[float | None, Share | None]:
     """The target and the share of a composite; ``figures_of``: by these figures of subjects."""
-    shares, targets, weights = list[Share](), list[float](), list[float]()
+    shares, targets = list[Share](), list[tuple[float, float]]()
     for one, part in own:
         rows = ({**row, **(row.get(figures_of) or {})} for row in _rows(one, owner))
         share = together(Share.of(row, one.get("unknown")) for row in rows)
         if share is not None:
             shares.append(share.weighing(part["weight"]))
-            targets.append(one["target"])
-            weights.append(part["weight"])
-    return _mean(targets, weights) if targets else None, together(shares)
+            targets.append((one["target"], part["weight"]))
+    return _mean(*zip(*targets, strict=True)) if targets else None, together(shares)
 
 
 def _rows(objective: Row, owner: Row) -> list[Row]:
