@@ -186,7 +186,7 @@ def _bounded(row: Row, definition: str) -> Figure:
     return figures.between(row, key, _FORMATS[unit])
 
 
-_FORMATS: Final[Mapping[str, Callable[[float | None], str]]] = {
+_FORMATS: Final[Mapping[str, Callable[[Any], str]]] = {
     "count": display.count,
     "size": display.size,
     "seconds": display.seconds,
