@@ -1,5 +1,6 @@
 """Delta tables of a lake that is a path or a URI, by delta-rs: no Spark, no JVM."""
 
+import datetime as dt
 import re
 import shutil
 import threading
@@ -9,14 +10,14 @@ from typing import Final, NamedTuple
 from urllib.parse import unquote
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from deltalake import DeltaTable
 from deltalake.exceptions import TableNotFoundError as NoDeltaTableError
 from deltalake.fs import DeltaStorageHandler
 
 from lakehouse.core.delta_rs import explained, url_of
 from lakehouse.core.lake import Lake
-from lakehouse.core.periods import DAY_US, micros
-from lakehouse.engines.engine import Span
+from lakehouse.core.periods import Period
 from lakehouse.errors import LakeNotFoundError, TableNotFoundError, TableSchemaError
 from lakehouse.kernel import arrow_types
 from lakehouse.tables import Column, Table
@@ -97,7 +98,7 @@ class Store:
             raise TableNotFoundError(f"{self.url(table)}: no such table; {made_by}")
         return found
 
-    def files(self, delta: DeltaTable, by: str, between: Span | None) -> list[File]:
+    def files(self, delta: DeltaTable, by: str, between: Period | None) -> list[File]:
         """The files of a table that may hold rows of a span; those elsewhere are copied here.
 
         Args:
@@ -108,7 +109,7 @@ class Store:
         with explained(delta.table_uri):
             actions = pa.table(delta.get_add_actions(flatten=True))
             if between is not None:
-                actions = actions.filter(_may_hold(actions, by, between))
+                actions = _may_hold(actions, by, between)
             # As text: not every date of Delta is one of Python's.
             keys = [
                 actions[f"partition.{key}"].cast(pa.string()).to_pylist()
@@ -136,27 +137,20 @@ class Store:
         return str(place)
 
 
-def _may_hold(actions: pa.Table, by: str, between: Span) -> pa.Array:
-    """Which files may hold rows of a span, by their statistics."""
-    first, end = (micros(one) for one in between)
-
-    def numbers(name: str, kind: pa.DataType) -> list[int | None]:
-        if name not in actions.column_names:
-            return [None] * len(actions)
-        return list(actions[name].cast(kind).cast(pa.int64()).to_pylist())
-
-    days = numbers("partition.date", pa.int32())
-    lows, highs = (numbers(f"{bound}.{by}", pa.int64()) for bound in ("min", "max"))
-    return pa.array(
-        [
-            (day is None or first // DAY_US <= day <= (end - 1) // DAY_US)
-            and (low is None or low < end)
-            # delta-rs cuts them off behind the milliseconds.
-            and (high is None or high + 1000 > first)
-            for day, low, high in zip(days, lows, highs, strict=True)
-        ],
-        pa.bool_(),
-    )
+def _may_hold(actions: pa.Table, by: str, between: Period) -> pa.Table:
+    """The files that may hold rows of a span, as far as their statistics say."""
+    cut_off = dt.timedelta(milliseconds=1)  # delta-rs cuts greatest values off behind them
+    last_day = (between.end - dt.timedelta(microseconds=1)).date()
+    for name, is_inside, limit in (
+        ("partition.date", pc.greater_equal, between.start.date()),
+        ("partition.date", pc.less_equal, last_day),
+        (f"min.{by}", pc.less, between.end),
+        (f"max.{by}", pc.greater, between.start - cut_off),
+    ):
+        if name in actions.column_names:
+            known = actions[name]
+            actions = actions.filter(pc.or_kleene(known.is_null(), is_inside(known, limit)))
+    return actions
 
 
 def stored(column: Column) -> pa.Field:

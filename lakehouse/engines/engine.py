@@ -16,7 +16,7 @@ from typing import Any, Final, NamedTuple, Protocol
 import pyarrow as pa
 
 from lakehouse.core.lake import Lake, Version
-from lakehouse.core.periods import HOUR_US, micros
+from lakehouse.core.periods import HOUR_US, Period, micros
 from lakehouse.engines.hour_batches import Batch
 from lakehouse.kernel.run_in_duckdb import Program
 from lakehouse.tables import Column, Table
@@ -34,13 +34,6 @@ class LeaseRow(NamedTuple):
     holder: str | None = None
     since: int | None = None
     until: int | None = None
-
-
-class Span(NamedTuple):
-    """From an instant until before another."""
-
-    first: dt.datetime
-    end: dt.datetime
 
 
 Staged = Mapping[str, Relation]
@@ -90,7 +83,7 @@ class Engine(Protocol):
     # Reading
 
     def rows(
-        self, table: Table, version: int | None = None, *, between: Span | None = None
+        self, table: Table, version: int | None = None, *, between: Period | None = None
     ) -> Relation:
         """A table, as it is now or as of a version.
 
@@ -216,7 +209,7 @@ def in_hours(hours: Iterable[dt.datetime]) -> str:
     return f"r.date IN ({dates}) AND r.hour IN ({numbers})"
 
 
-def span_of(hours: Iterable[dt.datetime]) -> Span:
+def span_of(hours: Iterable[dt.datetime]) -> Period:
     """From the first of some hours to the end of the last."""
     chosen = sorted(hours)
-    return Span(chosen[0], chosen[-1] + dt.timedelta(hours=1))
+    return Period(chosen[0], chosen[-1] + dt.timedelta(hours=1))

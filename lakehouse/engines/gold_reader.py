@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from lakehouse import tables
 from lakehouse.core.periods import HOUR_US, Period, instant, micros
-from lakehouse.engines.engine import Engine, Relation, Span, ask
+from lakehouse.engines.engine import Engine, Relation, ask
 from lakehouse.errors import PeriodError, TableNotFoundError, TableSchemaError
 
 Row = dict[str, Any]
@@ -54,7 +54,7 @@ class GoldRows:
 
     def hours(self, table: tables.Table, period: Period) -> Relation:
         """Rows of the table itself that begin in a period: those of hours."""
-        return self.engine.rows(table, between=Span(period.start, period.end))
+        return self.engine.rows(table, between=period)
 
     def windows(self, table: tables.Table, period: Period) -> Relation:
         """Rows of the finest windows that begin in a period.
@@ -68,7 +68,7 @@ class GoldRows:
                 "alone, and this needs its finest windows; ask for a later period"
             )
         finest = tables.WINDOWS[table.name]
-        rows = self.engine.rows(finest, between=Span(period.start, period.end))
+        rows = self.engine.rows(finest, between=period)
         return self._with_good_hours(rows, period) if table is tables.SLI else rows
 
     def whole(self, table: tables.Table, period: Period) -> Relation:

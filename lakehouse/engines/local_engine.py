@@ -18,10 +18,10 @@ from deltalake.exceptions import CommitFailedError, DeltaError
 from lakehouse import tables
 from lakehouse.core.delta_rs import explained
 from lakehouse.core.lake import Lake, Version
-from lakehouse.core.periods import instant
+from lakehouse.core.periods import Period, instant
 from lakehouse.engines import local_relations
 from lakehouse.engines.delta_tables import Store, row_schema, stored, stored_schema
-from lakehouse.engines.engine import Detail, LeaseRow, Span, Staged, instant_of
+from lakehouse.engines.engine import Detail, LeaseRow, Staged, instant_of
 from lakehouse.engines.hour_batches import Batch
 from lakehouse.engines.local_kernel_inputs import Bronze
 from lakehouse.engines.local_relations import Relation
@@ -93,12 +93,12 @@ class LocalEngine:
     # Reading
 
     def rows(
-        self, table: Table, version: int | None = None, *, between: Span | None = None
+        self, table: Table, version: int | None = None, *, between: Period | None = None
     ) -> Relation:
         """A table, as it is now or as of a version."""
         return self.rows_of(self.open(table, version), between)
 
-    def rows_of(self, delta: DeltaTable, between: Span | None = None) -> Relation:
+    def rows_of(self, delta: DeltaTable, between: Period | None = None) -> Relation:
         """The rows of a table that is open."""
         files = self._store.files(delta, instant_of(local_relations.columns(delta)), between)
         return local_relations.of_files(delta, files, between)

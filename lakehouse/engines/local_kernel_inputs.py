@@ -6,9 +6,9 @@ import datetime as dt
 from typing import TYPE_CHECKING, Final
 
 from lakehouse import tables
-from lakehouse.core.periods import micros
+from lakehouse.core.periods import Period, micros
 from lakehouse.engines import replace_where
-from lakehouse.engines.engine import Span, span_of
+from lakehouse.engines.engine import span_of
 from lakehouse.kernel import run_in_duckdb
 
 if TYPE_CHECKING:
@@ -93,7 +93,7 @@ class Bronze:
             yield runs, self._engine.collect(sets)
 
     def _read(
-        self, delta: DeltaTable, span: Span, units: Relation, kind: str, more: str = ""
+        self, delta: DeltaTable, span: Period, units: Relation, kind: str, more: str = ""
     ) -> pa.Table:
         """The kernel's input of a kind: rows of some units, which lie in a span."""
         names = self._program.inputs[kind].names
@@ -102,13 +102,13 @@ class Bronze:
         return self._engine.collect(self._engine.query(sql, rows=rows, units=units))
 
 
-def _cuts(call: Call, window: dt.timedelta) -> Iterator[tuple[Span, str]]:
+def _cuts(call: Call, window: dt.timedelta) -> Iterator[tuple[Period, str]]:
     """The span of each part, and a further condition on its rows."""
     whole = span_of(one.hour for one in call.units)
-    step = call.windows_per_part * window or whole.end - whole.first
-    first = whole.first
+    step = call.windows_per_part * window or whole.end - whole.start
+    first = whole.start
     while first < whole.end:
-        span = Span(first, min(first + step, whole.end))
+        span = Period(first, min(first + step, whole.end))
         for number in range(call.slices):
             by = "hash(coalesce(r.\"group\", r.topic, ''))"
             yield span, f" AND {by} % {call.slices} = {number}" if call.slices > 1 else ""

@@ -9,9 +9,9 @@ from typing import Any, Final
 import pyarrow as pa
 from deltalake import DeltaTable
 
-from lakehouse.core.periods import FIRST, HOUR_US, LAST, micros
+from lakehouse.core.periods import FIRST, HOUR_US, LAST, Period, micros
 from lakehouse.engines.delta_tables import File
-from lakehouse.engines.engine import Span, instant_of
+from lakehouse.engines.engine import instant_of
 from lakehouse.engines.replace_where import strings
 from lakehouse.tables.table import delta_type
 
@@ -58,7 +58,7 @@ def queried(sql: str, relations: Mapping[str, Relation]) -> Relation:
     return Relation(text, sources)
 
 
-def of_files(delta: DeltaTable, files: Sequence[File], between: Span | None) -> Relation:
+def of_files(delta: DeltaTable, files: Sequence[File], between: Period | None) -> Relation:
     """The rows of a table that are in some of its files, as relations have them.
 
     Args:
@@ -144,14 +144,15 @@ def _shown(name: str, kind: str) -> str:
     return column
 
 
-def _within(types: Mapping[str, str], between: Span | None) -> str:
+def _within(types: Mapping[str, str], between: Period | None) -> str:
     """On the columns as they are stored: so row groups can be left out."""
     if between is None:
         return ""
-    first, end = (f"TIMESTAMPTZ '{one:%Y-%m-%d %H:%M:%S.%f}+00'" for one in between)
+    ends = (between.start, between.end)
+    first, end = (f"TIMESTAMPTZ '{one:%Y-%m-%d %H:%M:%S.%f}+00'" for one in ends)
     by = f'raw."{instant_of(types)}"'
     dated = (
-        f" AND raw.date BETWEEN DATE '{between.first:%Y-%m-%d}' AND DATE '{between.end:%Y-%m-%d}'"
+        f" AND raw.date BETWEEN DATE '{between.start:%Y-%m-%d}' AND DATE '{between.end:%Y-%m-%d}'"
     )
     return f" WHERE {by} >= {first} AND {by} < {end}" + dated * ("date" in types)
 

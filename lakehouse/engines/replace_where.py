@@ -4,13 +4,11 @@ Literals are strings, for dates and instants too: it is the one way of writing t
 """
 
 import datetime as dt
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Final
+from collections.abc import Iterable, Sequence
 
+from lakehouse.core.periods import HOUR_US, iso, micros, union
 from lakehouse.engines.hour_batches import HourSet
 from lakehouse.tables.table import standard_text
-
-_HOUR: Final = dt.timedelta(hours=1)
 
 
 def of_units(units: HourSet) -> str:
@@ -27,8 +25,8 @@ def of_hours(hours: Sequence[dt.datetime]) -> str:
     """The rows of some hours, which are in order: dates leave out files, ranges rows."""
     dates = strings(dict.fromkeys(f"{hour:%Y-%m-%d}" for hour in hours))
     ranges = " OR ".join(
-        f"(window >= '{_instant(first)}' AND window < '{_instant(end)}')"
-        for first, end in _ranges(hours)
+        f"(window >= '{iso(first)}' AND window < '{iso(end)}')"
+        for first, end in union((micros(hour), micros(hour) + HOUR_US) for hour in hours)
     )
     return f"date IN {dates} AND ({ranges})"
 
@@ -41,18 +39,3 @@ def before(date: dt.date) -> str:
 def strings(names: Iterable[str]) -> str:
     """A list of literals."""
     return f"({', '.join(map(standard_text, names))})"
-
-
-def _instant(hour: dt.datetime) -> str:
-    return f"{hour:%Y-%m-%dT%H:%M:%SZ}"
-
-
-def _ranges(hours: Sequence[dt.datetime]) -> Iterator[tuple[dt.datetime, dt.datetime]]:
-    """Hours that follow each other as one range."""
-    first = end = hours[0]
-    for hour in hours:
-        if hour != end:
-            yield first, end
-            first = hour
-        end = hour + _HOUR
-    yield first, end

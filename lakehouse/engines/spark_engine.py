@@ -17,9 +17,9 @@ from pyspark.sql.functions import col, expr, lit
 
 from lakehouse import errors, tables
 from lakehouse.core import lake as lakes, spark_session
-from lakehouse.core.periods import FIRST, HOUR_US, LAST, instant, micros
+from lakehouse.core.periods import FIRST, HOUR_US, LAST, Period, instant, micros
 from lakehouse.engines import spark_frame, spark_packets
-from lakehouse.engines.engine import Detail, LeaseRow, Relation, Span, Staged, instant_of, span_of
+from lakehouse.engines.engine import Detail, LeaseRow, Relation, Staged, instant_of, span_of
 from lakehouse.engines.hour_batches import Batch
 from lakehouse.kernel.run_in_duckdb import Program
 from lakehouse.tables import Column, Table
@@ -87,7 +87,7 @@ class SparkEngine:
         return [lakes.Version(row["version"], instant(row["us"])) for row in rows]
 
     def rows(
-        self, table: Table, version: int | None = None, *, between: Span | None = None
+        self, table: Table, version: int | None = None, *, between: Period | None = None
     ) -> Relation:
         """A table, as it is now or as of a version, as a relation."""
         found = lakes.read(self._spark, self.lake, table, version)
@@ -288,11 +288,12 @@ def _hour(start: str) -> str:
     return f"greatest(0L, least(unix_micros(`{start}`) div {HOUR_US}, {micros(LAST) // HOUR_US}L))"
 
 
-def _inside(columns: Sequence[str], span: Span) -> str:
+def _inside(columns: Sequence[str], span: Period) -> str:
     """Written so that files and row groups beyond the span are left out."""
     start = instant_of(columns)
-    first, end = (f"TIMESTAMP '{moment:%Y-%m-%d %H:%M:%S.%f}Z'" for moment in span)
-    dates = f"date BETWEEN DATE '{span.first:%Y-%m-%d}' AND DATE '{span.end:%Y-%m-%d}'"
+    ends = (span.start, span.end)
+    first, end = (f"TIMESTAMP '{moment:%Y-%m-%d %H:%M:%S.%f}Z'" for moment in ends)
+    dates = f"date BETWEEN DATE '{span.start:%Y-%m-%d}' AND DATE '{span.end:%Y-%m-%d}'"
     return f"{dates} AND `{start}` >= {first} AND `{start}` < {end}"
 
 

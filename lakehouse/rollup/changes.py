@@ -7,8 +7,8 @@ from typing import Final, NamedTuple
 
 from lakehouse import tables
 from lakehouse.core.lake import Version
-from lakehouse.core.periods import HOUR_US, LAST, instant, micros
-from lakehouse.engines.engine import Engine, Relation, Span, ask, in_hours, span_of, united
+from lakehouse.core.periods import HOUR_US, LAST, Period, instant, micros
+from lakehouse.engines.engine import Engine, Relation, ask, in_hours, span_of, united
 from lakehouse.engines.hour_batches import ClusterHour, Versions
 from lakehouse.errors import LogExpiredError
 from lakehouse.kernel.program import CLOCK_SLACK
@@ -96,7 +96,7 @@ def _hours(engine: Engine, rows: Relation, where: str = "TRUE", *, runs: int = 0
 def everything(engine: Engine, now: Versions, since: dt.date | None) -> Touched:
     """All hours that bronze holds, from a date on (UTC)."""
     midnight = dt.time(tzinfo=dt.UTC)
-    span = None if since is None else Span(dt.datetime.combine(since, midnight), LAST)
+    span = None if since is None else Period(dt.datetime.combine(since, midnight), LAST)
     runs = engine.rows(tables.RUNS, now.runs, between=span)
     scrapes = engine.rows(tables.SCRAPES, now.scrapes, between=span)
     return counted(engine, (_hours(engine, runs, runs=1), _hours(engine, scrapes)))
@@ -156,8 +156,8 @@ def recovered(
 
 def now_due(engine: Engine, last: dt.datetime, committed: dt.datetime) -> tuple[Relation, ...]:
     """Hours of rejected rows that lay in the future at the commit ``last``; now they do not."""
-    span = Span(last + CLOCK_SLACK, committed + CLOCK_SLACK + dt.timedelta(microseconds=1))
-    if span.first >= span.end:
+    span = Period(last + CLOCK_SLACK, committed + CLOCK_SLACK + dt.timedelta(microseconds=1))
+    if span.start >= span.end:
         return ()
     rejected = engine.rows(tables.REJECTED, between=span)
     due = f"{_OF_REJECTED} WHERE r.reason = '{IN_THE_FUTURE}'"

@@ -15,7 +15,8 @@ from demo.s3.server import S3Server
 from lakehouse import tables
 from lakehouse.cli.main import main
 from lakehouse.core import lake as lakes
-from lakehouse.engines.engine import LeaseRow, Span, ask
+from lakehouse.core.periods import Period
+from lakehouse.engines.engine import LeaseRow, ask
 from lakehouse.engines.local_engine import LocalEngine
 from lakehouse.errors import EngineError
 from lakehouse.kernel import arrow_types
@@ -53,7 +54,7 @@ def engine(server: S3Server) -> LocalEngine:
 def test_files_are_read_as_of_a_version_and_by_date(engine: LocalEngine) -> None:
     counted = "SELECT count(*), min(r.batch) FROM {r} r"
     assert ask(engine, counted, r=engine.rows(tables.RUNS, 2)) == [(2, 0)]
-    day = Span(BASE.replace(day=17, hour=0), BASE.replace(day=18, hour=0))
+    day = Period(BASE.replace(day=17, hour=0), BASE.replace(day=18, hour=0))
     assert ask(engine, counted, r=engine.rows(tables.RUNS, between=day)) == [(1, 1)]
     assert ask(engine, counted, r=engine.inserts(tables.RUNS, 3, 3)) == [(1, 2)]
 

@@ -17,9 +17,9 @@ from deltalake import DeltaTable, QueryBuilder
 
 from lakehouse import tables
 from lakehouse.core import lake as lakes
-from lakehouse.core.periods import micros
+from lakehouse.core.periods import Period, micros
 from lakehouse.engines import local_kernel_inputs, replace_where
-from lakehouse.engines.engine import LeaseRow, Span, Staged, ask
+from lakehouse.engines.engine import LeaseRow, Staged, ask
 from lakehouse.engines.hour_batches import Batch, Call, ClusterHour, HourSet, Versions
 from lakehouse.engines.local_engine import LocalEngine
 from lakehouse.errors import (
@@ -76,7 +76,7 @@ def test_a_table_is_read_as_of_a_version_and_within_a_span(engine: LocalEngine) 
     assert len(rows(engine, tables.RUNS)) == 6
     assert {row["batch"] for row in rows(engine, tables.RUNS, version=2)} == {0, 1}
     assert rows(engine, tables.RUNS, version=0) == []
-    second = Span(BASE + HOUR, BASE + 2 * HOUR)
+    second = Period(BASE + HOUR, BASE + 2 * HOUR)
     (one, _) = sorted(rows(engine, tables.RUNS, between=second), key=lambda row: row["series"])
     assert (one["start"], one["hour"], one["misdated"]) == (
         micros(BASE + HOUR),
@@ -87,7 +87,7 @@ def test_a_table_is_read_as_of_a_version_and_within_a_span(engine: LocalEngine) 
 
 
 def test_a_span_leaves_files_out(engine: LocalEngine) -> None:
-    second = Span(BASE + HOUR, BASE + 2 * HOUR)
+    second = Period(BASE + HOUR, BASE + 2 * HOUR)
     assert engine.rows(tables.RUNS).sql.count(".parquet") == 3
     assert engine.rows(tables.RUNS, between=second).sql.count(".parquet") == 1
 
@@ -444,7 +444,7 @@ def test_a_lake_may_lie_in_an_odd_folder(tmp_path: Path) -> None:
     batch.run(METRIC, 0, 10, 1.0)
     batch.commit(root)
     engine = LocalEngine(lakes.Lake(str(root)))
-    (row,) = rows(engine, tables.RUNS, between=Span(BASE, BASE + HOUR))
+    (row,) = rows(engine, tables.RUNS, between=Period(BASE, BASE + HOUR))
     assert row["cluster"] == CLUSTER
     assert len(engine.collect(engine.inserts(tables.RUNS, 1, 1))) == 1
 
