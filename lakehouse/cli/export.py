@@ -9,8 +9,7 @@ from typing import Any, Final
 import click
 
 from lakehouse import tables
-from lakehouse.cli.options import FILE, LAKE, OPTIONS_FILE, both, log
-from lakehouse.core import periods
+from lakehouse.cli.options import FILE, LAKE, OPTIONS_FILE, between, log
 from lakehouse.core.delta_rs import Location, locate, newest_progress, query
 from lakehouse.errors import LakehouseError
 from lakehouse.ops.export import files, openmetrics
@@ -50,8 +49,7 @@ def export(  # noqa: PLR0913, PLR0917 - a click command
         raise click.UsageError("--format parquet needs --out FILE")
     wanted = _TABLES[table]
     _check(wanted, form, metrics, dated=start is not None or end is not None)
-    bounds = both(start, end)
-    sql = partial(files.selected, wanted, bounds and periods.span(*bounds), metrics)
+    sql = partial(files.selected, wanted, between(start, end), metrics)
     count, noun = _write(form, locate(lake, options_file, gold), wanted, sql, out)
     if out is not None:
         log(f"{count:,} {noun} in {out}")

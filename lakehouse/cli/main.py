@@ -22,17 +22,17 @@ _COMMANDS: Final = {
     "forget": ("maintain", "Replace a user's or client id's name in bronze and gold."),
     "maintain": ("maintain", "Compact, checkpoint and clean up bronze."),
     "objectives": ("objectives", "Objectives in OpenSLO v1: check files, list their objectives."),
-    "register": ("rollup", "Register the bronze tables in a catalog."),
-    "report": ("report", "Report a week: table, page, PDF, JSON or CSV."),
+    "register": ("register", "Register the bronze tables in a catalog."),
+    "report": ("reports.report", "Report a week: table, page, PDF, JSON or CSV."),
     "rollup": ("rollup", "Bring gold up to date with bronze."),
     "sample": ("sample", "Write a lake of an invented cluster, to try jmxlake without Kafka."),
-    "send": ("send", "Send a report by mail or to a chat."),
-    "sla": ("sla", "Publish in gold/sla whether objectives were met."),
-    "summary": ("report", "Report several clusters on one page."),
+    "send": ("reports.send", "Send a report by mail or to a chat."),
+    "sla": ("reports.sla", "Publish in gold/sla whether objectives were met."),
+    "summary": ("reports.summary", "Report several clusters on one page."),
     "unit": ("maintain", "Print the systemd unit of the maintenance."),
     "verify": ("rollup", "Recompute some hours and compare gold to the bit."),
     "views": ("views", "Print SQL that creates readable views of gold, or run it."),
-    "weekly": ("weekly", "Roll up, publish, report and send a week."),
+    "weekly": ("reports.weekly", "Roll up, publish, report and send a week."),
 }
 """The module of each command, and what it does."""
 _DELTA_RS_ONLY: Final = ("doctor", "export", "maintain", "views")

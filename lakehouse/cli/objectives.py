@@ -11,8 +11,8 @@ from typing import Any, Final
 import click
 
 from lakehouse import slo
+from lakehouse.cli import options
 from lakehouse.cli.options import AS_JSON, OPTIONS_FILE, LakeOptions, combined, log, write_file
-from lakehouse.cli.sla import LABELS
 from lakehouse.core.display import visible
 from lakehouse.core.metrics import Known, known
 from lakehouse.core.yaml_nodes import EXIT_CODES, worst
@@ -92,10 +92,7 @@ def rules(
     code = _exit_code(found)
     if code != EXIT_CODES["invalid"]:
         text = slo_rules.to_yaml(supported, metrics)
-        if out is None:
-            click.echo(text, nl=False)
-        else:
-            write_file(out, text.encode())
+        write_file(out or Path("-"), text.encode())
     sys.exit(code)
 
 
@@ -137,7 +134,7 @@ def init(folder: Path, *, optional: bool) -> None:
 
 @objectives.command("list")
 @click.argument("folder", required=False, type=click.Path(exists=True, path_type=Path))
-@LABELS
+@options.LABELS
 @AS_JSON
 def list_(folder: Path | None, labels: Sequence[tuple[str, str]], *, as_json: bool) -> None:
     """List the objectives of FOLDER, by default those that jmxlake ships."""

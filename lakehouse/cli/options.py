@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
+from lakehouse.core import periods
 from lakehouse.errors import LakehouseError, LeaseHeldError
 
 if TYPE_CHECKING:
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     Command = Callable[..., Any]
 
 FILE: Final = click.Path(dir_okay=False, path_type=Path)
+FILE_OR_STDOUT: Final = click.Path(dir_okay=False, allow_dash=True, path_type=Path)
 FOLDER: Final = click.Path(file_okay=False, path_type=Path)
 
 LAKE: Final = click.argument("lake", metavar="LAKE")
@@ -135,11 +137,16 @@ def lake_options(metavar: str = "LAKE") -> Callable[[Command], Command]:
     return decorate
 
 
-PERIOD: Final = combined(
-    click.option("--week", metavar="YYYY-Www", help="An ISO week, such as 2026-W47."),
-    click.option("--from", "start", metavar="INSTANT", help="Start, ISO 8601; by default UTC."),
-    click.option("--to", "end", metavar="INSTANT", help="End, ISO 8601; by default UTC."),
-)
+def _label(text: str) -> tuple[str, str]:
+    """Key and value of a label; an empty value means any."""
+    key, _, value = text.partition("=")
+    return key, value
+
+
+LABELS: Final = click.option(
+    "--label", "labels", type=_label, multiple=True, metavar="KEY[=VALUE]",
+    help="Only objectives with this label; may be given several times.",
+)  # fmt: skip
 
 
 def date(text: str) -> dt.date:
@@ -154,15 +161,15 @@ def date(text: str) -> dt.date:
         raise click.BadParameter(f"{text!r} is not a date such as 2026-11-16") from error
 
 
-def both(start: str | None, end: str | None) -> tuple[str, str] | None:
-    """``--from`` and ``--to``; None where neither is given.
+def between(start: str | None, end: str | None, zone: dt.tzinfo = dt.UTC) -> periods.Period | None:
+    """The period of ``--from`` and ``--to``; None where neither is given.
 
     Raises:
         click.UsageError: Only one is given.
     """
     if (start is None) != (end is None):
         raise click.UsageError("--from and --to go together")
-    return None if start is None or end is None else (start, end)
+    return None if start is None or end is None else periods.span(start, end, zone)
 
 
 @contextmanager

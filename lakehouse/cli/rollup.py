@@ -1,4 +1,4 @@
-"""``jmxlake rollup``, ``jmxlake verify`` and ``jmxlake register``."""
+"""``jmxlake rollup`` and ``jmxlake verify``."""
 
 import datetime as dt
 import json
@@ -14,9 +14,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from lakehouse.cli import options
 from lakehouse.cli.options import LakeOptions, exit_if_locked, log
-from lakehouse.core import lake as lakes
 from lakehouse.core.periods import window_seconds
-from lakehouse.engines.choice import start_spark
 from lakehouse.engines.engine import Engine
 from lakehouse.rollup import Done, Outcome, Wanted, rollup as run_rollup
 from lakehouse.rollup.verify import verify as compare
@@ -148,19 +146,3 @@ def progress_display() -> Iterator[tuple[Callable[[str], None], Callable[[Done],
 def _log_done(done: Done) -> None:
     if done.of_hours:
         log(f"{done.hours} of {done.of_hours} hours, {done.rows:,} rows")
-
-
-@click.command
-@options.LAKE
-@click.option(
-    "--bronze", metavar="CATALOG.SCHEMA", required=True,
-    help="Schema of the tables' names; it must exist.",
-)  # fmt: skip
-def register(lake: str, bronze: str) -> None:
-    """Register the agents' tables of LAKE as external tables of a catalog.
-
-    Existing names stay. Nothing is written to LAKE.
-    """
-    location = lakes.at(lake)
-    for name in lakes.register(start_spark(log), location.root, bronze):
-        click.echo(name)

@@ -1,31 +1,19 @@
 """A lake: the places of its tables, their versions, and their names in a catalog."""
 
-from __future__ import annotations
-
 import datetime as dt
 import os
 import re
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from lakehouse import tables
 from lakehouse.core.spark_session import REMOTE
-from lakehouse.errors import (
-    LakeNotFoundError,
-    LakeReplacedError,
-    TableNotFoundError,
-    TableSchemaError,
-)
+from lakehouse.errors import LakeNotFoundError
 from lakehouse.tables import Table
 from lakehouse.tables.table import spark_text
 
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
-
 _SCHEMA: Final = re.compile(r"[\w-]+\.[\w-]+")
-_MISSING: Final = ("NOT_FOUND", "MISSING_DELTA_TABLE", "DOES_NOT_EXIST", "MISSING_TRANSACTION_LOG")
-_TOO_NEW: Final = ("DELTA_UNSUPPORTED_FEATURES_FOR_READ", "DELTA_INVALID_PROTOCOL_VERSION")
 
 
 class Version(NamedTuple):
@@ -97,76 +85,3 @@ def at(place: str, gold: str | None = None, gold_root: str | None = None) -> Lak
     if root.is_dir() and not (root / tables.RUNS.path / "_delta_log").is_dir():
         raise LakeNotFoundError(f"{place}: no table bronze/runs there; has an agent delivered yet?")
     return Lake(str(root), gold, gold_root=gold_root)
-
-
-def read(spark: SparkSession, lake: Lake, table: Table, version: int | None = None) -> DataFrame:
-    """A table, as it is now or as of a version.
-
-    Raises:
-        TableNotFoundError: It is not there.
-        TableSchemaError: It uses features of Delta that this Spark does not have.
-    """
-    from pyspark.errors import AnalysisException  # noqa: PLC0415 - a lake is no matter of Spark's
-
-    as_of = "" if version is None else f" VERSION AS OF {version:d}"
-    try:
-        return spark.sql(f"SELECT * FROM {lake.name(table)}{as_of}")
-    except AnalysisException as error:
-        if any(word in (error.getCondition() or "") for word in _MISSING):
-            raise TableNotFoundError(
-                f"{lake.name(table)}: no such table; "
-                + ("run jmxlake rollup first" if table.layer == "gold" else "agents make it")
-            ) from error
-        raise
-    except Exception as error:  # classic Spark and Connect have no class in common here
-        if not any(word in str(error) for word in _TOO_NEW):
-            raise
-        raise TableSchemaError(
-            f"{lake.name(table)}: it needs a newer Delta than this Spark has; upgrade Delta, or "
-            "find who upgraded the table"
-        ) from error
-
-
-def register(spark: SparkSession, root: str, bronze: str) -> list[str]:
-    """Register the agents' tables in a catalog; tables that are registered stay as they are.
-
-    Nothing is written to the tables, so a read-only credential is enough. Tables that are not there
-    are left out, but for runs: agents may have no events yet, and older ones make no definitions.
-
-    Args:
-        spark: The session.
-        root: Path or URI of the lake.
-        bronze: ``catalog.schema``, which must be there.
-
-    Returns:
-        The tables' names in Spark SQL.
-
-    Raises:
-        TableNotFoundError: bronze/runs is not there; agents make it.
-        LakeReplacedError: A name belongs to a table at another place.
-    """
-    lake, names = Lake(root, bronze=bronze), []
-    for table in (*tables.BRONZE, tables.METRIC_DEFINITIONS):
-        try:
-            names.append(_register(spark, lake, table))
-        except TableNotFoundError:
-            if table is tables.RUNS:
-                raise
-    return names
-
-
-def _register(spark: SparkSession, lake: Lake, table: Table) -> str:
-    name, wanted = lake.name(table), f"{lake.root.rstrip('/')}/{table.path}"
-    try:
-        # Delta without a catalog of its own would make an empty table where there is none.
-        read(spark, Lake(lake.root), table)
-        spark.sql(f"CREATE TABLE IF NOT EXISTS {name} USING delta LOCATION {spark_text(wanted)}")
-        found = spark.sql(f"DESCRIBE DETAIL {name}").select("location").collect()[0]["location"]
-    except TableNotFoundError:
-        raise TableNotFoundError(f"{wanted}: no table there; has an agent delivered yet?") from None
-    if found.removeprefix("file:").rstrip("/") != wanted.removeprefix("file:").rstrip("/"):
-        raise LakeReplacedError(
-            f"{name}: it is registered at {found}, not at {wanted}; if the lake has moved, drop "
-            "the table (its files stay) and register again"
-        )
-    return name

@@ -1,7 +1,7 @@
 """The engine of a rollup where Spark is: it distributes, moves and commits; DuckDB computes.
 
 SQL and the DataFrame API only, so that it works over Spark Connect. The one exception is
-``mapInArrow``, which packs rows and runs the kernel (see ``spark_kernel_frame``).
+``mapInArrow``, which packs rows and runs the kernel (see ``spark_frame``).
 """
 
 import re
@@ -17,9 +17,9 @@ from pyspark.sql.functions import col, expr, lit
 
 from lakehouse import errors, tables
 from lakehouse.core import lake as lakes, spark_session
-from lakehouse.core.periods import FIRST, HOUR_US, LAST, Period, instant, micros
-from lakehouse.engines import spark_frame, spark_packets
-from lakehouse.engines.engine import Detail, LeaseRow, Relation, Staged, instant_of, span_of
+from lakehouse.core.periods import Period, instant
+from lakehouse.engines import spark_frame, spark_packets, spark_relations
+from lakehouse.engines.engine import Detail, LeaseRow, Relation, Staged, span_of
 from lakehouse.engines.hour_batches import Batch
 from lakehouse.kernel.run_in_duckdb import Program
 from lakehouse.tables import Column, Table
@@ -69,7 +69,7 @@ class SparkEngine:
     def schema(self, table: Table) -> Mapping[str, str] | None:
         """Names and types of a table's columns; None: there is no table."""
         try:
-            found = lakes.read(self._spark, self.lake, table).schema
+            found = spark_relations.table_of(self._spark, self.lake, table).schema
         except errors.TableNotFoundError:
             return None
         return {field.name: field.dataType.simpleString() for field in found}
@@ -90,10 +90,10 @@ class SparkEngine:
         self, table: Table, version: int | None = None, *, between: Period | None = None
     ) -> Relation:
         """A table, as it is now or as of a version, as a relation."""
-        found = lakes.read(self._spark, self.lake, table, version)
+        found = spark_relations.table_of(self._spark, self.lake, table, version)
         if between is not None:
-            found = found.where(_inside(found.columns, between))
-        return _related(found, written=table in {tables.RUNS, tables.SCRAPES})
+            found = found.where(spark_relations.inside(found.columns, between))
+        return spark_relations.related(found, written=table in {tables.RUNS, tables.SCRAPES})
 
     def inserts(self, table: Table, first: int, last: int) -> Relation:
         """The rows that versions ``first`` to ``last`` inserted."""
@@ -101,7 +101,8 @@ class SparkEngine:
             feed = self._spark.read.option("readChangeFeed", "true")
             feed = feed.option("startingVersion", first).option("endingVersion", last)
             changes = feed.table(self.lake.name(table)).where("_change_type = 'insert'")
-            return _related(changes.select(*(f"`{name}`" for name in table.column_names)))
+            inserted = changes.select(*(f"`{name}`" for name in table.column_names))
+            return spark_relations.related(inserted)
 
     def relation(self, rows: pa.Table) -> Relation:
         """A few rows of the driver's."""
@@ -134,7 +135,7 @@ class SparkEngine:
 
     def write(self, table: Table, rows: Relation, where: str | None = None) -> None:
         """Append rows in one commit, or replace by them those that a predicate names."""
-        shaped = rows.selectExpr(*(_of_gold(column) for column in table.columns))
+        shaped = rows.selectExpr(*(spark_relations.stored(column) for column in table.columns))
         # By adaptive execution files get their due size; without it the rows are few.
         sized = shaped.hint("rebalance") if self._adaptive else shaped.coalesce(1)
         writer = sized.writeTo(self.lake.name(table))
@@ -148,7 +149,7 @@ class SparkEngine:
         """Make a table of gold of rows, as it is declared; only NOT NULL Spark leaves out here."""
         commented = rows.select(
             *(
-                expr(_of_gold(one)).alias(one.name, metadata={"comment": one.comment})
+                expr(spark_relations.stored(one)).alias(one.name, metadata={"comment": one.comment})
                 for one in table.columns
             )
         )
@@ -275,53 +276,6 @@ def _meaning(text: str, place: str) -> errors.LakehouseError | None:
             "rollup write to gold"
         )
     return None
-
-
-# Spark's own to_date goes through a calendar for each row; a rollup asks this of every run.
-_MISDATED: Final = (
-    f"(unix_date(date) != unix_micros(start) div {24 * HOUR_US} "
-    f"OR unix_micros(start) NOT BETWEEN {micros(FIRST)} AND {micros(LAST)})"
-)
-
-
-def _hour(start: str) -> str:
-    return f"greatest(0L, least(unix_micros(`{start}`) div {HOUR_US}, {micros(LAST) // HOUR_US}L))"
-
-
-def _inside(columns: Sequence[str], span: Period) -> str:
-    """Written so that files and row groups beyond the span are left out."""
-    start = instant_of(columns)
-    ends = (span.start, span.end)
-    first, end = (f"TIMESTAMP '{moment:%Y-%m-%d %H:%M:%S.%f}Z'" for moment in ends)
-    dates = f"date BETWEEN DATE '{span.start:%Y-%m-%d}' AND DATE '{span.end:%Y-%m-%d}'"
-    return f"{dates} AND `{start}` >= {first} AND `{start}` < {end}"
-
-
-def _related(rows: DataFrame, *, written: bool = False) -> DataFrame:
-    """Rows as a relation: instants in microseconds, with the hour and whether it is misdated."""
-    shaped = {name: f"`{name}`" for name in rows.columns}
-    for name, kind in rows.dtypes:
-        if kind == "timestamp":
-            shaped[name] = f"unix_micros(`{name}`)"
-        elif kind == "map<string,timestamp>":
-            shaped[name] = f"transform_values(`{name}`, (k, v) -> unix_micros(v))"
-    if start := instant_of(shaped):
-        shaped["hour"] = _hour(start)
-    if "date" in rows.columns and start == "start":
-        shaped["misdated"] = _MISDATED
-    if written:
-        shaped["written"] = "unix_micros(_metadata.file_modification_time)"
-    return rows.selectExpr(*(f"{text} AS `{name}`" for name, text in shaped.items()))
-
-
-def _of_gold(column: Column) -> str:
-    """A column of a relation as its table has it."""
-    name = f"`{column.name}`"
-    if column.type == "timestamp":
-        return f"timestamp_micros({name}) AS {name}"
-    if column.type == "map<string,timestamp>":
-        return f"transform_values({name}, (k, v) -> timestamp_micros(v)) AS {name}"
-    return f"CAST({name} AS {column.type}) AS {name}"
 
 
 def _listed(properties: Mapping[str, str]) -> str:

@@ -12,10 +12,11 @@ from pyspark.sql.functions import col, lit
 
 from lakehouse import slo, tables
 from lakehouse.core import display, periods
-from lakehouse.core.lake import Lake, read
+from lakehouse.core.lake import Lake
 from lakehouse.engines.engine import Engine
 from lakehouse.engines.gold_reader import window_of
 from lakehouse.engines.spark_engine import SparkEngine
+from lakehouse.engines.spark_relations import table_of
 from lakehouse.errors import LakehouseError, LakeNotFoundError, SubjectError
 from lakehouse.explain.build import explain
 from lakehouse.explain.terminal import view
@@ -140,8 +141,8 @@ class Notebook:
         self._spark.conf.set("spark.sql.session.timeZone", "UTC")
         gold = open_week(SparkEngine(self._spark, lake_of(self._widgets)), self._widgets)
         for table in self._views:
-            rows = read(self._spark, gold.engine.lake, table).where(_in_week(gold, table))
-            rows.createOrReplaceTempView(table.name)
+            rows = table_of(self._spark, gold.engine.lake, table)
+            rows.where(_in_week(gold, table)).createOrReplaceTempView(table.name)
         return gold
 
     @cached_property

@@ -13,6 +13,7 @@ import pytest
 from lakehouse import slo, tables
 from lakehouse.core import lake as lakes, periods
 from lakehouse.engines.local_engine import LocalEngine
+from lakehouse.engines.spark_relations import table_of
 from lakehouse.notebooks.cell_html import QUESTIONS, question_facts
 from lakehouse.notebooks.cells import lake_of, read_widgets
 from lakehouse.report.facts.build import facts
@@ -208,5 +209,5 @@ def test_who_may_not_read_bronze_sees_gold_in_the_tour(
     assert "there is no such table" in first
     assert "bronze/runs" in first
     lake = lake_of(read_widgets(FakeWidgets(published), {}))
-    number = lakes.read(spark, lake, tables.TOPICS).count()
+    number = table_of(spark, lake, tables.TOPICS).count()
     assert f"{number:,}" in first

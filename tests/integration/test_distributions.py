@@ -10,6 +10,7 @@ import pytest
 
 from lakehouse import tables
 from lakehouse.core import lake as lakes
+from lakehouse.engines.spark_relations import table_of
 from tests import rollups
 from tests.exponential_histogram import bucket_of, percentile
 from tests.lake_builder import Batch
@@ -118,7 +119,7 @@ def gold(tmp_path_factory: pytest.TempPathFactory) -> lakes.Lake:
 
 
 def rows(spark: SparkSession, gold: lakes.Lake, table: tables.Table, where: str) -> list[Any]:
-    return lakes.read(spark, gold, table).where(where).collect()
+    return table_of(spark, gold, table).where(where).collect()
 
 
 def buckets(found: list[Any]) -> dict[tuple[int, int], int]:
@@ -176,7 +177,7 @@ def test_partitions_count_each_and_a_contested_one_once(spark: SparkSession, gol
 
 
 def test_only_what_was_asked_for_has_a_distribution(spark: SparkSession, gold: lakes.Lake):
-    told = lakes.read(spark, gold, tables.DISTRIBUTIONS).select("metric").distinct().collect()
+    told = table_of(spark, gold, tables.DISTRIBUTIONS).select("metric").distinct().collect()
     assert {row.metric for row in told} == {TEMPERATURE, LAG, THROTTLE, DEPTH}
 
 

@@ -13,6 +13,7 @@ from lakehouse import tables
 from lakehouse.core import delta_rs, lake as lakes
 from lakehouse.engines.hour_batches import Versions
 from lakehouse.engines.spark_engine import SparkEngine
+from lakehouse.engines.spark_relations import table_of
 from lakehouse.errors import ForeignEngineError
 from lakehouse.ops.maintain import state as states
 from lakehouse.ops.maintain.actions import Executor
@@ -99,7 +100,7 @@ def test_a_rollup_reads_the_same_through_compaction_and_clean_up(
     again = done._replace(members=after.members)
     assert changes.touched(engine, again, after) == touched
     assert len(touched.runs) == 4
-    rows = lakes.read(spark, at(str(lake)), tables.RUNS)
+    rows = table_of(spark, at(str(lake)), tables.RUNS)
     assert (rows.count(), rows.drop("labels").distinct().count()) == (150, 150)
 
 
@@ -116,9 +117,9 @@ def test_a_version_between_checkpoints_that_were_deleted_is_read(
     gone = [one for one in made if not log_file(lake, one).exists()]
     assert gone == made[1:3], "between the day's first and the newest three"
     for version, windows_then in ((gone[0], 4), (gone[1] + 1, 5)):
-        assert lakes.read(spark, there, tables.RUNS, version).count() == 2 * windows_then
+        assert table_of(spark, there, tables.RUNS, version).count() == 2 * windows_then
     assert len(inserts(spark, lake, gone[0] + 1, gone[1] + 1)) == 2
-    assert lakes.read(spark, there, tables.RUNS).count() == 2 * 9
+    assert table_of(spark, there, tables.RUNS).count() == 2 * 9
 
 
 def log_file(lake: Path, version: int) -> Path:

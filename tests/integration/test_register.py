@@ -10,8 +10,9 @@ from click.testing import CliRunner
 from lakehouse import tables
 from lakehouse.cli.main import main
 from lakehouse.core import lake
-from lakehouse.core.lake import register
+from lakehouse.engines.spark_relations import table_of
 from lakehouse.errors import LakeReplacedError, TableNotFoundError
+from lakehouse.ops.register import register
 from tests.lake_builder import Batch, made
 
 if TYPE_CHECKING:
@@ -52,14 +53,14 @@ def test_names_show_what_agents_write_and_nothing_is_written_there(
     assert told[0] == told[1]
     assert told[0] == [f"`spark_catalog`.`registered`.`{one.name}`" for one in tables.BRONZE]
     place = lake.at(NAMES, gold="spark_catalog.gold")
-    assert lake.read(spark, place, tables.RUNS).count() == 1
+    assert table_of(spark, place, tables.RUNS).count() == 1
     later = Batch(number=2)
     later.run("kafka.partition.under_min_isr", 60, 120, 0.0, topic="orders", partition=0)
     added = {file for file in root.rglob("*") if file not in before}
     assert added == set()
     assert {file: file.stat().st_mtime_ns for file in before} == before
     later.commit(root)
-    assert lake.read(spark, place, tables.RUNS).count() == 2
+    assert table_of(spark, place, tables.RUNS).count() == 2
 
 
 @pytest.mark.usefixtures("schema")

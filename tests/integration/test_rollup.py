@@ -21,6 +21,7 @@ from lakehouse.cli.main import main
 from lakehouse.core import lake as lakes, periods
 from lakehouse.engines.local_engine import LocalEngine
 from lakehouse.engines.spark_engine import SparkEngine
+from lakehouse.engines.spark_relations import table_of
 from lakehouse.errors import TableNotFoundError, TableSchemaError
 from lakehouse.report.facts import build as reports
 from lakehouse.rollup.verify import verify
@@ -329,7 +330,7 @@ def test_a_lake_without_a_table_or_with_another_schema_is_one_line(
     first_batch().commit(tmp_path)
     lake = lakes.at(str(tmp_path))
     with pytest.raises(TableNotFoundError, match="run jmxlake rollup first"):
-        lakes.read(spark, lake, tables.TOPICS)
+        table_of(spark, lake, tables.TOPICS)
     shutil.rmtree(tmp_path / tables.SCRAPES.path)
     other = lakes.Lake(str(tmp_path)).name(tables.SCRAPES)
     spark.sql(f"CREATE TABLE {other} (`date` DATE, `cluster` BIGINT) USING delta")

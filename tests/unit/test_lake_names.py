@@ -12,6 +12,7 @@ from lakehouse import tables
 from lakehouse.cli.options import LakeOptions
 from lakehouse.core import lake as lakes
 from lakehouse.errors import LakeNotFoundError, TableNotFoundError
+from lakehouse.ops.register import register
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -85,7 +86,7 @@ def test_no_name_leaves_its_quotes():
 
 
 def registered(*present: tables.Table) -> list[str]:
-    return lakes.register(FakeSpark(*present), ROOT, "main.bronze")
+    return register(FakeSpark(*present), ROOT, "main.bronze")
 
 
 def test_what_a_lake_has_is_registered():

@@ -1,22 +1,19 @@
-"""``jmxlake report``, the options and outputs that ``weekly`` shares, and ``jmxlake summary``."""
+"""``jmxlake report``, and the options and outputs that ``weekly`` shares."""
 
-import json
-import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
-from urllib.parse import quote
 
 import click
 
 from lakehouse.cli import options
 from lakehouse.cli.options import LakeOptions, file_stem, log, write_file
-from lakehouse.cli.sla import CORRECTIONS, MAINTENANCE, Query
+from lakehouse.cli.reports.statement_options import CALENDAR, PERIOD, StatementOptions
 from lakehouse.core import periods
-from lakehouse.core.display import VERDICTS, line
+from lakehouse.core.display import line
 from lakehouse.core.periods import Period
 from lakehouse.engines.engine import Engine
-from lakehouse.report import clusters_summary, figures, owners, pdf
+from lakehouse.report import owners, pdf
 from lakehouse.report.csv_files import files
 from lakehouse.report.facts import build, saved
 from lakehouse.report.facts.one_team import of_team
@@ -30,12 +27,10 @@ _LAKE_ONLY: Final = (
     "business_hours", "options_file",
 )  # fmt: skip
 """Options that do not apply to saved facts."""
-_FILE_OR_STDOUT: Final = click.Path(dir_okay=False, allow_dash=True, path_type=Path)
 
 OPTIONS: Final = options.combined(
-    options.PERIOD,
-    MAINTENANCE,
-    CORRECTIONS,
+    PERIOD,
+    CALENDAR,
     options.CLUSTER,
     click.option(
         "--time-zone", metavar="ZONE",
@@ -51,7 +46,7 @@ OPTIONS: Final = options.combined(
         help="Print the page on A4 to this file, by a Chromium of this machine.",
     ),
     click.option(
-        "--json", "json_file", type=_FILE_OR_STDOUT,
+        "--json", "json_file", type=options.FILE_OR_STDOUT,
         help="Write the facts to this file; - for standard output.",
     ),
     click.option(
@@ -64,18 +59,18 @@ OPTIONS: Final = options.combined(
     ),
     options.TEAM,
 )  # fmt: skip
-"""Which facts a report has (see ``Query``), and where they go (see ``ReportOutputs``)."""
+"""Which facts a report has (see ``StatementOptions``), and where they go (see ``ReportOutputs``)."""
 
 
 def facts_of(
-    query: Query, engine: Engine, period: Period, *, every: bool = False
+    asked: StatementOptions, engine: Engine, period: Period, *, every: bool = False
 ) -> Iterator[Facts]:
-    """The facts of the query's cluster, or of every cluster of the lake."""
-    query.check(engine)
-    for cluster in build.clusters(engine) if every else [query.cluster]:
+    """The facts of one cluster, or of every cluster of the lake."""
+    asked.check(engine)
+    for cluster in build.clusters(engine) if every else [asked.cluster]:
         log("facts" if cluster is None else f"facts of {line(cluster)}")
         yield build.facts(
-            engine, query.objectives, period, cluster=cluster, calendar=query.calendar
+            engine, asked.objectives, period, cluster=cluster, calendar=asked.calendar
         )
 
 
@@ -158,9 +153,9 @@ def report(lake: LakeOptions, *, every_cluster: Path | None, **given: Any) -> No
     if is_file:
         outputs.write(_saved_facts(lake.root))
         return
-    query = Query(lake, given)
+    asked = StatementOptions(lake, given)
     engine = lake.engine()
-    for facts in facts_of(query, engine, query.period(engine), every=every):
+    for facts in facts_of(asked, engine, asked.period(engine), every=every):
         outputs.write(facts, every_cluster)
 
 
@@ -176,52 +171,3 @@ def _saved_facts(file: str) -> Facts:
         return saved.load(Path(file))
     periods.time_zone(zone)
     return saved.load(Path(file)) | {"time_zone": zone}
-
-
-@click.command
-@click.argument(
-    "reports", metavar="REPORT.json...", nargs=-1, required=True, type=click.Path(path_type=Path)
-)
-@click.option(
-    "--html", "html_file", type=options.FILE, help="Write the summary's page to this file."
-)
-@click.option(
-    "--pages", type=options.FOLDER,
-    help="Write the page of each cluster to this folder; the summary's page links to them.",
-)  # fmt: skip
-@click.option(
-    "--json", "json_file", type=_FILE_OR_STDOUT,
-    help="Write the summary as JSON to this file; - for standard output.",
-)  # fmt: skip
-def summary(
-    reports: tuple[Path, ...], html_file: Path | None, pages: Path | None, json_file: Path | None
-) -> None:
-    """Summarise several clusters, from the facts of one report for each of them."""
-    facts = [saved.load(file) for file in reports]
-    _check_distinct(reports, facts)
-    summarised = clusters_summary.summary(facts)
-    links: dict[str, str] = {}
-    if pages is not None:
-        for of_cluster in facts:
-            name = str(of_cluster["cluster"])
-            file = pages / f"{file_stem(name)}.html"
-            write_file(file, render(of_cluster).encode())
-            if html_file is not None:
-                links[name] = quote(os.path.relpath(file, html_file.parent).replace(os.sep, "/"))
-    if html_file is not None:
-        write_file(html_file, clusters_summary.render(summarised, links).encode())
-    if json_file is not None:
-        write_file(json_file, saved.text(summarised).encode())
-    if json_file is None or str(json_file) != "-":
-        for row in summarised["clusters"]:
-            word = VERDICTS.get(row["verdict"], "no data")
-            cluster = figures.name(row["cluster"]).text
-            click.echo(f"{word:9}  {cluster}  {row['headline']}".replace("\u00a0", " "))
-
-
-def _check_distinct(reports: Sequence[Path], facts: Sequence[Facts]) -> None:
-    files: dict[str, Path] = {}
-    for file, of_cluster in zip(reports, facts, strict=True):
-        first = files.setdefault(json.dumps(of_cluster["cluster"]), file)
-        if first is not file:
-            raise click.UsageError(f"{first} and {file} have the same cluster")

@@ -7,10 +7,11 @@ import click
 
 from lakehouse.cli import options
 from lakehouse.cli.options import LakeOptions, exit_if_locked, kept_in, log
-from lakehouse.cli.report import OPTIONS, ReportOutputs, facts_of
+from lakehouse.cli.reports.report import OPTIONS, ReportOutputs, facts_of
+from lakehouse.cli.reports.send import send_report
+from lakehouse.cli.reports.sla import count_line
+from lakehouse.cli.reports.statement_options import StatementOptions
 from lakehouse.cli.rollup import TIDY, WINDOW, outcome_lines, roll_up
-from lakehouse.cli.send import send_report
-from lakehouse.cli.sla import Query, count_line
 from lakehouse.errors import LakehouseError
 from lakehouse.report.send.settings import load
 from lakehouse.rollup import Wanted
@@ -42,22 +43,22 @@ def weekly(
 
     Exits with 1 if it failed, with 3 if another rollup of this lake is running.
     """
-    outputs, query = ReportOutputs(given), Query(lake, given)
-    if every_cluster is not None and any((*outputs.places, query.cluster)):
+    outputs, asked = ReportOutputs(given), StatementOptions(lake, given)
+    if every_cluster is not None and any((*outputs.places, asked.cluster)):
         raise click.UsageError("--every-cluster goes without other outputs and --cluster")
     if settings_file is not None and str(given["json_file"]) == "-":
         raise click.UsageError("--json - goes without --send, which prints what it sent")
     loaded = None if settings_file is None else load(settings_file)
 
     used = lake.rollup_engine(engine)
-    for line in outcome_lines(roll_up(used, query.objectives, Wanted(tidy=tidy), window)):
+    for line in outcome_lines(roll_up(used, asked.objectives, Wanted(tidy=tidy), window)):
         log(line)
-    period = query.period(used)
+    period = asked.period(used)
     with exit_if_locked():
-        log(count_line(*query.publish(used, query.objectives, period, burns=False)))
+        log(count_line(*asked.publish(used, asked.objectives, period, burns=False)))
     errors: list[str] = []
     with kept_in(errors):
-        for facts in facts_of(query, used, period, every=every_cluster is not None):
+        for facts in facts_of(asked, used, period, every=every_cluster is not None):
             with kept_in(errors):
                 written = outputs.write(facts, every_cluster, with_page=True)
                 if loaded is not None:

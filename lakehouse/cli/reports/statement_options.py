@@ -1,0 +1,107 @@
+"""Objectives, period and calendar of statements, by the options that commands on them share."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+import click
+
+from lakehouse import slo
+from lakehouse.cli import options
+from lakehouse.cli.options import LakeOptions, log
+from lakehouse.core import periods
+from lakehouse.core.display import plural
+from lakehouse.core.periods import Period
+from lakehouse.engines.engine import Engine
+from lakehouse.engines.gold_reader import window_of
+from lakehouse.errors import MaintenanceFileError
+from lakehouse.report.facts.build import last_week
+from lakehouse.slo import attainment, published
+from lakehouse.slo.calendar import business_hours, corrections, maintenance
+from lakehouse.slo.calendar.calendar import Calendar
+from lakehouse.slo.sla_statement import Statement
+
+PERIOD: Final = options.combined(
+    click.option("--week", metavar="YYYY-Www", help="An ISO week, such as 2026-W47."),
+    click.option("--from", "start", metavar="INSTANT", help="Start, ISO 8601; by default UTC."),
+    click.option("--to", "end", metavar="INSTANT", help="End, ISO 8601; by default UTC."),
+)
+CALENDAR: Final = options.combined(
+    click.option(
+        "--maintenance", metavar="FILE", type=options.FILE,
+        help="YAML of planned maintenance: figures are reported with it and without.",
+    ),
+    click.option(
+        "--corrections", metavar="FILE", type=options.FILE,
+        help="YAML of time that was agreed not to count: an agreed verdict stands beside each.",
+    ),
+)  # fmt: skip
+
+
+class StatementOptions:
+    """Objectives, period and calendar of statements and of reports.
+
+    Args:
+        lake: The lake.
+        given: ``PERIOD``, ``CALENDAR`` and others; a wrong one fails before an engine starts.
+
+    Raises:
+        MaintenanceFileError: Planned maintenance or corrections are malformed; a line is printed
+            for each of the latter.
+    """
+
+    def __init__(self, lake: LakeOptions, given: Mapping[str, Any]) -> None:
+        self.objectives = lake.objectives()
+        zone, hours = given.get("time_zone") or periods.UTC_NAME, given.get("business_hours")
+        week, start, end = given["week"], given["start"], given["end"]
+        if week is not None and (start or end):
+            raise click.UsageError("give --week, or --from and --to, not both")
+        self._zone = periods.time_zone(zone)
+        by_ends = options.between(start, end, self._zone)
+        self._period = by_ends if week is None else periods.week(week, self._zone)
+        business = None if hours is None else business_hours.parse(hours)
+        planned = maintenance.load(given["maintenance"]) if given["maintenance"] else ()
+        file = given["corrections"]
+        corrected, faults = corrections.load(file) if file else ((), [])
+        _refuse(faults)
+        self.calendar = Calendar(zone, business, planned, corrected)
+        self.cluster: str | None = given.get("cluster")
+
+    def period(self, engine: Engine) -> Period:
+        """The period that is given; by default the last week that has ended."""
+        return self._period or last_week(engine, attainment.now_us(), self._zone)
+
+    def check(self, engine: Engine) -> None:
+        """Compare corrections with the objectives and the subjects that there are.
+
+        Raises:
+            MaintenanceFileError: Some do not fit; a line is printed for each.
+        """
+        if corrected := self.calendar.corrections:
+            known, now_us = attainment.subjects(engine), attainment.now_us()
+            _refuse(list(corrections.check(corrected, self.objectives, known, now_us)))
+
+    def publish(
+        self, engine: Engine, wanted: Sequence[slo.Objective], period: Period, *, burns: bool
+    ) -> tuple[list[Statement], list[Statement]]:
+        """Publish the statements of a period; returns all of them, and those that are new."""
+        self.check(engine)
+        seconds = window_of(engine)
+        period = period.aligned(seconds)
+        log("statements")
+        planned, corrected = self.calendar.maintenance, self.calendar.corrections
+        how = attainment.Options(period.grain == periods.WEEK, burns, planned, corrected, seconds)
+        statements = attainment.read(engine, wanted, period, attainment.now_us(), options=how)
+        again: list[Statement] = []
+        fresh = published.publish(engine, statements, period, again)
+        for one in corrected:
+            if number := sum(one in statement.corrections for statement in again):
+                what = f"{plural(number, 'published statement')} restated; both are kept and shown"
+                log(one.says(what.replace("\u00a0", " "), kind="note"))
+        return statements, fresh
+
+
+def _refuse(faults: Sequence[str]) -> None:
+    for fault in faults:
+        log(fault)
+    if faults:
+        raise MaintenanceFileError("no statement was made or published; correct the file first")

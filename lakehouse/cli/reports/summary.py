@@ -1,0 +1,66 @@
+"""``jmxlake summary``: several clusters, from the facts of one report for each."""
+
+import json
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from urllib.parse import quote
+
+import click
+
+from lakehouse.cli import options
+from lakehouse.cli.options import file_stem, write_file
+from lakehouse.core.display import VERDICTS
+from lakehouse.report import clusters_summary, figures
+from lakehouse.report.facts import saved
+from lakehouse.report.facts.owner_accounts import Facts
+from lakehouse.report.page.page import render
+
+
+@click.command
+@click.argument(
+    "reports", metavar="REPORT.json...", nargs=-1, required=True, type=click.Path(path_type=Path)
+)
+@click.option(
+    "--html", "html_file", type=options.FILE, help="Write the summary's page to this file."
+)
+@click.option(
+    "--pages", type=options.FOLDER,
+    help="Write the page of each cluster to this folder; the summary's page links to them.",
+)  # fmt: skip
+@click.option(
+    "--json", "json_file", type=options.FILE_OR_STDOUT,
+    help="Write the summary as JSON to this file; - for standard output.",
+)  # fmt: skip
+def summary(
+    reports: tuple[Path, ...], html_file: Path | None, pages: Path | None, json_file: Path | None
+) -> None:
+    """Summarise several clusters, from the facts of one report for each of them."""
+    facts = [saved.load(file) for file in reports]
+    _check_distinct(reports, facts)
+    summarised = clusters_summary.summary(facts)
+    links: dict[str, str] = {}
+    if pages is not None:
+        for of_cluster in facts:
+            name = str(of_cluster["cluster"])
+            file = pages / f"{file_stem(name)}.html"
+            write_file(file, render(of_cluster).encode())
+            if html_file is not None:
+                links[name] = quote(os.path.relpath(file, html_file.parent).replace(os.sep, "/"))
+    if html_file is not None:
+        write_file(html_file, clusters_summary.render(summarised, links).encode())
+    if json_file is not None:
+        write_file(json_file, saved.text(summarised).encode())
+    if json_file is None or str(json_file) != "-":
+        for row in summarised["clusters"]:
+            word = VERDICTS.get(row["verdict"], "no data")
+            cluster = figures.name(row["cluster"]).text
+            click.echo(f"{word:9}  {cluster}  {row['headline']}".replace("\u00a0", " "))
+
+
+def _check_distinct(reports: Sequence[Path], facts: Sequence[Facts]) -> None:
+    files: dict[str, Path] = {}
+    for file, of_cluster in zip(reports, facts, strict=True):
+        first = files.setdefault(json.dumps(of_cluster["cluster"]), file)
+        if first is not file:
+            raise click.UsageError(f"{first} and {file} have the same cluster")
