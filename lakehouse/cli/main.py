@@ -85,8 +85,6 @@ class _Commands(click.Group):
             _fail(str(error))
         except ModuleNotFoundError as error:
             _fail_for_missing(error, f"{ctx.invoked_subcommand}")
-        except (click.exceptions.Exit, click.ClickException, click.Abort):
-            raise
         except Exception as error:
             if not is_of_spark(error):
                 raise

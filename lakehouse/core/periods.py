@@ -43,11 +43,6 @@ class Period:
         """Its start and end, microseconds."""
         return micros(self.start), micros(self.end)
 
-    @property
-    def microseconds(self) -> int:
-        """Its length."""
-        return micros(self.end) - micros(self.start)
-
     def aligned(self, window_seconds: int) -> Period:
         """The least span of whole windows that holds it."""
         size = window_seconds * 1_000_000
@@ -165,10 +160,8 @@ def window_seconds(text: str) -> int:
 
 def window_name(seconds: int) -> str:
     """A window as a person writes it: ``30s``, ``5m``, ``1h``."""
-    for unit, size in (("h", 3600), ("m", 60)):
-        if seconds % size == 0:
-            return f"{seconds // size}{unit}"
-    return f"{seconds}s"
+    unit, size = next(one for one in reversed(_SECONDS.items()) if seconds % one[1] == 0)
+    return f"{seconds // size}{unit}"
 
 
 UTC_NAME: Final = "UTC"

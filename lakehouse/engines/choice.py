@@ -29,13 +29,7 @@ _PROBED: Final = (tables.RUNS, tables.PROGRESS, tables.SLI)
 """If delta-rs reads these tables, it reads the lake."""
 
 
-def engine_of(
-    lake: Lake,
-    options: Mapping[str, str] | None = None,
-    progress: Say = lambda _: None,
-    *,
-    by_spark: bool = False,
-) -> Engine:
+def engine_of(lake: Lake, options: Mapping[str, str], progress: Say, *, by_spark: bool) -> Engine:
     """The engine that reads and writes the gold of a lake.
 
     It is Spark if delta-rs cannot open the lake, or if a Spark Connect server is set. With storage
@@ -69,7 +63,10 @@ def engine_of(
             f"{lake.root}: Spark reads this lake, and has storage options of its own: leave out "
             "delta-rs's (docs/engines.md)"
         )
-    return _spark(lake, progress)
+    spark = start_spark(progress)
+    from lakehouse.engines.spark_engine import SparkEngine  # noqa: PLC0415 - it imports Spark
+
+    return SparkEngine(spark, lake)
 
 
 def start_spark(progress: Say, *, large: bool = False) -> SparkSession:
@@ -79,9 +76,7 @@ def start_spark(progress: Say, *, large: bool = False) -> SparkSession:
         return session(large=large)
 
 
-def _on_path(
-    lake: Lake, options: Mapping[str, str] | None, progress: Say, *, by_spark: bool
-) -> Engine:
+def _on_path(lake: Lake, options: Mapping[str, str], progress: Say, *, by_spark: bool) -> Engine:
     if not _KNOWN.match(lake.root):
         raise EngineError(f"{lake.root}: delta-rs knows no such storage")
     # Imported late: platforms with Spark may lack delta-rs, and others lack Spark.
@@ -92,10 +87,3 @@ def _on_path(
     from lakehouse.engines.spark_with_delta_rs import SparkOnPath  # noqa: PLC0415
 
     return SparkOnPath(lake, lambda large: start_spark(progress, large=large), options)
-
-
-def _spark(lake: Lake, progress: Say) -> Engine:
-    spark = start_spark(progress)
-    from lakehouse.engines.spark_engine import SparkEngine  # noqa: PLC0415 - it imports Spark
-
-    return SparkEngine(spark, lake)

@@ -191,7 +191,6 @@ def _together(sized: Iterable[tuple[T, int]], most: int) -> Iterator[list[T]]:
 
 
 def _sum(
-    rows: Mapping[ClusterHour, int], clusters: Iterable[str], hours: Iterable[dt.datetime]
+    rows: Mapping[ClusterHour, int], clusters: tuple[str, ...], hours: Iterable[dt.datetime]
 ) -> int:
-    chosen = list(clusters)
-    return sum(rows.get(ClusterHour(cluster, hour), 0) for hour in hours for cluster in chosen)
+    return sum(rows.get(ClusterHour(cluster, hour), 0) for hour in hours for cluster in clusters)

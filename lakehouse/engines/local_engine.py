@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Final
+from typing import Final, Literal
 
 import duckdb
 import pyarrow as pa
@@ -176,12 +176,8 @@ class LocalEngine:
         """Write rows in one commit: append them, or replace those that ``where`` names by them."""
         delta = self.open(table)
         with self._stream(table, rows, row_schema(table)) as found:
-            if where is None:
-                write_deltalake(delta, found, mode="append", commit_properties=_COMMIT)
-            else:
-                write_deltalake(
-                    delta, found, mode="overwrite", predicate=where, commit_properties=_COMMIT
-                )
+            mode: Literal["append", "overwrite"] = "append" if where is None else "overwrite"
+            write_deltalake(delta, found, mode=mode, predicate=where, commit_properties=_COMMIT)
 
     def rebuild(self, table: Table, rows: Relation) -> None:
         """Make a table of gold of rows, as it is declared, in one commit; what it held is gone."""
@@ -248,9 +244,8 @@ class LocalEngine:
 
     def tidy(self, table: Table) -> None:
         """Set the declared properties where they differ; compact; vacuum."""
-        is_scratch = table in self.scratch
-        delta = self._store.find(table) if is_scratch else self.open(table)
-        if delta is None:
+        delta = self._store.find(table)
+        if delta is None:  # scratch that was never needed
             return
         differing = dict(table.properties.items() - delta.metadata().configuration.items())
         with self._alone(table):
@@ -259,7 +254,7 @@ class LocalEngine:
                     differing, raise_if_not_exists=False, commit_properties=_COMMIT
                 )
                 delta.update_incremental()
-            if not is_scratch:
+            if table not in self.scratch:
                 delta.optimize.compact(commit_properties=_COMMIT)
             delta.vacuum(dry_run=False, commit_properties=_COMMIT)
 

@@ -13,7 +13,7 @@ from lakehouse.core.periods import FIRST, HOUR_US, LAST, Period, micros
 from lakehouse.engines.delta_tables import File
 from lakehouse.engines.engine import instant_of
 from lakehouse.engines.replace_where import strings
-from lakehouse.tables.table import delta_type
+from lakehouse.tables.table import delta_type, standard_text
 
 _NAMED: Final = re.compile(r"\{(\w+)\}")
 _NUMBERS: Final = itertools.count()
@@ -45,7 +45,7 @@ def of_parquet(places: Sequence[str], names: Sequence[str]) -> Relation:
 
 
 def _parquet(places: Iterable[str]) -> str:
-    listed = ", ".join(_literal(place, "string") for place in places)
+    listed = ", ".join(map(standard_text, places))
     return f"FROM read_parquet([{listed}], union_by_name=true, hive_partitioning=false)"
 
 
@@ -160,5 +160,4 @@ def _within(types: Mapping[str, str], between: Period | None) -> str:
 def _literal(value: str | None, kind: str) -> str:
     if value is None:
         return "NULL"
-    quoted = "'" + value.replace("'", "''") + "'"
-    return f"DATE {quoted}" if kind == "date" else quoted
+    return f"DATE {standard_text(value)}" if kind == "date" else standard_text(value)

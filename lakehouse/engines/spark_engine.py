@@ -248,8 +248,6 @@ class SparkEngine:
         """
         try:
             yield
-        except errors.LakehouseError:
-            raise
         except Exception as error:
             place = self.lake.root if table is None else self.lake.name(table)
             found = _meaning(f"{type(error).__name__} {error}", place)

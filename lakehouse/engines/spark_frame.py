@@ -129,7 +129,5 @@ def staging_columns(program: Program) -> dict[str, str]:
     """The columns of all tables that the kernel fills, and the name of the table."""
     found = {spark_packets.TARGET: "string"}
     for columns in program.schemas.values():
-        for name, kind in columns.items():
-            if found.setdefault(name, kind) != kind:
-                raise AssertionError(f"{name} is {kind} and {found[name]}")
+        found |= columns
     return found

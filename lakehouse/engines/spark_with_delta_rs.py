@@ -33,10 +33,7 @@ class SparkOnPath(LocalEngine):
     """
 
     def __init__(
-        self,
-        lake: Lake,
-        start: Callable[[bool], SparkSession],
-        options: Mapping[str, str] | None = None,
+        self, lake: Lake, start: Callable[[bool], SparkSession], options: Mapping[str, str]
     ) -> None:
         super().__init__(lake, options)
         self.most_rows = SparkEngine.most_rows

@@ -115,7 +115,7 @@ def roll_up(
 
 def merge_subjects(program: Program, known: pa.Table, reported: pa.Table) -> pa.Table:
     """Merge known subjects with those that some hours report; columns as in results."""
-    run = _Run(program, None)
+    run = _Run(program, units_table(()))
     run.inputs(known=known, reported=reported)
     return run.fetch("subjects_merge", program.merge)
 
@@ -135,7 +135,7 @@ def units_table(cluster_hours: Iterable[tuple[str, int]]) -> pa.Table:
 class _Run:
     """A connection of its own, and where it is, for errors."""
 
-    def __init__(self, program: Program, units: pa.Table | None) -> None:
+    def __init__(self, program: Program, units: pa.Table) -> None:
         import duckdb  # noqa: PLC0415 - workers look for it when they need it
 
         if duckdb.__version__ != program.duckdb:
@@ -152,8 +152,7 @@ class _Run:
         self.inputs(**program.literals)
         self._db.execute(f"CREATE MACRO doubt_all() AS {program.doubt_all}")
         self.execute("setup")
-        if units is not None:
-            self.inputs(units=units)
+        self.inputs(units=units)
 
     def inputs(self, **tables: pa.Table) -> None:
         """Give statements a table by name."""
@@ -176,7 +175,7 @@ class _Run:
             raise self._failed(name, error) from error
 
     def _failed(self, statement: str, error: Exception) -> KernelError:
-        units: list[dict[str, Any]] = self._units.to_pylist() if self._units is not None else []
+        units: list[dict[str, Any]] = self._units.to_pylist()
         first: dict[str, Any] = units[0] if units else {"cluster": "", "hour_us": 0}
         hour = dt.datetime.fromtimestamp(first["hour_us"] // 1_000_000, dt.UTC)
         more = f" and {len(units) - 1} more" if len(units) > 1 else ""

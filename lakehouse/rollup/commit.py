@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from typing import Final
 
 import pyarrow as pa
@@ -48,14 +49,9 @@ class Commit:
         """
         held = self._held([one for one in tables.OF_HOURS if one.name not in self.staged])
         chosen = [one for one in tables.OF_HOURS if one.name in {*held, *self.staged}]
+        commits = [*(partial(self._table, table) for table in chosen), self._subjects]
         with ThreadPoolExecutor(self.engine.at_once) as pool:
-            futures = [pool.submit(self._table, table) for table in chosen]
-            futures.append(pool.submit(self._subjects))
-            try:
-                for future in futures:
-                    future.result()
-            finally:
-                pool.shutdown(cancel_futures=True)
+            list(pool.map(lambda commit: commit(), commits))  # one that fails cancels the rest
 
     def _held(self, chosen: Sequence[tables.Table]) -> set[str]:
         """The tables with rows of the hours, as far as recomputing them replaces those."""

@@ -89,7 +89,7 @@ def make_plan(
     todo = _not_done_yet(engine, row, now, how, open_)
     counts = wanted if how == progresses.WHOLE else changes.counts(engine, now, todo)
     most = options.most_rows or engine.most_rows
-    found = batches(counts, todo, barred, now, window_seconds, most, options.most_of_a_part)
+    found = batches(counts, todo, barred, now, window_seconds, most)
     left, resumed = frozenset(barred & wanted.keys()), len(open_) - len(todo)
     summary = f"{how}: {len(todo)} hours in {len(found)} batches{why}"
     summary += f", {resumed} done before" * bool(resumed)

@@ -115,13 +115,11 @@ def done_batches(
 ) -> Iterator[tuple[Versions, frozenset[ClusterHour]]]:
     """Batches that an interrupted rollup of that kind finished after a row of progress."""
     since = "r.after IS NULL" if after is None else f"r.after = {micros(after.at)}"
-    rows = engine.query(
-        f"SELECT * FROM {{rows}} r WHERE {since}", rows=engine.rows(tables.STRETCHES)
-    )
+    same = f"SELECT * FROM {{rows}} r WHERE {since} AND r.how = '{how}'"
+    rows = engine.query(same, rows=engine.rows(tables.STRETCHES))
     for row in engine.collect(rows).to_pylist():
         hours = tuple(instant(hour * HOUR_US) for hour in row["hours"])
-        if row["how"] == how:
-            yield _versions(row), HourSet(tuple(row["clusters"]), hours).cluster_hours
+        yield _versions(row), HourSet(tuple(row["clusters"]), hours).cluster_hours
 
 
 def clear_batches(engine: Engine) -> None:

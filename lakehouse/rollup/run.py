@@ -15,7 +15,7 @@ from lakehouse.core.lake import Lake
 from lakehouse.core.metrics import Definition, families_by_metric, shipped
 from lakehouse.core.objective import Objective
 from lakehouse.engines.engine import Engine, ask
-from lakehouse.engines.hour_batches import MOST_OF_A_PART, Versions
+from lakehouse.engines.hour_batches import Versions
 from lakehouse.errors import LakeReplacedError, TableNotFoundError, TableSchemaError
 from lakehouse.kernel.program import program
 from lakehouse.kernel.run_in_duckdb import Program
@@ -23,9 +23,6 @@ from lakehouse.rollup import changes, gold_upkeep, plan, progress as progresses,
 from lakehouse.rollup.commit import Commit
 from lakehouse.rollup.lease import USUAL, Lease, Terms, hold
 from lakehouse.rollup.progress import Progress
-
-DAILY: Final = "daily"
-NOW: Final = "now"
 
 KEEP_WINDOWS_DAYS: Final = 100
 
@@ -40,16 +37,14 @@ class Wanted:
         take_over: Take the lease, even if another rollup holds it.
         most_rows: Rows of bronze/runs that are recomputed at once, but for a single hour; None:
             what the engine can.
-        most_of_a_part: Rows of bronze/runs that the kernel takes at once.
         terms: How long the lease holds.
         keep_windows_days: For how long gold keeps the rows of finest windows.
     """
 
     since: dt.date | None = None
-    tidy: str = DAILY
+    tidy: str = "daily"
     take_over: bool = False
     most_rows: int | None = None
-    most_of_a_part: int = MOST_OF_A_PART
     terms: Terms = USUAL
     keep_windows_days: int = KEEP_WINDOWS_DAYS
 
@@ -172,8 +167,8 @@ def _window(lake: Lake, last: Progress | None, wished: int | None) -> int:
 
 
 def _is_tidy_due(last: progresses.Last, wanted: Wanted) -> bool:
-    if wanted.tidy != DAILY:
-        return wanted.tidy == NOW
+    if wanted.tidy != "daily":
+        return wanted.tidy == "now"
     return last.tidied is not None and last.tidied < dt.datetime.now(dt.UTC).date()
 
 

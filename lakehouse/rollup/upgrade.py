@@ -13,7 +13,6 @@ from lakehouse.core.periods import DAY_US, HOUR_US, window_name
 from lakehouse.engines.engine import Engine
 from lakehouse.tables import Column, Table
 
-_NULLS: Final = {"timestamp": "BIGINT"}
 _OF_A_GRAIN: Final = (*tables.HOURS, tables.DISTRIBUTIONS, tables.REJECTED)
 
 
@@ -62,16 +61,13 @@ def _rows(table: Table, there: Mapping[str, str], grain: str) -> str:
 
 def _columns(table: Table, there: Mapping[str, str]) -> str:
     others = (_column(column, there) for column in table.columns if column.name != "date")
-    return f"{_date('r.window')} AS date, {', '.join(others)}"
+    date = f"DATE '1970-01-01' + CAST((r.window - r.window % {DAY_US}) / {DAY_US} AS INT)"
+    return f"{date} AS date, {', '.join(others)}"
 
 
 def _column(column: Column, there: Mapping[str, str]) -> str:
-    kind = _NULLS.get(column.type, column.type)
+    kind = "BIGINT" if column.type == "timestamp" else column.type
     return f"r.{column.name}" if column.name in there else f"CAST(NULL AS {kind}) AS {column.name}"
-
-
-def _date(micros: str) -> str:
-    return f"DATE '1970-01-01' + CAST(({micros} - {micros} % {DAY_US}) / {DAY_US} AS INT)"
 
 
 def _sli_windows(there: Mapping[str, str], finest: str) -> str:

@@ -18,7 +18,6 @@ _WINDOW: Final = (
 )
 _METRIC: Final = required("metric", "string", "metric name of the catalogue")
 _TOPIC: Final = required("topic", "string", "topic")
-_PARTITION: Final = required("partition", "int", "partition")
 _GROUP: Final = required("group", "string", "consumer group")
 _CLIENT: Final = (
     Column("user", "string", "authenticated principal, decoded; null: the quota has no user"),
@@ -111,7 +110,7 @@ PARTITIONS: Final = _of_metric(
     "any source reports so, its value the mean of those above 0, else of all. A row where it was "
     "not zero; an hour is the sum of such windows, its observed_us and mean too",
     _TOPIC,
-    _PARTITION,
+    required("partition", "int", "partition"),
     *_measures("partition"),
     _spill_sum("partition"),
 )

@@ -19,7 +19,10 @@ from tests.lake_builder import Batch
 from tests.rollups import prepare
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
     from pathlib import Path
+
+    from lakehouse.engines.engine import Engine
 
 pytestmark = pytest.mark.slow
 
@@ -29,7 +32,8 @@ ELSEWHERE = lakes.Lake("hdfs://host/lake")  # delta-rs knows it, but not in this
 @pytest.fixture
 def spark(monkeypatch: pytest.MonkeyPatch) -> str:
     """What stands for Spark."""
-    monkeypatch.setattr(choice, "_spark", lambda *_: "Spark")
+    monkeypatch.setattr(choice, "start_spark", lambda _: None)
+    monkeypatch.setattr("lakehouse.engines.spark_engine.SparkEngine", lambda *_: "Spark")
     return "Spark"
 
 
@@ -53,26 +57,33 @@ def newer(lake: lakes.Lake) -> None:
         json.dump({"protocol": protocol}, file)
 
 
+def engine_of(
+    lake: lakes.Lake, options: Mapping[str, str] | None = None, say: Callable[[str], None] = print
+) -> Engine:
+    return choice.engine_of(lake, options or {}, say, by_spark=False)
+
+
 def test_a_path_is_read_in_this_process(lake: lakes.Lake) -> None:
-    assert isinstance(choice.engine_of(lake), LocalEngine)
+    assert isinstance(engine_of(lake), LocalEngine)
     code = (
         "import sys; from lakehouse.core import lake; from lakehouse.engines import choice; "
-        "choice.engine_of(lake.at(sys.argv[1])); sys.exit('pyspark' in sys.modules)"
+        "choice.engine_of(lake.at(sys.argv[1]), {}, print, by_spark=False); "
+        "sys.exit('pyspark' in sys.modules)"
     )
     subprocess.run([sys.executable, "-c", code, lake.root], check=True)
 
 
 def test_a_lake_that_is_not_rolled_up_is_a_path_all_the_same(tmp_path: Path) -> None:
     Batch().commit(tmp_path)
-    assert isinstance(choice.engine_of(lakes.at(str(tmp_path))), LocalEngine)
+    assert isinstance(engine_of(lakes.at(str(tmp_path))), LocalEngine)
 
 
 @pytest.mark.parametrize("bronze", [None, "main.bronze"])
 def test_a_catalog_is_read_by_spark(spark: str, tmp_path: Path, bronze: str | None) -> None:
     place = lakes.Lake(str(tmp_path), "main.gold", bronze)
-    assert choice.engine_of(place) == spark
+    assert engine_of(place) == spark
     with pytest.raises(EngineError, match="delta-rs"):
-        choice.engine_of(place, {"AWS_REGION": "eu-central-1"})
+        engine_of(place, {"AWS_REGION": "eu-central-1"})
 
 
 def test_what_delta_rs_cannot_open_spark_reads_and_a_line_says_so(
@@ -81,7 +92,7 @@ def test_what_delta_rs_cannot_open_spark_reads_and_a_line_says_so(
     newer(lake)
     for one, why in ((ELSEWHERE, "hdfs://host/lake"), (lake, "deletionVectors")):
         said: list[str] = []
-        assert choice.engine_of(one, {}, said.append) == spark
+        assert engine_of(one, {}, said.append) == spark
         (line,) = said
         assert line.startswith("Spark reads this lake, for delta-rs cannot: ")
         assert why in line
@@ -91,9 +102,9 @@ def test_without_spark_it_is_an_error(lake: lakes.Lake, monkeypatch: pytest.Monk
     monkeypatch.setitem(sys.modules, "pyspark", None)
     newer(lake)
     with pytest.raises(EngineError, match="hdfs"):
-        choice.engine_of(ELSEWHERE)
+        engine_of(ELSEWHERE)
     with pytest.raises(TableSchemaError, match="deletionVectors"):
-        choice.engine_of(lake)
+        engine_of(lake)
 
 
 def test_a_platform_without_delta_rs_has_spark(
@@ -101,7 +112,7 @@ def test_a_platform_without_delta_rs_has_spark(
 ) -> None:
     monkeypatch.delitem(sys.modules, "lakehouse.engines.local_engine")
     monkeypatch.setitem(sys.modules, "deltalake", None)
-    assert choice.engine_of(lake) == spark
+    assert engine_of(lake) == spark
 
 
 def test_a_path_of_the_server_s_is_read_over_connect(
@@ -112,7 +123,7 @@ def test_a_path_of_the_server_s_is_read_over_connect(
     monkeypatch.setenv(REMOTE, "sc://host:15002")
     place = lakes.at("/nowhere/lake")
     assert place == lakes.Lake("/nowhere/lake")
-    assert choice.engine_of(place) == spark
+    assert engine_of(place) == spark
     with pytest.raises(LakeNotFoundError):
         lakes.at("nowhere")
 

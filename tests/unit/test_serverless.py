@@ -130,7 +130,9 @@ def test_f14_published_statements_can_be_had_back_for_a_month() -> None:
 def test_f17_the_rollup_s_own_tables_say_no_more_than_gold() -> None:
     made = program(300, NOW, slo.load(), families_by_metric(shipped()))
     of_gold = {name for table in tables.GOLD for name in table.column_names}
-    assert set(spark_frame.staging_columns(made)) <= of_gold | {TARGET}
+    staging = spark_frame.staging_columns(made)
+    assert set(staging) <= of_gold | {TARGET}
+    assert all(columns.items() <= staging.items() for columns in made.schemas.values())
     names = {"user", "client_id", "group", "topic"}
     for table in (*tables.ROLLUP_STATE, tables.PROGRESS):
         assert not names & set(table.column_names)

@@ -59,7 +59,7 @@ OPTIONS: Final = options.combined(
     ),
     options.TEAM,
 )  # fmt: skip
-"""Which facts a report has (see ``StatementOptions``), and where they go (see ``ReportOutputs``)."""
+"""Which facts a report has (``StatementOptions``), and where they go (``ReportOutputs``)."""
 
 
 def facts_of(

@@ -124,7 +124,7 @@ def window_seconds(gold: Gold) -> int:
         if seconds % gold.window_seconds == 0
         and not any(end % (seconds * 1_000_000) for end in ends)
     ]
-    length = gold.period.microseconds / 1e6
+    length = (gold.period.end - gold.period.start).total_seconds()
     return next((size for size in fitting if length / size <= _MOST_POINTS), fitting[-1])
 
 
