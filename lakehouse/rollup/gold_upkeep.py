@@ -14,6 +14,8 @@ from lakehouse.errors import TableNotFoundError, TableSchemaError
 EVERY: Final[tuple[tables.Table, ...]] = (*tables.GOLD, *tables.ROLLUP_STATE)
 """All tables below gold, but an engine's scratch tables."""
 
+KEEP_WINDOWS_DAYS: Final = 100
+
 
 def check_bronze(engine: Engine, *wanted: tables.Table) -> None:
     """Check that tables of bronze exist with the columns that this version of jmxlake reads.
@@ -88,6 +90,11 @@ def prepare_all(engine: Engine, outdated: Sequence[tables.Table]) -> Iterator[st
     """Prepare tables, several at once; yields a line for each."""
     with ThreadPoolExecutor(engine.at_once) as pool:
         yield from pool.map(lambda table: prepare(engine, table), outdated)
+
+
+def horizon(committed: dt.datetime, keep_windows_days: int) -> dt.date:
+    """The date from which on gold keeps the finest rows, by bronze's newest commit."""
+    return (committed - dt.timedelta(days=keep_windows_days)).date()
 
 
 def tidy(

@@ -8,23 +8,21 @@ the same rows again, but for the batches that were done.
 import datetime as dt
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 from lakehouse import tables
 from lakehouse.core.lake import Lake
-from lakehouse.core.metrics import Definition, families_by_metric, shipped
 from lakehouse.core.objective import Objective
-from lakehouse.engines.engine import Engine, ask
+from lakehouse.engines.engine import Engine
 from lakehouse.engines.hour_batches import Versions
-from lakehouse.errors import LakeReplacedError, TableNotFoundError, TableSchemaError
+from lakehouse.errors import LakeReplacedError, TableSchemaError
 from lakehouse.kernel.program import program
 from lakehouse.kernel.run_in_duckdb import Program
 from lakehouse.rollup import changes, gold_upkeep, plan, progress as progresses, rejected, upgrade
 from lakehouse.rollup.commit import Commit
 from lakehouse.rollup.lease import USUAL, Lease, Terms, hold
+from lakehouse.rollup.metric_definitions import families_of
 from lakehouse.rollup.progress import Progress
-
-KEEP_WINDOWS_DAYS: Final = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +44,7 @@ class Wanted:
     take_over: bool = False
     most_rows: int | None = None
     terms: Terms = USUAL
-    keep_windows_days: int = KEEP_WINDOWS_DAYS
+    keep_windows_days: int = gold_upkeep.KEEP_WINDOWS_DAYS
 
 
 class Outcome(NamedTuple):
@@ -133,28 +131,6 @@ def rollup(
         return run.to(again, state)
 
 
-def horizon(committed: dt.datetime, keep_windows_days: int) -> dt.date:
-    """The date from which on gold keeps the finest rows, by bronze's newest commit."""
-    return (committed - dt.timedelta(days=keep_windows_days)).date()
-
-
-def definitions(engine: Engine) -> set[Definition]:
-    """The meaning of each metric in the lake's catalogues and in the shipped one."""
-    return {*shipped(), *own_definitions(engine)}
-
-
-def own_definitions(engine: Engine) -> list[Definition]:
-    """The meaning of each metric in the lake's catalogues, in order; none of older agents."""
-    try:
-        rows = engine.rows(tables.METRIC_DEFINITIONS)
-    except TableNotFoundError:  # older agents do not make it
-        return []
-    listed = ", ".join(f"r.{name}" for name in Definition._fields)
-    order = "r.metric, r.family, r.kind, r.unit, r.description"
-    sql = f"SELECT DISTINCT {listed} FROM {{rows}} r ORDER BY {order}"
-    return [Definition(*row) for row in ask(engine, sql, rows=rows)]
-
-
 def _window(lake: Lake, last: Progress | None, wished: int | None) -> int:
     if last is None:
         return wished or tables.DEFAULT_WINDOW_SECONDS
@@ -187,7 +163,7 @@ class _Run:
     def to(self, last: progresses.Last, state: changes.State) -> Outcome:
         """Bring gold to the versions of bronze in ``state``."""
         now, newest, _ = state
-        first = horizon(newest.committed, self.wanted.keep_windows_days)
+        first = gold_upkeep.horizon(newest.committed, self.wanted.keep_windows_days)
         runs_id = self.engine.detail(tables.RUNS).id
         outcome, row = Outcome(0, now), last.row
         if row is None or row.versions != now or self.wanted.since is not None:
@@ -195,7 +171,7 @@ class _Run:
                 _check_same(self.engine.lake, row, now, runs_id)
             todo = plan.make_plan(self.engine, row, state, self.wanted, self.window_seconds, first)
             self.step(todo.summary)
-            families = families_by_metric(definitions(self.engine))
+            families = families_of(self.engine)
             kernel = program(self.window_seconds, newest.committed, self.objectives, families)
             outcome = self._do(todo, row, kernel)
             new = Progress(

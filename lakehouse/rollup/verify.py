@@ -10,7 +10,6 @@ from collections.abc import Callable
 from typing import Any, Final, NamedTuple
 
 from lakehouse import tables
-from lakehouse.core.metrics import families_by_metric
 from lakehouse.core.objective import Objective
 from lakehouse.engines.engine import Engine, Staged, ask
 from lakehouse.engines.hour_batches import Batch, ClusterHour, batches
@@ -19,7 +18,8 @@ from lakehouse.kernel.program import program as programs
 from lakehouse.kernel.run_in_duckdb import Program
 from lakehouse.rollup import changes, lease, plan, progress as progresses
 from lakehouse.rollup.commit import rows_of
-from lakehouse.rollup.run import KEEP_WINDOWS_DAYS, definitions, horizon
+from lakehouse.rollup.gold_upkeep import KEEP_WINDOWS_DAYS, horizon
+from lakehouse.rollup.metric_definitions import families_of
 
 MISSING: Final = "is missing"
 UNEXPECTED: Final = "should not be there"
@@ -87,9 +87,7 @@ def verify(
     todo = chosen - barred
     counts = changes.counts(engine, row.versions, todo)
     parts = batches(counts, todo, barred, row.versions, row.window_seconds, engine.most_rows)
-    program = programs(
-        row.window_seconds, row.committed, objectives, families_by_metric(definitions(engine))
-    )
+    program = programs(row.window_seconds, row.committed, objectives, families_of(engine))
     compared = 0
     differing: list[Difference] = []
     for batch in parts:
