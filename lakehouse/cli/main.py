@@ -12,7 +12,7 @@ import click
 from click.shell_completion import CompletionItem, shell_complete
 
 from lakehouse.cli.options import log
-from lakehouse.errors import LakehouseError, extra, is_of_spark
+from lakehouse.errors import LakehouseError, LeaseHeldError, extra, is_of_spark
 
 _COMMANDS: Final = {
     "completion": ("main", "Print the completion script of a shell."),
@@ -35,6 +35,8 @@ _COMMANDS: Final = {
     "weekly": ("reports.weekly", "Roll up, publish, report and send a week."),
 }
 """The module of each command, and what it does."""
+_LOCKED: Final = 3
+"""Exit code where another rollup, or another command that publishes, holds the lease."""
 _DELTA_RS_ONLY: Final = ("doctor", "export", "maintain", "views")
 """Commands that need the extra ``maintain`` only."""
 _RIGHTS: Final = (
@@ -52,7 +54,7 @@ _HINTS: Final = {
 
 
 class _Commands(click.Group):
-    """Imports a command when it is called; prints an error as one line and exits with 1."""
+    """Imports a command when it is called; prints an error as one line and exits with 1, or 3."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
         return list(_COMMANDS)
@@ -82,7 +84,9 @@ class _Commands(click.Group):
         try:
             return super().invoke(ctx)
         except LakehouseError as error:
-            _fail(str(error))
+            # forget has then done its part of bronze: it has failed.
+            is_locked = isinstance(error, LeaseHeldError) and ctx.invoked_subcommand != "forget"
+            _fail(str(error), _LOCKED if is_locked else 1)
         except ModuleNotFoundError as error:
             _fail_for_missing(error, f"{ctx.invoked_subcommand}")
         except Exception as error:
@@ -125,6 +129,6 @@ def _first_line(error: BaseException) -> str:
     return next(iter(causes or lines), repr(error))
 
 
-def _fail(message: str) -> NoReturn:
+def _fail(message: str, code: int = 1) -> NoReturn:
     log(" ".join(message.split()))
-    sys.exit(1)
+    sys.exit(code)

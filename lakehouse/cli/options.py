@@ -5,7 +5,6 @@ from __future__ import annotations
 import datetime as dt
 import hashlib
 import re
-import sys
 from contextlib import contextmanager
 from dataclasses import dataclass, fields
 from functools import reduce, wraps
@@ -16,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from lakehouse.core import periods
-from lakehouse.errors import LakehouseError, LeaseHeldError
+from lakehouse.errors import LakehouseError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -170,16 +169,6 @@ def between(start: str | None, end: str | None, zone: dt.tzinfo = dt.UTC) -> per
     if (start is None) != (end is None):
         raise click.UsageError("--from and --to go together")
     return None if start is None or end is None else periods.span(start, end, zone)
-
-
-@contextmanager
-def exit_if_locked() -> Iterator[None]:
-    """Exit with 3 if another rollup, or another command that publishes, holds the lease."""
-    try:
-        yield
-    except LeaseHeldError as error:
-        log(str(error))
-        sys.exit(3)
 
 
 @contextmanager

@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from lakehouse.cli import options
-from lakehouse.cli.options import LakeOptions, exit_if_locked, log
+from lakehouse.cli.options import LakeOptions, log
 from lakehouse.core.periods import window_seconds
 from lakehouse.engines.engine import Engine
 from lakehouse.rollup import Done, Outcome, Wanted, rollup as run_rollup
@@ -70,8 +70,8 @@ def rollup(  # noqa: PLR0913 - a click command
 def roll_up(
     engine: Engine, objectives: tuple[Objective, ...], wanted: Wanted, window: int | None
 ) -> Outcome:
-    """Roll up and show the progress; exits with 3 if another rollup is running."""
-    with exit_if_locked(), progress_display() as (step, watch):
+    """Roll up and show the progress."""
+    with progress_display() as (step, watch):
         return run_rollup(
             engine, objectives, wanted, window_seconds=window, progress=step, watch=watch
         )
@@ -108,8 +108,7 @@ def verify(
     """
     objectives = lake.objectives()
     chosen = secrets.randbelow(10**9) if seed is None else seed
-    with exit_if_locked():
-        result = compare(lake.rollup_engine(engine), objectives, windows, chosen, log)
+    result = compare(lake.rollup_engine(engine), objectives, windows, chosen, log)
     if as_json:
         click.echo(json.dumps(result.as_json(), indent=1, default=str))
     else:

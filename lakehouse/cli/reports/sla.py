@@ -8,7 +8,7 @@ import click
 
 from lakehouse import slo
 from lakehouse.cli import options
-from lakehouse.cli.options import LakeOptions, exit_if_locked
+from lakehouse.cli.options import LakeOptions
 from lakehouse.cli.reports.statement_options import CALENDAR, PERIOD, StatementOptions
 from lakehouse.engines.gold_reader import GoldRows, window_of
 from lakehouse.slo import cluster_level, each_partition
@@ -37,8 +37,7 @@ def sla(
     asked = StatementOptions(lake, given)
     chosen = slo.chosen(asked.objectives, dict(labels))
     engine = lake.engine()
-    with exit_if_locked():
-        statements, fresh = asked.publish(engine, chosen, asked.period(engine), burns=as_json)
+    statements, fresh = asked.publish(engine, chosen, asked.period(engine), burns=as_json)
     if not as_json:
         click.echo(count_line(statements, fresh))
         return
