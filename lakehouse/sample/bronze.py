@@ -15,7 +15,7 @@ from lakehouse.core.delta_rs import explained
 from lakehouse.engines.delta_tables import row_schema
 from lakehouse.errors import LakehouseError
 from lakehouse.kernel import arrow_types
-from lakehouse.sample import value_spans, world
+from lakehouse.sample import cluster, value_spans
 from lakehouse.sample.value_spans import WINDOW_US
 from lakehouse.sample.values import SampleValues, Series
 from lakehouse.tables.parquet_layout import writer_properties
@@ -60,7 +60,7 @@ def rows(sample: SampleValues) -> dict[str, pa.Table]:
         db.execute(f"SET TimeZone = 'UTC'; {_MACROS.format(start_us=sample.start_us)}")
         subjects = _register_series(db, sample)
         _register(db, "attempts", _ATTEMPTS, list(_attempts(sample)))
-        noticed = [(world.SOURCES[one.source], *one[1:]) for one in sample.events()]
+        noticed = [(cluster.SOURCES[one.source], *one[1:]) for one in sample.events()]
         _register(db, "noticed", "source at_us kind topic partition old new", noticed)
         db.execute(_FOLDED)
         lists = db.execute("SELECT DISTINCT numbers FROM folded WHERE len(numbers) > 1").fetchall()
@@ -82,16 +82,16 @@ def _register(db: duckdb.DuckDBPyConnection, name: str, columns: str, rows: Sequ
     db.register(name, arrow_types.rows(shape, rows))
 
 
-def _register_series(db: duckdb.DuckDBPyConnection, sample: SampleValues) -> list[world.Subject]:
+def _register_series(db: duckdb.DuckDBPyConnection, sample: SampleValues) -> list[cluster.Subject]:
     """Register all series, their spans, and increases of counters; returns their subjects."""
-    subjects: list[world.Subject] = []
+    subjects: list[cluster.Subject] = []
     series: list[Row] = []
     held: list[Row] = []
     rises: list[Row] = []
-    for source, name in world.SOURCES.items():
+    for source, name in cluster.SOURCES.items():
         attempts = {one: sample.attempts(source, one) for one in sample.families(source)}
         for subject, history, increments in sorted(sample.series(source), key=_order):
-            metric, number = world.METRICS[subject.metric], len(subjects)
+            metric, number = cluster.METRICS[subject.metric], len(subjects)
             read = attempts[metric.family]
             flags = (*[tables.FLAG_INCREASE] * metric.is_counter, *metric.flags)
             subjects.append(subject)
@@ -111,7 +111,7 @@ def _order(one: Series) -> tuple[object, ...]:
     return one.subject.partition or 0, one.subject.user or "", one.subject.client_id or ""
 
 
-def _set(members: Sequence[world.Subject]) -> Row:
+def _set(members: Sequence[cluster.Subject]) -> Row:
     """A set's hash and contents, as agents write them."""
     topic = members[0].topic
     content: Row = "partitions", topic, [one.partition for one in members], None
@@ -123,16 +123,16 @@ def _set(members: Sequence[world.Subject]) -> Row:
 
 def _attempts(sample: SampleValues) -> Iterator[Row]:
     """Spans of equal outcomes of all attempts."""
-    for source, name in world.SOURCES.items():
+    for source, name in cluster.SOURCES.items():
         for family in sample.families(source):
-            read, attempts = world.FAMILIES[family], sample.attempts(source, family)
+            read, attempts = cluster.FAMILIES[family], sample.attempts(source, family)
             for ok, from_us, to_us in attempts.outcomes():
                 yield (
                     name, family, from_us, to_us, "ok" if ok else "refused",
                     read.beans if ok else 0, attempts.took_us if ok else REFUSED_US,
                     0 if ok else attempts.took_us, attempts.took_us, attempts.interval_us,
                     attempts.offset_us, round(attempts.interval_us * tables.MAX_GAP_INTERVALS),
-                    world.KAFKA_VERSION if ok and read.via_jmx else None, None if ok else REFUSED,
+                    cluster.KAFKA_VERSION if ok and read.via_jmx else None, None if ok else REFUSED,
                 )  # fmt: skip
 
 
@@ -187,7 +187,7 @@ SELECT min(number) AS number, list_sort(list(number::INT)) AS numbers,
 FROM valued JOIN common USING (number)
 GROUP BY if(value <> 0, number, common), value, s, e, lead_us, tail_us, was_positive, stays_positive
 """
-_COMMON: Final = f"'{world.NAME}' AS cluster, 'agent-' || source AS agent"
+_COMMON: Final = f"'{cluster.NAME}' AS cluster, 'agent-' || source AS agent"
 _PLACED: Final = f"""{_COMMON}, batch_of(s) AS batch, make_timestamptz(s)::DATE AS date,
     make_timestamptz(s) AS start, make_timestamptz(e) AS "end" """
 _RUNS: Final = f"""

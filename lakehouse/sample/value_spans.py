@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 from typing import Final, NamedTuple
 
-from lakehouse.sample.world import Metric
+from lakehouse.sample.cluster import Metric
 from lakehouse.tables import DEFAULT_WINDOW_SECONDS
 
 WINDOW_US: Final = DEFAULT_WINDOW_SECONDS * 1_000_000

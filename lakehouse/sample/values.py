@@ -9,9 +9,10 @@ from typing import Final, NamedTuple
 
 from lakehouse.core.metrics import COPY_LAG, DELETE_LAG, LEADERLESS, NODE_FENCED, UNDER_MIN_ISR
 from lakehouse.core.periods import DAY_US, HOUR_US, micros
-from lakehouse.sample import world
+from lakehouse.sample import cluster, incidents
+from lakehouse.sample.cluster import BROKERS, SECOND_US, SOURCES, TOPICS, Client, Subject
+from lakehouse.sample.incidents import Incident
 from lakehouse.sample.value_spans import ABSENT, WINDOW_US, Attempts, History, Increments, Value
-from lakehouse.sample.world import BROKERS, SECOND_US, SOURCES, TOPICS, Client, Incident, Subject
 from lakehouse.tables.prometheus_names import LOST
 
 _DETECTED_US: Final = 9 * SECOND_US  # a broker that is killed is fenced when its session ends
@@ -61,12 +62,12 @@ class SampleValues:
 
     def families(self, source: int) -> list[str]:
         """Families that an agent reads from its source."""
-        by_controller = source == world.CONTROLLER
-        return [one for one in world.FAMILIES if (one == "controller") == by_controller]
+        by_controller = source == cluster.CONTROLLER
+        return [one for one in cluster.FAMILIES if (one == "controller") == by_controller]
 
     def attempts(self, source: int, family: str) -> Attempts:
         """When it reads a family."""
-        one, place = world.FAMILIES[family], list(world.FAMILIES).index(family)
+        one, place = cluster.FAMILIES[family], list(cluster.FAMILIES).index(family)
         offset_us = 41_000 * source + 67_000 * place + 1_300
         took_us = 2_000 + 700 * place + 300 * source
         outages = tuple((a.from_us, a.to_us) for a in self.away if a.name == SOURCES[source])
@@ -77,7 +78,7 @@ class SampleValues:
 
     def series(self, source: int) -> Iterator[Series]:
         """All series of a source."""
-        if source == world.CONTROLLER:
+        if source == cluster.CONTROLLER:
             yield from self._of_controller()
             return
         for topic, declared in TOPICS.items():
@@ -85,14 +86,14 @@ class SampleValues:
                 yield from self._of_partition(source, topic, partition)
             yield from self._of_tiered(source, topic)
             described = (declared.partitions, declared.replicas, declared.min_isr, declared.tiered)
-            for metric, value in zip(world.TOPOLOGY, described, strict=True):
+            for metric, value in zip(cluster.TOPOLOGY, described, strict=True):
                 history = self._by_epoch(source, declared.brokers(0), value)
                 yield Series(Subject(metric, topic), history)
-        for client in world.CLIENTS:
+        for client in cluster.CLIENTS:
             yield from self._of_client(source, client)
         yield from (self._of_node(source, broker) for broker in BROKERS)
-        limit = self._by_epoch(source, (), world.QUOTA)
-        for metric in world.QUOTAS:
+        limit = self._by_epoch(source, (), cluster.QUOTA)
+        for metric in cluster.QUOTAS:
             yield Series(Subject(metric, labels=(("default", "user"),)), limit)
 
     def events(self) -> Iterator[Event]:
@@ -137,7 +138,7 @@ class SampleValues:
 
     def expired(self, group: str, partition: int) -> Increments:
         """When retention takes how many offsets that a group has not read."""
-        times = self._times("stuck", group, every_us=5 * world.MINUTE_US)
+        times = self._times("stuck", group, every_us=5 * cluster.MINUTE_US)
         return [(at_us, 180.0 + 40 * partition) for at_us in times]
 
     def _spans(self, kind: str, name: str) -> list[tuple[int, int]]:
@@ -175,7 +176,7 @@ class SampleValues:
             if brokers[0] == source and partition % 5 == 0:
                 under += [(from_us + partition * SECOND_US, 1.0), (to_us, 0.0)]
         yield Series(Subject(UNDER_MIN_ISR, topic, partition), sorted(under))
-        for group in (group for group, of in world.GROUPS.items() if of == topic):
+        for group in (group for group, of in cluster.GROUPS.items() if of == topic):
             # Expired records are counted from a leader's second answer on.
             history: History = []
             for at_us, fenced in self.epochs:
@@ -197,25 +198,25 @@ class SampleValues:
             first_us = from_us + source * SECOND_US
             lag += [(first_us + n * step_us, m * _SEGMENT) for n, m in enumerate(_WAITING, 1)]
         yield Series(Subject(COPY_LAG, topic), lag)
-        for metric in (DELETE_LAG, world.DELETE_LAG_SEGMENTS):
+        for metric in (DELETE_LAG, cluster.DELETE_LAG_SEGMENTS):
             yield Series(Subject(metric, topic), zero)
         times = self._times("remote", topic, 20 * SECOND_US, source * SECOND_US)
-        for metric, amount in world.REMOTE.items() if times else ():
-            subject = Subject(metric, None if metric == world.REMOTE_READS else topic)
+        for metric, amount in cluster.REMOTE.items() if times else ():
+            subject = Subject(metric, None if metric == cluster.REMOTE_READS else topic)
             yield Series(subject, zero, [(at_us, amount) for at_us in times])
 
     def _of_client(self, source: int, client: Client) -> Iterator[Series]:
-        for metric in (*world.THROTTLES, *world.RATES):
+        for metric in (*cluster.THROTTLES, *cluster.RATES):
             history: History = [(self.start_us, None)]
             if client.broker == source and metric.split(".")[2] == client.kind:
-                values = self._throttled if metric in world.THROTTLES else self._rate
+                values = self._throttled if metric in cluster.THROTTLES else self._rate
                 history += values(client)
             yield Series(Subject(metric, user=client.user, client_id=client.client_id), history)
 
     def _throttled(self, client: Client) -> History:
         history: History = []
         for from_us, to_us in self._spans("throttled", client.client_id):
-            times = range(from_us, to_us, 2 * world.MINUTE_US)
+            times = range(from_us, to_us, 2 * cluster.MINUTE_US)
             history += [(at_us, _THROTTLES_MS[n % 4]) for n, at_us in enumerate(times)]
             history.append((to_us, None))
         return history
@@ -224,16 +225,16 @@ class SampleValues:
         """A few rates a day."""
         first_us = self.start_us // DAY_US * DAY_US
         changes = [
-            (day_us + hour * HOUR_US + 40 * SECOND_US, world.QUOTA * client.share * part or None)
+            (day_us + hour * HOUR_US + 40 * SECOND_US, cluster.QUOTA * client.share * part or None)
             for day_us in range(first_us, self.until_us, DAY_US)
             for hour, part in _BUSY_HOURS.items()
         ]
-        low, high = self.start_us + world.MARGIN_US, self.until_us - world.MARGIN_US
+        low, high = self.start_us + incidents.MARGIN_US, self.until_us - incidents.MARGIN_US
         return [one for one in changes if low <= one[0] <= high]
 
     def _of_controller(self) -> Iterator[Series]:
         every = [one.brokers(n) for one in TOPICS.values() for n in range(one.partitions)]
-        for number, metric in enumerate(world.CONTROLLERS):
+        for number, metric in enumerate(cluster.CONTROLLERS):
             history: History = []
             for at_us, fenced in self.epochs:
                 leaderless, away = sum(one == (fenced,) for one in every), int(fenced is not None)
@@ -246,7 +247,7 @@ def sampled(until: dt.datetime, weeks: int, seed: int) -> SampleValues:
     monday = (until - dt.timedelta(days=until.weekday())).date() - dt.timedelta(weeks=weeks)
     start_us = micros(dt.datetime.combine(monday, dt.time(), dt.UTC))
     until_us = micros(until) // WINDOW_US * WINDOW_US
-    return SampleValues(start_us, until_us, world.usual(seed, start_us, until_us))
+    return SampleValues(start_us, until_us, incidents.usual(seed, start_us, until_us))
 
 
 def leader(brokers: Sequence[int], fenced: int | None) -> int | None:

@@ -32,15 +32,17 @@ from collector.sources.admin.client import PartitionState
 from lakehouse import slo, tables
 from lakehouse.cli.main import main
 from lakehouse.core import lake as lakes
-from lakehouse.core.metrics import LEADERLESS, NODE_FENCED, UNDER_MIN_ISR
+from lakehouse.core.metrics import COPY_LAG, LEADERLESS, NODE_FENCED, UNDER_MIN_ISR
 from lakehouse.core.periods import DAY_US, micros
 from lakehouse.engines.local_engine import LocalEngine
 from lakehouse.errors import LakehouseError
 from lakehouse.rollup import rollup
-from lakehouse.sample import bronze, values, world
+from lakehouse.sample import bronze, cluster, incidents, values
+from lakehouse.sample.cluster import FAMILIES, GROUPS, METRICS, SOURCES, TOPICS
+from lakehouse.sample.incidents import Incident
 from lakehouse.sample.value_spans import ABSENT, WINDOW_US
 from lakehouse.sample.values import SampleValues, leader
-from lakehouse.sample.world import FAMILIES, GROUPS, METRICS, SOURCES, TOPICS, Incident
+from lakehouse.tables.prometheus_names import LOST
 from tests import lake_builder
 
 if TYPE_CHECKING:
@@ -121,10 +123,10 @@ def test_what_a_sample_is_made_for_happens(generated: dict[str, list[Row]]) -> N
     positive = [row for row in generated["runs"] if row[at["value"]]]
     metrics = {row[at["metric"]] for row in positive}
     assert {
-        UNDER_MIN_ISR, LEADERLESS, world.COPY_LAG, *world.REMOTE, NODE_FENCED,
-        "kafka.client.produce.throttle_time", "kafka.client.fetch.throttle_time", *world.LOST,
+        UNDER_MIN_ISR, LEADERLESS, COPY_LAG, *cluster.REMOTE, NODE_FENCED,
+        "kafka.client.produce.throttle_time", "kafka.client.fetch.throttle_time", *LOST,
     } <= metrics  # fmt: skip
-    throttled = [row for row in positive if row[at["metric"]] in world.THROTTLES]
+    throttled = [row for row in positive if row[at["metric"]] in cluster.THROTTLES]
     assert any(row[at["end"]] % WINDOW_US == 0 and row[at["tail_us"]] for row in throttled)
     flags = {flag for row in positive for flag in row[at["flags"]] or ()}
     assert {tables.FLAG_NEXT_POSITIVE, tables.FLAG_PREVIOUS_POSITIVE, tables.FLAG_INCREASE} <= flags
@@ -138,7 +140,7 @@ def test_metrics_are_read_as_the_catalogue_says() -> None:
         declared = loaded.metrics[name]
         assert metric.is_counter == (declared.kind == "counter")
         assert metric.memory_us == declared.delays.memory_us
-        wrong = (tables.FLAG_KNOWN_WRONG,) if declared.wrong_in(world.KAFKA_VERSION) else ()
+        wrong = (tables.FLAG_KNOWN_WRONG,) if declared.wrong_in(cluster.KAFKA_VERSION) else ()
         spread = (tables.FLAG_DISTRIBUTION,) if declared.percentiles else ()
         assert metric.flags == (*wrong, *spread)
         family = next(one for one in loaded.families if declared in one.metrics)
@@ -193,7 +195,7 @@ def rolled_up(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, SampleVal
     root = tmp_path_factory.mktemp("sample") / "lake"
     start = micros(dt.datetime(2026, 11, 10, tzinfo=dt.UTC))
     until = start + 4 * DAY_US
-    days = SampleValues(start, until, world.usual(1, start, until))
+    days = SampleValues(start, until, incidents.usual(1, start, until))
     bronze.write(root, days)
     rollup(LocalEngine(lakes.at(str(root))), slo.load())
     return root, days
@@ -227,7 +229,7 @@ def test_gold_says_how_long_partitions_were_under_min_isr(
     assert set(told) == {"orders", "payments"}
     (slow,) = (one for one in days.incidents if one.kind == "slow")
     low, high, any_us = told["orders"]
-    scripted = sum(slow.to_us - slow.from_us - p * world.SECOND_US for p in (0, 5, 10))
+    scripted = sum(slow.to_us - slow.from_us - p * cluster.SECOND_US for p in (0, 5, 10))
     assert scripted - 3 * 2 * edge <= low <= scripted <= high <= scripted + 3 * 2 * edge
     assert abs(any_us - (slow.to_us - slow.from_us)) < edge
     fenced = _fenced_us(days)
@@ -254,8 +256,8 @@ def test_gold_says_who_had_no_leader_and_who_was_throttled(
     assert (user, client_id) == ("billing", "invoicing")
     throttled = [one for one in days.incidents if one.kind == "throttled"]
     scripted = sum(one.to_us - one.from_us for one in throttled)
-    assert scripted - len(throttled) * 80 * world.SECOND_US <= low <= scripted <= high
-    assert high <= scripted + len(throttled) * 21 * world.SECOND_US
+    assert scripted - len(throttled) * 80 * cluster.SECOND_US <= low <= scripted <= high
+    assert high <= scripted + len(throttled) * 21 * cluster.SECOND_US
 
 
 def test_gold_says_what_a_group_lost_and_what_was_read_and_waited(
@@ -268,7 +270,7 @@ def test_gold_says_what_a_group_lost_and_what_was_read_and_waited(
     (behind,) = (one for one in days.incidents if one.kind == "behind")
     ((topic, lagged_us),) = _read(
         root, tables.TOPICS, "topic, sum(any_us)",
-        f"metric = '{world.COPY_LAG}' AND positive_us > 0",
+        f"metric = '{COPY_LAG}' AND positive_us > 0",
     )  # fmt: skip
     assert topic == "sessions"
     assert 0.9 < lagged_us / (behind.to_us - behind.from_us) < 1
@@ -294,7 +296,7 @@ def _encode(source: int) -> Batch:
         assert encoder.accepts(scrape)
         encoder.record(scrape)
     sealed = encoder.flush(UNTIL + 2 * WINDOW_US)
-    origin = Origin(world.NAME, SOURCES[source], bronze.CATALOGUE)
+    origin = Origin(cluster.NAME, SOURCES[source], bronze.CATALOGUE)
     return next(batches_of([(sealed, origin)], max_rows=1 << 30))
 
 
@@ -314,7 +316,7 @@ def _scrapes(source: int) -> Iterator[Scrape]:
                 continue
             jmx = FAMILIES[family].via_jmx
             identity = Identity(
-                world.NAME, str(source), world.KAFKA_VERSION if jmx else None,
+                cluster.NAME, str(source), cluster.KAFKA_VERSION if jmx else None,
                 SCRIPT.started(source, asked) if jmx else 0,
             )  # fmt: skip
             answer = _answer(source, family, told[family], asked)
