@@ -1,14 +1,11 @@
-"""What shall hold for which share of the time, or of events; and over which span of time."""
+"""What shall hold for which share of the time, or of events."""
 
-import calendar
-import datetime as dt
-import zoneinfo
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final, Literal
 
 from lakehouse.core.patterns import matches
-from lakehouse.core.periods import Period
+from lakehouse.core.time_window import ISO_WEEK, TimeWindow
 
 Level = Literal["cluster", "topic", "partition", "client", "group", "source"]
 Method = Literal["GoodSeconds", "Timeslices", "RatioTimeslices", "Occurrences"]
@@ -17,95 +14,8 @@ Op = Literal["lte", "lt", "gte", "gt"]
 Unknown = Literal["interval", "exclude", "good", "bad"]
 """How a verdict takes unknown time: both ways, left out, as good or as bad."""
 
-_DAYS: Final = {"d": 1, "w": 7}
-_MONTHS: Final = {"M": 1, "Q": 3, "Y": 12}
-_MONDAY: Final = dt.datetime(2026, 1, 5)  # noqa: DTZ001 - a local time
-LONGEST_DAYS: Final = 366
-
 NAMES: Final = ("cluster", "topic", "user", "client_id", "group", "source")
 """Keys of ``match`` that are names of a subject; all others are labels of its series."""
-
-
-@dataclass(frozen=True, slots=True)
-class TimeWindow:
-    """How long a window is, and from when windows are counted.
-
-    Attributes:
-        count: How many units.
-        unit: d, w, M, Q or Y.
-        anchor: Local time at which one of the windows begins; None: it is rolling.
-        zone: The calendar's time zone.
-    """
-
-    count: int = 1
-    unit: str = "w"
-    anchor: dt.datetime | None = _MONDAY
-    zone: str = "UTC"
-
-    @property
-    def is_rolling(self) -> bool:
-        """Whether it may end at any instant, not only at an edge of the calendar."""
-        return self.anchor is None
-
-    @property
-    def name(self) -> str:
-        """``1w`` of ISO weeks, ``28d``, ``1M``; weeks that begin at another instant are days."""
-        at = self.anchor
-        on_monday = at is not None and at.weekday() == 0 and at.time() == dt.time()
-        is_iso = on_monday and self.zone == "UTC" and self.count == 1
-        if self.unit == "w" and not is_iso:
-            return f"{7 * self.count}d"
-        return f"{self.count}{self.unit}"
-
-    def of(self, period: Period) -> Period:
-        """The window that a report on a period is to tell of.
-
-        A rolling one ends with the period. Of a calendar's it is the last one that came to its end
-        within the period; where none did, the one that is under way at its end, in whole.
-        """
-        if self.anchor is None:
-            return Period(period.end - dt.timedelta(days=self._days), period.end, self.name)
-        number = self._number(period.end)
-        if self._start(number) > period.start:  # where it begins, the one before came to its end
-            number -= 1
-        return Period(self._start(number), self._start(number + 1), self.name)
-
-    @property
-    def _days(self) -> int:
-        return self.count * _DAYS[self.unit]
-
-    def _number(self, moment: dt.datetime) -> int:
-        """Which window a moment lies in, counted from the anchor's; at a border the later one."""
-        anchor = self.anchor or _MONDAY
-        local = moment.astimezone(zoneinfo.ZoneInfo(self.zone)).replace(tzinfo=None)
-        if self.unit in _DAYS:
-            guess = (local - anchor) // dt.timedelta(days=self._days)
-        else:
-            months = (local.year - anchor.year) * 12 + local.month - anchor.month
-            guess = months // (self.count * _MONTHS[self.unit])
-        while self._start(guess) > moment:
-            guess -= 1
-        while self._start(guess + 1) <= moment:
-            guess += 1
-        return guess
-
-    def _start(self, number: int) -> dt.datetime:
-        anchor = self.anchor or _MONDAY
-        if self.unit in _DAYS:
-            local = anchor + dt.timedelta(days=number * self._days)
-        else:
-            local = _plus_months(anchor, number * self.count * _MONTHS[self.unit])
-        return local.replace(tzinfo=zoneinfo.ZoneInfo(self.zone)).astimezone(dt.UTC)
-
-
-def _plus_months(moment: dt.datetime, months: int) -> dt.datetime:
-    """So many months later, on the same day or the month's last."""
-    year, month = divmod(moment.year * 12 + moment.month - 1 + months, 12)
-    last = calendar.monthrange(year, month + 1)[1]
-    return moment.replace(year=year, month=month + 1, day=min(moment.day, last))
-
-
-ISO_WEEK: Final = TimeWindow()
 
 
 @dataclass(frozen=True, slots=True)
