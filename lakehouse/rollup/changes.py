@@ -102,27 +102,20 @@ def everything(engine: Engine, now: Versions, since: dt.date | None) -> Touched:
     return counted(engine, (_hours(engine, runs, runs=1), _hours(engine, scrapes)))
 
 
-def touched(
-    engine: Engine,
-    done: Versions,
-    now: Versions,
-    logs: tuple[frozenset[int], ...] = (frozenset(),) * 3,
-    also: Sequence[Relation] = (),
-) -> Touched:
+def touched(engine: Engine, done: Versions, now: State, also: Sequence[Relation] = ()) -> Touched:
     """The hours that inserts after ``done`` up to ``now`` touch, as the change feed has it.
 
     Args:
         engine: The engine.
         done: Versions that are rolled up.
-        now: Versions to reach.
-        logs: Versions that are known to be in the logs.
+        now: Bronze at the versions to reach.
         also: Hours that other rows touch.
 
     Raises:
         LogExpiredError: One of these commits is gone.
     """
     parts = [*also]
-    for table, before, last, log in zip(READ, done, now, logs, strict=True):
+    for table, before, last, log in zip(READ, done, now.versions, now.logs, strict=True):
         if before >= last:
             continue
         check_log(engine, table, range(before + 1, last + 1), log)

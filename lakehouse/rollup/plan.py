@@ -86,7 +86,7 @@ def make_plan(
     old = {one.hour for one in wanted if one.hour < newest.committed - LEAST_KEPT}
     barred = frozen_hours(engine, now, old, horizon, window_seconds)
     open_ = wanted.keys() - barred
-    todo = _not_done_yet(engine, row, now, how, open_)
+    todo = _not_done_yet(engine, row, state, how, open_)
     counts = wanted if how == progresses.WHOLE else changes.counts(engine, now, todo)
     most = options.most_rows or engine.most_rows
     found = batches(counts, todo, barred, now, window_seconds, most)
@@ -102,14 +102,14 @@ def make_plan(
 
 def _news(engine: Engine, row: Progress | None, state: State) -> tuple[str, Touched, str]:
     """How hours are chosen, the hours with new rows, and why the change feed is not used."""
-    now, newest, logs = state
+    now, newest, _ = state
     if row is None:
         return progresses.WHOLE, changes.everything(engine, now, None), ""
     if any(new < old for new, old in zip(now, row.versions, strict=True)):
         return progresses.RECOVERED, Touched({}), ", for bronze is another"
     due = changes.now_due(engine, row.committed, newest.committed)
     try:
-        found = changes.touched(engine, row.versions, now, logs, due)
+        found = changes.touched(engine, row.versions, state, due)
         how, why = progresses.FEED, ""
     except LogExpiredError as error:
         how, why = progresses.RECOVERED, f", for {error}"
@@ -118,13 +118,13 @@ def _news(engine: Engine, row: Progress | None, state: State) -> tuple[str, Touc
 
 
 def _not_done_yet(
-    engine: Engine, row: Progress | None, now: Versions, how: str, todo: Set[ClusterHour]
+    engine: Engine, row: Progress | None, state: State, how: str, todo: Set[ClusterHour]
 ) -> frozenset[ClusterHour]:
     """Hours that an interrupted rollup left, and done ones with newer rows."""
     left = frozenset(todo)
     for versions, done in progresses.done_batches(engine, row, how):
         with suppress(LogExpiredError):
-            left -= done - changes.touched(engine, versions, now).runs.keys()
+            left -= done - changes.touched(engine, versions, state).runs.keys()
     return left
 
 

@@ -82,9 +82,10 @@ def test_a_rollup_reads_the_same_through_compaction_and_clean_up(
     bronze_commits.record_progress(str(lake), **done._asdict())
     windows(lake, 40, 75)
     engine = SparkEngine(spark, at(str(lake)))
-    now = changes.state(engine).versions
+    state = changes.state(engine)
+    now = state.versions
     before = inserts(spark, lake, done.runs + 1, now.runs)
-    touched = changes.touched(engine, done._replace(members=now.members), now)
+    touched = changes.touched(engine, done._replace(members=now.members), state)
 
     bronze_commits.idle(lake, tables.RUNS, 10)
     Executor(delta_rs.locate(str(lake), None), "x").run(
@@ -96,8 +97,8 @@ def test_a_rollup_reads_the_same_through_compaction_and_clean_up(
     assert len([*(lake / tables.RUNS.path).glob("date=*/*.parquet")]) == 40 + 35 + 2 - gone
     assert len(before) == 35 * 2
     assert inserts(spark, lake, done.runs + 1, now.runs) == before
-    after = changes.state(engine).versions
-    again = done._replace(members=after.members)
+    after = changes.state(engine)
+    again = done._replace(members=after.versions.members)
     assert changes.touched(engine, again, after) == touched
     assert len(touched.runs) == 4
     rows = table_of(spark, at(str(lake)), tables.RUNS)
