@@ -35,8 +35,6 @@ _COMMANDS: Final = {
     "weekly": ("reports.weekly", "Roll up, publish, report and send a week."),
 }
 """The module of each command, and what it does."""
-_LOCKED: Final = 3
-"""Exit code where another rollup, or another command that publishes, holds the lease."""
 _DELTA_RS_ONLY: Final = ("doctor", "export", "maintain", "views")
 """Commands that need the extra ``maintain`` only."""
 _RIGHTS: Final = (
@@ -86,7 +84,7 @@ class _Commands(click.Group):
         except LakehouseError as error:
             # forget has then done its part of bronze: it has failed.
             is_locked = isinstance(error, LeaseHeldError) and ctx.invoked_subcommand != "forget"
-            _fail(str(error), _LOCKED if is_locked else 1)
+            _fail(str(error), 3 if is_locked else 1)
         except ModuleNotFoundError as error:
             _fail_for_missing(error, f"{ctx.invoked_subcommand}")
         except Exception as error:

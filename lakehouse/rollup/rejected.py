@@ -13,9 +13,7 @@ from lakehouse.engines import replace_where
 from lakehouse.engines.engine import Engine, Relation, ask, in_hours, span_of, united
 from lakehouse.kernel import arrow_types
 from lakehouse.rollup.plan import Plan
-from lakehouse.tables.gold import BEYOND, TOO_LATE
-
-MISDATED: Final = "its date is not that of its start"
+from lakehouse.tables.gold import BEYOND, MISDATED, TOO_LATE
 
 REASONS: Final = (TOO_LATE, MISDATED, BEYOND)
 """Reasons of rows that are set aside; recomputing their hour does not produce them."""

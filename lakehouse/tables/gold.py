@@ -411,6 +411,9 @@ IN_THE_FUTURE: Final = "it lies in the future"
 TOO_LATE: Final = "its hour is not recomputed any more"
 """Reason in gold/rejected of rows of frozen hours."""
 
+MISDATED: Final = "its date is not that of its start"
+"""Reason in gold/rejected of rows in the partition of another date."""
+
 BEYOND: Final = "no calendar has its start"
 """Reason in gold/rejected of rows that start before 1970 or after 9998."""
 
