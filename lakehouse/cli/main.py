@@ -19,7 +19,7 @@ _COMMANDS: Final = {
     "doctor": ("doctor", "Check a lake: what is wrong, and what to do."),
     "explain": ("explain", "Explain a week of one topic, client, group or broker."),
     "export": ("export", "Write a table of gold as Parquet, CSV or OpenMetrics."),
-    "forget": ("maintain", "Replace a user's or client id's name in bronze and gold."),
+    "forget": ("forget", "Replace a user's or client id's name in bronze and gold."),
     "maintain": ("maintain", "Compact, checkpoint and clean up bronze."),
     "objectives": ("objectives", "Objectives in OpenSLO v1: check files, list their objectives."),
     "register": ("register", "Register the bronze tables in a catalog."),

@@ -1,4 +1,4 @@
-"""``jmxlake maintain``, ``unit`` and ``forget``."""
+"""``jmxlake maintain``, and the systemd unit that runs it (``jmxlake unit``)."""
 
 import datetime as dt
 import json
@@ -8,7 +8,7 @@ import sys
 import sysconfig
 import threading
 import uuid
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
@@ -22,7 +22,6 @@ from lakehouse.cli.options import AS_JSON, GOLD_OR_NONE, LAKE, OPTIONS_FILE, dat
 from lakehouse.core import display
 from lakehouse.core.delta_rs import locate
 from lakehouse.core.periods import seconds
-from lakehouse.errors import LakehouseError
 from lakehouse.ops.maintain import state
 from lakehouse.ops.maintain.actions import Executor
 from lakehouse.ops.maintain.service import REFUSED, Maintenance, PlannedTable, serve
@@ -124,59 +123,6 @@ def unit() -> None:
     installed = Path(sysconfig.get_path("data")) / "share" / "jmxlake"
     folder = checkout if checkout.is_dir() else installed
     click.echo((folder / "systemd" / "jmxlake-maintain.service").read_text("utf-8"), nl=False)
-
-
-@click.command
-@LAKE
-@click.argument("name")
-@click.option(
-    "--as", "other", metavar="NAME", help="What takes its place; by default a random name."
-)
-@click.option("--dry-run", is_flag=True, help="Count the rows; change nothing.")
-@OPTIONS_FILE
-@AS_JSON
-def forget(
-    lake: str, name: str, other: str | None, options_file: Path | None,
-    *, dry_run: bool, as_json: bool,
-) -> None:  # fmt: skip
-    """Let LAKE forget NAME, a user or client id: another name takes its place in every table.
-
-    All figures stay. First have the agents hide or leave out the name (section names of their
-    configuration), or they bring it again. Files from before are removed by clean-up: those of
-    gold by the next days' rollups, but for those of gold/sla, and those of bronze (by jmxlake
-    maintain) after 30 days.
-
-    Exits with 1 if no table has it, and if it failed: then run it again with the same --as.
-    """
-    # The service of the maintenance needs neither.
-    from lakehouse.core import lake as lakes
-    from lakehouse.engines.local_engine import LocalEngine
-    from lakehouse.ops import forget as names
-    from lakehouse.rollup.lease import USUAL, hold
-
-    location = locate(lake, options_file)
-    chosen = other or f"forgotten-{uuid.uuid4().hex[:12]}"
-    if chosen == name:
-        raise click.UsageError("--as: that is the name itself")
-    engine = LocalEngine(lakes.at(lake), location.options)
-    if dry_run:
-        found = names.find(location, name)
-    else:
-        log(f"in its place stands {chosen}")
-        found = names.forget(location, name, chosen, partial(hold, engine, USUAL))
-    _print_found(found, None if dry_run else chosen, as_json=as_json)
-
-
-def _print_found(found: Iterable[tuple[str, int]], other: str | None, *, as_json: bool) -> None:
-    rows = {}
-    for table, count in found:
-        rows[table] = count
-        if count and not as_json:
-            click.echo(f"{table}: {count:,} rows")
-    if as_json:
-        click.echo(json.dumps({"as": other, "rows": rows}))
-    if not any(rows.values()):
-        raise LakehouseError("no table has that name")
 
 
 def _log_event(event: str, fields: dict[str, Any], *, as_json: bool) -> None:
