@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Final, Literal
+from typing import Final
 
 import duckdb
 import pyarrow as pa
@@ -176,8 +176,12 @@ class LocalEngine:
         """Write rows in one commit: append them, or replace those that ``where`` names by them."""
         delta = self.open(table)
         with self._stream(table, rows, row_schema(table)) as found:
-            mode: Literal["append", "overwrite"] = "append" if where is None else "overwrite"
-            write_deltalake(delta, found, mode=mode, predicate=where, commit_properties=_COMMIT)
+            if where is None:
+                write_deltalake(delta, found, mode="append", commit_properties=_COMMIT)
+            else:
+                write_deltalake(
+                    delta, found, mode="overwrite", predicate=where, commit_properties=_COMMIT
+                )
 
     def rebuild(self, table: Table, rows: Relation) -> None:
         """Make a table of gold of rows, as it is declared, in one commit; what it held is gone."""
