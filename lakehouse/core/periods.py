@@ -192,9 +192,7 @@ def wall(day: dt.date, time: dt.time, zone: dt.tzinfo) -> dt.datetime:
 def days(first: dt.datetime, last: dt.datetime, zone: dt.tzinfo) -> Iterator[dt.date]:
     """Every day there from one instant to another, both included."""
     day, end = first.astimezone(zone).date(), last.astimezone(zone).date()
-    while day <= end:
-        yield day
-        day += dt.timedelta(days=1)
+    return (day + dt.timedelta(days=number) for number in range((end - day).days + 1))
 
 
 Span = tuple[int, int]

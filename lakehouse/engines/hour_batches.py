@@ -12,7 +12,6 @@ from itertools import chain, groupby
 from typing import Final, NamedTuple, TypeVar
 
 T = TypeVar("T")
-Hours = frozenset[dt.datetime]
 
 MOST_OF_A_PART: Final = 500_000
 """Runs that the kernel takes at once: 400 to 750 MB of a worker."""
@@ -145,9 +144,9 @@ def _cut_call(pair: ClusterHour, count: int, most: int, windows: int) -> Call:
 
 def _groups(
     todo: Iterable[ClusterHour], barred: Set[ClusterHour]
-) -> list[tuple[tuple[str, ...], Hours]]:
+) -> list[tuple[tuple[str, ...], frozenset[dt.datetime]]]:
     """Clusters that are recomputed together, with the hours of any of them."""
-    groups: list[tuple[tuple[str, ...], Hours]] = []
+    groups: list[tuple[tuple[str, ...], frozenset[dt.datetime]]] = []
     by_cluster = groupby(sorted(todo), key=lambda pair: pair.cluster)
     wanted = [(cluster, frozenset(pair.hour for pair in pairs)) for cluster, pairs in by_cluster]
     for cluster, hours in sorted(wanted, key=lambda item: -len(item[1])):
