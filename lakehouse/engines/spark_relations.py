@@ -51,10 +51,6 @@ _MISDATED: Final = (
 )
 
 
-def _hour(start: str) -> str:
-    return f"greatest(0L, least(unix_micros(`{start}`) div {HOUR_US}, {micros(LAST) // HOUR_US}L))"
-
-
 def inside(columns: Sequence[str], span: Period) -> str:
     """Written so that files and row groups beyond the span are left out."""
     start = instant_of(columns)
@@ -73,7 +69,8 @@ def related(rows: DataFrame, *, written: bool = False) -> DataFrame:
         elif kind == "map<string,timestamp>":
             shaped[name] = f"transform_values(`{name}`, (k, v) -> unix_micros(v))"
     if start := instant_of(shaped):
-        shaped["hour"] = _hour(start)
+        latest = micros(LAST) // HOUR_US
+        shaped["hour"] = f"greatest(0L, least(unix_micros(`{start}`) div {HOUR_US}, {latest}L))"
     if "date" in rows.columns and start == "start":
         shaped["misdated"] = _MISDATED
     if written:

@@ -58,9 +58,10 @@ def lines(table: tables.Table, seconds: int, read: Read) -> Iterator[str]:
     by = (*([] if name else ["metric"]), "cluster", *labels, "window")
     for column in table.measures:
         metrics: dict[str, str] = {}
+        figure = re.sub("_us$", "_seconds", column.name)
         for row in read((*by, column.name), column.name):
             metric = name or row["metric"]
-            family = f"{level}:{re.sub('[^a-zA-Z0-9_]', '_', metric)}:{_figure(column.name)}"
+            family = f"{level}:{re.sub('[^a-zA-Z0-9_]', '_', metric)}:{figure}"
             if family not in metrics:
                 about = f"{metric}: {column.comment}".translate(_IN_HELP)
                 yield f"# TYPE {family} gauge\n"
@@ -77,10 +78,6 @@ def lines(table: tables.Table, seconds: int, read: Read) -> Iterator[str]:
             empty = False
     if not empty:
         yield "# EOF\n"
-
-
-def _figure(column: str) -> str:
-    return f"{column.removesuffix('_us')}_seconds" if column.endswith("_us") else column
 
 
 def _value(value: Any, column: str) -> str | None:
