@@ -7,7 +7,7 @@
 
 # COMMAND ----------
 
-from lakehouse.notebooks import Notebook
+from lakehouse.notebooks.cells import Notebook
 
 notebook = Notebook(spark, dbutils.widgets, "clients", client="A client, such as alice/billing")
 displayHTML(notebook.story())

@@ -6,7 +6,7 @@
 
 # COMMAND ----------
 
-from lakehouse.notebooks import Notebook
+from lakehouse.notebooks.cells import Notebook
 
 notebook = Notebook(spark, dbutils.widgets, "topics")
 displayHTML(notebook.question("min-isr"))

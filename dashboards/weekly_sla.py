@@ -5,7 +5,7 @@
 
 # COMMAND ----------
 
-from lakehouse.notebooks import Notebook
+from lakehouse.notebooks.cells import Notebook
 
 notebook = Notebook(spark, dbutils.widgets, "sla")
 displayHTML(notebook.report())

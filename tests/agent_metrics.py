@@ -10,8 +10,7 @@ from collector.errors import SpoolError
 from collector.model import Answer, Scrape
 from collector.spool.spool import Depth
 from collector.telemetry import memory
-from collector.telemetry.agent_stats import AgentStats
-from collector.telemetry.measured_metrics import Measured
+from collector.telemetry.agent_stats import AgentStats, Measured
 
 
 class FakeSpool:

@@ -11,7 +11,7 @@ from lakehouse.core.periods import WEEK, Period
 from lakehouse.engines.local_engine import LocalEngine
 from lakehouse.report.facts import build as reports
 from lakehouse.rollup import Wanted
-from lakehouse.slo.calendar.calendar import Calendar
+from lakehouse.slo.calendar.business_hours import Calendar
 from lakehouse.slo.calendar.maintenance import Maintenance
 from tests.lake_builder import BASE, micros
 

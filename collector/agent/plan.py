@@ -86,7 +86,7 @@ def catalogue(config: Config) -> Catalogue:
         SettingError: The configuration names an unknown family.
     """
     loaded = load(config.catalogue)
-    roles = {one.source.role for one in config.each()}
+    roles = {role for one in config.each() for role in one.source.roles}
     enabled = config.families.get("metadata_log", FamilySettings()).enabled is not False
     if config.metadata_log is not None and "broker" in roles and enabled:
         loaded = loaded.preferring("metadata_log")

@@ -156,8 +156,8 @@ def _about(config: Config, catalogue: str) -> dict[str, str]:
 
 
 def _serve_health(config: Config, agent: Agent, spool: Spool, recorder: Recorder) -> HealthServer:
+    from collector.telemetry.agent_stats import Measured
     from collector.telemetry.health_server import HealthServer
-    from collector.telemetry.measured_metrics import Measured
 
     stats = agent.stats
     stats.registry.register(Measured(stats, spool, recorder, time.time()))

@@ -7,8 +7,8 @@ from typing import Any, Final
 import msgspec
 
 from collector.encoding.attempts import AttemptSpan
+from collector.encoding.closed_runs import MemberSet, Run
 from collector.encoding.encoder import SealedRows
-from collector.encoding.folding import MemberSet, Run
 from collector.model import Event
 from lakehouse import tables
 

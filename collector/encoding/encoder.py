@@ -13,11 +13,10 @@ import msgspec
 
 from collector.catalogue.entries import Delays
 from collector.encoding.attempts import AttemptSpan
-from collector.encoding.closed_runs import Ledger
+from collector.encoding.closed_runs import Ledger, Run, fold
 from collector.encoding.counter import CounterTrack
 from collector.encoding.expired_offsets import HIGH, LOW, NonConsumed, add_up, increases
 from collector.encoding.family import FamilyTrack
-from collector.encoding.folding import Run, fold
 from collector.model import Answer, Event, Identity, Scrape, Series
 from lakehouse.tables import MAX_GAP_INTERVALS
 

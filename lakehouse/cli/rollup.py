@@ -1,4 +1,4 @@
-"""``jmxlake rollup`` and ``jmxlake verify``."""
+"""``jmxlake rollup``, ``jmxlake verify`` and ``jmxlake register``."""
 
 import datetime as dt
 import json
@@ -13,8 +13,10 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from lakehouse.cli import options
-from lakehouse.cli.options import LakeOptions, log
+from lakehouse.cli.options import LAKE, LakeOptions, log
+from lakehouse.core.lake import at
 from lakehouse.core.periods import window_seconds
+from lakehouse.engines.choice import start_spark
 from lakehouse.engines.engine import Engine
 from lakehouse.rollup import Done, Outcome, Wanted, rollup as run_rollup
 from lakehouse.rollup.verify import verify as compare
@@ -145,3 +147,21 @@ def progress_display() -> Iterator[tuple[Callable[[str], None], Callable[[Done],
 def _log_done(done: Done) -> None:
     if done.of_hours:
         log(f"{done.hours} of {done.of_hours} hours, {done.rows:,} rows")
+
+
+@click.command
+@LAKE
+@click.option(
+    "--bronze", metavar="CATALOG.SCHEMA", required=True,
+    help="Schema of the tables' names; it must exist.",
+)  # fmt: skip
+def register(lake: str, bronze: str) -> None:
+    """Register the agents' tables of LAKE as external tables of a catalog.
+
+    Existing names stay. Nothing is written to LAKE.
+    """
+    location, spark = at(lake), start_spark(log)
+    from lakehouse.ops.register import register as register_tables  # it imports Spark
+
+    for name in register_tables(spark, location.root, bronze):
+        click.echo(name)

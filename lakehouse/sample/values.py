@@ -9,9 +9,8 @@ from typing import Final, NamedTuple
 
 from lakehouse.core.metrics import COPY_LAG, DELETE_LAG, LEADERLESS, NODE_FENCED, UNDER_MIN_ISR
 from lakehouse.core.periods import DAY_US, HOUR_US, micros
-from lakehouse.sample import cluster, incidents
-from lakehouse.sample.cluster import BROKERS, SECOND_US, SOURCES, TOPICS, Client, Subject
-from lakehouse.sample.incidents import Incident
+from lakehouse.sample import cluster
+from lakehouse.sample.cluster import BROKERS, SECOND_US, SOURCES, TOPICS, Client, Incident, Subject
 from lakehouse.sample.value_spans import ABSENT, WINDOW_US, Attempts, History, Increments, Value
 from lakehouse.tables.prometheus_names import LOST
 
@@ -229,7 +228,7 @@ class SampleValues:
             for day_us in range(first_us, self.until_us, DAY_US)
             for hour, part in _BUSY_HOURS.items()
         ]
-        low, high = self.start_us + incidents.MARGIN_US, self.until_us - incidents.MARGIN_US
+        low, high = self.start_us + cluster.MARGIN_US, self.until_us - cluster.MARGIN_US
         return [one for one in changes if low <= one[0] <= high]
 
     def _of_controller(self) -> Iterator[Series]:
@@ -247,7 +246,7 @@ def sampled(until: dt.datetime, weeks: int, seed: int) -> SampleValues:
     monday = (until - dt.timedelta(days=until.weekday())).date() - dt.timedelta(weeks=weeks)
     start_us = micros(dt.datetime.combine(monday, dt.time(), dt.UTC))
     until_us = micros(until) // WINDOW_US * WINDOW_US
-    return SampleValues(start_us, until_us, incidents.usual(seed, start_us, until_us))
+    return SampleValues(start_us, until_us, cluster.usual(seed, start_us, until_us))
 
 
 def leader(brokers: Sequence[int], fenced: int | None) -> int | None:

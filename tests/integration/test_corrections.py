@@ -18,7 +18,7 @@ from lakehouse import tables
 from lakehouse.cli.main import main
 from lakehouse.core.periods import instant, iso
 from lakehouse.report.facts.build import facts
-from lakehouse.slo.calendar.calendar import Calendar
+from lakehouse.slo.calendar.business_hours import Calendar
 from lakehouse.slo.calendar.corrections import Correction
 from lakehouse.slo.calendar.maintenance import Maintenance
 from tests import gold_builder

@@ -19,7 +19,7 @@ from lakehouse.explain.build import explain
 from lakehouse.report.facts import build as reports
 from lakehouse.slo import attainment, published
 from lakehouse.slo.calendar import business_hours
-from lakehouse.slo.calendar.calendar import Calendar
+from lakehouse.slo.calendar.business_hours import Calendar
 from tests import rollups
 from tests.lake_builder import Batch, micros
 

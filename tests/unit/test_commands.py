@@ -14,8 +14,7 @@ from collector.catalogue import load
 from collector.cli.beans import _row, _stacked
 from collector.cli.main import main
 from collector.telemetry import memory
-from collector.telemetry.agent_stats import AgentStats
-from collector.telemetry.measured_metrics import Measured
+from collector.telemetry.agent_stats import AgentStats, Measured
 from lakehouse.cli.main import main as lakehouse_main
 from lakehouse.cli.objectives import objectives
 from lakehouse.tables.prometheus_names import (

@@ -26,8 +26,8 @@ from collector.delivery.bronze_table import BronzeTable
 from collector.delivery.delivery import Delivery
 from collector.encoding.attempts import AttemptSpan
 from collector.encoding.batches import Batch, Origin, batches_of as batches_of_sealed
+from collector.encoding.closed_runs import Run
 from collector.encoding.encoder import SealedRows
-from collector.encoding.folding import Run
 from collector.errors import CommitError, LakeError, LakeSchemaError
 from collector.model import Event, Series
 from collector.spool.spool import Spool

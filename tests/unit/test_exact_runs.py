@@ -23,7 +23,7 @@ from lakehouse import tables
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from collector.encoding.folding import Run
+    from collector.encoding.closed_runs import Run
 
 pytestmark = pytest.mark.slow
 
@@ -353,16 +353,17 @@ def test_an_agent_that_was_away_for_hours_records_what_was_then(
         ]
 
 
+@pytest.mark.parametrize("role", ["broker", "combined"])  # the broker of both is read as one
 @pytest.mark.parametrize(
     ("settings_", "name"),
     [({}, "under_min_isr"), ({"metadata_log": {"enabled": False}}, "under_min_isr.log")],
 )
 def test_the_log_takes_the_names_only_where_it_is_read(
-    settings_: dict[str, object], name: str
+    settings_: dict[str, object], name: str, role: str
 ) -> None:
     parsed = loader.parse(
         {
-            "source": {"node": 1, "jmx": {"port": 9999}},
+            "source": {"role": role, "node": 1, "jmx": {"port": 9999}},
             "lake": {"path": "/lake"},
             "spool": {"path": "/spool/spool.db"},
             "metadata_log": {"folder": "/data", "libs": "/libs"},

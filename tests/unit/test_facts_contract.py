@@ -19,11 +19,10 @@ from lakehouse.report.facts.kafka.min_isr import MinIsr
 from lakehouse.report.facts.kafka.replication import Replication
 from lakehouse.report.facts.kafka.throttling import Throttling
 from lakehouse.report.facts.kafka.tiered_storage import RemoteReads, TierLag
-from lakehouse.report.facts.objectives.business_hours import BusinessHours
 from lakehouse.report.facts.objectives.composites import Composite
 from lakehouse.report.facts.objectives.restated import Restated
 from lakehouse.report.facts.objectives.trends import Trends
-from lakehouse.report.facts.objectives.verdicts import Verdict
+from lakehouse.report.facts.objectives.verdicts import BusinessHours, Verdict
 from lakehouse.report.facts.other_metrics import OwnMetrics
 from lakehouse.report.facts.owner_accounts import Account
 from lakehouse.report.facts.records import Bounds

@@ -16,9 +16,8 @@ from prometheus_client.parser import text_string_to_metric_families
 from collector.errors import HealthError
 from collector.model import Answer, Scrape
 from collector.spool.spool import Depth
-from collector.telemetry.agent_stats import STALE_SECONDS, AgentStats
+from collector.telemetry.agent_stats import STALE_SECONDS, AgentStats, Measured
 from collector.telemetry.health_server import HealthServer
-from collector.telemetry.measured_metrics import Measured
 from tests.agent_metrics import FakeSpool
 from tests.waiting import wait_for
 

@@ -23,7 +23,7 @@ from collector.sources.admin.offsets import GroupRules, commits_in
 from collector.sources.admin.readings import quota_limits
 from collector.sources.identity import Expected
 from collector.sources.jmx.object_names import keys_of, lake_name, series_of
-from collector.sources.series_cap import capped
+from collector.sources.readings import capped
 from collector.spool import journal
 from collector.spool.recorder import Recorder
 from collector.spool.spool import Spool

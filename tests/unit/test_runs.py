@@ -18,7 +18,7 @@ from lakehouse.core.subjects import floor_us
 from lakehouse.tables import FLAG_GAP, FLAG_INCREASE
 
 if TYPE_CHECKING:
-    from collector.encoding.folding import Run
+    from collector.encoding.closed_runs import Run
 
 pytestmark = pytest.mark.slow
 

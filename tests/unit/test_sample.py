@@ -27,8 +27,8 @@ from collector.model import (
     Scrape,
     Series,
 )
-from collector.sources.admin.changes import leader_changes
 from collector.sources.admin.client import PartitionState
+from collector.sources.admin.readings import leader_changes
 from lakehouse import slo, tables
 from lakehouse.cli.main import main
 from lakehouse.core import lake as lakes
@@ -37,9 +37,8 @@ from lakehouse.core.periods import DAY_US, micros
 from lakehouse.engines.local_engine import LocalEngine
 from lakehouse.errors import LakehouseError
 from lakehouse.rollup import rollup
-from lakehouse.sample import bronze, cluster, incidents, values
-from lakehouse.sample.cluster import FAMILIES, GROUPS, METRICS, SOURCES, TOPICS
-from lakehouse.sample.incidents import Incident
+from lakehouse.sample import bronze, cluster, values
+from lakehouse.sample.cluster import FAMILIES, GROUPS, METRICS, SOURCES, TOPICS, Incident
 from lakehouse.sample.value_spans import ABSENT, WINDOW_US
 from lakehouse.sample.values import SampleValues, leader
 from lakehouse.tables.prometheus_names import LOST
@@ -195,7 +194,7 @@ def rolled_up(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, SampleVal
     root = tmp_path_factory.mktemp("sample") / "lake"
     start = micros(dt.datetime(2026, 11, 10, tzinfo=dt.UTC))
     until = start + 4 * DAY_US
-    days = SampleValues(start, until, incidents.usual(1, start, until))
+    days = SampleValues(start, until, cluster.usual(1, start, until))
     bronze.write(root, days)
     rollup(LocalEngine(lakes.at(str(root))), slo.load())
     return root, days

@@ -5,7 +5,7 @@ reaches the lake as it is, control characters and all, up to ``LONGEST_NAME`` by
 cap of 100,000 series all names take 100 MB at most). Three kinds of names do not: longer ones (one
 client with many of them would fill the agent's memory), those with half a surrogate pair, which
 neither the spool nor Parquet can hold, and those that begin as the fold ``__other__`` does. Each of
-them gets a stand-in; ``collector.sources.series_cap`` folds those into one series ``__other__`` and
+them gets a stand-in; ``collector.sources.readings`` folds those into one series ``__other__`` and
 counts them.
 
 Kafka itself hides a client whose name holds a carriage return or another of Java's line terminators

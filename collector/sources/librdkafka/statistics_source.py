@@ -25,8 +25,7 @@ from collector.model import Answer, Identity, Reading, Series
 from collector.sources.identity import Expected
 from collector.sources.jmx.object_names import lake_name
 from collector.sources.librdkafka.tail import AppendedLines
-from collector.sources.readings import Readings, split
-from collector.sources.series_cap import within_cap
+from collector.sources.readings import Readings, split, within_cap
 
 _CALLS: Final = ("brokers.*.throttle.avg", "brokers.*.throttle.max")
 """Possible calls of a metric, in the order of _Throttle."""

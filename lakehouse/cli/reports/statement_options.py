@@ -17,7 +17,7 @@ from lakehouse.errors import MaintenanceFileError
 from lakehouse.report.facts.build import last_week
 from lakehouse.slo import attainment, published
 from lakehouse.slo.calendar import business_hours, corrections, maintenance
-from lakehouse.slo.calendar.calendar import Calendar
+from lakehouse.slo.calendar.business_hours import Calendar
 from lakehouse.slo.sla_statement import Statement
 
 PERIOD: Final = options.combined(

@@ -26,18 +26,17 @@ from lakehouse.report.facts.kafka.min_isr import min_isr
 from lakehouse.report.facts.kafka.replication import replication
 from lakehouse.report.facts.kafka.throttling import throttling
 from lakehouse.report.facts.kafka.tiered_storage import remote_reads, tier_lag
-from lakehouse.report.facts.objectives.business_hours import business_hours
 from lakehouse.report.facts.objectives.composites import composites
 from lakehouse.report.facts.objectives.restated import restated
 from lakehouse.report.facts.objectives.trends import trends
-from lakehouse.report.facts.objectives.verdicts import objective, verdicts
+from lakehouse.report.facts.objectives.verdicts import business_hours, objective, verdicts
 from lakehouse.report.facts.other_metrics import OwnMetrics, own_metrics
 from lakehouse.report.facts.records import to_json
 from lakehouse.report.facts.saved import FORMAT
 from lakehouse.report.facts.storage import capacity, tiering
 from lakehouse.report.facts.timelines import timelines
 from lakehouse.slo import Objective, attainment
-from lakehouse.slo.calendar.calendar import OF_UTC, Calendar
+from lakehouse.slo.calendar.business_hours import OF_UTC, Calendar
 from lakehouse.slo.sla_statement import Statement
 from lakehouse.tables.gold import BEYOND, IN_THE_FUTURE
 

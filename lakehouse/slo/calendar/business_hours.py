@@ -1,4 +1,4 @@
-"""Business hours: parts of a week in a time zone.
+"""Business hours (parts of a week in a time zone), and the calendar that has them with the rest.
 
 They are written as ``Mon-Fri 08:00-18:00``, several with a comma between; ``22:00-06:00`` ends on
 the next day.
@@ -11,6 +11,8 @@ from typing import Final, NamedTuple
 from lakehouse.core import periods
 from lakehouse.core.periods import Period, micros, overlap, union
 from lakehouse.errors import PeriodError
+from lakehouse.slo.calendar.corrections import Correction
+from lakehouse.slo.calendar.maintenance import Maintenance
 
 _DAYS: Final = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 _DAY: Final = "|".join(_DAYS)
@@ -77,3 +79,27 @@ def parse(text: str) -> BusinessHours:
             raise PeriodError(f"business hours {clock[2]}:{clock[3]}: a day ends at 24:00")
         rules.append(Rule(days, start, until if until > start else until + 24 * 60))
     return BusinessHours(", ".join(parts), tuple(rules))
+
+
+class Calendar(NamedTuple):
+    """The time zone of a report, its business hours, planned maintenance and corrections.
+
+    Attributes:
+        time_zone: IANA name; it determines the limits of a week, and how instants are shown.
+        business: Business hours in that zone; None: the report has no section on them.
+        maintenance: Planned maintenance; objectives are reported without it, too.
+        corrections: Time that was agreed not to count; objectives are reported without it, too.
+    """
+
+    time_zone: str = periods.UTC_NAME
+    business: BusinessHours | None = None
+    maintenance: tuple[Maintenance, ...] = ()
+    corrections: tuple[Correction, ...] = ()
+
+    @property
+    def zone(self) -> dt.tzinfo:
+        """The time zone."""
+        return periods.time_zone(self.time_zone)
+
+
+OF_UTC: Final = Calendar()
