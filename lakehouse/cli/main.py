@@ -22,7 +22,7 @@ _COMMANDS: Final = {
     "forget": ("forget", "Replace a user's or client id's name in bronze and gold."),
     "maintain": ("maintain", "Compact, checkpoint and clean up bronze."),
     "objectives": ("objectives", "Objectives in OpenSLO v1: check files, list their objectives."),
-    "register": ("register", "Register the bronze tables in a catalog."),
+    "register": ("rollup", "Register the bronze tables in a catalog."),
     "report": ("reports.report", "Report a week: table, page, PDF, JSON or CSV."),
     "rollup": ("rollup", "Bring gold up to date with bronze."),
     "sample": ("sample", "Write a lake of an invented cluster, to try jmxlake without Kafka."),
