@@ -1,7 +1,12 @@
 from __future__ import annotations
 
+import fcntl
+import os
 import random
 import socket
+import tempfile
+from functools import cache
+from pathlib import Path
 
 from demo.errors import DemoError
 
@@ -16,6 +21,9 @@ _given: set[int] = set()  # not bound yet, perhaps
 def free_ports(count: int) -> list[int]:
     """Ports on which nobody listens on loopback, all different, and none that was given before.
 
+    Nor does another process get them from here before this one ends: between the look and the
+    node that binds one seconds pass, and a node that was killed wants its own again.
+
     Raises:
         DemoError: Too few were found.
     """
@@ -24,7 +32,7 @@ def free_ports(count: int) -> list[int]:
         if len(found) == count:
             return list(found)
         port = _RANDOM.randint(_LOWEST, _HIGHEST)
-        if port not in _given and _is_free(port):
+        if port not in _given and _is_free(port) and _is_ours(port):
             found.add(port)
             _given.add(port)
     raise DemoError(f"No {count} free ports between {_LOWEST} and {_HIGHEST}: is all in use?")
@@ -44,3 +52,19 @@ def _is_free(port: int) -> bool:
         except OSError:
             return False
         return True
+
+
+def _is_ours(port: int) -> bool:
+    """Whether no other process was given the port: each locks a byte of one file for it."""
+    try:
+        fcntl.lockf(_given_to_any(), fcntl.LOCK_EX | fcntl.LOCK_NB, 1, port)
+    except OSError:
+        return False
+    return True
+
+
+@cache
+def _given_to_any() -> int:
+    """The file, open as long as we live: the locks end with it."""
+    file = Path(tempfile.gettempdir(), f"jmxlake-ports-{os.getuid()}")
+    return os.open(file, os.O_RDWR | os.O_CREAT, 0o600)
