@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from demo.cluster import Cluster
 
-_SECONDS = 60
+_SECONDS = 180
 
 
 @dataclass(frozen=True)

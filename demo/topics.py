@@ -1,14 +1,17 @@
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from confluent_kafka import KafkaError, KafkaException
+from confluent_kafka import KafkaError, KafkaException, TopicPartition
 from confluent_kafka.admin import AlterConfigOpType, ConfigEntry, ConfigResource, NewTopic
 
 from demo.errors import DemoError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
+    from concurrent.futures import Future
+
+    from confluent_kafka.admin import AdminClient
 
     from demo.cluster import Cluster
 
@@ -56,27 +59,43 @@ def configure(cluster: Cluster, topic: str, settings: Mapping[str, str]) -> None
         for key, value in settings.items()
     ]
     resource = ConfigResource(ConfigResource.Type.TOPIC, topic, incremental_configs=changes)
-    for again in (*[True] * _MORE_ATTEMPTS, False):
-        admin = cluster.admin()  # kept in a name: without it the futures fail
-        (result,) = admin.incremental_alter_configs([resource]).values()
-        error = result.exception(_SECONDS)
-        if not (again and _was_lost(error)):
-            break
-    if error:
-        raise DemoError(f"Topic {topic} could not be changed: {error}") from error
+    _ask(cluster, lambda admin: admin.incremental_alter_configs([resource]), topic, "changed")
+
+
+def delete(cluster: Cluster, topic: str) -> None:
+    """Delete a topic; brokers hear of it a little later.
+
+    Raises:
+        DemoError: Kafka refused it.
+    """
+    gone = KafkaError.UNKNOWN_TOPIC_OR_PART
+    _ask(cluster, lambda admin: admin.delete_topics([topic]), topic, "deleted", gone)
+
+
+def delete_records(cluster: Cluster, topic: str, offset: int) -> None:
+    """Move the log's start of a topic's first partition, as retention does.
+
+    Raises:
+        DemoError: Kafka refused it.
+    """
+    until = TopicPartition(topic, 0, offset)
+    _ask(cluster, lambda admin: admin.delete_records([until]), topic, "shortened")
 
 
 def replicas_in_sync(cluster: Cluster, topic: str) -> int:
-    """The fewest replicas in sync that any partition of the topic has."""
-    partitions = cluster.admin().list_topics(topic, timeout=10).topics[topic].partitions
-    return min(len(partition.isrs) for partition in partitions.values())
+    """The fewest replicas in sync that any partition of the topic has.
+
+    0: the broker that was asked has not heard of the topic, as shortly after it was created.
+    """
+    partitions = cluster.admin().list_topics(topic, timeout=_SECONDS).topics[topic].partitions
+    return min((len(partition.isrs) for partition in partitions.values()), default=0)
 
 
 def _create(cluster: Cluster, topics: Sequence[NewTopic]) -> None:
     waiting = {new.topic: new for new in topics}
     for again in (False, *[True] * _MORE_ATTEMPTS):
         admin = cluster.admin()  # kept in a name: without it the futures fail
-        admin.list_topics(timeout=10)
+        admin.list_topics(timeout=_SECONDS)
         futures = admin.create_topics([*waiting.values()], request_timeout=_SECONDS)
         for topic, future in futures.items():
             error = future.exception(_SECONDS)
@@ -88,6 +107,34 @@ def _create(cluster: Cluster, topics: Sequence[NewTopic]) -> None:
         if not waiting:
             return
     raise DemoError(f"Topics {', '.join(waiting)} could not be created: no request was answered")
+
+
+def _ask(
+    cluster: Cluster,
+    request: Callable[[AdminClient], Mapping[Any, Future[Any]]],
+    topic: str,
+    done: str,
+    done_before: int | None = None,
+) -> None:
+    """Make a request of one topic, and make it again where it was lost.
+
+    Args:
+        cluster: Who is asked.
+        request: Makes it.
+        topic: The topic.
+        done: What is done with it, for the error.
+        done_before: The error that says that a lost request was heard.
+    """
+    lost = 0
+    while True:
+        admin = cluster.admin()  # kept in a name: without it the futures fail
+        (result,) = request(admin).values()
+        error = result.exception(_SECONDS)
+        if not _was_lost(error) or lost == _MORE_ATTEMPTS:
+            break
+        lost += 1
+    if error and not (lost and _code(error) == done_before):
+        raise DemoError(f"Topic {topic} could not be {done}: {error}") from error
 
 
 def _was_lost(error: BaseException | None) -> bool:

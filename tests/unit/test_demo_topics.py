@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 LOST, EXISTS, REFUSED = (
     KafkaError._DESTROY_BROKER, KafkaError.TOPIC_ALREADY_EXISTS, KafkaError.POLICY_VIOLATION,
 )  # fmt: skip
+UNKNOWN = KafkaError.UNKNOWN_TOPIC_OR_PART
 
 
 class FakeAdmin:
@@ -37,6 +38,9 @@ class FakeAdmin:
 
     def incremental_alter_configs(self, resources: list[Any]) -> dict[Any, Future[None]]:
         return {resources[0]: self._answer(resources[0].name)}
+
+    def delete_topics(self, names: list[str]) -> dict[str, Future[None]]:
+        return {names[0]: self._answer(names[0])}
 
     def _answer(self, topic: str) -> Future[None]:
         future: Future[None] = Future()
@@ -70,3 +74,11 @@ def test_settings_are_asked_for_again_too() -> None:
     for answers in ([REFUSED], [LOST] * 5):
         with pytest.raises(DemoError, match="Topic a could not be changed"):
             topics.configure(cast("Cluster", FakeAdmin({"a": [*answers]})), "a", {"k": "v"})
+
+
+def test_a_topic_that_a_lost_request_deleted_is_deleted() -> None:
+    for answers in ([None], [LOST, None], [LOST, UNKNOWN]):
+        topics.delete(cast("Cluster", FakeAdmin({"a": [*answers]})), "a")
+    for answers in ([UNKNOWN], [LOST, REFUSED], [LOST] * 5):
+        with pytest.raises(DemoError, match="Topic a could not be deleted"):
+            topics.delete(cast("Cluster", FakeAdmin({"a": [*answers]})), "a")
