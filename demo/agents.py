@@ -41,6 +41,8 @@ INTERVALS = {
     "topology": "10s",
 }
 _GRACE_SECONDS = 180
+_START_SECONDS = 180
+_STARTED = "agent started"  # a line of its log
 
 
 class Agents:
@@ -82,6 +84,21 @@ class Agents:
             command = [script("jmxlake-agent"), "run", "--config", str(config)]
             process = self._cluster.launcher.start(command, _log(folder))
             self._running[node.plan.name] = process
+
+    def await_started(self) -> None:
+        """Wait until all read on schedule: on a busy machine their start takes its time.
+
+        Raises:
+            DemoError: One has ended, or has not started in time; the end of its log is told.
+        """
+        deadline = time.monotonic() + _START_SECONDS
+        for name in self._running:
+            while _STARTED not in _log(self._folder / name).read_text(errors="replace"):
+                self.check()
+                if time.monotonic() > deadline:
+                    log = last_lines(_log(self._folder / name))
+                    raise DemoError(f"The agent of {name} did not start in time:\n{log}")
+                time.sleep(0.2)
 
     def check(self) -> None:
         """Make sure that all still run.

@@ -93,6 +93,7 @@ def _scrape(cluster: Cluster, truth: Truth, folder: Path) -> None:
     try:
         with _step("Starting 4 agents, and a quiet while for them to see"):
             agents.start()
+            agents.await_started()
             time.sleep(WARM_UP_SECONDS)
             truth.set("from", _next_window())
             agents.check()

@@ -97,4 +97,4 @@ def run(stage: Stage) -> None:
 
 def _all_read(read_on: Any, positions: dict[int, int], written: _Written) -> bool:
     read_on()
-    return all(positions[one] > max(times) for one, times in written.acknowledged.items())
+    return all(positions.get(one, 0) > max(at) for one, at in written.acknowledged.items())

@@ -86,6 +86,7 @@ def minute(tmp_path_factory: pytest.TempPathFactory) -> Minute:
         agents = Agents(cluster, folder / "lake", folder / "agents", FAMILIES)
         try:
             agents.start()
+            agents.await_started()
             time.sleep(15)  # until all have read something
             begin_us = time.time_ns() // 1000 // WINDOW_US * WINDOW_US + WINDOW_US
             time.sleep(max(0, begin_us / S + 1 - time.time()))

@@ -98,6 +98,7 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> Told:
         agents = Agents(cluster, folder / "lake", folder / "agents", catalogue=folder / "beans")
         try:
             agents.start()
+            agents.await_started()
             time.sleep(15)  # until all have read something
             begin_us = time.time_ns() // 1000 // WINDOW_US * WINDOW_US + WINDOW_US
             time.sleep(max(0, begin_us / S + 3 - time.time()))

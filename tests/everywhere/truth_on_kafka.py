@@ -104,6 +104,7 @@ def week(tmp_path_factory: pytest.TempPathFactory) -> Week:
         agents = Agents(cluster, folder / "lake", folder / "agents")
         try:
             agents.start()
+            agents.await_started()
             time.sleep(10)  # until all have read something
             begin_us = now_us() // WINDOW_US * WINDOW_US + WINDOW_US
             time.sleep((begin_us - now_us()) / S)

@@ -28,9 +28,12 @@ from demo.cluster import Cluster
 from demo.java import java_command
 from demo.java_admin import Quota, set_quotas
 from demo.topics import create_assigned, create_healthy
+from tests.waiting import wait_for
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from confluent_kafka import Message
 
     from collector.catalogue import Metric
     from demo.node import Node
@@ -41,7 +44,8 @@ _COMPARED = INTERVALS.keys() - {"requests"}  # brokers and agents ask one anothe
 _READINGS = 6
 _BROKER = "broker-1"
 _RISING = 4  # counters that must have risen for the comparison to say something
-_LOADS = 3  # on a busy machine uploads are late, and the first load may be read from the local log
+_LOADS = 3  # on a busy machine not everything that a load brings about has happened by then
+_TIERED = [[1, 2], [2, 1]]
 _TIER_KEYS = {
     "remote_storage_enable": "true",
     "segment_bytes": "1048576",
@@ -104,7 +108,7 @@ def scene(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
     with Cluster.start(folder / "cluster") as cluster:
         create_healthy(cluster, ["plain", "other"])
         create_assigned(cluster, "single", [[1], [2], [1]])
-        create_assigned(cluster, "tiered", [[1, 2], [2, 1]], **_TIER_KEYS)
+        create_assigned(cluster, "tiered", _TIERED, **_TIER_KEYS)
         set_quotas(cluster, [
             Quota("producer_byte_rate", 500_000, None, "loader"),
             Quota("consumer_byte_rate", 50_000_000, None, "app:one,x"),
@@ -117,13 +121,14 @@ def scene(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
         watched = [node for node in nodes if node.plan.name in (_BROKER, "controller-3000")]
         try:
             agents.start()
+            agents.await_started()
             time.sleep(20)  # rates decay to zero, each family is read at least once
-            before = {node.plan.name: _jmx_tool(cluster, node) for node in watched}
+            before = _read(cluster, watched)
             after = before
             for _ in range(_LOADS):
                 _load(cluster)
                 time.sleep(25)
-                after = {node.plan.name: _jmx_tool(cluster, node) for node in watched}
+                after = _read(cluster, watched)
                 if sum(1 for rise in _risen(before, after).values() if rise) >= _RISING:
                     break
             time.sleep(12)  # the slowest family once more
@@ -136,18 +141,23 @@ def scene(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
 def _load(cluster: Cluster) -> None:
     """Write into the tiered topic, past a quota, and read it back from the remote tier."""
     fill(cluster.bootstrap, "tiered", 2, megabytes=2.5)
-    time.sleep(4)
+    segments = cluster.folder.glob
+    alone = len(_TIERED) * len(_TIERED[0])  # what is written to in each replica; the rest has left
+    wait_for(lambda: len([*segments("broker-?/data/tiered-?/*.log")]) == alone, 120)
     reader = consumer(cluster.bootstrap, "app:one,x", "readers")
     reader.subscribe(["tiered"])
-    read = 0
-    deadline = time.monotonic() + 30
-    while read < 100 and time.monotonic() < deadline:
-        read += len(reader.consume(100, timeout=1))
+    read: list[Message] = []
+
+    def is_read() -> bool:
+        read.extend(reader.consume(100, timeout=1))
+        return len(read) >= 100
+
+    wait_for(is_read, 60)
     reader.close()
-    assert read >= 100
     creator = AdminClient({"bootstrap.servers": cluster.bootstrap, "client.id": "creator"})
+    creator.list_topics(timeout=60)  # a request is lost while it learns the brokers' ids
     for future in creator.create_topics([NewTopic(f"made-{time.time_ns()}", 1, 3)]).values():
-        future.result(30)
+        future.result(60)
 
 
 def _metrics(role: str) -> list[Metric]:
@@ -156,6 +166,25 @@ def _metrics(role: str) -> list[Metric]:
         for family in catalogue.load().families
         if family.via == "jmx" and role in family.roles and family.name in _COMPARED
         for metric in family.metrics
+    ]
+
+
+def _read(cluster: Cluster, nodes: list[Node]) -> dict[str, Seen]:
+    """What JmxTool reads of each, once nothing changes any more that does not move by itself."""
+    for _ in range(_LOADS):
+        seen = {node.plan.name: _jmx_tool(cluster, node) for node in nodes}
+        if all(_is_quiet(seen[node.plan.name], node.plan.role) for node in nodes):
+            break
+        time.sleep(12)  # the slowest family once more
+    return seen
+
+
+def _is_quiet(seen: Seen, role: str) -> bool:
+    gauges = {metric.name for metric in _metrics(role) if metric.kind == "gauge"}
+    return not [
+        key
+        for key, read in seen.values.items()
+        if key[0] in gauges and not _moves(key) and len({*map(str, read)}) > 1
     ]
 
 
