@@ -6,12 +6,13 @@ import urllib.error
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
+from confluent_kafka import Producer
 from prometheus_client.parser import text_string_to_metric_families
 
 from demo.agents import agent_config
 from demo.ports import free_ports
-from demo.topics import create_assigned, replicas_in_sync
+from demo.topics import create_assigned, delete_records, replicas_in_sync
+from tests.commits import commit
 from tests.running import RunningAgent
 from tests.waiting import wait_for
 
@@ -92,17 +93,15 @@ def test_what_a_group_lost_is_a_total_from_its_first_loss_on(
     producer = Producer({"bootstrap.servers": cluster.bootstrap, "linger.ms": 0})
     for _ in range(10):
         producer.produce("deleted", b"x", partition=0)
-    assert producer.flush(30) == 0
-    wait_for(lambda: committed(cluster, "left-behind", "deleted", 2), 60)
+    assert producer.flush(60) == 0
+    commit(cluster, "left-behind", {("deleted", 0): 2})
     lag = "jmxlake_kafka_group_lag"
     wait_for(lambda: [one["="] for one in shown(agent, lag, group="left-behind")] == ["8"], 60)
     assert shown(agent, LOST.format("low")) == []
     # What is deleted around the first reading of a partition may have been gone before the commit.
     twice_more = offsets_read(agent) + 2
     wait_for(lambda: offsets_read(agent) >= twice_more, 60)
-    admin = cluster.admin()
-    for future in admin.delete_records([TopicPartition("deleted", 0, 7)]).values():
-        future.result(60)
+    delete_records(cluster, "deleted", 7)
     wait_for(lambda: shown(agent, LOST.format("low")), 60)
     for bound in ("low", "high"):
         (lost,) = shown(agent, LOST.format(bound))
@@ -115,15 +114,3 @@ def offsets_read(agent: RunningAgent) -> int:
     name = "jmxlake_agent_scrapes_total"
     counts = shown(agent, name, family="offsets", outcome="ok")
     return sum(int(float(one["="])) for one in counts)
-
-
-def committed(cluster: Cluster, group: str, topic: str, offset: int) -> bool:
-    """Whether the commit was taken: a coordinator may be on its way."""
-    consumer = Consumer({"bootstrap.servers": cluster.bootstrap, "group.id": group})
-    try:
-        consumer.commit(offsets=[TopicPartition(topic, 0, offset)], asynchronous=False)
-    except KafkaException:
-        return False
-    finally:
-        consumer.close()
-    return True

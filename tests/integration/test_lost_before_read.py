@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import jpype
 import pytest
-from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
+from confluent_kafka import Producer
 
 from collector import catalogue
 from collector.encoding.expired_offsets import Loss, NonConsumed
@@ -16,7 +16,8 @@ from collector.sources.admin.shared_client import connect, java_admin
 from collector.sources.admin.source import AdminSource
 from collector.sources.java import jvm
 from collector.sources.java.jvm import java
-from demo.topics import create_assigned
+from demo.topics import create_assigned, delete, delete_records
+from tests.commits import commit
 from tests.waiting import wait_for
 
 if TYPE_CHECKING:
@@ -31,11 +32,6 @@ CATALOGUE = catalogue.load()
 OFFSETS = CATALOGUE.family("offsets")
 LOW = "kafka.group.retention_headroom.low"
 HIGH = "kafka.group.retention_headroom.high"
-COORDINATOR_COMES_UP = {
-    KafkaError.COORDINATOR_LOAD_IN_PROGRESS,
-    KafkaError.COORDINATOR_NOT_AVAILABLE,
-    KafkaError.NOT_COORDINATOR,
-}
 HOUR_MS = 3_600_000
 SOON_MS = 30_000
 
@@ -43,7 +39,7 @@ SOON_MS = 30_000
 @pytest.fixture
 def agent(cluster: Cluster) -> Iterator[Callable[[int], AdminSource]]:
     """Makes the Admin source of a broker's agent."""
-    jvm.start(cluster.libs, timeout_seconds=3)
+    jvm.start(cluster.libs, timeout_seconds=30)
     made: list[AdminSource] = []
 
     def make(node: int) -> AdminSource:
@@ -65,7 +61,7 @@ def test_the_warning_comes_before_the_loss(
     topics = ("fading-by-size", "fading")
     for topic in topics:
         for group, at in (("late", 2), ("in-time", 6), ("done", 10)):
-            commit(cluster, group, topic, at)
+            commit(cluster, group, {(topic, 0): at})
     late, source, state = Commit("late", "fading", 0), agent(1), NonConsumed()
     source.identify()
     now = time.time_ns() // 1_000_000
@@ -100,7 +96,7 @@ def test_a_leader_that_moves_leaves_the_bounds_of_both_agents_true(
 ) -> None:
     create_assigned(cluster, "moving", [[1, 2]])
     produce(cluster, "moving", [-1] * 20)
-    commit(cluster, "still", "moving", 2)
+    commit(cluster, "still", {("moving", 0): 2})
     sources, states = (agent(1), agent(2)), (NonConsumed(), NonConsumed())
     group = Commit("still", "moving", 0)
 
@@ -110,16 +106,16 @@ def test_a_leader_that_moves_leaves_the_bounds_of_both_agents_true(
         return states[number].advance(answer.offsets).get(group)
 
     assert (losses(0), losses(1)) == (None, None)
-    delete_up_to(cluster, "moving", 5)
+    delete_records(cluster, "moving", 5)
     assert (losses(0), losses(1)) == (Loss(3, 3), None)
-    delete_up_to(cluster, "moving", 7)
+    delete_records(cluster, "moving", 7)
     move_leader(cluster, "moving", [2, 1])
     for source in sources:
         wait_for(lambda source=source: told_leader(source) == (node(source) == 2), seconds=60)
     assert (losses(0), losses(1)) == (Loss(0, 2), None), "the old agent reads once more"
-    delete_up_to(cluster, "moving", 10)
+    delete_records(cluster, "moving", 10)
     assert (losses(0), losses(1)) == (Loss(0, 3), Loss(0, 3)), "counted by both, sure of neither"
-    delete_up_to(cluster, "moving", 14)
+    delete_records(cluster, "moving", 14)
     assert (losses(0), losses(1)) == (None, Loss(4, 4))
 
 
@@ -128,20 +124,19 @@ def test_a_topic_made_again_is_told_and_none_of_the_old_offsets_counts(
 ) -> None:
     create_assigned(cluster, "phoenix", [[1]])
     produce(cluster, "phoenix", [-1] * 10)
-    commit(cluster, "there", "phoenix", 9)
+    commit(cluster, "there", {("phoenix", 0): 9})
     source, state = agent(1), NonConsumed()
     topology = CATALOGUE.family("topology")
     source.read(topology)
     first = source.read(OFFSETS).offsets
     assert first is not None
     state.advance(first)
+    delete(cluster, "phoenix")
     admin = cluster.admin()
-    for future in admin.delete_topics(["phoenix"]).values():
-        future.result(60)
-    wait_for(lambda: "phoenix" not in admin.list_topics(timeout=10).topics, seconds=60)
+    wait_for(lambda: "phoenix" not in admin.list_topics(timeout=60).topics, seconds=60)
     create_assigned(cluster, "phoenix", [[1]])
     produce(cluster, "phoenix", [-1] * 30)
-    commit(cluster, "there", "phoenix", 1)
+    commit(cluster, "there", {("phoenix", 0): 1})
 
     notices: list[Notice] = []
 
@@ -156,7 +151,7 @@ def test_a_topic_made_again_is_told_and_none_of_the_old_offsets_counts(
     ids = (first.topic_ids["phoenix"], second.topic_ids["phoenix"])
     assert notices == [Notice("topic_recreated", Series("", "phoenix"), *ids)]
     assert state.advance(second)[Commit("there", "phoenix", 0)] == Loss(None, None)
-    delete_up_to(cluster, "phoenix", 6)
+    delete_records(cluster, "phoenix", 6)
     third = source.read(OFFSETS).offsets
     assert third is not None
     assert state.advance(third)[Commit("there", "phoenix", 0)].high == 5
@@ -185,7 +180,7 @@ def test_what_a_streams_application_lost_is_counted_as_a_consumers_is(
 
     assert losses() is None, "the first reading"
     assert losses() == Loss(0, 0)
-    delete_up_to(cluster, "streamed", 7)
+    delete_records(cluster, "streamed", 7)
     wait_for(lambda: losses() == Loss(3, 3), seconds=60)
     admin.close()
 
@@ -213,26 +208,12 @@ def node(source: AdminSource) -> int:
 
 def produce(cluster: Cluster, topic: str, timestamps_ms: list[int]) -> None:
     """A record for each timestamp, each in a batch of its own; -1: now."""
-    producer = Producer({"bootstrap.servers": cluster.bootstrap, "linger.ms": 0})
+    # One request after another, so that they stay in order; the warning is looked for soon.
+    alone = {"linger.ms": 0, "batch.num.messages": 1, "max.in.flight": 1}
+    producer = Producer({"bootstrap.servers": cluster.bootstrap, **alone})
     for at in timestamps_ms:
         producer.produce(topic, b"x", partition=0, **({"timestamp": at} if at >= 0 else {}))
-        assert producer.flush(30) == 0
-
-
-def commit(cluster: Cluster, group: str, topic: str, offset: int) -> None:
-    consumer = Consumer({"bootstrap.servers": cluster.bootstrap, "group.id": group})
-
-    def committed() -> bool:
-        try:
-            consumer.commit(offsets=[TopicPartition(topic, 0, offset)], asynchronous=False)
-        except KafkaException as error:
-            if error.args[0].code() not in COORDINATOR_COMES_UP:
-                raise
-            return False
-        return True
-
-    wait_for(committed, seconds=60)
-    consumer.close()
+    assert producer.flush(60) == 0
 
 
 def join_as_streams(cluster: Cluster, group: str, topic: str) -> None:
@@ -277,13 +258,6 @@ def join_as_streams(cluster: Cluster, group: str, topic: str) -> None:
 
     wait_for(is_listed, seconds=60)
     consumer.close()
-
-
-def delete_up_to(cluster: Cluster, topic: str, offset: int) -> None:
-    """Move the log's start, as retention does."""
-    admin = cluster.admin()
-    for future in admin.delete_records([TopicPartition(topic, 0, offset)]).values():
-        future.result(60)
 
 
 def move_leader(cluster: Cluster, topic: str, replicas: list[int]) -> None:
