@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from msgspec.structs import replace
 
@@ -10,6 +10,8 @@ from collector import catalogue
 from collector.errors import SourceError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from collector.model import Answer, Series, Source
 
 CATALOGUE: Final = catalogue.load()
@@ -26,6 +28,8 @@ EVERYTHING: Final = replace(
     BEANS[0], name="everything", metrics=tuple(one for family in BEANS for one in family.metrics)
 )
 
+_ATTEMPTS: Final = 5
+
 
 def values_of(answer: Answer) -> dict[Series, float | None]:
     found: dict[Series, float | None] = {}
@@ -34,6 +38,15 @@ def values_of(answer: Answer) -> dict[Series, float | None]:
         assert 0 not in one.values.values()
         found.update(dict.fromkeys(one.zeros, 0.0))
         found.update(one.values)
+    return found
+
+
+def while_no_bean_comes(read: Callable[[], tuple[Answer, Any, Answer]]) -> Any:
+    """What is read, where JMX has the same beans first and last; some come late, or just then."""
+    for _ in range(_ATTEMPTS):
+        found = read()
+        if values_of(found[0]).keys() == values_of(found[-1]).keys():
+            break
     return found
 
 
@@ -51,7 +64,11 @@ def equal_to_jmx(source: Source, jmx: Source) -> set[str]:
     everything = replace(
         EVERYTHING, metrics=tuple(metric for family in shown for metric in family.metrics)
     )
-    before, given, again = (values_of(one.read(everything)) for one in (jmx, source, jmx))
+
+    def read() -> tuple[Answer, Answer, Answer]:
+        return jmx.read(everything), source.read(everything), jmx.read(everything)
+
+    before, given, again = map(values_of, while_no_bean_comes(read))
     still = {series for series, value in before.items() if again[series] == value}
     assert len(still) > 50
     assert given.keys() == before.keys()

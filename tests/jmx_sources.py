@@ -21,6 +21,6 @@ def jmx_source(node: Node, cluster: str | None = None) -> JmxSource:
             node.jmx_port or 0,
             user="monitor",
             password_file=node.password_file,
-            timeout=Duration("10s"),
+            timeout=Duration("30s"),
         ),
     )

@@ -50,7 +50,7 @@ def older(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
 
 
 def open_source(cluster: Cluster, node: Node) -> JmxSource:
-    jvm.start(cluster.libs)
+    jvm.start(cluster.libs, timeout_seconds=30)
     return jmx_source(node)
 
 

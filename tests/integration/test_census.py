@@ -8,18 +8,17 @@ from typing import TYPE_CHECKING
 import pytest
 
 from collector import catalogue
-from collector.config.schema import Jmx
-from collector.sources.identity import Expected
 from collector.sources.java import jvm
-from collector.sources.jmx.jmx_port import JmxSource
 from collector.sources.jmx.mbean_server import MBeanServer
-from demo.topics import create_assigned
+from demo.topics import create_assigned, delete
+from tests.jmx_sources import jmx_source
 from tests.waiting import wait_for
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from collector.model import Series
+    from collector.sources.jmx.jmx_port import JmxSource
     from demo.cluster import Cluster
 
 pytestmark = pytest.mark.kafka
@@ -34,12 +33,8 @@ Partitions = set[tuple[str | None, int | None]]
 
 @pytest.fixture
 def source(cluster: Cluster) -> Iterator[JmxSource]:
-    jvm.start(cluster.libs)
-    node = cluster.nodes[1]
-    opened = JmxSource(
-        Expected("broker", "1", cluster.id),
-        Jmx(node.jmx_port or 0, user="monitor", password_file=node.password_file),
-    )
+    jvm.start(cluster.libs, timeout_seconds=30)
+    opened = jmx_source(cluster.nodes[1], cluster.id)
     opened.read(MIN_ISR)
     yield opened
     opened.close()
@@ -82,7 +77,6 @@ def test_beans_at_their_least_value_are_not_read_one_by_one(
         readings = {one.metric: one for one in source.read(LOG).readings}
         return {s: v for s, v in readings[segments].values.items() if s.topic == "idle-logs"}
 
-    wait_for(lambda: len(known()) == 30, 60)
     read: list[str] = []
     value = MBeanServer.value
 
@@ -90,9 +84,18 @@ def test_beans_at_their_least_value_are_not_read_one_by_one(
         read.append(str(name))
         return value(self, name, attribute)
 
+    def read_one_by_one() -> list[str]:
+        return [one for one in read if "idle-logs" in one]
+
+    def are_all_known() -> bool:  # a log's beans are made one after another, and new ones are read
+        read.clear()
+        return len(known()) == 30 and not read_one_by_one()
+
     monkeypatch.setattr(MBeanServer, "value", counted)
+    wait_for(are_all_known, 60)
+    read.clear()
     assert set(known().values()) == {1.0}
-    assert [one for one in read if "idle-logs" in one] == []
+    assert read_one_by_one() == []
     delete(cluster, "idle-logs")
 
 
@@ -128,13 +131,8 @@ def test_leaders_that_change_places_show_although_their_number_stays(
 
 
 def leaders(cluster: Cluster, topic: str) -> dict[int, int]:
-    told = cluster.admin().list_topics(topic, timeout=10).topics[topic]
+    told = cluster.admin().list_topics(topic, timeout=60).topics[topic]
     return {number: partition.leader for number, partition in told.partitions.items()}
-
-
-def delete(cluster: Cluster, topic: str) -> None:
-    admin = cluster.admin()  # kept in a name: without it the futures fail
-    admin.delete_topics([topic])[topic].result(20)
 
 
 def swap_leaders(cluster: Cluster, topic: str) -> None:

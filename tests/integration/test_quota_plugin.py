@@ -39,7 +39,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     libs = libs_with(folder, PLUGIN)
     extra = {"client.quota.callback.class": PLUGIN.stem}
     with Cluster.start(folder / "kafka", 1, extra=extra, libs=libs) as running:
-        jvm.start(kafka_libs())
+        jvm.start(kafka_libs(), timeout_seconds=30)
         create_assigned(running, "orders", [[1]])
         yield running
 

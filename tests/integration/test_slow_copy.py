@@ -43,7 +43,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     storage = {"remote.log.storage.manager.class.name": PLUGIN.stem}
     libs = libs_with(folder, PLUGIN)
     with Cluster.start(folder / "kafka", 1, extra=storage, libs=libs) as running:
-        jvm.start(kafka_libs())
+        jvm.start(kafka_libs(), timeout_seconds=30)
         create_assigned(running, "orders", [[1]], **SEGMENT)
         yield running
 

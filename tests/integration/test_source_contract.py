@@ -5,9 +5,11 @@ from __future__ import annotations
 import contextlib
 import time
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+import psutil
 import pytest
 from confluent_kafka import Producer
 from msgspec.structs import replace
@@ -32,20 +34,29 @@ from demo.java_admin import Quota, set_quotas
 from demo.ports import free_ports
 from demo.topics import create_assigned
 from lakehouse.tables import OTHER
-from tests.equal_to_jmx import EVERYTHING, MIN_ISR, equal_to_jmx, values_of
+from tests.equal_to_jmx import (
+    EVERYTHING,
+    MIN_ISR,
+    equal_to_jmx,
+    values_of,
+    while_no_bean_comes,
+)
 from tests.waiting import wait_for
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from collector.model import Source
+    from collector.model import Answer, Source
     from demo.node import NodePlan
 
     Opener = Callable[..., Source]
 
 pytestmark = pytest.mark.kafka
 
-TIMEOUT: Final = 3.0
+PATIENCE: Final = 30.0
+"""For an answer that must come: on a busy machine a first one, or a JVM's start, takes seconds."""
+TIMEOUT: Final = 10.0
+"""For one that does not come, of a source that has answered."""
 RULES: Final = Path(__file__).parents[1] / "exporter_rules"
 WAYS: Final = ("jmx", "attach", "jolokia", "prometheus", "jmxquery")
 OF_ALL_TYPES: Final = tuple(way for way in WAYS if way != "prometheus")
@@ -86,7 +97,7 @@ def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     }
     folder = tmp_path_factory.mktemp("contract") / "kafka"
     with Cluster.start(folder, 2, jolokia=True, extra=users, jvm_options=exporter) as cluster:
-        jvm.start(cluster.libs, timeout_seconds=TIMEOUT)
+        jvm.start(cluster.libs, timeout_seconds=PATIENCE)
         create_assigned(cluster, "both", [[1, 2], [2, 1], [1, 2]], min_insync_replicas="2")
         create_assigned(cluster, "alone", [[1], [1]])
         create_assigned(cluster, "tiered", [[1]], remote_storage_enable="true")
@@ -104,7 +115,25 @@ def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
             }
         )
         cluster.nodes[2].kill()
+        _await_settled(cluster)
         yield cluster
+
+
+def _await_settled(cluster: Cluster) -> None:
+    """Wait for all that the tests read, of which some appears late, and for the broker's loss."""
+    last = [
+        Series("kafka.log.local_retention_size_percent", "tiered", 0),
+        Series("kafka.partition.under_min_isr", "both", 1),  # its leader was the other broker
+        Series("kafka.broker.under_min_isr_partitions"),
+    ]
+    source = _source("jmx", cluster)
+
+    def settled() -> bool:
+        found = values_of(source.read(EVERYTHING))
+        return all(one in found for one in last) and (found[last[2]] or 0) >= 3
+
+    wait_for(settled, 60)
+    source.close()
 
 
 EXPORTER_PORTS: dict[int, int] = {}
@@ -143,14 +172,15 @@ def _source(
     expected: Expected = Expected("broker", "1"),  # noqa: B008 - frozen
     password: Path | None = None,
     port: int | None = None,
+    seconds: float = PATIENCE,
 ) -> Source:
     node = kafka.nodes[1]
     if way == "attach":
-        return AttachSource(expected, Attach(node.pid, timeout=Duration(f"{TIMEOUT:g}s")))
+        return AttachSource(expected, Attach(node.pid, timeout=Duration(f"{seconds:g}s")))
     login: dict[str, Any] = {
         "user": "monitor",
         "password_file": password or node.password_file,
-        "timeout": Duration(f"{TIMEOUT:g}s"),
+        "timeout": Duration(f"{seconds:g}s"),
     }
     if way == "jolokia":
         url = f"http://127.0.0.1:{port or node.plan.jolokia_port}/jolokia/"
@@ -169,21 +199,14 @@ def _source(
 
 def test_every_way_reads_the_same_to_the_last_bean(opened: Opener) -> None:
     told = {way: opened(way) for way in WAYS}
-    last = [  # what appears late
-        Series("kafka.log.local_retention_size_percent", "tiered", 0),
-        Series("kafka.partition.under_min_isr", "both", 1),  # its leader was the other broker
-        Series("kafka.broker.under_min_isr_partitions"),
-    ]
 
-    def settled() -> bool:
-        found = values_of(told["jmx"].read(EVERYTHING))
-        return all(one in found for one in last) and (found[last[2]] or 0) >= 3
+    def read_by_all() -> tuple[Answer, dict[str, Answer], Answer]:
+        first = told["jmx"].read(EVERYTHING)
+        answers = {way: told[way].read(EVERYTHING) for way in WAYS}
+        return first, answers, told["jmx"].read(EVERYTHING)
 
-    wait_for(settled, 30)
-    first = told["jmx"].read(EVERYTHING)
-    answers = {way: told[way].read(EVERYTHING) for way in WAYS}
-    again = values_of(told["jmx"].read(EVERYTHING))
-    before = values_of(first)
+    first, answers, last = while_no_bean_comes(read_by_all)
+    before, again = values_of(first), values_of(last)
     still = {series for series, value in before.items() if again[series] == value}
     assert len(still) > 100
     for way, answer in answers.items():
@@ -214,7 +237,7 @@ def exported_by(kafka: Cluster, file: Path) -> Iterator[Source]:
     own = exporter_file(kafka.nodes[1].plan)
     write(own, {key: value for key, value in found.items() if key not in alone})
     url = f"http://127.0.0.1:{EXPORTER_PORTS[1]}/metrics"
-    timeout = Duration("30s")  # on a busy machine the first answer by a hundred rules takes seconds
+    timeout = Duration(f"{PATIENCE:g}s")  # the first answer by a hundred rules takes seconds
     source = PrometheusSource(
         Expected("broker", "1", kafka.id),
         Prometheus(url, timeout=timeout, rules_file=file, kafka_version="4.3.1"),
@@ -241,9 +264,10 @@ def _has_all_that_is_odd(found: dict[Series, float | None]) -> None:
 def test_every_way_tells_the_same_identity(kafka: Cluster, opened: Opener) -> None:
     told = {opened(way).identify() for way in WAYS}
     assert len(told) == 1
+    process = psutil.Process(kafka.nodes[1].pid)
     identity = told.pop()
     assert (identity.cluster, identity.node, identity.kafka_version) == (kafka.id, "1", "4.3.1")
-    assert abs(identity.started_us / 1e6 - time.time()) < 600
+    assert abs(identity.started_us / 1e6 - process.create_time()) < 60
 
 
 @pytest.mark.parametrize("way", WAYS)
@@ -279,7 +303,7 @@ def test_nobody_listening_is_refused_at_once(opened: Opener, way: str) -> None:
     started = time.monotonic()
     with pytest.raises(SourceRefusedError, match=f"127.0.0.1:{port}: nothing listens there"):
         opened(way, port=port).identify()
-    assert time.monotonic() - started < TIMEOUT
+    assert time.monotonic() - started < PATIENCE
 
 
 @pytest.mark.parametrize("way", WAYS)
@@ -335,15 +359,16 @@ def _own(folder: Path, *pairs: str) -> catalogue.Family:
 def test_a_stopped_broker_is_a_timeout_in_time_and_read_again_when_it_goes_on(
     kafka: Cluster, opened: Opener
 ) -> None:
-    sources = [opened(way) for way in WAYS]
-    assert all(source.read(MIN_ISR).beans for source in sources)
+    sources = [opened(way, seconds=TIMEOUT) for way in WAYS]
+    for source in sources:
+        wait_for(partial(_is_read, source), 60)
 
     def twice_in_time(source: Source) -> None:
         for _ in range(2):  # connected, then connecting
             started = time.monotonic()
             with pytest.raises(SourceTimeoutError, match="no answer"):
                 source.read(MIN_ISR)
-            assert time.monotonic() - started < TIMEOUT + 5
+            assert time.monotonic() - started < 2 * TIMEOUT, "and not as long as Java waits"
 
     kafka.nodes[1].pause()
     try:
@@ -351,7 +376,8 @@ def test_a_stopped_broker_is_a_timeout_in_time_and_read_again_when_it_goes_on(
             list(pool.map(twice_in_time, sources))
     finally:
         kafka.nodes[1].resume()
-    wait_for(lambda: all(_is_read(source) for source in sources), 20)
+    for source in sources:
+        wait_for(partial(_is_read, source), 60)
 
 
 def test_after_a_restart_every_way_works_again_and_tells_it(kafka: Cluster, opened: Opener) -> None:
@@ -364,7 +390,7 @@ def test_after_a_restart_every_way_works_again_and_tells_it(kafka: Cluster, open
         with pytest.raises(SourceError):  # never passes for the one that answered before
             source.read(MIN_ISR)
         again = opened(way) if way == "attach" else source  # another process, another pid
-        wait_for(lambda again=again: _is_read(again), 20)
+        wait_for(partial(_is_read, again), 60)
         identity = again.identify()
         assert identity.started_us > before[way].started_us, way
 
@@ -380,7 +406,7 @@ def _produce(settings: dict[str, str]) -> None:
     producer = Producer({**settings, "linger.ms": 0, "log_level": 0})
     for partition in (0, 1):
         producer.produce("alone", b"x" * 1000, partition=partition)
-    assert producer.flush(30) == 0
+    assert producer.flush(60) == 0
 
 
 @pytest.mark.parametrize("way", WAYS)

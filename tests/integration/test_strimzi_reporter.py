@@ -14,6 +14,7 @@ import msgspec
 import pytest
 
 from collector.config.schema import Prometheus
+from collector.config.units import Duration
 from collector.errors import SourceError
 from collector.sources.bulk.prometheus import PrometheusSource
 from collector.sources.identity import Expected
@@ -56,7 +57,7 @@ def reported(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Reported]:
     }
     libs = libs_with(folder, jars=strimzi_reporter_jars())
     with Cluster.start(folder / "kafka", 1, extra=settings, libs=libs) as cluster:
-        jvm.start(cluster.libs)
+        jvm.start(cluster.libs, timeout_seconds=30)
         create_assigned(cluster, "plain", [[1]] * 10)
         create_assigned(cluster, "tiered", [[1]], remote_storage_enable="true")
         names = ("loader", ODD)
@@ -67,7 +68,8 @@ def reported(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Reported]:
 
 @pytest.fixture
 def section(reported: Reported) -> Prometheus:
-    return Prometheus(reported.url, exporter="strimzi", kafka_version="4.3.1")
+    seconds = Duration("30s")  # on a busy machine a first answer takes some
+    return Prometheus(reported.url, exporter="strimzi", kafka_version="4.3.1", timeout=seconds)
 
 
 def source(reported: Reported, section: Prometheus) -> PrometheusSource:
