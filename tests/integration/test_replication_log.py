@@ -77,7 +77,7 @@ def _leads(cluster: Cluster, node: int) -> bool:
 
 
 def _replicas(cluster: Cluster, topic: str) -> list[list[int]]:
-    partitions = cluster.admin().list_topics(topic, timeout=10).topics[topic].partitions
+    partitions = cluster.admin().list_topics(topic, timeout=60).topics[topic].partitions
     return [partitions[number].replicas for number in sorted(partitions)]
 
 
