@@ -92,9 +92,13 @@ class Prometheus:
         found = answer.json()["data"]["result"] if answer.is_success else []
         return float(found[0]["value"][1]) if found else None
 
+    def has_scraped(self, since_us: int) -> bool:
+        """Whether it has scraped both brokers well since then, and the last time."""
+        return self.value(f"count(up == 1 and timestamp(up) > {since_us / 1e6:f})") == 2
+
     def close(self) -> None:
         self._process.terminate()
-        self._process.wait(30)
+        self._process.wait(120)
 
 
 def now_us() -> int:
@@ -132,10 +136,12 @@ def _acts(
 ) -> tuple[Interval, Interval]:
     """Both look on while load comes and ends, and a broker goes and comes back."""
     under = 'sum(kafka_cluster_Partition_Value{name="UnderMinIsr",topic="both"})'
-    wait_for(lambda: agent.scrapes("requests") >= 3 and prometheus.value("min(up)") == 1, 60)
+    began_us = now_us()
+    wait_for(lambda: agent.scrapes("requests") >= 3 and prometheus.has_scraped(began_us), 60)
     time.sleep(5)
-    start_us = now_us()
+    start_us, read = now_us(), agent.scrapes("requests")
     time.sleep(5)  # the first scrape of the span comes before the load
+    wait_for(lambda: agent.scrapes("requests") >= read + 2 and prometheus.has_scraped(start_us), 60)
     loader = producer(cluster.bootstrap, "loader", linger_ms=0)
     for _ in range(20):
         for _ in range(20):
@@ -148,7 +154,7 @@ def _acts(
     time.sleep(15)
     started_us = now_us()
     cluster.nodes[2].start()
-    wait_for(lambda: prometheus.value(under) == 0, 60)
+    wait_for(lambda: prometheus.value(under) == 0 and prometheus.has_scraped(started_us), 60)
     time.sleep(8)
     end_us = now_us()
     time.sleep(5)
