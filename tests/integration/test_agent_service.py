@@ -64,7 +64,7 @@ def jmx_connections(agent: RunningAgent) -> set[int]:
 def test_a_reload_loses_and_doubles_no_time_and_keeps_connections(
     settings: dict[str, Any], tmp_path: Path
 ) -> None:
-    settings["families"]["min_isr"]["interval"] = "4s"
+    settings["families"]["min_isr"]["interval"] = "8s"  # an older answer would leave a gap
     own = tmp_path / "catalogue"
     own.mkdir()
     (own / "own.yaml").write_text(_OWN_FAMILY)
@@ -85,25 +85,28 @@ def test_a_reload_loses_and_doubles_no_time_and_keeps_connections(
         assert events_of(agent, REFUSED)[1]["error"] == (
             f"{agent.config}: lake.path: it has changed, which takes a restart"
         )
-        assert agent.value("jmxlake_agent_interval_seconds", family="min_isr") == 4
+        assert agent.value("jmxlake_agent_interval_seconds", family="min_isr") == 8
 
         # Other cadences, a family less and one more.
-        settings["families"]["min_isr"]["interval"] = "1s"
+        settings["families"]["min_isr"]["interval"] = "4s"
         settings["families"]["tiered"]["enabled"] = False
         agent.configure({**settings, "catalogue": str(own)})
-        before = agent.scrapes("quotas")
+        before = {family: agent.scrapes(family) for family in ("min_isr", "quotas")}
         agent.reload()
         wait_for(lambda: agent.scrapes("own") >= 3, 60)
-        assert agent.value("jmxlake_agent_interval_seconds", family="min_isr") == 1
+        assert agent.value("jmxlake_agent_interval_seconds", family="min_isr") == 4
         assert agent.value("jmxlake_agent_interval_seconds", family="tiered") is None
-        assert agent.scrapes("quotas") >= before
-        assert jmx_connections(agent) == connections
+        assert agent.scrapes("quotas") >= before["quotas"]
+        wait_for(lambda: agent.scrapes("min_isr") >= before["min_isr"] + 3, 60)
+        kept = jmx_connections(agent)
+        assert kept
+        assert kept <= connections, "none is new; of two, Java closes one that is idle"
+        wait_for(lambda: agent.told().count("WATCHDOG=1") >= 5, 60)
         assert agent.stop() == 0
         wait_for(lambda: "STOPPING=1" in agent.told(), 60)
         told = agent.told()
     assert told.count("RELOADING=1") == 3
     assert told.count("READY=1") == 4
-    assert told.count("WATCHDOG=1") >= 5
     assert_lines_are_whole(log_of(agent))
     assert_time_is_whole(tmp_path / "lake")
 
@@ -126,7 +129,7 @@ def assert_time_is_whole(lake: Path) -> None:
         "WHERE family = 'min_isr' AND outcome != 'skipped' ORDER BY 1",
         params={"files": DeltaTable(f"{lake}/bronze/scrapes").file_uris()},
     ).fetchall()
-    assert {interval for _, _, interval in rows} == {4_000_000, 1_000_000}
+    assert {interval for _, _, interval in rows} == {8_000_000, 4_000_000}
     for (_, end, _), (start, _, _) in pairwise(rows):
         assert end == start
     files = DeltaTable(f"{lake}/bronze/events").file_uris()
@@ -166,7 +169,7 @@ def test_a_health_port_that_is_taken_ends_the_agent_with_one_line(
 ) -> None:
     settings["health"]["port"] = cluster.brokers[0].jmx_port
     with RunningAgent(settings, tmp_path) as agent:
-        assert agent.process.wait(30) == 1
+        assert agent.process.wait(180) == 1
     (line,) = log_of(agent)
     assert "health.port" in line["error"]
     assert line["level"] == "error"
