@@ -55,7 +55,7 @@ class RunningAgent:
     def __exit__(self, *_: object) -> None:
         if self.process.poll() is None:
             self.process.kill()
-            self.process.wait(10)
+            self.process.wait(60)
         with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as ours:
             ours.sendto(_END, str(self.config.parent / "notify"))
         self._listener.join(10)
@@ -72,7 +72,7 @@ class RunningAgent:
     def stop(self) -> int:
         """SIGTERM; its exit code."""
         self.process.terminate()
-        return self.process.wait(60)
+        return self.process.wait(180)
 
     def wait_ready(self, seconds: float = 90) -> None:
         """Until it has told systemd that it is; what it logged and told, where it never is."""
@@ -94,7 +94,7 @@ class RunningAgent:
         """Status and body of its health server."""
         url = f"http://127.0.0.1:{self.settings['health']['port']}{path}"
         try:
-            with urllib.request.urlopen(url, timeout=10) as answer:
+            with urllib.request.urlopen(url, timeout=60) as answer:
                 return answer.status, answer.read().decode()
         except urllib.error.HTTPError as error:
             with error:

@@ -111,6 +111,8 @@ def reader(broker: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Reader:
         "PIP_DISABLE_PIP_VERSION_CHECK": "1",
         "JMXLAKE_AGENT__SOURCE__JMX__PORT": str(node.jmx_port),
         "JMXLAKE_AGENT__HEALTH__PORT": "0",  # other tests have agents, too
+        # On a busy machine a first answer takes longer than a reader would wait for one.
+        "JMXLAKE_AGENT__SOURCE__JMX__TIMEOUT": "30s",
     }
     return Reader(checkout, home, kafka, f"127.0.0.1:{node.plan.port}", environ)
 

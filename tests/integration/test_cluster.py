@@ -16,7 +16,7 @@ from demo.cluster import Cluster
 from demo.errors import DemoError
 from demo.java import java_command
 from demo.metadata_log import partition_truth, read_log
-from demo.topics import create_assigned
+from demo.topics import create_assigned, replicas_in_sync
 from tests.waiting import wait_for
 
 pytestmark = pytest.mark.kafka
@@ -44,7 +44,7 @@ def jmx_tool(cluster, node, *options):
         capture_output=True,
         text=True,
         check=False,
-        timeout=60,
+        timeout=180,
     )
 
 
@@ -57,12 +57,8 @@ def processes_with(text):
     ]
 
 
-def in_sync(cluster, topic):
-    return len(cluster.admin().list_topics(topic, timeout=10).topics[topic].partitions[0].isrs)
-
-
 def test_starts_with_three_brokers_and_says_what_agents_need(cluster):
-    metadata = cluster.admin().list_topics(timeout=10)
+    metadata = cluster.admin().list_topics(timeout=60)
 
     assert sorted(metadata.brokers) == [1, 2, 3]
     assert metadata.cluster_id == cluster.id
@@ -113,7 +109,7 @@ def test_sasl_lets_in_who_knows_the_password(cluster, password, arrives):
     )
 
     if arrives:
-        assert client.list_topics(timeout=10).brokers
+        assert client.list_topics(timeout=60).brokers
     else:
         with pytest.raises(KafkaException):
             client.list_topics(timeout=3)
@@ -122,17 +118,17 @@ def test_sasl_lets_in_who_knows_the_password(cluster, password, arrives):
 def test_killed_broker_comes_back_and_the_metadata_log_tells_when_it_was_missed(cluster):
     create_assigned(cluster, "missed", [[1, 2]], min_insync_replicas="2")
     create_assigned(cluster, "alone", [[2]])
-    wait_for(lambda: in_sync(cluster, "missed") == 2, 30)
+    wait_for(lambda: replicas_in_sync(cluster, "missed") == 2, 30)
     node = cluster.nodes[2]
     old_pid, killed_at = node.pid, time.time()
 
     node.kill()
     assert not psutil.pid_exists(old_pid)
-    wait_for(lambda: in_sync(cluster, "missed") == 1, 30)
+    wait_for(lambda: replicas_in_sync(cluster, "missed") == 1, 30)
     missed_at = time.time()
     node.restart()
     cluster.wait_ready()
-    wait_for(lambda: in_sync(cluster, "missed") == 2, 30)
+    wait_for(lambda: replicas_in_sync(cluster, "missed") == 2, 30)
     whole_at = time.time()
 
     assert node.pid != old_pid
@@ -171,10 +167,10 @@ def test_leaves_no_process_behind(tmp_path, number):
         assert all(psutil.pid_exists(pid) for pid in pids)
 
         parent.send_signal(number)
-        parent.wait(30)
+        parent.wait(120)
 
     assert len(pids) == 2
-    wait_for(lambda: not any(psutil.pid_exists(pid) for pid in pids), 5)
+    wait_for(lambda: not any(psutil.pid_exists(pid) for pid in pids), 30)
 
 
 def test_interrupted_demo_leaves_no_process_behind(tmp_path):
@@ -189,7 +185,7 @@ def test_interrupted_demo_leaves_no_process_behind(tmp_path):
         next(line for line in demo.stdout if line.startswith("Creating topics"))
         started = processes_with(str(folder))
         demo.send_signal(signal.SIGINT)
-        _, errors = demo.communicate(timeout=60)
+        _, errors = demo.communicate(timeout=180)
 
     assert len(started) >= 4
     assert demo.returncode == 130

@@ -47,7 +47,7 @@ def libs(request: pytest.FixtureRequest) -> Path:
 def settings(plan: NodePlan) -> Mapping[str, str]:
     return plugin_settings(plan) | {
         "rsm.config.fetch.indexes.at.once": str(plan.id == 2).lower(),
-        "rsm.config.delay.ms": "50",
+        "rsm.config.delay.ms": "150",  # far longer than threads take that wait for a core
     }
 
 
@@ -56,7 +56,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory, libs: Path) -> Iterator[Cl
     """Each broker leads a partition whose records were all read back from the remote tier."""
     folder = tmp_path_factory.mktemp("fetches") / "kafka"
     with Cluster.start(folder, 2, extra=settings, libs=libs) as running:
-        jvm.start(kafka_libs())
+        jvm.start(kafka_libs(), timeout_seconds=30)
         create_assigned(running, "old", [[1], [2]], **TIERED)
         fill(running.bootstrap, "old", 2, MEGABYTES)
         wait_for(lambda: len(list(running.folder.glob("broker-?/data/old-?/*.log"))) == 2, 120)
@@ -118,7 +118,7 @@ def test_what_misbehaves_is_met_as_it_should(tmp_path: Path, libs: Path) -> None
     classes = os.pathsep.join((str(tmp_path / "cases.jar"), f"{libs}/*"))
     ran = subprocess.run(
         java_command("-cp", classes, "jmxlake.kafka.WrapperCases"),
-        capture_output=True, text=True, check=False, timeout=120,
+        capture_output=True, text=True, check=False, timeout=300,
     )  # fmt: skip
     assert ran.returncode == 0, ran.stderr
     assert len(ran.stdout.splitlines()) == 11

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.kafka
 
-TIMEOUT = 5.0
+TIMEOUT = 30.0  # to tell a fault takes no time, but on a busy machine a first handshake seconds
 STORE_PASSWORD = "store-secret-1"
 JMX = "-Dcom.sun.management.jmxremote"
 
@@ -120,7 +120,7 @@ def probe(*sections: dict[str, Any]) -> list[dict[str, Any]]:
     ran = subprocess.run(
         [sys.executable, str(Path(__file__).with_name("jmx_probe.py"))],
         input=json.dumps(sections), capture_output=True, text=True, check=False,
-        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}, timeout=60,
+        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}, timeout=300,
     )  # fmt: skip
     assert ran.returncode == 0, ran.stderr
     assert STORE_PASSWORD not in ran.stdout + ran.stderr
@@ -191,10 +191,10 @@ def test_each_fault_of_ours_is_told_apart(cluster: Cluster, keys: Keys) -> None:
 def test_a_port_that_says_nothing_costs_one_timeout(keys: Keys) -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:  # accepts, and shakes no hand
         jmx = {"port": silent.getsockname()[1], "tls": {"trust_store": keys("ca.pem")},
-               "timeout": "1s"}  # fmt: skip
+               "timeout": "5s"}  # fmt: skip
         (told,) = probe({"node": 1, "jmx": jmx})
     assert told["error"] == "SourceTimeoutError"
-    assert told["seconds"] < 1.5
+    assert told["seconds"] < 9, "two would be ten seconds"
 
 
 def test_a_certificate_of_ours_is_shown_where_one_is_asked_for(

@@ -212,7 +212,7 @@ def test_an_agent_that_reads_by_jolokia_starts_no_jvm(agents: Agents) -> None:
                 "spool": {"path": "none"},
             }
         ),
-        capture_output=True, text=True, check=False, timeout=30,
+        capture_output=True, text=True, check=False, timeout=180,
     )  # fmt: skip
     assert told.returncode == 0, told.stderr
     found = json.loads(told.stdout)

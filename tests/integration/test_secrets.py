@@ -120,7 +120,7 @@ def test_a_password_is_found_nowhere(cluster: Cluster, tmp_path: Path, password:
             seen["replies"] += "".join(agent.ask(path)[1] for path in ("/metrics", "/readyz"))
             seen["replies"] += "\n".join(agent.told())
             agent.process.kill()  # what is in the journal stays there
-            agent.process.wait(10)
+            agent.process.wait(60)
         environ = agents[1]._environ
         asked = [(agent, command) for command in COMMANDS for agent in agents]
         with ThreadPoolExecutor(len(COMMANDS)) as shells:
