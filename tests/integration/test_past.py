@@ -16,6 +16,8 @@ import pytest
 import yaml
 from deltalake import DeltaTable
 
+from collector import catalogue
+from collector.sources.identity import IN_SYNC_COUNT, Expected
 from demo.agents import agent_config, script
 from demo.clients import producer
 from demo.cluster import Cluster
@@ -55,9 +57,13 @@ class Scene(NamedTuple):
 
 
 def exporter(plan: NodePlan) -> Sequence[str]:
+    """With what is compared alone: a busy machine gives all beans in more than two seconds."""
     config = plan.folder.with_suffix(".exporter.yaml")
     config.parent.mkdir(parents=True, exist_ok=True)
-    config.write_text("{}")
+    metrics = [metric for one in FAMILIES for metric in catalogue.load().family(one).metrics]
+    beans = {pattern for metric in metrics for pattern in metric.patterns}
+    asked = {question.pattern for question in Expected("broker").questions} | {IN_SYNC_COUNT}
+    config.write_text(yaml.safe_dump({"includeObjectNames": sorted(beans | asked)}))
     (PORTS[plan.id],) = free_ports(1)
     jar = next(exporter_jars().glob("jmx_prometheus_javaagent-*.jar"))
     return [f"-javaagent:{jar}=127.0.0.1:{PORTS[plan.id]}:{config}"]
