@@ -1,4 +1,4 @@
-"""What unit tests share: a chart that was drawn before is not drawn again."""
+"""What unit tests share: examples take as long as they take, and a chart is drawn once."""
 
 from __future__ import annotations
 
@@ -7,9 +7,14 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from hypothesis import settings
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+
+# An example that takes more than 200 ms fails by default: on a busy machine any may, once.
+settings.register_profile("unhurried", settings.default, deadline=None)
+settings.load_profile("unhurried")
 
 
 @pytest.fixture(scope="session", autouse=True)
