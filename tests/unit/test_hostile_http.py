@@ -24,6 +24,7 @@ from collector.sources.identity import Expected
 from collector.sources.java.call_timeout import _MOST_LEFT_BEHIND
 from lakehouse.tables import OTHER
 from tests.hostile_http import PIECE, HostileHttp, Request, like_a_broker
+from tests.waiting import wait_for
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.slow
 
 TIMEOUT: Final = 0.5
+_PATIENT: Final = 20.0  # where another answer is wanted: a busy machine may take half a second
 MEBIBYTE: Final = 1 << 20
 BROKER: Final = Expected("broker", "1", "c")
 THROTTLE: Final = "kafka.server:type=Produce,*"
@@ -102,9 +104,9 @@ ODD: Final[dict[str, tuple[Misbehaviour, str]]] = {
 }
 
 
-def _source(url: str) -> JolokiaSource:
+def _source(url: str, seconds: float = _PATIENT) -> JolokiaSource:
     login = {"user": "me", "password_env": "HOSTILE_TEST_PASSWORD"}
-    return JolokiaSource(BROKER, Jolokia(url, timeout=Duration(f"{TIMEOUT * 1000:g}ms"), **login))
+    return JolokiaSource(BROKER, Jolokia(url, timeout=Duration(f"{seconds * 1000:g}ms"), **login))
 
 
 @pytest.fixture(autouse=True)
@@ -118,7 +120,7 @@ def _is_one_line(text: str) -> bool:
 
 @pytest.mark.parametrize("how", SLOW)
 def test_who_is_slow_costs_no_more_than_the_timeout(how: str) -> None:
-    with HostileHttp(SLOW[how]) as fake, closing(_source(fake.url)) as source:
+    with HostileHttp(SLOW[how]) as fake, closing(_source(fake.url, TIMEOUT)) as source:
         started = time.monotonic()
         with pytest.raises(SourceTimeoutError, match=r"no answer within 0\.5 s"):
             source.identify()
@@ -129,25 +131,32 @@ def test_who_drips_without_end_leaves_no_thread_behind() -> None:
     with HostileHttp(SLOW["drips its body"]) as fake:
         source = JolokiaSource(BROKER, Jolokia(fake.url, timeout=Duration("50ms")))
         for _ in range(3 * _MOST_LEFT_BEHIND):
+            # Each ends with the next byte, for which a busy machine may take longer.
+            wait_for(lambda: sum(map(threading.Thread.is_alive, _readers())) < 3, 60)
             with (
                 closing(source),
                 pytest.raises(SourceTimeoutError, match="no answer"),
             ):
                 source._guarded(lambda: source._fetch([]))
-        named = [one for one in threading.enumerate() if one.name.startswith("read Jolokia")]
+        named = _readers()
         for thread in named:
-            thread.join(30)
+            thread.join(60)
         assert not any(thread.is_alive() for thread in named)
+
+
+def _readers() -> list[threading.Thread]:
+    return [one for one in threading.enumerate() if one.name.startswith("read Jolokia")]
 
 
 @pytest.mark.parametrize("how", ODD)
 def test_what_no_agent_says_is_refused_in_one_line(how: str) -> None:
     misbehaviour, told = ODD[how]
-    with HostileHttp(misbehaviour) as fake, closing(_source(fake.url)) as source:
+    seconds = TIMEOUT if "no answer" in told else _PATIENT
+    with HostileHttp(misbehaviour) as fake, closing(_source(fake.url, seconds)) as source:
         started = time.monotonic()
         with pytest.raises(SourceError, match=told) as refused:
             source.identify()
-        assert time.monotonic() - started < TIMEOUT + 5
+        assert time.monotonic() - started < seconds + 5
         assert _is_one_line(str(refused.value))
 
 
@@ -228,7 +237,7 @@ from collector.sources.bulk.jolokia import JolokiaSource
 from collector.sources.java.call_timeout import _MOST_LEFT_BEHIND
 def peak():
     return int(re.search(r"VmHWM:\\s+(\\d+)", Path("/proc/self/status").read_text())[1]) // 1024
-source = JolokiaSource(Expected("broker"), Jolokia(sys.argv[1], timeout=Duration("20s")))
+source = JolokiaSource(Expected("broker"), Jolokia(sys.argv[1], timeout=Duration("120s")))
 before = peak()
 try:
     source.identify()
@@ -259,7 +268,7 @@ def test_a_huge_answer_costs_bounded_memory(pieces: Any, told: str) -> None:
     with HostileHttp(lambda request: request.stream(iter(body), length)) as fake:
         probe = subprocess.run(
             [sys.executable, "-c", _PROBE, fake.url],
-            capture_output=True, text=True, check=True, timeout=60,
+            capture_output=True, text=True, check=True, timeout=300,
         )  # fmt: skip
     mebibytes, _, text = probe.stdout.partition(" ")
     assert int(mebibytes) < 128
