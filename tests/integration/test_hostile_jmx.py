@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from collector.model import Source
 
 TIMEOUT: Final = 3.0
-_PATIENT: Final = 12.0  # to start a Java takes seconds on a busy machine, and is not what is tested
+_PATIENT: Final = 45.0  # to start a Java takes seconds on a busy machine, and is not what is tested
 MOST_MEBIBYTES: Final = 256  # twice the Java heap of an agent
 ROOT: Final = Path(__file__).parents[2]
 GOOD: Final = "hostile:type=Good"
@@ -112,7 +112,7 @@ def test_hostile_jmx_ports_cost_bounded_time_and_memory_and_one_line(hostile: Po
 def _probe(cases: list[tuple[int, str | None]]) -> list[dict[str, Any]]:
     ran = subprocess.run(
         [sys.executable, str(ROOT / "tests" / "hostile_probe.py")],
-        input=json.dumps(cases), capture_output=True, text=True, check=False, timeout=180,
+        input=json.dumps(cases), capture_output=True, text=True, check=False, timeout=600,
         env={**os.environ, "PYTHONPATH": str(ROOT)},
     )  # fmt: skip
     assert ran.returncode == 0, ran.stderr
@@ -181,7 +181,7 @@ def test_a_slow_attribute_is_a_timeout_and_leaves_nobody_behind(hostile: Ports, 
         source.read(_family("Good", "Slow"))
     assert time.monotonic() - started < TIMEOUT * 2 + 5  # who answers was asked first
     for thread in set(threading.enumerate()) - before:
-        thread.join(TIMEOUT)  # it ends with the read of a socket that it is at
+        thread.join(60)  # it ends with the read of a socket that it is at
         assert not thread.is_alive()
     assert not _children()
     source.close()
