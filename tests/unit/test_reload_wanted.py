@@ -47,8 +47,9 @@ def test_a_signal_in_the_middle_of_a_look_blocks_nobody() -> None:
     asking = threading.Thread(target=ask)
     asking.start()
     try:
-        ends = time.monotonic() + 0.5
-        while time.monotonic() < ends:
+        began = time.monotonic()
+        # Half a minute where a busy machine lets few of them come.
+        while (past := time.monotonic() - began) < 0.5 or (found <= 10 and past < 30):
             found += one.wanted()
     finally:
         stop.set()
