@@ -69,7 +69,7 @@ class Stage:
         }
 
     def open(self) -> socket.socket:
-        return socket.create_connection(("127.0.0.1", self.health.server_address[1]), timeout=10)
+        return socket.create_connection(("127.0.0.1", self.health.server_address[1]), timeout=60)
 
 
 @pytest.fixture
@@ -265,16 +265,17 @@ def test_a_request_that_is_too_long_gets_no_answer(stage: Stage) -> None:
 @pytest.mark.slow
 def test_who_sends_drop_by_drop_is_cut_off(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("collector.telemetry.health_server._REQUEST_SECONDS", 0.5)
-    began = time.monotonic()
+    dripped: list[int] = []  # what counts: on a busy machine a second may pass without a drop
 
     def drip(asker: socket.socket) -> None:
-        while time.monotonic() < began + 8:
+        for number in range(160):
             asker.sendall(b"G")
+            dripped.append(number)
             time.sleep(0.05)
 
     with stage.open() as asker, pytest.raises(OSError):  # noqa: PT011 - a reset or a broken pipe
         drip(asker)
-    assert time.monotonic() - began < 3
+    assert len(dripped) < 60
 
 
 @pytest.mark.slow
@@ -289,19 +290,21 @@ def test_askers_that_send_nothing_do_not_keep_others_from_being_heard(stage: Sta
 def test_who_holds_every_place_holds_it_for_a_moment(
     stage: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("collector.telemetry.health_server._REQUEST_SECONDS", 4.0)
+    # For as long as a busy machine may take to open so many.
+    monkeypatch.setattr("collector.telemetry.health_server._REQUEST_SECONDS", 8.0)
+    before = _threads()  # those of earlier tests may still be ending
     with ExitStack() as opened:
         silent = [opened.enter_context(stage.open()) for _ in range(64)]
-        wait_for(lambda: _threads() == 64, 60)
+        wait_for(lambda: len(_threads() - before) == 64, 60)
         assert _answer(opened.enter_context(stage.open())) == b""
-        assert _threads() == 64
+        assert len(_threads() - before) == 64
         for one in silent:
             assert _answer(one) == b""
         wait_for(lambda: _heard(stage), 60)
 
 
-def _threads() -> int:
-    return sum("process_request_thread" in one.name for one in threading.enumerate())
+def _threads() -> set[threading.Thread]:
+    return {one for one in threading.enumerate() if "process_request_thread" in one.name}
 
 
 def _heard(stage: Stage) -> bool:
