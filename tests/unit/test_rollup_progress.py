@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pty
+import re
 import subprocess
 import sys
 from typing import Final
@@ -45,8 +46,10 @@ def on_a_terminal(code: str) -> list[str]:
                 break
             if not said:
                 break
-            stream.feed(said)
-            seen.append("\n".join(screen.display))
+            # Step by step: who is slow to read gets all that a terminal showed in one piece.
+            for step in re.findall(rb"\x1b?[^\x1b]*", said):
+                stream.feed(step)
+                seen.append("\n".join(screen.display))
         process.wait(60)
     os.close(ours)
     return seen
