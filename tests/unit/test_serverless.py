@@ -99,17 +99,20 @@ def test_f07_a_length_of_time_moves_with_the_days(monkeypatch: pytest.MonkeyPatc
     def until(text: str) -> Any:
         return option.type.convert(text, None, None)()
 
-    class Later(datetime):
-        """A clock that is six days on."""
+    class Clock(datetime):
+        """One that is set."""
+
+        at = NOW
 
         @classmethod
         def now(cls, tz: Any = None) -> datetime:
             assert tz is UTC
-            return NOW + timedelta(days=6, hours=1)
+            return cls.at
 
+    monkeypatch.setattr("lakehouse.cli.maintain.dt.datetime", Clock)
     read_until = option.type.convert("7d", None, None)
-    assert read_until() == (datetime.now(UTC) - timedelta(days=7)).date()
-    monkeypatch.setattr("lakehouse.cli.maintain.dt.datetime", Later)
+    assert read_until() == (NOW - timedelta(days=7)).date()
+    Clock.at = NOW + timedelta(days=6, hours=1)
     assert read_until() == (NOW - timedelta(days=1)).date()
     assert until("2h") == (NOW + timedelta(days=5)).date(), "never less than that"
     assert until("2026-11-01").isoformat() == "2026-11-01"
