@@ -35,18 +35,29 @@ def test_either_lane_can_fail_and_the_other_goes_on_to_its_end() -> None:
     well, wrong = python("import time; time.sleep(1); print('done')"), python("exit(3)")
     for commands in ({"a": well, "b": wrong}, {"a": wrong, "b": well}):
         with started(commands) as process:
-            said, _ = process.communicate(timeout=30)
+            said, _ = process.communicate(timeout=120)
         assert process.returncode == 3
         assert "| done\n" in said
     with started({"a": well, "b": well}) as process:
-        process.communicate(timeout=30)
+        process.communicate(timeout=120)
     assert process.returncode == 0
 
 
-def test_the_next_begins_when_one_has_ended() -> None:
-    say = python("import time; print('begins', flush=True); time.sleep(0.5); print('ends')")
+_ENDS_WHEN_FOUR_HAVE_BEGUN = """
+import os, sys, time
+print("begins", flush=True)
+open(os.path.join(sys.argv[1], str(os.getpid())), "w").close()
+while len(os.listdir(sys.argv[1])) < 4:
+    time.sleep(0.05)
+time.sleep(0.5)
+print("ends")
+"""
+
+
+def test_the_next_begins_when_one_has_ended(tmp_path: Path) -> None:
+    say = [*python(_ENDS_WHEN_FOUR_HAVE_BEGUN), str(tmp_path)]
     with started(dict.fromkeys("abcde", say)) as process:
-        said, _ = process.communicate(timeout=30)
+        said, _ = process.communicate(timeout=120)
     lines = said.splitlines()
     assert set(lines[:4]) == {f"{name} | begins" for name in "abcd"}
     assert lines.index("e | begins") > min(lines.index(f"{name} | ends") for name in "abcd")
@@ -67,7 +78,7 @@ def test_what_failed_is_said_last_without_what_libraries_say_at_their_end() -> N
     with started(
         {"a": python(_PYTEST), "b": python("import time; time.sleep(1); print('done')")}
     ) as it:
-        said, _ = it.communicate(timeout=30)
+        said, _ = it.communicate(timeout=120)
     assert said.splitlines()[-3:] == [
         "b | done", "a | FAILED a::b - assert 1 == 2", "a | 1 failed, 2 passed in 3.45s (0:00:03)",
     ]  # fmt: skip
@@ -80,6 +91,6 @@ def test_an_interrupted_run_ends_both_in_order(by: signal.Signals) -> None:
         begun = {process.stdout.readline() for _ in range(2)}
         assert begun == {"a | begun\n", "b | begun\n"}
         process.send_signal(by)
-        said, _ = process.communicate(timeout=30)
+        said, _ = process.communicate(timeout=120)
     assert process.returncode != 0
     assert said.count("a | cleaned up\n") == said.count("b | cleaned up\n") == 1
