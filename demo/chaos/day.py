@@ -117,7 +117,8 @@ class _Stand:
         self.process = self._begun()
 
     def restart(self) -> None:
-        """An upgrade: it stops in order."""
+        """An upgrade: it stops in order, if it has begun: until then SIGTERM just ends it."""
+        self.rig.await_kept(1)
         ended = self.process.stop()
         self._day.outcome.expect(ended == 0, f"it ended with {ended}: {self.process.log()[-500:]}")
         self.process = self._begun()
