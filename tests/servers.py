@@ -90,7 +90,7 @@ def mail_server(
 ) -> Iterator[Mailbox]:
     """A mail server on a port of its own: ``starttls``, ``tls`` or ``none``."""
     context = None if authority is None else authority.context(host)
-    options: dict[str, Any] = {"hostname": "127.0.0.1", "port": 0}
+    options: dict[str, Any] = {"hostname": "127.0.0.1", "port": 0, "ready_timeout": 60}
     if security == "starttls":
         options |= {"tls_context": context, "require_starttls": True}
     if security == "tls":

@@ -186,6 +186,6 @@ def test_it_needs_neither_spark_nor_pandas_nor_pyarrow(lake: Path, tmp_path: Pat
     for form in ("parquet", "openmetrics", "csv"):
         command = [sys.executable, "-m", "tests.delta_rs_alone", "export", str(lake), "topics"]
         command += ["--format", form, "--out", str(tmp_path / form)]
-        ran = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+        ran = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
         assert ran.returncode == 0, ran.stderr
     assert {one.name for one in tmp_path.iterdir()} == {"parquet", "openmetrics", "csv"}

@@ -131,7 +131,7 @@ def run(tree: Path, package: str, *arguments: str) -> str:
     ran = subprocess.run(
         [sys.executable, "-c", code, *arguments],
         cwd=tree, env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1"},
-        capture_output=True, text=True, check=False, timeout=120,
+        capture_output=True, text=True, check=False, timeout=600,
     )  # fmt: skip
     assert ran.returncode == 0, ran.stderr
     return ran.stdout

@@ -47,14 +47,14 @@ def mail(folder: Path, port: int, **told: Any) -> dict[str, Any]:
     return {
         "host": "localhost", "port": port, "username": USER, "password_file": str(secret),
         "from": "Kafka reports <reports@example.org>", "to": ["ops@example.org"],
-        "timeout_seconds": 5, **told,
+        "timeout_seconds": 60, **told,
     }  # fmt: skip
 
 
 def open_mail(port: int, **told: Any) -> dict[str, Any]:
     return {
         "host": "127.0.0.1", "port": port, "security": "none", "from": "reports@example.org",
-        "to": ["ops@example.org"], "timeout_seconds": 5, "attach": [], **told,
+        "to": ["ops@example.org"], "timeout_seconds": 60, "attach": [], **told,
     }  # fmt: skip
 
 

@@ -31,7 +31,7 @@ SPAN = ("--from", "2026-11-16T10:00:00Z", "--to", "2026-11-16T11:00:00Z")
 def without_spark(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, "-m", "tests.no_spark", *map(str, arguments)],
-        capture_output=True, text=True, check=False, timeout=120,
+        capture_output=True, text=True, check=False, timeout=600,
     )  # fmt: skip
 
 
