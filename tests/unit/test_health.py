@@ -53,7 +53,7 @@ class Stage:
         self.health = HealthServer("127.0.0.1", 0, self.stats)
 
     def ask(self, path: str, method: str = "GET", **headers: str) -> tuple[HTTPResponse, str]:
-        connection = HTTPConnection("127.0.0.1", self.health.server_address[1], timeout=10)
+        connection = HTTPConnection("127.0.0.1", self.health.server_address[1], timeout=60)
         connection.request(method, path, headers=headers)
         response = connection.getresponse()
         body = response.read().decode()

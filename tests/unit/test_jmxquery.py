@@ -189,4 +189,4 @@ def test_a_java_that_does_not_end_is_killed(
     with pytest.raises(kind, match=reason):
         source.identify()
     assert source._process is not None
-    assert source._process.wait(10) == -signal.SIGKILL
+    assert source._process.wait(60) == -signal.SIGKILL

@@ -137,11 +137,11 @@ def test_what_fails_for_several_at_once_costs_one_client_and_it_is_closed(stage:
     assert stage.ask() == "fake client 2"
     with pytest.raises(SourceTimeoutError, match="given up"):
         asking.__exit__(SourceRefusedError, gone, None)
-    assert stage.made[0].closed.wait(10)
+    assert stage.made[0].closed.wait(60)
     assert stage.ask() == "fake client 2"
     stage.connection.close()
     stage.connection.close()
-    assert stage.made[1].closed.wait(10)
+    assert stage.made[1].closed.wait(60)
     assert stage.ask() == "fake client 3"
 
 
@@ -153,4 +153,4 @@ def test_one_of_several_who_share_it_leaves_and_the_others_keep_the_client(stage
     stage.connection.leave(one)
     assert stage.ask() == "fake client 1"
     stage.connection.leave(other)
-    assert stage.made[0].closed.wait(10)
+    assert stage.made[0].closed.wait(60)
