@@ -7,6 +7,7 @@ import subprocess
 import time
 from collections import defaultdict
 from datetime import UTC, datetime
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -17,7 +18,8 @@ import yaml
 from deltalake import DeltaTable
 
 from collector import catalogue
-from collector.sources.identity import IN_SYNC_COUNT, Expected
+from collector.sources.identity import Expected
+from collector.sources.jmx.questions import all_asked
 from demo.agents import agent_config, script
 from demo.clients import producer
 from demo.cluster import Cluster
@@ -60,10 +62,10 @@ def exporter(plan: NodePlan) -> Sequence[str]:
     """With what is compared alone: a busy machine gives all beans in more than two seconds."""
     config = plan.folder.with_suffix(".exporter.yaml")
     config.parent.mkdir(parents=True, exist_ok=True)
-    metrics = [metric for one in FAMILIES for metric in catalogue.load().family(one).metrics]
-    beans = {pattern for metric in metrics for pattern in metric.patterns}
-    asked = {question.pattern for question in Expected("broker").questions} | {IN_SYNC_COUNT}
-    config.write_text(yaml.safe_dump({"includeObjectNames": sorted(beans | asked)}))
+    families = map(catalogue.load().family, FAMILIES)
+    asked = (*Expected("broker").questions, *chain.from_iterable(map(all_asked, families)))
+    beans = sorted({question.pattern for question in asked})
+    config.write_text(yaml.safe_dump({"includeObjectNames": beans}))
     (PORTS[plan.id],) = free_ports(1)
     jar = next(exporter_jars().glob("jmx_prometheus_javaagent-*.jar"))
     return [f"-javaagent:{jar}=127.0.0.1:{PORTS[plan.id]}:{config}"]
