@@ -29,7 +29,7 @@ pytestmark = pytest.mark.slow
 
 
 COPY_LAG = "kafka.topic.remote_copy_lag.bytes"
-CUTS = {"windows": by_windows(1), "three windows": by_windows(3), "hashes": by_hash(3)}
+CUTS = {"windows": by_windows(1), "three windows": by_windows(3), "hashes": by_hash(2)}
 
 
 @pytest.fixture(scope="module")
