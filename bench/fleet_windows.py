@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from collector.encoding.batches import Batch
+from collector.encoding.bronze_rows import Batch
 
 RUNS, SCRAPES, SETS = 300, 15, 40
 """Rows of a window, and the member sets that an agent sends with its first."""

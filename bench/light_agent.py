@@ -23,7 +23,7 @@ def main(lake: str, batches: int) -> None:
 
     from bench.many_files import rows_of  # noqa: PLC0415
     from collector.delivery.delivery import Delivery  # noqa: PLC0415
-    from collector.encoding.batches import Batch  # noqa: PLC0415
+    from collector.encoding.bronze_rows import Batch  # noqa: PLC0415
     from collector.spool.spool import Spool  # noqa: PLC0415
     from lakehouse import tables  # noqa: PLC0415
 

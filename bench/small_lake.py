@@ -21,7 +21,7 @@ from collector import catalogue as catalogues
 from collector.catalogue.entries import Delays
 from collector.delivery.arrow import to_arrow
 from collector.delivery.bronze_table import BronzeTable
-from collector.encoding.batches import Batch, Origin, batches_of
+from collector.encoding.bronze_rows import Batch, Origin, batches_of
 from collector.encoding.encoder import Encoder
 from collector.model import Answer, Event, Identity, Notice, Reading, Scrape, Series
 from demo.agents import INTERVALS

@@ -36,7 +36,7 @@ _CLUSTERS: Final = (
     *(
         f"tests/integration/test_{name}.py"
         for name in (
-            "demo", "past", "bronze_equals_jmx", "cluster_by_admin", "metadata_log",
+            "demo", "import_prometheus", "bronze_equals_jmx", "cluster_by_admin", "metadata_log",
             "source_contract", "sources", "sources_admin", "clients",
         )
     ),

@@ -11,8 +11,8 @@ import click
 from collector.cli.beans import beans
 from collector.cli.check import check
 from collector.cli.command import OneLine
+from collector.cli.import_prometheus import past
 from collector.cli.once import once
-from collector.cli.past import past
 from collector.cli.run import run
 from collector.cli.support_bundle import support
 from collector.cli.top.command import top

@@ -7,7 +7,7 @@ from typing import Final
 from arro3.core import Table
 
 from collector.delivery.arrow import to_arrow
-from collector.encoding.batches import MAX_ROWS, Row
+from collector.encoding.bronze_rows import MAX_ROWS, Row
 from collector.spool.spool import Spool, WaitingBatch
 from lakehouse import tables
 

@@ -10,12 +10,12 @@ from datetime import UTC, datetime
 from typing import Final
 
 from collector.catalogue.entries import Delays
-from collector.encoding.batches import Origin, Row, batches_of, event_row
+from collector.encoding.bronze_rows import Origin, Row, batches_of, event_row
 from collector.encoding.encoder import Encoder, SealedRows
 from collector.errors import SpoolError, unexpected
 from collector.model import Event, Scrape, Series
 from collector.spool import journal
-from collector.spool.sealed_batches import Dropped
+from collector.spool.packed_batches import Dropped
 from collector.spool.spool import Spool
 
 _EVENTS: Final = 1_000  # that wait while the spool cannot be written

@@ -12,9 +12,9 @@ from typing import Final
 
 import msgspec
 
-from collector.encoding.batches import Batch, Row
+from collector.encoding.bronze_rows import Batch, Row
 from collector.spool import spool_file
-from collector.spool.sealed_batches import put_batch
+from collector.spool.packed_batches import put_batch
 from lakehouse import tables
 
 _FORMER: Final = "2"

@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from lakehouse.core.lake import Lake, Version
 from lakehouse.core.periods import HOUR_US, Period, micros
-from lakehouse.engines.hour_batches import Batch
+from lakehouse.engines.rollup_batches import Batch
 from lakehouse.kernel.run_in_duckdb import Program
 from lakehouse.tables import Column, Table
 

@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from deltalake import DeltaTable
 
-    from lakehouse.engines.hour_batches import Batch, Call
     from lakehouse.engines.local_engine import LocalEngine
     from lakehouse.engines.local_relations import Relation
+    from lakehouse.engines.rollup_batches import Batch, Call
 
 _MASK: Final = " + ".join(
     f"CASE WHEN list_contains(r.flags, '{flag}') THEN {bit} ELSE 0 END"

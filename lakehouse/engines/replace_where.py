@@ -7,7 +7,7 @@ import datetime as dt
 from collections.abc import Iterable, Sequence
 
 from lakehouse.core.periods import HOUR_US, iso, micros, union
-from lakehouse.engines.hour_batches import HourSet
+from lakehouse.engines.rollup_batches import HourSet
 from lakehouse.tables.table import standard_text
 
 

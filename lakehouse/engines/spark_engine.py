@@ -20,7 +20,7 @@ from lakehouse.core import lake as lakes, spark_session
 from lakehouse.core.periods import Period, instant
 from lakehouse.engines import spark_kernel_inputs, spark_packets, spark_relations
 from lakehouse.engines.engine import Detail, LeaseRow, Relation, Staged, span_of
-from lakehouse.engines.hour_batches import Batch
+from lakehouse.engines.rollup_batches import Batch
 from lakehouse.kernel.run_in_duckdb import Program
 from lakehouse.tables import Column, Table
 from lakehouse.tables.rollup_state import GOLD_PROPERTIES, of_gold

@@ -14,7 +14,7 @@ from pyspark.sql.functions import broadcast, expr
 
 from lakehouse.core.periods import HOUR_US, micros
 from lakehouse.engines import spark_packets
-from lakehouse.engines.hour_batches import Batch
+from lakehouse.engines.rollup_batches import Batch
 from lakehouse.kernel import arrow_types, run_in_duckdb
 from lakehouse.kernel.run_in_duckdb import Program
 

@@ -13,8 +13,8 @@ from pyspark.sql import SparkSession
 from lakehouse.core.lake import Lake
 from lakehouse.engines import local_relations
 from lakehouse.engines.engine import Staged
-from lakehouse.engines.hour_batches import Batch
 from lakehouse.engines.local_engine import LocalEngine
+from lakehouse.engines.rollup_batches import Batch
 from lakehouse.engines.spark_engine import STAGING, SparkEngine
 from lakehouse.kernel.run_in_duckdb import Program
 

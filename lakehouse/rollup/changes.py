@@ -9,7 +9,7 @@ from lakehouse import tables
 from lakehouse.core.lake import Version
 from lakehouse.core.periods import HOUR_US, LAST, Period, instant, micros
 from lakehouse.engines.engine import Engine, Relation, ask, in_hours, span_of, united
-from lakehouse.engines.hour_batches import ClusterHour, Versions
+from lakehouse.engines.rollup_batches import ClusterHour, Versions
 from lakehouse.errors import LogExpiredError
 from lakehouse.kernel.program import CLOCK_SLACK
 from lakehouse.tables.gold import IN_THE_FUTURE, SET_NOT_KNOWN

@@ -11,7 +11,7 @@ import pyarrow as pa
 from lakehouse import tables
 from lakehouse.engines import replace_where
 from lakehouse.engines.engine import Engine, Relation, Staged, ask, in_hours, span_of, united
-from lakehouse.engines.hour_batches import HourSet
+from lakehouse.engines.rollup_batches import HourSet
 from lakehouse.errors import LakehouseError, LeaseLostError
 from lakehouse.kernel import arrow_types, run_in_duckdb
 from lakehouse.rollup import rejected

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 
 from lakehouse import tables
 from lakehouse.engines.engine import Engine, ask, in_hours, span_of
-from lakehouse.engines.hour_batches import Batch, ClusterHour, Versions, batches
+from lakehouse.engines.rollup_batches import Batch, ClusterHour, Versions, batches
 from lakehouse.errors import LogExpiredError
 from lakehouse.rollup import changes, progress as progresses
 from lakehouse.rollup.changes import State, Touched, cluster_hour

@@ -12,7 +12,7 @@ from typing import Any, Final, NamedTuple
 from lakehouse import tables
 from lakehouse.core.periods import HOUR_US, instant, micros
 from lakehouse.engines.engine import Engine
-from lakehouse.engines.hour_batches import ClusterHour, HourSet, Versions
+from lakehouse.engines.rollup_batches import ClusterHour, HourSet, Versions
 from lakehouse.kernel import arrow_types
 
 WHOLE: Final = "whole"

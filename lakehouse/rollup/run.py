@@ -14,7 +14,7 @@ from lakehouse import tables
 from lakehouse.core.lake import Lake
 from lakehouse.core.objective import Objective
 from lakehouse.engines.engine import Engine
-from lakehouse.engines.hour_batches import Versions
+from lakehouse.engines.rollup_batches import Versions
 from lakehouse.errors import LakeReplacedError, TableSchemaError
 from lakehouse.kernel.program import program
 from lakehouse.kernel.run_in_duckdb import Program

@@ -12,7 +12,7 @@ from typing import Any, Final, NamedTuple
 from lakehouse import tables
 from lakehouse.core.objective import Objective
 from lakehouse.engines.engine import Engine, Staged, ask
-from lakehouse.engines.hour_batches import Batch, ClusterHour, batches
+from lakehouse.engines.rollup_batches import Batch, ClusterHour, batches
 from lakehouse.errors import LakehouseError, LeaseHeldError
 from lakehouse.kernel.program import program as programs
 from lakehouse.kernel.run_in_duckdb import Program

@@ -17,11 +17,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from collector.encoding.batches import Batch
+from collector.encoding.bronze_rows import Batch
 from collector.errors import SpoolError
 from collector.model import Answer, Identity, Reading, Scrape, Series
+from collector.spool.packed_batches import UnreadableBatchError
 from collector.spool.recorder import Recorder
-from collector.spool.sealed_batches import UnreadableBatchError
 from collector.spool.spool import Spool
 from collector.spool.spool_file import read_only
 from lakehouse import tables

@@ -14,7 +14,7 @@ import psutil
 import pytest
 
 from collector.delivery.delivery import Delivery
-from collector.encoding.batches import Batch
+from collector.encoding.bronze_rows import Batch
 from collector.spool.spool import Spool
 from demo.jars import delta_jars, s3_jars
 from demo.s3.server import S3Server

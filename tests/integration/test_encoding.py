@@ -15,7 +15,7 @@ import pytest
 from deltalake import DeltaTable, QueryBuilder
 
 from collector.delivery.delivery import Delivery
-from collector.encoding.batches import Batch
+from collector.encoding.bronze_rows import Batch
 from collector.spool.spool import Spool
 from lakehouse import tables
 from lakehouse.core.delta_rs import Location

@@ -11,7 +11,7 @@ from deltalake import DeltaTable
 
 from lakehouse import tables
 from lakehouse.core import delta_rs, lake as lakes
-from lakehouse.engines.hour_batches import Versions
+from lakehouse.engines.rollup_batches import Versions
 from lakehouse.engines.spark_engine import SparkEngine
 from lakehouse.engines.spark_relations import table_of
 from lakehouse.errors import ForeignEngineError

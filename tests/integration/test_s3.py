@@ -12,7 +12,7 @@ import pytest
 from deltalake import DeltaTable, QueryBuilder
 
 from collector.delivery.delivery import Delivery
-from collector.encoding.batches import Batch
+from collector.encoding.bronze_rows import Batch
 from collector.errors import LakeError
 from collector.spool.spool import Spool
 from demo.ports import free_ports

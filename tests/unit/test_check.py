@@ -11,7 +11,7 @@ from collector.cli import check
 from collector.config.loader import load
 from collector.delivery.delivery import Delivery
 from collector.delivery.storage_options import of_lake
-from collector.encoding.batches import Batch
+from collector.encoding.bronze_rows import Batch
 from collector.errors import JmxlakeError, LakeError
 from collector.spool.spool import Spool
 from lakehouse import tables

@@ -25,7 +25,7 @@ from collector.delivery import arrow, bronze_table
 from collector.delivery.bronze_table import BronzeTable
 from collector.delivery.delivery import Delivery
 from collector.encoding.attempts import AttemptSpan
-from collector.encoding.batches import Batch, Origin, batches_of as batches_of_sealed
+from collector.encoding.bronze_rows import Batch, Origin, batches_of as batches_of_sealed
 from collector.encoding.closed_runs import Run
 from collector.encoding.encoder import SealedRows
 from collector.errors import CommitError, LakeError, LakeSchemaError
@@ -36,7 +36,7 @@ from lakehouse import tables
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from collector.spool.sealed_batches import Dropped
+    from collector.spool.packed_batches import Dropped
 
 MIB = 1 << 20
 

@@ -20,8 +20,8 @@ from lakehouse.core import lake as lakes
 from lakehouse.core.periods import Period, micros
 from lakehouse.engines import local_kernel_inputs, replace_where
 from lakehouse.engines.engine import LeaseRow, Staged, ask
-from lakehouse.engines.hour_batches import Batch, Call, ClusterHour, HourSet, Versions
 from lakehouse.engines.local_engine import LocalEngine
+from lakehouse.engines.rollup_batches import Batch, Call, ClusterHour, HourSet, Versions
 from lakehouse.errors import (
     EngineError,
     LakeNotFoundError,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from hypothesis import given, strategies as st
 
-from lakehouse.engines.hour_batches import Batch, Call, ClusterHour, Versions, batches
+from lakehouse.engines.rollup_batches import Batch, Call, ClusterHour, Versions, batches
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Set

@@ -13,7 +13,7 @@ from bench import rollup_fleet, rollup_rows, rollup_samples, rollup_world
 from bench.rollup_clients import MEMORY_US, RATES, THROTTLES
 from bench.rollup_world import ERROR, HOUR_US, WINDOW_US, Fleet
 from collector.catalogue.entries import Delays
-from collector.encoding.batches import Batch, Origin, batches_of
+from collector.encoding.bronze_rows import Batch, Origin, batches_of
 from collector.encoding.encoder import Encoder
 from collector.model import Answer, Identity, Reading, Scrape, Series
 from lakehouse import tables

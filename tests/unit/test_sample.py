@@ -14,7 +14,7 @@ from deltalake import DeltaTable
 
 from collector import catalogue
 from collector.catalogue.entries import Delays
-from collector.encoding.batches import Batch, Origin, batches_of
+from collector.encoding.bronze_rows import Batch, Origin, batches_of
 from collector.encoding.encoder import Encoder
 from collector.model import (
     Answer,

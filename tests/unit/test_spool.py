@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from collector.encoding.batches import Batch
+from collector.encoding.bronze_rows import Batch
 from collector.errors import SpoolError
 from collector.model import Answer, Identity, Reading, Scrape, Series
 from collector.spool import spool as spools

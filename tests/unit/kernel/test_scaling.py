@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
-from lakehouse.engines.hour_batches import MOST_OF_A_PART
+from lakehouse.engines.rollup_batches import MOST_OF_A_PART
 from tests.kernel_inputs import HOUR, one_call
 from tests.lake_builder import Batch
 

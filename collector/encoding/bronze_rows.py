@@ -1,4 +1,4 @@
-"""Sealed batches: rows of the bronze tables, as the spool keeps them until they are in the lake."""
+"""Rows of the bronze tables that a sealed window gives, in batches as the spool keeps them."""
 
 from collections.abc import Iterator, Sequence
 from itertools import chain, islice

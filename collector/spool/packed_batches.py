@@ -1,4 +1,4 @@
-"""Rows of the spool's tables: packed batches and member sets, each with its checksum."""
+"""Batches and member sets as the spool's tables have them: packed, each with its checksum."""
 
 import sqlite3
 import zlib
@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from collector.encoding.batches import Batch, Row
+from collector.encoding.bronze_rows import Batch, Row
 from collector.errors import SpoolError
 from collector.spool.spool_file import checksum
 from lakehouse import tables
