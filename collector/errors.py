@@ -13,7 +13,7 @@ JmxlakeError
 ├── SpoolError              the spool on this host cannot be read or written
 └── LakeError               the lake cannot be read or written
     ├── LakeSchemaError         the table has another schema or protocol: a person must fix it
-    └── CommitError             the commit did not land; it is tried again
+    └── CommitError             the commit did not land, or may have; the next delivery looks
 """
 
 import traceback

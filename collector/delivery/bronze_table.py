@@ -13,7 +13,7 @@ from arro3.core import Table
 from deltalake import CommitProperties, DeltaTable, write_deltalake
 from deltalake.exceptions import TableNotFoundError
 
-from collector.delivery import arrow, commit_fsync, lost_commits
+from collector.delivery import arrow, commit_fsync, store_probe
 from collector.delivery.error_messages import explain, is_fault, scrubbed
 from collector.delivery.storage_options import bounded, secrets
 from collector.errors import JmxlakeError, LakeError, LakeSchemaError
@@ -153,7 +153,7 @@ class BronzeTable:
                     app_transactions=[deltalake.Transaction(self._application(agent), number)],
                     max_commit_retries=_COMMIT_RETRIES,
                 ),
-                post_commithook_properties=lost_commits.NO_HOOKS,
+                post_commithook_properties=store_probe.NO_HOOKS,
             )
 
     def wrote_since(self, version: int) -> bool:
@@ -189,7 +189,7 @@ class BronzeTable:
             return
         with self._explained():
             options = self._storage_options()
-            lost = lost_commits.lost_commits(lambda: self._open(options), self.table)
+            lost = store_probe.lost_commits(lambda: self._open(options), self.table)
         if lost:
             why = "the store takes two commits of one version and keeps one"
             advice = "so agents would lose rows; use one that has conditional puts (If-None-Match)"

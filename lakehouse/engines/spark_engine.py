@@ -23,8 +23,7 @@ from lakehouse.engines.engine import Detail, LeaseRow, Relation, Staged, span_of
 from lakehouse.engines.rollup_batches import Batch
 from lakehouse.kernel.run_in_duckdb import Program
 from lakehouse.tables import Column, Table
-from lakehouse.tables.rollup_state import GOLD_PROPERTIES, of_gold
-from lakehouse.tables.table import spark_text
+from lakehouse.tables.table import GOLD_PROPERTIES, of_gold, spark_text
 
 STAGING: Final = of_gold(
     "staging",

@@ -20,7 +20,7 @@ from lakehouse.engines.spark_relations import table_of
 from lakehouse.errors import LakehouseError, LakeNotFoundError, SubjectError
 from lakehouse.explain.build import explain
 from lakehouse.explain.terminal import view
-from lakehouse.notebooks import cell_html
+from lakehouse.notebooks import cell_pages
 from lakehouse.report.facts.build import facts, last_week, subjects_of
 from lakehouse.report.facts.gold import Gold
 from lakehouse.report.page.page import render
@@ -95,11 +95,11 @@ def _cell(page: Callable[_Given, str]) -> Callable[_Given, str]:
         try:
             return page(*args, **given)
         except LakehouseError as error:
-            return cell_html.trouble(str(error))
+            return cell_pages.trouble(str(error))
         except PySparkException as error:
             # The next lines are a query plan.
             first = str(error).strip().partition("\n")[0]
-            return cell_html.trouble(f"Spark refused: {first}")
+            return cell_pages.trouble(f"Spark refused: {first}")
 
     return shown
 
@@ -153,7 +153,7 @@ class Notebook:
     @_cell
     def tour(self) -> str:
         """The tables of the lake."""
-        return cell_html.tour(self._gold)
+        return cell_pages.tour(self._gold)
 
     @_cell
     def question(self, anchor: str) -> str:
@@ -162,7 +162,7 @@ class Notebook:
         Args:
             anchor: ``min-isr``, ``throttling``, ``tier-lag``, ``lost`` or ``remote-reads``.
         """
-        return cell_html.question(self._gold, self._objectives, anchor)
+        return cell_pages.question(self._gold, self._objectives, anchor)
 
     @_cell
     def report(self) -> str:
@@ -178,4 +178,4 @@ class Notebook:
             raise SubjectError("write a name in the widget client, such as alice/billing")
         story = explain(gold.engine, self._objectives, name, gold.period, cluster=gold.cluster)
         text = view(story, terminal=False, width=110)
-        return cell_html.page(title=display.line(name, display.NAME_LIMIT), text=text)
+        return cell_pages.page(title=display.line(name, display.NAME_LIMIT), text=text)

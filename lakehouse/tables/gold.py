@@ -8,8 +8,16 @@ take both. Days and weeks are sums of hours, computed by readers (``Column.over`
 from dataclasses import replace
 from typing import Final
 
-from lakehouse.tables.rollup_state import KEPT_PROPERTIES, PROGRESS, of_gold
-from lakehouse.tables.table import CLUSTER, SOURCE, Column, Table, required
+from lakehouse.tables.rollup_state import PROGRESS
+from lakehouse.tables.table import (
+    CLUSTER,
+    KEPT_PROPERTIES,
+    SOURCE,
+    Column,
+    Table,
+    of_gold,
+    required,
+)
 
 _WINDOW: Final = (
     required("date", "date", "UTC date of the window"),

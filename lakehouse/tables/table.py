@@ -114,3 +114,29 @@ CLUSTER: Final = required("cluster", "string", "Kafka cluster id")
 SOURCE: Final = required(
     "source", "string", "source that was read: broker-1, controller-3000, client-x"
 )
+
+
+GOLD_PROPERTIES: Final = {
+    "delta.enableDeletionVectors": "false",  # any engine may read gold
+    # A rollup every five minutes makes 288 commits a day, each of which removes files. A reader has
+    # a day to finish; jmxlake never reads older versions.
+    "delta.logRetentionDuration": "interval 2 days",
+    "delta.deletedFileRetentionDuration": "interval 1 days",
+    "delta.checkpointInterval": "50",
+}
+"""Delta properties of tables of gold, as each rollup can compute them again."""
+
+KEPT_PROPERTIES: Final = {
+    **GOLD_PROPERTIES,
+    "delta.logRetentionDuration": "interval 30 days",
+    "delta.deletedFileRetentionDuration": "interval 30 days",
+}
+"""Those of published statements, which nothing can compute again once bronze is gone."""
+
+
+def of_gold(
+    name: str, comment: str, *columns: Column, partition_by: tuple[str, ...] = (),
+    properties: dict[str, str] = GOLD_PROPERTIES,
+) -> Table:  # fmt: skip
+    """A table of gold."""
+    return Table("gold", name, comment, columns, partition_by, properties=properties)

@@ -14,7 +14,7 @@ from lakehouse import slo, tables
 from lakehouse.core import lake as lakes, periods
 from lakehouse.engines.local_engine import LocalEngine
 from lakehouse.engines.spark_relations import table_of
-from lakehouse.notebooks.cell_html import QUESTIONS, question_facts
+from lakehouse.notebooks.cell_pages import QUESTIONS, question_facts
 from lakehouse.notebooks.cells import lake_of, read_widgets
 from lakehouse.report.facts.build import facts
 from lakehouse.report.page.page import render

@@ -15,10 +15,10 @@ from lakehouse.report.facts.coverage import Coverage
 from lakehouse.report.facts.hygiene import Hygiene
 from lakehouse.report.facts.kafka.consumer_groups import ConsumerLag, LostBeforeRead
 from lakehouse.report.facts.kafka.golden_signals import Service
-from lakehouse.report.facts.kafka.min_isr import MinIsr
 from lakehouse.report.facts.kafka.replication import Replication
 from lakehouse.report.facts.kafka.throttling import Throttling
 from lakehouse.report.facts.kafka.tiered_storage import RemoteReads, TierLag
+from lakehouse.report.facts.kafka.unavailable import MinIsr
 from lakehouse.report.facts.objectives.composites import Composite
 from lakehouse.report.facts.objectives.restated import Restated
 from lakehouse.report.facts.objectives.trends import Trends

@@ -9,9 +9,9 @@ from collector.catalogue import Family
 from collector.errors import SourceDataError
 from collector.model import Answer, Identity
 from collector.sources.backoff import Backoff
+from collector.sources.call_timeout import Worker
 from collector.sources.error_mapping import source_error
 from collector.sources.identity import Expected
-from collector.sources.java.call_timeout import Worker
 
 _Result = TypeVar("_Result")
 

@@ -22,10 +22,10 @@ from lakehouse.report.facts.hygiene import hygiene
 from lakehouse.report.facts.kafka.brokers import COUNTED_BY_BROKER
 from lakehouse.report.facts.kafka.consumer_groups import consumer_lag, lost_before_read
 from lakehouse.report.facts.kafka.golden_signals import service
-from lakehouse.report.facts.kafka.min_isr import min_isr
 from lakehouse.report.facts.kafka.replication import replication
 from lakehouse.report.facts.kafka.throttling import throttling
 from lakehouse.report.facts.kafka.tiered_storage import remote_reads, tier_lag
+from lakehouse.report.facts.kafka.unavailable import min_isr
 from lakehouse.report.facts.objectives.composites import composites
 from lakehouse.report.facts.objectives.restated import restated
 from lakehouse.report.facts.objectives.trends import trends
