@@ -1,7 +1,7 @@
 """Replicas that were missing, leaders that were not in sync, reassignments: by the metadata log.
 
 Under-replicated partitions are in beans, too (family ``replication``), all else in the log alone.
-Partitions without a leader are in ``min_isr``: either way they are unavailable.
+Partitions without a leader are in ``unavailable``.
 """
 
 from collections import Counter
