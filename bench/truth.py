@@ -35,11 +35,12 @@ from bench.truth_verdicts import Verdicts
 from bench.truth_week import week
 from bench.truth_world import HOUR
 from demo.errors import DemoError
-from lakehouse import rollup, slo
+from lakehouse import slo
 from lakehouse.core import lake as lakes
 from lakehouse.core.periods import Period
 from lakehouse.engines.local_engine import LocalEngine
 from lakehouse.report.facts.build import facts
+from lakehouse.rollup.run import rollup
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -85,7 +86,7 @@ def report(
 ) -> list[dict[str, Any]]:
     """Roll a lake up, and the facts of each cluster's report; what is told already stays."""
     engine, wanted = LocalEngine(lakes.at(str(folder / "lake"))), objectives()
-    rollup.rollup(engine, wanted)
+    rollup(engine, wanted)
     say(f"{len(seeds)} reports")
 
     def of(seed: int) -> dict[str, Any]:
@@ -140,7 +141,7 @@ def measure_week(folder: Path, teller: Teller) -> Verdicts:
             seen = truth_agents.together(pool.map(live, brokers))
     teller.say(f"rolling up {seen.scrapes:,} scrapes")
     engine = LocalEngine(lakes.at(str(lake)))
-    rollup.rollup(engine, shipped)
+    rollup(engine, shipped)
     period = Period.of(plan.world.shape.period)
     told = facts(engine, shipped, period, cluster=plan.cluster)
     return truth_verdicts.verdicts(plan, told, shipped)

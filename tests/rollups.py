@@ -8,12 +8,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
 
-from lakehouse import rollup, slo, tables
+from lakehouse import slo, tables
 from lakehouse.core import lake as lakes
 from lakehouse.core.lake import Lake
 from lakehouse.engines.engine import Engine
 from lakehouse.engines.local_engine import LocalEngine
-from lakehouse.rollup import Wanted, gold_upkeep
+from lakehouse.rollup import gold_upkeep
+from lakehouse.rollup.run import Outcome, Wanted, rollup
 from tests.lake_builder import Batch
 
 Engines = Callable[[Path], Engine]
@@ -38,12 +39,12 @@ def prepare(root: Path) -> None:
     shutil.copytree(made, root / "gold")
 
 
-def rolled(engine: Engine, wanted: Wanted | None = None, **rest: Any) -> rollup.Outcome:
+def rolled(engine: Engine, wanted: Wanted | None = None, **rest: Any) -> Outcome:
     """A rollup that does not tidy, if nothing else is wanted."""
-    return rollup.rollup(engine, slo.load(), wanted or Wanted(tidy="never"), **rest)
+    return rollup(engine, slo.load(), wanted or Wanted(tidy="never"), **rest)
 
 
-def local(root: Path, wanted: Wanted | None = None, **rest: Any) -> rollup.Outcome:
+def local(root: Path, wanted: Wanted | None = None, **rest: Any) -> Outcome:
     """A rollup without Spark, which takes no time: for tests of what reads gold."""
     return rolled(LocalEngine(lakes.at(str(root))), wanted, **rest)
 

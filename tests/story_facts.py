@@ -5,12 +5,12 @@ from __future__ import annotations
 import datetime as dt
 from typing import TYPE_CHECKING, Any
 
-from lakehouse import rollup, slo
+from lakehouse import slo
 from lakehouse.core import lake as lakes
 from lakehouse.core.periods import WEEK, Period
 from lakehouse.engines.local_engine import LocalEngine
 from lakehouse.report.facts import build as reports
-from lakehouse.rollup import Wanted
+from lakehouse.rollup.run import Wanted, rollup
 from lakehouse.slo.calendar.business_hours import Calendar
 from lakehouse.slo.calendar.maintenance import Maintenance
 from tests.lake_builder import BASE, micros
@@ -38,7 +38,7 @@ def facts_of(root: Path, story: Story) -> dict[str, Any]:
     """
     story.tell().commit(root)
     engine, objectives = LocalEngine(lakes.at(str(root))), wanted()
-    rollup.rollup(engine, objectives, Wanted(tidy="never"))
+    rollup(engine, objectives, Wanted(tidy="never"))
     start = BASE + dt.timedelta(seconds=story.first)
     grain = WEEK if story.hours == _WEEK_HOURS else "span"
     period = Period(start, start + dt.timedelta(hours=story.hours), grain)

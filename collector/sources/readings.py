@@ -1,22 +1,15 @@
-"""From values of beans to readings and an answer within the cap on series, however they are read.
-
-The cap is against more than a lake should hold, and against names that it cannot hold. The excess
-of a gauge becomes one series ``__other__`` per metric, and so do series under a stand-in. Of a
-counter it is left out: a sum of counts over a set that changes rises and falls without any event.
-Both are counted.
-"""
+"""From values of beans to readings and an answer, for all ways of reading them."""
 
 import math
-from collections.abc import Iterable, Mapping
-from dataclasses import replace
-from typing import Any, Final, cast
-from weakref import WeakKeyDictionary
+from collections.abc import Mapping
+from typing import Any, cast
 
 from collector.catalogue import Metric
 from collector.errors import SourceDataError
-from collector.model import Answer, Moment, Reading, Series
-from collector.sources.jmx.object_names import is_stand_in, text_of
-from lakehouse.tables import FLAG_KNOWN_WRONG, OTHER
+from collector.model import Answer, Reading, Series
+from collector.sources.jmx.object_names import text_of
+from collector.sources.lake_limits import within_cap
+from lakehouse.tables import FLAG_KNOWN_WRONG
 
 Values = Mapping[Series, float | None]
 """None where the bean says NaN (observed, idle)."""
@@ -101,79 +94,3 @@ def answer_of(readings: tuple[Reading, ...], cap: int, **more: Any) -> Answer:
     """The answer with these readings, each series one bean, within the cap of their family."""
     count = sum(len(reading.zeros) + len(reading.values) for reading in readings)
     return within_cap(Answer(readings, count, **more), cap)
-
-
-_Sets = WeakKeyDictionary[frozenset[Series], frozenset[Series]]
-# A source hands over the same set again while nothing changed: it is looked through once, and what
-# is kept of it is the same set again, too.
-_STAND_INS: Final[_Sets] = WeakKeyDictionary()
-_KEPT: Final[_Sets] = WeakKeyDictionary()
-
-
-def capped(readings: tuple[Reading, ...], cap: int) -> tuple[tuple[Reading, ...], int]:
-    """The readings with at most ``cap`` series (and one more per metric), and how many were folded.
-
-    A gauge keeps series with a value before those that are zero; a counter keeps the first by name,
-    so that none comes or goes because it counts. A stand-in is never kept.
-    """
-    folded = 0
-    kept = []
-    room = cap
-    for reading in readings:
-        fitting, excess = _fitting(reading, room)
-        kept.append(fitting)
-        folded += excess
-        room = max(0, room - len(fitting.zeros) - len(fitting.values))
-    return tuple(kept) if folded else readings, folded
-
-
-def within_cap(answer: Answer, cap: int) -> Answer:
-    """The answer with no more than ``cap`` series, now and at each of its moments (see capped)."""
-    readings, dropped = capped(answer.readings, cap)
-    moments = tuple(
-        Moment(at_us, known and capped(known, cap)[0]) for at_us, known in answer.moments
-    )
-    dropped_series = answer.dropped_series + dropped
-    return replace(answer, readings=readings, dropped_series=dropped_series, moments=moments)
-
-
-def _fitting(reading: Reading, room: int) -> tuple[Reading, int]:
-    refused = _stand_ins(reading.zeros) | {one for one in reading.values if is_stand_in(one)}
-    if not refused and len(reading.zeros) + len(reading.values) <= room:
-        return reading, 0
-    is_gauge = reading.kind == "gauge"
-    kept = (reading.zeros | reading.values.keys()) - refused
-    if len(kept) > room:
-        first = sorted(kept, key=lambda one: (is_gauge and one in reading.zeros, repr(one)))
-        kept = frozenset(first[:room])
-    zeros = reading.zeros & kept
-    values = {one: value for one, value in reading.values.items() if one in kept}
-    folded = [one for one in (*reading.values, *reading.zeros) if one not in kept]
-    if is_gauge:
-        other = _other(folded[0])
-        if folded[0] in reading.values:
-            values[other] = _sum(reading.values.get(one) for one in folded)
-        else:
-            zeros |= {other}
-    same = _KEPT.get(reading.zeros)
-    if same != zeros:
-        same = _KEPT[reading.zeros] = zeros  # read once: sources have threads of their own
-    return replace(reading, zeros=same, values=values), len(folded)
-
-
-def _stand_ins(zeros: frozenset[Series]) -> frozenset[Series]:
-    known = _STAND_INS.get(zeros)
-    if known is None:
-        known = _STAND_INS[zeros] = frozenset(series for series in zeros if is_stand_in(series))
-    return known
-
-
-def _sum(values: Iterable[float | None]) -> float | None:
-    known = [value for value in values if value is not None]
-    return sum(known) if known else None
-
-
-def _other(example: Series) -> Series:
-    if example.topic is not None:
-        return Series(example.metric, topic=OTHER, group=OTHER if example.group else None)
-    return Series(example.metric, client_id=OTHER)

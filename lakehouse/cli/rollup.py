@@ -18,7 +18,7 @@ from lakehouse.core.lake import at
 from lakehouse.core.periods import window_seconds
 from lakehouse.engines.choice import start_spark
 from lakehouse.engines.engine import Engine
-from lakehouse.rollup import Done, Outcome, Wanted, rollup as run_rollup
+from lakehouse.rollup.run import Done, Outcome, Wanted, rollup as run_rollup
 from lakehouse.rollup.verify import verify as compare
 from lakehouse.slo import Objective
 

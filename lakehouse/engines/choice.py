@@ -1,4 +1,4 @@
-"""The choice of an engine: this process for gold on a path, Spark for gold in a catalog."""
+"""The choice of an engine: for gold on a path this process or Spark's workers, else Spark."""
 
 from __future__ import annotations
 

@@ -6,10 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from lakehouse import rollup
 from lakehouse.core.objective import Events, Objective
 from lakehouse.core.periods import Period, instant, micros
-from lakehouse.rollup import Wanted
+from lakehouse.rollup.run import Wanted, rollup
 from lakehouse.slo import attainment
 from lakehouse.slo.sla_statement import Counts
 from tests.lake_builder import BASE, Batch
@@ -56,7 +55,7 @@ def stated(
     made.commit(root)
     prepare(root)
     engine = engines(root)
-    rollup.rollup(engine, objectives, Wanted(tidy="never"))
+    rollup(engine, objectives, Wanted(tidy="never"))
     start_us = micros(BASE)
     period = Period(instant(start_us), instant(start_us + int(SECONDS * 1e6)))
     return attainment.read(engine, objectives, period, micros(period.end))

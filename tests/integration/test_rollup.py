@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from click.testing import CliRunner
 
-from lakehouse import rollup, slo, tables
+from lakehouse import slo, tables
 from lakehouse.cli.main import main
 from lakehouse.core import lake as lakes, periods
 from lakehouse.engines.local_engine import LocalEngine
@@ -24,6 +24,7 @@ from lakehouse.engines.spark_engine import SparkEngine
 from lakehouse.engines.spark_relations import table_of
 from lakehouse.errors import TableNotFoundError, TableSchemaError
 from lakehouse.report.facts import build as reports
+from lakehouse.rollup.run import Outcome, rollup
 from lakehouse.rollup.verify import verify
 from lakehouse.slo import attainment, published
 from tests import rollups
@@ -97,9 +98,9 @@ def rows_of(root: Path) -> dict[str, list[str]]:
     return rollups.rows_of(root, _HASHED)
 
 
-def by_spark(spark: SparkSession, root: Path, **rest: Any) -> rollup.Outcome:
+def by_spark(spark: SparkSession, root: Path, **rest: Any) -> Outcome:
     """As in a catalog: Spark computes and makes the commits, too."""
-    return rollup.rollup(SparkEngine(spark, lakes.at(str(root))), slo.load(), **rest)
+    return rollup(SparkEngine(spark, lakes.at(str(root))), slo.load(), **rest)
 
 
 def rows(root: Path, table: tables.Table, **where: Any) -> list[SimpleNamespace]:
@@ -177,7 +178,8 @@ def test_killed_anywhere_and_run_again_gives_the_tables_of_one_rollup(
 
 _DIES = """
 import os, signal, sys
-from lakehouse import rollup, slo
+from lakehouse import slo
+from lakehouse.rollup.run import Wanted, rollup
 from lakehouse.core import lake, spark_session
 from lakehouse.engines.local_engine import LocalEngine
 from lakehouse.engines.spark_engine import SparkEngine
@@ -186,8 +188,8 @@ def die(table):
         os.killpg(0, signal.SIGKILL)
 at = lake.at(sys.argv[2])
 engine = LocalEngine(at) if sys.argv[1] == "local" else SparkEngine(spark_session.session(), at)
-wanted = rollup.Wanted(take_over=True)  # of the one that was killed before
-rollup.rollup(engine, slo.load(), wanted, progress=die)
+wanted = Wanted(take_over=True)  # of the one that was killed before
+rollup(engine, slo.load(), wanted, progress=die)
 """
 
 

@@ -15,7 +15,8 @@ from deltalake import DeltaTable, write_deltalake
 from collector.delivery import arrow
 from lakehouse import slo, tables
 from lakehouse.errors import LakehouseError, LeaseHeldError, TableSchemaError
-from lakehouse.rollup import Wanted, gold_upkeep, rollup
+from lakehouse.rollup import gold_upkeep
+from lakehouse.rollup.run import Wanted, rollup
 from lakehouse.rollup.verify import MISSING, UNEXPECTED, verify
 from lakehouse.slo import Objective
 from tests import rollups

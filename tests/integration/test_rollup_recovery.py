@@ -20,7 +20,8 @@ from lakehouse.ops.maintain import state as states
 from lakehouse.ops.maintain.actions import Executor
 from lakehouse.ops.maintain.plan import Checkpoint, Drop, Expire, Vacuum
 from lakehouse.ops.maintain.service import Maintenance
-from lakehouse.rollup import Wanted, changes, progress, rejected
+from lakehouse.rollup import changes, progress, rejected
+from lakehouse.rollup.run import Wanted
 from tests import bronze_commits
 from tests.lake_builder import BASE
 from tests.rollups import DAY, HOUR, hours, prepare, rolled, rows_of

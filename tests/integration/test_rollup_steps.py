@@ -17,8 +17,9 @@ import pytest
 from lakehouse import tables
 from lakehouse.engines.engine import ask
 from lakehouse.errors import LeaseHeldError
-from lakehouse.rollup import Done, Wanted, lease, progress
+from lakehouse.rollup import lease, progress
 from lakehouse.rollup.lease import Terms
+from lakehouse.rollup.run import Done, Wanted
 from tests.rollups import DAY, HOUR, hours, prepare, rolled, rows_of
 from tests.waiting import wait_for
 
@@ -124,7 +125,7 @@ _ROLLS = """
 import sys, time
 from pathlib import Path
 from lakehouse.core import lake
-from lakehouse.rollup import Wanted
+from lakehouse.rollup.run import Wanted
 from lakehouse.rollup.lease import Terms
 from lakehouse.engines.local_engine import LocalEngine
 from tests.rollups import rolled

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from lakehouse import rollup
 from lakehouse.core import lake as lakes
 from lakehouse.engines.spark_with_delta_rs import SparkOnPath
+from lakehouse.rollup.run import rollup
 from tests.kernel_inputs import together
 from tests.oracle import decoded, fleets, gold, stories
 from tests.oracle.objectives import OBJECTIVES
@@ -32,7 +32,7 @@ def rolled(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Pat
     """The lake with its gold."""
     root = tmp_path_factory.mktemp("oracle")
     together((*map(fleets.fleet, range(FLEETS)), *stories.all_stories())).commit(root)
-    rollup.rollup(SparkOnPath(lakes.at(str(root)), lambda _: spark, {}), OBJECTIVES)
+    rollup(SparkOnPath(lakes.at(str(root)), lambda _: spark, {}), OBJECTIVES)
     return root
 
 

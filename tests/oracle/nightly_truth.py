@@ -13,10 +13,10 @@ import pytest
 from bench import truth_agents
 from bench.truth import PERIOD, findings
 from bench.truth_schedule import schedule
-from lakehouse import rollup
 from lakehouse.core import lake as lakes
 from lakehouse.engines.spark_with_delta_rs import SparkOnPath
 from lakehouse.report.facts.build import facts
+from lakehouse.rollup.run import rollup
 from tests.oracle.objectives import OBJECTIVES
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ def found(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Find
     root, spools = tmp_path_factory.mktemp("truth"), tmp_path_factory.mktemp("spools")
     seen = [truth_agents.live(schedule(seed), root, spools) for seed in TRUTHS]
     engine = SparkOnPath(lakes.at(str(root)), lambda _: spark, {})
-    rollup.rollup(engine, OBJECTIVES)
+    rollup(engine, OBJECTIVES)
     told = [facts(engine, OBJECTIVES, PERIOD, cluster=schedule(seed).cluster) for seed in TRUTHS]
     return findings(TRUTHS, seen, told)
 

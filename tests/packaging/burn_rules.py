@@ -28,7 +28,7 @@ from lakehouse.core import lake as lakes, periods
 from lakehouse.core.metrics import known
 from lakehouse.core.periods import Period
 from lakehouse.engines.local_engine import LocalEngine
-from lakehouse.rollup import rollup
+from lakehouse.rollup.run import rollup
 from lakehouse.slo import attainment
 from lakehouse.slo.prometheus import rules
 from lakehouse.tables.prometheus_names import METRIC_KNOWN, UNSHOWN_SERIES, live_name

@@ -12,10 +12,10 @@ import pytest
 from lakehouse.report import csv_files
 from lakehouse.report.facts.build import Rack
 from lakehouse.report.facts.coverage import Coverage
-from lakehouse.report.facts.hygiene import Hygiene
 from lakehouse.report.facts.kafka.consumer_groups import ConsumerLag, LostBeforeRead
 from lakehouse.report.facts.kafka.golden_signals import Service
 from lakehouse.report.facts.kafka.replication import Replication
+from lakehouse.report.facts.kafka.risky_settings import Hygiene
 from lakehouse.report.facts.kafka.throttling import Throttling
 from lakehouse.report.facts.kafka.tiered_storage import RemoteReads, TierLag
 from lakehouse.report.facts.kafka.unavailable import MinIsr

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from lakehouse import rollup, slo
+from lakehouse import slo
 from lakehouse.core import lake as lakes
 from lakehouse.core.periods import Period
 from lakehouse.engines.local_engine import LocalEngine
@@ -15,7 +15,7 @@ from lakehouse.report import figures
 from lakehouse.report.facts import build
 from lakehouse.report.page import questions
 from lakehouse.report.page.page import render
-from lakehouse.rollup import Wanted
+from lakehouse.rollup.run import Wanted, rollup
 from tests import rollups, sample_facts
 from tests.lake_builder import BASE, Batch
 
@@ -63,7 +63,7 @@ def facts_of(root: Path, batch: Batch, *names: str) -> Any:
     batch.commit(root)
     engine = LocalEngine(lakes.at(str(root)))
     objectives = [one for one in slo.load(slo.OPTIONAL) if one.name in names] or slo.load()
-    rollup.rollup(engine, objectives, Wanted(tidy="never"))
+    rollup(engine, objectives, Wanted(tidy="never"))
     start = BASE + dt.timedelta(seconds=WINDOW)
     period = Period(start, start + dt.timedelta(seconds=3 * WINDOW))
     return build.facts(engine, objectives, period, now=period.end + dt.timedelta(hours=1))

@@ -22,8 +22,8 @@ from collector.sources.admin.client import QuotaEntity
 from collector.sources.admin.offsets import GroupRules, commits_in
 from collector.sources.admin.readings import quota_limits
 from collector.sources.identity import Expected
-from collector.sources.jmx.object_names import keys_of, lake_name, series_of
-from collector.sources.readings import capped
+from collector.sources.jmx.object_names import keys_of, series_of
+from collector.sources.lake_limits import capped, lake_name
 from collector.spool import journal
 from collector.spool.recorder import Recorder
 from collector.spool.spool import Spool

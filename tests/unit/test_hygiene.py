@@ -9,7 +9,7 @@ from hypothesis import given, strategies as st
 
 from lakehouse.core.subjects import Subject
 from lakehouse.report.facts.gold import Gold
-from lakehouse.report.facts.hygiene import (
+from lakehouse.report.facts.kafka.risky_settings import (
     Hygiene,
     clients_near_quota,
     groups_overtaken,

@@ -12,7 +12,7 @@ from deltalake import write_deltalake
 from hypothesis import given, settings, strategies as st
 
 from collector.delivery import arrow
-from lakehouse import rollup, slo, tables
+from lakehouse import slo, tables
 from lakehouse.cli.main import main
 from lakehouse.core import lake as lakes
 from lakehouse.core.objective import Events, Objective
@@ -21,7 +21,7 @@ from lakehouse.core.periods import Period, instant
 from lakehouse.engines.gold_reader import labels_in
 from lakehouse.engines.local_engine import LocalEngine
 from lakehouse.kernel.program import _statements
-from lakehouse.rollup import Wanted
+from lakehouse.rollup.run import Wanted, rollup
 from lakehouse.slo import attainment
 from tests.gold_builder import put
 from tests.lake_builder import BASE, Batch, made, micros
@@ -173,7 +173,7 @@ def stated(root: Path, batch: Batch, objectives: tuple[Objective, ...]) -> dict[
     batch.commit(root)
     prepare(root)
     engine = LocalEngine(lakes.at(str(root)))
-    rollup.rollup(engine, objectives, Wanted(tidy="never"))
+    rollup(engine, objectives, Wanted(tidy="never"))
     period = Period(instant(micros(0)), instant(micros(600)))
     found = attainment.read(engine, objectives, period, micros(600))
     return {str(one.subject.source): one for one in found}

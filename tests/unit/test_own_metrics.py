@@ -14,7 +14,7 @@ from deltalake import write_deltalake
 from collector import catalogue
 from collector.delivery import arrow
 from collector.errors import ConfigError
-from lakehouse import rollup, slo, tables
+from lakehouse import slo, tables
 from lakehouse.core import lake as lakes
 from lakehouse.core.metrics import COVERAGE, UNAVAILABLE, describing, known
 from lakehouse.core.periods import Period, instant
@@ -26,7 +26,7 @@ from lakehouse.report.facts.one_team import of_team
 from lakehouse.report.facts.owner_accounts import add_owners
 from lakehouse.report.page.page import render
 from lakehouse.report.resources import declared
-from lakehouse.rollup import Wanted
+from lakehouse.rollup.run import Wanted, rollup
 from tests.lake_builder import Batch, made, micros
 from tests.page_reader import read
 from tests.rollups import prepare
@@ -56,7 +56,7 @@ def facts_of(
     prepare(root)
     engine = LocalEngine(lakes.at(str(root)))
     wanted = objectives or slo.load()
-    rollup.rollup(engine, wanted, Wanted(tidy="never"))
+    rollup(engine, wanted, Wanted(tidy="never"))
     period = Period.of((micros(0), micros(3600 * hours)))
     return build.facts(engine, wanted, period, now=instant(micros(3600 * hours + 60)))
 

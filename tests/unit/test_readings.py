@@ -10,7 +10,8 @@ from collector.catalogue import KnownWrong, Metric
 from collector.errors import SourceDataError
 from collector.model import Answer, Moment, Notice, Reading, Series
 from collector.sources.java.jvm import rmi_options
-from collector.sources.readings import Readings, answer_of, number_of, split, within_cap
+from collector.sources.lake_limits import within_cap
+from collector.sources.readings import Readings, answer_of, number_of, split
 from lakehouse.tables import FLAG_KNOWN_WRONG, OTHER
 
 METRIC = Metric(

@@ -20,7 +20,7 @@ pytestmark = pytest.mark.slow
 _TELLS: Final = """
 import time
 from lakehouse.cli.rollup import progress_display
-from lakehouse.rollup import Done
+from lakehouse.rollup.run import Done
 with progress_display() as (step, watch):
     step("feed: 48 hours in 2 batches")
     watch(Done(0, 48, 0))

@@ -36,7 +36,7 @@ from lakehouse.core.metrics import COPY_LAG, LEADERLESS, NODE_FENCED, UNDER_MIN_
 from lakehouse.core.periods import DAY_US, micros
 from lakehouse.engines.local_engine import LocalEngine
 from lakehouse.errors import LakehouseError
-from lakehouse.rollup import rollup
+from lakehouse.rollup.run import rollup
 from lakehouse.sample import bronze, cluster, values
 from lakehouse.sample.cluster import FAMILIES, GROUPS, METRICS, SOURCES, TOPICS, Incident
 from lakehouse.sample.value_spans import ABSENT, WINDOW_US

@@ -14,7 +14,7 @@ from collector.sources.admin.lags import LogOffsets, Positions, keeps_up, lags
 from collector.sources.admin.readings import Configs
 from collector.sources.admin.retention_headroom import HIGH, LOW, SAFE, headrooms
 from collector.sources.admin.time_lag import LogEnds
-from collector.sources.jmx.object_names import lake_name
+from collector.sources.lake_limits import lake_name
 from collector.sources.readings import Values
 
 # After a leader moved, its successor's agent has read for itself by the second scrape of ours: both

@@ -11,7 +11,7 @@ from typing import Final, TypeVar
 
 from collector.model import Commit, Notice, Partition, Series
 from collector.sources.admin.client import Cluster, PartitionState, QuotaEntity, Topics
-from collector.sources.jmx.object_names import lake_name
+from collector.sources.lake_limits import lake_name
 
 LEADERLESS: Final = "kafka.partition.leaderless"
 UNDER_MIN_ISR: Final = "kafka.partition.under_min_isr"

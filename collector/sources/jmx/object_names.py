@@ -1,20 +1,6 @@
-"""Object names as text, and the series they stand for.
-
-Names are other people's text: a client may call itself whatever it likes. What Unicode can write
-reaches the lake as it is, control characters and all, up to ``LONGEST_NAME`` bytes of UTF-8 (at the
-cap of 100,000 series all names take 100 MB at most). Three kinds of names do not: longer ones (one
-client with many of them would fill the agent's memory), those with half a surrogate pair, which
-neither the spool nor Parquet can hold, and those that begin as the fold ``__other__`` does. Each of
-them gets a stand-in; ``collector.sources.readings`` folds those into one series ``__other__`` and
-counts them.
-
-Kafka itself hides a client whose name holds a carriage return or another of Java's line terminators
-but the newline: its setting ``metrics.jmx.include`` is the expression ``.*``, which does not match
-them. With ``(?s).*`` it shows all.
-"""
+"""Object names as text, and the series they stand for."""
 
 import array
-import hashlib
 import re
 import sys
 from functools import lru_cache
@@ -23,9 +9,8 @@ from urllib.parse import unquote_to_bytes
 
 from collector.catalogue import Metric
 from collector.model import Series
-from lakehouse.tables import LONGEST_NAME, OTHER
+from collector.sources.lake_limits import lake_name, stand_in
 
-_STAND_IN: Final = f"{OTHER} "
 _QUOTED: Final = re.compile(r'"((?:[^"\\]++|\\.)*+)"', re.DOTALL)  # never backtracks
 _ESCAPE: Final = re.compile(r"\\(.)", re.DOTALL)
 _COLUMNS: Final = frozenset({"topic", "user", "client_id", "group"})
@@ -84,7 +69,7 @@ def series_of(metric: Metric, pattern: str, name: Any) -> Series | None:
         if column == "partition":
             partition = _number(raw)
             if partition is None:
-                return Series(metric.name, topic=_stand_in(repr(labels)))
+                return Series(metric.name, topic=stand_in(repr(labels)))
         elif column in _COLUMNS:
             columns[column] = value
         else:
@@ -97,27 +82,6 @@ def _tagged_client(metric: Metric, tags: dict[str, str]) -> Series:
     labels = tuple(sorted((lake_name(key), lake_name(value)) for key, value in tags.items()))
     name = lake_name(",".join(f"{key}={value}" for key, value in sorted(tags.items())))
     return Series(metric.name, client_id=name, labels=labels)
-
-
-def lake_name(name: str) -> str:
-    """A name as the lake may hold it: the name itself, or a stand-in that is to be folded."""
-    try:
-        size = len(name) if name.isascii() else len(name.encode())
-    except UnicodeEncodeError:
-        return _stand_in(name)
-    return _stand_in(name) if size > LONGEST_NAME or name.startswith(OTHER) else name
-
-
-def is_stand_in(series: Series) -> bool:
-    """Whether one of its names is a stand-in."""
-    _, topic, _, user, client_id, group, labels = series  # asked of every value of every scrape
-    return bool(
-        (topic and topic.startswith(_STAND_IN))
-        or (client_id and client_id.startswith(_STAND_IN))
-        or (user and user.startswith(_STAND_IN))
-        or (group and group.startswith(_STAND_IN))
-        or (labels and any(value.startswith(_STAND_IN) for _, value in labels))
-    )
 
 
 def text_of(name: Any) -> str:
@@ -134,15 +98,11 @@ def _keys(pattern: str) -> frozenset[str]:
     return frozenset(keys_of(pattern))
 
 
-def _stand_in(name: str) -> str:
-    return _STAND_IN + hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()[:32]
-
-
 def _url_decoded(raw: str) -> str:
     try:
         return lake_name(unquote_to_bytes(raw).decode("utf-8"))
     except UnicodeError:
-        return _stand_in(raw)
+        return stand_in(raw)
 
 
 def _number(text: str) -> int | None:

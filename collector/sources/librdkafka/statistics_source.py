@@ -23,9 +23,9 @@ from collector.catalogue import Family, Metric
 from collector.errors import IdentityError, SourceError, SourceTimeoutError
 from collector.model import Answer, Identity, Reading, Series
 from collector.sources.identity import Expected
-from collector.sources.jmx.object_names import lake_name
+from collector.sources.lake_limits import lake_name, within_cap
 from collector.sources.librdkafka.tail import AppendedLines
-from collector.sources.readings import Readings, split, within_cap
+from collector.sources.readings import Readings, split
 
 _CALLS: Final = ("brokers.*.throttle.avg", "brokers.*.throttle.max")
 """Possible calls of a metric, in the order of _Throttle."""

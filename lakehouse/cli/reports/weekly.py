@@ -14,7 +14,7 @@ from lakehouse.cli.reports.statement_options import StatementOptions
 from lakehouse.cli.rollup import TIDY, WINDOW, outcome_lines, roll_up
 from lakehouse.errors import LakehouseError
 from lakehouse.report.send.settings import load
-from lakehouse.rollup import Wanted
+from lakehouse.rollup.run import Wanted
 
 
 @click.command

@@ -18,11 +18,11 @@ from lakehouse.engines.gold_reader import is_one_of, is_same, window_of
 from lakehouse.errors import PeriodError
 from lakehouse.report.facts.coverage import Coverage, coverage
 from lakehouse.report.facts.gold import Gold
-from lakehouse.report.facts.hygiene import hygiene
-from lakehouse.report.facts.kafka.brokers import COUNTED_BY_BROKER
 from lakehouse.report.facts.kafka.consumer_groups import consumer_lag, lost_before_read
 from lakehouse.report.facts.kafka.golden_signals import service
+from lakehouse.report.facts.kafka.per_broker import COUNTED_BY_BROKER
 from lakehouse.report.facts.kafka.replication import replication
+from lakehouse.report.facts.kafka.risky_settings import hygiene
 from lakehouse.report.facts.kafka.throttling import throttling
 from lakehouse.report.facts.kafka.tiered_storage import remote_reads, tier_lag
 from lakehouse.report.facts.kafka.unavailable import min_isr

@@ -7,7 +7,7 @@ from lakehouse import tables
 from lakehouse.core.subjects import Subject
 from lakehouse.engines.gold_reader import Row
 from lakehouse.report.facts.gold import Gold
-from lakehouse.report.facts.kafka.brokers import QuotaBroker, of_quotas
+from lakehouse.report.facts.kafka.per_broker import QuotaBroker, of_quotas
 from lakehouse.report.facts.records import Bounds, duration, per_second
 from lakehouse.slo.sla_statement import Statement
 

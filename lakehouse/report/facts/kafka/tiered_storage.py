@@ -9,7 +9,7 @@ from lakehouse.core.metrics import COPY_LAG, DELETE_LAG, families
 from lakehouse.core.periods import Period
 from lakehouse.engines.gold_reader import EXACT, is_one_of
 from lakehouse.report.facts.gold import Gold
-from lakehouse.report.facts.kafka import brokers, remote_index
+from lakehouse.report.facts.kafka import per_broker, remote_index
 from lakehouse.report.facts.records import Bounds, Known, duration, figures
 from lakehouse.slo.sla_statement import Statement, unknown_of
 
@@ -78,7 +78,7 @@ class TierLag(NamedTuple):
     """The section on tier lag; partitions are those with the most records."""
 
     topics: list[LaggingTopic]
-    brokers: list[brokers.TierBroker]
+    brokers: list[per_broker.TierBroker]
     partitions: list[LaggingPartition]
     partitions_omitted: int
 
@@ -97,9 +97,9 @@ class RemoteReads(NamedTuple):
     """The section on remote reads."""
 
     topics: list[ReadTopic]
-    brokers: list[brokers.ReadingBroker]
+    brokers: list[per_broker.ReadingBroker]
     indexes: list[remote_index.Cost]
-    plugins: list[brokers.Plugin]
+    plugins: list[per_broker.Plugin]
 
 
 def tier_lag(gold: Gold, statements: Sequence[Statement]) -> TierLag:
@@ -131,7 +131,7 @@ def tier_lag(gold: Gold, statements: Sequence[Statement]) -> TierLag:
         topics.append(LaggingTopic(topic, copy, delete, longer, flags, **events))
     partitions = _lagging_partitions(gold)
     shown = partitions[:_MOST_PARTITIONS]
-    return TierLag(topics, brokers.of_tiers(gold), shown, len(partitions) - len(shown))
+    return TierLag(topics, per_broker.of_tiers(gold), shown, len(partitions) - len(shown))
 
 
 def _lagging_partitions(gold: Gold) -> list[LaggingPartition]:
@@ -220,7 +220,7 @@ def remote_reads(gold: Gold) -> RemoteReads:
     ]
     return RemoteReads(
         [one for one in topics if any(one[1:])],
-        brokers.with_any(gold, brokers.ReadingBroker, brokers.READS),
+        per_broker.with_any(gold, per_broker.ReadingBroker, per_broker.READS),
         remote_index.costs(gold.by_subject(tables.BROKERS)),
-        brokers.plugins(gold),
+        per_broker.plugins(gold),
     )

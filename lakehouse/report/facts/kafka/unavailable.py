@@ -17,7 +17,7 @@ from lakehouse.core.metrics import LEADERLESS, PARTITION_COUNT, UNAVAILABLE, UND
 from lakehouse.core.periods import iso
 from lakehouse.engines.gold_reader import Row, is_one_of
 from lakehouse.report.facts.gold import Gold, attribute
-from lakehouse.report.facts.kafka import brokers
+from lakehouse.report.facts.kafka import per_broker
 from lakehouse.report.facts.records import Bounds, duration, figures
 from lakehouse.report.facts_lookup import touching
 from lakehouse.slo import each_partition
@@ -106,8 +106,8 @@ class MinIsr(NamedTuple):
 
     topics: list[Topic]
     partitions: list[Partition]
-    brokers: list[brokers.IsrBroker]
-    controllers: list[brokers.Controller]
+    brokers: list[per_broker.IsrBroker]
+    controllers: list[per_broker.Controller]
 
 
 def min_isr(gold: Gold, statements: Sequence[Statement]) -> MinIsr:
@@ -116,8 +116,10 @@ def min_isr(gold: Gold, statements: Sequence[Statement]) -> MinIsr:
     return MinIsr(
         _topics(gold, unknown_of(statements, UNAVAILABLE), unseen),
         _partitions(gold, unseen),
-        brokers.with_any(gold, brokers.IsrBroker, brokers.COUNTED_BY_BROKER, UNDER_MIN_ISR),
-        brokers.with_any(gold, brokers.Controller, brokers.ACTIVE),
+        per_broker.with_any(
+            gold, per_broker.IsrBroker, per_broker.COUNTED_BY_BROKER, UNDER_MIN_ISR
+        ),
+        per_broker.with_any(gold, per_broker.Controller, per_broker.ACTIVE),
     )
 
 
