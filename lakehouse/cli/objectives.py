@@ -17,7 +17,7 @@ from lakehouse.core.display import visible
 from lakehouse.core.metrics import Known, known
 from lakehouse.core.yaml_nodes import EXIT_CODES, worst
 from lakehouse.slo.openslo import metric_checks
-from lakehouse.slo.openslo.files import FileObject, read
+from lakehouse.slo.openslo.objects import FileObject, read
 from lakehouse.slo.prometheus import rules as slo_rules
 
 _SIGNS: Final = {"lte": "<=", "lt": "<", "gte": ">=", "gt": ">"}

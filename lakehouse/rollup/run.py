@@ -20,8 +20,8 @@ from lakehouse.kernel.program import program
 from lakehouse.kernel.run_in_duckdb import Program
 from lakehouse.rollup import changes, gold_upkeep, plan, progress as progresses, rejected, upgrade
 from lakehouse.rollup.commit import Commit
+from lakehouse.rollup.lake_catalogues import families_of
 from lakehouse.rollup.lease import USUAL, Lease, Terms, hold
-from lakehouse.rollup.metric_definitions import families_of
 from lakehouse.rollup.progress import Progress
 
 

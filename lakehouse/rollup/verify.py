@@ -19,7 +19,7 @@ from lakehouse.kernel.run_in_duckdb import Program
 from lakehouse.rollup import changes, lease, plan, progress as progresses
 from lakehouse.rollup.commit import rows_of
 from lakehouse.rollup.gold_upkeep import KEEP_WINDOWS_DAYS, horizon
-from lakehouse.rollup.metric_definitions import families_of
+from lakehouse.rollup.lake_catalogues import families_of
 
 MISSING: Final = "is missing"
 UNEXPECTED: Final = "should not be there"

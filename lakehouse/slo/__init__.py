@@ -11,7 +11,7 @@ from typing import Final
 
 from lakehouse.core.objective import Objective
 from lakehouse.errors import ObjectiveError
-from lakehouse.slo.openslo.files import read
+from lakehouse.slo.openslo.objects import read
 
 __all__ = ["OPTIONAL", "SHIPPED", "Objective", "ObjectiveError", "load"]
 

@@ -27,7 +27,7 @@ from lakehouse.core.subjects import SUBJECT
 from lakehouse.engines.engine import Relation
 from lakehouse.engines.gold_reader import EXACT, GoldRows, is_one_of, labels_in, text
 from lakehouse.kernel import arrow_types
-from lakehouse.rollup.metric_definitions import definitions
+from lakehouse.rollup.lake_catalogues import definitions
 from lakehouse.slo.calendar.maintenance import Exclusions, Maintenance
 from lakehouse.slo.sla_statement import Counts, Lifetime, SliKey
 

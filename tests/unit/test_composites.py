@@ -22,7 +22,7 @@ from lakehouse.report.page.page import render
 from lakehouse.report.page.verdicts import headline
 from lakehouse.report.send.digest import digest
 from lakehouse.report.terminal import verdict_table
-from lakehouse.slo.openslo.files import read
+from lakehouse.slo.openslo.objects import read
 from tests import page_reader, sample_facts
 from tests.unit.test_owners import loaded
 

@@ -17,7 +17,7 @@ from lakehouse.cli.main import main
 from lakehouse.core.yaml_nodes import Finding, MalformedError, documents, number, truth
 from lakehouse.slo.calendar import corrections, maintenance
 from lakehouse.slo.openslo import schema
-from lakehouse.slo.openslo.files import FileObject, read
+from lakehouse.slo.openslo.objects import FileObject, read
 
 if TYPE_CHECKING:
     from click.testing import Result

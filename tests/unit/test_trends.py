@@ -16,8 +16,8 @@ from lakehouse.slo import Objective
 from lakehouse.slo.sla_statement import Statement, Times
 from lakehouse.slo.trends import weeks
 from lakehouse.slo.trends.changes import LEVEL, by_chance, change, regimes
-from lakehouse.slo.trends.drain import drain
 from lakehouse.slo.trends.forecast import Forecast
+from lakehouse.slo.trends.lag_drain import drain
 from lakehouse.slo.trends.weeks import Trend, Week
 
 MONDAY = dt.datetime(2026, 11, 16, tzinfo=dt.UTC)

@@ -1,4 +1,4 @@
-"""Objectives, period and calendar of statements, by the options that commands on them share."""
+"""The options that commands on statements share; statements are made and published by them."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Final

@@ -20,7 +20,7 @@ from lakehouse.report.facts.coverage import Coverage, SourceCoverage
 from lakehouse.report.facts.gold import Gold
 from lakehouse.report.facts.records import Bounds, duration, per_second, seconds_mean
 from lakehouse.report.resources import declared
-from lakehouse.rollup.metric_definitions import own_definitions
+from lakehouse.rollup.lake_catalogues import own_definitions
 
 MOST_METRICS: Final = 200
 MOST_SUBJECTS: Final = 20

@@ -15,7 +15,7 @@ from lakehouse.report.facts.gold import SEEN, Gold, attribute
 from lakehouse.report.facts.objectives.trends import until_gone
 from lakehouse.report.facts.records import Bounds, Known, figures, per_second
 from lakehouse.slo.sla_statement import Statement, unknown_of
-from lakehouse.slo.trends.drain import Point, drain
+from lakehouse.slo.trends.lag_drain import Point, drain
 
 _SIZE: Final = "kafka.log.size"
 _PERCENT: Final = "kafka.log.retention_size_percent"

@@ -15,8 +15,8 @@ from lakehouse.report.facts.records import Bounds
 from lakehouse.slo import Objective
 from lakehouse.slo.trends import forecast as forecasts, weeks as weeks_
 from lakehouse.slo.trends.changes import Change, Regime, by_chance, change, regimes
-from lakehouse.slo.trends.drain import HOURS, Drain, Point, drain
 from lakehouse.slo.trends.forecast import Forecast
+from lakehouse.slo.trends.lag_drain import HOURS, Drain, Point, drain
 
 _KINDS: Final = {COPY_LAG: "copy", DELETE_LAG: "delete"}
 _MOST_FORECASTS: Final = 100
