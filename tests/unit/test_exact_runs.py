@@ -125,7 +125,7 @@ steps = st.lists(
 
 
 @given(steps)
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=400)
 def test_runs_are_the_history_whatever_happens_to_the_agent(plan: list[Step]) -> None:
     encoder, sealed = Encoder(WINDOW), list[SealedRows]()
     state, entries = msgspec.msgpack.encode(encoder), list[bytes]()
@@ -164,7 +164,7 @@ def test_runs_are_the_history_whatever_happens_to_the_agent(plan: list[Step]) ->
 
 
 @given(steps)
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 def test_accounts_say_ok_for_just_what_is_known(plan: list[Step]) -> None:
     encoder, at_us, known_us = Encoder(WINDOW), T0, 0
     for number, step in enumerate(plan):

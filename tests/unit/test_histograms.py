@@ -32,26 +32,26 @@ def exact(timed: Timed, q: float) -> float:
     raise AssertionError
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(TIMED, SHARES)
 def test_a_percentile_is_within_one_percent_of_the_exact_one(timed: Timed, q: float):
     assert percentile(timed, q) == pytest.approx(exact(timed, q), rel=0.01, abs=1e-12)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(TIMED, TIMED, SHARES)
 def test_sums_of_two_distributions_are_the_distribution_of_both(one: Timed, other: Timed, q: float):
     both = [*one, *other]
     assert percentile(both, q) == pytest.approx(exact(both, q), rel=0.01, abs=1e-12)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(VALUES, st.integers(1, 10**15))
 def test_one_value_has_the_same_percentiles_everywhere(value: float, us: int):
     assert len({percentile([(value, us)], q) for q in (0, 0.5, 0.999, 1)}) == 1
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(AMOUNTS)
 def test_a_bucket_holds_what_opentelemetry_says(value: float):
     base = 2 ** (2**-6)

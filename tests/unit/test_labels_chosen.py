@@ -9,7 +9,7 @@ import duckdb
 import pytest
 from click.testing import CliRunner
 from deltalake import write_deltalake
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 
 from collector.delivery import arrow
 from lakehouse import slo, tables
@@ -138,7 +138,6 @@ def test_only_series_of_sources_have_labels(tmp_path: Path, parts: dict[str, str
 _TEXTS = st.text("ab,=\\'\"{}é\n", max_size=6)
 
 
-@settings(deadline=None)
 @given(st.dictionaries(_TEXTS, _TEXTS, min_size=1, max_size=3))
 def test_labels_are_read_back_from_one_text(labels: dict[str, str]) -> None:
     """By the kernel's own expression."""
@@ -155,7 +154,6 @@ def test_labels_are_read_back_from_one_text(labels: dict[str, str]) -> None:
 _PATTERNS = st.lists(st.text("ab.*?[]!^-\\|({'é\n", max_size=6), max_size=3)
 
 
-@settings(deadline=None)
 @given(_PATTERNS, st.text("ab.[]!^-\\|({'é\n", max_size=5))
 def test_a_pattern_means_the_same_to_the_kernel(patterns: list[str], name: str) -> None:
     if not all(map(is_regex, patterns)):

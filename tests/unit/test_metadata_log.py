@@ -308,7 +308,7 @@ growth = st.lists(
 
 
 @given(growth)
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 def test_however_it_is_read_the_moments_are_the_history(plan: list[tuple[int, list[tuple[int, int]], str]]) -> None:  # fmt: skip  # noqa: E501
     log = FakeLog()
     log.add(T0, *BASE)

@@ -142,7 +142,7 @@ def possible(record: Record, oracle: Oracle) -> bool:
 
 
 @given(st.lists(changes, max_size=60))
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 def test_after_every_record_it_tells_what_judging_all_anew_tells(records: list[Record]) -> None:
     state, oracle = MetadataState(ME, 2, METRICS), Oracle()
     before: dict[Series, float] = {}

@@ -331,7 +331,7 @@ _JSON = st.recursive(
 )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.lists(st.sampled_from(MINE.splitlines()), max_size=30), _JSON)
 def test_whatever_a_file_holds_it_is_told_and_not_raised(
     tmp_path_factory: pytest.TempPathFactory, lines: list[str], value: object

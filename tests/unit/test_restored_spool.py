@@ -125,7 +125,7 @@ gaps = st.one_of(st.integers(0, 30 * S), st.integers(0, 400 * S))
 
 
 @given(sessions, sessions, st.lists(sessions, max_size=1), sessions, gaps, gaps)
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 def test_a_restored_copy_tells_nothing_a_second_time(
     before: Session, after: Session, offline: list[Session], last: Session, pause: int, gap: int
 ) -> None:

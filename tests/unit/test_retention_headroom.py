@@ -74,7 +74,7 @@ def test_a_partition_that_does_not_answer_is_left_out():
     assert headrooms({Commit("g", "t", 0): 0}, DAY, NOW_MS, lambda _: {}) == {}
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(
     st.lists(st.integers(-30 * HOUR_MS, 0), min_size=1, max_size=30),
     st.integers(0, 29),

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import yaml
 from click.testing import CliRunner
-from hypothesis import example, given, settings, strategies as st
+from hypothesis import example, given, strategies as st
 
 from lakehouse import slo
 from lakehouse.cli.main import main
@@ -95,7 +95,6 @@ def test_a_pair_that_no_bad_time_could_reach_has_no_alert() -> None:
 _PATTERNS = st.text("ab.*?[]!^-\\|(é\n", max_size=8)
 
 
-@settings(deadline=None)  # on a busy machine
 @example("[?||]", "|")
 @example("[+--]", ",")
 @pytest.mark.filterwarnings("ignore:Possible set:FutureWarning")  # to Python, and not to RE2

@@ -109,7 +109,7 @@ def played(plan: list[Attempt]) -> list[Scrape]:
 
 
 @given(attempts)
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 def test_runs_and_members_give_back_every_sample(plan: list[Attempt]) -> None:
     scrapes = played(plan)
     runs = unfold(encode(scrapes, scrapes[-1].answered_us + 1).runs)
@@ -128,7 +128,7 @@ def test_runs_and_members_give_back_every_sample(plan: list[Attempt]) -> None:
 
 
 @given(attempts)
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 def test_looks_that_leave_nothing_unknown_are_no_further_apart_than_the_floor(
     plan: list[Attempt],
 ) -> None:
@@ -150,7 +150,7 @@ def test_an_agent_that_is_killed_leaves_that_much_and_nothing_is_unknown() -> No
 
 
 @given(attempts)
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 def test_runs_cover_just_what_scrapes_vouch_for(plan: list[Attempt]) -> None:
     scrapes = played(plan)
     end = scrapes[-1].answered_us + 1
@@ -180,7 +180,7 @@ def test_runs_cover_just_what_scrapes_vouch_for(plan: list[Attempt]) -> None:
 
 
 @given(attempts)
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 def test_accounts_cover_the_same_time_as_runs(plan: list[Attempt]) -> None:
     scrapes = played(
         [a if a.values is None else a._replace(values={P[0]: 0.0}) for a in plan],
@@ -192,7 +192,7 @@ def test_accounts_cover_the_same_time_as_runs(plan: list[Attempt]) -> None:
 
 
 @given(attempts, st.integers(0, 40))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 def test_a_replayed_journal_gives_the_same_runs(plan: list[Attempt], killed_after: int) -> None:
     scrapes = played(plan)
     whole, state = Encoder(WINDOW), msgspec.msgpack.encode(Encoder(WINDOW))
@@ -215,7 +215,7 @@ def test_a_replayed_journal_gives_the_same_runs(plan: list[Attempt], killed_afte
     st.integers(0, INTERVAL - 1),
     st.lists(st.integers(1, 3 * S), min_size=60, max_size=60),
 )
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 def test_the_true_duration_lies_within_the_bounds(
     durations: list[int], phase: int, latencies: list[int]
 ) -> None:
@@ -502,7 +502,7 @@ def test_an_attempt_out_of_order_is_not_accepted() -> None:
 
 
 @given(st.lists(st.integers(0, 6), min_size=10, max_size=60), st.integers(0, 9))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 def test_a_memory_never_makes_the_lower_bound_too_high(states: list[int], phase: int) -> None:
     """The bean shows throttling for 60 s after it ended; windows are as short as the memory.
 

@@ -1,4 +1,4 @@
-"""Readings from the cluster's answers: which agent reports what. No connection is used here.
+"""Readings from the cluster's answers, and what changed since those before; no connection is used.
 
 The agent of a partition's leader reports the partition. The agents of the two live brokers with the
 lowest ids report everything without a leader (a partition without one, a quota, a fenced broker),
@@ -12,6 +12,8 @@ from typing import Final, TypeVar
 from collector.model import Commit, Notice, Partition, Series
 from collector.sources.admin.client import Cluster, PartitionState, QuotaEntity, Topics
 from collector.sources.lake_limits import lake_name
+
+_Value = TypeVar("_Value")
 
 LEADERLESS: Final = "kafka.partition.leaderless"
 UNDER_MIN_ISR: Final = "kafka.partition.under_min_isr"
@@ -127,12 +129,11 @@ def quota_limits(limits: Limits) -> dict[str, dict[Series, float]]:
         for key, limit in quotas.items():
             metric = QUOTAS.get(key)
             if metric is not None:
-                values[metric][quota_series(metric, entity)] = limit
+                values[metric][_quota_series(metric, entity)] = limit
     return values
 
 
-def quota_series(metric: str, entity: QuotaEntity) -> Series:
-    """The user and client of a quota, as a series."""
+def _quota_series(metric: str, entity: QuotaEntity) -> Series:
     labels = (("default", entity.default),) if entity.default else ()
     user, client_id = (name and lake_name(name) for name in (entity.user, entity.client_id))
     return Series(metric, user=user, client_id=client_id, labels=labels)
@@ -193,9 +194,6 @@ def _describe(states: tuple[PartitionState, ...], config: Mapping[str, str]) -> 
     return values
 
 
-_Value = TypeVar("_Value")
-
-
 def leader_changes(
     before: Topics, after: Topics, node: int | None, *, for_all: bool
 ) -> list[Notice]:
@@ -212,7 +210,7 @@ def leader_changes(
 def quota_changes(before: Limits, after: Limits) -> list[Notice]:
     """Quotas that were set, changed or taken away."""
     return [
-        Notice("quota_change", quota_series("", entity), _setting(key, old), _setting(key, new))
+        Notice("quota_change", _quota_series("", entity), _setting(key, old), _setting(key, new))
         for entity in sorted({*before, *after}, key=repr)
         for key, old, new in _changed(before.get(entity, {}), after.get(entity, {}))
     ]
