@@ -1,6 +1,5 @@
 """The agent: scrapes on schedule, seals windows, delivers batches, and stops in order."""
 
-import gc
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future, wait
@@ -26,7 +25,7 @@ from collector.telemetry.agent_stats import AgentStats, Read
 from collector.telemetry.live_metrics import Live
 from collector.telemetry.sd_notify import Service
 
-_BEAT_SECONDS: Final = 1.0
+_BEAT_SECONDS: Final = 2.0
 _JOBS: Final = ("start", "discovery", "seal", "delivery", "clock", "limits", "reload")
 _IN_EVENT: Final = ("version", "config", "catalogue")
 _DRAIN_SECONDS: Final = 35.0  # the courier's half minute, and a commit that was under way
@@ -87,7 +86,7 @@ class Agent:
 
         Args:
             stop: Ends the agent.
-            reload: Asked about every second; gives a new plan, if there is one.
+            reload: Asked every two seconds; gives a new plan, if there is one.
             about: What the first line of the log says of this agent; of it the event of its start
                 has ``version``, ``config`` and ``catalogue``.
             crashes: How agents before it ended, as far as no event says so yet.
@@ -179,7 +178,6 @@ class Agent:
         began_us = self._clock.steady_us()
         if self._recorder.seal(self._clock.wall_us()):
             self.stats.seal_seconds.set((self._clock.steady_us() - began_us) / 1e6)
-            gc.collect()  # see memory.freeze_garbage
 
     def _guard(self, name: str, work: Callable[[], object]) -> None:
         """Run a job; a failure is one log line, once, and the job runs again at its next tick."""

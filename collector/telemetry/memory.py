@@ -44,14 +44,9 @@ def configure_malloc() -> None:
 
 
 def freeze_garbage() -> None:
-    """When all is imported: exclude objects that live as long as the process from collection.
-
-    From now on only who calls ``gc.collect`` collects. JPype would let Python collect all of its
-    garbage whenever Java did, every few seconds: with Admin a quarter of an agent's processor time.
-    """
+    """When all is imported: exclude objects that live as long as the process from collection."""
     gc.collect()
     gc.freeze()
-    gc.disable()
 
 
 def trim() -> None:

@@ -241,6 +241,8 @@ def join_as_streams(cluster: Cluster, group: str, topic: str) -> None:
     consumer = java(f"{inside}.AsyncKafkaConsumer")(
         settings, java(bytes_)(), java(bytes_)(), optional.of(data)
     )
+    # Java holds this object of Python for as long as JPype's queue of references runs.
+    java("org.jpype.ref.JPypeReferenceQueue").getInstance().start()
     listener = jpype.JProxy(
         f"{inside}.StreamsRebalanceListener",
         dict={name: lambda *_: None for name in ("onTasksRevoked", "onTasksAssigned",

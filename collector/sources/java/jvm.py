@@ -5,6 +5,7 @@ daemons, so it never keeps the process alive. JPype itself is imported by those 
 JVM: who reads over HTTP has none.
 """
 
+import atexit
 import os
 import shlex
 import shutil
@@ -108,6 +109,11 @@ def start(
         raise ConfigError(
             f"Java at {home} does not start: {error}; set JAVA_HOME to Java 17 or later"
         ) from None
+    # A thread of JPype wakes up four times a second, an eighth of an agent's processor time. It
+    # waits for Java to drop an object of Python (a proxy, a buffer), and Java is given none.
+    queue = java("org.jpype.ref.JPypeReferenceQueue").getInstance()
+    queue.stop()
+    atexit.register(queue.start)  # at its own exit, after this, JPype waits ten seconds for it
     for name in _RETURNED:
         java(name)
     # Native libraries of RMI and of sockets: loaded by a thread of ours while telemetry.memory
