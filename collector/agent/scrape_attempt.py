@@ -5,7 +5,7 @@ from dataclasses import replace
 from itertools import zip_longest
 from typing import Final
 
-from collector.agent.copy_in_flight import WorkUnderWay
+from collector.agent.stale_values import StaleValues
 from collector.catalogue import Family
 from collector.clock import Clock
 from collector.errors import SourceError, unexpected
@@ -35,7 +35,7 @@ class Scraper:
         self._source, self._name = source, name
         self._clock = clock
         self._hidden = hidden
-        self._work = WorkUnderWay()
+        self._stale = StaleValues()
 
     def attempt(self, family: Family, interval_us: int) -> Scrape:
         """Read a family once; the outcome says how it ended."""
@@ -48,7 +48,7 @@ class Scraper:
         try:
             identity = self._source.identify()
             answer = as_catalogued(self._source.read(family), family)
-            answer = self._work.without_old(answer, family)
+            answer = self._stale.removed_from(answer, family)
             asked_us -= answer.listed_us
         except SourceError as failure:
             outcome, error = failure.outcome, _line(str(failure))
