@@ -15,7 +15,7 @@ from collector.config.schema import AUTO, Config, Section
 from collector.config.units import Duration
 from collector.errors import SettingError
 from collector.model import Source
-from collector.sources.identity import Expected
+from collector.sources.connection.identity import Expected
 
 if TYPE_CHECKING:
     from collector.sources.admin.source import AdminSource

@@ -18,7 +18,7 @@ import yaml
 from deltalake import DeltaTable
 
 from collector import catalogue
-from collector.sources.identity import Expected
+from collector.sources.connection.identity import Expected
 from collector.sources.jmx.questions import all_asked
 from demo.agents import agent_config, script
 from demo.clients import producer

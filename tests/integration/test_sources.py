@@ -21,7 +21,7 @@ from collector.errors import (
 from collector.model import Notice, Series
 from collector.sources.admin.shared_client import connect
 from collector.sources.admin.source import AdminSource
-from collector.sources.identity import Expected
+from collector.sources.connection.identity import Expected
 from collector.sources.java import jvm
 from collector.sources.java.find_jvm import find_pid
 from collector.sources.jmx.attach import AttachSource

@@ -13,9 +13,9 @@ from collector.sources.admin.client import Cluster, KafkaAdmin, Topics
 from collector.sources.admin.lags import UNTIERED, untiered
 from collector.sources.admin.offsets import GroupRules, OffsetReader
 from collector.sources.admin.shared_client import ONE_TRY, AdminConnection
-from collector.sources.call_timeout import Worker
-from collector.sources.error_mapping import source_error
-from collector.sources.identity import Expected
+from collector.sources.connection.call_timeout import Worker
+from collector.sources.connection.error_mapping import source_error
+from collector.sources.connection.identity import Expected
 from collector.sources.readings import Readings, Values, answer_of, split
 
 _Result = TypeVar("_Result")

@@ -9,7 +9,7 @@ on loopback, and reads.
 from typing import Any
 
 from collector.config.schema import Attach
-from collector.sources.identity import Expected
+from collector.sources.connection.identity import Expected
 from collector.sources.java.find_jvm import check_jvm, find_pid
 from collector.sources.java.jvm import java
 from collector.sources.jmx.rmi_source import RmiSource
