@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from collector.sources.bulk.strimzi_names import Reporter
+from collector.sources.bulk.strimzi_metrics_reporter import Reporter
 from collector.sources.jmx.questions import Question
 
 ISR = "kafka.cluster:type=Partition,name=UnderMinIsr,topic=*,partition=*"
