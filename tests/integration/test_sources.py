@@ -19,7 +19,7 @@ from collector.errors import (
     SourceTimeoutError,
 )
 from collector.model import Notice, Series
-from collector.sources.admin.shared_client import connect
+from collector.sources.admin.admin_connection import connect
 from collector.sources.admin.source import AdminSource
 from collector.sources.connection.identity import Expected
 from collector.sources.java import jvm

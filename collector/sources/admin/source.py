@@ -9,10 +9,10 @@ from collector.catalogue.entries import Delays
 from collector.errors import ConfigError, SourceTimeoutError
 from collector.model import Answer, Identity, Notice, Offsets
 from collector.sources.admin import readings
+from collector.sources.admin.admin_connection import ONE_TRY, AdminConnection
 from collector.sources.admin.client import Cluster, KafkaAdmin, Topics
 from collector.sources.admin.lags import UNTIERED, untiered
 from collector.sources.admin.offsets import GroupRules, OffsetReader
-from collector.sources.admin.shared_client import ONE_TRY, AdminConnection
 from collector.sources.connection.call_timeout import Worker
 from collector.sources.connection.error_mapping import source_error
 from collector.sources.connection.identity import Expected

@@ -1,4 +1,4 @@
-"""The one Java Admin client of an agent, shared by its sources."""
+"""The connection to Admin that sources share: its Java client is made, configured, replaced."""
 
 import threading
 import time
