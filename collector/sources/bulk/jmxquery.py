@@ -32,7 +32,7 @@ from collector.sources.bulk.source import BulkSource
 from collector.sources.connection.error_mapping import printed_error
 from collector.sources.connection.identity import STARTED, Expected
 from collector.sources.java.jvm import FROM_OUTSIDE, FRUGAL, SERIAL_FILTER, java_home, rmi_options
-from collector.sources.jmx.questions import Answers, Failed, Question
+from collector.sources.jmx.bean_questions import Answers, Failed, Question
 
 try:
     from jmxquery import JAR_PATH

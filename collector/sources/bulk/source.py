@@ -17,8 +17,15 @@ from typing import Final
 from collector.catalogue import Family, Metric
 from collector.errors import SourceError
 from collector.model import Answer, Identity, Partition, Series
+from collector.sources.jmx.bean_questions import (
+    IN_SYNC,
+    Answers,
+    Failed,
+    Question,
+    all_asked,
+    asked_for,
+)
 from collector.sources.jmx.object_names import series_of
-from collector.sources.jmx.questions import IN_SYNC, Answers, Failed, Question, all_asked, asked_for
 from collector.sources.mbean_source import MBeanSource, Session
 from collector.sources.readings import Readings, answer_of, number_of, split
 

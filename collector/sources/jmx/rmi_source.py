@@ -8,9 +8,9 @@ from typing import Any, Final
 
 from collector.sources.connection.identity import Expected
 from collector.sources.java.jvm import java
+from collector.sources.jmx.bean_questions import Answers
 from collector.sources.jmx.mbean_server import MBeanServer
 from collector.sources.jmx.object_names import text_of
-from collector.sources.jmx.questions import Answers
 from collector.sources.jmx.reader import MBeanReader
 from collector.sources.mbean_source import MBeanSource, Session
 
