@@ -11,10 +11,13 @@ from typing import Final
 
 from collector.model import Commit, Partition, Series
 from collector.sources.admin.client import Cluster, PartitionState, QuotaEntity, Topics
+from collector.sources.admin.consumer_lag import LogOffsets, bucket_end
 from collector.sources.lake_limits import lake_name
+from collector.sources.readings import Values
 
 LEADERLESS: Final = "kafka.partition.leaderless"
 UNDER_MIN_ISR: Final = "kafka.partition.under_min_isr"
+UNTIERED: Final = "kafka.partition.untiered_records"
 FENCED: Final = "kafka.cluster.node.fenced"
 QUOTAS: Final = {
     "producer_byte_rate": "kafka.quota.produce.byte_rate",
@@ -154,6 +157,34 @@ def fenced(cluster: Cluster) -> dict[Series, float]:
         rack = (("rack", cluster.racks[node]),) if node in cluster.racks else ()
         series = Series(FENCED, labels=(("node", f"broker-{node}"), *rack))
         found[series] = float(node in cluster.fenced)
+    return found
+
+
+def untiered(
+    tiered: LogOffsets, starts: LogOffsets, local_starts: LogOffsets, ends: LogOffsets
+) -> Values:
+    """How many records of each partition are on brokers' disks alone, rounded up.
+
+    A leader says -1 for the last offset of the remote tier where nothing was copied yet, and for a
+    while after it became leader, since it has not looked. They are distinguished as Kafka itself
+    does it: a log with the same start on disk and in both tiers has nothing in the remote tier.
+
+    Args:
+        tiered: Last offset in the remote tier, asked before ``ends``.
+        starts: First offset, of both tiers.
+        local_starts: First offset on the leader's disk.
+        ends: Where the logs end.
+
+    Returns:
+        Values of those partitions of which all is known.
+    """
+    found: dict[Series, float | None] = {}
+    for partition, last in tiered.items():
+        start, end = starts.get(partition), ends.get(partition)
+        if start is None or end is None or (last < 0 and local_starts.get(partition) != start):
+            continue
+        pending = max(start, last + 1)
+        found[Series(UNTIERED, *partition)] = float(bucket_end(end - pending))
     return found
 
 

@@ -11,7 +11,6 @@ from collector.model import Answer, Identity, Notice, Offsets
 from collector.sources.admin import cluster_changes, readings
 from collector.sources.admin.admin_connection import ONE_TRY, AdminConnection
 from collector.sources.admin.client import Cluster, KafkaAdmin, Topics
-from collector.sources.admin.lags import UNTIERED, untiered
 from collector.sources.admin.offsets import GroupRules, OffsetReader
 from collector.sources.connection.call_timeout import Worker
 from collector.sources.connection.error_mapping import source_error
@@ -206,8 +205,8 @@ class AdminSource:
         configs = client.configs({partition.topic for partition in led})
         tiered = [p for p in led if readings.is_tiered(configs.get(p.topic, {}))]
         kinds = ("latestTiered", "earliest", "earliestLocal", "latest")
-        values = untiered(*(client.offsets(tiered, kind) for kind in kinds))
-        return _FamilyValues({UNTIERED: values}, self._seen, [])
+        values = readings.untiered(*(client.offsets(tiered, kind) for kind in kinds))
+        return _FamilyValues({readings.UNTIERED: values}, self._seen, [])
 
     def _quota_limits(self, client: KafkaAdmin) -> _FamilyValues:
         _, for_all, _ = self._whose(client)
