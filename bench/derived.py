@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Final
 from collector import catalogue
 from collector.agent.scrape_attempt import as_catalogued
 from collector.model import Commit, Partition, Reading, Series
-from collector.sources.admin.lags import UNTIERED, lags, untiered
+from collector.sources.admin.consumer_lag import lags
+from collector.sources.admin.readings import UNTIERED, untiered
 from collector.sources.readings import split
 
 if TYPE_CHECKING:

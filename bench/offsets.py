@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from bench.rounds import Times
 from collector.model import Partition
+from collector.sources.admin.admin_connection import java_admin
 from collector.sources.admin.client import KafkaAdmin
-from collector.sources.admin.shared_client import java_admin
 
 if TYPE_CHECKING:
     from bench.broker import LoadedBroker

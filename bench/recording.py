@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Final
 from bench.broker import LoadedBroker
 from collector import catalogue as catalogues
 from collector.agent import plan
-from collector.agent.scrape_attempt import expand
 from collector.config import loader as configs
+from collector.sources.metadata_log.history import expand
 from demo.clients import producer, send
 from demo.launcher import end
 from demo.topics import configure

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from collector.model import Commit, Offsets, Partition, Series
-from collector.sources.admin.lags import lags
+from collector.sources.admin.consumer_lag import lags
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

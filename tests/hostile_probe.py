@@ -20,7 +20,7 @@ from collector.catalogue import Family, Metric
 from collector.config.schema import Jmx
 from collector.config.units import Duration
 from collector.errors import SourceError
-from collector.sources.identity import Expected
+from collector.sources.connection.identity import Expected
 from collector.sources.java import jvm
 from collector.sources.jmx.jmx_port import JmxSource
 

@@ -9,7 +9,7 @@ from collector.clock import SystemClock
 from collector.config.schema import Jmx, Prometheus
 from collector.config.units import Duration
 from collector.sources.bulk.prometheus import PrometheusSource
-from collector.sources.identity import Expected
+from collector.sources.connection.identity import Expected
 from collector.sources.java import jvm
 from collector.sources.jmx.jmx_port import JmxSource
 from demo.node import JMX_ROLE

@@ -12,13 +12,14 @@ from collector.agent.discovery import LOOK_US
 from collector.agent.plan import Plan, Task, changes
 from collector.agent.reload import Reload
 from collector.agent.schedule import Schedule
-from collector.agent.scrape_attempt import expand, skipped
+from collector.agent.scrape_attempt import skipped
 from collector.clock import Clock, StepDetector
 from collector.config.schema import Limits
 from collector.delivery.worker import DeliveryWorker
 from collector.errors import UNEXPECTED, JmxlakeError, SpoolError, unexpected
 from collector.model import Event, Series
 from collector.sources.java.crash_reports import Crash
+from collector.sources.metadata_log.history import expand
 from collector.spool.recorder import Recorder
 from collector.telemetry import logs, memory
 from collector.telemetry.agent_stats import AgentStats, Read

@@ -1,22 +1,18 @@
-"""One attempt to read a family from a source, and the moments of an exact history as scrapes."""
+"""One attempt to read a family from a source, and how it ended."""
 
-from collections.abc import Iterator
 from dataclasses import replace
-from itertools import zip_longest
 from typing import Final
 
-from collector.agent.copy_in_flight import WorkUnderWay
+from collector.agent.stale_values import StaleValues
 from collector.catalogue import Family
 from collector.clock import Clock
 from collector.errors import SourceError, unexpected
-from collector.model import Answer, Identity, Moment, Outcome, Reading, Scrape, Source
+from collector.model import Answer, Identity, Outcome, Reading, Scrape, Source
 from collector.sources.hidden_names import HiddenNames
 from collector.telemetry import logs
 from lakehouse.tables import FLAG_DISTRIBUTION
 
 _ERROR_LENGTH: Final = 500
-_LONGEST_US: Final = 3_600_000_000
-"""A history without changes becomes a scrape an hour, so that its windows can be sealed."""
 
 
 class Scraper:
@@ -35,7 +31,7 @@ class Scraper:
         self._source, self._name = source, name
         self._clock = clock
         self._hidden = hidden
-        self._work = WorkUnderWay()
+        self._stale = StaleValues()
 
     def attempt(self, family: Family, interval_us: int) -> Scrape:
         """Read a family once; the outcome says how it ended."""
@@ -48,7 +44,7 @@ class Scraper:
         try:
             identity = self._source.identify()
             answer = as_catalogued(self._source.read(family), family)
-            answer = self._work.without_old(answer, family)
+            answer = self._stale.removed_from(answer, family)
             asked_us -= answer.listed_us
         except SourceError as failure:
             outcome, error = failure.outcome, _line(str(failure))
@@ -93,38 +89,6 @@ def as_catalogued(answer: Answer, family: Family) -> Answer:
         return replace(one, zeros=frozenset(), values=values, flags=flags)
 
     return answer.mapped(lambda readings: tuple(map(recorded, readings)))
-
-
-def expand(scrape: Scrape) -> Iterator[Scrape]:
-    """The attempt itself, or the moments of the history that it brought.
-
-    A source that reads a log knows the past, to the instant. Each moment becomes a scrape that was
-    asked and answered then; an empty history gives none. ``tick_us`` remains the attempt's, by the
-    agent's clock; the moments are by another clock.
-    """
-    answer = scrape.answer
-    if answer is None or not any(reading.exact for reading in answer.readings):
-        yield scrape
-        return
-    for moment, after in zip_longest(answer.moments, answer.moments[1:]):
-        yield _at_moment(scrape, moment, answer if after is None else None)
-        if after is not None:
-            hour_us = moment.at_us - moment.at_us % _LONGEST_US + _LONGEST_US
-            for at_us in range(hour_us, after.at_us, _LONGEST_US):
-                yield _at_moment(scrape, moment._replace(at_us=at_us), None)
-
-
-def _at_moment(scrape: Scrape, moment: Moment, whole: Answer | None) -> Scrape:
-    """One moment; the last one has the fields that are counted once an attempt."""
-    at_us = moment.at_us
-    instant = replace(scrape, asked_us=at_us, answered_us=at_us, exact=True)
-    if moment.readings is None:
-        error = "the log does not reach back that far: what happened is not known"
-        return replace(instant, outcome="error", answer=None, error=error)
-    if whole is None:
-        return replace(instant, answer=Answer(moment.readings, 0))
-    last = replace(whole, readings=moment.readings, moments=(), more=False)
-    return replace(instant, answer=last)
 
 
 def skipped(family: Family, interval_us: int, tick_us: int, source: str = "") -> Scrape:

@@ -123,7 +123,7 @@ def _import(
     from collector.delivery.delivery import Delivery
     from collector.delivery.storage_options import of_lake
     from collector.sources.bulk.prometheus_history import PastSource
-    from collector.sources.identity import Expected
+    from collector.sources.connection.identity import Expected
     from collector.spool.recorder import Recorder
     from collector.spool.spool import Spool
 

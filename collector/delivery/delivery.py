@@ -28,7 +28,7 @@ from collector.delivery.bronze_table import BronzeTable
 from collector.delivery.commit_group import CommitGroup, commit_group, next_batches
 from collector.delivery.error_messages import is_fault
 from collector.errors import CommitError, LakeError, unexpected
-from collector.spool.packed_batches import UnreadableBatchError
+from collector.spool.batch_tables import UnreadableBatchError
 from collector.spool.recorder import Recorder
 from collector.spool.spool import Spool
 from lakehouse import tables

@@ -15,7 +15,7 @@ from collector.config.schema import AUTO, Config, Section
 from collector.config.units import Duration
 from collector.errors import SettingError
 from collector.model import Source
-from collector.sources.identity import Expected
+from collector.sources.connection.identity import Expected
 
 if TYPE_CHECKING:
     from collector.sources.admin.source import AdminSource
@@ -99,7 +99,7 @@ def admin(config: Config, node: int | None) -> AdminSource:
     Raises:
         SettingError: There is no section ``admin``.
     """
-    from collector.sources.admin.shared_client import connect  # noqa: PLC0415
+    from collector.sources.admin.admin_connection import connect  # noqa: PLC0415
     from collector.sources.admin.source import AdminSource  # noqa: PLC0415
 
     section = config.admin

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Final
 
 from collector.errors import SpoolError
-from collector.spool.packed_batches import BATCHES
+from collector.spool.batch_tables import BATCHES
 from collector.spool.spool_file import BUSY_SECONDS, SIDES, VERSION, advise, checksum
 
 _MAGIC: Final = b"SQLite format 3\0"

@@ -15,7 +15,7 @@ from collector.encoding.encoder import Encoder, SealedRows
 from collector.errors import SpoolError, unexpected
 from collector.model import Event, Scrape, Series
 from collector.spool import journal
-from collector.spool.packed_batches import Dropped
+from collector.spool.batch_tables import Dropped
 from collector.spool.spool import Spool
 
 _EVENTS: Final = 1_000  # that wait while the spool cannot be written

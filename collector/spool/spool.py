@@ -17,8 +17,8 @@ from collector.clock import Clock, SystemClock
 from collector.encoding.bronze_rows import Batch, Row
 from collector.errors import SpoolError
 from collector.model import Event, Series
-from collector.spool import integrity, packed_batches, upgrade
-from collector.spool.packed_batches import Dropped, SetKey
+from collector.spool import batch_tables, integrity, upgrade
+from collector.spool.batch_tables import Dropped, SetKey
 from collector.spool.spool_file import SpoolFile, advise, checksum, meta, put_meta, read_only
 from lakehouse import tables
 
@@ -166,14 +166,14 @@ class Spool(AbstractContextManager["Spool"]):
         first, number, dropped, batch = self.last_number + 1, self.last_number, None, None
         with self._file.writing() as db:
             for number, batch in enumerate(batches, first):
-                packed_batches.put_batch(db, number, first, batch)
+                batch_tables.put_batch(db, number, first, batch)
             if batch is not None:
                 excess = self.depth().bytes - self.max_bytes
-                dropped = packed_batches.drop_oldest(db, first, self.reached, excess)
+                dropped = batch_tables.drop_oldest(db, first, self.reached, excess)
                 db.execute("DELETE FROM sets WHERE used < ?", (number - _KEPT_SETS,))
             if batch is not None and dropped is not None and events_of is not None:
                 batch.rows.setdefault(tables.EVENTS.name, []).extend(events_of(dropped))
-                packed_batches.put_batch(db, number, first, batch, dropped)
+                batch_tables.put_batch(db, number, first, batch, dropped)
             self._put_state(db, state, number)
             db.execute("DELETE FROM meta WHERE key = 'damaged'")
         self.last_number, self.found = number, []
@@ -198,7 +198,7 @@ class Spool(AbstractContextManager["Spool"]):
         """
         found: list[WaitingBatch] = []
         with self._file.reading() as db:
-            for number, size, count, batch in packed_batches.read_batches(db):
+            for number, size, count, batch in batch_tables.read_batches(db):
                 limit_bytes, limit_rows = limit_bytes - size, limit_rows - count
                 if found and (limit_bytes < 0 or limit_rows < 0):
                     break

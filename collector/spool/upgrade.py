@@ -14,7 +14,7 @@ import msgspec
 
 from collector.encoding.bronze_rows import Batch, Row
 from collector.spool import spool_file
-from collector.spool.packed_batches import put_batch
+from collector.spool.batch_tables import put_batch
 from lakehouse import tables
 
 _FORMER: Final = "2"

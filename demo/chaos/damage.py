@@ -8,7 +8,7 @@ import sqlite3
 from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING, Final
 
-from collector.spool.packed_batches import put_batch, read_batches
+from collector.spool.batch_tables import put_batch, read_batches
 from collector.spool.spool_file import checksum
 from demo.chaos.stage import Outcome
 from demo.chaos.tripwires import Step

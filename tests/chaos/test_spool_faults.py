@@ -20,7 +20,7 @@ import pytest
 from collector.encoding.bronze_rows import Batch
 from collector.errors import SpoolError
 from collector.model import Answer, Identity, Reading, Scrape, Series
-from collector.spool.packed_batches import UnreadableBatchError
+from collector.spool.batch_tables import UnreadableBatchError
 from collector.spool.recorder import Recorder
 from collector.spool.spool import Spool
 from collector.spool.spool_file import read_only

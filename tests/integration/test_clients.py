@@ -22,7 +22,7 @@ from collector.config.units import Duration
 from collector.delivery.delivery import Delivery
 from collector.errors import IdentityError, SourceError, SourceTimeoutError
 from collector.model import Series
-from collector.sources.identity import Expected
+from collector.sources.connection.identity import Expected
 from collector.sources.java import jvm
 from collector.sources.jmx.attach import AttachSource
 from collector.sources.jmx.jmx_port import JmxSource

@@ -15,8 +15,8 @@ from confluent_kafka import KafkaException, Producer
 
 from collector import catalogue
 from collector.errors import SourceRefusedError
+from collector.sources.admin.admin_connection import AdminConnection, connect
 from collector.sources.admin.client import KafkaAdmin, _get
-from collector.sources.admin.shared_client import AdminConnection, connect
 from collector.sources.admin.source import AdminSource
 from collector.sources.java import jvm
 from demo.agents import INTERVALS, script

@@ -22,7 +22,7 @@ from collector.config.units import Duration
 from collector.errors import SourceError, SourceTimeoutError
 from collector.sources.bulk.jmxquery import JmxquerySource
 from collector.sources.bulk.jolokia import JolokiaSource
-from collector.sources.identity import Expected
+from collector.sources.connection.identity import Expected
 from demo.jars import jolokia_jar
 from demo.java import java_command
 from demo.launcher import Launcher, kill, last_lines

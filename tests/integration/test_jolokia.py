@@ -17,7 +17,7 @@ from collector.config.schema import Jolokia
 from collector.config.units import Duration
 from collector.errors import ConfigError, SourceError, SourceRefusedError
 from collector.sources.bulk.jolokia import JolokiaSource
-from collector.sources.identity import Expected
+from collector.sources.connection.identity import Expected
 from demo.cluster import Cluster
 from demo.jars import jolokia_jar
 from demo.ports import free_ports

@@ -12,7 +12,7 @@ from confluent_kafka import Producer
 from collector import catalogue
 from collector.encoding.expired_offsets import Loss, NonConsumed
 from collector.model import Commit, Notice, Series
-from collector.sources.admin.shared_client import connect, java_admin
+from collector.sources.admin.admin_connection import connect, java_admin
 from collector.sources.admin.source import AdminSource
 from collector.sources.java import jvm
 from collector.sources.java.jvm import java

@@ -24,7 +24,7 @@ from collector.sources.bulk import exporter_rules
 from collector.sources.bulk.jmxquery import JmxquerySource
 from collector.sources.bulk.jolokia import JolokiaSource
 from collector.sources.bulk.prometheus import PrometheusSource
-from collector.sources.identity import Expected
+from collector.sources.connection.identity import Expected
 from collector.sources.java import jvm
 from collector.sources.jmx.attach import AttachSource
 from collector.sources.jmx.jmx_port import JmxSource

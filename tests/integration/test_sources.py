@@ -19,12 +19,11 @@ from collector.errors import (
     SourceTimeoutError,
 )
 from collector.model import Notice, Series
-from collector.sources.admin.shared_client import connect
+from collector.sources.admin.admin_connection import connect
 from collector.sources.admin.source import AdminSource
-from collector.sources.identity import Expected
+from collector.sources.connection.identity import Expected
 from collector.sources.java import jvm
-from collector.sources.java.find_jvm import find_pid
-from collector.sources.jmx.attach import AttachSource
+from collector.sources.jmx.attach import AttachSource, find_pid
 from collector.sources.jmx.jmx_port import JmxSource
 from demo.cluster import Cluster
 from demo.java import java_command

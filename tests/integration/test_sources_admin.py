@@ -13,10 +13,10 @@ from collector.agent.scrape_attempt import Scraper
 from collector.clock import SystemClock
 from collector.errors import IdentityError, SourceRefusedError, SourceTimeoutError
 from collector.model import Commit, Notice, Partition, Series
+from collector.sources.admin.admin_connection import AdminConnection, connect, java_admin
 from collector.sources.admin.client import KafkaAdmin, of_groups
-from collector.sources.admin.shared_client import AdminConnection, connect, java_admin
 from collector.sources.admin.source import AdminSource
-from collector.sources.error_mapping import is_answer
+from collector.sources.connection.error_mapping import is_answer
 from collector.sources.java import jvm
 from demo.cluster import Cluster
 from demo.java_admin import Quota, set_quotas

@@ -17,7 +17,7 @@ from collector.config.schema import Prometheus
 from collector.config.units import Duration
 from collector.errors import SourceError
 from collector.sources.bulk.prometheus import PrometheusSource
-from collector.sources.identity import Expected
+from collector.sources.connection.identity import Expected
 from collector.sources.java import jvm
 from demo.clients import fill
 from demo.cluster import Cluster

@@ -11,7 +11,7 @@ from collector.catalogue import Family, KnownWrong, Metric
 from collector.errors import SourceError
 from collector.model import Series
 from collector.sources.bulk.source import BulkReader, is_pattern
-from collector.sources.jmx.questions import Failed, Question, all_asked
+from collector.sources.jmx.bean_questions import Failed, Question, all_asked
 from lakehouse.tables import FLAG_KNOWN_WRONG, OTHER
 
 UNDER = "kafka.cluster:type=Partition,name=UnderMinIsr,topic=*,partition=*"

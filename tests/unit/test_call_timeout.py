@@ -7,7 +7,7 @@ import threading
 import pytest
 
 from collector.errors import SourceTimeoutError
-from collector.sources.call_timeout import Worker
+from collector.sources.connection.call_timeout import Worker
 from tests.waiting import wait_for
 
 

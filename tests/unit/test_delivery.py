@@ -36,7 +36,7 @@ from lakehouse import tables
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from collector.spool.packed_batches import Dropped
+    from collector.spool.batch_tables import Dropped
 
 MIB = 1 << 20
 

@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from collector.agent import plan
-from collector.agent.scrape_attempt import expand
 from collector.config import loader
 from collector.encoding.encoder import Encoder, SealedRows
 from collector.encoding.family import HOLD_US
 from collector.model import Answer, Identity, Moment, Notice, Reading, Scrape, Series
+from collector.sources.metadata_log.history import expand
 from collector.spool import journal
 from collector.spool.recorder import Recorder
 from collector.spool.spool import Spool

@@ -10,7 +10,7 @@ import pytest
 from collector import catalogue
 from collector.errors import ConfigError
 from collector.sources.bulk import exporter_rules
-from collector.sources.jmx.questions import Question
+from collector.sources.jmx.bean_questions import Question
 
 if TYPE_CHECKING:
     from collector.sources.bulk.exporter_rules import Shown

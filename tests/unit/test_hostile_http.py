@@ -20,8 +20,8 @@ from collector.config.schema import Jolokia
 from collector.config.units import Duration
 from collector.errors import SourceError, SourceRefusedError, SourceTimeoutError
 from collector.sources.bulk.jolokia import JolokiaSource
-from collector.sources.call_timeout import _MOST_LEFT_BEHIND
-from collector.sources.identity import Expected
+from collector.sources.connection.call_timeout import _MOST_LEFT_BEHIND
+from collector.sources.connection.identity import Expected
 from lakehouse.tables import OTHER
 from tests.hostile_http import PIECE, HostileHttp, Request, like_a_broker
 from tests.waiting import wait_for
@@ -232,9 +232,9 @@ from pathlib import Path
 from collector.errors import SourceError
 from collector.config.units import Duration
 from collector.config.schema import Jolokia
-from collector.sources.identity import Expected
+from collector.sources.connection.identity import Expected
 from collector.sources.bulk.jolokia import JolokiaSource
-from collector.sources.call_timeout import _MOST_LEFT_BEHIND
+from collector.sources.connection.call_timeout import _MOST_LEFT_BEHIND
 def peak():
     return int(re.search(r"VmHWM:\\s+(\\d+)", Path("/proc/self/status").read_text())[1]) // 1024
 source = JolokiaSource(Expected("broker"), Jolokia(sys.argv[1], timeout=Duration("120s")))

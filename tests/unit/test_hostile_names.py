@@ -21,7 +21,7 @@ from collector.model import Answer, Commit, Identity, Partition, Reading, Scrape
 from collector.sources.admin.client import QuotaEntity
 from collector.sources.admin.offsets import GroupRules, commits_in
 from collector.sources.admin.readings import quota_limits
-from collector.sources.identity import Expected
+from collector.sources.connection.identity import Expected
 from collector.sources.jmx.object_names import keys_of, series_of
 from collector.sources.lake_limits import capped, lake_name
 from collector.spool import journal

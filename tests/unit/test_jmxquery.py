@@ -18,8 +18,8 @@ from collector.errors import (
     SourceTimeoutError,
 )
 from collector.sources.bulk.jmxquery import JmxquerySource, parse_answers
-from collector.sources.identity import STARTED, Expected
-from collector.sources.jmx.questions import Failed, Question
+from collector.sources.connection.identity import STARTED, Expected
+from collector.sources.jmx.bean_questions import Failed, Question
 
 if TYPE_CHECKING:
     from pathlib import Path

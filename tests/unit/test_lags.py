@@ -7,7 +7,8 @@ import random
 import pytest
 
 from collector.model import Commit, Partition, Series
-from collector.sources.admin.lags import LAG, PARTITION_LAG, UNTIERED, bucket_end, lags, untiered
+from collector.sources.admin.consumer_lag import LAG, PARTITION_LAG, bucket_end, lags
+from collector.sources.admin.readings import UNTIERED, untiered
 from tests.exponential_histogram import bucket_of
 
 P, Q = Partition("t", 0), Partition("t", 1)

@@ -15,7 +15,7 @@ from collector.config.units import Duration
 from collector.errors import ConfigError, IdentityError, SourceError, SourceTimeoutError
 from collector.model import Answer, Series
 from collector.sources.bulk.prometheus import PrometheusSource
-from collector.sources.identity import Expected
+from collector.sources.connection.identity import Expected
 from tests.hostile_http import HostileHttp, Request
 
 if TYPE_CHECKING:

@@ -28,7 +28,7 @@ from collector.model import (
     Series,
 )
 from collector.sources.admin.client import PartitionState
-from collector.sources.admin.readings import leader_changes
+from collector.sources.admin.cluster_changes import leader_changes
 from lakehouse import slo, tables
 from lakehouse.cli.main import main
 from lakehouse.core import lake as lakes

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from collector import catalogue
 from collector.errors import IdentityError, SourceError, SourceRefusedError, SourceTimeoutError
 from collector.model import Series
-from collector.sources.identity import Expected
+from collector.sources.connection.identity import Expected
 from collector.sources.librdkafka import tail
 from collector.sources.librdkafka.statistics_source import StatisticsSource
 from lakehouse.tables import OTHER

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from collector.model import Commit, Partition, Series
-from collector.sources.admin.time_lag import HIGH, LOW, LogEnds
+from collector.sources.admin.consumer_lag import TIME_LAG_HIGH, TIME_LAG_LOW, LogEnds
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -37,7 +37,8 @@ class Scraped:
         self.now += after
         values = self.log_ends.time_lags(positions, ends, ids, (self.now, self.now + 0.2))
         return tuple(  # type: ignore[return-value]
-            values[bound].get(Series(bound, "t", group="g"), NOT_KNOWN) for bound in (LOW, HIGH)
+            values[bound].get(Series(bound, "t", group="g"), NOT_KNOWN)
+            for bound in (TIME_LAG_LOW, TIME_LAG_HIGH)
         )
 
 

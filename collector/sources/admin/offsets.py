@@ -10,10 +10,9 @@ from typing import Final
 from collector.model import Commit, Offsets, Partition
 from collector.sources.admin import readings
 from collector.sources.admin.client import KafkaAdmin
-from collector.sources.admin.lags import LogOffsets, Positions, keeps_up, lags
+from collector.sources.admin.consumer_lag import LogEnds, LogOffsets, Positions, keeps_up, lags
 from collector.sources.admin.readings import Configs
 from collector.sources.admin.retention_headroom import HIGH, LOW, SAFE, headrooms
-from collector.sources.admin.time_lag import LogEnds
 from collector.sources.lake_limits import lake_name
 from collector.sources.readings import Values
 

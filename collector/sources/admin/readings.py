@@ -1,4 +1,4 @@
-"""Readings from the cluster's answers, and what changed since those before; no connection is used.
+"""Readings from the cluster's answers; no connection is used.
 
 The agent of a partition's leader reports the partition. The agents of the two live brokers with the
 lowest ids report everything without a leader (a partition without one, a quota, a fenced broker),
@@ -6,17 +6,18 @@ so that one of them may fail. The agent of a whole cluster (no node) reports eve
 """
 
 import math
-from collections.abc import Collection, Iterator, Mapping
-from typing import Final, TypeVar
+from collections.abc import Collection, Mapping
+from typing import Final
 
-from collector.model import Commit, Notice, Partition, Series
+from collector.model import Commit, Partition, Series
 from collector.sources.admin.client import Cluster, PartitionState, QuotaEntity, Topics
+from collector.sources.admin.consumer_lag import LogOffsets, bucket_end
 from collector.sources.lake_limits import lake_name
-
-_Value = TypeVar("_Value")
+from collector.sources.readings import Values
 
 LEADERLESS: Final = "kafka.partition.leaderless"
 UNDER_MIN_ISR: Final = "kafka.partition.under_min_isr"
+UNTIERED: Final = "kafka.partition.untiered_records"
 FENCED: Final = "kafka.cluster.node.fenced"
 QUOTAS: Final = {
     "producer_byte_rate": "kafka.quota.produce.byte_rate",
@@ -129,11 +130,12 @@ def quota_limits(limits: Limits) -> dict[str, dict[Series, float]]:
         for key, limit in quotas.items():
             metric = QUOTAS.get(key)
             if metric is not None:
-                values[metric][_quota_series(metric, entity)] = limit
+                values[metric][quota_series(metric, entity)] = limit
     return values
 
 
-def _quota_series(metric: str, entity: QuotaEntity) -> Series:
+def quota_series(metric: str, entity: QuotaEntity) -> Series:
+    """The series of a quota's entity."""
     labels = (("default", entity.default),) if entity.default else ()
     user, client_id = (name and lake_name(name) for name in (entity.user, entity.client_id))
     return Series(metric, user=user, client_id=client_id, labels=labels)
@@ -155,6 +157,34 @@ def fenced(cluster: Cluster) -> dict[Series, float]:
         rack = (("rack", cluster.racks[node]),) if node in cluster.racks else ()
         series = Series(FENCED, labels=(("node", f"broker-{node}"), *rack))
         found[series] = float(node in cluster.fenced)
+    return found
+
+
+def untiered(
+    tiered: LogOffsets, starts: LogOffsets, local_starts: LogOffsets, ends: LogOffsets
+) -> Values:
+    """How many records of each partition are on brokers' disks alone, rounded up.
+
+    A leader says -1 for the last offset of the remote tier where nothing was copied yet, and for a
+    while after it became leader, since it has not looked. They are distinguished as Kafka itself
+    does it: a log with the same start on disk and in both tiers has nothing in the remote tier.
+
+    Args:
+        tiered: Last offset in the remote tier, asked before ``ends``.
+        starts: First offset, of both tiers.
+        local_starts: First offset on the leader's disk.
+        ends: Where the logs end.
+
+    Returns:
+        Values of those partitions of which all is known.
+    """
+    found: dict[Series, float | None] = {}
+    for partition, last in tiered.items():
+        start, end = starts.get(partition), ends.get(partition)
+        if start is None or end is None or (last < 0 and local_starts.get(partition) != start):
+            continue
+        pending = max(start, last + 1)
+        found[Series(UNTIERED, *partition)] = float(bucket_end(end - pending))
     return found
 
 
@@ -192,73 +222,3 @@ def _describe(states: tuple[PartitionState, ...], config: Mapping[str, str]) -> 
     if "cleanup.policy" in config:
         values["kafka.topic.compacted"] = float(is_compacted(config))
     return values
-
-
-def leader_changes(
-    before: Topics, after: Topics, node: int | None, *, for_all: bool
-) -> list[Notice]:
-    """Elections: the new leader's agent reports them; agents that report for all, a lost leader."""
-    known = leaders(before)
-    return [
-        Notice("leader_change", Series("", *partition), _name(old), _name(new))
-        for partition, new in leaders(after).items()
-        if (old := known.get(partition, new)) != new
-        and (leads(node, new) or (new is None and for_all))
-    ]
-
-
-def quota_changes(before: Limits, after: Limits) -> list[Notice]:
-    """Quotas that were set, changed or taken away."""
-    return [
-        Notice("quota_change", _quota_series("", entity), _setting(key, old), _setting(key, new))
-        for entity in sorted({*before, *after}, key=repr)
-        for key, old, new in _changed(before.get(entity, {}), after.get(entity, {}))
-    ]
-
-
-def config_changes(before: Configs, after: Configs) -> list[Notice]:
-    """Settings of topics that changed; a topic that is new has changed nothing."""
-    return [
-        Notice("config_change", Series("", topic), _setting(key, old), _setting(key, new))
-        for topic, settings in sorted(after.items())
-        for key, old, new in _changed(before.get(topic, settings), settings)
-    ]
-
-
-def group_failures(before: Mapping[str, str], after: Mapping[str, str]) -> list[Notice]:
-    """Groups that did not answer while others did, and those that do again; by group the reason."""
-    return [
-        Notice("group_unreadable", Series("", group=lake_name(group)), old, new)
-        for group, old, new in _changed(before, after)
-    ]
-
-
-def hidden_brokers(before: frozenset[int], after: frozenset[int]) -> list[Notice]:
-    """Brokers that may lead and are not shown by the listener that is asked, when they change."""
-    old, new = (",".join(f"broker-{node}" for node in sorted(nodes)) for nodes in (before, after))
-    return [Notice("broker_without_listener", Series(""), old, new)] if old != new else []
-
-
-def recreated(before: Mapping[str, str], after: Mapping[str, str]) -> list[Notice]:
-    """Topics that were deleted and made again: the name is the same, the id is another."""
-    return [
-        Notice("topic_recreated", Series("", topic), old, after[topic])
-        for topic, old in sorted(before.items())
-        if after.get(topic, old) != old
-    ]
-
-
-def _changed(
-    before: Mapping[str, _Value], after: Mapping[str, _Value]
-) -> Iterator[tuple[str, _Value | None, _Value | None]]:
-    """Keys whose values differ, and both values; None: there is none."""
-    both = ((key, before.get(key), after.get(key)) for key in sorted({*before, *after}))
-    return ((key, old, new) for key, old, new in both if old != new)
-
-
-def _setting(key: str, value: object) -> str | None:
-    return None if value is None else f"{key}={value}"
-
-
-def _name(leader: int | None) -> str:
-    return "none" if leader is None else f"broker-{leader}"

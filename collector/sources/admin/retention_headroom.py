@@ -20,7 +20,7 @@ from collections.abc import Callable, Mapping
 from typing import Final, NamedTuple
 
 from collector.model import Commit, Partition
-from collector.sources.admin.lags import furthest_behind
+from collector.sources.admin.consumer_lag import furthest_behind
 
 LOW: Final = "kafka.group.retention_headroom.low"
 HIGH: Final = "kafka.group.retention_headroom.high"

@@ -8,14 +8,13 @@ from collector.catalogue import Family
 from collector.catalogue.entries import Delays
 from collector.errors import ConfigError, SourceTimeoutError
 from collector.model import Answer, Identity, Notice, Offsets
-from collector.sources.admin import readings
+from collector.sources.admin import cluster_changes, readings
+from collector.sources.admin.admin_connection import ONE_TRY, AdminConnection
 from collector.sources.admin.client import Cluster, KafkaAdmin, Topics
-from collector.sources.admin.lags import UNTIERED, untiered
 from collector.sources.admin.offsets import GroupRules, OffsetReader
-from collector.sources.admin.shared_client import ONE_TRY, AdminConnection
-from collector.sources.call_timeout import Worker
-from collector.sources.error_mapping import source_error
-from collector.sources.identity import Expected
+from collector.sources.connection.call_timeout import Worker
+from collector.sources.connection.error_mapping import source_error
+from collector.sources.connection.identity import Expected
 from collector.sources.readings import Readings, Values, answer_of, split
 
 _Result = TypeVar("_Result")
@@ -179,9 +178,11 @@ class AdminSource:
         topics, _ = client.topics(held_by)
         hidden = readings.hidden_leaders(topics, cluster)
         values = readings.leaderless(topics, self._node, hidden, metric, for_all=for_all)
-        notices = readings.leader_changes(self._seen.topics, topics, self._node, for_all=for_all)
+        notices = cluster_changes.leader_changes(
+            self._seen.topics, topics, self._node, for_all=for_all
+        )
         brokers = frozenset().union(*hidden.values())
-        notices += readings.hidden_brokers(self._seen.hidden, brokers)
+        notices += cluster_changes.hidden_brokers(self._seen.hidden, brokers)
         seen = self._seen._replace(topics=topics, hidden=brokers)
         return _FamilyValues({metric: values}, seen, notices)
 
@@ -194,7 +195,7 @@ class AdminSource:
 
     def _offsets(self, client: KafkaAdmin) -> _FamilyValues:
         values, offsets, failed = self._offset_reader.read(client)
-        notices = readings.group_failures(self._seen.failed_groups, failed)
+        notices = cluster_changes.group_failures(self._seen.failed_groups, failed)
         return _FamilyValues(values, self._seen._replace(failed_groups=failed), notices, offsets)
 
     def _tiered_offsets(self, client: KafkaAdmin) -> _FamilyValues:
@@ -204,13 +205,15 @@ class AdminSource:
         configs = client.configs({partition.topic for partition in led})
         tiered = [p for p in led if readings.is_tiered(configs.get(p.topic, {}))]
         kinds = ("latestTiered", "earliest", "earliestLocal", "latest")
-        values = untiered(*(client.offsets(tiered, kind) for kind in kinds))
-        return _FamilyValues({UNTIERED: values}, self._seen, [])
+        values = readings.untiered(*(client.offsets(tiered, kind) for kind in kinds))
+        return _FamilyValues({readings.UNTIERED: values}, self._seen, [])
 
     def _quota_limits(self, client: KafkaAdmin) -> _FamilyValues:
         _, for_all, _ = self._whose(client)
         limits, before = client.quotas(), self._seen.limits
-        notices = readings.quota_changes(before, limits) if for_all and before is not None else []
+        notices = (
+            cluster_changes.quota_changes(before, limits) if for_all and before is not None else []
+        )
         values = readings.quota_limits(limits if for_all else {})
         return _FamilyValues(values, self._seen._replace(limits=limits), notices)
 
@@ -225,9 +228,9 @@ class AdminSource:
             and (readings.leads(self._node, state.leader) or (state.leader is None and for_all))
         }
         configs = client.configs(topics)
-        notices = readings.config_changes(self._seen.configs, configs)
+        notices = cluster_changes.config_changes(self._seen.configs, configs)
         if for_all:
-            notices += readings.recreated(self._seen.topic_ids, ids)
+            notices += cluster_changes.recreated(self._seen.topic_ids, ids)
         values = readings.topology(topics, configs)
         if self._node is not None:
             values[readings.FENCED] = readings.fenced(cluster) if for_all else {}

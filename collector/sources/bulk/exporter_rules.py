@@ -19,7 +19,7 @@ import yaml
 
 from collector.config import strict_yaml
 from collector.errors import ConfigError
-from collector.sources.jmx.questions import Question
+from collector.sources.jmx.bean_questions import Question
 
 RESERVED: Final = re.compile(r"(_total|_created|_bucket|_info)+$")
 _REFERENCE: Final = re.compile(r"\\(.)|\$(\d+)|\$\{(\w+)\}")

@@ -29,10 +29,10 @@ from collector.config.schema import Jmxquery
 from collector.config.secrets import Secret
 from collector.errors import ConfigError, SourceError, extra
 from collector.sources.bulk.source import BulkSource
-from collector.sources.error_mapping import printed_error
-from collector.sources.identity import STARTED, Expected
+from collector.sources.connection.error_mapping import printed_error
+from collector.sources.connection.identity import STARTED, Expected
 from collector.sources.java.jvm import FROM_OUTSIDE, FRUGAL, SERIAL_FILTER, java_home, rmi_options
-from collector.sources.jmx.questions import Answers, Failed, Question
+from collector.sources.jmx.bean_questions import Answers, Failed, Question
 
 try:
     from jmxquery import JAR_PATH

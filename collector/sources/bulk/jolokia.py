@@ -15,8 +15,8 @@ from collector.config.schema import Jolokia
 from collector.errors import SourceError, SourceRefusedError
 from collector.sources.bulk.http_endpoint import HttpEndpoint
 from collector.sources.bulk.source import BulkSource, is_pattern
-from collector.sources.identity import Expected
-from collector.sources.jmx.questions import Answers, Failed, Question
+from collector.sources.connection.identity import Expected
+from collector.sources.jmx.bean_questions import Answers, Failed, Question
 
 _OPTIONS: Final = {
     "ignoreErrors": "true",  # an attribute that fails has an error in its place

@@ -23,9 +23,9 @@ from collector.sources.bulk import exporter_rules
 from collector.sources.bulk.exporter_rules import Rules, Shown
 from collector.sources.bulk.http_endpoint import HttpEndpoint
 from collector.sources.bulk.source import BulkReader, BulkSource
-from collector.sources.bulk.strimzi_names import Reporter
-from collector.sources.identity import STARTED, Expected
-from collector.sources.jmx.questions import Answers, Question, asked_for
+from collector.sources.bulk.strimzi_metrics_reporter import Reporter
+from collector.sources.connection.identity import STARTED, Expected
+from collector.sources.jmx.bean_questions import Answers, Question, asked_for
 
 # Families that start together share an answer, as over RMI: for as long as it took, within these.
 _SHARED_SECONDS: Final = 0.25

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from collector.config.schema import Endpoint
 from collector.errors import SourceDataError, SourceError
 from collector.sources.bulk.http_endpoint import HttpEndpoint, TooMuchError
-from collector.sources.error_mapping import source_error
+from collector.sources.connection.error_mapping import source_error
 
 _Result = TypeVar("_Result")
 Labels = dict[str, str]

@@ -22,9 +22,9 @@ from collector.model import Answer, Identity
 from collector.sources.bulk.exporter_rules import Rules
 from collector.sources.bulk.prometheus import APP_INFO, OWN, PrometheusSource
 from collector.sources.bulk.prometheus_api import Kept, Labels, PrometheusApi
-from collector.sources.identity import Expected
+from collector.sources.connection.identity import Expected
+from collector.sources.jmx.bean_questions import all_asked
 from collector.sources.jmx.object_names import keys_of
-from collector.sources.jmx.questions import all_asked
 
 _EXPORTED: Final = "exported_"  # what Prometheus puts before a label that the target has, too
 _DOWNSAMPLED: Final = "are its blocks downsampled?"

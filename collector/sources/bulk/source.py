@@ -17,9 +17,16 @@ from typing import Final
 from collector.catalogue import Family, Metric
 from collector.errors import SourceError
 from collector.model import Answer, Identity, Partition, Series
-from collector.sources.jmx.jvm_source import JvmSource, Session
+from collector.sources.jmx.bean_questions import (
+    IN_SYNC,
+    Answers,
+    Failed,
+    Question,
+    all_asked,
+    asked_for,
+)
 from collector.sources.jmx.object_names import series_of
-from collector.sources.jmx.questions import IN_SYNC, Answers, Failed, Question, all_asked, asked_for
+from collector.sources.mbean_source import MBeanSource, Session
 from collector.sources.readings import Readings, answer_of, number_of, split
 
 _WILDCARD: Final = re.compile(r"(?<!\\)(?:\\\\)*[*?]")
@@ -96,7 +103,7 @@ def _intact(name: str) -> str:
     return _WILDCARD.sub(lambda found: found[0][:-1] + _HALF, name)
 
 
-class BulkSource(JvmSource):
+class BulkSource(MBeanSource):
     """A JVM without a lasting connection: one request asks all questions of a family."""
 
     @abstractmethod

@@ -10,7 +10,7 @@ from collector.config.checks import is_loopback
 from collector.config.schema import Jmx
 from collector.config.secrets import Secret
 from collector.errors import IdentityError
-from collector.sources.identity import Expected
+from collector.sources.connection.identity import Expected
 from collector.sources.java.jvm import java
 from collector.sources.jmx import tls
 from collector.sources.jmx.object_names import text_of

@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 
 from collector.catalogue import Family, Metric
 from collector.model import Answer, Reading, Series
-from collector.sources.jmx.attribute_values import ABSENT, Attributes
+from collector.sources.jmx.attribute_reader import ABSENT, AttributeReader
 from collector.sources.jmx.census import Beans, Census
 from collector.sources.jmx.mbean_server import MBeanServer
 from collector.sources.jmx.server_filter import AboveLeast
@@ -50,7 +50,7 @@ class MBeanReader:
 
     def __init__(self, server: MBeanServer, where: str, version: str | None) -> None:
         self._census = Census(server)
-        self._attributes = Attributes(server, where)
+        self._attributes = AttributeReader(server, where)
         self._above = AboveLeast(server)
         self._readings = Readings(version)
         self._quiet: dict[str, _Quiet] = {}

@@ -6,19 +6,19 @@ from abc import abstractmethod
 from contextlib import suppress
 from typing import Any, Final
 
-from collector.sources.identity import Expected
+from collector.sources.connection.identity import Expected
 from collector.sources.java.jvm import java
-from collector.sources.jmx.jvm_source import JvmSource, Session
+from collector.sources.jmx.bean_questions import Answers
 from collector.sources.jmx.mbean_server import MBeanServer
 from collector.sources.jmx.object_names import text_of
-from collector.sources.jmx.questions import Answers
 from collector.sources.jmx.reader import MBeanReader
+from collector.sources.mbean_source import MBeanSource, Session
 
 _IDLE_SECONDS: Final = 100.0
 """A JVM gives up a connection that was not used for two minutes: by then we have made a new one."""
 
 
-class RmiSource(JvmSource):
+class RmiSource(MBeanSource):
     """A JVM behind an RMI connection; how that is made is the subclass's part."""
 
     _used_at = 0.0

@@ -22,7 +22,7 @@ import msgspec
 from collector.catalogue import Family, Metric
 from collector.errors import IdentityError, SourceError, SourceTimeoutError
 from collector.model import Answer, Identity, Reading, Series
-from collector.sources.identity import Expected
+from collector.sources.connection.identity import Expected
 from collector.sources.lake_limits import lake_name, within_cap
 from collector.sources.librdkafka.tail import AppendedLines
 from collector.sources.readings import Readings, split

@@ -1,4 +1,4 @@
-"""From batches of the log to the moments at which something changed.
+"""From batches of the log to the moments at which something changed, and those as scrapes.
 
 The log has no gaps: between two records nothing was decided. So the history is known up
 to its last committed record, and to the instant, by the controller's clock.
@@ -6,9 +6,11 @@ to its last committed record, and to the instant, by the controller's clock.
 
 from collections import deque
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from itertools import zip_longest
 from typing import Final
 
-from collector.model import Moment, Notice, Reading, Series
+from collector.model import Answer, Moment, Notice, Reading, Scrape, Series
 from collector.sources.metadata_log.records import LogBatch
 from collector.sources.metadata_log.state import MetadataState
 
@@ -23,6 +25,8 @@ _CLOCK_US: Final = 1_000_000
 _MOST_MOMENTS: Final = 500
 _MOST_SERIES: Final = 100_000
 """Limits of one answer, so that a storm of changes costs time and not memory."""
+_LONGEST_US: Final = 3_600_000_000
+"""A history without changes becomes a scrape an hour, so that its windows can be sealed."""
 
 
 def committed(batches: Iterable[LogBatch], margin_us: int = MARGIN_US) -> Iterator[LogBatch]:
@@ -122,3 +126,35 @@ class History:
         self._moments.append(Moment(at_us, readings))
         self._last, self.reported_us = readings, at_us
         self._state.changed = False
+
+
+def expand(scrape: Scrape) -> Iterator[Scrape]:
+    """The attempt itself, or the moments of the history that it brought.
+
+    A source that reads a log knows the past, to the instant. Each moment becomes a scrape that was
+    asked and answered then; an empty history gives none. ``tick_us`` remains the attempt's, by the
+    agent's clock; the moments are by another clock.
+    """
+    answer = scrape.answer
+    if answer is None or not any(reading.exact for reading in answer.readings):
+        yield scrape
+        return
+    for moment, after in zip_longest(answer.moments, answer.moments[1:]):
+        yield _at_moment(scrape, moment, answer if after is None else None)
+        if after is not None:
+            hour_us = moment.at_us - moment.at_us % _LONGEST_US + _LONGEST_US
+            for at_us in range(hour_us, after.at_us, _LONGEST_US):
+                yield _at_moment(scrape, moment._replace(at_us=at_us), None)
+
+
+def _at_moment(scrape: Scrape, moment: Moment, whole: Answer | None) -> Scrape:
+    """One moment; the last one has the fields that are counted once an attempt."""
+    at_us = moment.at_us
+    instant = replace(scrape, asked_us=at_us, answered_us=at_us, exact=True)
+    if moment.readings is None:
+        error = "the log does not reach back that far: what happened is not known"
+        return replace(instant, outcome="error", answer=None, error=error)
+    if whole is None:
+        return replace(instant, answer=Answer(moment.readings, 0))
+    last = replace(whole, readings=moment.readings, moments=(), more=False)
+    return replace(instant, answer=last)

@@ -12,7 +12,7 @@ from typing import Final
 from collector.catalogue import Family
 from collector.errors import SourceError, SourceTimeoutError
 from collector.model import Answer, Identity, Notice, Series
-from collector.sources.identity import Expected
+from collector.sources.connection.identity import Expected
 from collector.sources.metadata_log.history import History, committed
 from collector.sources.metadata_log.records import LogBatch, Place
 from collector.sources.metadata_log.segments import MetadataFolder, Snapshot

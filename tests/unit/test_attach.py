@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from collector.errors import SourceRefusedError
-from collector.sources.java.find_jvm import check_jvm, find_pid
+from collector.sources.jmx.attach import check_jvm, find_pid
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -1,4 +1,7 @@
-"""Values of attributes as numbers: what is not there is absent, what is no number is refused."""
+"""Reads attributes from an MBean server, as numbers and each once a scrape.
+
+What is not there is absent, and what is no number is refused.
+"""
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -17,7 +20,7 @@ ABSENT: Final = object()
 """Stands for the value of an attribute, or of a bean, that is not there."""
 
 
-class Attributes:
+class AttributeReader:
     """Reads attributes; one is asked once a scrape, however many want it.
 
     Args:

@@ -1,8 +1,14 @@
-"""For how long groups have been behind, with bounds: the age of the first record to read.
+"""How far groups are behind: in records, and for how long, with bounds.
 
-Kafka does not say when a record arrived, and timestamps of records are producers' clocks. But the
-end of each log is asked for at every scrape, so a record arrived after the last scrape that saw the
-log end before it, and before the first that saw the log end behind it.
+Offsets themselves change at every scrape and no figure is made of them, so they are not recorded. A
+group that has read all that was there a scrape ago keeps up, and its lag is 0: what it reads within
+an interval of arriving would be another value at every scrape. All other numbers of records are
+rounded up, by less than a fifth.
+
+The time lag is the age of the first record to read. Kafka does not say when a record arrived, and
+timestamps of records are producers' clocks. But the end of each log is asked for at every scrape,
+so a record arrived after the last scrape that saw the log end before it, and before the first that
+saw the log end behind it.
 
 Of a partition whose groups all keep up, two scrapes are remembered; of others those since the group
 furthest behind was at the end, and of old ones few. Nothing is known of the time before the agent
@@ -10,16 +16,27 @@ started, or the broker became leader: a group that was behind by then has no upp
 has read what was there.
 """
 
+import math
 from bisect import bisect_left, bisect_right
 from collections.abc import Mapping
 from typing import Final, NamedTuple
 
-from collector.model import Partition, Series
-from collector.sources.admin.lags import LogOffsets, Positions, furthest_behind
+from collector.model import Commit, Partition, Series
 from collector.sources.readings import Values
 
-LOW: Final = "kafka.group.time_lag.low"
-HIGH: Final = "kafka.group.time_lag.high"
+Positions = Mapping[Commit, int | None]
+"""Where each group goes on reading; None: its partition did not answer."""
+LogOffsets = Mapping[Partition, int]
+"""One of the offsets of each log, such as its end."""
+
+LAG: Final = "kafka.group.lag"
+PARTITION_LAG: Final = "kafka.group.partition_lag"
+TIME_LAG_LOW: Final = "kafka.group.time_lag.low"
+TIME_LAG_HIGH: Final = "kafka.group.time_lag.high"
+
+# Every 16th end of gold/distributions (scale 6): the ends of scale 2.
+_PER_DOUBLING: Final = 4
+_SLACK: Final = 1e-7  # as in kernel/sql/tables/distributions.sql: powers of two are ends everywhere
 
 _DAY_S: Final = 24 * 60 * 60
 _STEPS_S: Final = (
@@ -30,8 +47,66 @@ _STEPS_S: Final = (
 _GAP: Final = 1 / 8  # of its age may lie between a scrape that is remembered and the next
 _LATE: Final = 1.1  # so many intervals later is the next scrape, at most
 
-
 _Span = tuple[float, float]  # two seconds of a steady clock
+
+
+def bucket_end(value: int) -> int:
+    """A whole number rounded up, by less than a fifth, to the greatest one of a coarse bucket.
+
+    The bucket ends where one of gold/distributions does. What is not above 0 is 0.
+    """
+    if value <= 0:
+        return 0
+    bucket = math.ceil(math.log2(value) * _PER_DOUBLING - _SLACK)
+    return max(value, math.floor(2 ** (bucket / _PER_DOUBLING)))
+
+
+def keeps_up(position: int, end: int, end_before: int | None) -> bool:
+    """Whether a group at ``position`` has read everything that was in the log a scrape ago.
+
+    Args:
+        position: The offset that is read next.
+        end: Where the log ends.
+        end_before: Where it ended a scrape ago; None: not known.
+    """
+    return position >= min(end, end if end_before is None else end_before)
+
+
+def furthest_behind(positions: Positions) -> dict[Partition, int]:
+    """Where the group furthest behind goes on reading, by partition; -1 where that is not known."""
+    least: dict[Partition, int] = {}
+    for commit, position in positions.items():
+        log, at = commit.log, -1 if position is None else position
+        least[log] = min(at, least.get(log, at))
+    return least
+
+
+def lags(positions: Positions, ends: LogOffsets, ends_before: LogOffsets) -> dict[str, Values]:
+    """The lag of every group, by metric: in a topic, and in each of its partitions.
+
+    Args:
+        positions: Where each group goes on reading.
+        ends: Where the logs end.
+        ends_before: Where they ended a scrape ago, as far as that is known.
+
+    Returns:
+        Records, rounded up. A group has no lag in a topic of which one partition is not known.
+    """
+    totals: dict[Series, int | None] = {}
+    single: dict[Series, float | None] = {}
+    for commit, position in positions.items():
+        log, total = commit.log, Series(LAG, commit.topic, group=commit.group)
+        end = ends.get(log)
+        if position is None or end is None:
+            totals[total] = None
+            continue
+        kept_up = keeps_up(position, end, ends_before.get(log))
+        behind = 0 if kept_up else end - position
+        before = totals.get(total, 0)
+        totals[total] = None if before is None else before + behind
+        single[Series(PARTITION_LAG, *log, group=commit.group)] = float(bucket_end(behind))
+    known = {one: float(bucket_end(lag)) for one, lag in totals.items() if lag is not None}
+    return {LAG: known, PARTITION_LAG: single}
 
 
 class _Scrape(NamedTuple):
@@ -82,8 +157,14 @@ class LogEnds:
         self._forget(positions)
         known = lows.keys() - unknown
         return {
-            LOW: {Series(LOW, topic, group=group): lows[topic, group] for topic, group in known},
-            HIGH: {Series(HIGH, topic, group=group): highs[topic, group] for topic, group in known},
+            TIME_LAG_LOW: {
+                Series(TIME_LAG_LOW, topic, group=group): lows[topic, group]
+                for topic, group in known
+            },
+            TIME_LAG_HIGH: {
+                Series(TIME_LAG_HIGH, topic, group=group): highs[topic, group]
+                for topic, group in known
+            },
         }
 
     def _take(

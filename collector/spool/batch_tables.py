@@ -1,4 +1,7 @@
-"""Batches and member sets as the spool's tables have them: packed, each with its checksum."""
+"""The spool's tables of batches and member sets: rows are packed, each with its checksum.
+
+They are written, read for delivery, and when the spool is full the oldest batches are dropped.
+"""
 
 import sqlite3
 import zlib

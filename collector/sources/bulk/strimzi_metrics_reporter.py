@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple
 
 from collector.sources.bulk.exporter_rules import RESERVED, Shown, all_of, choices, key_values
-from collector.sources.jmx.questions import Question
+from collector.sources.jmx.bean_questions import Question
 
 _ILLEGAL: Final = re.compile(r"[^a-zA-Z0-9_:]")
 _QUANTILES: Final = {"50thPercentile": "0.5"} | {

@@ -1,4 +1,4 @@
-"""Values that wait for work to end: while a copy to a remote tier is under way, its lag is old."""
+"""Stale values, left out of answers: a copy lag while a copy to the remote tier is under way."""
 
 from dataclasses import replace
 from typing import NamedTuple
@@ -17,26 +17,26 @@ class _Work(NamedTuple):
     under_way: frozenset[Series]
 
 
-class WorkUnderWay:
+class StaleValues:
     """Leaves out values of which a metric's own counters say that they are of before.
 
     Work that has started and not ended is under way. Where several are at once, the end of one
-    counts as that of all: counters do not say which. So what is left out is surely old, and what is
-    kept may be; nothing is known of what started before the first reading.
+    counts as that of all: counters do not say which. So what is left out is surely stale, and what
+    is kept may be; nothing is known of what started before the first reading.
     """
 
     def __init__(self) -> None:
         self._before: dict[tuple[str, ...], _Work] = {}
 
-    def without_old(self, answer: Answer, family: Family) -> Answer:
-        """The answer without values that work under way has made old; such series are unknown."""
+    def removed_from(self, answer: Answer, family: Family) -> Answer:
+        """The answer without values that work under way has made stale; such series are unknown."""
         waits = {one.name: one.written_after for one in family.metrics if one.written_after}
         if not waits:
             return answer
         by_name = {reading.metric: reading for reading in answer.readings}
-        old = {work: self._under_way(work, by_name) for work in set(waits.values())}
+        stale = {work: self._under_way(work, by_name) for work in set(waits.values())}
         readings = tuple(
-            _without(one, old[waits[one.metric]]) if one.metric in waits else one
+            _without(one, stale[waits[one.metric]]) if one.metric in waits else one
             for one in answer.readings
         )
         return replace(answer, readings=readings)
@@ -64,9 +64,9 @@ def _counts(metric: str, readings: dict[str, Reading]) -> Counts:
     return {series._replace(metric=""): count or 0.0 for series, count in values}
 
 
-def _without(reading: Reading, old: frozenset[Series]) -> Reading:
-    if not old:
+def _without(reading: Reading, stale: frozenset[Series]) -> Reading:
+    if not stale:
         return reading
-    series = {one._replace(metric=reading.metric) for one in old}
+    series = {one._replace(metric=reading.metric) for one in stale}
     values = {one: value for one, value in reading.values.items() if one not in series}
     return replace(reading, zeros=reading.zeros - series, values=values)

@@ -7,8 +7,8 @@ import threading
 import pytest
 
 from collector.errors import CredentialsError, SourceRefusedError, SourceTimeoutError
+from collector.sources.admin.admin_connection import AdminConnection
 from collector.sources.admin.client import Cluster
-from collector.sources.admin.shared_client import AdminConnection
 from collector.sources.admin.source import AdminSource
 
 
@@ -111,7 +111,7 @@ def test_an_error_that_kafka_answers_with_costs_nobody_the_client(stage: Stage, 
 def test_while_a_client_is_being_made_others_are_told_so_and_nobody_hangs(
     stage: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("collector.sources.admin.shared_client._MAKING_SECONDS", 0.01)
+    monkeypatch.setattr("collector.sources.admin.admin_connection._MAKING_SECONDS", 0.01)
     stage.hangs = threading.Event()
     maker = threading.Thread(target=stage.ask)
     maker.start()

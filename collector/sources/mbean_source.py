@@ -1,4 +1,4 @@
-"""A JVM whose beans are read: asked who it is, bounded in time, given up on any error."""
+"""The base of sources that read MBeans, over RMI or HTTP: who answers, in time, or an error."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
@@ -8,10 +8,10 @@ from typing import Any, NamedTuple, TypeVar
 from collector.catalogue import Family
 from collector.errors import SourceDataError
 from collector.model import Answer, Identity
-from collector.sources.backoff import Backoff
-from collector.sources.call_timeout import Worker
-from collector.sources.error_mapping import source_error
-from collector.sources.identity import Expected
+from collector.sources.connection.backoff import Backoff
+from collector.sources.connection.call_timeout import Worker
+from collector.sources.connection.error_mapping import source_error
+from collector.sources.connection.identity import Expected
 
 _Result = TypeVar("_Result")
 
@@ -24,7 +24,7 @@ class Session(NamedTuple):
     connection: Any = None
 
 
-class JvmSource(ABC):
+class MBeanSource(ABC):
     """A JVM that is read through its MBeans; how it is reached is the subclass's part.
 
     Args:

@@ -1,4 +1,4 @@
-"""What is asked of a JVM: an attribute of all beans that fit an object name pattern."""
+"""Questions to a JVM about its beans: an attribute of all that fit an object name pattern."""
 
 from collections.abc import Mapping
 from typing import Final, NamedTuple

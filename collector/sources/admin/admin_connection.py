@@ -1,4 +1,4 @@
-"""The one Java Admin client of an agent, shared by its sources."""
+"""The connection to Admin that sources share: its Java client is made, configured, replaced."""
 
 import threading
 import time
@@ -10,8 +10,8 @@ from typing import Any, Final
 
 from collector.errors import SourceRefusedError, SourceTimeoutError
 from collector.sources.admin.client import KafkaAdmin
-from collector.sources.backoff import Backoff
-from collector.sources.error_mapping import is_answer, source_error
+from collector.sources.connection.backoff import Backoff
+from collector.sources.connection.error_mapping import is_answer, source_error
 from collector.sources.java.jvm import java
 
 ONE_TRY: Final = 0.4

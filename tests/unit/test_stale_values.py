@@ -1,11 +1,11 @@
-"""A copy lag is old while a copy is under way."""
+"""A copy lag is stale while a copy is under way."""
 
 from __future__ import annotations
 
 import pytest
 
 from collector import catalogue
-from collector.agent.copy_in_flight import WorkUnderWay
+from collector.agent.stale_values import StaleValues
 from collector.model import Answer, Reading, Series
 
 TIERED = catalogue.load().family("tiered")
@@ -28,9 +28,9 @@ def scrape(begun: float, done: float = 0, failed: float = 0, lag: float = 0) -> 
 
 def known(answers: list[Answer]) -> list[float | None]:
     """The lag of t at each scrape; None: it is unknown."""
-    work, found = WorkUnderWay(), list[float | None]()
+    stale, found = StaleValues(), list[float | None]()
     for answer in answers:
-        reading = work.without_old(answer, TIERED).readings[0]
+        reading = stale.removed_from(answer, TIERED).readings[0]
         assert Series(LAG, "other") in reading.zeros
         lag = Series(LAG, "t")
         found.append(0.0 if lag in reading.zeros else reading.values.get(lag))
@@ -56,4 +56,4 @@ def test_a_lag_is_unknown_while_a_copy_has_begun_and_none_has_ended(
 
 def test_an_answer_of_another_family_stays_as_it_is() -> None:
     answer = Answer((Reading("kafka.partition.under_min_isr", "gauge"),), 0)
-    assert WorkUnderWay().without_old(answer, catalogue.load().family("min_isr")) is answer
+    assert StaleValues().removed_from(answer, catalogue.load().family("min_isr")) is answer
