@@ -11,11 +11,11 @@ from lakehouse.core import lake as lakes, periods
 from lakehouse.core.metrics import COPY_LAG, UNDER_MIN_ISR
 from lakehouse.engines.local_engine import LocalEngine
 from lakehouse.report.facts.build import subjects_of
+from lakehouse.report.facts.fields import to_json
 from lakehouse.report.facts.gold import Gold
 from lakehouse.report.facts.kafka import per_broker
 from lakehouse.report.facts.kafka.throttling import throttling
 from lakehouse.report.facts.kafka.tiered_storage import tier_lag
-from lakehouse.report.facts.records import to_json
 from tests.lake_builder import CLUSTER, Batch
 from tests.rollups import local
 

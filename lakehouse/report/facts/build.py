@@ -17,12 +17,13 @@ from lakehouse.engines.engine import Engine, ask
 from lakehouse.engines.gold_reader import is_one_of, is_same, window_of
 from lakehouse.errors import PeriodError
 from lakehouse.report.facts.coverage import Coverage, coverage
+from lakehouse.report.facts.fields import to_json
 from lakehouse.report.facts.gold import Gold
 from lakehouse.report.facts.kafka.consumer_groups import consumer_lag, lost_before_read
 from lakehouse.report.facts.kafka.golden_signals import service
+from lakehouse.report.facts.kafka.hygiene import hygiene
 from lakehouse.report.facts.kafka.per_broker import COUNTED_BY_BROKER
 from lakehouse.report.facts.kafka.replication import replication
-from lakehouse.report.facts.kafka.risky_settings import hygiene
 from lakehouse.report.facts.kafka.throttling import throttling
 from lakehouse.report.facts.kafka.tiered_storage import remote_reads, tier_lag
 from lakehouse.report.facts.kafka.unavailable import min_isr
@@ -31,7 +32,6 @@ from lakehouse.report.facts.objectives.restated import restated
 from lakehouse.report.facts.objectives.trends import trends
 from lakehouse.report.facts.objectives.verdicts import business_hours, objective, verdicts
 from lakehouse.report.facts.other_metrics import OwnMetrics, own_metrics
-from lakehouse.report.facts.records import to_json
 from lakehouse.report.facts.saved import FORMAT
 from lakehouse.report.facts.storage import capacity, tiering
 from lakehouse.report.facts.timelines import timelines
@@ -287,4 +287,4 @@ SECTIONS: Final[Mapping[str, Callable[[Scope], Any]]] = {
     "rejected": lambda it: rejected(it.gold),
     "detection_floor_us": lambda it: _detection_floor_us(it.coverage),
 }
-"""Functions that compute the sections; ``records.to_json`` writes what they return."""
+"""Functions that compute the sections; ``fields.to_json`` writes what they return."""

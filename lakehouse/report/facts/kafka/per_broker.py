@@ -8,8 +8,8 @@ from typing import Annotated, Any, Final, NamedTuple, TypeVar
 
 from lakehouse import tables
 from lakehouse.core.metrics import COPY_LAG, LEADERLESS, UNDER_MIN_ISR, families
+from lakehouse.report.facts.fields import Bounds, Known, figures, per_second
 from lakehouse.report.facts.gold import Gold
-from lakehouse.report.facts.records import Bounds, Known, figures, per_second
 
 COUNTED_BY_BROKER: Final = "kafka.broker.under_min_isr_partitions"
 ACTIVE: Final = "kafka.controller.active"

@@ -10,7 +10,7 @@ import math
 from collections.abc import Mapping
 from typing import Annotated, Any, Final, Literal, NamedTuple
 
-from lakehouse.report.facts.records import Bounds, Known, figures
+from lakehouse.report.facts.fields import Bounds, Known, figures
 
 INDEXES: Final = 3
 """Indexes that a broker asks for when it has none of a segment: offset, time and transaction."""

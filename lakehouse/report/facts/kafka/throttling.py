@@ -6,9 +6,9 @@ from typing import Final, NamedTuple
 from lakehouse import tables
 from lakehouse.core.subjects import Subject
 from lakehouse.engines.gold_reader import Row
+from lakehouse.report.facts.fields import Bounds, duration, per_second
 from lakehouse.report.facts.gold import Gold
 from lakehouse.report.facts.kafka.per_broker import QuotaBroker, of_quotas
-from lakehouse.report.facts.records import Bounds, duration, per_second
 from lakehouse.slo.sla_statement import Statement
 
 DEFAULT_ENTITY: Final = "<default>"

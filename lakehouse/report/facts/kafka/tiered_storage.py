@@ -8,9 +8,9 @@ from lakehouse import tables
 from lakehouse.core.metrics import COPY_LAG, DELETE_LAG, families
 from lakehouse.core.periods import Period
 from lakehouse.engines.gold_reader import EXACT, is_one_of
+from lakehouse.report.facts.fields import Bounds, Known, duration, figures
 from lakehouse.report.facts.gold import Gold
 from lakehouse.report.facts.kafka import per_broker, remote_index
-from lakehouse.report.facts.records import Bounds, Known, duration, figures
 from lakehouse.slo.sla_statement import Statement, unknown_of
 
 LAGGING: Final = {COPY_LAG: COPY_LAG, DELETE_LAG: "kafka.topic.remote_delete_lag.segments"}

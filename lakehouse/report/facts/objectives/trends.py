@@ -9,9 +9,9 @@ from lakehouse import tables
 from lakehouse.core.metrics import COPY_LAG, DELETE_LAG
 from lakehouse.core.periods import HOUR_US, Period, micros
 from lakehouse.engines.gold_reader import Row
+from lakehouse.report.facts.fields import Bounds
 from lakehouse.report.facts.gold import SEEN, Gold
 from lakehouse.report.facts.kafka.tiered_storage import LastLag, last_lags
-from lakehouse.report.facts.records import Bounds
 from lakehouse.slo import Objective
 from lakehouse.slo.trends import forecast as forecasts, weeks as weeks_
 from lakehouse.slo.trends.changes import Change, Regime, by_chance, change, regimes

@@ -1,4 +1,4 @@
-"""Records of the facts: their fields, the figures of gold that these have, and their JSON."""
+"""Fields of the facts' records: the figures of gold that these have, their bounds, their JSON."""
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache

@@ -1,4 +1,4 @@
-"""Settings that will hurt one day, and groups that retention is about to overtake.
+"""Hygiene: replicas, quotas and retention that hurt nobody yet, and will one day.
 
 A list is None if nothing that it is made of was read: an empty list says that all is well.
 """
