@@ -18,7 +18,7 @@ from lakehouse.engines.gold_reader import window_of
 from lakehouse.engines.spark_engine import SparkEngine
 from lakehouse.engines.spark_relations import table_of
 from lakehouse.errors import LakehouseError, LakeNotFoundError, SubjectError
-from lakehouse.explain.build import explain
+from lakehouse.explain.story import explain
 from lakehouse.explain.terminal import view
 from lakehouse.notebooks import cell_pages
 from lakehouse.report.facts.build import facts, last_week, subjects_of

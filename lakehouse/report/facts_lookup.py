@@ -1,15 +1,12 @@
 """Lookups in the facts of a report: values by path, rows, and what is said of them."""
 
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any, TypeVar
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 from lakehouse.core import display
 from lakehouse.core.metrics import families, is_by_admin, refresh_us
 from lakehouse.core.subjects import longest_floor_us
 from lakehouse.report.figures import Facts, Row
-
-T = TypeVar("T")
 
 
 def value_at(row: Any, path: str) -> Any:
@@ -73,30 +70,3 @@ def shortest_us(facts: Facts, metric: str) -> int | None:
     own = [row for row in rows_at(facts, "coverage.sources") if row.get("family") in read_with]
     floor = longest_floor_us((row.get("interval_us"), row.get("slowest_us")) for row in own)
     return None if late_us is None or floor is None else floor + late_us
-
-
-def touching(rows: Iterable[T], span: Callable[[T], tuple[Any, Any]]) -> list[list[T]]:
-    """Groups of rows that touch or overlap.
-
-    Args:
-        rows: In the order of their starts.
-        span: Start and end of a row.
-    """
-    groups: list[list[T]] = []
-    reached: Any = None
-    for row in rows:
-        start, end = span(row)
-        if groups and start <= reached:
-            groups[-1].append(row)
-        else:
-            groups.append([row])
-        reached = end if len(groups[-1]) == 1 else max(reached, end)
-    return groups
-
-
-def tally(verdicts: Iterable[str]) -> dict[str, Any]:
-    """The worst of some verdicts, how many there are, and how many of each."""
-    counts = Counter(verdicts)
-    worst = next((verdict for verdict in display.VERDICTS if counts[verdict]), "no_data")
-    counted = {verdict: counts[verdict] for verdict in display.VERDICTS}
-    return {"verdict": worst, "subjects": counts.total(), **counted}

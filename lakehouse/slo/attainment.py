@@ -15,7 +15,8 @@ from typing import Any, Final, NamedTuple
 from lakehouse import tables
 from lakehouse.core.error_budget_window import ISO_WEEK
 from lakehouse.core.objective import Objective, Slices
-from lakehouse.core.periods import Period, instant, micros, without
+from lakehouse.core.periods import Period, instant, micros
+from lakehouse.core.spans import without
 from lakehouse.core.subjects import Subject, subject, with_ends
 from lakehouse.engines.engine import Engine, ask
 from lakehouse.engines.gold_reader import GoldRows, window_of

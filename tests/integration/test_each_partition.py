@@ -13,7 +13,7 @@ from lakehouse import slo, tables
 from lakehouse.core import lake as lakes, periods
 from lakehouse.core.objective import Slices
 from lakehouse.engines.local_engine import LocalEngine
-from lakehouse.explain.build import explain
+from lakehouse.explain.story import explain
 from lakehouse.report.facts import build as reports
 from lakehouse.report.facts.gold import Gold
 from lakehouse.report.facts.objectives import verdicts

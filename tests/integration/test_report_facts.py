@@ -15,7 +15,7 @@ from lakehouse.cli.main import main
 from lakehouse.core import lake as lakes, periods
 from lakehouse.engines.local_engine import LocalEngine
 from lakehouse.errors import PeriodError
-from lakehouse.explain.build import explain
+from lakehouse.explain.story import explain
 from lakehouse.report.facts import build as reports
 from lakehouse.slo import attainment, published
 from lakehouse.slo.calendar import business_hours

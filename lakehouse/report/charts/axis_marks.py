@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, Final, Literal, Self
 
 from lakehouse.core import display, periods
+from lakehouse.core.spans import Span, overlap
 from lakehouse.report.figures import Facts, span_of
 from lakehouse.report.resources import declared
 
@@ -33,7 +34,7 @@ class Marks:
     """
 
     instants: tuple[tuple[int, Kind], ...] = ()
-    planned: tuple[periods.Span, ...] = ()
+    planned: tuple[Span, ...] = ()
     omitted: frozenset[Kind] = frozenset()
 
     @property
@@ -58,7 +59,7 @@ class Marks:
         kinds = _EXPLAINS.get(name, ("restart", "change"))
         return replace(self, instants=tuple(mark for mark in self.instants if mark[1] in kinds))
 
-    def apart(self, within: periods.Span, most: int) -> Self:
+    def apart(self, within: Span, most: int) -> Self:
         """The first event of each kind in each of ``most`` equal parts of a period."""
         whole = within[1] - within[0]
         first: dict[tuple[Kind, int], int] = {}
@@ -79,7 +80,7 @@ def marks_of(facts: Facts) -> Marks:
         for row in facts.get("events") or ()
         if row.get("at")
     ]
-    planned = (periods.overlap(span_of(row), within) for row in facts.get("maintenance") or ())
+    planned = (overlap(span_of(row), within) for row in facts.get("maintenance") or ())
     return Marks(
         tuple(sorted(mark for mark in instants if within[0] <= mark[0] <= within[1])),
         tuple(sorted(span for span in planned if span)),
@@ -87,7 +88,7 @@ def marks_of(facts: Facts) -> Marks:
     )
 
 
-def ticks_of(within: periods.Span, most: int) -> list[tuple[int, str]]:
+def ticks_of(within: Span, most: int) -> list[tuple[int, str]]:
     """Round instants of a period in the zone that is shown, oldest first, and their labels.
 
     Args:

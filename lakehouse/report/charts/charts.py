@@ -13,7 +13,7 @@ import vl_convert
 from markupsafe import Markup
 
 from lakehouse.core import display
-from lakehouse.core.periods import Span
+from lakehouse.core.spans import Span
 from lakehouse.report.charts.axis_marks import NONE, Marks, ticks_of
 from lakehouse.report.charts.series import Known, Series, timelines, trends
 from lakehouse.report.charts.tidy_svg import COLOURS, tidy

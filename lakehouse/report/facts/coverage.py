@@ -8,9 +8,9 @@ from typing import Final, NamedTuple
 
 from lakehouse import tables
 from lakehouse.core.periods import iso
+from lakehouse.core.spans import touching
 from lakehouse.engines.gold_reader import Row
 from lakehouse.report.facts.gold import Gold
-from lakehouse.report.facts_lookup import touching
 
 ANY_FAMILY: Final = "any"
 """The family of a source that was never read."""

@@ -7,7 +7,7 @@ from itertools import groupby
 from operator import attrgetter
 from typing import Final, Literal
 
-from lakehouse.core.periods import Span, overlap, union
+from lakehouse.core.spans import Span, overlap, union
 from lakehouse.report.facts_lookup import rows_at
 from lakehouse.report.figures import Facts, Row, name, span_of
 

@@ -15,11 +15,11 @@ from typing import Annotated, Final, NamedTuple
 from lakehouse import tables
 from lakehouse.core.metrics import LEADERLESS, PARTITION_COUNT, UNAVAILABLE, UNDER_MIN_ISR
 from lakehouse.core.periods import iso
+from lakehouse.core.spans import touching
 from lakehouse.engines.gold_reader import Row, is_one_of
 from lakehouse.report.facts.fields import Bounds, duration, figures
 from lakehouse.report.facts.gold import Gold, attribute
 from lakehouse.report.facts.kafka import per_broker
-from lakehouse.report.facts_lookup import touching
 from lakehouse.slo import each_partition
 from lakehouse.slo.sla_statement import Statement, unknown_of
 

@@ -1,13 +1,14 @@
 """Statements as the facts have them: verdicts on objectives, also over business hours alone."""
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from typing import Any, Final, NamedTuple
 
 from lakehouse.core import display
-from lakehouse.core.periods import Period, iso, without
+from lakehouse.core.periods import Period, iso
+from lakehouse.core.spans import without
 from lakehouse.report.facts.gold import Gold
-from lakehouse.report.facts_lookup import tally
 from lakehouse.slo import Objective
 from lakehouse.slo.calendar.business_hours import Calendar
 from lakehouse.slo.calendar.maintenance import Maintenance
@@ -48,6 +49,14 @@ def verdicts(objectives: Sequence[Objective], statements: Sequence[Statement]) -
             agreed = tally((one.agreed or one).verdict for one in own)["verdict"]
         rows.append(Verdict(wanted.name, wanted.title, wanted.target, **counts, agreed=agreed))
     return sorted(rows, key=lambda row: -display.rank(row.verdict))
+
+
+def tally(verdicts: Iterable[str]) -> dict[str, Any]:
+    """The worst of some verdicts, how many there are, and how many of each."""
+    counts = Counter(verdicts)
+    worst = next((verdict for verdict in display.VERDICTS if counts[verdict]), "no_data")
+    counted = {verdict: counts[verdict] for verdict in display.VERDICTS}
+    return {"verdict": worst, "subjects": counts.total(), **counted}
 
 
 def objective(wanted: Objective, statements: Sequence[Statement]) -> dict[str, Any]:
