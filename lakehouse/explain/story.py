@@ -8,7 +8,7 @@ from lakehouse.core import display
 from lakehouse.core.metrics import COVERAGE, PARTITION_METRICS, UNAVAILABLE, WATCHED_OF, Watched
 from lakehouse.core.periods import Period, iso, micros
 from lakehouse.core.spans import Span, overlap, shared, union
-from lakehouse.core.subjects import Subject, longest_floor_us
+from lakehouse.core.subjects import Subject
 from lakehouse.engines.engine import Engine
 from lakehouse.engines.gold_reader import Row, window_of
 from lakehouse.errors import SubjectError
@@ -18,6 +18,7 @@ from lakehouse.explain.find_subject import find
 from lakehouse.explain.gaps import Silence, silences as silences_of, unknown as unknown_of
 from lakehouse.report.facts.coverage import ANY_FAMILY
 from lakehouse.report.facts.gold import Gold
+from lakehouse.report.facts_lookup import longest_floor_us
 from lakehouse.slo import Objective, attainment
 from lakehouse.slo.sla_statement import Statement, Times
 

@@ -1,12 +1,13 @@
-"""Lookups in the facts of a report: values by path, rows, and what is said of them."""
+"""Lookups in the facts of a report: values, rows, what was read, and what is too short to see."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from lakehouse.core import display
 from lakehouse.core.metrics import families, is_by_admin, refresh_us
-from lakehouse.core.subjects import longest_floor_us
-from lakehouse.report.figures import Facts, Row
+from lakehouse.core.spans import overlap
+from lakehouse.report.figures import Facts, Row, span_of
+from lakehouse.tables import MAX_GAP_INTERVALS
 
 
 def value_at(row: Any, path: str) -> Any:
@@ -34,6 +35,25 @@ def titled(facts: Row, path: str = "objectives.subjects") -> Iterator[Row]:
     """Each subject as one row, with the title of its objective as its ``objective``."""
     for row in rows_at(facts, path):
         yield {**row, "objective": row.get("title") or row.get("name")}
+
+
+def incidents(facts: Facts) -> list[Row]:
+    """Every incident of every partition, with what is known of the partition.
+
+    It is ``planned`` if it overlaps planned maintenance of its topic.
+    """
+    planned = {
+        subject["topic"]: [span_of(window) for window in subject["maintenance"]]
+        for subject in rows_at(facts, "objectives.subjects")
+        if subject.get("maintenance") and subject.get("topic") is not None
+    }
+    return [
+        {
+            **row,
+            "planned": any(overlap(span_of(row), span) for span in planned.get(row["topic"], ())),
+        }
+        for row in rows_at(facts, "min_isr.partitions.incidents")
+    ]
 
 
 def week_of(facts: Facts) -> str:
@@ -70,3 +90,22 @@ def shortest_us(facts: Facts, metric: str) -> int | None:
     own = [row for row in rows_at(facts, "coverage.sources") if row.get("family") in read_with]
     floor = longest_floor_us((row.get("interval_us"), row.get("slowest_us")) for row in own)
     return None if late_us is None or floor is None else floor + late_us
+
+
+def floor_us(interval_us: int, slowest_us: int) -> int:
+    """The longest time between two readings that is not reported as unknown, microseconds.
+
+    Usually it is one interval. After a restart of the agent, or with late answers, it is more: an
+    answer covers ``MAX_GAP_INTERVALS`` intervals at most, and a value that is read first in one
+    answer may be read last in the next.
+
+    Args:
+        interval_us: Time between scrapes.
+        slowest_us: Duration of the slowest answer.
+    """
+    return round(MAX_GAP_INTERVALS * interval_us) + 2 * slowest_us
+
+
+def longest_floor_us(read: Iterable[tuple[int | None, int | None]]) -> int | None:
+    """The longest of some pairs of an interval and a slowest answer; None: nothing was read."""
+    return max((floor_us(us, slowest or 0) for us, slowest in read if us), default=None)
