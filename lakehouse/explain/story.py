@@ -10,7 +10,7 @@ from lakehouse.core.periods import Period, iso, micros
 from lakehouse.core.spans import Span, overlap, shared, union
 from lakehouse.core.subjects import Subject
 from lakehouse.engines.engine import Engine
-from lakehouse.engines.gold_reader import Row, window_of
+from lakehouse.engines.gold_reader import Row, subjects, window_of
 from lakehouse.errors import SubjectError
 from lakehouse.explain.bad_intervals import UNSEEN, Interval, intervals
 from lakehouse.explain.evidence import Evidence, gather
@@ -79,7 +79,7 @@ def explain(
     """
     window_seconds, root = window_of(engine), engine.lake.root
     now_us = attainment.now_us() if now_us is None else now_us
-    known = _of_cluster(attainment.subjects(engine), root, cluster)
+    known = _of_cluster(subjects(engine), root, cluster)
     subject = find(name, known, root)
     known = [one for one in known if one.cluster == subject.cluster]
     period = period.aligned(window_seconds)

@@ -8,13 +8,10 @@ from functools import cached_property
 from importlib.metadata import version
 from typing import Any, Final, NamedTuple
 
-from lakehouse import tables
-from lakehouse.core import display, periods
-from lakehouse.core.periods import Period, instant, iso, micros
-from lakehouse.core.subjects import Subject
-from lakehouse.engines.engine import Engine, ask
-from lakehouse.engines.gold_reader import window_of
-from lakehouse.errors import PeriodError
+from lakehouse.core import periods
+from lakehouse.core.periods import Period, iso, micros
+from lakehouse.engines.engine import Engine
+from lakehouse.engines.gold_reader import subjects_of, window_of
 from lakehouse.report.facts.coverage import Coverage, coverage, detection_floor_us, rejected
 from lakehouse.report.facts.fields import to_json
 from lakehouse.report.facts.gold import Gold
@@ -35,7 +32,7 @@ from lakehouse.report.facts.other_metrics import OwnMetrics, own_metrics
 from lakehouse.report.facts.saved import FORMAT
 from lakehouse.report.facts.storage import capacity, tiering
 from lakehouse.report.facts.timelines import timelines
-from lakehouse.slo import Objective, attainment
+from lakehouse.slo import Objective
 from lakehouse.slo.calendar.business_hours import OF_UTC, Calendar
 from lakehouse.slo.sla_statement import Statement
 
@@ -78,69 +75,6 @@ class Scope:
     def judged(self) -> list[dict[str, Any]]:
         """The section ``objectives``."""
         return [objective(one, self.promised) for one in self.objectives]
-
-
-def last_week(engine: Engine, now_us: int, zone: dt.tzinfo = dt.UTC) -> Period:
-    """The last ISO week of a time zone that has ended; in a lake's first week that one.
-
-    Raises:
-        PeriodError: The lake has no subject yet.
-    """
-    return periods.last_ended(*_seen(engine), instant(now_us), zone)
-
-
-def latest_week(engine: Engine) -> Period:
-    """The ISO week (UTC) in which any subject was seen last; mostly the current week.
-
-    Raises:
-        PeriodError: The lake has no subject yet.
-    """
-    return periods.week_of(_seen(engine)[1] - dt.timedelta(microseconds=1))
-
-
-def _seen(engine: Engine) -> tuple[dt.datetime, dt.datetime]:
-    """When any subject was seen first, and when any was seen last."""
-    ends = "SELECT min(r.first_seen), max(r.last_seen) FROM {rows} r"
-    ((first, last),) = ask(engine, ends, rows=engine.rows(tables.SUBJECTS))
-    if last is None:
-        root = engine.lake.root
-        raise PeriodError(f"{root}: nothing was seen there yet; are the agents delivering?")
-    return instant(first), instant(last)
-
-
-def clusters(engine: Engine) -> list[str]:
-    """The clusters of a lake.
-
-    Raises:
-        TableNotFoundError: There is no gold yet.
-    """
-    return sorted({one.cluster for one in attainment.subjects(engine)})
-
-
-def subjects_of(
-    engine: Engine, cluster: str | None, how: str = "choose one by --cluster"
-) -> tuple[str, list[Subject]]:
-    """A cluster of the lake and its subjects, past ones too.
-
-    Args:
-        engine: Reads gold.
-        cluster: The cluster; None: the only one that there is.
-        how: How a reader chooses one, for the error.
-
-    Raises:
-        PeriodError: There is no such cluster, or there are several and none is named.
-    """
-    known = attainment.subjects(engine)
-    names = sorted({one.cluster for one in known})
-    if cluster is None and len(names) == 1:
-        cluster = names[0]
-    if cluster in names:
-        return str(cluster), [one for one in known if one.cluster == cluster]
-    root = engine.lake.root
-    if not names:
-        raise PeriodError(f"{root}: it has no data yet; are the agents delivering?")
-    listed = ", ".join(display.line(name, display.NAME_LIMIT) for name in names)
-    raise PeriodError(f"{root}: it has these clusters: {listed}; {how}")
 
 
 def facts(
