@@ -6,9 +6,9 @@ import click
 
 from lakehouse.cli import options
 from lakehouse.core import periods
-from lakehouse.explain.build import explain as build_story
+from lakehouse.engines.gold_reader import latest_week
+from lakehouse.explain.story import explain as build_story
 from lakehouse.explain.terminal import view
-from lakehouse.report.facts.build import latest_week
 
 
 @click.command

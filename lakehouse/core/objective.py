@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final, Literal
 
+from lakehouse.core.error_budget_window import ISO_WEEK, TimeWindow
 from lakehouse.core.patterns import matches
-from lakehouse.core.time_window import ISO_WEEK, TimeWindow
 
 Level = Literal["cluster", "topic", "partition", "client", "group", "source"]
 Method = Literal["GoodSeconds", "Timeslices", "RatioTimeslices", "Occurrences"]

@@ -1,14 +1,15 @@
-"""Time: instants, spans and their unions, periods such as an ISO week, and time zones."""
+"""Instants, periods such as an ISO week, lengths of time, and time zones."""
 
 from __future__ import annotations
 
 import datetime as dt
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
+from lakehouse.core.spans import Span
 from lakehouse.errors import PeriodError
 
 HOUR_US: Final = 3_600_000_000
@@ -193,40 +194,3 @@ def days(first: dt.datetime, last: dt.datetime, zone: dt.tzinfo) -> Iterator[dt.
     """Every day there from one instant to another, both included."""
     day, end = first.astimezone(zone).date(), last.astimezone(zone).date()
     return (day + dt.timedelta(days=number) for number in range((end - day).days + 1))
-
-
-Span = tuple[int, int]
-"""From when until when, microseconds."""
-
-
-def union(spans: Iterable[Span]) -> list[Span]:
-    """The union of spans, in order; touching spans are joined, and empty ones left out."""
-    joined: list[Span] = []
-    for start, end in sorted(span for span in spans if span[0] < span[1]):
-        if joined and start <= joined[-1][1]:
-            joined[-1] = (joined[-1][0], max(joined[-1][1], end))
-        else:
-            joined.append((start, end))
-    return joined
-
-
-def length(spans: Iterable[Span]) -> int:
-    """Time that at least one of the spans covers."""
-    return sum(end - start for start, end in union(spans))
-
-
-def without(within: Span, spans: Iterable[Span]) -> list[Span]:
-    """The parts of ``within`` that no span covers, in order."""
-    left: list[Span] = []
-    reached, end = within
-    for first, last in union(spans):
-        left.append((reached, min(first, end)))
-        reached = max(reached, last)
-    left.append((reached, end))
-    return [(start, end) for start, end in left if start < end]
-
-
-def overlap(one: Span, other: Span) -> Span | None:
-    """The intersection of two spans; None where it is empty."""
-    start, end = max(one[0], other[0]), min(one[1], other[1])
-    return (start, end) if start < end else None

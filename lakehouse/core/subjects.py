@@ -1,4 +1,4 @@
-"""Lifetimes of subjects: the time against which coverage and unknown time are measured.
+"""Subjects, and when each existed: the time against which unknown time is measured.
 
 A subject exists from its first report. Silence is no proof of an end: a source ends when the
 cluster's metadata names other nodes but not it; a topic or a group ends when every live source that
@@ -12,7 +12,6 @@ from typing import Any, Final
 
 from lakehouse.core.metrics import NODE_FENCED
 from lakehouse.core.periods import Period, micros
-from lakehouse.tables import MAX_GAP_INTERVALS
 
 SUBJECT: Final = ("topic", "user", "client_id", "group", "source")
 """Columns of a subject's key."""
@@ -92,22 +91,3 @@ def expected_us(subject: Subject, end_us: int | None, period: Period, now_us: in
     """Microseconds of a period in which a subject existed, not beyond ``now_us``."""
     last = min(micros(period.end), now_us, end_us if end_us is not None else now_us)
     return max(0, last - max(micros(period.start), subject.first_us))
-
-
-def floor_us(interval_us: int, slowest_us: int) -> int:
-    """The longest time between two readings that is not reported as unknown, microseconds.
-
-    Usually it is one interval. After a restart of the agent, or with late answers, it is more: an
-    answer covers ``MAX_GAP_INTERVALS`` intervals at most, and a value that is read first in one
-    answer may be read last in the next.
-
-    Args:
-        interval_us: Time between scrapes.
-        slowest_us: Duration of the slowest answer.
-    """
-    return round(MAX_GAP_INTERVALS * interval_us) + 2 * slowest_us
-
-
-def longest_floor_us(read: Iterable[tuple[int | None, int | None]]) -> int | None:
-    """The longest of some pairs of an interval and a slowest answer; None: nothing was read."""
-    return max((floor_us(us, slowest or 0) for us, slowest in read if us), default=None)

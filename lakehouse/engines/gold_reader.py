@@ -1,4 +1,4 @@
-"""Rows of gold over a period: those of hours, or of the finest windows.
+"""Reads gold: rows over a period, of hours or of the finest windows; its subjects and last weeks.
 
 Days and weeks are sums of hours, computed by readers. Rows are relations of an engine: queries use
 the SQL that ``engines.engine`` describes, with instants in microseconds.
@@ -13,7 +13,9 @@ from typing import Any, Final
 import pyarrow as pa
 
 from lakehouse import tables
-from lakehouse.core.periods import HOUR_US, Period, instant, micros
+from lakehouse.core import display
+from lakehouse.core.periods import HOUR_US, Period, instant, last_ended, micros, week_of
+from lakehouse.core.subjects import Subject, subject
 from lakehouse.engines.engine import Engine, Relation, ask
 from lakehouse.errors import PeriodError, TableNotFoundError, TableSchemaError
 
@@ -144,6 +146,76 @@ def window_of(engine: Engine) -> int:
         root = engine.lake.root
         raise PeriodError(f"{root}: nothing is rolled up there; run jmxlake rollup first")
     return int(found[0][0])
+
+
+def last_week(engine: Engine, now_us: int, zone: dt.tzinfo = dt.UTC) -> Period:
+    """The last ISO week of a time zone that has ended; in a lake's first week that one.
+
+    Raises:
+        PeriodError: The lake has no subject yet.
+    """
+    return last_ended(*_seen(engine), instant(now_us), zone)
+
+
+def latest_week(engine: Engine) -> Period:
+    """The ISO week (UTC) in which any subject was seen last; mostly the current week.
+
+    Raises:
+        PeriodError: The lake has no subject yet.
+    """
+    return week_of(_seen(engine)[1] - dt.timedelta(microseconds=1))
+
+
+def _seen(engine: Engine) -> tuple[dt.datetime, dt.datetime]:
+    """When any subject was seen first, and when any was seen last."""
+    ends = "SELECT min(r.first_seen), max(r.last_seen) FROM {rows} r"
+    ((first, last),) = ask(engine, ends, rows=engine.rows(tables.SUBJECTS))
+    if last is None:
+        root = engine.lake.root
+        raise PeriodError(f"{root}: nothing was seen there yet; are the agents delivering?")
+    return instant(first), instant(last)
+
+
+def subjects(engine: Engine) -> list[Subject]:
+    """All of gold/subjects, in the order of their names."""
+    rows = engine.collect(engine.rows(tables.SUBJECTS)).to_pylist(maps_as_pydicts="strict")
+    known = [subject(row) for row in rows]
+    return sorted(known, key=lambda one: (one.cluster, one.kind, [name or "" for name in one.key]))
+
+
+def clusters(engine: Engine) -> list[str]:
+    """The clusters of a lake.
+
+    Raises:
+        TableNotFoundError: There is no gold yet.
+    """
+    return sorted({one.cluster for one in subjects(engine)})
+
+
+def subjects_of(
+    engine: Engine, cluster: str | None, how: str = "choose one by --cluster"
+) -> tuple[str, list[Subject]]:
+    """A cluster of the lake and its subjects, past ones too.
+
+    Args:
+        engine: Reads gold.
+        cluster: The cluster; None: the only one that there is.
+        how: How a reader chooses one, for the error.
+
+    Raises:
+        PeriodError: There is no such cluster, or there are several and none is named.
+    """
+    known = subjects(engine)
+    names = sorted({one.cluster for one in known})
+    if cluster is None and len(names) == 1:
+        cluster = names[0]
+    if cluster in names:
+        return str(cluster), [one for one in known if one.cluster == cluster]
+    root = engine.lake.root
+    if not names:
+        raise PeriodError(f"{root}: it has no data yet; are the agents delivering?")
+    listed = ", ".join(display.line(name, display.NAME_LIMIT) for name in names)
+    raise PeriodError(f"{root}: it has these clusters: {listed}; {how}")
 
 
 def is_hourly(period: Period) -> bool:

@@ -6,7 +6,8 @@ Literals are strings, for dates and instants too: it is the one way of writing t
 import datetime as dt
 from collections.abc import Iterable, Sequence
 
-from lakehouse.core.periods import HOUR_US, iso, micros, union
+from lakehouse.core.periods import HOUR_US, iso, micros
+from lakehouse.core.spans import union
 from lakehouse.engines.rollup_batches import HourSet
 from lakehouse.tables.table import standard_text
 

@@ -9,7 +9,8 @@ from lakehouse.core.metrics import Watched
 from lakehouse.core.subjects import Subject
 from lakehouse.engines.gold_reader import EXACT, Row, is_one_of, is_same, text
 from lakehouse.errors import TableNotFoundError
-from lakehouse.explain.intervals import Attempt, Stretch
+from lakehouse.explain.bad_intervals import Stretch
+from lakehouse.explain.gaps import Attempt
 from lakehouse.report.facts.gold import EVENT, Gold
 from lakehouse.slo.sla_statement import Times
 

@@ -9,9 +9,10 @@ from rich.console import RenderableType
 from rich.padding import Padding
 from rich.text import Text
 
-from lakehouse.core import display, periods
+from lakehouse.core import display
 from lakehouse.core.metrics import names_in_bronze
-from lakehouse.core.periods import DAY_US, Span, instant
+from lakehouse.core.periods import DAY_US, instant
+from lakehouse.core.spans import Span, length, overlap
 from lakehouse.report import figures
 from lakehouse.report.figures import Row, span_of
 from lakehouse.report.page import cells
@@ -167,14 +168,14 @@ def _letter(cell: Span, life: Span | None, bad: Iterable[Span], unknown: Iterabl
     """
     if bad_us := _covered(cell, bad):
         return BAD[min(len(BAD) - 1, bad_us * len(BAD) // (cell[1] - cell[0]))]
-    alive = life and periods.overlap(cell, life)
+    alive = life and overlap(cell, life)
     if alive is None:
         return ABSENT
     return UNKNOWN if _covered(alive, unknown) else GOOD
 
 
 def _covered(cell: Span, spans: Iterable[Span]) -> int:
-    return periods.length(one for span in spans if (one := periods.overlap(cell, span)))
+    return length(one for span in spans if (one := overlap(cell, span)))
 
 
 def _unknown(story: Row, metric: str) -> list[Span]:

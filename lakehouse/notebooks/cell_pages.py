@@ -13,12 +13,12 @@ from lakehouse.core.periods import instant
 from lakehouse.errors import TableNotFoundError, is_of_spark
 from lakehouse.report import figures
 from lakehouse.report.charts import charts
-from lakehouse.report.charts.axis_marks import marks_of
+from lakehouse.report.charts.event_marks import marks_of
 from lakehouse.report.facts.build import SECTIONS, Scope, by_time
 from lakehouse.report.facts.coverage import coverage
+from lakehouse.report.facts.fields import to_json
 from lakehouse.report.facts.gold import Gold
-from lakehouse.report.facts.kafka.tiered_storage import LAGGING
-from lakehouse.report.facts.records import to_json
+from lakehouse.report.facts.kafka.tier_lag import LAGGING
 from lakehouse.report.figures import Row
 from lakehouse.report.page import questions, sections
 from lakehouse.report.page.page import html

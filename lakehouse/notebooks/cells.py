@@ -14,14 +14,14 @@ from lakehouse import slo, tables
 from lakehouse.core import display, periods
 from lakehouse.core.lake import Lake
 from lakehouse.engines.engine import Engine
-from lakehouse.engines.gold_reader import window_of
+from lakehouse.engines.gold_reader import last_week, subjects_of, window_of
 from lakehouse.engines.spark_engine import SparkEngine
 from lakehouse.engines.spark_relations import table_of
 from lakehouse.errors import LakehouseError, LakeNotFoundError, SubjectError
-from lakehouse.explain.build import explain
+from lakehouse.explain.story import explain
 from lakehouse.explain.terminal import view
 from lakehouse.notebooks import cell_pages
-from lakehouse.report.facts.build import facts, last_week, subjects_of
+from lakehouse.report.facts.build import facts
 from lakehouse.report.facts.gold import Gold
 from lakehouse.report.page.page import render
 from lakehouse.slo import attainment

@@ -1,15 +1,13 @@
-"""Lookups in the facts of a report: values by path, rows, and what is said of them."""
+"""Lookups in the facts of a report: values, rows, what was read, and what is too short to see."""
 
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any, TypeVar
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
 
 from lakehouse.core import display
 from lakehouse.core.metrics import families, is_by_admin, refresh_us
-from lakehouse.core.subjects import longest_floor_us
-from lakehouse.report.figures import Facts, Row
-
-T = TypeVar("T")
+from lakehouse.core.spans import overlap
+from lakehouse.report.figures import Facts, Row, span_of
+from lakehouse.tables import MAX_GAP_INTERVALS
 
 
 def value_at(row: Any, path: str) -> Any:
@@ -37,6 +35,25 @@ def titled(facts: Row, path: str = "objectives.subjects") -> Iterator[Row]:
     """Each subject as one row, with the title of its objective as its ``objective``."""
     for row in rows_at(facts, path):
         yield {**row, "objective": row.get("title") or row.get("name")}
+
+
+def incidents(facts: Facts) -> list[Row]:
+    """Every incident of every partition, with what is known of the partition.
+
+    It is ``planned`` if it overlaps planned maintenance of its topic.
+    """
+    planned = {
+        subject["topic"]: [span_of(window) for window in subject["maintenance"]]
+        for subject in rows_at(facts, "objectives.subjects")
+        if subject.get("maintenance") and subject.get("topic") is not None
+    }
+    return [
+        {
+            **row,
+            "planned": any(overlap(span_of(row), span) for span in planned.get(row["topic"], ())),
+        }
+        for row in rows_at(facts, "min_isr.partitions.incidents")
+    ]
 
 
 def week_of(facts: Facts) -> str:
@@ -75,28 +92,20 @@ def shortest_us(facts: Facts, metric: str) -> int | None:
     return None if late_us is None or floor is None else floor + late_us
 
 
-def touching(rows: Iterable[T], span: Callable[[T], tuple[Any, Any]]) -> list[list[T]]:
-    """Groups of rows that touch or overlap.
+def floor_us(interval_us: int, slowest_us: int) -> int:
+    """The longest time between two readings that is not reported as unknown, microseconds.
+
+    Usually it is one interval. After a restart of the agent, or with late answers, it is more: an
+    answer covers ``MAX_GAP_INTERVALS`` intervals at most, and a value that is read first in one
+    answer may be read last in the next.
 
     Args:
-        rows: In the order of their starts.
-        span: Start and end of a row.
+        interval_us: Time between scrapes.
+        slowest_us: Duration of the slowest answer.
     """
-    groups: list[list[T]] = []
-    reached: Any = None
-    for row in rows:
-        start, end = span(row)
-        if groups and start <= reached:
-            groups[-1].append(row)
-        else:
-            groups.append([row])
-        reached = end if len(groups[-1]) == 1 else max(reached, end)
-    return groups
+    return round(MAX_GAP_INTERVALS * interval_us) + 2 * slowest_us
 
 
-def tally(verdicts: Iterable[str]) -> dict[str, Any]:
-    """The worst of some verdicts, how many there are, and how many of each."""
-    counts = Counter(verdicts)
-    worst = next((verdict for verdict in display.VERDICTS if counts[verdict]), "no_data")
-    counted = {verdict: counts[verdict] for verdict in display.VERDICTS}
-    return {"verdict": worst, "subjects": counts.total(), **counted}
+def longest_floor_us(read: Iterable[tuple[int | None, int | None]]) -> int | None:
+    """The longest of some pairs of an interval and a slowest answer; None: nothing was read."""
+    return max((floor_us(us, slowest or 0) for us, slowest in read if us), default=None)

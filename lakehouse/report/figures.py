@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from lakehouse.core import display
-from lakehouse.core.periods import Span, micros
+from lakehouse.core.periods import micros
+from lakehouse.core.spans import Span
 
 Row = Mapping[str, Any]
 Facts = Mapping[str, Any]

@@ -13,12 +13,13 @@ from heapq import nlargest
 from typing import Any, Final, NamedTuple
 
 from lakehouse import tables
+from lakehouse.core.error_budget_window import ISO_WEEK
 from lakehouse.core.objective import Objective, Slices
-from lakehouse.core.periods import Period, instant, micros, without
-from lakehouse.core.subjects import Subject, subject, with_ends
-from lakehouse.core.time_window import ISO_WEEK
+from lakehouse.core.periods import Period, instant, micros
+from lakehouse.core.spans import without
+from lakehouse.core.subjects import Subject, with_ends
 from lakehouse.engines.engine import Engine, ask
-from lakehouse.engines.gold_reader import GoldRows, window_of
+from lakehouse.engines.gold_reader import GoldRows, subjects, window_of
 from lakehouse.errors import ObjectiveError
 from lakehouse.slo import each_partition, timeslices
 from lakehouse.slo.burn_rate import LENGTHS_US, PAIRS, Pair, burnt_us, least_us
@@ -87,13 +88,6 @@ def read(
     only, every = options.only, lifetimes(known, until)
     own = [one for one in every if only in (None, (one.subject.kind, one.subject.key))]
     return _Reader(gold, SliRows(gold, own), period, until, options, objectives).statements()
-
-
-def subjects(engine: Engine) -> list[Subject]:
-    """All of gold/subjects, in the order of their names."""
-    rows = engine.collect(engine.rows(tables.SUBJECTS)).to_pylist(maps_as_pydicts="strict")
-    known = [subject(row) for row in rows]
-    return sorted(known, key=lambda one: (one.cluster, one.kind, [name or "" for name in one.key]))
 
 
 def now_us() -> int:

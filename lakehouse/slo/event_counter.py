@@ -22,7 +22,8 @@ import pyarrow as pa
 from lakehouse import tables
 from lakehouse.core.metrics import Definition
 from lakehouse.core.objective import Events, Objective
-from lakehouse.core.periods import Period, Span
+from lakehouse.core.periods import Period
+from lakehouse.core.spans import Span
 from lakehouse.core.subjects import SUBJECT
 from lakehouse.engines.engine import Relation
 from lakehouse.engines.gold_reader import EXACT, GoldRows, is_one_of, labels_in, text

@@ -8,7 +8,8 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from lakehouse import tables
-from lakehouse.core.periods import HOUR_US, Period, Span
+from lakehouse.core.periods import HOUR_US, Period
+from lakehouse.core.spans import Span
 from lakehouse.core.subjects import SUBJECT
 from lakehouse.engines.engine import Relation
 from lakehouse.engines.gold_reader import GoldRows, before_window, is_hourly, is_one_of

@@ -14,9 +14,9 @@ from lakehouse.core.metrics import PARTITION_LAG
 from lakehouse.core.periods import Period
 from lakehouse.core.subjects import Subject
 from lakehouse.engines.local_engine import LocalEngine
+from lakehouse.report.facts.fields import Bounds
 from lakehouse.report.facts.gold import Gold
 from lakehouse.report.facts.kafka.consumer_groups import Behind, ConsumerLag, consumer_lag
-from lakehouse.report.facts.records import Bounds
 from tests import gold_builder
 from tests.lake_builder import BASE, CLUSTER, micros
 

@@ -12,11 +12,12 @@ import pytest
 from lakehouse import slo, tables
 from lakehouse.core import lake as lakes, periods
 from lakehouse.core.objective import Slices
+from lakehouse.engines.gold_reader import subjects
 from lakehouse.engines.local_engine import LocalEngine
-from lakehouse.explain.build import explain
+from lakehouse.explain.story import explain
 from lakehouse.report.facts import build as reports
 from lakehouse.report.facts.gold import Gold
-from lakehouse.report.facts.objectives import verdicts
+from lakehouse.report.facts.objectives import business_hours
 from lakehouse.slo import attainment, published
 from lakehouse.slo.calendar.maintenance import Maintenance
 from tests import rollups
@@ -197,9 +198,9 @@ def test_what_began_in_time_that_is_left_out_too_is_left_out(engine: Engine):
 
 
 def test_business_hours_take_in_what_was_first_seen_as_they_ended(engine: Engine):
-    known, now_us = attainment.subjects(engine), periods.micros(LATER)
+    known, now_us = subjects(engine), periods.micros(LATER)
     gold = Gold(engine, "cluster-a", WHOLE, 300, known, now_us)
-    found = verdicts.statements_in(gold, [MIN_ISR], [FIRST_HALF])
+    found = business_hours.statements_in(gold, [MIN_ISR], [FIRST_HALF])
     (one,) = (each for each in found if each.subject.topic == "t")
     assert seconds(one) == (180, 120, 120, 125, 0)
 

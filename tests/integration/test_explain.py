@@ -19,7 +19,7 @@ from lakehouse.core.metrics import LEADERLESS, UNDER_MIN_ISR
 from lakehouse.engines.engine import Engine, ask
 from lakehouse.engines.local_engine import LocalEngine
 from lakehouse.errors import SubjectError
-from lakehouse.explain.build import explain
+from lakehouse.explain.story import explain
 from lakehouse.slo import attainment
 from tests.lake_builder import CLUSTER, Batch, micros
 from tests.rollups import local

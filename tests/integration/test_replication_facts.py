@@ -10,9 +10,9 @@ from lakehouse.core.lake import Lake
 from lakehouse.core.periods import Period
 from lakehouse.core.subjects import Subject
 from lakehouse.engines.local_engine import LocalEngine
+from lakehouse.report.facts.fields import Bounds
 from lakehouse.report.facts.gold import Gold
 from lakehouse.report.facts.kafka.replication import Topic, replication
-from lakehouse.report.facts.records import Bounds
 from lakehouse.slo.sla_statement import Statement, Times
 from tests import gold_builder
 from tests.lake_builder import BASE, CLUSTER, micros

@@ -8,14 +8,15 @@ import pytest
 
 from lakehouse import tables
 from lakehouse.core import lake as lakes, periods
-from lakehouse.core.metrics import COPY_LAG, UNDER_MIN_ISR
+from lakehouse.core.metrics import COPY_LAG
+from lakehouse.engines.gold_reader import subjects_of
 from lakehouse.engines.local_engine import LocalEngine
-from lakehouse.report.facts.build import subjects_of
+from lakehouse.report.facts.fields import to_json
 from lakehouse.report.facts.gold import Gold
-from lakehouse.report.facts.kafka import per_broker
+from lakehouse.report.facts.kafka.remote_reads import remote_reads
 from lakehouse.report.facts.kafka.throttling import throttling
-from lakehouse.report.facts.kafka.tiered_storage import tier_lag
-from lakehouse.report.facts.records import to_json
+from lakehouse.report.facts.kafka.tier_lag import tier_lag
+from lakehouse.report.facts.kafka.unavailable import COUNTED_BY_BROKER, min_isr
 from tests.lake_builder import CLUSTER, Batch
 from tests.rollups import local
 
@@ -34,7 +35,7 @@ def bronze() -> Batch:
         for source in ("broker-1", "broker-2", "broker-3"):
             for family in ("min_isr", "tiered", "remote_reads", "quotas"):
                 batch.scrape(family, start, end, source=source)
-            batch.run(per_broker.COUNTED_BY_BROKER, start, end, 0.0, source=source)
+            batch.run(COUNTED_BY_BROKER, start, end, 0.0, source=source)
         for topic, waits in (("a", 3e6), ("b", 1e6)):
             batch.run(COPY_LAG, start, end, waits, topic=topic)
             batch.run(COPY_LAG, start, end, 0.0, topic=topic, source="broker-2")
@@ -83,7 +84,7 @@ def gold(tmp_path_factory: pytest.TempPathFactory) -> Gold:
 
 
 def test_a_broker_is_held_back_within_the_bounds_of_its_bean(gold: Gold) -> None:
-    first, second = to_json(per_broker.of_tiers(gold))
+    first, second = to_json(tier_lag(gold, ()).brokers)
     bounds = [first[f"held_back_{name}us"] for name in ("", "low_", "high_")]
     assert bounds == [120 * SECOND, 30 * SECOND, 150 * SECOND]
     assert first["held_back_ms_max"] == 1900
@@ -92,7 +93,7 @@ def test_a_broker_is_held_back_within_the_bounds_of_its_bean(gold: Gold) -> None
 
 
 def test_what_waits_at_a_broker_is_the_sum_of_its_topics(gold: Gold) -> None:
-    first, second = per_broker.of_tiers(gold)
+    first, second = tier_lag(gold, ()).brokers
     assert (first.waits_bytes_mean, first.waits_bytes_max_of_a_topic) == (4e6, 3e6)
     assert (first.copies_failed, first.deletions_failed) == (5, 0)
     assert (second.waits_bytes_mean, second.copies_failed) == (0, 0)
@@ -107,14 +108,12 @@ def test_failures_and_untiered_records_are_told_of_each_topic_and_partition(gold
 
 
 def test_refused_writes_are_zero_where_counted_and_unknown_where_not(gold: Gold) -> None:
-    counted = (per_broker.COUNTED_BY_BROKER, UNDER_MIN_ISR)
-    found = per_broker.with_any(gold, per_broker.IsrBroker, *counted)
-    refused = {one.source: one.writes_refused for one in found}
+    refused = {one.source: one.writes_refused for one in min_isr(gold, ()).brokers}
     assert refused == {"broker-1": 9, "broker-2": 0, "broker-3": None}
 
 
 def test_a_controller_counts_for_itself(gold: Gold) -> None:
-    (one,) = per_broker.with_any(gold, per_broker.Controller, per_broker.ACTIVE)
+    (one,) = min_isr(gold, ()).controllers
     assert one.source == "controller-9"
     assert one.active_us.value == 2 * WINDOW * SECOND
     assert one.offline_partition_seconds == 2 * 2 * WINDOW
@@ -137,5 +136,5 @@ def test_brokers_are_listed_where_a_quota_held_something_back(gold: Gold) -> Non
 
 
 def test_a_plugin_is_told_of_where_there_is_one(gold: Gold) -> None:
-    (one,) = per_broker.plugins(gold)
+    (one,) = remote_reads(gold).plugins
     assert (one.source, one.index_evictions, one.uploads) == ("broker-1", 11, None)

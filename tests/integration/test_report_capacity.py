@@ -9,10 +9,10 @@ import pytest
 
 from lakehouse.core import lake as lakes
 from lakehouse.core.periods import Period
+from lakehouse.engines.gold_reader import subjects_of
 from lakehouse.engines.local_engine import LocalEngine
-from lakehouse.report.facts.build import subjects_of
+from lakehouse.report.facts.fields import to_json
 from lakehouse.report.facts.gold import Gold
-from lakehouse.report.facts.records import to_json
 from lakehouse.report.facts.storage import capacity
 from tests.lake_builder import BASE, CLUSTER, Batch
 from tests.rollups import local

@@ -13,9 +13,10 @@ from deltalake import DeltaTable
 from lakehouse import slo, tables
 from lakehouse.cli.main import main
 from lakehouse.core import lake as lakes, periods
+from lakehouse.engines.gold_reader import last_week, latest_week
 from lakehouse.engines.local_engine import LocalEngine
 from lakehouse.errors import PeriodError
-from lakehouse.explain.build import explain
+from lakehouse.explain.story import explain
 from lakehouse.report.facts import build as reports
 from lakehouse.slo import attainment, published
 from lakehouse.slo.calendar import business_hours
@@ -137,8 +138,8 @@ def test_by_default_a_week_that_has_ended_is_told_and_a_story_of_that_under_way(
     engine = LocalEngine(lakes.at(str(root)))
     monday = micros(7 * 24 * HOUR)  # it was that hour a week ago
     for now_us, week in ((micros(HOUR), "2026-W47"), (monday, "2026-W47")):
-        assert periods.week_name(reports.last_week(engine, now_us)) == week
-    assert periods.week_name(reports.latest_week(engine)) == "2026-W47"
+        assert periods.week_name(last_week(engine, now_us)) == week
+    assert periods.week_name(latest_week(engine)) == "2026-W47"
 
 
 def test_a_week_of_another_zone_has_the_same_figures(root: Path):

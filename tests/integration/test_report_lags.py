@@ -16,8 +16,7 @@ from lakehouse.core.subjects import Subject
 from lakehouse.engines.local_engine import LocalEngine
 from lakehouse.report.facts.gold import Gold
 from lakehouse.report.facts.kafka.consumer_groups import lost_before_read
-from lakehouse.report.facts.kafka.tiered_storage import tier_lag
-from lakehouse.report.facts.objectives import trends
+from lakehouse.report.facts.kafka.tier_lag import drains as drains_of, tier_lag
 from lakehouse.slo.sla_statement import Statement, Times
 from tests import gold_builder
 from tests.lake_builder import BASE, CLUSTER, micros
@@ -174,6 +173,6 @@ def test_what_waits_at_the_end_is_not_known_while_who_may_lead_it_is_silent(
 ) -> None:  # fmt: skip
     told = told_by(3.0 * WINDOW - before_the_end, read_on=read_on)
     assert copy(tmp_path, told=told).last_bytes == last
-    found = trends.drains(gold_of(tmp_path))
+    found = drains_of(gold_of(tmp_path))
     assert [row.last_bytes for row in found] == drains
     assert {row.verdict for row in found} <= {"unknown"}, "too few hours, or not known at all"

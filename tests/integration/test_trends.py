@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING
 from lakehouse import slo
 from lakehouse.core import lake as lakes
 from lakehouse.core.periods import micros
-from lakehouse.engines.gold_reader import GoldRows
+from lakehouse.engines.gold_reader import GoldRows, subjects
 from lakehouse.engines.local_engine import LocalEngine
-from lakehouse.slo import attainment
 from lakehouse.slo.trends import weeks
 from tests.lake_builder import BASE, CLUSTER, Batch
 from tests.rollups import DAY, HOUR, ISR, hours, local
@@ -28,7 +27,7 @@ def test_weeks_are_summed_from_gold_and_what_nobody_saw_is_unknown(tmp_path: Pat
     hours(2, -WEEK, cluster="cluster-b", agent="agent-2").commit(tmp_path)
     local(tmp_path)
     engine = LocalEngine(lakes.at(str(tmp_path)))
-    known = [one for one in attainment.subjects(engine) if one.cluster == CLUSTER]
+    known = [one for one in subjects(engine) if one.cluster == CLUSTER]
     now_us = micros(BASE) + HOUR_US
     end = BASE + dt.timedelta(hours=1)
     found = weeks.read(GoldRows(engine, 300_000_000), slo.load(), end, now_us, known)
@@ -57,7 +56,7 @@ def test_what_was_first_seen_as_a_week_began_may_have_begun_in_the_one_before(tm
     made.commit(tmp_path)
     local(tmp_path)
     engine = LocalEngine(lakes.at(str(tmp_path)))
-    end, known = BASE + dt.timedelta(hours=1), attainment.subjects(engine)
+    end, known = BASE + dt.timedelta(hours=1), subjects(engine)
     found = weeks.read(
         GoldRows(engine, 300_000_000), slo.load(), end, micros(BASE) + HOUR_US, known
     )

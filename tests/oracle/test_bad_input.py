@@ -8,7 +8,7 @@ import pytest
 
 from lakehouse.core import lake as lakes, periods
 from lakehouse.engines.local_engine import LocalEngine
-from lakehouse.report.facts.build import rejected
+from lakehouse.report.facts.coverage import rejected
 from lakehouse.report.facts.gold import Gold
 from lakehouse.report.facts.kafka.unavailable import partition_incidents
 from tests.oracle import gold, stories

@@ -11,9 +11,9 @@ from hypothesis import given, strategies as st
 
 from lakehouse.core import display, periods
 from lakehouse.errors import PeriodError
-from lakehouse.report.charts.axis_marks import ticks_of
+from lakehouse.report.charts.charts import ticks_of
 from lakehouse.report.facts.gold import Gold
-from lakehouse.report.facts.objectives.verdicts import outside
+from lakehouse.report.facts.objectives.business_hours import outside
 from lakehouse.report.facts.timelines import window_seconds
 from lakehouse.slo.calendar import business_hours
 

@@ -14,10 +14,10 @@ from hypothesis import given, strategies as st
 from lakehouse import slo
 from lakehouse.cli.main import main
 from lakehouse.errors import ObjectiveError
+from lakehouse.report.facts.fields import to_json
 from lakehouse.report.facts.objectives.composites import composites
 from lakehouse.report.facts.one_team import of_team
 from lakehouse.report.facts.owner_accounts import add_owners
-from lakehouse.report.facts.records import to_json
 from lakehouse.report.page.page import render
 from lakehouse.report.page.verdicts import headline
 from lakehouse.report.send.digest import digest

@@ -18,9 +18,10 @@ from lakehouse import slo
 from lakehouse.core import periods
 from lakehouse.core.metrics import LEADERLESS, UNDER_MIN_ISR, WATCHED_OF
 from lakehouse.core.subjects import Subject
+from lakehouse.explain.bad_intervals import Stretch
 from lakehouse.explain.evidence import Evidence
-from lakehouse.explain.intervals import Attempt, Stretch
-from lakehouse.explain.story_json import Scope, story
+from lakehouse.explain.gaps import Attempt
+from lakehouse.explain.story import Scope, story
 from lakehouse.explain.terminal import GOOD, LEGEND, view
 from lakehouse.slo.sla_statement import Statement, Times
 from tests.sample_facts import EVIL

@@ -12,20 +12,22 @@ import pytest
 from lakehouse.report import csv_files
 from lakehouse.report.facts.build import Rack
 from lakehouse.report.facts.coverage import Coverage
+from lakehouse.report.facts.fields import Bounds
 from lakehouse.report.facts.kafka.consumer_groups import ConsumerLag, LostBeforeRead
 from lakehouse.report.facts.kafka.golden_signals import Service
+from lakehouse.report.facts.kafka.hygiene import Hygiene
+from lakehouse.report.facts.kafka.remote_reads import RemoteReads
 from lakehouse.report.facts.kafka.replication import Replication
-from lakehouse.report.facts.kafka.risky_settings import Hygiene
 from lakehouse.report.facts.kafka.throttling import Throttling
-from lakehouse.report.facts.kafka.tiered_storage import RemoteReads, TierLag
+from lakehouse.report.facts.kafka.tier_lag import TierLag
 from lakehouse.report.facts.kafka.unavailable import MinIsr
+from lakehouse.report.facts.objectives.business_hours import BusinessHours
 from lakehouse.report.facts.objectives.composites import Composite
 from lakehouse.report.facts.objectives.restated import Restated
 from lakehouse.report.facts.objectives.trends import Trends
-from lakehouse.report.facts.objectives.verdicts import BusinessHours, Verdict
+from lakehouse.report.facts.objectives.verdicts import Verdict
 from lakehouse.report.facts.other_metrics import OwnMetrics
 from lakehouse.report.facts.owner_accounts import Account
-from lakehouse.report.facts.records import Bounds
 from lakehouse.report.facts.storage import Capacity, Tiering
 from lakehouse.report.facts.timelines import Timeline
 from lakehouse.report.owners import LABELS

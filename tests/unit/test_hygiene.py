@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given, strategies as st
 
 from lakehouse.core.subjects import Subject
+from lakehouse.report.facts.fields import to_json
 from lakehouse.report.facts.gold import Gold
-from lakehouse.report.facts.kafka.risky_settings import (
+from lakehouse.report.facts.kafka.hygiene import (
     Hygiene,
     clients_near_quota,
     groups_overtaken,
@@ -19,7 +20,6 @@ from lakehouse.report.facts.kafka.risky_settings import (
     unused_quotas,
 )
 from lakehouse.report.facts.kafka.throttling import quota_in_force, quotas
-from lakehouse.report.facts.records import to_json
 from lakehouse.report.page.page import render
 from tests import sample_facts
 from tests.page_reader import read

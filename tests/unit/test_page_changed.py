@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from lakehouse.core import display
-from lakehouse.report.charts.axis_marks import marks_of
+from lakehouse.report.charts.event_marks import marks_of
 from lakehouse.report.charts.tidy_svg import tidy
 from lakehouse.report.figures import span_of
 from lakehouse.report.page.page import render

@@ -6,10 +6,10 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+from lakehouse.report.facts.fields import to_json
 from lakehouse.report.facts.objectives.restated import restated_figures
 from lakehouse.report.facts.objectives.verdicts import SUBJECT
 from lakehouse.report.facts.owner_accounts import add_owners
-from lakehouse.report.facts.records import to_json
 from lakehouse.report.page.page import render
 from lakehouse.report.page.verdicts import headline
 from lakehouse.report.send.digest import digest

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from lakehouse.report.charts.axis_marks import NONE
 from lakehouse.report.charts.charts import Chart, of
+from lakehouse.report.charts.event_marks import NONE
 from lakehouse.report.page.page import render
 from lakehouse.report.page.sections import trends
 from tests import sample_facts

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from hypothesis import given, strategies as st
 
-from lakehouse.report.facts.kafka.remote_index import INDEXES, Cost, RemoteReadCounts, cost, costs
-from lakehouse.report.facts.records import Bounds, to_json
+from lakehouse.report.facts.fields import Bounds, to_json
+from lakehouse.report.facts.kafka.remote_reads import INDEXES, Cost, RemoteReadCounts, cost, costs
 
 FIELDS = RemoteReadCounts._fields
 AMOUNTS = st.integers(0, 10**9).map(float)

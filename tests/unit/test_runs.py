@@ -14,7 +14,7 @@ from collector.catalogue.entries import Delays
 from collector.encoding.encoder import Encoder, SealedRows
 from collector.model import Answer, Identity, Reading, Scrape, Series
 from collector.spool import journal
-from lakehouse.core.subjects import floor_us
+from lakehouse.report.facts_lookup import floor_us
 from lakehouse.tables import FLAG_GAP, FLAG_INCREASE
 
 if TYPE_CHECKING:

@@ -16,7 +16,8 @@ from lakehouse.report.facts import saved
 from lakehouse.report.facts.one_team import of_team
 from lakehouse.report.facts.owner_accounts import add_owners
 from lakehouse.report.send import mail, settings, webhook
-from lakehouse.report.send.digest import MOST, Picture, digest, pictures
+from lakehouse.report.send.digest import digest
+from lakehouse.report.send.pictures import MOST, Picture, pictures
 from lakehouse.report.send.settings import Secret
 from tests import sample_facts
 from tests.page_reader import read

@@ -13,6 +13,7 @@ from lakehouse.core import periods
 from lakehouse.core.display import line
 from lakehouse.core.periods import Period
 from lakehouse.engines.engine import Engine
+from lakehouse.engines.gold_reader import clusters
 from lakehouse.report import owners, pdf
 from lakehouse.report.csv_files import files
 from lakehouse.report.facts import build, saved
@@ -67,7 +68,7 @@ def facts_of(
 ) -> Iterator[Facts]:
     """The facts of one cluster, or of every cluster of the lake."""
     asked.check(engine)
-    for cluster in build.clusters(engine) if every else [asked.cluster]:
+    for cluster in clusters(engine) if every else [asked.cluster]:
         log("facts" if cluster is None else f"facts of {line(cluster)}")
         yield build.facts(
             engine, asked.objectives, period, cluster=cluster, calendar=asked.calendar

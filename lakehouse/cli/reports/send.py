@@ -15,8 +15,9 @@ from lakehouse.report import pdf
 from lakehouse.report.facts import saved
 from lakehouse.report.facts.one_team import of_team
 from lakehouse.report.page.page import render
-from lakehouse.report.send.digest import digest, pictures
+from lakehouse.report.send.digest import digest
 from lakehouse.report.send.mail import File, deliver, file_name, letter
+from lakehouse.report.send.pictures import pictures
 from lakehouse.report.send.settings import Mail, Settings, Webhook, load
 from lakehouse.report.send.webhook import payload, post
 

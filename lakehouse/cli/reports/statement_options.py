@@ -12,9 +12,8 @@ from lakehouse.core import periods
 from lakehouse.core.display import plural
 from lakehouse.core.periods import Period
 from lakehouse.engines.engine import Engine
-from lakehouse.engines.gold_reader import window_of
+from lakehouse.engines.gold_reader import last_week, subjects, window_of
 from lakehouse.errors import MaintenanceFileError
-from lakehouse.report.facts.build import last_week
 from lakehouse.slo import attainment, published
 from lakehouse.slo.calendar import business_hours, corrections, maintenance
 from lakehouse.slo.calendar.business_hours import Calendar
@@ -77,7 +76,7 @@ class StatementOptions:
             MaintenanceFileError: Some do not fit; a line is printed for each.
         """
         if corrected := self.calendar.corrections:
-            known, now_us = attainment.subjects(engine), attainment.now_us()
+            known, now_us = subjects(engine), attainment.now_us()
             _refuse(list(corrections.check(corrected, self.objectives, known, now_us)))
 
     def publish(

@@ -7,18 +7,19 @@ import json
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from typing import Any, Final, get_args
 
 import vl_convert
 from markupsafe import Markup
 
-from lakehouse.core import display
-from lakehouse.core.periods import Span
-from lakehouse.report.charts.axis_marks import NONE, Marks, ticks_of
+from lakehouse.core import display, periods
+from lakehouse.core.spans import Span
+from lakehouse.report.charts.event_marks import NONE, Marks
+from lakehouse.report.charts.incident_bars import Bar, Paint
 from lakehouse.report.charts.series import Known, Series, timelines, trends
 from lakehouse.report.charts.tidy_svg import COLOURS, tidy
 from lakehouse.report.figures import Facts
-from lakehouse.report.page.incidents import Bar, Paint
 from lakehouse.report.page.sections import Section
 from lakehouse.report.resources import declared
 
@@ -41,6 +42,11 @@ _PARTS: Final = 1000
 _UNTIL: Final[Layer] = {"field": "until"}
 _MARK_PIXELS: Final = 12
 _MARK_ROOM: Final = 11
+
+_DAY: Final = timedelta(days=1)
+_MINUTES: Final = (1, 2, 5, 10, 15, 30, 60, 120, 180, 360, 720)
+_DAYS: Final = (1, 2, 7, 14, 28, 91, 364)
+_STEPS: Final = (*(timedelta(minutes=n) for n in _MINUTES), *(timedelta(days=n) for n in _DAYS))
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,6 +237,31 @@ def _time_axis(within: Span, width: int) -> Layer:
     axis = {"values": list(ticks), "labelExpr": f"{labels}[toString(toNumber(datum.value))]"}
     scale = {"type": "utc", "domain": [_epoch_ms(end) for end in within]}
     return {"field": "at", "type": "temporal", "scale": scale, "axis": axis}
+
+
+def ticks_of(within: Span, most: int) -> list[tuple[int, str]]:
+    """Round instants of a period in the zone that is shown, oldest first, and their labels.
+
+    Args:
+        within: The period, microseconds.
+        most: How many there is room for; where the clocks change, one more.
+    """
+    start, end = map(periods.instant, within)
+    step = next((step for step in _STEPS if end - start <= most * step), _STEPS[-1])
+    form = "%H:%M" if step < _DAY else "%-d %b"
+    ticks = [tick for tick in _multiples(start, end, step) if start <= tick <= end]
+    return [(periods.micros(tick), display.local(tick).strftime(form)) for tick in ticks]
+
+
+def _multiples(start: datetime, end: datetime, step: timedelta) -> list[datetime]:
+    """Multiples of a part of a day, or of days; a time that the clock skips is the next one."""
+    zone, part = display.zone(), min(step, _DAY)
+    midnight = datetime(1970, 1, 1, tzinfo=UTC)
+    times = [(midnight + part * n).time() for n in range(_DAY // part)]
+    days = periods.days(start, end, zone)
+    every = max(step.days, 1)  # a step of weeks begins on Mondays
+    begins = [day for day in days if (day.toordinal() - 1) % every == 0]
+    return sorted({periods.wall(day, time, zone) for day in begins for time in times})
 
 
 def _epoch_ms(us: int) -> int:

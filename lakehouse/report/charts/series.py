@@ -7,9 +7,10 @@ from operator import attrgetter
 from typing import Any, Final, Self
 
 from lakehouse.core import display, periods
-from lakehouse.core.periods import DAY_US, Span, instant, iso, length, micros, overlap, without
+from lakehouse.core.periods import DAY_US, instant, iso, micros
+from lakehouse.core.spans import Span, length, overlap, touching, without
 from lakehouse.report import figures
-from lakehouse.report.facts_lookup import titled, touching
+from lakehouse.report.facts_lookup import titled
 from lakehouse.report.page import cells
 
 Bounded = tuple[float, float, float]

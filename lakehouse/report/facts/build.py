@@ -8,37 +8,33 @@ from functools import cached_property
 from importlib.metadata import version
 from typing import Any, Final, NamedTuple
 
-from lakehouse import tables
-from lakehouse.core import display, periods
-from lakehouse.core.metrics import families
-from lakehouse.core.periods import Period, instant, iso, micros
-from lakehouse.core.subjects import Subject, longest_floor_us
-from lakehouse.engines.engine import Engine, ask
-from lakehouse.engines.gold_reader import is_one_of, is_same, window_of
-from lakehouse.errors import PeriodError
-from lakehouse.report.facts.coverage import Coverage, coverage
+from lakehouse.core import periods
+from lakehouse.core.periods import Period, iso, micros
+from lakehouse.engines.engine import Engine
+from lakehouse.engines.gold_reader import subjects_of, window_of
+from lakehouse.report.facts.coverage import Coverage, coverage, detection_floor_us, rejected
+from lakehouse.report.facts.fields import to_json
 from lakehouse.report.facts.gold import Gold
 from lakehouse.report.facts.kafka.consumer_groups import consumer_lag, lost_before_read
 from lakehouse.report.facts.kafka.golden_signals import service
-from lakehouse.report.facts.kafka.per_broker import COUNTED_BY_BROKER
+from lakehouse.report.facts.kafka.hygiene import hygiene
+from lakehouse.report.facts.kafka.remote_reads import remote_reads
 from lakehouse.report.facts.kafka.replication import replication
-from lakehouse.report.facts.kafka.risky_settings import hygiene
 from lakehouse.report.facts.kafka.throttling import throttling
-from lakehouse.report.facts.kafka.tiered_storage import remote_reads, tier_lag
+from lakehouse.report.facts.kafka.tier_lag import tier_lag
 from lakehouse.report.facts.kafka.unavailable import min_isr
+from lakehouse.report.facts.objectives.business_hours import business_hours
 from lakehouse.report.facts.objectives.composites import composites
 from lakehouse.report.facts.objectives.restated import restated
 from lakehouse.report.facts.objectives.trends import trends
-from lakehouse.report.facts.objectives.verdicts import business_hours, objective, verdicts
+from lakehouse.report.facts.objectives.verdicts import objective, verdicts
 from lakehouse.report.facts.other_metrics import OwnMetrics, own_metrics
-from lakehouse.report.facts.records import to_json
 from lakehouse.report.facts.saved import FORMAT
 from lakehouse.report.facts.storage import capacity, tiering
 from lakehouse.report.facts.timelines import timelines
-from lakehouse.slo import Objective, attainment
+from lakehouse.slo import Objective
 from lakehouse.slo.calendar.business_hours import OF_UTC, Calendar
 from lakehouse.slo.sla_statement import Statement
-from lakehouse.tables.gold import BEYOND, IN_THE_FUTURE
 
 
 class Rack(NamedTuple):
@@ -79,69 +75,6 @@ class Scope:
     def judged(self) -> list[dict[str, Any]]:
         """The section ``objectives``."""
         return [objective(one, self.promised) for one in self.objectives]
-
-
-def last_week(engine: Engine, now_us: int, zone: dt.tzinfo = dt.UTC) -> Period:
-    """The last ISO week of a time zone that has ended; in a lake's first week that one.
-
-    Raises:
-        PeriodError: The lake has no subject yet.
-    """
-    return periods.last_ended(*_seen(engine), instant(now_us), zone)
-
-
-def latest_week(engine: Engine) -> Period:
-    """The ISO week (UTC) in which any subject was seen last; mostly the current week.
-
-    Raises:
-        PeriodError: The lake has no subject yet.
-    """
-    return periods.week_of(_seen(engine)[1] - dt.timedelta(microseconds=1))
-
-
-def _seen(engine: Engine) -> tuple[dt.datetime, dt.datetime]:
-    """When any subject was seen first, and when any was seen last."""
-    ends = "SELECT min(r.first_seen), max(r.last_seen) FROM {rows} r"
-    ((first, last),) = ask(engine, ends, rows=engine.rows(tables.SUBJECTS))
-    if last is None:
-        root = engine.lake.root
-        raise PeriodError(f"{root}: nothing was seen there yet; are the agents delivering?")
-    return instant(first), instant(last)
-
-
-def clusters(engine: Engine) -> list[str]:
-    """The clusters of a lake.
-
-    Raises:
-        TableNotFoundError: There is no gold yet.
-    """
-    return sorted({one.cluster for one in attainment.subjects(engine)})
-
-
-def subjects_of(
-    engine: Engine, cluster: str | None, how: str = "choose one by --cluster"
-) -> tuple[str, list[Subject]]:
-    """A cluster of the lake and its subjects, past ones too.
-
-    Args:
-        engine: Reads gold.
-        cluster: The cluster; None: the only one that there is.
-        how: How a reader chooses one, for the error.
-
-    Raises:
-        PeriodError: There is no such cluster, or there are several and none is named.
-    """
-    known = attainment.subjects(engine)
-    names = sorted({one.cluster for one in known})
-    if cluster is None and len(names) == 1:
-        cluster = names[0]
-    if cluster in names:
-        return str(cluster), [one for one in known if one.cluster == cluster]
-    root = engine.lake.root
-    if not names:
-        raise PeriodError(f"{root}: it has no data yet; are the agents delivering?")
-    listed = ", ".join(display.line(name, display.NAME_LIMIT) for name in names)
-    raise PeriodError(f"{root}: it has these clusters: {listed}; {how}")
 
 
 def facts(
@@ -222,32 +155,11 @@ def by_time(
     return [*of_period, *gold.statements(missing)]
 
 
-def _detection_floor_us(seen: Coverage) -> int | None:
-    """An incident that is shorter may never have been seen; None: no broker was read."""
-    of_brokers = families(COUNTED_BY_BROKER)
-    own = [one for one in seen.sources if one.family in of_brokers]
-    return longest_floor_us((one.interval_us, one.slowest_us) for one in own)
-
-
 def racks(scope: Scope) -> list[Rack]:
     """The rack of each broker of the period that has one, as it was reported last."""
     sources, subjects = {one.source for one in scope.coverage.sources}, scope.gold.subjects
     rack_of = {one.source: one.rack for one in subjects if one.rack and one.source in sources}
     return [Rack(str(source), rack) for source, rack in sorted(rack_of.items())]
-
-
-def rejected(gold: Gold) -> int:
-    """How many rows of bronze were rejected, also those in the future or in no valid year."""
-    start, end = micros(gold.period.start), micros(gold.period.end)
-    # Rows with an instant that cannot be lie in no report's period, and every report counts them.
-    (row,) = gold.ask(
-        "SELECT coalesce(sum(r.rows), 0) AS number FROM {rows} r "
-        f"WHERE {is_same('r.cluster', gold.cluster)} "
-        f"AND ({is_one_of('r.reason', (IN_THE_FUTURE, BEYOND))} "
-        f"OR (r.window >= {start} AND r.window < {end}))",
-        rows=gold.engine.rows(tables.REJECTED),
-    )
-    return int(row["number"])
 
 
 SECTIONS: Final[Mapping[str, Callable[[Scope], Any]]] = {
@@ -285,6 +197,6 @@ SECTIONS: Final[Mapping[str, Callable[[Scope], Any]]] = {
     "events": lambda it: [{**row, "at": iso(row["at"])} for row in it.events[0]],
     "events_omitted": lambda it: it.events[1],
     "rejected": lambda it: rejected(it.gold),
-    "detection_floor_us": lambda it: _detection_floor_us(it.coverage),
+    "detection_floor_us": lambda it: detection_floor_us(it.coverage),
 }
-"""Functions that compute the sections; ``records.to_json`` writes what they return."""
+"""Functions that compute the sections; ``fields.to_json`` writes what they return."""

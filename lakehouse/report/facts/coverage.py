@@ -1,4 +1,4 @@
-"""How long each family of each source should have been read, and how long it was."""
+"""How long each family of each source should have been read, how long it was, and what was lost."""
 
 from collections import defaultdict
 from itertools import groupby
@@ -7,10 +7,14 @@ from operator import itemgetter
 from typing import Final, NamedTuple
 
 from lakehouse import tables
-from lakehouse.core.periods import iso
-from lakehouse.engines.gold_reader import Row
+from lakehouse.core.metrics import families
+from lakehouse.core.periods import iso, micros
+from lakehouse.core.spans import touching
+from lakehouse.engines.gold_reader import Row, is_one_of, is_same
 from lakehouse.report.facts.gold import Gold
-from lakehouse.report.facts_lookup import touching
+from lakehouse.report.facts.kafka.unavailable import COUNTED_BY_BROKER
+from lakehouse.report.facts_lookup import longest_floor_us
+from lakehouse.tables.gold import BEYOND, IN_THE_FUTURE
 
 ANY_FAMILY: Final = "any"
 """The family of a source that was never read."""
@@ -109,3 +113,24 @@ def _gaps(failed: list[Row]) -> list[Gap]:
         for outcome, alike in groupby(failed, key=itemgetter("outcome"))
         for rows in touching(alike, itemgetter("start", "end"))
     ]
+
+
+def detection_floor_us(seen: Coverage) -> int | None:
+    """An incident that is shorter may never have been seen; None: no broker was read."""
+    of_brokers = families(COUNTED_BY_BROKER)
+    own = [one for one in seen.sources if one.family in of_brokers]
+    return longest_floor_us((one.interval_us, one.slowest_us) for one in own)
+
+
+def rejected(gold: Gold) -> int:
+    """How many rows of bronze were rejected, also those in the future or in no valid year."""
+    start, end = micros(gold.period.start), micros(gold.period.end)
+    # Rows with an instant that cannot be lie in no report's period, and every report counts them.
+    (row,) = gold.ask(
+        "SELECT coalesce(sum(r.rows), 0) AS number FROM {rows} r "
+        f"WHERE {is_same('r.cluster', gold.cluster)} "
+        f"AND ({is_one_of('r.reason', (IN_THE_FUTURE, BEYOND))} "
+        f"OR (r.window >= {start} AND r.window < {end}))",
+        rows=gold.engine.rows(tables.REJECTED),
+    )
+    return int(row["number"])

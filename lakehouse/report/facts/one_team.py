@@ -5,10 +5,10 @@ from typing import Any, Final
 
 from lakehouse.core import display
 from lakehouse.errors import OwnersError
+from lakehouse.report.facts.fields import to_json
 from lakehouse.report.facts.objectives.composites import composites
+from lakehouse.report.facts.objectives.verdicts import tally
 from lakehouse.report.facts.owner_accounts import Facts, Row, with_rows
-from lakehouse.report.facts.records import to_json
-from lakehouse.report.facts_lookup import tally
 from lakehouse.report.owners import NAMES
 from lakehouse.slo.trends.changes import by_chance
 

@@ -17,8 +17,8 @@ from lakehouse.core.metrics import COVERAGE, UNAVAILABLE, Definition, known, shi
 from lakehouse.core.objective import Objective
 from lakehouse.engines.gold_reader import Row, is_one_of, summed
 from lakehouse.report.facts.coverage import Coverage, SourceCoverage
+from lakehouse.report.facts.fields import Bounds, duration, per_second, seconds_mean
 from lakehouse.report.facts.gold import Gold
-from lakehouse.report.facts.records import Bounds, duration, per_second, seconds_mean
 from lakehouse.report.resources import declared
 from lakehouse.rollup.lake_catalogues import own_definitions
 

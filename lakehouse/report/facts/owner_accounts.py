@@ -7,8 +7,8 @@ from collections import defaultdict
 from collections.abc import Callable, Mapping
 from typing import Any, Final, NamedTuple
 
+from lakehouse.report.facts.fields import Bounds, to_json
 from lakehouse.report.facts.objectives.composites import BY_OWNER, composites
-from lakehouse.report.facts.records import Bounds, to_json
 from lakehouse.report.facts_lookup import nothing_seen, value_at
 from lakehouse.report.owners import LABELS, NAMES, NO_OWNER, Owner, Owners, Prices
 

@@ -11,9 +11,9 @@ from lakehouse.core.metrics import COPY_LAG, PARTITION_COUNT
 from lakehouse.core.periods import HOUR_US, micros
 from lakehouse.core.subjects import Subject
 from lakehouse.engines.gold_reader import Row
+from lakehouse.report.facts.fields import Bounds, Known, figures, per_second
 from lakehouse.report.facts.gold import SEEN, Gold, attribute
-from lakehouse.report.facts.objectives.trends import until_gone
-from lakehouse.report.facts.records import Bounds, Known, figures, per_second
+from lakehouse.report.facts.kafka.tier_lag import until_gone
 from lakehouse.slo.sla_statement import Statement, unknown_of
 from lakehouse.slo.trends.lag_drain import Point, drain
 

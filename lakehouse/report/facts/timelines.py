@@ -11,11 +11,11 @@ from lakehouse.core.metrics import COPY_LAG, DELETE_LAG, families
 from lakehouse.core.periods import iso, micros
 from lakehouse.core.subjects import with_ends
 from lakehouse.engines.gold_reader import Row, is_same
+from lakehouse.report.facts.fields import duration, seconds_mean
 from lakehouse.report.facts.gold import SEEN, Gold
 from lakehouse.report.facts.kafka.consumer_groups import ROUNDED_UP
 from lakehouse.report.facts.kafka.golden_signals import ANSWERS, GOOD, P99, TRAFFIC, error_of
 from lakehouse.report.facts.other_metrics import SUBJECT, TABLES, OwnMetrics, mean
-from lakehouse.report.facts.records import duration, seconds_mean
 
 Point = tuple[float | None, ...]
 """A value and its two bounds."""

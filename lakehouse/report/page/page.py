@@ -9,9 +9,10 @@ from markupsafe import Markup
 from lakehouse.core import display
 from lakehouse.report import figures
 from lakehouse.report.charts import charts
-from lakehouse.report.charts.axis_marks import Marks, marks_of
-from lakehouse.report.facts_lookup import value_at, week_of
-from lakehouse.report.page import incidents, questions, sections
+from lakehouse.report.charts.event_marks import Marks, marks_of
+from lakehouse.report.charts.incident_bars import LANES, bars
+from lakehouse.report.facts_lookup import incidents, value_at, week_of
+from lakehouse.report.page import questions, sections
 from lakehouse.report.page.page_tables import listing
 from lakehouse.report.page.verdicts import composites, headline, verdicts
 from lakehouse.report.resources import asset, sentence, templates
@@ -53,11 +54,11 @@ def render(facts: figures.Facts) -> str:
 
 def _happened(facts: figures.Facts, marks: Marks) -> dict[str, Any]:
     """The incidents of the period: a sentence, a chart and a table."""
-    rows, period = incidents.incidents(facts), figures.span_of(facts, "from", "to")
+    rows, period = incidents(facts), figures.span_of(facts, "from", "to")
     topics = len({row["topic"] for row in rows})
     return {
-        "caption": sentence("happened", incidents=len(rows), topics=topics, drawn=incidents.LANES),
-        "drawings": charts.incidents(incidents.bars(facts, period), period, marks),
+        "caption": sentence("happened", incidents=len(rows), topics=topics, drawn=LANES),
+        "drawings": charts.incidents(bars(facts, period), period, marks),
         "listing": listing("incidents", rows),
     }
 

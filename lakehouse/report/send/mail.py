@@ -18,7 +18,8 @@ from lakehouse.core import display
 from lakehouse.errors import SendError
 from lakehouse.report.figures import Facts
 from lakehouse.report.resources import templates
-from lakehouse.report.send.digest import WIDTH, Digest, Picture, plain
+from lakehouse.report.send.digest import Digest, plain
+from lakehouse.report.send.pictures import WIDTH, Picture
 from lakehouse.report.send.settings import Mail
 
 

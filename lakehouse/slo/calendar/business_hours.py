@@ -9,7 +9,8 @@ import re
 from typing import Final, NamedTuple
 
 from lakehouse.core import periods
-from lakehouse.core.periods import Period, micros, overlap, union
+from lakehouse.core.periods import Period, micros
+from lakehouse.core.spans import overlap, union
 from lakehouse.errors import PeriodError
 from lakehouse.slo.calendar.corrections import Correction
 from lakehouse.slo.calendar.maintenance import Maintenance

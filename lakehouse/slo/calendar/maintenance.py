@@ -11,7 +11,8 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from lakehouse.core.periods import Period, Span, iso, micros
+from lakehouse.core.periods import Period, iso, micros
+from lakehouse.core.spans import Span
 from lakehouse.core.subjects import Subject
 from lakehouse.core.yaml_nodes import Node, read
 from lakehouse.engines.engine import Relation

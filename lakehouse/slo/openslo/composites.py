@@ -7,8 +7,8 @@ for each of ``objectives``) with the names of v1, as the project's Go SDK has th
 
 from collections.abc import Sequence
 
+from lakehouse.core.error_budget_window import TimeWindow
 from lakehouse.core.objective import Objective, Part
-from lakehouse.core.time_window import TimeWindow
 from lakehouse.core.yaml_nodes import Findings, Node, number
 from lakehouse.slo.openslo.metric import Library, target
 

@@ -3,7 +3,8 @@
 from dataclasses import dataclass, field
 from typing import Final, cast
 
-from lakehouse.core import objective, time_window
+from lakehouse.core import objective
+from lakehouse.core.error_budget_window import ISO_WEEK, LONGEST_DAYS, TimeWindow
 from lakehouse.core.yaml_nodes import Findings, Node, number, truth
 from lakehouse.slo.openslo import composites
 from lakehouse.slo.openslo.metric import Library, Source, counters, entries, source, target, texts
@@ -31,7 +32,7 @@ def objectives(slo: Node, library: Library, findings: Findings) -> list[objectiv
     return supported if all(finding.kind == "note" for finding in reader.findings) else []
 
 
-def window(slo: Node) -> time_window.TimeWindow | None:
+def window(slo: Node) -> TimeWindow | None:
     """The window of a valid SLO; None where jmxlake does not support it."""
     return _Reader(slo, {}).window()
 
@@ -72,7 +73,7 @@ class _Reader:
         return [one for one in made if one]
 
     def _objective(
-        self, position: int, goal: Node, of: _Measured, window: time_window.TimeWindow | None,
+        self, position: int, goal: Node, of: _Measured, window: TimeWindow | None,
         parts: tuple[objective.Part, ...],
     ) -> objective.Objective | None:  # fmt: skip
         measured, events, has_events = of
@@ -172,12 +173,12 @@ class _Reader:
 
     # The window, and the slices that it is cut into.
 
-    def window(self) -> time_window.TimeWindow | None:
+    def window(self) -> TimeWindow | None:
         """The window; None where jmxlake does not support it."""
         windows = self.spec.get("timeWindow")
         if windows is None:
             self.findings.note(self.spec, "no timeWindow: the ISO week that is reported")
-            return time_window.ISO_WEEK
+            return ISO_WEEK
         (window,) = windows.items
         calendar, rolling = window.get("calendar"), window.entries.get("isRolling")
         is_rolling = truth(rolling) if rolling else calendar is None
@@ -193,7 +194,7 @@ class _Reader:
         if unit not in _DAYS:
             meaning = "it is minutes, and M is months" if unit == "m" else "it is hours"
             fault = f"{meaning}: no window is shorter than 1d"
-        elif count * _DAYS[unit] > time_window.LONGEST_DAYS:
+        elif count * _DAYS[unit] > LONGEST_DAYS:
             fault = "no window is longer than a year"
         elif calendar is None and unit not in {"d", "w"}:
             fault = f"a rolling {duration.text} has no fixed length: write days, such as 30d"
@@ -201,9 +202,9 @@ class _Reader:
             self.findings.unsupported(duration, fault)
             return None
         if calendar is None:
-            return time_window.TimeWindow(count * _DAYS[unit], "d", None)
+            return TimeWindow(count * _DAYS[unit], "d", None)
         start, zone = calendar.entries["startTime"], calendar.entries["timeZone"]
-        return time_window.TimeWindow(count, unit, clock(start), zone.text)
+        return TimeWindow(count, unit, clock(start), zone.text)
 
     def _slices(self, goal: Node, *, has_events: bool) -> objective.Slices | None:
         """The slices of an objective; None where there are none, or none that are supported."""

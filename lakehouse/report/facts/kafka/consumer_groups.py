@@ -12,8 +12,8 @@ from lakehouse import tables
 from lakehouse.core.metrics import PARTITION_LAG
 from lakehouse.core.periods import iso
 from lakehouse.engines.gold_reader import Row, is_same
+from lakehouse.report.facts.fields import Bounds, duration
 from lakehouse.report.facts.gold import Gold
-from lakehouse.report.facts.records import Bounds, duration
 from lakehouse.slo import Objective
 from lakehouse.slo.sla_statement import Statement, unknown_of
 

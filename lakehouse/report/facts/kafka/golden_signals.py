@@ -12,10 +12,11 @@ from typing import Final, NamedTuple, TypeVar
 
 from lakehouse import tables
 from lakehouse.core.metrics import LEADERLESS, UNAVAILABLE, families
-from lakehouse.core.periods import HOUR_US, Period, Span, length, micros, without
+from lakehouse.core.periods import HOUR_US, Period, micros
+from lakehouse.core.spans import Span, length, without
 from lakehouse.engines.gold_reader import Row, is_one_of, is_same
+from lakehouse.report.facts.fields import Bounds
 from lakehouse.report.facts.gold import Gold
-from lakehouse.report.facts.records import Bounds
 from lakehouse.slo import attainment
 from lakehouse.slo.sla_statement import Statement, unknown_of
 

@@ -10,8 +10,8 @@ from typing import Annotated, Any, Final, NamedTuple
 
 from lakehouse import tables
 from lakehouse.core.metrics import UNAVAILABLE
+from lakehouse.report.facts.fields import Bounds, figures
 from lakehouse.report.facts.gold import Gold
-from lakehouse.report.facts.records import Bounds, figures
 from lakehouse.slo.sla_statement import Statement, unknown_of
 
 _UNCLEAN: Final = "kafka.partition.unclean_leader"

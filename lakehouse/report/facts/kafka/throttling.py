@@ -1,14 +1,13 @@
 """KIP-13: quotas, which of them is in force for a client, and how long it was throttled."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Final, NamedTuple
+from typing import Annotated, Final, NamedTuple
 
 from lakehouse import tables
 from lakehouse.core.subjects import Subject
 from lakehouse.engines.gold_reader import Row
+from lakehouse.report.facts.fields import Bounds, Known, duration, figures, per_second
 from lakehouse.report.facts.gold import Gold
-from lakehouse.report.facts.kafka.per_broker import QuotaBroker, of_quotas
-from lakehouse.report.facts.records import Bounds, duration, per_second
 from lakehouse.slo.sla_statement import Statement
 
 DEFAULT_ENTITY: Final = "<default>"
@@ -106,6 +105,35 @@ class OwnView(NamedTuple):
     throttled_us: Bounds
 
 
+class QuotaBroker(NamedTuple):
+    """A broker at which quotas held answers or replication back.
+
+    Attributes:
+        produce_waiting_max: Most answers that waited at one instant, of each kind of quota.
+        exempt_percent_mean: Time on threads that no quota counts, in percent of one thread.
+        replication_sent_bytes: Throttled replication that left it, and a few bytes of every answer
+            to a follower; the next two: that reached it, and that moved between its disks.
+    """
+
+    source: str
+    produce_waiting_max: Annotated[Known, "kafka.broker.produce.queue_size", "max"]
+    fetch_waiting_max: Annotated[Known, "kafka.broker.fetch.queue_size", "max"]
+    request_waiting_max: Annotated[Known, "kafka.broker.request.queue_size", "max"]
+    controller_mutation_waiting_max: Annotated[
+        Known, "kafka.broker.controller_mutation.queue_size", "max"
+    ]
+    exempt_percent_mean: Annotated[Known, "kafka.broker.request.exempt_time", "mean"]
+    replication_sent_bytes: Annotated[
+        Known, "kafka.broker.leader_replication.byte_rate", "value_seconds"
+    ]
+    replication_received_bytes: Annotated[
+        Known, "kafka.broker.follower_replication.byte_rate", "value_seconds"
+    ]
+    replication_moved_bytes: Annotated[
+        Known, "kafka.broker.alter_log_dirs_replication.byte_rate", "value_seconds"
+    ]
+
+
 class Throttling(NamedTuple):
     """The section, longest throttled first."""
 
@@ -140,7 +168,7 @@ def throttling(gold: Gold, statements: Sequence[Statement]) -> Throttling:
             )
         )
     clients.sort(key=lambda client: -(client.throttled_us.value or 0))
-    return Throttling(clients, _own_views(gold, clients), of_quotas(gold))
+    return Throttling(clients, _own_views(gold, clients), _brokers(gold))
 
 
 def _own_views(gold: Gold, clients: Sequence[Client]) -> list[OwnView]:
@@ -162,6 +190,19 @@ def _own_views(gold: Gold, clients: Sequence[Client]) -> list[OwnView]:
                 )
             )
     return sorted(views, key=lambda view: -(view.held_back_us.value or 0))
+
+
+def _brokers(gold: Gold) -> list[QuotaBroker]:
+    """The brokers and controllers at which something waited, or replication was throttled."""
+    found = (
+        QuotaBroker(source, **figures(QuotaBroker, rows))
+        for source, rows in sorted(gold.by_subject(tables.BROKERS).items())
+    )
+    # Without a throttle Kafka counts as sent what an answer to a follower has beside partitions.
+    beside = ("source", "exempt_percent_mean", "replication_sent_bytes")
+    return [
+        one for one in found if any(it for name, it in one._asdict().items() if name not in beside)
+    ]
 
 
 def uses(known: Quotas, rates: Mapping[Entity, Mapping[str, Row]]) -> Iterator[Use]:

@@ -15,14 +15,17 @@ from typing import Annotated, Final, NamedTuple
 from lakehouse import tables
 from lakehouse.core.metrics import LEADERLESS, PARTITION_COUNT, UNAVAILABLE, UNDER_MIN_ISR
 from lakehouse.core.periods import iso
+from lakehouse.core.spans import touching
 from lakehouse.engines.gold_reader import Row, is_one_of
+from lakehouse.report.facts.fields import Bounds, Known, duration, figures, of_sources
 from lakehouse.report.facts.gold import Gold, attribute
-from lakehouse.report.facts.kafka import per_broker
-from lakehouse.report.facts.records import Bounds, duration, figures
-from lakehouse.report.facts_lookup import touching
 from lakehouse.slo import each_partition
 from lakehouse.slo.sla_statement import Statement, unknown_of
 
+COUNTED_BY_BROKER: Final = "kafka.broker.under_min_isr_partitions"
+ACTIVE: Final = "kafka.controller.active"
+_REFUSED: Final = "kafka.broker.produce_errors.not_enough_replicas"
+_REFUSED_LATER: Final = f"{_REFUSED}_after_append"
 _STRETCH: Final = ("metric", "topic", "partition", "source", "start", "end", "lead_us", "tail_us")
 
 
@@ -101,25 +104,51 @@ class Unseen(NamedTuple):
         return max(0, (expected or 0) - (row.get("observed_us") or 0))
 
 
+class IsrBroker(NamedTuple):
+    """A broker's own counts, sums over the partitions that it leads, and the writes it refused."""
+
+    source: str
+    under_min_isr_partition_seconds: Annotated[Known, COUNTED_BY_BROKER, "value_seconds"]
+    sum_of_partitions_seconds: Annotated[Known, UNDER_MIN_ISR, "value_seconds"]
+    leaderless_partition_seconds: Annotated[Known, LEADERLESS, "value_seconds"]
+    at_min_isr_partition_seconds: Annotated[
+        Known, "kafka.broker.at_min_isr_partitions", "value_seconds"
+    ]
+    leads_mean: Annotated[Known, "kafka.broker.led_partitions", "mean"]
+    isr_shrinks: Annotated[Known, "kafka.broker.isr_shrinks", "increase"]
+    isr_expands: Annotated[Known, "kafka.broker.isr_expands", "increase"]
+    writes_refused: Annotated[Known, _REFUSED, "counted", COUNTED_BY_BROKER, _REFUSED_LATER]
+
+
+class Controller(NamedTuple):
+    """A controller: for how long it was the active one, and what it counted of the cluster."""
+
+    source: str
+    active_us: Annotated[Bounds, ACTIVE, "positive"]
+    offline_partition_seconds: Annotated[
+        Known, "kafka.controller.offline_partitions", "value_seconds"
+    ]
+    fenced_brokers_max: Annotated[Known, "kafka.controller.fenced_brokers", "max"]
+    active_brokers_min: Annotated[Known, "kafka.controller.active_brokers", "min"]
+
+
 class MinIsr(NamedTuple):
     """The section."""
 
     topics: list[Topic]
     partitions: list[Partition]
-    brokers: list[per_broker.IsrBroker]
-    controllers: list[per_broker.Controller]
+    brokers: list[IsrBroker]
+    controllers: list[Controller]
 
 
 def min_isr(gold: Gold, statements: Sequence[Statement]) -> MinIsr:
     """The section, with every topic that an objective concerns or that gold has rows of."""
-    unseen = unseen_time(gold, statements)
+    unseen, sources = unseen_time(gold, statements), gold.by_subject(tables.BROKERS)
     return MinIsr(
         _topics(gold, unknown_of(statements, UNAVAILABLE), unseen),
         _partitions(gold, unseen),
-        per_broker.with_any(
-            gold, per_broker.IsrBroker, per_broker.COUNTED_BY_BROKER, UNDER_MIN_ISR
-        ),
-        per_broker.with_any(gold, per_broker.Controller, per_broker.ACTIVE),
+        of_sources(IsrBroker, sources, COUNTED_BY_BROKER, UNDER_MIN_ISR),
+        of_sources(Controller, sources, ACTIVE),
     )
 
 

@@ -10,7 +10,7 @@ from math import fsum
 from statistics import fmean
 from typing import Any, Final, NamedTuple, Self
 
-from lakehouse.report.facts.records import Bounds
+from lakehouse.report.facts.fields import Bounds
 from lakehouse.slo.sla_statement import verdict_between
 
 BY_OWNER: Final = ("team", "tier")

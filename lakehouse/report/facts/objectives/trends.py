@@ -1,24 +1,17 @@
-"""The facts under ``trends``: how objectives went week by week, and when lags will be gone."""
+"""The facts under ``trends``: how objectives went week by week."""
 
 import datetime as dt
 from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
 from typing import Any, Final, NamedTuple
 
-from lakehouse import tables
-from lakehouse.core.metrics import COPY_LAG, DELETE_LAG
-from lakehouse.core.periods import HOUR_US, Period, micros
-from lakehouse.engines.gold_reader import Row
-from lakehouse.report.facts.gold import SEEN, Gold
-from lakehouse.report.facts.kafka.tiered_storage import LastLag, last_lags
-from lakehouse.report.facts.records import Bounds
+from lakehouse.report.facts.gold import Gold
+from lakehouse.report.facts.kafka.tier_lag import LagDrain, drains as drains_of
 from lakehouse.slo import Objective
 from lakehouse.slo.trends import forecast as forecasts, weeks as weeks_
 from lakehouse.slo.trends.changes import Change, Regime, by_chance, change, regimes
 from lakehouse.slo.trends.forecast import Forecast
-from lakehouse.slo.trends.lag_drain import HOURS, Drain, Point, drain
 
-_KINDS: Final = {COPY_LAG: "copy", DELETE_LAG: "delete"}
 _MOST_FORECASTS: Final = 100
 """The worst subjects: each takes some hundredths of a second."""
 
@@ -47,17 +40,6 @@ class ObjectiveTrend(NamedTuple):
     subjects: list[SubjectTrend]
 
 
-class LagDrain(NamedTuple):
-    """How a topic's lag goes on, and the time until nothing waits."""
-
-    topic: str
-    kind: str
-    last_bytes: float | None
-    bytes_per_second: Bounds
-    drained_us: Bounds
-    verdict: str
-
-
 class Trends(NamedTuple):
     """The section."""
 
@@ -73,7 +55,7 @@ class Trends(NamedTuple):
 def trends(gold: Gold, objectives: Sequence[Objective]) -> Trends:
     """The section; its last week is that in which the report's period ends."""
     found = weeks_.read(gold.rows, objectives, gold.period.end, gold.now_us, gold.subjects)
-    return section(found, objectives, gold.period.end, drains(gold))
+    return section(found, objectives, gold.period.end, drains_of(gold))
 
 
 def section(
@@ -135,41 +117,3 @@ def _badness(trend: weeks_.Trend) -> tuple[int, list[int]]:
     """Bad time of the last week, then of the weeks before it."""
     bad = [0 if week is None else week.bad_us for week in reversed(trend.weeks)]
     return bad[0], bad
-
-
-def drains(gold: Gold) -> list[LagDrain]:
-    """When lags for upload or deletion will be gone, per topic; the longest first."""
-    last = {key: lag for key, lag in last_lags(gold).items() if lag.reported > 0}
-    if not last:
-        return []
-    end = gold.period.end
-    recent = gold.within(Period(end - dt.timedelta(hours=HOURS), end))
-    hours: defaultdict[tuple[str, str], list[Point]] = defaultdict(list)
-    for row in recent.by_window(tables.TOPICS, 3600, tuple(_KINDS)):
-        if point := _hour(row, micros(end)):
-            hours[row["metric"], row["topic"]].append(point)
-    longest = sorted(last, key=lambda key: (-last[key].reported, key[1], _KINDS[key[0]]))
-    return [_drain(key, last[key], hours[key]) for key in longest]
-
-
-def _hour(row: Row, end_us: int) -> Point | None:
-    """The mean lag of an hour; None if not enough of the hour was seen."""
-    series, seen_us = row["series"] or 0, row["observed_us"] or 0
-    if not series or seen_us < SEEN * series * HOUR_US:
-        return None
-    hours = (row["window"] - end_us) / HOUR_US
-    return hours, (row["value_seconds"] or 0.0) / (seen_us / 1e6 / series)
-
-
-def _drain(key: tuple[str, str], lag: LastLag, hours: Sequence[Point]) -> LagDrain:
-    metric, topic = key
-    # If the lag is not known now, the time until it is gone is not known either.
-    one = Drain(lag.reported) if lag.known is None else drain(sorted(hours), lag.known)
-    slopes = Bounds(*one[1:])
-    return LagDrain(topic, _KINDS[metric], lag.known, slopes, until_gone(one), one.verdict)
-
-
-def until_gone(lag: Drain) -> Bounds:
-    """The time until nothing is left, at the slope and its bounds, microseconds."""
-    times = map(lag.seconds, (lag.slope, lag.slope_low, lag.slope_high))
-    return Bounds(*(None if seconds is None else round(seconds * 1e6) for seconds in times))

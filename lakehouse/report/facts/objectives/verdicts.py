@@ -1,16 +1,12 @@
-"""Statements as the facts have them: verdicts on objectives, also over business hours alone."""
+"""Statements as the facts have them: verdicts on objectives, and each with all its subjects."""
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from typing import Any, Final, NamedTuple
 
 from lakehouse.core import display
-from lakehouse.core.periods import Period, iso, without
-from lakehouse.report.facts.gold import Gold
-from lakehouse.report.facts_lookup import tally
 from lakehouse.slo import Objective
-from lakehouse.slo.calendar.business_hours import Calendar
-from lakehouse.slo.calendar.maintenance import Maintenance
 from lakehouse.slo.cluster_level import by_cluster, partition_count
 from lakehouse.slo.sla_statement import Statement
 
@@ -50,6 +46,14 @@ def verdicts(objectives: Sequence[Objective], statements: Sequence[Statement]) -
     return sorted(rows, key=lambda row: -display.rank(row.verdict))
 
 
+def tally(verdicts: Iterable[str]) -> dict[str, Any]:
+    """The worst of some verdicts, how many there are, and how many of each."""
+    counts = Counter(verdicts)
+    worst = next((verdict for verdict in display.VERDICTS if counts[verdict]), "no_data")
+    counted = {verdict: counts[verdict] for verdict in display.VERDICTS}
+    return {"verdict": worst, "subjects": counts.total(), **counted}
+
+
 def objective(wanted: Objective, statements: Sequence[Statement]) -> dict[str, Any]:
     """One objective with all its subjects, worst first."""
     judged = [one for one in statements if one.objective == wanted]
@@ -82,51 +86,3 @@ def _weight(statement: Statement) -> dict[str, int]:
 
 def _names(statement: Statement) -> tuple[str, int]:
     return str(statement.subject.key), statement.subject.partition or 0
-
-
-class BusinessHours(NamedTuple):
-    """The objectives over business hours alone; ``spans`` are pairs of start and end."""
-
-    hours: str
-    time_zone: str
-    spans: list[list[str]]
-    verdicts: list[Verdict]
-    objectives: list[dict[str, Any]]
-
-
-def business_hours(
-    gold: Gold, objectives: Sequence[Objective], calendar: Calendar
-) -> BusinessHours | None:
-    """The section; None without business hours in the calendar."""
-    if calendar.business is None:
-        return None
-    spans = calendar.business.within(gold.period, calendar.zone)
-    statements = statements_in(gold, objectives, spans)
-    return BusinessHours(
-        calendar.business.text,
-        calendar.time_zone,
-        [[iso(end) for end in span.span] for span in spans],
-        verdicts(objectives, statements),
-        [objective(one, statements) for one in objectives],
-    )
-
-
-def statements_in(
-    gold: Gold, objectives: Sequence[Objective], spans: Sequence[Period]
-) -> list[Statement]:
-    """Statements on the time of some spans together; the rest of the period does not count.
-
-    Args:
-        gold: The cluster's gold.
-        objectives: The objectives.
-        spans: Parts of the period; each is widened to whole windows of gold.
-    """
-    rest = outside([span.aligned(gold.window_seconds) for span in spans], gold.period)
-    inside = (one.without or one for one in gold.statements(objectives, maintenance=rest))
-    return [one for one in inside if one.expected_us or any(one.times)]
-
-
-def outside(spans: Sequence[Period], period: Period) -> tuple[Maintenance, ...]:
-    """The parts of a period that lie in no span, as time that does not count."""
-    rest = without(period.span, (span.span for span in spans))
-    return tuple(Maintenance(start, end, "") for start, end in rest)

@@ -1,4 +1,4 @@
-"""KIP-1002: the cost of index fetches from the remote tier, and the saving by one fetch of all.
+"""KIP-1002: reads from the remote tier, and the index fetches that they cost.
 
 No Kafka release counts its index fetches. They are measured where a plugin counts them (ours of
 deploy/kafka, which can fetch all indexes of a segment at once, or Aiven's), and modelled from
@@ -10,10 +10,61 @@ import math
 from collections.abc import Mapping
 from typing import Annotated, Any, Final, Literal, NamedTuple
 
-from lakehouse.report.facts.records import Bounds, Known, figures
+from lakehouse import tables
+from lakehouse.report.facts.fields import Bounds, Known, Metrics, figures, of_sources
+from lakehouse.report.facts.gold import Gold
+
+_FETCHES: Final = "kafka.topic.remote_fetch.requests"
+_READS: Final = "kafka.broker.remote_log_reader.fetches"
+_LOOK_UPS_EXPIRED: Final = "kafka.broker.remote_list_offsets.expired"
 
 INDEXES: Final = 3
 """Indexes that a broker asks for when it has none of a segment: offset, time and transaction."""
+
+
+class ReadTopic(NamedTuple):
+    """Reads of a topic from the remote tier."""
+
+    topic: str
+    requests: Annotated[Known, _FETCHES, "increase"]
+    bytes: Annotated[Known, "kafka.topic.remote_fetch.bytes", "increase"]
+    errors: Annotated[Known, "kafka.topic.remote_fetch.errors", "counted", _FETCHES]
+    look_ups_expired: Annotated[Known, "kafka.partition.remote_list_offsets.expired", "increase"]
+
+
+class ReadingBroker(NamedTuple):
+    """Reads of a broker from the remote tier, and for how long its fetch quota held them back."""
+
+    source: str
+    reads: Annotated[Known, _READS, "increase"]
+    read_ms_mean: Annotated[Known, "kafka.broker.remote_log_reader.fetch_time.mean", "mean_above_0"]
+    reads_expired: Annotated[Known, "kafka.broker.remote_fetch.expired", "counted", _READS]
+    look_ups_expired: Annotated[Known, _LOOK_UPS_EXPIRED, "counted", _READS]
+    waiting_max: Annotated[Known, "kafka.broker.remote_log_reader.task_queue_size", "max"]
+    idle_min: Annotated[Known, "kafka.broker.remote_log_reader.idle", "min"]
+    held_back_us: Annotated[Bounds, "kafka.broker.remote_fetch.throttle_time.avg", "held_back"]
+    held_back_ms_max: Annotated[Known, "kafka.broker.remote_fetch.throttle_time.max", "max"]
+    fetch_rate_max: Annotated[Known, "kafka.broker.remote_fetch.byte_rate", "max"]
+
+
+class Plugin(NamedTuple):
+    """What the Aiven plugin counts of a broker: its store, and its cache of indexes."""
+
+    source: str
+    uploads: Annotated[Known, "kafka.rsm.upload.requests", "increase"]
+    uploaded_bytes: Annotated[Known, "kafka.rsm.upload.bytes", "increase"]
+    copy_ms_mean: Annotated[Known, "kafka.rsm.copy_time.avg", "mean_above_0"]
+    copy_ms_max: Annotated[Known, "kafka.rsm.copy_time.max", "max"]
+    requested_bytes: Annotated[Known, "kafka.rsm.fetch.requested_bytes", "increase"]
+    deletions: Annotated[Known, "kafka.rsm.delete.requests", "increase"]
+    deleted_bytes: Annotated[Known, "kafka.rsm.delete.bytes", "increase"]
+    deletions_failed: Annotated[Known, "kafka.rsm.delete.errors", "increase"]
+    delete_ms_mean: Annotated[Known, "kafka.rsm.delete_time.avg", "mean_above_0"]
+    delete_ms_max: Annotated[Known, "kafka.rsm.delete_time.max", "max"]
+    index_loads: Annotated[Known, "kafka.rsm.index_cache.loads", "increase"]
+    index_loads_failed: Annotated[Known, "kafka.rsm.index_cache.load_failures", "increase"]
+    index_evictions: Annotated[Known, "kafka.rsm.index_cache.evictions", "increase"]
+    index_entries_max: Annotated[Known, "kafka.rsm.index_cache.size", "max"]
 
 
 class RemoteReadCounts(NamedTuple):
@@ -84,6 +135,36 @@ class Cost(NamedTuple):
     at_once: Bounds
     saved: Bounds
     saved_seconds: Bounds
+
+
+class RemoteReads(NamedTuple):
+    """The section on remote reads."""
+
+    topics: list[ReadTopic]
+    brokers: list[ReadingBroker]
+    indexes: list[Cost]
+    plugins: list[Plugin]
+
+
+def remote_reads(gold: Gold) -> RemoteReads:
+    """Reads from the remote tier, by topic and broker."""
+    brokers = gold.by_subject(tables.BROKERS)
+    topics = [
+        ReadTopic(topic, **figures(ReadTopic, rows))
+        for topic, rows in sorted(gold.by_subject(tables.TOPICS).items())
+    ]
+    return RemoteReads(
+        [one for one in topics if any(one[1:])],
+        of_sources(ReadingBroker, brokers, _READS),
+        costs(brokers),
+        _plugins(brokers),
+    )
+
+
+def _plugins(brokers: Mapping[str, Metrics]) -> list[Plugin]:
+    """Every broker with a bean of the Aiven plugin."""
+    found = (Plugin(source, **figures(Plugin, rows)) for source, rows in sorted(brokers.items()))
+    return [one for one in found if any(figure is not None for figure in one[1:])]
 
 
 def costs(brokers: Mapping[str, Mapping[str, Mapping[str, Any]]]) -> list[Cost]:

@@ -1,9 +1,9 @@
-"""Records of the facts: their fields, the figures of gold that these have, and their JSON."""
+"""Fields of the facts' records: the figures of gold that these have, their bounds, their JSON."""
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from math import fsum
-from typing import Annotated, Any, Final, NamedTuple, Self, get_origin, get_type_hints
+from typing import Annotated, Any, Final, NamedTuple, Self, TypeVar, get_origin, get_type_hints
 
 from lakehouse.engines.gold_reader import Row
 
@@ -50,6 +50,8 @@ Known = float | None
 Metrics = Mapping[str, Mapping[str, Any]]
 """Sums of one subject, by metric."""
 
+R = TypeVar("R")
+
 _MEANS: Final = {"mean": "observed_us", "mean_above_0": "positive_us"}
 """The time over which a mean is taken."""
 
@@ -65,6 +67,21 @@ def figures(record: Callable[..., Any], rows: Metrics) -> dict[str, Any]:
         rows: Sums of gold of one subject, by metric.
     """
     return {name: _figure(rows, *declared) for name, declared in _declared(record).items()}
+
+
+def of_sources(record: Callable[..., R], sums: Mapping[str, Metrics], *metrics: str) -> list[R]:
+    """A record of every source that has one of some metrics, in the order of their names.
+
+    Args:
+        record: A named tuple whose first field is the source, see ``figures`` for the others.
+        sums: Sums of gold/brokers, by source and metric.
+        metrics: The metrics.
+    """
+    return [
+        record(source, **figures(record, rows))
+        for source, rows in sorted(sums.items())
+        if any(name in rows for name in metrics)
+    ]
 
 
 @lru_cache

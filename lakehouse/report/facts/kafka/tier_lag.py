@@ -1,23 +1,24 @@
-"""KIP-963 and KIP-1002: tier lag and remote reads."""
+"""KIP-963: tier lag, what waits for upload to the remote tier or for deletion, and for how long."""
 
 import datetime as dt
+from collections import defaultdict
 from collections.abc import Sequence
 from typing import Annotated, Final, NamedTuple
 
 from lakehouse import tables
 from lakehouse.core.metrics import COPY_LAG, DELETE_LAG, families
-from lakehouse.core.periods import Period
-from lakehouse.engines.gold_reader import EXACT, is_one_of
-from lakehouse.report.facts.gold import Gold
-from lakehouse.report.facts.kafka import per_broker, remote_index
-from lakehouse.report.facts.records import Bounds, Known, duration, figures
+from lakehouse.core.periods import HOUR_US, Period, micros
+from lakehouse.engines.gold_reader import EXACT, Row, is_one_of
+from lakehouse.report.facts.fields import Bounds, Known, duration, figures, per_second
+from lakehouse.report.facts.gold import SEEN, Gold
 from lakehouse.slo.sla_statement import Statement, unknown_of
+from lakehouse.slo.trends.lag_drain import HOURS, Drain, Point, drain
 
 LAGGING: Final = {COPY_LAG: COPY_LAG, DELETE_LAG: "kafka.topic.remote_delete_lag.segments"}
 """What is above zero while there is a lag: its bytes leave out what failed to be deleted."""
 
+_KINDS: Final = {COPY_LAG: "copy", DELETE_LAG: "delete"}
 _IS_TIERED: Final = "kafka.topic.remote_storage_enabled"
-_FETCHES: Final = "kafka.topic.remote_fetch.requests"
 _UNTIERED: Final = "kafka.partition.untiered_records"
 _UPLOAD_LAG: Final = "kafka.partition.upload_tier_lag"
 _DELETE_LAG: Final = "kafka.partition.delete_tier_lag"
@@ -74,32 +75,27 @@ class LaggingPartition(NamedTuple):
     delete_lag_max: Annotated[Known, _DELETE_LAG, "max"]
 
 
+class TierBroker(NamedTuple):
+    """Uploads and deletions of a broker, and for how long its own copy quota held uploads back."""
+
+    source: str
+    waits_bytes_mean: Known
+    waits_bytes_max_of_a_topic: Annotated[Known, COPY_LAG, "max"]
+    copies_failed: Annotated[Known, "kafka.topic.remote_copy.errors", "counted", COPY_LAG]
+    deletions_failed: Annotated[Known, "kafka.topic.remote_delete.errors", "counted", COPY_LAG]
+    held_back_us: Annotated[Bounds, "kafka.broker.remote_copy.throttle_time.avg", "held_back"]
+    held_back_ms_max: Annotated[Known, "kafka.broker.remote_copy.throttle_time.max", "max"]
+    copy_rate_max: Annotated[Known, "kafka.broker.remote_copy.byte_rate", "max"]
+    copy_idle_min: Annotated[Known, "kafka.broker.remote_log_manager.tasks_idle", "min"]
+
+
 class TierLag(NamedTuple):
     """The section on tier lag; partitions are those with the most records."""
 
     topics: list[LaggingTopic]
-    brokers: list[per_broker.TierBroker]
+    brokers: list[TierBroker]
     partitions: list[LaggingPartition]
     partitions_omitted: int
-
-
-class ReadTopic(NamedTuple):
-    """Reads of a topic from the remote tier."""
-
-    topic: str
-    requests: Annotated[Known, _FETCHES, "increase"]
-    bytes: Annotated[Known, "kafka.topic.remote_fetch.bytes", "increase"]
-    errors: Annotated[Known, "kafka.topic.remote_fetch.errors", "counted", _FETCHES]
-    look_ups_expired: Annotated[Known, "kafka.partition.remote_list_offsets.expired", "increase"]
-
-
-class RemoteReads(NamedTuple):
-    """The section on remote reads."""
-
-    topics: list[ReadTopic]
-    brokers: list[per_broker.ReadingBroker]
-    indexes: list[remote_index.Cost]
-    plugins: list[per_broker.Plugin]
 
 
 def tier_lag(gold: Gold, statements: Sequence[Statement]) -> TierLag:
@@ -131,7 +127,25 @@ def tier_lag(gold: Gold, statements: Sequence[Statement]) -> TierLag:
         topics.append(LaggingTopic(topic, copy, delete, longer, flags, **events))
     partitions = _lagging_partitions(gold)
     shown = partitions[:_MOST_PARTITIONS]
-    return TierLag(topics, per_broker.of_tiers(gold), shown, len(partitions) - len(shown))
+    return TierLag(topics, _brokers(gold), shown, len(partitions) - len(shown))
+
+
+def _brokers(gold: Gold) -> list[TierBroker]:
+    """Every broker of which a topic's copy lag was reported."""
+    read_us = {
+        row["source"]: row["duration_us"]
+        for row in gold.sums(tables.COVERAGE)
+        if row["family"] in families(COPY_LAG) and row["outcome"] == "ok"
+    }
+    return [
+        TierBroker(
+            source,
+            per_second({**rows[COPY_LAG], "us": read_us.get(source)}, "us"),
+            **figures(TierBroker, rows),
+        )
+        for source, rows in sorted(gold.by_subject(tables.BROKERS).items())
+        if COPY_LAG in rows
+    ]
 
 
 def _lagging_partitions(gold: Gold) -> list[LaggingPartition]:
@@ -212,15 +226,50 @@ def last_lags(gold: Gold) -> dict[tuple[str, str], LastLag]:
     }
 
 
-def remote_reads(gold: Gold) -> RemoteReads:
-    """Reads from the remote tier, by topic and broker."""
-    topics = [
-        ReadTopic(topic, **figures(ReadTopic, rows))
-        for topic, rows in sorted(gold.by_subject(tables.TOPICS).items())
-    ]
-    return RemoteReads(
-        [one for one in topics if any(one[1:])],
-        per_broker.with_any(gold, per_broker.ReadingBroker, per_broker.READS),
-        remote_index.costs(gold.by_subject(tables.BROKERS)),
-        per_broker.plugins(gold),
-    )
+class LagDrain(NamedTuple):
+    """How a topic's lag goes on, and the time until nothing waits."""
+
+    topic: str
+    kind: str
+    last_bytes: float | None
+    bytes_per_second: Bounds
+    drained_us: Bounds
+    verdict: str
+
+
+def drains(gold: Gold) -> list[LagDrain]:
+    """When lags for upload or deletion will be gone, per topic; the longest first."""
+    last = {key: lag for key, lag in last_lags(gold).items() if lag.reported > 0}
+    if not last:
+        return []
+    end = gold.period.end
+    recent = gold.within(Period(end - dt.timedelta(hours=HOURS), end))
+    hours: defaultdict[tuple[str, str], list[Point]] = defaultdict(list)
+    for row in recent.by_window(tables.TOPICS, 3600, tuple(_KINDS)):
+        if point := _hour(row, micros(end)):
+            hours[row["metric"], row["topic"]].append(point)
+    longest = sorted(last, key=lambda key: (-last[key].reported, key[1], _KINDS[key[0]]))
+    return [_drain(key, last[key], hours[key]) for key in longest]
+
+
+def _hour(row: Row, end_us: int) -> Point | None:
+    """The mean lag of an hour; None if not enough of the hour was seen."""
+    series, seen_us = row["series"] or 0, row["observed_us"] or 0
+    if not series or seen_us < SEEN * series * HOUR_US:
+        return None
+    hours = (row["window"] - end_us) / HOUR_US
+    return hours, (row["value_seconds"] or 0.0) / (seen_us / 1e6 / series)
+
+
+def _drain(key: tuple[str, str], lag: LastLag, hours: Sequence[Point]) -> LagDrain:
+    metric, topic = key
+    # If the lag is not known now, the time until it is gone is not known either.
+    one = Drain(lag.reported) if lag.known is None else drain(sorted(hours), lag.known)
+    slopes = Bounds(*one[1:])
+    return LagDrain(topic, _KINDS[metric], lag.known, slopes, until_gone(one), one.verdict)
+
+
+def until_gone(lag: Drain) -> Bounds:
+    """The time until nothing is left, at the slope and its bounds, microseconds."""
+    times = map(lag.seconds, (lag.slope, lag.slope_low, lag.slope_high))
+    return Bounds(*(None if seconds is None else round(seconds * 1e6) for seconds in times))

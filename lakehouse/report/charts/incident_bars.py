@@ -1,4 +1,4 @@
-"""The incidents of the partitions and the gaps of the sources, as rows and as bars of a chart."""
+"""The bars of the incidents' chart: incidents of partitions, and gaps of sources."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -7,8 +7,8 @@ from itertools import groupby
 from operator import attrgetter
 from typing import Final, Literal
 
-from lakehouse.core.periods import Span, overlap, union
-from lakehouse.report.facts_lookup import rows_at
+from lakehouse.core.spans import Span, union
+from lakehouse.report.facts_lookup import incidents, rows_at
 from lakehouse.report.figures import Facts, Row, name, span_of
 
 Paint = Literal["unknown", "edge", "under", "leaderless"]
@@ -28,25 +28,6 @@ class Bar:
     start: int
     end: int
     paint: Paint
-
-
-def incidents(facts: Facts) -> list[Row]:
-    """Every incident of every partition, with what is known of the partition.
-
-    It is ``planned`` if it overlaps planned maintenance of its topic.
-    """
-    planned = {
-        subject["topic"]: [span_of(window) for window in subject["maintenance"]]
-        for subject in rows_at(facts, "objectives.subjects")
-        if subject.get("maintenance") and subject.get("topic") is not None
-    }
-    return [
-        {
-            **row,
-            "planned": any(overlap(span_of(row), span) for span in planned.get(row["topic"], ())),
-        }
-        for row in rows_at(facts, "min_isr.partitions.incidents")
-    ]
 
 
 def bars(facts: Facts, within: Span) -> list[Bar]:

@@ -7,7 +7,8 @@ from typing import Any
 
 from hypothesis import given, strategies as st
 
-from lakehouse.explain.intervals import ANY_FAMILY, Attempt, Silence, silences, unknown
+from lakehouse.explain.gaps import Attempt, Silence, silences, unknown
+from lakehouse.report.facts.coverage import ANY_FAMILY
 
 LIFE = {"broker-1": (0, 100)}
 

@@ -1,19 +1,29 @@
-"""A story as JSON, as docs/explain.md describes it."""
+"""The story of a subject, as docs/explain.md describes it: built from the lake, written as JSON."""
 
 from bisect import bisect_left
-from collections.abc import Mapping, Sequence
-from typing import Final, NamedTuple
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final, NamedTuple
 
-from lakehouse.core.metrics import Watched
-from lakehouse.core.periods import Period, Span, iso, micros, union
-from lakehouse.core.subjects import Subject, longest_floor_us
-from lakehouse.engines.gold_reader import Row
-from lakehouse.explain import intervals
-from lakehouse.explain.evidence import Evidence
-from lakehouse.explain.intervals import UNSEEN, Interval, Silence, shared
+from lakehouse.core import display
+from lakehouse.core.metrics import COVERAGE, PARTITION_METRICS, UNAVAILABLE, WATCHED_OF, Watched
+from lakehouse.core.periods import Period, iso, micros
+from lakehouse.core.spans import Span, overlap, shared, union
+from lakehouse.core.subjects import Subject
+from lakehouse.engines.engine import Engine
+from lakehouse.engines.gold_reader import Row, subjects, window_of
+from lakehouse.errors import SubjectError
+from lakehouse.explain.bad_intervals import UNSEEN, Interval, intervals
+from lakehouse.explain.evidence import Evidence, gather
+from lakehouse.explain.find_subject import find
+from lakehouse.explain.gaps import Silence, silences as silences_of, unknown as unknown_of
+from lakehouse.report.facts.coverage import ANY_FAMILY
+from lakehouse.report.facts.gold import Gold
+from lakehouse.report.facts_lookup import longest_floor_us
+from lakehouse.slo import Objective, attainment
 from lakehouse.slo.sla_statement import Statement, Times
 
 FORMAT: Final = 1
+_OF_PARTITIONS: Final = {"topic", "partition"}
 _OF_OBJECTIVE: Final = ("title", "metric", "level", "op", "threshold", "target")
 NOTICED_LATE_US: Final = 60_000_000
 """Elections and changes are noticed when the topology is read, once a minute."""
@@ -43,9 +53,84 @@ class Scope(NamedTuple):
     statements: Sequence[Statement]
 
 
+def explain(
+    engine: Engine,
+    objectives: Sequence[Objective],
+    name: str,
+    period: Period,
+    *,
+    cluster: str | None = None,
+    now_us: int | None = None,
+) -> dict[str, Any]:
+    """The story of a subject, as docs/explain.md describes it.
+
+    Args:
+        engine: Reads gold.
+        objectives: The objectives of the story.
+        name: Its name, as ``find`` reads it.
+        period: The period of the story; it is widened to whole windows.
+        cluster: Its cluster; needed only if several have such a subject.
+        now_us: Nothing is expected later than this; by default this instant.
+
+    Raises:
+        TableNotFoundError: There is no gold yet.
+        PeriodError: Nothing is rolled up yet.
+        SubjectError: There is no such subject, or more than one.
+    """
+    window_seconds, root = window_of(engine), engine.lake.root
+    now_us = attainment.now_us() if now_us is None else now_us
+    known = _of_cluster(subjects(engine), root, cluster)
+    subject = find(name, known, root)
+    known = [one for one in known if one.cluster == subject.cluster]
+    period = period.aligned(window_seconds)
+    gold = Gold(engine, subject.cluster, period, window_seconds)
+    gold.check_stretches()
+    # What gold has of a partition's time is its topic's.
+    kind, key = "topic" if subject.kind == "partition" else subject.kind, subject.key
+    within = micros(period.start), min(micros(period.end), now_us)
+    lives = {
+        (one.kind, one.key): span
+        for one, spans, _ in attainment.lifetimes(known, within[1])
+        for lived in spans
+        if (span := overlap(lived, within))
+    }
+    options = attainment.Options(window_seconds=window_seconds, only=(kind, key))
+    found = attainment.read(engine, objectives, period, now_us, known, options)
+    of_key = [one for one in found if one.subject.key == key]
+    statements = [one for one in of_key if one.subject.partition in (None, subject.partition)]
+    sources = {str(names[-1]): span for (of, names), span in lives.items() if of == "source"}
+    if kind == "source":  # no other source reports it
+        sources = {name: span for name, span in sources.items() if name == subject.source}
+    life, metrics = lives.get((kind, key)), watched(subject.kind, objectives)
+    scope = Scope(subject, period, gold.rows.window_us, now_us, metrics, life, sources, statements)
+    return story(scope, gather(gold, subject, metrics))
+
+
+def watched(kind: str, objectives: Iterable[Objective]) -> tuple[Watched, ...]:
+    """The metrics of a story: the usual ones of a kind, and those that objectives want at zero."""
+    metrics = {one.metric: one for one in WATCHED_OF[kind]}
+    for objective in objectives:
+        derived = objective.metric in (UNAVAILABLE, COVERAGE) or not objective.is_at_zero
+        kinds: set[str] = {objective.level}
+        if kinds < _OF_PARTITIONS and objective.metric.startswith(PARTITION_METRICS):
+            kinds = _OF_PARTITIONS  # a topic is bad while one of its partitions is
+        if kind in kinds and not derived:
+            against = Watched(objective.metric, f"Against: {objective.title}", "")
+            metrics.setdefault(objective.metric, against)
+    return tuple(metrics.values())
+
+
+def _of_cluster(known: Sequence[Subject], root: str, cluster: str | None) -> list[Subject]:
+    clusters = sorted({one.cluster for one in known})
+    if cluster is not None and cluster not in clusters:
+        names = ", ".join(display.line(name) for name in clusters) or "none"
+        raise SubjectError(f"{display.line(cluster)}: {root} has no such cluster; it has {names}")
+    return [one for one in known if cluster in (None, one.cluster)]
+
+
 def story(scope: Scope, evidence: Evidence) -> Row:
     """The JSON of a story."""
-    silences = intervals.silences(scope.lives, evidence.attempts, evidence.read)
+    silences = silences_of(scope.lives, evidence.attempts, evidence.read)
     subject, exists = scope.subject, scope.life
     metrics = (*scope.watched, UNSEEN) if subject.kind == "source" else scope.watched
     bad = [one for watched in metrics for one in _intervals(watched, evidence, silences)]
@@ -73,7 +158,7 @@ def story(scope: Scope, evidence: Evidence) -> Row:
 def _intervals(watched: Watched, evidence: Evidence, silences: Sequence[Silence]) -> list[Interval]:
     """The bad intervals of a metric; of ``UNSEEN`` those in which a source was not read."""
     if watched != UNSEEN:
-        return intervals.intervals(watched, evidence.stretches)
+        return intervals(watched, evidence.stretches)
     spans = union((one.start, one.end) for one in silences)
     return [Interval(UNSEEN, *span, 0, 0, span[1] - span[0], (0, 0), (), ()) for span in spans]
 
@@ -84,7 +169,7 @@ def _objective(
     objective = statement.objective
     times = evidence.times.get(objective.name, {})
     known = {window: sums.good_us + sums.bad_us for window, sums in times.items()}
-    spans = intervals.unknown(scope.life, scope.window_us, known) if scope.life else []
+    spans = unknown_of(scope.life, scope.window_us, known) if scope.life else []
     # The windows are the topic's; the intervals show when a single partition was bad.
     of_topic = statement.subject.partition is None
     bad = [window for window, sums in times.items() if sums.bad_high_us and of_topic]
@@ -182,7 +267,7 @@ def _with_context(
 def _concerns(silence: Silence, watched: Watched) -> bool:
     """Whether the source could have reported the metric."""
     families = watched.families
-    return not families or silence.family in families or silence.family == intervals.ANY_FAMILY
+    return not families or silence.family in families or silence.family == ANY_FAMILY
 
 
 def _silence(silence: Silence) -> Row:

@@ -1,4 +1,4 @@
-"""Settings that will hurt one day, and groups that retention is about to overtake.
+"""Hygiene: settings of replicas and quotas that may hurt one day, and groups near retention.
 
 A list is None if nothing that it is made of was read: an empty list says that all is well.
 """

@@ -1,4 +1,4 @@
-"""Windows over which there is one error budget: rolling ones, and those of a calendar."""
+"""The window of an error budget (OpenSLO: timeWindow): rolling, or of a calendar."""
 
 import calendar
 import datetime as dt

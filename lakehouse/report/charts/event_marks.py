@@ -1,12 +1,12 @@
-"""The time axis of a chart: its ticks, and the events and planned maintenance marked on it."""
+"""The events and the planned maintenance that are marked on a chart."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime, timedelta
 from typing import Any, Final, Literal, Self
 
 from lakehouse.core import display, periods
+from lakehouse.core.spans import Span, overlap
 from lakehouse.report.figures import Facts, span_of
 from lakehouse.report.resources import declared
 
@@ -15,11 +15,6 @@ Kind = Literal["restart", "election", "change", "agent"]
 _MARKS: Final[Mapping[Kind, Any]] = declared("charts.yaml")["marks"]
 _KINDS: Final = {event: kind for kind, spec in _MARKS.items() for event in spec["events"]}
 _EXPLAINS: Final[Mapping[str, Sequence[Kind]]] = declared("charts.yaml")["explains"]
-
-_DAY: Final = timedelta(days=1)
-_MINUTES: Final = (1, 2, 5, 10, 15, 30, 60, 120, 180, 360, 720)
-_DAYS: Final = (1, 2, 7, 14, 28, 91, 364)
-_STEPS: Final = (*(timedelta(minutes=n) for n in _MINUTES), *(timedelta(days=n) for n in _DAYS))
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +28,7 @@ class Marks:
     """
 
     instants: tuple[tuple[int, Kind], ...] = ()
-    planned: tuple[periods.Span, ...] = ()
+    planned: tuple[Span, ...] = ()
     omitted: frozenset[Kind] = frozenset()
 
     @property
@@ -58,7 +53,7 @@ class Marks:
         kinds = _EXPLAINS.get(name, ("restart", "change"))
         return replace(self, instants=tuple(mark for mark in self.instants if mark[1] in kinds))
 
-    def apart(self, within: periods.Span, most: int) -> Self:
+    def apart(self, within: Span, most: int) -> Self:
         """The first event of each kind in each of ``most`` equal parts of a period."""
         whole = within[1] - within[0]
         first: dict[tuple[Kind, int], int] = {}
@@ -79,34 +74,9 @@ def marks_of(facts: Facts) -> Marks:
         for row in facts.get("events") or ()
         if row.get("at")
     ]
-    planned = (periods.overlap(span_of(row), within) for row in facts.get("maintenance") or ())
+    planned = (overlap(span_of(row), within) for row in facts.get("maintenance") or ())
     return Marks(
         tuple(sorted(mark for mark in instants if within[0] <= mark[0] <= within[1])),
         tuple(sorted(span for span in planned if span)),
         frozenset(_KINDS.get(str(kind), "agent") for kind in facts.get("events_omitted") or ()),
     )
-
-
-def ticks_of(within: periods.Span, most: int) -> list[tuple[int, str]]:
-    """Round instants of a period in the zone that is shown, oldest first, and their labels.
-
-    Args:
-        within: The period, microseconds.
-        most: How many there is room for; where the clocks change, one more.
-    """
-    start, end = map(periods.instant, within)
-    step = next((step for step in _STEPS if end - start <= most * step), _STEPS[-1])
-    form = "%H:%M" if step < _DAY else "%-d %b"
-    ticks = [tick for tick in _multiples(start, end, step) if start <= tick <= end]
-    return [(periods.micros(tick), display.local(tick).strftime(form)) for tick in ticks]
-
-
-def _multiples(start: datetime, end: datetime, step: timedelta) -> list[datetime]:
-    """Multiples of a part of a day, or of days; a time that the clock skips is the next one."""
-    zone, part = display.zone(), min(step, _DAY)
-    midnight = datetime(1970, 1, 1, tzinfo=UTC)
-    times = [(midnight + part * n).time() for n in range(_DAY // part)]
-    days = periods.days(start, end, zone)
-    every = max(step.days, 1)  # a step of weeks begins on Mondays
-    begins = [day for day in days if (day.toordinal() - 1) % every == 0]
-    return sorted({periods.wall(day, time, zone) for day in begins for time in times})

@@ -1,0 +1,61 @@
+"""The objectives over business hours alone."""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from lakehouse.core.periods import Period, iso
+from lakehouse.core.spans import without
+from lakehouse.report.facts.gold import Gold
+from lakehouse.report.facts.objectives.verdicts import Verdict, objective, verdicts
+from lakehouse.slo import Objective
+from lakehouse.slo.calendar.business_hours import Calendar
+from lakehouse.slo.calendar.maintenance import Maintenance
+from lakehouse.slo.sla_statement import Statement
+
+
+class BusinessHours(NamedTuple):
+    """The objectives over business hours alone; ``spans`` are pairs of start and end."""
+
+    hours: str
+    time_zone: str
+    spans: list[list[str]]
+    verdicts: list[Verdict]
+    objectives: list[dict[str, Any]]
+
+
+def business_hours(
+    gold: Gold, objectives: Sequence[Objective], calendar: Calendar
+) -> BusinessHours | None:
+    """The section; None without business hours in the calendar."""
+    if calendar.business is None:
+        return None
+    spans = calendar.business.within(gold.period, calendar.zone)
+    statements = statements_in(gold, objectives, spans)
+    return BusinessHours(
+        calendar.business.text,
+        calendar.time_zone,
+        [[iso(end) for end in span.span] for span in spans],
+        verdicts(objectives, statements),
+        [objective(one, statements) for one in objectives],
+    )
+
+
+def statements_in(
+    gold: Gold, objectives: Sequence[Objective], spans: Sequence[Period]
+) -> list[Statement]:
+    """Statements on the time of some spans together; the rest of the period does not count.
+
+    Args:
+        gold: The cluster's gold.
+        objectives: The objectives.
+        spans: Parts of the period; each is widened to whole windows of gold.
+    """
+    rest = outside([span.aligned(gold.window_seconds) for span in spans], gold.period)
+    inside = (one.without or one for one in gold.statements(objectives, maintenance=rest))
+    return [one for one in inside if one.expected_us or any(one.times)]
+
+
+def outside(spans: Sequence[Period], period: Period) -> tuple[Maintenance, ...]:
+    """The parts of a period that lie in no span, as time that does not count."""
+    rest = without(period.span, (span.span for span in spans))
+    return tuple(Maintenance(start, end, "") for start, end in rest)
