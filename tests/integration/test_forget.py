@@ -15,7 +15,7 @@ from lakehouse.cli.main import main
 from lakehouse.core import lake as lakes
 from lakehouse.core.delta_rs import locate
 from lakehouse.engines.local_engine import LocalEngine
-from lakehouse.ops.forget import find
+from lakehouse.ops.pseudonymize import find
 from lakehouse.rollup.run import Wanted, rollup
 from lakehouse.rollup.verify import verify
 from tests import rollups

@@ -31,7 +31,7 @@ from lakehouse.engines.local_engine import LocalEngine
 from lakehouse.rollup.run import rollup
 from lakehouse.slo import attainment
 from lakehouse.slo.prometheus import rules
-from lakehouse.tables.prometheus_names import METRIC_KNOWN, UNSHOWN_SERIES, live_name
+from lakehouse.tables.exposed_metrics import METRIC_KNOWN, UNSHOWN_SERIES, live_name
 from tests import rollups
 from tests.lake_builder import BASE, CLUSTER, Batch
 from tests.waiting import wait_for

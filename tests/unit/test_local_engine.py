@@ -18,7 +18,7 @@ from deltalake import DeltaTable, QueryBuilder
 from lakehouse import tables
 from lakehouse.core import lake as lakes
 from lakehouse.core.periods import Period, micros
-from lakehouse.engines import local_kernel_inputs, replace_where
+from lakehouse.engines import local_kernel, replace_where
 from lakehouse.engines.engine import LeaseRow, Staged, ask
 from lakehouse.engines.local_engine import LocalEngine
 from lakehouse.engines.rollup_batches import Batch, Call, ClusterHour, HourSet, Versions
@@ -472,7 +472,7 @@ def given(
         seen.append((units, scrapes, described, list(parts)))
         return {}
 
-    monkeypatch.setattr(local_kernel_inputs.run_in_duckdb, "roll_up", look)
+    monkeypatch.setattr(local_kernel.run_in_duckdb, "roll_up", look)
     pairs = tuple(pair for call in calls for pair in call.units)
     units = HourSet(
         tuple(sorted({one.cluster for one in pairs})), tuple(sorted({one.hour for one in pairs}))

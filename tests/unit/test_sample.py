@@ -39,16 +39,16 @@ from lakehouse.errors import LakehouseError
 from lakehouse.rollup.run import rollup
 from lakehouse.sample import bronze, cluster, values
 from lakehouse.sample.cluster import FAMILIES, GROUPS, METRICS, SOURCES, TOPICS, Incident
-from lakehouse.sample.value_spans import ABSENT, WINDOW_US
 from lakehouse.sample.values import SampleValues, leader
-from lakehouse.tables.prometheus_names import LOST
+from lakehouse.sample.what_scrapes_see import ABSENT, WINDOW_US
+from lakehouse.tables.exposed_metrics import LOST
 from tests import lake_builder
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from lakehouse.sample.value_spans import History
+    from lakehouse.sample.what_scrapes_see import History
 
 pytestmark = pytest.mark.slow
 

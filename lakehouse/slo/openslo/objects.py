@@ -8,7 +8,7 @@ from typing import Final
 from lakehouse.core.objective import Objective
 from lakehouse.core.yaml_nodes import Findings, MalformedError, Node, documents, worst
 from lakehouse.errors import ObjectiveError
-from lakehouse.slo.openslo import composites, reading, schema
+from lakehouse.slo.openslo import composites, schema, slo_to_objectives
 from lakehouse.slo.openslo.metric import Library
 
 _NO_EFFECT: Final = {
@@ -110,7 +110,7 @@ def _read_objectives(valid: list[FileObject]) -> None:
     for item in valid:
         if item.kind == "SLO":
             used |= composites.references(item.node)
-            item.objectives = reading.objectives(item.node, library, item.findings)
+            item.objectives = slo_to_objectives.objectives(item.node, library, item.findings)
     for item in valid:
         if item.kind in _NO_EFFECT and not (item.kind == "SLI" and item.name in used):
             reason = _NO_EFFECT[item.kind]
@@ -125,7 +125,7 @@ def _weigh(composite: FileObject, valid: list[FileObject], library: Library) -> 
     """Make the objectives of other SLOs parts of a composite."""
     slos = {item.name: item for item in valid if item.kind == "SLO"}
     pairs = composites.weighed(composite.node, library)
-    window = reading.window(composite.node)
+    window = slo_to_objectives.window(composite.node)
     for goal, _ in pairs:
         slo = slos[goal.entries["indicatorRef"].text]
         composites.compare(goal, window, slo.objectives, composite.findings)

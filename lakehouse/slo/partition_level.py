@@ -1,4 +1,4 @@
-"""Objectives on a topic's partitions: the sum of their times, or a statement on each of them.
+"""Statements on a topic's partitions: on each, on the sum of their times, and how many existed.
 
 gold/sli has the time in which any partition of a topic was bad. ``by_topic`` sums the times of its
 partitions: two that are bad for a minute make two minutes.
