@@ -32,7 +32,7 @@ from lakehouse.ops.doctor.finding import CHECKS, LATE, Finding
 from lakehouse.ops.doctor.rollup import Backlog
 from lakehouse.ops.doctor.table_health import TableHealth
 from lakehouse.ops.maintain.plan import day_of
-from lakehouse.ops.maintain.state import LogEntry
+from lakehouse.ops.maintain.table_state import LogEntry
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -13,7 +13,7 @@ from lakehouse.core.delta_rs import Location
 from lakehouse.errors import LakehouseError, TableNotFoundError
 from lakehouse.ops.doctor import agent_events, agent_records, clocks, rollup, sources, table_health
 from lakehouse.ops.doctor.finding import ORDER, Finding, finding
-from lakehouse.ops.maintain import state as states
+from lakehouse.ops.maintain import rollup_position, table_state as states
 from lakehouse.tables import Table
 
 _LEAST_COMMITS: Final = 200
@@ -118,7 +118,7 @@ class Diagnosis:
 
     def _unknown_position(self, table: Table, delta: DeltaTable) -> str | None:
         try:
-            position = states.positions_by_progress(self.location)(table, delta)
+            position = rollup_position.positions_by_progress(self.location)(table, delta)
         except LakehouseError as error:
             return str(error)
         return position if isinstance(position, str) else None
