@@ -11,8 +11,8 @@ from lakehouse.core.periods import WEEK, Period
 from lakehouse.engines.local_engine import LocalEngine
 from lakehouse.report.facts import build as reports
 from lakehouse.rollup.run import Wanted, rollup
-from lakehouse.slo.calendar.business_hours import Calendar
 from lakehouse.slo.calendar.maintenance import Maintenance
+from lakehouse.slo.calendar.report_calendar import Calendar
 from tests.lake_builder import BASE, micros
 
 if TYPE_CHECKING:

@@ -31,8 +31,8 @@ from lakehouse.errors import ObjectiveError
 from lakehouse.report.facts.build import facts
 from lakehouse.slo import attainment, partition_level, published
 from lakehouse.slo.burn_rate import PAIRS, BadWindow, burnt_us
-from lakehouse.slo.calendar.business_hours import Calendar
 from lakehouse.slo.calendar.maintenance import Maintenance
+from lakehouse.slo.calendar.report_calendar import Calendar
 from lakehouse.slo.sla_statement import Statement, Times
 from tests import gold_builder
 

@@ -18,8 +18,7 @@ from lakehouse.errors import PeriodError
 from lakehouse.explain.build import explain
 from lakehouse.report.facts import build as reports
 from lakehouse.slo import attainment, published
-from lakehouse.slo.calendar import business_hours
-from lakehouse.slo.calendar.business_hours import Calendar
+from lakehouse.slo.calendar.report_calendar import Calendar, parse_business_hours
 from tests import rollups
 from tests.lake_builder import Batch, micros
 
@@ -82,7 +81,7 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def told(root: Path) -> dict[str, Any]:
     """From 10:00 to 12:00, of which 12:00 to 13:00 in Berlin are business hours."""
-    calendar = Calendar("Europe/Berlin", business_hours.parse("Mon-Fri 12:00-13:00"))
+    calendar = Calendar("Europe/Berlin", parse_business_hours("Mon-Fri 12:00-13:00"))
     period = periods.span("2026-11-16T10:00:00Z", "2026-11-16T12:00:00Z")
     return reports.facts(
         LocalEngine(lakes.at(str(root))), slo.load(), period, cluster="cluster-a", calendar=calendar

@@ -16,8 +16,8 @@ from lakehouse.engines.gold_reader import window_of
 from lakehouse.errors import MaintenanceFileError
 from lakehouse.report.facts.build import last_week
 from lakehouse.slo import attainment, published
-from lakehouse.slo.calendar import business_hours, corrections, maintenance
-from lakehouse.slo.calendar.business_hours import Calendar
+from lakehouse.slo.calendar import corrections, maintenance
+from lakehouse.slo.calendar.report_calendar import Calendar, parse_business_hours
 from lakehouse.slo.sla_statement import Statement
 
 PERIOD: Final = options.combined(
@@ -58,7 +58,7 @@ class StatementOptions:
         self._zone = periods.time_zone(zone)
         by_ends = options.between(start, end, self._zone)
         self._period = by_ends if week is None else periods.week(week, self._zone)
-        business = None if hours is None else business_hours.parse(hours)
+        business = None if hours is None else parse_business_hours(hours)
         planned = maintenance.load(given["maintenance"]) if given["maintenance"] else ()
         file = given["corrections"]
         corrected, faults = corrections.load(file) if file else ((), [])

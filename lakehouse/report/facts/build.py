@@ -36,7 +36,7 @@ from lakehouse.report.facts.saved import FORMAT
 from lakehouse.report.facts.storage import capacity, tiering
 from lakehouse.report.facts.timelines import timelines
 from lakehouse.slo import Objective, attainment
-from lakehouse.slo.calendar.business_hours import OF_UTC, Calendar
+from lakehouse.slo.calendar.report_calendar import OF_UTC, Calendar
 from lakehouse.slo.sla_statement import Statement
 from lakehouse.tables.gold import BEYOND, IN_THE_FUTURE
 

@@ -9,8 +9,8 @@ from lakehouse.core.periods import Period, iso, without
 from lakehouse.report.facts.gold import Gold
 from lakehouse.report.facts_lookup import tally
 from lakehouse.slo import Objective
-from lakehouse.slo.calendar.business_hours import Calendar
 from lakehouse.slo.calendar.maintenance import Maintenance
+from lakehouse.slo.calendar.report_calendar import Calendar
 from lakehouse.slo.cluster_level import by_cluster, partition_count
 from lakehouse.slo.sla_statement import Statement
 
