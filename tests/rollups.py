@@ -13,7 +13,7 @@ from lakehouse.core import lake as lakes
 from lakehouse.core.lake import Lake
 from lakehouse.engines.engine import Engine
 from lakehouse.engines.local_engine import LocalEngine
-from lakehouse.rollup import gold_upkeep
+from lakehouse.rollup import table_schemas
 from lakehouse.rollup.run import Outcome, Wanted, rollup
 from tests.lake_builder import Batch
 
@@ -34,7 +34,7 @@ def prepare(root: Path) -> None:
     """Give a lake the tables of gold."""
     made = Path(_EMPTY.name) / "gold"
     if not made.exists():
-        for table in gold_upkeep.EVERY:
+        for table in table_schemas.EVERY:
             LocalEngine(Lake(_EMPTY.name)).create(table)
     shutil.copytree(made, root / "gold")
 
