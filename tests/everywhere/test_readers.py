@@ -18,7 +18,7 @@ from lakehouse.core import lake as lakes
 from lakehouse.core.periods import Period, micros
 from lakehouse.engines.local_engine import LocalEngine
 from lakehouse.engines.spark_engine import SparkEngine
-from lakehouse.ops.export import openmetrics
+from lakehouse.ops import export
 from lakehouse.slo import attainment
 from lakehouse.slo.calendar.corrections import Correction
 from tests.everywhere import small_fleet
@@ -109,7 +109,7 @@ def test_an_export_holds_every_row_of_spark(
     assert len(found.fetchall()) == len(told)
 
 
-@pytest.mark.parametrize("name", sorted(openmetrics.FORMS))
+@pytest.mark.parametrize("name", sorted(export.OPENMETRICS))
 def test_a_backfill_holds_every_figure_that_is_known(
     name: str, lake: Path, wanted: dict[str, list[dict[str, Any]]]
 ):
