@@ -18,18 +18,12 @@ from lakehouse.engines.rollup_batches import Versions
 from lakehouse.errors import LakeReplacedError, TableSchemaError
 from lakehouse.kernel.program import program
 from lakehouse.kernel.run_in_duckdb import Program
-from lakehouse.rollup import (
-    changes,
-    gold_upkeep,
-    plan,
-    progress as progresses,
-    rejected,
-    table_schemas,
-)
+from lakehouse.rollup import changes, gold_upkeep, plan, progress as progresses, table_schemas
 from lakehouse.rollup.commit import Commit
 from lakehouse.rollup.lake_catalogues import families_of
 from lakehouse.rollup.lease import USUAL, Lease, Terms, hold
 from lakehouse.rollup.progress import Progress
+from lakehouse.rollup.rejected import set_aside
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,7 +207,7 @@ class _Run:
             done = Done(done.hours + len(batch.units.cluster_hours), total, done.rows + batch.rows)
             self.watch(done)
         self.held.check()
-        late, misdated = rejected.set_aside(self.engine, todo, self.window_seconds)
+        late, misdated = set_aside(self.engine, todo, self.window_seconds)
         if late or misdated:
             self.step(f"rows set aside: {late} too late, {misdated} misdated")
         return Outcome(total, todo.now, todo.how, late, len(todo.left))

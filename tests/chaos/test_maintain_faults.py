@@ -216,7 +216,7 @@ def test_storage_that_is_away_is_an_error_and_the_next_round_mends_it(tmp_path: 
         maintenance = Maintenance(
             place,
             Executor(place, "x"),
-            lambda: rollup_position.positions_by_date(place, None),
+            lambda: rollup_position.by_date(place, None),
             400,
             {},
             _noon,

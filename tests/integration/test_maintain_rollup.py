@@ -54,7 +54,7 @@ def maintained(lake: Path) -> list[str]:
     maintenance = Maintenance(
         place,
         Executor(place, "x"),
-        lambda: rollup_position.positions_by_progress(delta_rs.locate(str(lake), None)),
+        lambda: rollup_position.by_progress(delta_rs.locate(str(lake), None)),
         400,
         {},
         lambda: dt.datetime.now(dt.UTC),
@@ -136,7 +136,7 @@ def test_a_table_that_spark_has_written_is_refused(spark: SparkSession, tmp_path
     maintenance = Maintenance(
         place,
         Executor(place, "x"),
-        lambda: rollup_position.positions_by_date(place, None),
+        lambda: rollup_position.by_date(place, None),
         400,
         {},
         lambda: dt.datetime.now(dt.UTC),

@@ -303,13 +303,13 @@ def test_clusters_of_mixed_kafka_versions_and_catalogues_are_told() -> None:
     other = SourceName("cluster-a", "broker-2")
     new = record(kafka_version="4.3.1", catalogue="x", reported_until=NOW)
     old = record(kafka_version="4.2.0", catalogue="y", reported_until=NOW - HOUR)
-    assert list(sources.differing([new, old])) == [], "it was upgraded"
+    assert list(agents.cluster_versions([new, old])) == [], "it was upgraded"
     beside = record(source=other, kafka_version="4.2.0", catalogue="y")
-    assert brief(sources.differing([new, beside])) == [
+    assert brief(agents.cluster_versions([new, beside])) == [
         ("info", "kafka_version"), ("info", "catalogue"),
     ]  # fmt: skip
     silent_on_it = record(source=other)
-    assert list(sources.differing([new, silent_on_it])) == []
+    assert list(agents.cluster_versions([new, silent_on_it])) == []
 
 
 def table_health(**changed: Any) -> TableHealth:

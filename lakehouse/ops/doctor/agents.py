@@ -1,4 +1,4 @@
-"""Findings of agents: their own events, and their versions."""
+"""Findings of agents: their own events, their versions, and those of what they read."""
 
 import datetime as dt
 import re
@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from operator import attrgetter
 from typing import Final, Literal, NamedTuple
 
-from lakehouse.ops.doctor.agent_records import Agent, EventCount
-from lakehouse.ops.doctor.finding import Finding, counted, finding, listed, named, some, span, when
+from lakehouse.ops.doctor.agent_records import Agent, EventCount, FamilyRecord
+from lakehouse.ops.doctor.finding import Finding, counted, finding, named, some, span, when
 
 _SPOOL: Final = " at {at}, {often}; the time of undelivered rows is unknown"
 
@@ -59,6 +59,11 @@ _KINDS: Final = {
     "journal_unreadable": _Kind("spool", "the end of its journal could not be read" + _SPOOL),
     "batch_refused": _Kind("spool", "it had rows that no lake accepts" + _SPOOL),
 }  # fmt: skip
+_SHOULD_AGREE: Final = {
+    "kafka_version": "its nodes have several versions",
+    "catalogue": "its agents have several catalogues",
+}
+"""Checks, and fields of records that usually have one value in a cluster."""
 
 
 def events(counts: Sequence[EventCount], days: int) -> Iterator[Finding]:
@@ -90,7 +95,7 @@ def versions(working: Sequence[Agent], own: str) -> Iterator[Finding]:
     pairs = [(one.version, source) for one in working if one.version for source in one.sources]
     ordered = sorted({version for version, _ in pairs}, key=_order)
     if len(ordered) > 1:
-        what = f"they have several versions: {listed(ordered, pairs)}"
+        what = f"they have several versions: {_listed(ordered, pairs)}"
         yield finding("agent_version", "agents", what)
     if ordered and _order(ordered[-1]) > _order(own):
         what = f"agents have version {named(ordered[-1])}, this command has {own}"
@@ -103,9 +108,36 @@ def versions(working: Sequence[Agent], own: str) -> Iterator[Finding]:
         yield finding("agent_version", "agents", what, todo)
 
 
+def cluster_versions(records: Sequence[FamilyRecord]) -> Iterator[Finding]:
+    """Clusters with several versions of Kafka, or whose agents have several catalogues."""
+    for cluster in sorted({record.source.cluster for record in records}):
+        own = [record for record in records if record.source.cluster == cluster]
+        for check, what in _SHOULD_AGREE.items():
+            newest = _newest(own, check)
+            values = sorted({value for value, _ in newest})
+            if len(values) > 1:
+                yield finding(check, named(cluster), f"{what}: {_listed(values, newest)}")
+
+
 def _order(version: str) -> tuple[int, ...]:
     """A version's numbers, for comparison."""
     return tuple(map(int, re.findall(r"\d+", version)))
+
+
+def _listed(values: Sequence[str], pairs: Sequence[tuple[str, str]]) -> str:
+    """Each value with the sources that have it."""
+    return "; ".join(
+        f"{named(value)}: {some(sorted(source for own, source in pairs if own == value))}"
+        for value in values
+    )
+
+
+def _newest(records: Sequence[FamilyRecord], field: str) -> list[tuple[str, str]]:
+    """The value of a field in the newest record of each source, and the source."""
+    reported = [record for record in records if record.reported_until and getattr(record, field)]
+    reported.sort(key=attrgetter("reported_until"))
+    newest = {record.source.source: getattr(record, field) for record in reported}
+    return [(value, source) for source, value in newest.items()]
 
 
 def _step(event: EventCount) -> str:

@@ -118,7 +118,7 @@ class Diagnosis:
 
     def _unknown_position(self, table: Table, delta: DeltaTable) -> str | None:
         try:
-            position = rollup_position.positions_by_progress(self.location)(table, delta)
+            position = rollup_position.by_progress(self.location)(table, delta)
         except LakehouseError as error:
             return str(error)
         return position if isinstance(position, str) else None
@@ -135,7 +135,7 @@ class Diagnosis:
         self._add(sources.gaps(agent_records.gaps(scrapes, self.since), failures, self.days))
         self._add(sources.capped(reported))
         self._add(clocks.future(reported, self.now))
-        self._add(sources.differing(reported))
+        self._add(agents.cluster_versions(reported))
         self._check_agents(reported)
         return reported
 

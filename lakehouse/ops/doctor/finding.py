@@ -1,7 +1,6 @@
 """A finding of the doctor: how bad it is, where, what it is, and what to do."""
 
 import datetime as dt
-from collections.abc import Sequence
 from typing import Final, Literal, NamedTuple
 
 from lakehouse.core import display
@@ -112,11 +111,3 @@ def some(names: list[str], most: int = 3) -> str:
     first = ", ".join(map(named, names[:most]))
     others = len(names) - most
     return f"{first} and {counted(others, 'other')}" if others > 0 else first
-
-
-def listed(values: Sequence[str], pairs: Sequence[tuple[str, str]]) -> str:
-    """Each value with the sources that have it."""
-    return "; ".join(
-        f"{named(value)}: {some(sorted(source for own, source in pairs if own == value))}"
-        for value in values
-    )

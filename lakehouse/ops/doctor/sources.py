@@ -1,4 +1,4 @@
-"""Findings of sources: which are silent, not read, not read for a while, or unlike the others."""
+"""Findings of sources: which are silent, not read, or were not read for a while."""
 
 import datetime as dt
 from collections.abc import Iterable, Iterator, Sequence
@@ -14,17 +14,7 @@ from lakehouse.ops.doctor.agent_records import (
     by_source,
     latest,
 )
-from lakehouse.ops.doctor.finding import (
-    Finding,
-    counted,
-    finding,
-    listed,
-    named,
-    some,
-    span,
-    when,
-    why,
-)
+from lakehouse.ops.doctor.finding import Finding, counted, finding, named, some, span, when, why
 
 # A restart or an election makes gaps of seconds, every day.
 _LONG: Final = dt.timedelta(minutes=10)
@@ -32,11 +22,6 @@ _LONG: Final = dt.timedelta(minutes=10)
 _MOST_SINGLE: Final = 3
 # A family that reads a log of changes is recorded up to an hour later.
 _FAMILY_LATE: Final = dt.timedelta(hours=2)
-_SHOULD_AGREE: Final = {
-    "kafka_version": "its nodes have several versions",
-    "catalogue": "its agents have several catalogues",
-}
-"""Checks, and fields of records that usually have one value in a cluster."""
 
 
 def silent(
@@ -144,17 +129,6 @@ def capped(records: Sequence[FamilyRecord]) -> Iterator[Finding]:
         yield finding("capped", source, what)
 
 
-def differing(records: Sequence[FamilyRecord]) -> Iterator[Finding]:
-    """Clusters with several versions of Kafka, or whose agents have several catalogues."""
-    for cluster in sorted({record.source.cluster for record in records}):
-        own = [record for record in records if record.source.cluster == cluster]
-        for check, what in _SHOULD_AGREE.items():
-            newest = _newest(own, check)
-            values = sorted({value for value, _ in newest})
-            if len(values) > 1:
-                yield finding(check, named(cluster), f"{what}: {listed(values, newest)}")
-
-
 def _is_recent(at: dt.datetime | None, now: dt.datetime, late: dt.timedelta) -> bool:
     return at is not None and now - at <= late
 
@@ -201,11 +175,3 @@ def _last_failure(records: Sequence[FamilyRecord]) -> str:
         return "no reason is recorded"
     last = max(failed, key=attrgetter("reported_until", "family"))
     return f"{named(last.outcome)}{why(last.error)}"
-
-
-def _newest(records: Sequence[FamilyRecord], field: str) -> list[tuple[str, str]]:
-    """The value of a field in the newest record of each source, and the source."""
-    reported = [record for record in records if record.reported_until and getattr(record, field)]
-    reported.sort(key=attrgetter("reported_until"))
-    newest = {record.source.source: getattr(record, field) for record in reported}
-    return [(value, source) for source, value in newest.items()]

@@ -36,7 +36,7 @@ ReadPositions = Callable[[tables.Table, DeltaTable], ReadPosition | str]
 """Gives how far the rollup has read a table, or why that is not known."""
 
 
-def positions_by_progress(location: Location) -> ReadPositions:
+def by_progress(location: Location) -> ReadPositions:
     """Read positions by the newest row of gold/progress.
 
     Raises:
@@ -57,7 +57,7 @@ def positions_by_progress(location: Location) -> ReadPositions:
     return position
 
 
-def positions_by_date(location: Location, until: dt.date | None) -> ReadPositions:
+def by_date(location: Location, until: dt.date | None) -> ReadPositions:
     """Read positions by an operator's word: commits before a date (UTC) were read; None: none."""
     if until is None:
         return lambda _table, _delta: "--gold none without --read-until DATE"
