@@ -5,6 +5,7 @@ from typing import Any, Final
 
 from lakehouse.core import display
 from lakehouse.core.metrics import COVERAGE, PARTITION_METRICS, UNAVAILABLE, WATCHED_OF, Watched
+from lakehouse.core.objective import Objective
 from lakehouse.core.periods import Period, micros, overlap
 from lakehouse.core.subjects import Subject
 from lakehouse.engines.engine import Engine
@@ -14,7 +15,7 @@ from lakehouse.explain.evidence import gather
 from lakehouse.explain.find_subject import find
 from lakehouse.explain.story_json import Scope, story
 from lakehouse.report.facts.gold import Gold
-from lakehouse.slo import Objective, attainment
+from lakehouse.slo import attainment
 
 _OF_PARTITIONS: Final = {"topic", "partition"}
 

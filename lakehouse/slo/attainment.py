@@ -23,8 +23,7 @@ from lakehouse.errors import ObjectiveError
 from lakehouse.slo import partition_level, timeslices
 from lakehouse.slo.burn_rate import LENGTHS_US, PAIRS, Pair, burnt_us, least_us
 from lakehouse.slo.calendar.corrections import Correction
-from lakehouse.slo.calendar.exclusions import of
-from lakehouse.slo.calendar.maintenance import Maintenance
+from lakehouse.slo.calendar.maintenance import Maintenance, of
 from lakehouse.slo.cluster_level import with_clusters
 from lakehouse.slo.sla_statement import Key, Lifetime, Query, SliKey, Statement, build, build_all
 from lakehouse.slo.sums import SliRows

@@ -25,8 +25,8 @@ from lakehouse.core.metrics import PARTITION_METRICS, UNAVAILABLE, UNDER_MIN_ISR
 from lakehouse.core.periods import Period, micros
 from lakehouse.engines.engine import Relation
 from lakehouse.engines.gold_reader import GoldRows, Row, before_window, is_one_of, summed
-from lakehouse.slo.calendar.exclusions import SPILL, Exclusions, of
-from lakehouse.slo.calendar.maintenance import Maintenance
+from lakehouse.slo.calendar.exclusions import SPILL, Exclusions
+from lakehouse.slo.calendar.maintenance import Maintenance, of
 from lakehouse.slo.cluster_level import Weighted, partition_count
 from lakehouse.slo.sla_statement import Statement, Times
 from lakehouse.tables import Table

@@ -13,12 +13,13 @@ import pytest
 from deltalake import DeltaTable, write_deltalake
 
 from collector.delivery import arrow
-from lakehouse import slo, tables
+from lakehouse import tables
+from lakehouse.core.objective import Objective
 from lakehouse.errors import LakehouseError, LeaseHeldError, TableSchemaError
 from lakehouse.rollup import table_schemas
 from lakehouse.rollup.run import Wanted, rollup
 from lakehouse.rollup.verify import MISSING, UNEXPECTED, verify
-from lakehouse.slo import Objective
+from lakehouse.slo.openslo import objective_files
 from tests import rollups
 from tests.lake_builder import Batch, made
 from tests.rollups import HOUR, hours, prepare, rolled, rows_of
@@ -34,7 +35,7 @@ WINDOWS = tables.WINDOWS["coverage"]
 
 
 def compared(engine: Engine) -> Found:
-    return verify(engine, slo.load(), 10, 1)
+    return verify(engine, objective_files.load(), 10, 1)
 
 
 def test_verify_finds_what_differs_and_nothing_else(engines: Engines, tmp_path: Path) -> None:

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given, strategies as st
 
 from lakehouse.core.metrics import UNDER_MIN_ISR, WATCHED_OF
+from lakehouse.core.objective import Objective
 from lakehouse.core.periods import length, union, without
 from lakehouse.explain.build import watched
 from lakehouse.explain.intervals import Stretch, intervals, shared
-from lakehouse.slo import Objective
 
 ISR = WATCHED_OF["topic"][0]
 LAG = WATCHED_OF["topic"][2]

@@ -29,7 +29,7 @@ from collector.model import (
 )
 from collector.sources.admin.client import PartitionState
 from collector.sources.admin.readings import leader_changes
-from lakehouse import slo, tables
+from lakehouse import tables
 from lakehouse.cli.main import main
 from lakehouse.core import lake as lakes
 from lakehouse.core.metrics import COPY_LAG, LEADERLESS, NODE_FENCED, UNDER_MIN_ISR
@@ -41,6 +41,7 @@ from lakehouse.sample import bronze, cluster, values
 from lakehouse.sample.cluster import FAMILIES, GROUPS, METRICS, SOURCES, TOPICS, Incident
 from lakehouse.sample.values import SampleValues, leader
 from lakehouse.sample.what_scrapes_see import ABSENT, WINDOW_US
+from lakehouse.slo.openslo import objective_files
 from lakehouse.tables.exposed_metrics import LOST
 from tests import lake_builder
 
@@ -196,7 +197,7 @@ def rolled_up(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, SampleVal
     until = start + 4 * DAY_US
     days = SampleValues(start, until, cluster.usual(1, start, until))
     bronze.write(root, days)
-    rollup(LocalEngine(lakes.at(str(root))), slo.load())
+    rollup(LocalEngine(lakes.at(str(root))), objective_files.load())
     return root, days
 
 

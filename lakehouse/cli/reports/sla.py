@@ -6,7 +6,6 @@ from typing import Any
 
 import click
 
-from lakehouse import slo
 from lakehouse.cli import options
 from lakehouse.cli.options import LakeOptions
 from lakehouse.cli.reports.statement_options import CALENDAR, PERIOD, StatementOptions
@@ -35,7 +34,7 @@ def sla(
     Exits with 1 if it failed, with 3 if a rollup of this lake is running.
     """
     asked = StatementOptions(lake, given)
-    chosen = slo.chosen(asked.objectives, dict(labels))
+    chosen = [one for one in asked.objectives if one.has(dict(labels))]
     engine = lake.engine()
     statements, fresh = asked.publish(engine, chosen, asked.period(engine), burns=as_json)
     if not as_json:

@@ -5,11 +5,11 @@ from typing import Any, Final
 
 import click
 
-from lakehouse import slo
 from lakehouse.cli import options
 from lakehouse.cli.options import LakeOptions, log
 from lakehouse.core import periods
 from lakehouse.core.display import plural
+from lakehouse.core.objective import Objective
 from lakehouse.core.periods import Period
 from lakehouse.engines.engine import Engine
 from lakehouse.engines.gold_reader import window_of
@@ -81,7 +81,7 @@ class StatementOptions:
             _refuse(list(corrections.check(corrected, self.objectives, known, now_us)))
 
     def publish(
-        self, engine: Engine, wanted: Sequence[slo.Objective], period: Period, *, burns: bool
+        self, engine: Engine, wanted: Sequence[Objective], period: Period, *, burns: bool
     ) -> tuple[list[Statement], list[Statement]]:
         """Publish the statements of a period; returns all of them, and those that are new."""
         self.check(engine)

@@ -15,7 +15,6 @@ from lakehouse.ops.maintain import table_state as states
 from lakehouse.ops.maintain.actions import Executor
 from lakehouse.ops.maintain.plan import Action, Checkpoint, Plan, day_of, plan
 from lakehouse.ops.maintain.rollup_position import ReadPositions
-from lakehouse.ops.maintain.table_state import TableState
 from lakehouse.tables import BRONZE, Table
 
 REFUSED: Final = (ForeignEngineError, TableSchemaError)
@@ -134,7 +133,7 @@ class Maintenance:
 
     def _plan(
         self, table: Table, delta: DeltaTable, positions: ReadPositions
-    ) -> tuple[TableState, Plan]:
+    ) -> tuple[states.TableState, Plan]:
         unknown, now = self._inspect_engines(table, delta), self.now()
         read = positions(table, delta)
         state = states.load_state(self.location, table, delta, read, day_of(now))

@@ -11,6 +11,7 @@ from typing import Any, Final, NamedTuple
 from lakehouse import tables
 from lakehouse.core import display, periods
 from lakehouse.core.metrics import families
+from lakehouse.core.objective import Objective
 from lakehouse.core.periods import Period, instant, iso, micros
 from lakehouse.core.subjects import Subject, longest_floor_us
 from lakehouse.engines.engine import Engine, ask
@@ -35,7 +36,7 @@ from lakehouse.report.facts.records import to_json
 from lakehouse.report.facts.saved import FORMAT
 from lakehouse.report.facts.storage import capacity, tiering
 from lakehouse.report.facts.timelines import timelines
-from lakehouse.slo import Objective, attainment
+from lakehouse.slo import attainment
 from lakehouse.slo.calendar.report_calendar import OF_UTC, Calendar
 from lakehouse.slo.sla_statement import Statement
 from lakehouse.tables.gold import BEYOND, IN_THE_FUTURE

@@ -1,6 +1,6 @@
 """Leaves the windows of excluded time, maintenance and corrections, out of rows of gold."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from lakehouse.core.subjects import Subject
@@ -10,11 +10,6 @@ from lakehouse.slo.calendar.maintenance import Maintenance, matches
 
 SPILL: Final = "spill_us"
 """The column with the part of a row's upper bound that may lie before its window."""
-
-
-def of(excluded: Iterable[Maintenance], objective: str) -> list[Maintenance]:
-    """What of some excluded time is on an objective of this name."""
-    return [one for one in excluded if one.is_on(objective)]
 
 
 class Exclusions(NamedTuple):

@@ -78,6 +78,11 @@ class Maintenance:
         }
 
 
+def of(excluded: Iterable[Maintenance], objective: str) -> list[Maintenance]:
+    """What of some excluded time is on an objective of this name."""
+    return [one for one in excluded if one.is_on(objective)]
+
+
 def load(path: Path) -> tuple[Maintenance, ...]:
     """All maintenance of a file, by its start.
 

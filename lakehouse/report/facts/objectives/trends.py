@@ -7,12 +7,12 @@ from typing import Any, Final, NamedTuple
 
 from lakehouse import tables
 from lakehouse.core.metrics import COPY_LAG, DELETE_LAG
+from lakehouse.core.objective import Objective
 from lakehouse.core.periods import HOUR_US, Period, micros
 from lakehouse.engines.gold_reader import Row
 from lakehouse.report.facts.gold import SEEN, Gold
 from lakehouse.report.facts.kafka.tiered_storage import LastLag, last_lags
 from lakehouse.report.facts.records import Bounds
-from lakehouse.slo import Objective
 from lakehouse.slo.trends import forecast as forecasts, weeks as weeks_
 from lakehouse.slo.trends.changes import Change, Regime, by_chance, change, regimes
 from lakehouse.slo.trends.forecast import Forecast

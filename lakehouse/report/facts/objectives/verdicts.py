@@ -5,10 +5,10 @@ from dataclasses import asdict
 from typing import Any, Final, NamedTuple
 
 from lakehouse.core import display
+from lakehouse.core.objective import Objective
 from lakehouse.core.periods import Period, iso, without
 from lakehouse.report.facts.gold import Gold
 from lakehouse.report.facts_lookup import tally
-from lakehouse.slo import Objective
 from lakehouse.slo.calendar.maintenance import Maintenance
 from lakehouse.slo.calendar.report_calendar import Calendar
 from lakehouse.slo.cluster_level import by_cluster, partition_count

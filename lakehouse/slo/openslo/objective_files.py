@@ -1,4 +1,9 @@
-"""Files and folders of OpenSLO v1 objects, read together because they refer to one another."""
+"""Files of objectives, as OpenSLO v1 has them: read together, for objects refer to one another.
+
+A file's ``metricSource`` has type ``jmxlake``, with a ``level``, a ``metric``, the attributes that
+a subject must have (``where``) and the patterns that its names, or labels of its series, must match
+(``match``). See docs/objectives.md.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -10,6 +15,12 @@ from lakehouse.core.yaml_nodes import Findings, MalformedError, Node, documents,
 from lakehouse.errors import ObjectiveError
 from lakehouse.slo.openslo import composites, schema, slo_to_objectives
 from lakehouse.slo.openslo.metric import Library
+
+SHIPPED: Final = Path(__file__).parents[1] / "objectives"
+"""The folder of the objectives that jmxlake ships."""
+
+OPTIONAL: Final = SHIPPED / "optional"
+"""The folder of objectives on families that agents read only where they are switched on."""
 
 _NO_EFFECT: Final = {
     "Service": "jmxlake has no list of services",
@@ -55,6 +66,25 @@ class FileObject:
         if self.objectives or self.weighs:
             return "supported"
         return "no effect" if kind else "read"
+
+
+def load(folder: Path = SHIPPED) -> tuple[Objective, ...]:
+    """All objectives of a folder, by name.
+
+    Raises:
+        ObjectiveError: A file is no OpenSLO v1 or has what jmxlake does not support, or two objects
+            have one name.
+    """
+    objects = read([folder])
+    faults = [fault for item in objects for fault in item.findings if fault.kind != "note"]
+    if faults:
+        others = len(faults) - 1
+        more = f" (and {others} more: see jmxlake objectives check)" if others else ""
+        raise ObjectiveError(f"{' '.join(str(faults[0]).split())}{more}")
+    objectives = [objective for item in objects for objective in item.objectives]
+    if not objectives:
+        raise ObjectiveError(f"{folder}: no objective there (*.yaml); use the shipped ones")
+    return tuple(sorted(objectives, key=lambda objective: objective.name))
 
 
 def read(places: Sequence[Path]) -> list[FileObject]:
