@@ -35,17 +35,17 @@ from bench.truth_verdicts import Verdicts
 from bench.truth_week import week
 from bench.truth_world import HOUR
 from demo.errors import DemoError
-from lakehouse import slo
 from lakehouse.core import lake as lakes
 from lakehouse.core.periods import Period
 from lakehouse.engines.local_engine import LocalEngine
 from lakehouse.report.facts.build import facts
 from lakehouse.rollup.run import rollup
+from lakehouse.slo.openslo import objective_files
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from lakehouse.slo import Objective
+    from lakehouse.core.objective import Objective
 
 PERIOD: Final = Period.of(HOUR.period)
 _AT_ONCE: Final = 2
@@ -59,7 +59,7 @@ _MEMORY: Final = Path("/dev/shm")  # noqa: S108 - a spool is synced at every scr
 
 def objectives() -> tuple[Objective, ...]:
     """What jmxlake ships, and one with a threshold."""
-    shipped = slo.load()
+    shipped = objective_files.load()
     copy_lag = next(one for one in shipped if one.name == "copy-lag")
     return (*shipped, replace(copy_lag, name="copy-lag-threshold", threshold=THRESHOLD))
 
@@ -130,7 +130,7 @@ def measure(folder: Path, seeds: Sequence[int], teller: Teller) -> Findings:
 def measure_week(folder: Path, teller: Teller) -> Verdicts:
     """The same of an ordinary week, of which the verdicts count."""
     folder.mkdir(parents=True, exist_ok=True)
-    lake, plan, shipped = folder / "lake", week(_WEEK_SEED), slo.load()
+    lake, plan, shipped = folder / "lake", week(_WEEK_SEED), objective_files.load()
     brokers = plan.world.shape.brokers
     memory = str(_MEMORY) if _MEMORY.is_dir() else None
     teller.say("an ordinary week of six brokers")

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from bench.truth_schedule import Schedule
-    from lakehouse.slo import Objective
+    from lakehouse.core.objective import Objective
 
 _DECIDED: Final = ("met", "missed")
 

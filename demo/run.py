@@ -24,8 +24,8 @@ from demo.jars import kafka_libs
 from demo.launcher import Launcher, end, last_lines
 from demo.metadata_log import partition_truth, read_log
 from demo.truth import Truth
-from lakehouse import slo
 from lakehouse.report.terminal import verdict_table
+from lakehouse.slo.openslo import objective_files
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -121,8 +121,8 @@ def _report(folder: Path, start: str, end_: str) -> None:
     objectives = folder / "objectives"
     objectives.mkdir()
     for file in (
-        *slo.SHIPPED.glob("*.yaml"),
-        slo.OPTIONAL / "produce-availability.yaml",
+        *objective_files.SHIPPED.glob("*.yaml"),
+        objective_files.OPTIONAL / "produce-availability.yaml",
         *_OBJECTIVES.glob("*.yaml"),
     ):
         shutil.copy(file, objectives)

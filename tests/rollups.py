@@ -8,13 +8,14 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
 
-from lakehouse import slo, tables
+from lakehouse import tables
 from lakehouse.core import lake as lakes
 from lakehouse.core.lake import Lake
 from lakehouse.engines.engine import Engine
 from lakehouse.engines.local_engine import LocalEngine
-from lakehouse.rollup import gold_upkeep
+from lakehouse.rollup import table_schemas
 from lakehouse.rollup.run import Outcome, Wanted, rollup
+from lakehouse.slo.openslo import objective_files
 from tests.lake_builder import Batch
 
 Engines = Callable[[Path], Engine]
@@ -34,14 +35,14 @@ def prepare(root: Path) -> None:
     """Give a lake the tables of gold."""
     made = Path(_EMPTY.name) / "gold"
     if not made.exists():
-        for table in gold_upkeep.EVERY:
+        for table in table_schemas.EVERY:
             LocalEngine(Lake(_EMPTY.name)).create(table)
     shutil.copytree(made, root / "gold")
 
 
 def rolled(engine: Engine, wanted: Wanted | None = None, **rest: Any) -> Outcome:
     """A rollup that does not tidy, if nothing else is wanted."""
-    return rollup(engine, slo.load(), wanted or Wanted(tidy="never"), **rest)
+    return rollup(engine, objective_files.load(), wanted or Wanted(tidy="never"), **rest)
 
 
 def local(root: Path, wanted: Wanted | None = None, **rest: Any) -> Outcome:

@@ -5,28 +5,33 @@ from __future__ import annotations
 import datetime as dt
 from typing import TYPE_CHECKING, Any
 
-from lakehouse import slo
 from lakehouse.core import lake as lakes
 from lakehouse.core.periods import WEEK, Period
 from lakehouse.engines.local_engine import LocalEngine
 from lakehouse.report.facts import build as reports
 from lakehouse.rollup.run import Wanted, rollup
-from lakehouse.slo.calendar.business_hours import Calendar
 from lakehouse.slo.calendar.maintenance import Maintenance
+from lakehouse.slo.calendar.report_calendar import Calendar
+from lakehouse.slo.openslo import objective_files
 from tests.lake_builder import BASE, micros
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from lakehouse.core.objective import Objective
     from tests.story_lake import Story
 
 _WEEK_HOURS = 7 * 24
 
 
-def wanted() -> tuple[slo.Objective, ...]:
+def wanted() -> tuple[Objective, ...]:
     """The shipped objectives, and the optional one on latency."""
-    optional = (one for one in slo.load(slo.OPTIONAL) if one.name == "produce-latency")
-    return (*slo.load(), *optional)
+    optional = (
+        one
+        for one in objective_files.load(objective_files.OPTIONAL)
+        if one.name == "produce-latency"
+    )
+    return (*objective_files.load(), *optional)
 
 
 def facts_of(root: Path, story: Story) -> dict[str, Any]:

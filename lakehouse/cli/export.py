@@ -12,7 +12,7 @@ from lakehouse import tables
 from lakehouse.cli.options import FILE, LAKE, OPTIONS_FILE, between, log
 from lakehouse.core.delta_rs import Location, locate, newest_progress, query
 from lakehouse.errors import LakehouseError
-from lakehouse.ops.export import files, openmetrics
+from lakehouse.ops import export as exports
 
 _TABLES: Final = {table.name: table for table in tables.GOLD}
 
@@ -49,7 +49,7 @@ def export(  # noqa: PLR0913, PLR0917 - a click command
         raise click.UsageError("--format parquet needs --out FILE")
     wanted = _TABLES[table]
     _check(wanted, form, metrics, dated=start is not None or end is not None)
-    sql = partial(files.selected, wanted, between(start, end), metrics)
+    sql = partial(exports.selected, wanted, between(start, end), metrics)
     count, noun = _write(form, locate(lake, options_file, gold), wanted, sql, out)
     if out is not None:
         log(f"{count:,} {noun} in {out}")
@@ -61,8 +61,8 @@ def _check(table: tables.Table, form: str, metrics: Sequence[str], *, dated: boo
     Raises:
         click.UsageError: They do not.
     """
-    if form == "openmetrics" and table.name not in openmetrics.FORMS:
-        names = ", ".join(sorted(openmetrics.FORMS))
+    if form == "openmetrics" and table.name not in exports.OPENMETRICS:
+        names = ", ".join(sorted(exports.OPENMETRICS))
         what = f"{table.name} has no OpenMetrics format; {names} have. Use parquet or csv"
         raise click.UsageError(what)
     asked = (("--from and --to", dated, "window"), ("--metric", metrics, "metric"))
@@ -81,7 +81,7 @@ def _write(
     present = [field.name for field in delta.schema().fields]
     nothing = f"{url}: there are no such rows; nothing was written"
     if form == "parquet" and out is not None:
-        return files.write_parquet(delta, sql(present), out, nothing), "rows"
+        return exports.write_parquet(delta, sql(present), out, nothing), "rows"
 
     def read(columns: tuple[str, ...], figure: str) -> Iterator[dict[str, Any]]:
         if figure not in present:  # a column of a later version, before its first rollup
@@ -89,10 +89,10 @@ def _write(
         return query(delta, sql(columns, figure))
 
     if form == "csv":
-        lines = files.csv_lines(present, query(delta, sql(present)))
+        lines = exports.csv_lines(present, query(delta, sql(present)))
     else:
-        lines = openmetrics.lines(table, _seconds(location, table), read)
-    return files.write(lines, out, nothing), "lines"
+        lines = exports.openmetrics_lines(table, _seconds(location, table), read)
+    return exports.write_lines(lines, out, nothing), "lines"
 
 
 def _seconds(location: Location, table: tables.Table) -> int:

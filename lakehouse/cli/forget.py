@@ -38,7 +38,7 @@ def forget(
     # Help needs neither DuckDB nor pyarrow.
     from lakehouse.core import lake as lakes
     from lakehouse.engines.local_engine import LocalEngine
-    from lakehouse.ops import forget as names
+    from lakehouse.ops import pseudonymize as names
     from lakehouse.rollup.lease import USUAL, hold
 
     location = locate(lake, options_file)

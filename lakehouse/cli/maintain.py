@@ -22,8 +22,8 @@ from lakehouse.cli.options import AS_JSON, GOLD_OR_NONE, LAKE, OPTIONS_FILE, dat
 from lakehouse.core import display
 from lakehouse.core.delta_rs import locate
 from lakehouse.core.periods import seconds
-from lakehouse.ops.maintain import state
 from lakehouse.ops.maintain.actions import Executor
+from lakehouse.ops.maintain.rollup_position import ReadPositions, by_date, by_progress
 from lakehouse.ops.maintain.service import REFUSED, Maintenance, PlannedTable, serve
 
 _REFUSED: Final = 3
@@ -93,9 +93,9 @@ def maintain(  # noqa: PLR0913 - a click command
     if keep < _DAY:
         raise click.UsageError("--keep: write at least 1d")
     location = locate(lake, options_file, None if gold == "none" else gold)
-    positions: Callable[[], state.ReadPositions] = partial(state.positions_by_progress, location)
+    positions: Callable[[], ReadPositions] = partial(by_progress, location)
     if gold == "none":
-        positions = lambda: state.positions_by_date(location, read_until())  # noqa: E731
+        positions = lambda: by_date(location, read_until())  # noqa: E731
     maintenance = Maintenance(
         location, Executor(location, uuid.uuid4().hex), positions, keep // _DAY, dict(accept),
         lambda: dt.datetime.now(dt.UTC), partial(_log_event, as_json=as_json),

@@ -10,14 +10,15 @@ from typing import Any, Final
 
 import click
 
-from lakehouse import slo
 from lakehouse.cli import options
 from lakehouse.cli.options import AS_JSON, OPTIONS_FILE, LakeOptions, combined, log, write_file
 from lakehouse.core.display import visible
 from lakehouse.core.metrics import Known, known
+from lakehouse.core.objective import Objective
 from lakehouse.core.yaml_nodes import EXIT_CODES, worst
+from lakehouse.errors import ObjectiveError
 from lakehouse.slo.openslo import metric_checks
-from lakehouse.slo.openslo.objects import FileObject, read
+from lakehouse.slo.openslo.objective_files import OPTIONAL, SHIPPED, FileObject, load, read
 from lakehouse.slo.prometheus import rules as slo_rules
 
 _SIGNS: Final = {"lte": "<=", "lt": "<", "gte": ">=", "gt": ">"}
@@ -88,7 +89,7 @@ def rules(
     for finding in (fault for item in found for fault in item.findings if fault.kind != "note"):
         log(visible(str(finding)))
     if not supported:
-        raise slo.ObjectiveError("no objective there can have rules: see above")
+        raise ObjectiveError("no objective there can have rules: see above")
     code = _exit_code(found)
     if code != EXIT_CODES["invalid"]:
         text = slo_rules.to_yaml(supported, metrics)
@@ -100,7 +101,7 @@ def _checked(
     places: Sequence[Path], root: str | None, options_file: Path | None
 ) -> tuple[list[FileObject], Mapping[str, Known]]:
     """The objects of files, compared with the metrics that there are; and these."""
-    found = read(list(places) or [slo.SHIPPED])
+    found = read(list(places) or [SHIPPED])
     metrics: Mapping[str, Known] = known()
     if root is not None:
         engine = LakeOptions(root, None, None, options_file).engine()
@@ -122,7 +123,7 @@ def init(folder: Path, *, optional: bool) -> None:
 
     Files that are there already are left as they are.
     """
-    for source in (slo.SHIPPED, slo.OPTIONAL)[: 1 + optional]:
+    for source in (SHIPPED, OPTIONAL)[: 1 + optional]:
         for file in sorted(source.glob("*.yaml")):
             target = folder / file.name
             if target.exists():
@@ -138,7 +139,7 @@ def init(folder: Path, *, optional: bool) -> None:
 @AS_JSON
 def list_(folder: Path | None, labels: Sequence[tuple[str, str]], *, as_json: bool) -> None:
     """List the objectives of FOLDER, by default those that jmxlake ships."""
-    wanted = slo.chosen(slo.load(folder or slo.SHIPPED), dict(labels))
+    wanted = [one for one in load(folder or SHIPPED) if one.has(dict(labels))]
     if as_json:
         output = [_objective_json(objective) for objective in wanted]
         click.echo(json.dumps(output, indent=1, ensure_ascii=False))
@@ -159,7 +160,7 @@ def _object_json(one: FileObject) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _objective_json(objective: slo.Objective) -> dict[str, Any]:
+def _objective_json(objective: Objective) -> dict[str, Any]:
     window = objective.window
     fields = {
         **asdict(objective), "method": objective.method, "window": window.name,

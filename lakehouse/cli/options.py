@@ -20,8 +20,8 @@ from lakehouse.errors import LakehouseError
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from lakehouse.core.objective import Objective
     from lakehouse.engines.engine import Engine
-    from lakehouse.slo import Objective
 
     Command = Callable[..., Any]
 
@@ -67,9 +67,9 @@ class LakeOptions:
 
     def objectives(self) -> tuple[Objective, ...]:
         """The objectives of the folder, by default those that jmxlake ships."""
-        from lakehouse import slo
+        from lakehouse.slo.openslo import objective_files
 
-        return slo.load(self.objectives_folder or slo.SHIPPED)
+        return objective_files.load(self.objectives_folder or objective_files.SHIPPED)
 
     def engine(self, *, by_spark: bool = False) -> Engine:
         """The engine that reads gold; ``by_spark``: and rolls up by Spark."""

@@ -15,12 +15,12 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from lakehouse.cli import options
 from lakehouse.cli.options import LAKE, LakeOptions, log
 from lakehouse.core.lake import at
+from lakehouse.core.objective import Objective
 from lakehouse.core.periods import window_seconds
 from lakehouse.engines.choice import start_spark
 from lakehouse.engines.engine import Engine
 from lakehouse.rollup.run import Done, Outcome, Wanted, rollup as run_rollup
 from lakehouse.rollup.verify import verify as compare
-from lakehouse.slo import Objective
 
 WINDOW: Final = click.option(
     "--window", type=window_seconds, metavar="LENGTH",

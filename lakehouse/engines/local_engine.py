@@ -22,7 +22,7 @@ from lakehouse.core.periods import Period, instant
 from lakehouse.engines import local_relations
 from lakehouse.engines.delta_tables import Store, row_schema, stored, stored_schema
 from lakehouse.engines.engine import Detail, LeaseRow, Staged, instant_of
-from lakehouse.engines.local_kernel_inputs import Bronze
+from lakehouse.engines.local_kernel import Bronze
 from lakehouse.engines.local_relations import Relation
 from lakehouse.engines.rollup_batches import Batch
 from lakehouse.errors import EngineError, LeaseLostError, LogExpiredError, one_line

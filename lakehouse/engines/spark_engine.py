@@ -1,7 +1,7 @@
 """The engine of a rollup where Spark is: it distributes, moves and commits; DuckDB computes.
 
 SQL and the DataFrame API only, so that it works over Spark Connect. The one exception is
-``mapInArrow``, which packs rows and runs the kernel (see ``spark_kernel_inputs``).
+``mapInArrow``, which packs rows and runs the kernel (see ``spark_kernel``).
 """
 
 import re
@@ -18,7 +18,7 @@ from pyspark.sql.functions import col, expr, lit
 from lakehouse import errors, tables
 from lakehouse.core import lake as lakes, spark_session
 from lakehouse.core.periods import Period, instant
-from lakehouse.engines import spark_kernel_inputs, spark_packets, spark_relations
+from lakehouse.engines import spark_kernel, spark_packets, spark_relations
 from lakehouse.engines.engine import Detail, LeaseRow, Relation, Staged, span_of
 from lakehouse.engines.rollup_batches import Batch
 from lakehouse.kernel.run_in_duckdb import Program
@@ -216,13 +216,13 @@ class SparkEngine:
     def stage(self, batch: Batch, program: Program) -> int:
         """Run the kernel over a batch's hours; the version of gold/staging that holds its rows."""
         at, span = batch.versions, span_of(batch.units.hours)
-        bronze = spark_kernel_inputs.Bronze(
+        bronze = spark_kernel.Bronze(
             self.rows(tables.RUNS, at.runs, between=span).where("NOT misdated"),
             self.rows(tables.SCRAPES, at.scrapes, between=span).where("NOT misdated"),
             self.rows(tables.MEMBERS, at.members),
         )
-        columns = spark_kernel_inputs.staging_columns(program)
-        rows = spark_kernel_inputs.frame(bronze, batch, program, columns)
+        columns = spark_kernel.staging_columns(program)
+        rows = spark_kernel.frame(bronze, batch, program, columns)
         made = tuple(Column(name, kind, "") for name, kind in columns.items())
         return self._write_staging(replace(STAGING, columns=made), rows)
 

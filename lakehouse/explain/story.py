@@ -6,6 +6,7 @@ from typing import Any, Final, NamedTuple
 
 from lakehouse.core import display
 from lakehouse.core.metrics import COVERAGE, PARTITION_METRICS, UNAVAILABLE, WATCHED_OF, Watched
+from lakehouse.core.objective import Objective
 from lakehouse.core.periods import Period, iso, micros
 from lakehouse.core.spans import Span, overlap, shared, union
 from lakehouse.core.subjects import Subject
@@ -19,7 +20,7 @@ from lakehouse.explain.gaps import Silence, silences as silences_of, unknown as 
 from lakehouse.report.facts.coverage import ANY_FAMILY
 from lakehouse.report.facts.gold import Gold
 from lakehouse.report.facts_lookup import longest_floor_us
-from lakehouse.slo import Objective, attainment
+from lakehouse.slo import attainment
 from lakehouse.slo.sla_statement import Statement, Times
 
 FORMAT: Final = 1

@@ -6,9 +6,10 @@ The lists are of the tables of the lake, and of its subjects.
 from collections.abc import Collection, Iterator, Sequence
 from typing import Any, Final
 
-from lakehouse import slo, tables
+from lakehouse import tables
 from lakehouse.core import display
 from lakehouse.core.metrics import LEADERLESS, UNAVAILABLE
+from lakehouse.core.objective import Objective
 from lakehouse.core.periods import instant
 from lakehouse.errors import TableNotFoundError, is_of_spark
 from lakehouse.report import figures
@@ -55,7 +56,7 @@ def trouble(message: str) -> str:
     return page(title="This cell has nothing to show", trouble=display.line(message, 600))
 
 
-def question(gold: Gold, objectives: Sequence[slo.Objective], anchor: str) -> str:
+def question(gold: Gold, objectives: Sequence[Objective], anchor: str) -> str:
     """A question's answer, verdicts, charts and tables.
 
     Args:
@@ -79,7 +80,7 @@ def question(gold: Gold, objectives: Sequence[slo.Objective], anchor: str) -> st
     )
 
 
-def question_facts(gold: Gold, objectives: Sequence[slo.Objective], anchor: str) -> dict[str, Any]:
+def question_facts(gold: Gold, objectives: Sequence[Objective], anchor: str) -> dict[str, Any]:
     """The facts of one question, a part of those of a report (docs/report-json.md).
 
     Args:

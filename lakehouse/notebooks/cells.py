@@ -10,9 +10,10 @@ from pyspark.errors import PySparkException
 from pyspark.sql import Column, SparkSession
 from pyspark.sql.functions import col, lit
 
-from lakehouse import slo, tables
+from lakehouse import tables
 from lakehouse.core import display, periods
 from lakehouse.core.lake import Lake
+from lakehouse.core.objective import Objective
 from lakehouse.engines.engine import Engine
 from lakehouse.engines.gold_reader import last_week, subjects_of, window_of
 from lakehouse.engines.spark_engine import SparkEngine
@@ -25,6 +26,7 @@ from lakehouse.report.facts.build import facts
 from lakehouse.report.facts.gold import Gold
 from lakehouse.report.page.page import render
 from lakehouse.slo import attainment
+from lakehouse.slo.openslo import objective_files
 
 LABELS: Final = {
     "catalog": ("main", "Catalog of the lake"),
@@ -146,9 +148,9 @@ class Notebook:
         return gold
 
     @cached_property
-    def _objectives(self) -> tuple[slo.Objective, ...]:
+    def _objectives(self) -> tuple[Objective, ...]:
         folder = self._widgets["objectives"]
-        return slo.load(Path(folder) if folder else slo.SHIPPED)
+        return objective_files.load(Path(folder) if folder else objective_files.SHIPPED)
 
     @_cell
     def tour(self) -> str:

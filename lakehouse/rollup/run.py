@@ -18,11 +18,12 @@ from lakehouse.engines.rollup_batches import Versions
 from lakehouse.errors import LakeReplacedError, TableSchemaError
 from lakehouse.kernel.program import program
 from lakehouse.kernel.run_in_duckdb import Program
-from lakehouse.rollup import changes, gold_upkeep, plan, progress as progresses, rejected, upgrade
+from lakehouse.rollup import changes, gold_upkeep, plan, progress as progresses, table_schemas
 from lakehouse.rollup.commit import Commit
 from lakehouse.rollup.lake_catalogues import families_of
 from lakehouse.rollup.lease import USUAL, Lease, Terms, hold
 from lakehouse.rollup.progress import Progress
+from lakehouse.rollup.rejected import set_aside
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,14 +102,14 @@ def rollup(
         LeaseLostError: Another rollup has taken over, or another writer changed gold.
         LakehouseError: The kernel failed.
     """
-    gold_upkeep.check_bronze(engine, *changes.READ)
-    schemas = gold_upkeep.schemas(engine)
-    first_layout = upgrade.outdated(schemas)
+    table_schemas.check_bronze(engine, *changes.READ)
+    schemas = table_schemas.schemas(engine)
+    first_layout = table_schemas.of_first_layout(schemas)
     rebuilt = {*first_layout, *(tables.WINDOWS.get(table.name, table) for table in first_layout)}
     outdated = [
         table
         for table, schema in schemas.items()
-        if table not in rebuilt and gold_upkeep.is_outdated(engine.lake, table, schema)
+        if table not in rebuilt and table_schemas.is_outdated(engine.lake, table, schema)
     ]
     last = progresses.last(engine)
     window = _window(engine.lake, last.row, window_seconds)
@@ -118,11 +119,11 @@ def rollup(
         return Outcome(0, state.versions)
     if tables.LEASE in outdated:
         outdated.remove(tables.LEASE)
-        gold_upkeep.prepare(engine, tables.LEASE)
+        table_schemas.prepare(engine, tables.LEASE)
     with hold(engine, wanted.terms, take_over=wanted.take_over) as held:
         progress("lease")
-        upgrade.upgrade(engine, first_layout, window, held.check, progress)
-        for action in gold_upkeep.prepare_all(engine, outdated):
+        table_schemas.upgrade(engine, first_layout, window, held.check, progress)
+        for action in table_schemas.prepare_all(engine, outdated):
             progress(action)
         again = progresses.last(engine)
         if again != last:
@@ -206,7 +207,7 @@ class _Run:
             done = Done(done.hours + len(batch.units.cluster_hours), total, done.rows + batch.rows)
             self.watch(done)
         self.held.check()
-        late, misdated = rejected.set_aside(self.engine, todo, self.window_seconds)
+        late, misdated = set_aside(self.engine, todo, self.window_seconds)
         if late or misdated:
             self.step(f"rows set aside: {late} too late, {misdated} misdated")
         return Outcome(total, todo.now, todo.how, late, len(todo.left))

@@ -15,9 +15,9 @@ from lakehouse.core.delta_rs import explained
 from lakehouse.engines.delta_tables import row_schema
 from lakehouse.errors import LakehouseError
 from lakehouse.kernel import arrow_types
-from lakehouse.sample import cluster, value_spans
-from lakehouse.sample.value_spans import WINDOW_US
+from lakehouse.sample import cluster, what_scrapes_see
 from lakehouse.sample.values import SampleValues, Series
+from lakehouse.sample.what_scrapes_see import WINDOW_US
 from lakehouse.tables.parquet_layout import writer_properties
 
 Row = tuple[Any, ...]
@@ -99,7 +99,7 @@ def _register_series(db: duckdb.DuckDBPyConnection, sample: SampleValues) -> lis
                 number, name, *subject[:-1], subject.labels or None, flags, read.interval_us,
                 read.offset_us, read.took_us,
             ))  # fmt: skip
-            held += ((number, *one) for one in value_spans.of_series(metric, history, read))
+            held += ((number, *one) for one in what_scrapes_see.of_series(metric, history, read))
             rises += ((number, read.answered(read.number(at)), more) for at, more in increments)
     _register(db, "series", _SERIES, series)
     _register(db, "spans", _SPANS, held)

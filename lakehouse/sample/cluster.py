@@ -7,7 +7,7 @@ from typing import Final, Literal, NamedTuple
 from lakehouse.core.metrics import COPY_LAG, DELETE_LAG, LEADERLESS, NODE_FENCED, UNDER_MIN_ISR
 from lakehouse.core.periods import DAY_US
 from lakehouse.tables import FLAG_DISTRIBUTION, FLAG_KNOWN_WRONG
-from lakehouse.tables.prometheus_names import LOST
+from lakehouse.tables.exposed_metrics import LOST
 
 SECOND_US: Final = 1_000_000
 MINUTE_US: Final = 60 * SECOND_US

@@ -11,8 +11,15 @@ from lakehouse.core.metrics import COPY_LAG, DELETE_LAG, LEADERLESS, NODE_FENCED
 from lakehouse.core.periods import DAY_US, HOUR_US, micros
 from lakehouse.sample import cluster
 from lakehouse.sample.cluster import BROKERS, SECOND_US, SOURCES, TOPICS, Client, Incident, Subject
-from lakehouse.sample.value_spans import ABSENT, WINDOW_US, Attempts, History, Increments, Value
-from lakehouse.tables.prometheus_names import LOST
+from lakehouse.sample.what_scrapes_see import (
+    ABSENT,
+    WINDOW_US,
+    Attempts,
+    History,
+    Increments,
+    Value,
+)
+from lakehouse.tables.exposed_metrics import LOST
 
 _DETECTED_US: Final = 9 * SECOND_US  # a broker that is killed is fenced when its session ends
 _LEAVES_US: Final = 2 * SECOND_US  # one that is shut down hands over its partitions first

@@ -29,7 +29,8 @@ from lakehouse.engines.engine import Relation
 from lakehouse.engines.gold_reader import EXACT, GoldRows, is_one_of, labels_in, text
 from lakehouse.kernel import arrow_types
 from lakehouse.rollup.lake_catalogues import definitions
-from lakehouse.slo.calendar.maintenance import Exclusions, Maintenance
+from lakehouse.slo.calendar.exclusions import Exclusions
+from lakehouse.slo.calendar.maintenance import Maintenance
 from lakehouse.slo.sla_statement import Counts, Lifetime, SliKey
 
 _TABLES: Final = {"topic": tables.TOPICS, "source": tables.BROKERS}

@@ -16,7 +16,7 @@ from lakehouse.core.subjects import SUBJECT
 from lakehouse.engines.engine import Engine
 from lakehouse.engines.gold_reader import Row, text
 from lakehouse.kernel import arrow_types
-from lakehouse.rollup import gold_upkeep, lease
+from lakehouse.rollup import lease, table_schemas
 from lakehouse.slo.sla_statement import Statement
 
 _FIGURES: Final = ("corrections", *tables.SLA_FIGURES, *tables.SLA_AGREED)
@@ -52,8 +52,8 @@ def publish(
         if rows:
             held.check()
             schema = engine.schema(tables.SLA)
-            if gold_upkeep.is_outdated(engine.lake, tables.SLA, schema):  # an earlier version's
-                gold_upkeep.prepare(engine, tables.SLA)
+            if table_schemas.is_outdated(engine.lake, tables.SLA, schema):  # an earlier version's
+                table_schemas.prepare(engine, tables.SLA)
             table = pa.Table.from_pylist(rows, arrow_types.of_table(tables.SLA))
             engine.write(tables.SLA, engine.relation(table))
     return changed

@@ -16,7 +16,8 @@ from lakehouse.engines.gold_reader import GoldRows, before_window, is_hourly, is
 from lakehouse.kernel import arrow_types
 from lakehouse.slo import timeslices
 from lakehouse.slo.burn_rate import BadWindow
-from lakehouse.slo.calendar.maintenance import SPILL, Exclusions, Maintenance
+from lakehouse.slo.calendar.exclusions import SPILL, Exclusions
+from lakehouse.slo.calendar.maintenance import Maintenance
 from lakehouse.slo.event_counter import EventCounter, lives
 from lakehouse.slo.sla_statement import PERIOD, Counts, Lifetime, Query, SliKey, Sums, Times
 

@@ -21,7 +21,7 @@ from demo.s3.server import S3Server
 from lakehouse import tables
 from lakehouse.core import delta_rs
 from lakehouse.errors import LakehouseError
-from lakehouse.ops.maintain import state as states
+from lakehouse.ops.maintain import rollup_position
 from lakehouse.ops.maintain.actions import Executor
 from lakehouse.ops.maintain.checkpoint_retention import HOURS, NEWEST
 from lakehouse.ops.maintain.service import Maintenance
@@ -216,7 +216,7 @@ def test_storage_that_is_away_is_an_error_and_the_next_round_mends_it(tmp_path: 
         maintenance = Maintenance(
             place,
             Executor(place, "x"),
-            lambda: states.positions_by_date(place, None),
+            lambda: rollup_position.by_date(place, None),
             400,
             {},
             _noon,

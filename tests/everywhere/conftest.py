@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING
 import pytest
 
 from demo.jars import delta_jars
-from lakehouse import slo
 from lakehouse.core import lake as lakes, periods
 from lakehouse.core.spark_session import JARS_SETTING
 from lakehouse.engines.local_engine import LocalEngine
 from lakehouse.engines.spark_engine import SparkEngine
 from lakehouse.notebooks.cells import lake_of, open_week, read_widgets
 from lakehouse.report.facts.build import facts
+from lakehouse.slo.openslo import objective_files
 from tests.everywhere import small_fleet
 from tests.everywhere.commands import Here, Jmxlake, unpacked_wheel
 from tests.everywhere.gold_rows import gold_rows
@@ -91,5 +91,5 @@ def week(spark: SparkSession, published: dict[str, str]) -> Gold:
 @pytest.fixture(scope="session")
 def report(stated: Path) -> dict[str, Any]:
     """What a report tells of that week, by the other engine."""
-    wanted = (slo.load(slo.SHIPPED), periods.week(small_fleet.ISO_WEEK))
+    wanted = (objective_files.load(objective_files.SHIPPED), periods.week(small_fleet.ISO_WEEK))
     return facts(LocalEngine(lakes.at(str(stated))), *wanted, cluster=CLUSTER)

@@ -15,12 +15,12 @@ from demo.agents import Agents
 from demo.clients import consumer, producer
 from demo.cluster import Cluster
 from demo.topics import create_assigned
-from lakehouse import slo
 from lakehouse.core import lake as lakes
 from lakehouse.core.periods import Period, instant
 from lakehouse.engines.local_engine import LocalEngine
 from lakehouse.rollup.run import rollup
 from lakehouse.slo import attainment
+from lakehouse.slo.openslo import objective_files
 from lakehouse.slo.sla_statement import Statement
 from tests.waiting import wait_for
 
@@ -102,7 +102,10 @@ def minute(tmp_path_factory: pytest.TempPathFactory) -> Minute:
 
 
 def judged(lake: Path, period: Period) -> dict[str, dict[str, Statement]]:
-    engine, objectives = LocalEngine(lakes.at(str(lake))), slo.load(slo.OPTIONAL)
+    engine, objectives = (
+        LocalEngine(lakes.at(str(lake))),
+        objective_files.load(objective_files.OPTIONAL),
+    )
     rollup(engine, objectives, window_seconds=WINDOW_US // S)
     found: defaultdict[str, dict[str, Statement]] = defaultdict(dict)
     for one in attainment.read(engine, objectives, period, time.time_ns() // 1000):

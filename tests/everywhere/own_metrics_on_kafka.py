@@ -18,9 +18,9 @@ from demo.agents import Agents
 from demo.clients import producer
 from demo.cluster import Cluster
 from demo.topics import create_assigned
-from lakehouse import slo
 from lakehouse.cli.main import main
 from lakehouse.core.periods import instant
+from lakehouse.slo.openslo import objective_files
 from tests.page_reader import read
 
 if TYPE_CHECKING:
@@ -131,7 +131,9 @@ def promised(folder: Path) -> None:
     """Objectives of brokers on metrics of that file."""
     folder.mkdir()
     for name, (metric, op, value) in OBJECTIVES.items():
-        content = yaml.safe_load((slo.OPTIONAL / "request-handlers.yaml").read_text("utf-8"))
+        content = yaml.safe_load(
+            (objective_files.OPTIONAL / "request-handlers.yaml").read_text("utf-8")
+        )
         content["metadata"] = {"name": name, "displayName": f"Promised: {name}"}
         source = content["spec"]["indicator"]["spec"]["thresholdMetric"]["metricSource"]
         source["spec"]["metric"] = metric

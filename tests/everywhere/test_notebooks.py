@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from lakehouse import slo, tables
+from lakehouse import tables
 from lakehouse.core import lake as lakes, periods
 from lakehouse.engines.local_engine import LocalEngine
 from lakehouse.engines.spark_relations import table_of
@@ -18,6 +18,7 @@ from lakehouse.notebooks.cell_pages import QUESTIONS, question_facts
 from lakehouse.notebooks.cells import lake_of, read_widgets
 from lakehouse.report.facts.build import facts
 from lakehouse.report.page.page import render
+from lakehouse.slo.openslo import objective_files
 from tests import gold_builder
 from tests.everywhere import small_fleet
 from tests.lake_builder import CLUSTER, Batch
@@ -98,10 +99,10 @@ def test_sql_finds_the_client_whatever_its_name_holds(
 def test_f06_a_widget_names_own_objectives(
     spark: SparkSession, published: dict[str, str], tmp_path: Path
 ) -> None:
-    text = (slo.SHIPPED / "min-isr.yaml").read_text("utf-8")
+    text = (objective_files.SHIPPED / "min-isr.yaml").read_text("utf-8")
     (tmp_path / "own.yaml").write_text(text.replace("Enough in-sync", "Our own"), "utf-8")
     own = {**published, "objectives": str(tmp_path)}
-    (objective,) = slo.load(tmp_path)
+    (objective,) = objective_files.load(tmp_path)
     assert objective.title == "Our own replicas"
     assert objective.title in html.unescape(shown("min_isr", spark, own)[0])
     nowhere = shown("min_isr", spark, {**published, "objectives": str(tmp_path / "nowhere")})
@@ -112,7 +113,7 @@ def test_f06_a_widget_names_own_objectives(
 def test_a_question_is_answered_as_the_report_does(
     anchor: str, week: Gold, report: dict[str, Any]
 ) -> None:
-    told = question_facts(week, slo.load(), anchor)
+    told = question_facts(week, objective_files.load(), anchor)
     name = SECTIONS[anchor]
     assert told[name] == report[name] != {}
     assert told["coverage"] == report["coverage"]
@@ -135,7 +136,9 @@ def test_a_week_without_data_is_not_known_and_not_zero(
 
 
 def test_the_report_of_a_week_without_data_has_no_figure(stated: Path) -> None:
-    told = facts(LocalEngine(lakes.at(str(stated))), slo.load(), periods.week("2026-W30"))
+    told = facts(
+        LocalEngine(lakes.at(str(stated))), objective_files.load(), periods.week("2026-W30")
+    )
     assert {one["met"] + one["missed"] for one in told["verdicts"]} == {0}
     assert re.search("Not known|[Nn]obody looked|Nothing was seen", render(told))
 

@@ -12,15 +12,16 @@ from click.testing import CliRunner
 from deltalake import DeltaTable
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
-from lakehouse import slo, tables
+from lakehouse import tables
 from lakehouse.cli.main import main
 from lakehouse.core import lake as lakes
 from lakehouse.core.periods import Period, micros
 from lakehouse.engines.local_engine import LocalEngine
 from lakehouse.engines.spark_engine import SparkEngine
-from lakehouse.ops.export import openmetrics
+from lakehouse.ops import export
 from lakehouse.slo import attainment
 from lakehouse.slo.calendar.corrections import Correction
+from lakehouse.slo.openslo import objective_files
 from tests.everywhere import small_fleet
 from tests.everywhere.gold_rows import rows
 
@@ -51,7 +52,7 @@ def test_corrections_are_the_same_by_both_engines(spark: SparkSession, lake: Pat
     )  # fmt: skip
     options, at = attainment.Options(corrections=(agreed,)), lakes.at(str(lake))
     by_spark, local = (
-        attainment.read(engine, slo.load(), period, micros(period.end), options=options)
+        attainment.read(engine, objective_files.load(), period, micros(period.end), options=options)
         for engine in (SparkEngine(spark, at), LocalEngine(at))
     )
     assert by_spark == local
@@ -109,7 +110,7 @@ def test_an_export_holds_every_row_of_spark(
     assert len(found.fetchall()) == len(told)
 
 
-@pytest.mark.parametrize("name", sorted(openmetrics.FORMS))
+@pytest.mark.parametrize("name", sorted(export.OPENMETRICS))
 def test_a_backfill_holds_every_figure_that_is_known(
     name: str, lake: Path, wanted: dict[str, list[dict[str, Any]]]
 ):

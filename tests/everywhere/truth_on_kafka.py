@@ -18,12 +18,12 @@ from demo.agents import INTERVALS, Agents
 from demo.clients import consumer, fill
 from demo.cluster import Cluster
 from demo.topics import create_assigned
-from lakehouse import slo
 from lakehouse.core import lake as lakes
 from lakehouse.core.periods import Period, instant
 from lakehouse.engines.local_engine import LocalEngine
 from lakehouse.rollup.run import rollup
 from lakehouse.slo import attainment
+from lakehouse.slo.openslo import objective_files
 from lakehouse.slo.sla_statement import Statement
 from tests.waiting import wait_for
 
@@ -135,7 +135,7 @@ def judged(lake: Path, period: Period) -> dict[str, dict[str, Statement]]:
         if "name: remote-reads" in block
     ]
     (lake / "remote-reads.yaml").write_text(shown, "utf-8")
-    objectives = (*slo.load(), *slo.load(lake / "remote-reads.yaml"))
+    objectives = (*objective_files.load(), *objective_files.load(lake / "remote-reads.yaml"))
     engine = LocalEngine(lakes.at(str(lake)))
     rollup(engine, objectives, window_seconds=WINDOW_US // S)
     found: defaultdict[str, dict[str, Statement]] = defaultdict(dict)

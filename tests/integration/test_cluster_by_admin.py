@@ -25,13 +25,13 @@ from demo.jars import msk_iam_jar
 from demo.java_admin import Quota, set_quotas
 from demo.ports import free_ports
 from demo.topics import create_assigned, delete_records
-from lakehouse import slo
 from lakehouse.core import lake as lakes
 from lakehouse.core.periods import Period
 from lakehouse.engines.local_engine import LocalEngine
 from lakehouse.report.facts import build as reports
 from lakehouse.report.page.page import render
 from lakehouse.report.terminal import verdict_table
+from lakehouse.slo.openslo import objective_files
 from tests import rollups
 from tests.commits import commit
 from tests.running import RunningAgent
@@ -128,7 +128,7 @@ def story(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Story:
     lake = folder / "lake"
     rollups.local(lake)
     period = Period.of((int(started) * SECOND, int(time.time()) * SECOND))
-    told = reports.facts(LocalEngine(lakes.at(str(lake))), slo.load(), period)
+    told = reports.facts(LocalEngine(lakes.at(str(lake))), objective_files.load(), period)
     return Story(watch.times("under"), watch.times("leaderless"), told)
 
 

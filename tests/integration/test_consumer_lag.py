@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 
-from lakehouse import slo, tables
+from lakehouse import tables
 from lakehouse.core.lake import Lake
 from lakehouse.core.metrics import PARTITION_LAG
 from lakehouse.core.periods import Period
@@ -17,6 +17,7 @@ from lakehouse.engines.local_engine import LocalEngine
 from lakehouse.report.facts.fields import Bounds
 from lakehouse.report.facts.gold import Gold
 from lakehouse.report.facts.kafka.consumer_groups import Behind, ConsumerLag, consumer_lag
+from lakehouse.slo.openslo import objective_files
 from tests import gold_builder
 from tests.lake_builder import BASE, CLUSTER, micros
 
@@ -103,7 +104,11 @@ def test_an_age_that_nothing_bounds_has_no_upper_bound(
 def test_groups_are_those_that_objectives_are_on(
     tmp_path: Path, match: tuple[str, ...], shown: list[str]
 ) -> None:
-    (shipped,) = [one for one in slo.load(slo.OPTIONAL) if one.name == "consumers-in-time"]
+    (shipped,) = [
+        one
+        for one in objective_files.load(objective_files.OPTIONAL)
+        if one.name == "consumers-in-time"
+    ]
     own = replace(shipped, match={"group": match} if match else {})
     windows = [window(0, group, **behind(1, 1, 1)) for group in ("g", "h")]
     section = found(tmp_path, *windows, objectives=[own], stretches=[stretch(3), stretch(4, "h")])

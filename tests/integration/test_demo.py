@@ -19,8 +19,8 @@ import pytest
 from deltalake import DeltaTable
 
 from demo.agents import INTERVALS, WINDOW
-from lakehouse import slo
 from lakehouse.core.periods import window_seconds
+from lakehouse.slo.openslo import objective_files
 from tests.demo_truth.__main__ import QUESTIONS
 from tests.notebooks import cells, registered
 from tests.oracle import decoded, gold
@@ -284,7 +284,7 @@ def test_the_page_tells_the_same(demo: Path) -> None:
 def by_python(demo: Path) -> dict[str, Rows]:
     """Gold as plain Python computes it from the demo's bronze."""
     bronze = decoded.read(demo / "lake", time.time_ns() // 1000, _WINDOW_US)
-    return gold.wanted(bronze, slo.load(demo / "objectives"))
+    return gold.wanted(bronze, objective_files.load(demo / "objectives"))
 
 
 @pytest.mark.parametrize("name", gold.KEYS)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from lakehouse import slo, tables
+from lakehouse import tables
 from lakehouse.core import lake as lakes, periods
 from lakehouse.core.objective import Slices
 from lakehouse.engines.gold_reader import subjects
@@ -20,6 +20,7 @@ from lakehouse.report.facts.gold import Gold
 from lakehouse.report.facts.objectives import business_hours
 from lakehouse.slo import attainment, published
 from lakehouse.slo.calendar.maintenance import Maintenance
+from lakehouse.slo.openslo import objective_files
 from tests import rollups
 from tests.lake_builder import Batch
 
@@ -36,7 +37,7 @@ WHOLE = periods.span("2026-11-16T10:00:00Z", "2026-11-16T10:10:00Z")
 FIRST_HALF = periods.span("2026-11-16T10:00:00Z", "2026-11-16T10:05:00Z")
 SECOND_HALF = periods.span("2026-11-16T10:05:00Z", "2026-11-16T10:10:00Z")
 LATER = WHOLE.end + dt.timedelta(hours=1)
-(MIN_ISR,) = (one for one in slo.load() if one.name == "min-isr")
+(MIN_ISR,) = (one for one in objective_files.load() if one.name == "min-isr")
 EACH = dataclasses.replace(MIN_ISR, level="partition", target=0.9)
 
 

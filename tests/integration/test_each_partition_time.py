@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from lakehouse import slo
 from lakehouse.core import lake as lakes, periods
 from lakehouse.engines.gold_reader import GoldRows
 from lakehouse.engines.local_engine import LocalEngine
 from lakehouse.report.facts import build as reports
-from lakehouse.slo import attainment, each_partition
+from lakehouse.slo import attainment, partition_level
+from lakehouse.slo.openslo import objective_files
 from tests import rollups
 from tests.lake_builder import Batch
 
@@ -30,7 +30,7 @@ SECOND = 1_000_000
 WHOLE = periods.span("2026-11-16T10:00:00Z", "2026-11-16T10:10:00Z")
 FIRST_HALF = periods.span("2026-11-16T10:00:00Z", "2026-11-16T10:05:00Z")
 LATER = WHOLE.end + dt.timedelta(hours=1)
-(MIN_ISR,) = (one for one in slo.load() if one.name == "min-isr")
+(MIN_ISR,) = (one for one in objective_files.load() if one.name == "min-isr")
 
 
 def batch() -> Batch:
@@ -69,7 +69,7 @@ def told(engine: Engine, period: Period) -> dict[str | None, Statement]:
     # One partition of four for 200 s is bad enough to miss it.
     asked = dataclasses.replace(MIN_ISR, target=0.999)
     stated = attainment.read(engine, [asked], period, periods.micros(LATER))
-    found = each_partition.by_topic(GoldRows(engine, 300 * SECOND), stated)
+    found = partition_level.by_topic(GoldRows(engine, 300 * SECOND), stated)
     return {one.statement.subject.topic: one.statement for one in found}
 
 
@@ -96,13 +96,13 @@ def test_what_a_counter_tells_is_no_partition_time(engine: Engine):
     counted = dataclasses.replace(MIN_ISR, metric=EXPIRED)
     stated = attainment.read(engine, [MIN_ISR], WHOLE, periods.micros(LATER))
     of_counters = [dataclasses.replace(one, objective=counted) for one in stated]
-    found = each_partition.by_topic(GoldRows(engine, 300 * SECOND), of_counters)
+    found = partition_level.by_topic(GoldRows(engine, 300 * SECOND), of_counters)
     assert {one.statement.subject.topic for one in found} == {"again", "grows"}, "nothing was told"
     assert all(one.statement.times.good_us == 0 for one in found)
 
 
 def test_a_report_says_the_same_of_what_is_unknown(engine: Engine):
-    facts = reports.facts(engine, slo.load(), WHOLE, now=LATER)
+    facts = reports.facts(engine, objective_files.load(), WHOLE, now=LATER)
     rows: dict[str, Any] = {row["topic"]: row for row in facts["min_isr"]["topics"]}
     assert {name: row["partitions_unknown_us"] // SECOND for name, row in rows.items()} == {
         "again": 400, "even": 0, "grows": 0,

@@ -12,7 +12,7 @@ from click.testing import CliRunner
 from deltalake import DeltaTable, write_deltalake
 
 from collector.delivery import arrow
-from lakehouse import slo, tables
+from lakehouse import tables
 from lakehouse.cli.main import main
 from lakehouse.core import lake as lakes, periods
 from lakehouse.core.metrics import LEADERLESS, UNDER_MIN_ISR
@@ -21,6 +21,7 @@ from lakehouse.engines.local_engine import LocalEngine
 from lakehouse.errors import SubjectError
 from lakehouse.explain.story import explain
 from lakehouse.slo import attainment
+from lakehouse.slo.openslo import objective_files
 from tests.lake_builder import CLUSTER, Batch, micros
 from tests.rollups import local
 
@@ -121,7 +122,7 @@ def of_lake(root: Path) -> Engine:
 
 
 def told(root: Path, subject: str) -> dict[str, Any]:
-    return explain(of_lake(root), slo.load(), subject, WEEK, now_us=NOW)
+    return explain(of_lake(root), objective_files.load(), subject, WEEK, now_us=NOW)
 
 
 def of(story: dict[str, Any], metric: str) -> list[dict[str, Any]]:
@@ -193,7 +194,7 @@ def test_what_was_noticed_in_an_interval(topic: Any) -> None:
 
 
 def test_verdicts_are_the_report_s_and_unknown_time_adds_up(with_events: Path, topic: Any) -> None:
-    stated = attainment.read(of_lake(with_events), slo.load(), WEEK, NOW)
+    stated = attainment.read(of_lake(with_events), objective_files.load(), WEEK, NOW)
     mine = {one.objective.name: one for one in stated if one.subject.topic == "t"}
     assert {row["objective"] for row in topic["objectives"]} == set(mine)
     assert "min-isr" in mine
@@ -246,7 +247,7 @@ def test_of_bronze_events_alone_are_read(with_events: Path, topic: Any, tmp_path
     for table in (tables.RUNS, tables.SCRAPES, tables.MEMBERS):
         shutil.rmtree(tmp_path / "lake" / table.path)
     engine = LocalEngine(lakes.Lake(str(tmp_path / "lake")))
-    assert explain(engine, slo.load(), "t", WEEK, now_us=NOW) == topic
+    assert explain(engine, objective_files.load(), "t", WEEK, now_us=NOW) == topic
 
 
 def test_the_command_tells_a_person_and_a_program(with_events: Path) -> None:
@@ -276,7 +277,7 @@ def test_a_name_that_is_not_in_the_lake_is_one_line(with_events: Path) -> None:
 
 def test_another_cluster_s_subject_is_not_this_one(with_events: Path) -> None:
     with pytest.raises(SubjectError, match="no such cluster"):
-        explain(of_lake(with_events), slo.load(), "t", WEEK, cluster="elsewhere")
+        explain(of_lake(with_events), objective_files.load(), "t", WEEK, cluster="elsewhere")
 
 
 @pytest.fixture(scope="module")
@@ -304,8 +305,8 @@ def test_of_whom_came_to_an_end_nothing_is_expected_any_more(
     with_ended: Path, name: str, objective: str
 ) -> None:
     engine, now = of_lake(with_ended), micros(1200)
-    story = explain(engine, slo.load(), name, WEEK, now_us=now)
-    stated = attainment.read(engine, slo.load(), WEEK, now)
+    story = explain(engine, objective_files.load(), name, WEEK, now_us=now)
+    stated = attainment.read(engine, objective_files.load(), WEEK, now)
     mine = [one for one in stated if name in (one.subject.topic, one.subject.source)]
     reported = {one.objective.name: one.figures() for one in mine}
     told = {row["objective"]: row for row in story["objectives"]}

@@ -10,14 +10,15 @@ import pytest
 from click.testing import CliRunner, Result
 from deltalake import DeltaTable
 
-from lakehouse import slo, tables
+from lakehouse import tables
 from lakehouse.cli.main import main
 from lakehouse.core import lake as lakes
 from lakehouse.core.delta_rs import locate
 from lakehouse.engines.local_engine import LocalEngine
-from lakehouse.ops.forget import find
+from lakehouse.ops.pseudonymize import find
 from lakehouse.rollup.run import Wanted, rollup
 from lakehouse.rollup.verify import verify
+from lakehouse.slo.openslo import objective_files
 from tests import rollups
 from tests.everywhere import small_fleet
 from tests.lake_builder import Batch, made
@@ -85,9 +86,9 @@ def test_every_figure_stays_and_no_row_has_the_name(lake: Path) -> None:
 def test_gold_is_what_a_rollup_of_the_forgetting_bronze_makes(lake: Path) -> None:
     assert forget(lake, NAME, "--as", OTHER).exit_code == 0
     engine = LocalEngine(lakes.at(str(lake)))
-    again = rollup(engine, slo.load(), Wanted(tidy="never"))
+    again = rollup(engine, objective_files.load(), Wanted(tidy="never"))
     assert again.hours == 0, "nothing new was measured"
-    assert verify(engine, slo.load(), 2, 1).differences == ()
+    assert verify(engine, objective_files.load(), 2, 1).differences == ()
     assert CliRunner().invoke(main, ["maintain", str(lake), "--once"]).exit_code == 0
 
 

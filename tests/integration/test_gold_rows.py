@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 
-from lakehouse import slo, tables
+from lakehouse import tables
 from lakehouse.core.lake import Lake
 from lakehouse.core.periods import Period, instant, span
 from lakehouse.engines.gold_reader import GoldRows
@@ -15,6 +15,7 @@ from lakehouse.engines.local_engine import LocalEngine
 from lakehouse.errors import PeriodError
 from lakehouse.report.facts.gold import Gold
 from lakehouse.slo.attainment import Options, read
+from lakehouse.slo.openslo import objective_files
 from tests import gold_builder
 from tests.lake_builder import BASE, CLUSTER, micros
 
@@ -115,7 +116,7 @@ def test_time_in_whole_hours_is_that_of_its_windows(gold: Gold) -> None:
         {"cluster": CLUSTER, "kind": "topic", "topic": "t", "first_seen": PERIOD.start,
          "last_seen": PERIOD.end},
     )  # fmt: skip
-    asked = [one for one in slo.load() if one.name == "min-isr"]
+    asked = [one for one in objective_files.load() if one.name == "min-isr"]
     options = Options(window_seconds=WINDOW)
     whole, half = (
         read(gold.engine, asked, Period(start, PERIOD.end), micros(9000), options=options)

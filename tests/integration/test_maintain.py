@@ -29,14 +29,14 @@ from lakehouse.errors import (
     MaintenanceError,
     TableSchemaError,
 )
-from lakehouse.ops.maintain import state as states
+from lakehouse.ops.maintain import rollup_position
 from lakehouse.ops.maintain.actions import OWNER, Executor
 from lakehouse.ops.maintain.plan import Checkpoint, Compact, Drop, NoteCleaned
+from lakehouse.ops.maintain.rollup_position import ReadPosition
 from lakehouse.ops.maintain.service import Maintenance
-from lakehouse.ops.maintain.state import (
+from lakehouse.ops.maintain.table_state import (
     CHECKED,
     CLEANED,
-    ReadPosition,
     load_state,
     mark,
 )
@@ -59,7 +59,7 @@ class Kept:
         self.maintenance = Maintenance(
             self.place,
             Executor(self.place, uuid.uuid4().hex),
-            lambda: states.positions_by_progress(delta_rs.locate(str(lake), None)),
+            lambda: rollup_position.by_progress(delta_rs.locate(str(lake), None)),
             keep_days,
             accepted,
             lambda: dt.datetime.now(dt.UTC),
@@ -363,7 +363,7 @@ def test_dropping_dates_does_not_stop_agents_on_others(lake: Path) -> None:
 
 def test_progress_of_another_lake_is_not_believed(lake: Path) -> None:
     bronze_commits.record_progress(str(lake), runs=7)
-    positions = states.positions_by_progress(delta_rs.locate(str(lake), None))
+    positions = rollup_position.by_progress(delta_rs.locate(str(lake), None))
     found = positions(tables.RUNS, opened(lake))
     assert isinstance(found, str)
     assert "has read version 7, and there are 0" in found
@@ -374,7 +374,7 @@ def test_the_last_rollup_counts(lake: Path) -> None:
     filled(lake, 5)
     for version in (1, 4):
         bronze_commits.record_progress(str(lake), runs=version)
-    positions = states.positions_by_progress(delta_rs.locate(str(lake), None))
+    positions = rollup_position.by_progress(delta_rs.locate(str(lake), None))
     assert positions(tables.RUNS, opened(lake)) == ReadPosition(4)
 
 
@@ -386,7 +386,7 @@ def test_a_date_stands_for_the_commits_before_it(lake: Path) -> None:
     today = dt.datetime.now(dt.UTC).date()
 
     def read(until: dt.date | None) -> ReadPosition | str:
-        return states.positions_by_date(place, until)(tables.RUNS, delta)
+        return rollup_position.by_date(place, until)(tables.RUNS, delta)
 
     assert read(today - dt.timedelta(days=20)) == ReadPosition(5)
     assert read(today + dt.timedelta(days=1)) == ReadPosition(9)

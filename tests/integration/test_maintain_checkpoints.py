@@ -17,7 +17,7 @@ from lakehouse.errors import MaintenanceConflictError, MaintenanceError
 from lakehouse.ops.maintain.actions import Executor
 from lakehouse.ops.maintain.checkpoint_retention import HOURS, NEWEST, slot
 from lakehouse.ops.maintain.plan import Expire
-from lakehouse.ops.maintain.state import CHECKED, mark
+from lakehouse.ops.maintain.table_state import CHECKED, mark
 from tests import bronze_commits
 from tests.checkpointing import APART, checkpoint
 from tests.lake_builder import BASE

@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime as dt
 from typing import TYPE_CHECKING, Any, Final
 
-from lakehouse import slo, tables
+from lakehouse import tables
 from lakehouse.core.lake import Lake
 from lakehouse.core.periods import Period
 from lakehouse.core.subjects import Subject
@@ -13,6 +13,7 @@ from lakehouse.engines.local_engine import LocalEngine
 from lakehouse.report.facts.fields import Bounds
 from lakehouse.report.facts.gold import Gold
 from lakehouse.report.facts.kafka.replication import Topic, replication
+from lakehouse.slo.openslo import objective_files
 from lakehouse.slo.sla_statement import Statement, Times
 from tests import gold_builder
 from tests.lake_builder import BASE, CLUSTER, micros
@@ -41,7 +42,7 @@ def found(root: Path, *windows: Any, events: Any = ()) -> list[Topic]:
     period = Period(BASE, BASE + dt.timedelta(seconds=WINDOW))
     gold = Gold(LocalEngine(Lake(str(root))), CLUSTER, period, WINDOW)
     topic = Subject(CLUSTER, "topic", "t", None, None, None, None, micros(0), micros(WINDOW))
-    (objective,) = (one for one in slo.load() if one.name == "min-isr")
+    (objective,) = (one for one in objective_files.load() if one.name == "min-isr")
     seen = Times(250 * SECOND, 0)
     return replication(gold, [Statement(objective, topic, WINDOW * SECOND, seen)], events).topics
 

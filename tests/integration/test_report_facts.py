@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner
 from deltalake import DeltaTable
 
-from lakehouse import slo, tables
+from lakehouse import tables
 from lakehouse.cli.main import main
 from lakehouse.core import lake as lakes, periods
 from lakehouse.engines.gold_reader import last_week, latest_week
@@ -19,8 +19,8 @@ from lakehouse.errors import PeriodError
 from lakehouse.explain.story import explain
 from lakehouse.report.facts import build as reports
 from lakehouse.slo import attainment, published
-from lakehouse.slo.calendar import business_hours
-from lakehouse.slo.calendar.business_hours import Calendar
+from lakehouse.slo.calendar.report_calendar import Calendar, parse_business_hours
+from lakehouse.slo.openslo import objective_files
 from tests import rollups
 from tests.lake_builder import Batch, micros
 
@@ -83,10 +83,14 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def told(root: Path) -> dict[str, Any]:
     """From 10:00 to 12:00, of which 12:00 to 13:00 in Berlin are business hours."""
-    calendar = Calendar("Europe/Berlin", business_hours.parse("Mon-Fri 12:00-13:00"))
+    calendar = Calendar("Europe/Berlin", parse_business_hours("Mon-Fri 12:00-13:00"))
     period = periods.span("2026-11-16T10:00:00Z", "2026-11-16T12:00:00Z")
     return reports.facts(
-        LocalEngine(lakes.at(str(root))), slo.load(), period, cluster="cluster-a", calendar=calendar
+        LocalEngine(lakes.at(str(root))),
+        objective_files.load(),
+        period,
+        cluster="cluster-a",
+        calendar=calendar,
     )
 
 
@@ -147,7 +151,9 @@ def test_a_week_of_another_zone_has_the_same_figures(root: Path):
     for zone in ("UTC", "Europe/Berlin", "Asia/Kolkata"):
         calendar = Calendar(zone)
         period = periods.week("2026-W47", calendar.zone)
-        told = reports.facts(engine, slo.load(), period, cluster="cluster-a", calendar=calendar)
+        told = reports.facts(
+            engine, objective_files.load(), period, cluster="cluster-a", calendar=calendar
+        )
         weeks[zone] = told
     assert {told["week"]["iso"] for told in weeks.values()} == {"2026-W47"}
     assert [told["from"] for told in weeks.values()] == [
@@ -166,7 +172,7 @@ def test_a_week_of_another_zone_has_the_same_figures(root: Path):
 def test_a_figure_that_was_published_otherwise_stands_beside_the_new_one(root: Path):
     engine = LocalEngine(lakes.at(str(root)))
     period = periods.span("2026-11-16T10:00:00Z", "2026-11-16T11:00:00Z")
-    wanted = slo.load()
+    wanted = objective_files.load()
     now = micros(24 * HOUR)
     found = [one for one in attainment.read(engine, wanted, period, now)
              if one.subject.cluster == "cluster-a"]  # fmt: skip
@@ -223,6 +229,6 @@ def test_hours_whose_readings_an_older_jmxlake_did_not_write_are_refused(tmp_pat
     DeltaTable(str(tmp_path / tables.READINGS.path)).delete()
     engine = LocalEngine(lakes.at(str(tmp_path)))
     with pytest.raises(PeriodError, match="an older jmxlake rolled 2026-11-16 up"):
-        reports.facts(engine, slo.load(), periods.week("2026-W47"))
+        reports.facts(engine, objective_files.load(), periods.week("2026-W47"))
     with pytest.raises(PeriodError, match="run jmxlake rollup --since 2026-11-16"):
-        explain(engine, slo.load(), "topic:t", periods.week("2026-W47"))
+        explain(engine, objective_files.load(), "topic:t", periods.week("2026-W47"))

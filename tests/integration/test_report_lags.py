@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 
-from lakehouse import slo, tables
+from lakehouse import tables
 from lakehouse.core.lake import Lake
 from lakehouse.core.metrics import COPY_LAG, DELETE_LAG
 from lakehouse.core.periods import Period
@@ -17,6 +17,7 @@ from lakehouse.engines.local_engine import LocalEngine
 from lakehouse.report.facts.gold import Gold
 from lakehouse.report.facts.kafka.consumer_groups import lost_before_read
 from lakehouse.report.facts.kafka.tier_lag import drains as drains_of, tier_lag
+from lakehouse.slo.openslo import objective_files
 from lakehouse.slo.sla_statement import Statement, Times
 from tests import gold_builder
 from tests.lake_builder import BASE, CLUSTER, micros
@@ -63,7 +64,7 @@ def copy(root: Path, *, windows: Any = (), stated: Any = (), told: Any = ((), ()
 
 def test_the_mean_is_over_the_time_seen_whatever_is_promised(tmp_path: Path):
     """An objective's good time is withheld while another broker is unread."""
-    (shipped,) = [one for one in slo.load() if one.metric == COPY_LAG]
+    (shipped,) = [one for one in objective_files.load() if one.metric == COPY_LAG]
     own = replace(shipped, name="own", threshold=100e6)
     stated = [
         Statement(shipped, TOPIC, 900 * SECOND, Times(0, 850 * SECOND)),
@@ -101,7 +102,7 @@ def test_a_deletion_that_failed_is_a_lag_though_its_bytes_are_forgotten(tmp_path
         gold_builder.put(tmp_path, table)
     (row,) = tier_lag(gold_of(tmp_path), ()).topics
     assert (row.delete.lagging_us.high, row.delete.max_segments, row.delete.max_bytes) == (1, 12, 0)
-    (objective,) = [one for one in slo.load() if one.name == "delete-lag"]
+    (objective,) = [one for one in objective_files.load() if one.name == "delete-lag"]
     assert objective.metric == segments["metric"]
 
 
@@ -126,7 +127,7 @@ def test_lost_offsets_are_shown_of_the_groups_that_objectives_are_on(
     ]
     gold_builder.put(tmp_path, tables.NON_CONSUMED, *losses)
     gold_builder.put(tmp_path, tables.WINDOWS["non_consumed"], *losses)
-    (shipped,) = [one for one in slo.load() if one.metric == "kafka.group.non_consumed"]
+    (shipped,) = [one for one in objective_files.load() if one.metric == "kafka.group.non_consumed"]
     own = replace(shipped, match={"group": match} if match else {})
     found = lost_before_read(gold_of(tmp_path), (), [own])
     assert [row.group for row in found.groups] == shown

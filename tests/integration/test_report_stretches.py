@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 
-from lakehouse import slo, tables
+from lakehouse import tables
 from lakehouse.core import lake as lakes, periods
 from lakehouse.core.lake import Lake
 from lakehouse.core.periods import Period, instant
@@ -16,6 +16,7 @@ from lakehouse.errors import PeriodError
 from lakehouse.report.facts.build import facts
 from lakehouse.report.facts.gold import Gold
 from lakehouse.report.facts.kafka.unavailable import partition_incidents
+from lakehouse.slo.openslo import objective_files
 from tests import gold_builder, rollups
 from tests.lake_builder import BASE, CLUSTER, micros
 
@@ -80,7 +81,7 @@ def test_hours_that_an_older_version_rolled_up_are_refused(tmp_path: Path) -> No
     rollups.hours(1, 0.0).commit(tmp_path)
     rollups.local(tmp_path)
     engine = LocalEngine(lakes.at(str(tmp_path)))
-    asked = (engine, slo.load(), periods.week("2026-W47"))
+    asked = (engine, objective_files.load(), periods.week("2026-W47"))
     assert facts(*asked)["coverage"]["sources"]
     for table in (tables.READINGS, tables.INCIDENTS):
         engine.delete(table, "date IS NOT NULL")

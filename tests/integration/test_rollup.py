@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from click.testing import CliRunner
 
-from lakehouse import slo, tables
+from lakehouse import tables
 from lakehouse.cli.main import main
 from lakehouse.core import lake as lakes, periods
 from lakehouse.engines.local_engine import LocalEngine
@@ -27,6 +27,7 @@ from lakehouse.report.facts import build as reports
 from lakehouse.rollup.run import Outcome, rollup
 from lakehouse.rollup.verify import verify
 from lakehouse.slo import attainment, published
+from lakehouse.slo.openslo import objective_files
 from tests import rollups
 from tests.lake_builder import CLUSTER, Batch, micros
 
@@ -100,7 +101,7 @@ def rows_of(root: Path) -> dict[str, list[str]]:
 
 def by_spark(spark: SparkSession, root: Path, **rest: Any) -> Outcome:
     """As in a catalog: Spark computes and makes the commits, too."""
-    return rollup(SparkEngine(spark, lakes.at(str(root))), slo.load(), **rest)
+    return rollup(SparkEngine(spark, lakes.at(str(root))), objective_files.load(), **rest)
 
 
 def rows(root: Path, table: tables.Table, **where: Any) -> list[SimpleNamespace]:
@@ -131,7 +132,7 @@ def test_a_second_rollup_makes_no_commit(once: Path):
 
 
 def test_every_row_is_what_bronze_says(once: Path):
-    found = verify(LocalEngine(lakes.at(str(once))), slo.load(), 2, 1)
+    found = verify(LocalEngine(lakes.at(str(once))), objective_files.load(), 2, 1)
     assert found.differences == ()
     assert found.rows > 50
 
@@ -151,7 +152,7 @@ def test_spark_makes_the_same_tables_step_by_step_and_publishes_once(
     assert found == wanted
     assert all(wanted[name] for name in wanted if name != "rejected")
     engine, period = SparkEngine(spark, lakes.at(str(tmp_path))), periods.week("2026-W47")
-    statements = attainment.read(engine, slo.load(), period, micros(2 * DAY))
+    statements = attainment.read(engine, objective_files.load(), period, micros(2 * DAY))
     assert published.publish(engine, statements, period)
     assert published.publish(engine, statements, period) == []
 
@@ -178,7 +179,7 @@ def test_killed_anywhere_and_run_again_gives_the_tables_of_one_rollup(
 
 _DIES = """
 import os, signal, sys
-from lakehouse import slo
+from lakehouse.slo.openslo import objective_files
 from lakehouse.rollup.run import Wanted, rollup
 from lakehouse.core import lake, spark_session
 from lakehouse.engines.local_engine import LocalEngine
@@ -189,7 +190,7 @@ def die(table):
 at = lake.at(sys.argv[2])
 engine = LocalEngine(at) if sys.argv[1] == "local" else SparkEngine(spark_session.session(), at)
 wanted = Wanted(take_over=True)  # of the one that was killed before
-rollup(engine, slo.load(), wanted, progress=die)
+rollup(engine, objective_files.load(), wanted, progress=die)
 """
 
 
@@ -237,7 +238,7 @@ def test_what_one_rollup_says(once: Path):
 def test_the_facts_of_a_period(once: Path):
     engine = LocalEngine(lakes.at(str(once)))
     period = periods.span("2026-11-16T10:00:00Z", "2026-11-16T10:10:00Z")
-    told = reports.facts(engine, slo.load(), period)
+    told = reports.facts(engine, objective_files.load(), period)
     (topic,) = told["min_isr"]["topics"]
     assert (topic["under_us"], topic["leaderless_us"]) == (60 * SECOND, 70 * SECOND)
     (partition,) = told["min_isr"]["partitions"]
@@ -284,7 +285,7 @@ def two_steps(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
         }
         for _ in range(2):
             engine = LocalEngine(lakes.at(str(root)))
-            statements = attainment.read(engine, slo.load(), period, now)
+            statements = attainment.read(engine, objective_files.load(), period, now)
             steps["published"].append(published.publish(engine, statements, period))
     steps["sla"] = rows(root, tables.SLA, objective="min-isr")
     return steps
@@ -344,7 +345,7 @@ def test_a_lake_without_a_table_or_with_another_schema_is_one_line(
 def test_clusters_are_told_apart(once: Path):
     engine = LocalEngine(lakes.at(str(once)))
     with pytest.raises(periods.PeriodError, match=CLUSTER):
-        reports.facts(engine, slo.load(), periods.week("2026-W47"), cluster="x")
+        reports.facts(engine, objective_files.load(), periods.week("2026-W47"), cluster="x")
 
 
 def test_the_command_tells_results_on_stdout_and_progress_on_stderr(once: Path, tmp_path: Path):

@@ -13,12 +13,13 @@ import pytest
 from deltalake import DeltaTable, write_deltalake
 
 from collector.delivery import arrow
-from lakehouse import slo, tables
+from lakehouse import tables
+from lakehouse.core.objective import Objective
 from lakehouse.errors import LakehouseError, LeaseHeldError, TableSchemaError
-from lakehouse.rollup import gold_upkeep
+from lakehouse.rollup import table_schemas
 from lakehouse.rollup.run import Wanted, rollup
 from lakehouse.rollup.verify import MISSING, UNEXPECTED, verify
-from lakehouse.slo import Objective
+from lakehouse.slo.openslo import objective_files
 from tests import rollups
 from tests.lake_builder import Batch, made
 from tests.rollups import HOUR, hours, prepare, rolled, rows_of
@@ -34,7 +35,7 @@ WINDOWS = tables.WINDOWS["coverage"]
 
 
 def compared(engine: Engine) -> Found:
-    return verify(engine, slo.load(), 10, 1)
+    return verify(engine, objective_files.load(), 10, 1)
 
 
 def test_verify_finds_what_differs_and_nothing_else(engines: Engines, tmp_path: Path) -> None:
@@ -110,7 +111,7 @@ def test_gold_of_a_newer_version_or_of_others_is_refused(local: Engines, tmp_pat
     columns = tuple(wrong if one.name == "metric" else one for one in tables.TOPICS.columns)
     engine.create(dataclasses.replace(tables.TOPICS, columns=columns))
     with pytest.raises(TableSchemaError, match="metric is bigint, not string"):
-        gold_upkeep.is_outdated(engine.lake, tables.TOPICS, engine.schema(tables.TOPICS))
+        table_schemas.is_outdated(engine.lake, tables.TOPICS, engine.schema(tables.TOPICS))
 
 
 def test_bronze_of_a_newer_delta_is_one_line(engines: Engines, tmp_path: Path) -> None:
@@ -156,7 +157,7 @@ def test_gold_is_tidied_once_a_day(engines: Engines, tmp_path: Path) -> None:
     told: list[str] = []
     assert rolled(engine, Wanted(tidy="now"), progress=told.append).hours == 0
     tidied = {line.removeprefix("tidied ") for line in told if line.startswith("tidied ")}
-    filled = {name for name, rows in rows_of(tmp_path, gold_upkeep.EVERY).items() if rows}
+    filled = {name for name, rows in rows_of(tmp_path, table_schemas.EVERY).items() if rows}
     assert tidied == filled | {one.name for one in engine.scratch}
     assert len(live(tmp_path)) == 1, "a file of each date"
     assert replaced.isdisjoint(on_disk(tmp_path))

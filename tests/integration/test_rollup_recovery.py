@@ -16,9 +16,9 @@ from lakehouse.core.periods import micros
 from lakehouse.engines.engine import ask
 from lakehouse.engines.spark_engine import SparkEngine
 from lakehouse.errors import LakeReplacedError, LogExpiredError
-from lakehouse.ops.maintain import state as states
 from lakehouse.ops.maintain.actions import Executor
 from lakehouse.ops.maintain.plan import Checkpoint, Drop, Expire, Vacuum
+from lakehouse.ops.maintain.rollup_position import by_progress
 from lakehouse.ops.maintain.service import Maintenance
 from lakehouse.rollup import changes, progress, rejected
 from lakehouse.rollup.run import Wanted
@@ -71,7 +71,7 @@ def maintained(root: Path, keep_days: int, gold: str = "gold") -> list[str]:
     maintenance = Maintenance(
         place,
         Executor(place, "x"),
-        lambda: states.positions_by_progress(delta_rs.locate(str(root), None, f"{root}/{gold}")),
+        lambda: by_progress(delta_rs.locate(str(root), None, f"{root}/{gold}")),
         keep_days,
         {},
         lambda: dt.datetime.now(dt.UTC),

@@ -5,11 +5,11 @@ from __future__ import annotations
 import datetime as dt
 from typing import TYPE_CHECKING
 
-from lakehouse import slo
 from lakehouse.core import lake as lakes
 from lakehouse.core.periods import micros
 from lakehouse.engines.gold_reader import GoldRows, subjects
 from lakehouse.engines.local_engine import LocalEngine
+from lakehouse.slo.openslo import objective_files
 from lakehouse.slo.trends import weeks
 from tests.lake_builder import BASE, CLUSTER, Batch
 from tests.rollups import DAY, HOUR, ISR, hours, local
@@ -30,7 +30,7 @@ def test_weeks_are_summed_from_gold_and_what_nobody_saw_is_unknown(tmp_path: Pat
     known = [one for one in subjects(engine) if one.cluster == CLUSTER]
     now_us = micros(BASE) + HOUR_US
     end = BASE + dt.timedelta(hours=1)
-    found = weeks.read(GoldRows(engine, 300_000_000), slo.load(), end, now_us, known)
+    found = weeks.read(GoldRows(engine, 300_000_000), objective_files.load(), end, now_us, known)
     (trend,) = (one for one in found if one.objective.name == "min-isr")
     assert (trend.subject.cluster, trend.subject.topic) == (CLUSTER, "t")
     assert trend.weeks[:9] == (None,) * 9
@@ -58,7 +58,7 @@ def test_what_was_first_seen_as_a_week_began_may_have_begun_in_the_one_before(tm
     engine = LocalEngine(lakes.at(str(tmp_path)))
     end, known = BASE + dt.timedelta(hours=1), subjects(engine)
     found = weeks.read(
-        GoldRows(engine, 300_000_000), slo.load(), end, micros(BASE) + HOUR_US, known
+        GoldRows(engine, 300_000_000), objective_files.load(), end, micros(BASE) + HOUR_US, known
     )
     (trend,) = (one for one in found if one.objective.name == "min-isr")
     before, last = trend.weeks[-2:]

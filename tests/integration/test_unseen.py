@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from deltalake import DeltaTable
 
-from lakehouse import slo, tables
+from lakehouse import tables
 from lakehouse.core import lake as lakes, periods
 from lakehouse.engines.local_engine import LocalEngine
 from lakehouse.report.facts import build as reports
+from lakehouse.slo.openslo import objective_files
 from tests import rollups
 from tests.lake_builder import Batch
 
@@ -77,7 +78,7 @@ def engine(tmp_path_factory: pytest.TempPathFactory) -> Engine:
 
 def told(engine: Engine, period: Period = PERIOD) -> dict[str, Any]:
     now = PERIOD.end + dt.timedelta(hours=1)
-    facts = reports.facts(engine, slo.load(), period, now=now)
+    facts = reports.facts(engine, objective_files.load(), period, now=now)
     (promised,) = (one for one in facts["objectives"] if one["name"] == "min-isr")
     (subject,) = promised["subjects"]
     (topic,) = facts["min_isr"]["topics"]

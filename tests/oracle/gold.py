@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from pathlib import Path
 
-    from lakehouse.slo import Objective
+    from lakehouse.core.objective import Objective
     from tests.oracle.plain import Rows
     from tests.oracle.rows import Bronze
 

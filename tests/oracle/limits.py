@@ -15,7 +15,7 @@ from tests.oracle.rows import Run
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from lakehouse.slo import Objective
+    from lakehouse.core.objective import Objective
     from tests.oracle.attention import Attention
     from tests.oracle.plain import Key, Rows
 

@@ -14,7 +14,7 @@ from tests.oracle.rows import HOUR
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from lakehouse.slo import Objective
+    from lakehouse.core.objective import Objective
     from tests.oracle.plain import Key, Rows
     from tests.oracle.rows import Bronze, Run
 

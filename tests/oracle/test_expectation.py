@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from lakehouse import slo
 from lakehouse.core import lake as lakes, periods
 from lakehouse.engines.local_engine import LocalEngine
 from lakehouse.slo import attainment
+from lakehouse.slo.openslo import objective_files
 from tests.oracle import stories
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ def statements(rolled: Path) -> list[Statement]:
     """All that is said of the week after its end."""
     week = periods.week_of(stories.MONDAY)
     after = periods.micros(week.end) + WEEK
-    return attainment.read(LocalEngine(lakes.at(str(rolled))), slo.load(), week, after)
+    return attainment.read(LocalEngine(lakes.at(str(rolled))), objective_files.load(), week, after)
 
 
 def stated(found: list[Statement], cluster: str, objective: str, name: str) -> Statement:

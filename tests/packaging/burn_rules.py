@@ -22,7 +22,6 @@ from collector.telemetry.agent_stats import AgentStats
 from collector.telemetry.health_server import HealthServer
 from collector.telemetry.live_metrics import Live
 from demo.ports import free_ports
-from lakehouse import slo
 from lakehouse.cli.main import main
 from lakehouse.core import lake as lakes, periods
 from lakehouse.core.metrics import known
@@ -30,8 +29,9 @@ from lakehouse.core.periods import Period
 from lakehouse.engines.local_engine import LocalEngine
 from lakehouse.rollup.run import rollup
 from lakehouse.slo import attainment
+from lakehouse.slo.openslo import objective_files
 from lakehouse.slo.prometheus import rules
-from lakehouse.tables.prometheus_names import METRIC_KNOWN, UNSHOWN_SERIES, live_name
+from lakehouse.tables.exposed_metrics import METRIC_KNOWN, UNSHOWN_SERIES, live_name
 from tests import rollups
 from tests.lake_builder import BASE, CLUSTER, Batch
 from tests.waiting import wait_for
@@ -57,8 +57,15 @@ UNKNOWN: Final = "JmxlakeObjectiveUnknown"
 
 
 def objectives(names: str = "min-isr produce-throttling lost-before-read") -> list[Objective]:
-    found = [one for one in slo.load() if one.name in names]
-    return [*found, *(one for one in slo.load(slo.OPTIONAL) if one.name == "consumers-keep-up")]
+    found = [one for one in objective_files.load() if one.name in names]
+    return [
+        *found,
+        *(
+            one
+            for one in objective_files.load(objective_files.OPTIONAL)
+            if one.name == "consumers-keep-up"
+        ),
+    ]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -276,7 +283,7 @@ def test_a_pattern_is_the_same_to_prometheus(
     pattern: str, matched: list[str], others: list[str], tmp_path: Path
 ) -> None:
     """As fnmatchcase has it, which the report goes by."""
-    (usual,) = (one for one in slo.load() if one.name == "min-isr")
+    (usual,) = (one for one in objective_files.load() if one.name == "min-isr")
     odd = dataclasses.replace(usual, match={"topic": (pattern,)}, labels={"a.b": ('{{x"\\',)})
     assert [odd.matches({"topic": name}) for name in matched + others] == [
         *[True] * len(matched), *[False] * len(others),
@@ -299,7 +306,9 @@ def test_the_shipped_objectives_have_rules_and_what_has_none_is_named(tmp_path: 
     run = CliRunner().invoke(main, ["objectives", "rules", "--out", str(file)])
     assert (run.exit_code, run.output) == (0, "")
     promtool("check", "rules", file)
-    run = CliRunner().invoke(main, ["objectives", "rules", str(slo.OPTIONAL), "--out", str(file)])
+    run = CliRunner().invoke(
+        main, ["objectives", "rules", str(objective_files.OPTIONAL), "--out", str(file)]
+    )
     assert run.exit_code == 3
     assert [line.rpartition(": no rules on ")[2] for line in run.stderr.splitlines()] == [
         "clean-elections: agents do not show kafka.partition.unclean_leader in /metrics",
@@ -321,7 +330,7 @@ def test_a_real_prometheus_reads_every_name_and_rings(tmp_path: Path) -> None:
     live.scraped(Scrape("quotas", 0, 0, 1, 600_000_000, "ok", identity, answer, source="broker-1"))
     live.most = 10
     stats.registry.register(live)
-    (usual,) = (one for one in slo.load() if one.name == "produce-throttling")
+    (usual,) = (one for one in objective_files.load() if one.name == "produce-throttling")
     never = dataclasses.replace(usual, target=0.9999, match={"client_id": (f"*{ODD[:4]}*",)})
     text = rules.to_yaml([never], known()).replace("15s", "1s").replace("1m", "1s")
     (tmp_path / "rules.yaml").write_text(text)

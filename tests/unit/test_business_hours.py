@@ -15,7 +15,7 @@ from lakehouse.report.charts.charts import ticks_of
 from lakehouse.report.facts.gold import Gold
 from lakehouse.report.facts.objectives.business_hours import outside
 from lakehouse.report.facts.timelines import window_seconds
-from lakehouse.slo.calendar import business_hours
+from lakehouse.slo.calendar.report_calendar import parse_business_hours
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -60,7 +60,7 @@ def test_an_instant_without_an_offset_is_of_the_zone():
 
 def test_business_hours_of_a_week():
     week = periods.week("2026-W47", BERLIN)
-    hours = business_hours.parse("Mon-Fri 08:00-18:00,  Sat 09:00-13:00")
+    hours = parse_business_hours("Mon-Fri 08:00-18:00,  Sat 09:00-13:00")
     assert hours.text == "Mon-Fri 08:00-18:00, Sat 09:00-13:00"
     assert told(hours.within(week, BERLIN)) == [
         "Mon 16 07:00 10h", "Tue 17 07:00 10h", "Wed 18 07:00 10h", "Thu 19 07:00 10h",
@@ -70,13 +70,13 @@ def test_business_hours_of_a_week():
 
 def test_hours_over_midnight_come_from_the_day_before_and_are_cut_at_the_period():
     day = periods.span("2026-11-17T00:00Z", "2026-11-18T00:00Z")
-    hours = business_hours.parse("Mon-Tue 22:00-06:00")
+    hours = parse_business_hours("Mon-Tue 22:00-06:00")
     assert told(hours.within(day, dt.UTC)) == ["Tue 17 00:00 6h", "Tue 17 22:00 2h"]
 
 
 def test_hours_that_overlap_or_touch_are_one():
     day = periods.span("2026-11-17T00:00Z", "2026-11-18T00:00Z")
-    hours = business_hours.parse("Tue 08:00-12:00, Tue 12:00-14:00, Mon-Sun 13:00-15:00")
+    hours = parse_business_hours("Tue 08:00-12:00, Tue 12:00-14:00, Mon-Sun 13:00-15:00")
     assert told(hours.within(day, dt.UTC)) == ["Tue 17 08:00 7h"]
 
 
@@ -84,14 +84,14 @@ def test_hours_that_overlap_or_touch_are_one():
 def test_a_whole_day_has_the_hours_it_has(day: str, length: int):
     date = dt.date.fromisoformat(day)
     start, end = (periods.wall(date + dt.timedelta(days=n), dt.time(), BERLIN) for n in (0, 1))
-    (whole,) = business_hours.parse("Mon-Sun 00:00-24:00").within(
+    (whole,) = parse_business_hours("Mon-Sun 00:00-24:00").within(
         periods.Period(start, end), BERLIN
     )
     assert (whole.end - whole.start) // HOUR == length
 
 
 def test_days_go_round_the_week():
-    (rule,) = business_hours.parse("Sat-Mon 08:00-09:00").rules
+    (rule,) = parse_business_hours("Sat-Mon 08:00-09:00").rules
     assert rule.days == {5, 6, 0}
 
 
@@ -109,7 +109,7 @@ def test_days_go_round_the_week():
 )
 def test_hours_that_are_none_are_one_line(text: str):
     with pytest.raises(PeriodError, match="business hours"):
-        business_hours.parse(text)
+        parse_business_hours(text)
 
 
 @given(
@@ -119,7 +119,7 @@ def test_hours_that_are_none_are_one_line(text: str):
 )
 def test_no_instant_counts_twice(spans: list[tuple[int, int]], text: str, zone: str):
     week = periods.week("2026-W43", periods.time_zone(zone))
-    found = business_hours.parse(text).within(week, periods.time_zone(zone))
+    found = parse_business_hours(text).within(week, periods.time_zone(zone))
     counted = sum((one.end - one.start for one in found), dt.timedelta())
     assert counted <= week.end - week.start
     assert all(a.end < b.start for a, b in itertools.pairwise(found))
@@ -139,7 +139,7 @@ def _hours(start: dt.datetime, end: dt.datetime) -> list[dt.datetime]:
 
 def test_what_does_not_count_is_all_of_the_period_but_business_hours():
     week = periods.week("2026-W47")
-    hours = business_hours.parse("Mon-Fri 08:00-18:00").within(week, dt.UTC)
+    hours = parse_business_hours("Mon-Fri 08:00-18:00").within(week, dt.UTC)
     rest = [(one.start_us, one.end_us) for one in outside(hours, week)]
     assert len(rest) == 6, "four nights, a morning and an evening with the weekend"
     assert sum(end - start for start, end in rest) == (168 - 50) * 3600 * 1_000_000

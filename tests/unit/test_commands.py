@@ -17,7 +17,7 @@ from collector.telemetry import memory
 from collector.telemetry.agent_stats import AgentStats, Measured
 from lakehouse.cli.main import main as lakehouse_main
 from lakehouse.cli.objectives import objectives
-from lakehouse.tables.prometheus_names import (
+from lakehouse.tables.exposed_metrics import (
     FAMILY_KNOWN,
     LOST,
     METRIC_KNOWN,

@@ -11,7 +11,6 @@ import pytest
 from click.testing import CliRunner
 from hypothesis import given, strategies as st
 
-from lakehouse import slo
 from lakehouse.cli.main import main
 from lakehouse.errors import ObjectiveError
 from lakehouse.report.facts.fields import to_json
@@ -22,7 +21,8 @@ from lakehouse.report.page.page import render
 from lakehouse.report.page.verdicts import headline
 from lakehouse.report.send.digest import digest
 from lakehouse.report.terminal import verdict_table
-from lakehouse.slo.openslo.objects import read
+from lakehouse.slo.openslo import objective_files
+from lakehouse.slo.openslo.objective_files import read
 from tests import page_reader, sample_facts
 from tests.unit.test_owners import loaded
 
@@ -167,7 +167,7 @@ OTHERS = "    - {indicatorRef: min-isr, target: 0.999}\n"
 
 
 def written(folder: Path, *goals: str, more: str = "") -> Path:
-    shipped = slo.SHIPPED / "min-isr.yaml"
+    shipped = objective_files.SHIPPED / "min-isr.yaml"
     (folder / "min-isr.yaml").write_text(shipped.read_text("utf-8"), "utf-8")
     text = SLI % ("isr", "kafka.partition.under_min_isr") + COMPOSITE + "".join(goals) + more
     (folder / "whole.yaml").write_text(text, "utf-8")
@@ -175,7 +175,7 @@ def written(folder: Path, *goals: str, more: str = "") -> Path:
 
 
 def test_an_sli_is_an_objective_and_an_slo_counts_as_it_stands(tmp_path: Path) -> None:
-    by_name = {one.name: one for one in slo.load(written(tmp_path, OWN, OTHERS))}
+    by_name = {one.name: one for one in objective_files.load(written(tmp_path, OWN, OTHERS))}
     assert by_name.keys() == {"whole.1", "min-isr"}
     (part,), (second,) = by_name["whole.1"].composites, by_name["min-isr"].composites
     assert (part.composite, part.title, part.service, part.weight) == (
@@ -214,11 +214,11 @@ def test_check_says_what_a_composite_is(
         assert whole.objectives == []
         assert not any(one.composites for item in found for one in item.objectives)
         with pytest.raises(ObjectiveError):
-            slo.load(tmp_path)
+            objective_files.load(tmp_path)
 
 
 def test_the_shipped_composite_weighs_shipped_objectives() -> None:
-    weights = {one.name: part.weight for one in slo.load() for part in one.composites}
+    weights = {one.name: part.weight for one in objective_files.load() for part in one.composites}
     assert weights["min-isr"] == 3
     assert len(weights) == 6
     listed = CliRunner().invoke(main, ["objectives", "list", "--json"])

@@ -18,7 +18,7 @@ from rich.console import Console
 from lakehouse import tables
 from lakehouse.cli.doctor import print_tables, to_json, to_text
 from lakehouse.core.delta_rs import Location
-from lakehouse.ops.doctor import agent_events, clocks, rollup, sources, table_health as health
+from lakehouse.ops.doctor import agents, clocks, rollup, sources, table_health as health
 from lakehouse.ops.doctor.agent_records import (
     Agent,
     EventCount,
@@ -32,7 +32,7 @@ from lakehouse.ops.doctor.finding import CHECKS, LATE, Finding
 from lakehouse.ops.doctor.rollup import Backlog
 from lakehouse.ops.doctor.table_health import TableHealth
 from lakehouse.ops.maintain.plan import day_of
-from lakehouse.ops.maintain.state import LogEntry
+from lakehouse.ops.maintain.table_state import LogEntry
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -175,14 +175,14 @@ def test_series_beyond_the_cap_are_told_once_for_a_source() -> None:
 def test_the_time_of_dropped_batches_is_told_by_their_event() -> None:
     span = "2026-11-18T02:30:00.000000+00:00..2026-11-18T11:00:00.250000+00:00"
     event = EventCount(BROKER, "batch_dropped", 2, NOW - HOUR, "17..93", span)
-    (found,) = agent_events.agent_events([event], 7)
+    (found,) = agents.events([event], 7)
     assert brief([found]) == [("error", "dropped")]
     assert f"batches 17..93, of {span}, last at 2026-11-18 11:00:00 UTC" in found.what
 
 
 def test_commits_that_a_lake_has_lost_are_an_error() -> None:
     event = EventCount(BROKER, "lake_lost_commits", 1, NOW, "runs 17", "runs 5")
-    (found,) = agent_events.agent_events([event], 7)
+    (found,) = agents.events([event], 7)
     assert brief([found]) == [("error", "lost_commits")]
     assert "runs 5 was runs 17" in found.what
 
@@ -193,15 +193,13 @@ def test_commits_that_a_lake_has_lost_are_an_error() -> None:
      "journal_unreadable"],
 )  # fmt: skip
 def test_what_befell_a_spool_is_told(kind: str) -> None:
-    assert brief(agent_events.agent_events([EventCount(BROKER, kind, 1, NOW)], 7)) == [
-        ("warning", "spool")
-    ]
+    assert brief(agents.events([EventCount(BROKER, kind, 1, NOW)], 7)) == [("warning", "spool")]
 
 
 def test_what_agents_read_less_often_or_not_is_told() -> None:
     less = EventCount(BROKER, "family_coarsened", 1, NOW, "log every 60 s", "log every 120 s")
     group = EventCount(BROKER, "group_unreadable", 4, NOW, None, "GroupAuthorizationException")
-    found = list(agent_events.agent_events([less, group], 7))
+    found = list(agents.events([less, group], 7))
     assert brief(found) == [("warning", "capped"), ("warning", "unread")]
     assert found[0].what.endswith("log every 120 s")
 
@@ -209,17 +207,17 @@ def test_what_agents_read_less_often_or_not_is_told() -> None:
 def test_a_clock_that_was_set_and_an_agent_that_restarts_are_told() -> None:
     step = EventCount(BROKER, "clock_step", 3, NOW, "1000000", "91000000")
     starts = EventCount(BROKER, "agent_start", 36, NOW)
-    found = list(agent_events.agent_events([step, starts], 7))
+    found = list(agents.events([step, starts], 7))
     assert brief(found) == [("warning", "restarts"), ("warning", "clock_set")]
     assert "3 times in 7 days, the last time by +1 m 30 s" in found[1].what
     odd = EventCount(BROKER, "clock_step", 1, NOW, None, "soon")
-    (only,) = agent_events.agent_events([odd], 7)
+    (only,) = agents.events([odd], 7)
     assert "the last time by" not in only.what
     few = [
         EventCount(BROKER, "agent_start", 35, NOW),
         EventCount(BROKER, "leader_change", 999, NOW),
     ]
-    assert list(agent_events.agent_events(few, 7)) == []
+    assert list(agents.events(few, 7)) == []
 
 
 def commit(agent: str, seconds: float, *, first_try: bool = True) -> LogEntry:
@@ -291,27 +289,27 @@ def test_agents_of_several_versions_are_named() -> None:
         Agent(name, (f"c/broker-{number}",), NOW, version)
         for number, (name, version) in enumerate(versions.items(), start=1)
     ]
-    found = list(agent_events.agent_versions(working, "0.9.0"))
+    found = list(agents.versions(working, "0.9.0"))
     assert brief(found) == [
         ("info", "agent_version"), ("warning", "agent_version"), ("info", "agent_version"),
     ]  # fmt: skip
     assert "0.9.0: c/broker-1; 0.10: c/broker-2" in found[0].what, "by number, not by letter"
     assert "agents have version 0.10, this command has 0.9.0" in found[1].what
     assert "the version of 1 agent is unknown: x" in found[2].what
-    assert list(agent_events.agent_versions(working[:1], "0.9.0")) == []
+    assert list(agents.versions(working[:1], "0.9.0")) == []
 
 
 def test_clusters_of_mixed_kafka_versions_and_catalogues_are_told() -> None:
     other = SourceName("cluster-a", "broker-2")
     new = record(kafka_version="4.3.1", catalogue="x", reported_until=NOW)
     old = record(kafka_version="4.2.0", catalogue="y", reported_until=NOW - HOUR)
-    assert list(agent_events.cluster_versions([new, old])) == [], "it was upgraded"
+    assert list(agents.cluster_versions([new, old])) == [], "it was upgraded"
     beside = record(source=other, kafka_version="4.2.0", catalogue="y")
-    assert brief(agent_events.cluster_versions([new, beside])) == [
+    assert brief(agents.cluster_versions([new, beside])) == [
         ("info", "kafka_version"), ("info", "catalogue"),
     ]  # fmt: skip
     silent_on_it = record(source=other)
-    assert list(agent_events.cluster_versions([new, silent_on_it])) == []
+    assert list(agents.cluster_versions([new, silent_on_it])) == []
 
 
 def table_health(**changed: Any) -> TableHealth:

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given, strategies as st
 
 from lakehouse.core.metrics import UNDER_MIN_ISR, WATCHED_OF
+from lakehouse.core.objective import Objective
 from lakehouse.core.spans import length, shared, union, without
 from lakehouse.explain.bad_intervals import Stretch, intervals
 from lakehouse.explain.story import watched
-from lakehouse.slo import Objective
 
 ISR = WATCHED_OF["topic"][0]
 LAG = WATCHED_OF["topic"][2]

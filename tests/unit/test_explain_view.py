@@ -14,7 +14,6 @@ from typing import Any
 
 import pytest
 
-from lakehouse import slo
 from lakehouse.core import periods
 from lakehouse.core.metrics import LEADERLESS, UNDER_MIN_ISR, WATCHED_OF
 from lakehouse.core.subjects import Subject
@@ -23,6 +22,7 @@ from lakehouse.explain.evidence import Evidence
 from lakehouse.explain.gaps import Attempt
 from lakehouse.explain.story import Scope, story
 from lakehouse.explain.terminal import GOOD, LEGEND, view
+from lakehouse.slo.openslo import objective_files
 from lakehouse.slo.sla_statement import Statement, Times
 from tests.sample_facts import EVIL
 
@@ -32,7 +32,7 @@ START, END = periods.micros(WEEK.start), periods.micros(WEEK.end)
 SECOND = 1_000_000
 WINDOW = 300 * SECOND
 DAY = 86_400 * SECOND
-OBJECTIVES = {one.name: one for one in slo.load()}
+OBJECTIVES = {one.name: one for one in objective_files.load()}
 LAG = "kafka.topic.remote_copy_lag.bytes"
 LOST = "kafka.group.non_consumed"
 READ = frozenset({"broker-1", "broker-2", "broker-3"})

@@ -19,8 +19,8 @@ from lakehouse import tables
 from lakehouse.cli.main import main
 from lakehouse.core.periods import Period, micros
 from lakehouse.errors import LakehouseError
-from lakehouse.ops.export import files, openmetrics
-from lakehouse.ops.export.files import selected
+from lakehouse.ops import export
+from lakehouse.ops.export import selected
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -56,7 +56,7 @@ def samples(text: str) -> dict[tuple[str, str], tuple[float, float]]:
 
 
 def told(table: tables.Table, *rows: dict[str, Any], seconds: int = 300) -> str:
-    return "".join(openmetrics.lines(table, seconds, rows_of(table, *rows)))
+    return "".join(export.openmetrics_lines(table, seconds, rows_of(table, *rows)))
 
 
 ISR = {"metric": "kafka.partition.under_min_isr", "topic": "t"}
@@ -98,18 +98,18 @@ def test_a_sample_bears_the_end_of_a_window_of_any_length(seconds: int) -> None:
     assert at == WINDOW.timestamp() + seconds
 
 
-@pytest.mark.parametrize("table", [one for one in tables.GOLD if one.name in openmetrics.FORMS])
+@pytest.mark.parametrize("table", [one for one in tables.GOLD if one.name in export.OPENMETRICS])
 def test_every_column_is_a_label_a_figure_or_says_when(table: tables.Table) -> None:
     figures = {one.name: one.type for one in table.measures}
     assert {*figures.values()} <= {"bigint", "double", "boolean"}, "each is a number"
     assert {*table.column_names} == {"date", "window", *table.keys, *figures}
-    _, name = openmetrics.FORMS[table.name]
+    _, name = export.OPENMETRICS[table.name]
     assert bool(name) == ("metric" not in table.keys)
 
 
 def test_of_the_tables_that_have_no_form_each_has_a_reason() -> None:
     """sla states a period more than once; the others hold no numbers at instants."""
-    without = {one.name for one in tables.GOLD} - openmetrics.FORMS.keys()
+    without = {one.name for one in tables.GOLD} - export.OPENMETRICS.keys()
     others = {"incidents", "readings", "lags", "subjects", "rejected", "progress"}
     assert without == {"sla", "distributions", *others}
 
@@ -166,7 +166,7 @@ def test_odd_metrics_of_a_lake_that_is_not_ours_break_no_line() -> None:
 
 
 def cells(*rows: dict[str, Any]) -> str:
-    return "".join(files.csv_lines(list(rows[0]), rows))
+    return "".join(export.csv_lines(list(rows[0]), rows))
 
 
 def test_csv_tells_nothing_from_an_empty_text() -> None:
@@ -191,7 +191,7 @@ def test_csv_of_a_map_is_json_in_a_cell() -> None:
 
 
 def test_csv_of_no_rows_is_nothing() -> None:
-    assert "".join(files.csv_lines(["a"], [])) == ""
+    assert "".join(export.csv_lines(["a"], [])) == ""
 
 
 def test_a_selection_asks_for_what_was_asked_for() -> None:
@@ -213,19 +213,19 @@ def failing() -> Iterator[str]:
 def test_a_file_is_there_whole_or_not_at_all(tmp_path: Path) -> None:
     file = tmp_path / "x.csv"
     with pytest.raises(LakehouseError, match="away"):
-        files.write(failing(), file, "nothing")
+        export.write_lines(failing(), file, "nothing")
     with pytest.raises(LakehouseError, match="nothing"):
-        files.write([], file, "nothing")
+        export.write_lines([], file, "nothing")
     assert list(tmp_path.iterdir()) == []
     file.write_text("before")
-    assert files.write(["é\n", "b\n"], file, "nothing") == 2
+    assert export.write_lines(["é\n", "b\n"], file, "nothing") == 2
     assert file.read_bytes() == "é\nb\n".encode()
     assert list(tmp_path.iterdir()) == [file]
 
 
 def test_where_nothing_can_be_written_it_says_so(tmp_path: Path) -> None:
     with pytest.raises(LakehouseError, match="choose a file that can be written"):
-        files.write(["x"], tmp_path / "no" / "x.csv", "nothing")
+        export.write_lines(["x"], tmp_path / "no" / "x.csv", "nothing")
 
 
 @pytest.mark.parametrize("command", ["doctor", "export"])
@@ -238,5 +238,5 @@ def test_every_option_of_the_command_has_help_and_stands_in_its_page(command: st
         if isinstance(one, click.Option):
             assert one.help, one.name
             assert all(f"`{name}" in docs for name in one.opts if name.startswith("--")), one.name
-    for name in openmetrics.FORMS if command == "export" else ():
+    for name in export.OPENMETRICS if command == "export" else ():
         assert f"`{name.removesuffix('_windows')}`" in docs

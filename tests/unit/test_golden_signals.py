@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from lakehouse import slo
 from lakehouse.core import lake as lakes
 from lakehouse.core.periods import Period
 from lakehouse.engines.local_engine import LocalEngine
@@ -16,6 +15,7 @@ from lakehouse.report.facts import build
 from lakehouse.report.page import questions
 from lakehouse.report.page.page import render
 from lakehouse.rollup.run import Wanted, rollup
+from lakehouse.slo.openslo import objective_files
 from tests import rollups, sample_facts
 from tests.lake_builder import BASE, Batch
 
@@ -62,7 +62,9 @@ def facts_of(root: Path, batch: Batch, *names: str) -> Any:
     rollups.prepare(root)
     batch.commit(root)
     engine = LocalEngine(lakes.at(str(root)))
-    objectives = [one for one in slo.load(slo.OPTIONAL) if one.name in names] or slo.load()
+    objectives = [
+        one for one in objective_files.load(objective_files.OPTIONAL) if one.name in names
+    ] or objective_files.load()
     rollup(engine, objectives, Wanted(tidy="never"))
     start = BASE + dt.timedelta(seconds=WINDOW)
     period = Period(start, start + dt.timedelta(seconds=3 * WINDOW))

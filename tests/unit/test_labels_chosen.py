@@ -12,7 +12,7 @@ from deltalake import write_deltalake
 from hypothesis import given, strategies as st
 
 from collector.delivery import arrow
-from lakehouse import slo, tables
+from lakehouse import tables
 from lakehouse.cli.main import main
 from lakehouse.core import lake as lakes
 from lakehouse.core.objective import Events, Objective
@@ -20,9 +20,11 @@ from lakehouse.core.patterns import is_regex, matches, regexes
 from lakehouse.core.periods import Period, instant
 from lakehouse.engines.gold_reader import labels_in
 from lakehouse.engines.local_engine import LocalEngine
+from lakehouse.errors import ObjectiveError
 from lakehouse.kernel.program import _statements
 from lakehouse.rollup.run import Wanted, rollup
 from lakehouse.slo import attainment
+from lakehouse.slo.openslo import objective_files
 from tests.gold_builder import put
 from tests.lake_builder import BASE, Batch, made, micros
 from tests.rollups import prepare
@@ -81,7 +83,7 @@ def checked(folder: Path, match: str, **parts: str) -> tuple[int, list[dict[str,
 
 def test_a_file_chooses_series_as_it_chooses_names(tmp_path: Path) -> None:
     write(tmp_path, '{source: ["client-*"], connector: ["orders-*", "!*-test"], task: ["!0"]}')
-    (one,) = slo.load(tmp_path)
+    (one,) = objective_files.load(tmp_path)
     assert one.series == {"connector": ("orders-*", "!*-test"), "task": ("!0",)}
     assert one.matches({"cluster": "c", "source": "client-1"})
     assert not one.matches({"cluster": "c", "source": "broker-1"})
@@ -131,8 +133,8 @@ def test_without_a_lake_no_label_is_known(tmp_path: Path) -> None:
 )
 def test_only_series_of_sources_have_labels(tmp_path: Path, parts: dict[str, str]) -> None:
     write(tmp_path, "{connector: [a]}", **parts)
-    with pytest.raises(slo.ObjectiveError, match="client_id, group, source: mistyped"):
-        slo.load(tmp_path)
+    with pytest.raises(ObjectiveError, match="client_id, group, source: mistyped"):
+        objective_files.load(tmp_path)
 
 
 _TEXTS = st.text("ab,=\\'\"{}é\n", max_size=6)

@@ -38,7 +38,7 @@ MODULES = {
     "pyspark.pandas": "needs pandas",
     "delta.tables": "DeltaTable is not over Connect",
 }
-KERNEL = ("spark_kernel_inputs.py", "mapInArrow")
+KERNEL = ("spark_kernel.py", "mapInArrow")
 """The one place in which Python runs in the executors: the rollup's kernel."""
 
 OF_DELTA = "configure_spark_with_delta_pip"  # starts a local session, nothing else

@@ -5,14 +5,16 @@ from dataclasses import replace
 import pytest
 from hypothesis import given, strategies as st
 
-from lakehouse import slo
 from lakehouse.core import periods
+from lakehouse.core.objective import Objective
 from lakehouse.core.subjects import Subject, expected_us, with_ends
+from lakehouse.errors import ObjectiveError
+from lakehouse.slo.openslo import objective_files
 from lakehouse.slo.sla_statement import Lifetime, Query, Statement, Sums, Times, build_all
 
 SECOND = 1_000_000
 HOUR = 3600 * SECOND
-OBJECTIVE = slo.Objective("min-isr", "t", "d", "topic", "m", 0.0, 0.9)
+OBJECTIVE = Objective("min-isr", "t", "d", "topic", "m", 0.0, 0.9)
 MINUTE = 60 * SECOND
 
 
@@ -29,7 +31,7 @@ def statement(expected: int, good: int, bad: int, low: int, high: int) -> Statem
     return Statement(OBJECTIVE, subject(), expected, Times(good, bad, low, high))
 
 
-def stated(objective: slo.Objective, subjects: list[Subject], period: periods.Period) -> list:
+def stated(objective: Objective, subjects: list[Subject], period: periods.Period) -> list:
     asked = Query((objective,), period, 300 * SECOND)
     living = [Lifetime(one, [(one.first_us, HOUR)]) for one in subjects]
     return build_all([asked], living, Sums({}, {}))
@@ -148,7 +150,7 @@ def test_subjects_without_any_row_are_stated_with_no_data():
 
 
 def test_attributes_choose_whom_an_objective_concerns():
-    tiered = slo.Objective("lag", "t", "d", "topic", "m", 0.0, 0.9, {"kafka.tiered": 1.0})
+    tiered = Objective("lag", "t", "d", "topic", "m", 0.0, 0.9, {"kafka.tiered": 1.0})
     period = periods.Period(periods.instant(0), periods.instant(HOUR))
     yes = subject(topic="yes", attributes={"kafka.tiered": 1.0})
     found = stated(tiered, [yes, subject(topic="no")], period)
@@ -156,7 +158,7 @@ def test_attributes_choose_whom_an_objective_concerns():
 
 
 def test_the_shipped_objectives_load():
-    names = [objective.name for objective in slo.load()]
+    names = [objective.name for objective in objective_files.load()]
     assert names == sorted(names)
     assert {"min-isr", "coverage", "lost-before-read"} <= set(names)
 
@@ -173,9 +175,9 @@ def test_the_shipped_objectives_load():
     ],
 )
 def test_a_wrong_objective_is_one_line_that_names_the_file(tmp_path, line, other):
-    text = (slo.SHIPPED / "min-isr.yaml").read_text(encoding="utf-8")
+    text = (objective_files.SHIPPED / "min-isr.yaml").read_text(encoding="utf-8")
     assert line in text
     (tmp_path / "mine.yaml").write_text(text.replace(line, other), encoding="utf-8")
-    with pytest.raises(slo.ObjectiveError, match=r"mine\.yaml") as caught:
-        slo.load(tmp_path)
+    with pytest.raises(ObjectiveError, match=r"mine\.yaml") as caught:
+        objective_files.load(tmp_path)
     assert "\n" not in str(caught.value)

@@ -18,7 +18,7 @@ from deltalake import DeltaTable, QueryBuilder
 from lakehouse import tables
 from lakehouse.core import lake as lakes
 from lakehouse.core.periods import Period, micros
-from lakehouse.engines import local_kernel_inputs, replace_where
+from lakehouse.engines import local_kernel, replace_where
 from lakehouse.engines.engine import LeaseRow, Staged, ask
 from lakehouse.engines.local_engine import LocalEngine
 from lakehouse.engines.rollup_batches import Batch, Call, ClusterHour, HourSet, Versions
@@ -406,7 +406,9 @@ def test_f08_one_that_meets_it_again_and_again_or_without_the_lease_fails(
 
 
 def test_no_spark_is_imported() -> None:
-    modules = "lakehouse.engines.local_engine, lakehouse.rollup.upgrade, lakehouse.rollup.verify"
+    modules = (
+        "lakehouse.engines.local_engine, lakehouse.rollup.table_schemas, lakehouse.rollup.verify"
+    )
     code = f"import sys, {modules}; sys.exit('pyspark' in sys.modules)"
     subprocess.run([sys.executable, "-c", code], check=True)
 
@@ -472,7 +474,7 @@ def given(
         seen.append((units, scrapes, described, list(parts)))
         return {}
 
-    monkeypatch.setattr(local_kernel_inputs.run_in_duckdb, "roll_up", look)
+    monkeypatch.setattr(local_kernel.run_in_duckdb, "roll_up", look)
     pairs = tuple(pair for call in calls for pair in call.units)
     units = HourSet(
         tuple(sorted({one.cluster for one in pairs})), tuple(sorted({one.hour for one in pairs}))

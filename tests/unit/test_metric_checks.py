@@ -10,8 +10,9 @@ from click.testing import CliRunner
 from deltalake import write_deltalake
 
 from collector.delivery import arrow
-from lakehouse import slo, tables
+from lakehouse import tables
 from lakehouse.cli.main import main
+from lakehouse.slo.openslo import objective_files
 from tests.lake_builder import Batch, made
 
 if TYPE_CHECKING:
@@ -66,7 +67,7 @@ def test_metrics_of_the_catalogue_are_supported(
 ) -> None:
     code, one = checked(tmp_path, level=level, metric=metric, op=op, value=value)
     assert (code, one["outcome"], one["objectives"]) == (0, "supported", ["mine"])
-    (objective,) = slo.load(tmp_path)
+    (objective,) = objective_files.load(tmp_path)
     assert (objective.op, objective.threshold) == (op, value)
 
 
@@ -113,7 +114,7 @@ def test_every_shipped_objective_has_a_metric_of_the_catalogue() -> None:
     ran = CliRunner().invoke(main, ["objectives", "check"])
     assert (ran.exit_code, ran.stdout.splitlines()[-1]) == (
         0,
-        f"{1 + len(slo.load())} supported",
+        f"{1 + len(objective_files.load())} supported",
     )  # a composite
 
 
@@ -122,8 +123,12 @@ def test_the_shipped_objectives_are_written_to_a_folder_once(tmp_path: Path) -> 
     call = ["objectives", "init", str(folder), "--optional"]
     first = CliRunner().invoke(main, call)
     assert first.exit_code == 0, first.output
-    names = {objective.name for objective in slo.load(folder)}
-    assert names == {one.name for place in (slo.SHIPPED, slo.OPTIONAL) for one in slo.load(place)}
+    names = {objective.name for objective in objective_files.load(folder)}
+    assert names == {
+        one.name
+        for place in (objective_files.SHIPPED, objective_files.OPTIONAL)
+        for one in objective_files.load(place)
+    }
     mine = folder / "min-isr.yaml"
     mine.write_text(mine.read_text("utf-8").replace("0.999", "0.5"), "utf-8")
     again = CliRunner().invoke(main, call)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collector import catalogue
 from docs.tools import definitions as shipped
-from lakehouse import slo, tables
+from lakehouse import tables
 from lakehouse.core import metrics
 from lakehouse.core.metrics import Definition, families, families_by_metric
+from lakehouse.slo.openslo import objective_files
 
 CATALOGUE = catalogue.load()
 
@@ -31,7 +32,7 @@ def test_it_is_known_of_all_that_is_looked_for_and_promised_but_what_is_derived(
         one.metric for kind in metrics.WATCHED_OF.values() for one in kind if one.families
     }
     assert looked_for == {one.metric for kind in metrics.WATCHED_OF.values() for one in kind}
-    promised = {one.metric for one in slo.load()}
+    promised = {one.metric for one in objective_files.load()}
     assert {one for one in promised if not families(one)} <= {
         metrics.UNAVAILABLE,
         metrics.COVERAGE,

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import yaml
 
-from lakehouse.tables.prometheus_names import (
+from lakehouse.tables.exposed_metrics import (
     FAMILY_KNOWN,
     LOST,
     METRIC_KNOWN,

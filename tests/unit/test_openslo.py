@@ -12,12 +12,12 @@ import yaml
 from click.testing import CliRunner
 from hypothesis import given, settings, strategies as st
 
-from lakehouse import slo
 from lakehouse.cli.main import main
 from lakehouse.core.yaml_nodes import Finding, MalformedError, documents, number, truth
+from lakehouse.errors import ObjectiveError
 from lakehouse.slo.calendar import corrections, maintenance
-from lakehouse.slo.openslo import schema
-from lakehouse.slo.openslo.objects import FileObject, read
+from lakehouse.slo.openslo import objective_files, schema
+from lakehouse.slo.openslo.objective_files import FileObject, read
 
 if TYPE_CHECKING:
     from click.testing import Result
@@ -277,8 +277,8 @@ def test_what_is_wrong_has_its_line_and_column(
     tmp_path: Path, old: str, new: str, wanted: tuple[int, int, str, str]
 ):
     assert wanted in said(tmp_path, changed(old, new))
-    with pytest.raises(slo.ObjectiveError, match=r"mine\.yaml:\d+:\d+: ") as caught:
-        slo.load(tmp_path)
+    with pytest.raises(ObjectiveError, match=r"mine\.yaml:\d+:\d+: ") as caught:
+        objective_files.load(tmp_path)
     assert "\n" not in str(caught.value)
 
 

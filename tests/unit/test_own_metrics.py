@@ -14,7 +14,7 @@ from deltalake import write_deltalake
 from collector import catalogue
 from collector.delivery import arrow
 from collector.errors import ConfigError
-from lakehouse import slo, tables
+from lakehouse import tables
 from lakehouse.core import lake as lakes
 from lakehouse.core.metrics import COVERAGE, UNAVAILABLE, describing, known
 from lakehouse.core.periods import Period, instant
@@ -27,6 +27,7 @@ from lakehouse.report.facts.owner_accounts import add_owners
 from lakehouse.report.page.page import render
 from lakehouse.report.resources import declared
 from lakehouse.rollup.run import Wanted, rollup
+from lakehouse.slo.openslo import objective_files
 from tests.lake_builder import Batch, made, micros
 from tests.page_reader import read
 from tests.rollups import prepare
@@ -55,7 +56,7 @@ def facts_of(
     batch.commit(root)
     prepare(root)
     engine = LocalEngine(lakes.at(str(root)))
-    wanted = objectives or slo.load()
+    wanted = objectives or objective_files.load()
     rollup(engine, wanted, Wanted(tidy="never"))
     period = Period.of((micros(0), micros(3600 * hours)))
     return build.facts(engine, wanted, period, now=instant(micros(3600 * hours + 60)))
@@ -67,13 +68,15 @@ def of(facts: dict[str, Any], name: str) -> dict[str, Any]:
 
 def objective(folder: Path, metric: str, op: str, value: float) -> Objective:
     """An objective of sources on a gauge."""
-    shipped = yaml.safe_load((slo.OPTIONAL / "request-handlers.yaml").read_text("utf-8"))
+    shipped = yaml.safe_load(
+        (objective_files.OPTIONAL / "request-handlers.yaml").read_text("utf-8")
+    )
     source = shipped["spec"]["indicator"]["spec"]["thresholdMetric"]["metricSource"]
     source["spec"]["metric"] = metric
     shipped["spec"]["objectives"] = [{"op": op, "value": value, "target": 0.99}]
     folder.mkdir(exist_ok=True)
     (folder / "own.yaml").write_text(yaml.safe_dump(shipped), "utf-8")
-    (found,) = slo.load(folder)
+    (found,) = objective_files.load(folder)
     return found
 
 
@@ -257,7 +260,7 @@ def test_gold_of_an_older_jmxlake_wants_a_rollup_first(tmp_path: Path) -> None:
         shutil.rmtree(tmp_path / table.path)
     period = Period.of((micros(0), micros(3600)))
     with pytest.raises(TableNotFoundError, match=r"gold/labelled.*run jmxlake rollup first"):
-        build.facts(LocalEngine(lakes.at(str(tmp_path))), slo.load(), period)
+        build.facts(LocalEngine(lakes.at(str(tmp_path))), objective_files.load(), period)
 
 
 def test_the_page_about_own_metrics_has_files_that_load(tmp_path: Path) -> None:
@@ -273,7 +276,7 @@ def test_the_page_about_own_metrics_has_files_that_load(tmp_path: Path) -> None:
         "connect.connector.failed_tasks", "connect.task.runs", "connect.task.errors",
         "mirror.record.age",
     }  # fmt: skip
-    assert {one.metric for one in slo.load(tmp_path / "apiVersion")} <= own
+    assert {one.metric for one in objective_files.load(tmp_path / "apiVersion")} <= own
 
 
 def test_a_filter_with_items_or_texts_is_refused(tmp_path: Path) -> None:

@@ -12,17 +12,17 @@ import yaml
 from click.testing import CliRunner
 from hypothesis import example, given, strategies as st
 
-from lakehouse import slo
 from lakehouse.cli.main import main
 from lakehouse.core.metrics import known
 from lakehouse.core.objective import Events, Objective, Slices
 from lakehouse.slo.burn_rate import PAIRS
+from lakehouse.slo.openslo import objective_files
 from lakehouse.slo.prometheus import rules
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-(USUAL,) = (one for one in slo.load() if one.name == "min-isr")
+(USUAL,) = (one for one in objective_files.load() if one.name == "min-isr")
 
 
 def objective(
@@ -36,7 +36,7 @@ def made(one: Objective) -> list[dict[str, Any]]:
     return [rule for group in groups for rule in group["rules"]]
 
 
-@pytest.mark.parametrize("one", slo.load(), ids=lambda one: one.name)
+@pytest.mark.parametrize("one", objective_files.load(), ids=lambda one: one.name)
 def test_there_are_rules_on_all_that_ships(one: Objective) -> None:
     assert rules.why_not(one, known()) is None
 
@@ -111,7 +111,7 @@ def test_a_pattern_means_what_it_means_to_the_report(pattern: str, name: str) ->
 
 
 def test_a_file_that_is_none_gives_no_rules_and_exit_code_1(tmp_path: Path) -> None:
-    (tmp_path / "good.yaml").write_bytes((slo.SHIPPED / "min-isr.yaml").read_bytes())
+    (tmp_path / "good.yaml").write_bytes((objective_files.SHIPPED / "min-isr.yaml").read_bytes())
     (tmp_path / "bad.yaml").write_text("apiVersion: openslo/v1\nkind: SLO\n")
     run = CliRunner().invoke(main, ["objectives", "rules", str(tmp_path)])
     assert (run.exit_code, run.stdout) == (1, "")
@@ -119,7 +119,7 @@ def test_a_file_that_is_none_gives_no_rules_and_exit_code_1(tmp_path: Path) -> N
 
 
 def test_a_metric_that_is_mistyped_is_named_and_the_others_have_rules(tmp_path: Path) -> None:
-    shipped = (slo.SHIPPED / "min-isr.yaml").read_text("utf-8")
+    shipped = (objective_files.SHIPPED / "min-isr.yaml").read_text("utf-8")
     (tmp_path / "good.yaml").write_text(shipped)
     wrong = shipped.replace("kafka.partition.unavailable", "kafka.partition.unavailible")
     (tmp_path / "wrong.yaml").write_text(wrong.replace("name: min-isr", "name: mistyped"))
@@ -132,7 +132,7 @@ def test_a_metric_that_is_mistyped_is_named_and_the_others_have_rules(tmp_path: 
 
 def test_where_nothing_can_have_rules_nothing_is_written(tmp_path: Path) -> None:
     out = tmp_path / "rules.yaml"
-    file = slo.OPTIONAL / "fetch-availability.yaml"
+    file = objective_files.OPTIONAL / "fetch-availability.yaml"
     run = CliRunner().invoke(main, ["objectives", "rules", str(file), "--out", str(out)])
     assert run.exit_code == 1
     assert not out.exists()

@@ -29,7 +29,7 @@ from collector.model import (
 )
 from collector.sources.admin.client import PartitionState
 from collector.sources.admin.cluster_changes import leader_changes
-from lakehouse import slo, tables
+from lakehouse import tables
 from lakehouse.cli.main import main
 from lakehouse.core import lake as lakes
 from lakehouse.core.metrics import COPY_LAG, LEADERLESS, NODE_FENCED, UNDER_MIN_ISR
@@ -39,16 +39,17 @@ from lakehouse.errors import LakehouseError
 from lakehouse.rollup.run import rollup
 from lakehouse.sample import bronze, cluster, values
 from lakehouse.sample.cluster import FAMILIES, GROUPS, METRICS, SOURCES, TOPICS, Incident
-from lakehouse.sample.value_spans import ABSENT, WINDOW_US
 from lakehouse.sample.values import SampleValues, leader
-from lakehouse.tables.prometheus_names import LOST
+from lakehouse.sample.what_scrapes_see import ABSENT, WINDOW_US
+from lakehouse.slo.openslo import objective_files
+from lakehouse.tables.exposed_metrics import LOST
 from tests import lake_builder
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from lakehouse.sample.value_spans import History
+    from lakehouse.sample.what_scrapes_see import History
 
 pytestmark = pytest.mark.slow
 
@@ -196,7 +197,7 @@ def rolled_up(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, SampleVal
     until = start + 4 * DAY_US
     days = SampleValues(start, until, cluster.usual(1, start, until))
     bronze.write(root, days)
-    rollup(LocalEngine(lakes.at(str(root))), slo.load())
+    rollup(LocalEngine(lakes.at(str(root))), objective_files.load())
     return root, days
 
 

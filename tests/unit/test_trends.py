@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
+from lakehouse.core.objective import Objective
 from lakehouse.core.periods import micros
 from lakehouse.core.subjects import Subject
 from lakehouse.report.facts.objectives import trends as facts
-from lakehouse.slo import Objective
 from lakehouse.slo.sla_statement import Statement, Times
 from lakehouse.slo.trends import weeks
 from lakehouse.slo.trends.changes import LEVEL, by_chance, change, regimes

@@ -13,7 +13,7 @@ from lakehouse import tables
 from lakehouse.core import lake as lakes
 from lakehouse.engines import delta_tables
 from lakehouse.engines.local_engine import LocalEngine
-from lakehouse.rollup import gold_upkeep, upgrade
+from lakehouse.rollup.table_schemas import of_first_layout, schemas, upgrade
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -100,16 +100,14 @@ def upgraded(engine: LocalEngine, most: int = 99) -> None:
         if next(left, None) is None:
             raise KeyboardInterrupt
 
-    upgrade.upgrade(
-        engine, upgrade.outdated(gold_upkeep.schemas(engine)), 300, check, lambda _: None
-    )
+    upgrade(engine, of_first_layout(schemas(engine)), 300, check, lambda _: None)
 
 
 def test_finest_rows_and_hours_become_two_tables(lake: Path) -> None:
     engine = LocalEngine(lakes.Lake(str(lake)))
-    assert len(upgrade.outdated(gold_upkeep.schemas(engine))) == len(tables.HOURS) + 2
+    assert len(of_first_layout(schemas(engine))) == len(tables.HOURS) + 2
     upgraded(engine)
-    assert upgrade.outdated(gold_upkeep.schemas(engine)) == []
+    assert of_first_layout(schemas(engine)) == []
     (hour,) = rows(engine, tables.TOPICS)
     assert (hour["observed_us"], hour["date"], hour["spill_us"]) == (3, MONDAY.date(), None)
     windows = rows(engine, tables.WINDOWS["topics"])

@@ -6,12 +6,11 @@ from typing import Any
 
 import click
 
-from lakehouse import slo
 from lakehouse.cli import options
 from lakehouse.cli.options import LakeOptions
 from lakehouse.cli.reports.statement_options import CALENDAR, PERIOD, StatementOptions
 from lakehouse.engines.gold_reader import GoldRows, window_of
-from lakehouse.slo import cluster_level, each_partition
+from lakehouse.slo import cluster_level, partition_level
 from lakehouse.slo.sla_statement import Statement
 
 
@@ -35,14 +34,14 @@ def sla(
     Exits with 1 if it failed, with 3 if a rollup of this lake is running.
     """
     asked = StatementOptions(lake, given)
-    chosen = slo.chosen(asked.objectives, dict(labels))
+    chosen = [one for one in asked.objectives if one.has(dict(labels))]
     engine = lake.engine()
     statements, fresh = asked.publish(engine, chosen, asked.period(engine), burns=as_json)
     if not as_json:
         click.echo(count_line(statements, fresh))
         return
     rows = GoldRows(engine, window_of(engine) * 1_000_000)
-    together = [*cluster_level.by_cluster(statements), *each_partition.by_topic(rows, statements)]
+    together = [*cluster_level.by_cluster(statements), *partition_level.by_topic(rows, statements)]
     output = {
         "statements": [_to_json(statement) for statement in statements],
         "weighted": [one.to_json() for one in together],

@@ -5,18 +5,18 @@ from typing import Any, Final
 
 import click
 
-from lakehouse import slo
 from lakehouse.cli import options
 from lakehouse.cli.options import LakeOptions, log
 from lakehouse.core import periods
 from lakehouse.core.display import plural
+from lakehouse.core.objective import Objective
 from lakehouse.core.periods import Period
 from lakehouse.engines.engine import Engine
 from lakehouse.engines.gold_reader import last_week, subjects, window_of
 from lakehouse.errors import MaintenanceFileError
 from lakehouse.slo import attainment, published
-from lakehouse.slo.calendar import business_hours, corrections, maintenance
-from lakehouse.slo.calendar.business_hours import Calendar
+from lakehouse.slo.calendar import corrections, maintenance
+from lakehouse.slo.calendar.report_calendar import Calendar, parse_business_hours
 from lakehouse.slo.sla_statement import Statement
 
 PERIOD: Final = options.combined(
@@ -57,7 +57,7 @@ class StatementOptions:
         self._zone = periods.time_zone(zone)
         by_ends = options.between(start, end, self._zone)
         self._period = by_ends if week is None else periods.week(week, self._zone)
-        business = None if hours is None else business_hours.parse(hours)
+        business = None if hours is None else parse_business_hours(hours)
         planned = maintenance.load(given["maintenance"]) if given["maintenance"] else ()
         file = given["corrections"]
         corrected, faults = corrections.load(file) if file else ((), [])
@@ -80,7 +80,7 @@ class StatementOptions:
             _refuse(list(corrections.check(corrected, self.objectives, known, now_us)))
 
     def publish(
-        self, engine: Engine, wanted: Sequence[slo.Objective], period: Period, *, burns: bool
+        self, engine: Engine, wanted: Sequence[Objective], period: Period, *, burns: bool
     ) -> tuple[list[Statement], list[Statement]]:
         """Publish the statements of a period; returns all of them, and those that are new."""
         self.check(engine)

@@ -11,9 +11,9 @@ from deltalake import DeltaTable
 from lakehouse import tables
 from lakehouse.core.delta_rs import Location
 from lakehouse.errors import LakehouseError, TableNotFoundError
-from lakehouse.ops.doctor import agent_events, agent_records, clocks, rollup, sources, table_health
+from lakehouse.ops.doctor import agent_records, agents, clocks, rollup, sources, table_health
 from lakehouse.ops.doctor.finding import ORDER, Finding, finding
-from lakehouse.ops.maintain import state as states
+from lakehouse.ops.maintain import rollup_position, table_state as states
 from lakehouse.tables import Table
 
 _LEAST_COMMITS: Final = 200
@@ -73,7 +73,7 @@ class Diagnosis:
             reported = self._check_scrapes()
         with self._unknown_on_error(tables.EVENTS):
             events = agent_records.event_counts(self._open(tables.EVENTS), self.since)
-            self._add(agent_events.agent_events(events, self.days))
+            self._add(agents.events(events, self.days))
         if self.with_gold:
             self._check_gold(reported)
         else:
@@ -118,7 +118,7 @@ class Diagnosis:
 
     def _unknown_position(self, table: Table, delta: DeltaTable) -> str | None:
         try:
-            position = states.positions_by_progress(self.location)(table, delta)
+            position = rollup_position.by_progress(self.location)(table, delta)
         except LakehouseError as error:
             return str(error)
         return position if isinstance(position, str) else None
@@ -135,7 +135,7 @@ class Diagnosis:
         self._add(sources.gaps(agent_records.gaps(scrapes, self.since), failures, self.days))
         self._add(sources.capped(reported))
         self._add(clocks.future(reported, self.now))
-        self._add(agent_events.cluster_versions(reported))
+        self._add(agents.cluster_versions(reported))
         self._check_agents(reported)
         return reported
 
@@ -154,7 +154,7 @@ class Diagnosis:
         known = {one.agent: one.sources for one in self.agents}
         since = self.now - self.late
         working = [one for one in self.agents if one.reported_until and one.reported_until >= since]
-        self._add(agent_events.agent_versions(working, self.version))
+        self._add(agents.versions(working, self.version))
         self._add(clocks.differing(clocks.skews(commits), len(versions), known))
 
     def _check_gold(self, reported: list[agent_records.FamilyRecord]) -> None:

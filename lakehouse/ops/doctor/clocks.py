@@ -15,7 +15,7 @@ from typing import Final
 from lakehouse import tables
 from lakehouse.ops.doctor.agent_records import FamilyRecord
 from lakehouse.ops.doctor.finding import Finding, counted, finding, named, some, span, when
-from lakehouse.ops.maintain.state import LogEntry
+from lakehouse.ops.maintain.table_state import LogEntry
 
 Skews = dict[tuple[str, str], dt.timedelta]
 """Pairs of agents, the one whose clock is ahead first, and by how much at least."""

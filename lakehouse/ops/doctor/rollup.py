@@ -11,7 +11,7 @@ from lakehouse.core.delta_rs import TABLE, Location, query
 from lakehouse.core.periods import micros
 from lakehouse.ops.doctor.agent_records import SourceName
 from lakehouse.ops.doctor.finding import Finding, Severity, counted, finding, named, span, when
-from lakehouse.ops.maintain.state import committed_at
+from lakehouse.ops.maintain.table_state import committed_at
 
 # Log and removed files of bronze are kept for 30 days; Spark reads no older change feed.
 _AGES: Final[tuple[tuple[dt.timedelta, Severity, str], ...]] = (

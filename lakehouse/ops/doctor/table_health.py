@@ -10,7 +10,7 @@ from lakehouse.core.delta_rs import url_of
 from lakehouse.core.periods import instant
 from lakehouse.errors import ForeignEngineError, TableSchemaError
 from lakehouse.ops.doctor.finding import Finding, Severity, counted, finding, named, some
-from lakehouse.ops.maintain import state as states
+from lakehouse.ops.maintain import table_state as states
 from lakehouse.ops.maintain.plan import MOST_FILES, MOST_UNCHECKPOINTED, day_of
 from lakehouse.tables import Table
 

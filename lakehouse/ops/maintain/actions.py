@@ -11,7 +11,7 @@ from deltalake import CommitProperties, DeltaTable, PostCommitHookProperties, Tr
 
 from lakehouse.core.delta_rs import Location, delta_errors
 from lakehouse.ops.maintain import checkpoint_retention, plan
-from lakehouse.ops.maintain.state import CHECKED, CLEANED, mark
+from lakehouse.ops.maintain.table_state import CHECKED, CLEANED, mark
 from lakehouse.tables import Table
 from lakehouse.tables.parquet_layout import COMPACTED_LEVEL, writer_properties
 

@@ -11,10 +11,10 @@ from deltalake import DeltaTable
 
 from lakehouse.core.delta_rs import Location, delta_errors
 from lakehouse.errors import ForeignEngineError, LakehouseError, TableSchemaError
-from lakehouse.ops.maintain import state as states
+from lakehouse.ops.maintain import table_state as states
 from lakehouse.ops.maintain.actions import Executor
 from lakehouse.ops.maintain.plan import Action, Checkpoint, Plan, day_of, plan
-from lakehouse.ops.maintain.state import ReadPositions, TableState
+from lakehouse.ops.maintain.rollup_position import ReadPositions
 from lakehouse.tables import BRONZE, Table
 
 REFUSED: Final = (ForeignEngineError, TableSchemaError)
@@ -133,7 +133,7 @@ class Maintenance:
 
     def _plan(
         self, table: Table, delta: DeltaTable, positions: ReadPositions
-    ) -> tuple[TableState, Plan]:
+    ) -> tuple[states.TableState, Plan]:
         unknown, now = self._inspect_engines(table, delta), self.now()
         read = positions(table, delta)
         state = states.load_state(self.location, table, delta, read, day_of(now))
@@ -151,7 +151,7 @@ class Maintenance:
         return delta
 
     def _inspect_engines(self, table: Table, delta: DeltaTable) -> int:
-        """Inspect the commits since the last inspection; see ``state.unknown_engines``."""
+        """Inspect the commits since the last inspection; see ``table_state.unknown_engines``."""
         checked = max(states.mark(delta, states.CHECKED), self.accepted.get(table.name, -1))
         unknown = states.unknown_engines(delta, self._inspected.get(table.name, checked))
         self._inspected[table.name] = delta.version()

@@ -9,6 +9,7 @@ from importlib.metadata import version
 from typing import Any, Final, NamedTuple
 
 from lakehouse.core import periods
+from lakehouse.core.objective import Objective
 from lakehouse.core.periods import Period, iso, micros
 from lakehouse.engines.engine import Engine
 from lakehouse.engines.gold_reader import subjects_of, window_of
@@ -32,8 +33,7 @@ from lakehouse.report.facts.other_metrics import OwnMetrics, own_metrics
 from lakehouse.report.facts.saved import FORMAT
 from lakehouse.report.facts.storage import capacity, tiering
 from lakehouse.report.facts.timelines import timelines
-from lakehouse.slo import Objective
-from lakehouse.slo.calendar.business_hours import OF_UTC, Calendar
+from lakehouse.slo.calendar.report_calendar import OF_UTC, Calendar
 from lakehouse.slo.sla_statement import Statement
 
 

@@ -13,13 +13,14 @@ from operator import itemgetter
 from typing import Any, Final, Self
 
 from lakehouse import tables
+from lakehouse.core.objective import Objective
 from lakehouse.core.periods import HOUR_US, Period, instant, micros
 from lakehouse.core.subjects import Subject, expected_us, with_ends
 from lakehouse.engines import gold_reader
 from lakehouse.engines.engine import Engine, Relation, ask
 from lakehouse.engines.gold_reader import GoldRows, Row, before_window, is_one_of, is_same, summed
 from lakehouse.errors import PeriodError, TableNotFoundError
-from lakehouse.slo import Objective, attainment
+from lakehouse.slo import attainment
 from lakehouse.slo.sla_statement import Statement
 from lakehouse.tables import Table
 

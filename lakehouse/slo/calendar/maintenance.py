@@ -9,14 +9,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from lakehouse.core.periods import Period, iso, micros
 from lakehouse.core.spans import Span
 from lakehouse.core.subjects import Subject
 from lakehouse.core.yaml_nodes import Node, read
-from lakehouse.engines.engine import Relation
-from lakehouse.engines.gold_reader import GoldRows, is_one_of
 from lakehouse.errors import MaintenanceFileError
 
 LISTS: Final = {
@@ -26,9 +24,6 @@ LISTS: Final = {
 """Keys of patterns, and the columns of the names that these match."""
 REQUIRED: Final = ("start", "end", "reason")
 """What each maintenance has."""
-
-SPILL: Final = "spill_us"
-"""The column with the part of a row's upper bound that may lie before its window."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,68 +178,3 @@ def matches(name: str | None, globs: Iterable[str]) -> bool:
 def error(node: Node, message: str) -> MaintenanceFileError:
     """An error at a place of a file."""
     return MaintenanceFileError(str(node.says("invalid", message)))
-
-
-class Exclusions(NamedTuple):
-    """Maintenance whose windows do not count.
-
-    Attributes:
-        planned: The maintenance.
-        subjects: All subjects that the rows are of; rows have their names.
-        window_us: Length of gold's finest windows.
-    """
-
-    planned: Sequence[Maintenance]
-    subjects: Sequence[Subject]
-    window_us: int
-
-    def condition(self, window: str = "r.window") -> str:
-        """SQL: whether a window of a row ``r`` lies in maintenance of its subject."""
-        return " OR ".join(self._condition(one, window) for one in self.planned) or "false"
-
-    def apply(
-        self, gold: GoldRows, rows: Relation, keys: Sequence[str], sums: Sequence[str], since: int
-    ) -> Relation:
-        """Rows outside maintenance, with the bad time that may lie just before maintenance.
-
-        Bad time that is first seen in the first window of maintenance may have started before it.
-        No other row covers that, so there is a row more for the window before: all zeros but for
-        its upper bound.
-
-        Args:
-            gold: The source of the rows.
-            rows: With ``window``, ``keys``, ``sums`` and ``SPILL``.
-            keys: Columns that a row keeps.
-            sums: Columns with times; the upper bound is the last.
-            since: Start of the first window that counts, microseconds.
-        """
-        if not self.planned:
-            return rows
-        before = f"r.window - {self.window_us}"
-        kept = ", ".join(f"r.{name} AS {name}" for name in (*keys, *sums, SPILL))
-        values = {name: f"r.{name}" for name in keys} | dict.fromkeys((*sums, SPILL), "0")
-        values[sums[-1]] = f"r.{SPILL}"
-        moved = ", ".join(f"{value} AS {name}" for name, value in values.items())
-        return gold.engine.query(
-            f"SELECT r.window AS window, {kept} FROM {{rows}} r WHERE NOT ({self.condition()}) "
-            f"UNION ALL SELECT {before} AS window, {moved} FROM {{rows}} r "
-            f"WHERE ({self.condition()}) AND NOT ({self.condition(before)}) AND r.{SPILL} > 0 "
-            f"AND {before} >= {since}",
-            rows=rows,
-        )
-
-    def _condition(self, planned: Maintenance, window: str) -> str:
-        start, end = planned.windows(self.window_us)
-        parts = [f"{window} >= {start} AND {window} < {end}"]
-        if "cluster" in planned.names:
-            parts.append(self._has_name("cluster", planned))
-        if columns := planned.subject_columns:
-            named = (f"coalesce({self._has_name(column, planned)}, false)" for column in columns)
-            parts.append(f"({' OR '.join(named)})")
-        return f"({' AND '.join(parts)})"
-
-    def _has_name(self, column: str, planned: Maintenance) -> str:
-        """SQL: whether a row has a name that a pattern of this column matches."""
-        names = {{"cluster": one.cluster, **one.names}[column] for one in self.subjects}
-        found = (str(name) for name in names if matches(name, planned.names[column]))
-        return is_one_of(f"r.{column}", sorted(found))

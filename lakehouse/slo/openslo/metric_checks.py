@@ -10,7 +10,7 @@ from lakehouse.core.yaml_nodes import Node
 from lakehouse.engines.engine import Engine, ask
 from lakehouse.engines.gold_reader import is_one_of, labels_in
 from lakehouse.errors import TableNotFoundError
-from lakehouse.slo.openslo.objects import FileObject
+from lakehouse.slo.openslo.objective_files import FileObject
 from lakehouse.tables import LABELLED, METRIC_DEFINITIONS
 
 

@@ -18,7 +18,7 @@ from lakehouse.core.metrics import COVERAGE, LEADERLESS, UNAVAILABLE, UNDER_MIN_
 from lakehouse.core.objective import Objective
 from lakehouse.core.patterns import is_regex, regexes
 from lakehouse.slo.burn_rate import LENGTHS_US, PAIRS
-from lakehouse.tables import prometheus_names as exported
+from lakehouse.tables import exposed_metrics as exported
 
 EVERY_SECONDS: Final = 15
 """How often it is looked whether a subject is bad."""

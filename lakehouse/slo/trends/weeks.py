@@ -8,10 +8,11 @@ import math
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
+from lakehouse.core.objective import Objective
 from lakehouse.core.periods import WEEK, Period, micros, week_of
 from lakehouse.core.subjects import Subject
 from lakehouse.engines.gold_reader import GoldRows
-from lakehouse.slo import Objective, attainment
+from lakehouse.slo import attainment
 from lakehouse.slo.sla_statement import Key, Statement
 
 WEEKS: Final = 13

@@ -10,11 +10,11 @@ from typing import Final, NamedTuple
 
 from lakehouse import tables
 from lakehouse.core.metrics import PARTITION_LAG
+from lakehouse.core.objective import Objective
 from lakehouse.core.periods import iso
 from lakehouse.engines.gold_reader import Row, is_same
 from lakehouse.report.facts.fields import Bounds, duration
 from lakehouse.report.facts.gold import Gold
-from lakehouse.slo import Objective
 from lakehouse.slo.sla_statement import Statement, unknown_of
 
 ROUNDED_UP: Final = 2**0.25

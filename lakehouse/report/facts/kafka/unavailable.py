@@ -19,7 +19,7 @@ from lakehouse.core.spans import touching
 from lakehouse.engines.gold_reader import Row, is_one_of
 from lakehouse.report.facts.fields import Bounds, Known, duration, figures, of_sources
 from lakehouse.report.facts.gold import Gold, attribute
-from lakehouse.slo import each_partition
+from lakehouse.slo import partition_level
 from lakehouse.slo.sla_statement import Statement, unknown_of
 
 COUNTED_BY_BROKER: Final = "kafka.broker.under_min_isr_partitions"
@@ -100,7 +100,7 @@ class Unseen(NamedTuple):
         if self.expected_us is None or partitions is None:
             return None
         series = row.get("series")
-        expected = each_partition.expected_us(self.expected_us, self.seen_us, series, partitions)
+        expected = partition_level.expected_us(self.expected_us, self.seen_us, series, partitions)
         return max(0, (expected or 0) - (row.get("observed_us") or 0))
 
 
@@ -269,7 +269,7 @@ def _wholly_seen(gold: Gold, objectives: Collection[str]) -> dict[str, dict[int,
     If several objectives concern a topic the one that saw most decides.
     """
     sli, topics = gold.whole(tables.SLI), gold.whole(tables.TOPICS)
-    seen = each_partition.seen_by_count(gold.rows, sli, topics, objectives)
+    seen = partition_level.seen_by_count(gold.rows, sli, topics, objectives)
     by_topic: dict[str, dict[int, int]] = {}
     for (_, _, topic), seen_us in sorted((key, us) for key, us in seen.items() if key[2]):
         if sum(seen_us.values()) > sum(by_topic.get(str(topic), {}).values()):

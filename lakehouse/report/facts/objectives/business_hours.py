@@ -3,13 +3,13 @@
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+from lakehouse.core.objective import Objective
 from lakehouse.core.periods import Period, iso
 from lakehouse.core.spans import without
 from lakehouse.report.facts.gold import Gold
 from lakehouse.report.facts.objectives.verdicts import Verdict, objective, verdicts
-from lakehouse.slo import Objective
-from lakehouse.slo.calendar.business_hours import Calendar
 from lakehouse.slo.calendar.maintenance import Maintenance
+from lakehouse.slo.calendar.report_calendar import Calendar
 from lakehouse.slo.sla_statement import Statement
 
 

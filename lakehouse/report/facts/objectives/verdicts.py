@@ -6,7 +6,7 @@ from dataclasses import asdict
 from typing import Any, Final, NamedTuple
 
 from lakehouse.core import display
-from lakehouse.slo import Objective
+from lakehouse.core.objective import Objective
 from lakehouse.slo.cluster_level import by_cluster, partition_count
 from lakehouse.slo.sla_statement import Statement
 

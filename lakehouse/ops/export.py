@@ -1,16 +1,19 @@
-"""Selected rows of a table of gold as a CSV or Parquet file, written completely or not at all."""
+"""Selected rows of a table of gold as Parquet, CSV or OpenMetrics: all of them, or no file."""
 
 import datetime as dt
 import json
+import math
+import re
 import sys
 import uuid
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO, Final
 
 from deltalake import DeltaTable
 
+from lakehouse import tables
 from lakehouse.core.delta_rs import TABLE, query
 from lakehouse.core.periods import Period, micros
 from lakehouse.engines.replace_where import strings
@@ -20,6 +23,31 @@ from lakehouse.tables.table import standard_text
 
 # Without Arrow's own schema, readers use the types of Parquet.
 _OPTIONS: Final = "('format.compression' 'zstd(9)', 'format.skip_arrow_metadata' 'true')"
+
+Read = Callable[[tuple[str, ...], str], Iterable[Mapping[str, Any]]]
+"""Gives the rows with a figure: takes the columns, by which it sorts, and the figure."""
+
+# Prometheus ignores an empty label, and cannot read NUL.
+_ESCAPES: Final = str.maketrans({"\\": "\\\\", "\n": "\\n", '"': '\\"', "\0": "\u2400"})
+_IN_HELP: Final = str.maketrans({"\\": "\\\\", "\n": "\\n"})
+SUBJECT: Final = "subject"
+"""Label with the names of a series' labels, empty ones too, for tables with optional labels."""
+
+_FORMS: Final = {
+    tables.TOPICS.name: ("topic", ""),
+    tables.PARTITIONS.name: ("partition", ""),
+    tables.CLIENTS.name: ("client", ""),
+    tables.GROUPS.name: ("group", ""),
+    tables.BROKERS.name: ("broker", ""),
+    tables.LABELLED.name: ("series", ""),
+    tables.COVERAGE.name: ("source", "jmxlake_coverage"),
+    tables.SLI.name: ("objective", "jmxlake_sli"),
+    tables.CONSUMER_LAG.name: ("group", "kafka_consumer_lag"),
+    tables.NON_CONSUMED.name: ("group", "kafka_group_non_consumed"),
+}
+OPENMETRICS: Final = _FORMS | {tables.WINDOWS[name].name: form for name, form in _FORMS.items()}
+"""The tables that can be OpenMetrics, each with the kind of subject of its series, and the name of
+the metric where it has no column ``metric``; rows of the others are not numbers at an instant."""
 
 
 def selected(
@@ -71,7 +99,7 @@ def _replaced(file: Path) -> Iterator[Path]:
         part.unlink(missing_ok=True)
 
 
-def write(lines: Iterable[str], file: Path | None, nothing: str) -> int:
+def write_lines(lines: Iterable[str], file: Path | None, nothing: str) -> int:
     """Write lines to a file, or to standard output.
 
     Args:
@@ -162,3 +190,65 @@ def _iso(value: dt.date) -> str:
 def _quoted(text: str) -> str:
     """A text of CSV, or an identifier of SQL."""
     return '"' + text.replace('"', '""') + '"'
+
+
+def openmetrics_lines(table: tables.Table, seconds: int, read: Read) -> Iterator[str]:
+    """A table as OpenMetrics, line by line; nothing if there are no samples.
+
+    A family of metrics is a figure of a metric at a level, named as recording rules are:
+    ``topic:kafka_partition_under_min_isr:positive_seconds``. The colons mark a computed value. The
+    timestamp of a sample is the end of its window. A figure that is null in gold has no sample;
+    nothing becomes zero.
+
+    Args:
+        table: One of ``OPENMETRICS``.
+        seconds: Length of its windows.
+        read: Called once for each figure, because the samples of a family must be adjacent.
+
+    Raises:
+        LakehouseError: Two metrics would have the same name.
+    """
+    (level, name), length_us, empty = OPENMETRICS[table.name], seconds * 1_000_000, True
+    labels = [key for key in table.keys if key not in {"cluster", "metric"}]
+    is_optional = any(one.nullable for one in table.columns if one.name in labels)
+    by = (*([] if name else ["metric"]), "cluster", *labels, "window")
+    for column in table.measures:
+        metrics: dict[str, str] = {}
+        figure = re.sub("_us$", "_seconds", column.name)
+        for row in read((*by, column.name), column.name):
+            metric = name or row["metric"]
+            family = f"{level}:{re.sub('[^a-zA-Z0-9_]', '_', metric)}:{figure}"
+            if family not in metrics:
+                about = f"{metric}: {column.comment}".translate(_IN_HELP)
+                yield f"# TYPE {family} gauge\n"
+                yield f"# HELP {family} {about}\n"
+            if metrics.setdefault(family, metric) != metric:
+                raise LakehouseError(
+                    f"{metric} and {metrics[family]} would have the same name in Prometheus, "
+                    f"{family}: export them one by one, with --metric"
+                )
+            value = _value(row[column.name], column.name)
+            if value is not None:
+                at = (micros(row["window"]) + length_us) // 1_000_000
+                yield f"{family}{_labels(row, labels, optional=is_optional)} {value} {at}\n"
+            empty = False
+    if not empty:
+        yield "# EOF\n"
+
+
+def _value(value: Any, column: str) -> str | None:
+    if isinstance(value, bool):
+        return str(int(value))
+    if isinstance(value, int):
+        return repr(value / 1_000_000) if column.endswith("_us") else str(value)
+    if math.isnan(value):
+        return None
+    return repr(value) if math.isfinite(value) else f"{'+' if value > 0 else '-'}Inf"
+
+
+def _labels(row: Mapping[str, Any], names: Sequence[str], *, optional: bool) -> str:
+    present = [name for name in names if row[name] is not None]
+    labels = {name: str(row[name]).translate(_ESCAPES) for name in ("cluster", *present)}
+    if optional:
+        labels[SUBJECT] = ",".join(present)
+    return "{" + ",".join(f'{name}="{value}"' for name, value in labels.items()) + "}"

@@ -1,4 +1,4 @@
-"""The one frame that carries a batch of bronze through the kernel.
+"""Runs the kernel on a batch in Spark's workers: one frame carries bronze through it.
 
 Runs, sets, scrapes and describing runs are packed where they are read: many rows as one value,
 numbered by what they are part of. Only these are moved and sorted, so that a worker reads one part

@@ -1,32 +1,32 @@
-"""State of a bronze table: its version, its live files, and how far the rollup has read it.
+"""State of a bronze table: its schema, log and live files, and maintenance's notes in it.
 
 Maintenance keeps its own notes in the table, as app transactions: every checkpoint holds them, they
-survive the expiry of the log, and they need no storage elsewhere. Nothing that the rollup has not
-read may be removed.
+survive the expiry of the log, and they need no storage elsewhere.
 """
 
+from __future__ import annotations
+
 import datetime as dt
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
-from typing import Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from deltalake import DeltaTable
-from deltalake.exceptions import DeltaError
 
 from lakehouse import tables
-from lakehouse.core.delta_rs import Location, delta_errors, newest_progress, url_of
+from lakehouse.core.delta_rs import Location, delta_errors, url_of
 from lakehouse.core.periods import instant
 from lakehouse.errors import ForeignEngineError, MaintenanceError, TableSchemaError
 from lakehouse.tables.table import delta_type
+
+if TYPE_CHECKING:
+    from lakehouse.ops.maintain.rollup_position import ReadPosition
 
 CHECKED: Final = "jmxlake-maintain/checked"
 """App transaction: version of the last checkpoint; the commits up to it were inspected."""
 
 CLEANED: Final = "jmxlake-maintain/cleaned"
 """App transaction: day of the last clean-up of log and removed files, since 1970."""
-
-# The rollup does not read events, and a report reads all that exist.
-_COLUMNS: Final = {name: f"{name}_version" for name in ("runs", "scrapes", "members")}
 
 
 class LogEntry(NamedTuple):
@@ -57,23 +57,6 @@ class DataFile(NamedTuple):
     date: dt.date | None
     size: int
     written: dt.datetime
-
-
-class ReadPosition(NamedTuple):
-    """The last version of a table that the rollup has read.
-
-    Attributes:
-        version: That version.
-        unread_since: When the next version was committed; None where there is none, or where no
-            clean-up is due today.
-    """
-
-    version: int
-    unread_since: dt.datetime | None = None
-
-
-ReadPositions = Callable[[tables.Table, DeltaTable], ReadPosition | str]
-"""Gives how far the rollup has read a table, or why that is not known."""
 
 
 class TableState(NamedTuple):
@@ -206,43 +189,3 @@ def _files(delta: DeltaTable, *, dated: bool) -> tuple[DataFile, ...]:
     sizes, written, *dates = (actions.column(name).to_pylist() for name in names)
     of_files = zip(dates[0] if dates else [None] * len(sizes), sizes, written, strict=True)
     return tuple(DataFile(day, size, instant(at * 1000)) for day, size, at in of_files)
-
-
-def positions_by_progress(location: Location) -> ReadPositions:
-    """Read positions by the newest row of gold/progress.
-
-    Raises:
-        MaintenanceError: gold/progress exists and cannot be read.
-    """
-    url = location.url(tables.PROGRESS)
-    progress = newest_progress(location, *_COLUMNS.values())
-    if progress is None:
-        return lambda _table, _delta: f"no rollup has been recorded in {url}"
-
-    def position(table: tables.Table, delta: DeltaTable) -> ReadPosition | str:
-        newest = delta.version()
-        version: int = progress[_COLUMNS[table.name]] if table.name in _COLUMNS else newest
-        if version > newest:
-            return f"{url} has read version {version}, and there are {newest}"
-        return ReadPosition(version)
-
-    return position
-
-
-def positions_by_date(location: Location, until: dt.date | None) -> ReadPositions:
-    """Read positions by an operator's word: commits before a date (UTC) were read; None: none."""
-    if until is None:
-        return lambda _table, _delta: "--gold none without --read-until DATE"
-    start = dt.datetime.combine(until, dt.time(), dt.UTC)
-
-    def position(table: tables.Table, _: DeltaTable) -> ReadPosition | str:
-        older = location.open(table)
-        with suppress(DeltaError):
-            older.load_as_version(start - dt.timedelta(milliseconds=1))
-            # Where every commit is newer, delta-rs loads the oldest.
-            oldest = commits(older, older.version())
-            if oldest and oldest[0].at < start:
-                return ReadPosition(older.version())
-        return f"nothing was committed before {until}"
-
-    return position

@@ -1,8 +1,8 @@
-"""A name that a lake is to forget: a user's or client id's, which may be a person's.
+"""Another name in the place of a user's or client id's that a lake is to forget.
 
-Another name takes its place in every row of bronze and gold, so that figures, incidents and
-published statements stay as they are. Versions of the tables from before keep the old one until
-clean-up removes their files.
+Such a name may be a person's. It is replaced in every row of bronze and gold, so that figures,
+incidents and published statements stay as they are. Versions of the tables from before keep the old
+one until clean-up removes their files.
 """
 
 import uuid

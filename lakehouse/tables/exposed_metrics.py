@@ -1,4 +1,7 @@
-"""Names of what agents show of Kafka in ``/metrics``, by which Prometheus's rules go."""
+"""Which metrics of Kafka agents expose in ``/metrics``, and how they are called there.
+
+Prometheus's rules go by these names.
+"""
 
 import re
 from typing import Final

@@ -1,4 +1,4 @@
-"""Objectives on a topic's partitions: the sum of their times, or a statement on each of them.
+"""Statements on a topic's partitions: on each, on the sum of their times, and how many existed.
 
 gold/sli has the time in which any partition of a topic was bad. ``by_topic`` sums the times of its
 partitions: two that are bad for a minute make two minutes.
@@ -25,7 +25,8 @@ from lakehouse.core.metrics import PARTITION_METRICS, UNAVAILABLE, UNDER_MIN_ISR
 from lakehouse.core.periods import Period, micros
 from lakehouse.engines.engine import Relation
 from lakehouse.engines.gold_reader import GoldRows, Row, before_window, is_one_of, summed
-from lakehouse.slo.calendar.maintenance import SPILL, Exclusions, Maintenance, of
+from lakehouse.slo.calendar.exclusions import SPILL, Exclusions
+from lakehouse.slo.calendar.maintenance import Maintenance, of
 from lakehouse.slo.cluster_level import Weighted, partition_count
 from lakehouse.slo.sla_statement import Statement, Times
 from lakehouse.tables import Table

@@ -1,7 +1,7 @@
-"""Business hours (parts of a week in a time zone), and the calendar that has them with the rest.
+"""The calendar of a report: its time zone, business hours, maintenance and corrections.
 
-They are written as ``Mon-Fri 08:00-18:00``, several with a comma between; ``22:00-06:00`` ends on
-the next day.
+Business hours are parts of a week in the time zone. They are written as ``Mon-Fri 08:00-18:00``,
+several with a comma between; ``22:00-06:00`` ends on the next day.
 """
 
 import datetime as dt
@@ -59,7 +59,7 @@ def _at(date: dt.date, minutes: int, zone: dt.tzinfo) -> int:
     return micros(periods.wall(date + dt.timedelta(days=days), time, zone))
 
 
-def parse(text: str) -> BusinessHours:
+def parse_business_hours(text: str) -> BusinessHours:
     """Business hours from their text.
 
     Raises:

@@ -1,4 +1,4 @@
-"""The objectives of a valid SLO, and findings on what jmxlake does not support."""
+"""Makes objectives of a valid SLO, and findings of what jmxlake does not support in it."""
 
 from dataclasses import dataclass, field
 from typing import Final, cast

@@ -1,4 +1,4 @@
-"""Findings of agents: their own events, and the versions of agents and of what they read."""
+"""Findings of agents: their own events, their versions, and those of what they read."""
 
 import datetime as dt
 import re
@@ -66,14 +66,14 @@ _SHOULD_AGREE: Final = {
 """Checks, and fields of records that usually have one value in a cluster."""
 
 
-def agent_events(events: Sequence[EventCount], days: int) -> Iterator[Finding]:
+def events(counts: Sequence[EventCount], days: int) -> Iterator[Finding]:
     """Events of agents that need action.
 
     Args:
-        events: Counted by source and kind.
+        counts: Counted by source and kind.
         days: Length of the time looked at.
     """
-    for event in sorted(events, key=attrgetter("source", "kind")):
+    for event in sorted(counts, key=attrgetter("source", "kind")):
         rare = event.kind == "agent_start" and event.number <= 5 * days
         if event.kind in _KINDS and not rare:
             check, problem, todo, severity = _KINDS[event.kind]
@@ -85,17 +85,17 @@ def agent_events(events: Sequence[EventCount], days: int) -> Iterator[Finding]:
             yield finding(check, event.source, what, todo, severity)
 
 
-def agent_versions(working: Sequence[Agent], own: str) -> Iterator[Finding]:
+def versions(working: Sequence[Agent], own: str) -> Iterator[Finding]:
     """Agents of several versions, of newer ones than this command, and of unknown ones.
 
     Args:
         working: Agents with recent records.
         own: Version of this command.
     """
-    versions = [(one.version, source) for one in working if one.version for source in one.sources]
-    ordered = sorted({version for version, _ in versions}, key=_order)
+    pairs = [(one.version, source) for one in working if one.version for source in one.sources]
+    ordered = sorted({version for version, _ in pairs}, key=_order)
     if len(ordered) > 1:
-        what = f"they have several versions: {_listed(ordered, versions)}"
+        what = f"they have several versions: {_listed(ordered, pairs)}"
         yield finding("agent_version", "agents", what)
     if ordered and _order(ordered[-1]) > _order(own):
         what = f"agents have version {named(ordered[-1])}, this command has {own}"

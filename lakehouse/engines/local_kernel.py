@@ -1,4 +1,4 @@
-"""Bronze of a batch as the kernel takes it, read by DuckDB part by part."""
+"""Runs the kernel on a batch in this process: DuckDB reads bronze for it, part by part."""
 
 from __future__ import annotations
 

@@ -1,4 +1,9 @@
-"""Files and folders of OpenSLO v1 objects, read together because they refer to one another."""
+"""Files of objectives, as OpenSLO v1 has them: read together, for objects refer to one another.
+
+A file's ``metricSource`` has type ``jmxlake``, with a ``level``, a ``metric``, the attributes that
+a subject must have (``where``) and the patterns that its names, or labels of its series, must match
+(``match``). See docs/objectives.md.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -8,8 +13,14 @@ from typing import Final
 from lakehouse.core.objective import Objective
 from lakehouse.core.yaml_nodes import Findings, MalformedError, Node, documents, worst
 from lakehouse.errors import ObjectiveError
-from lakehouse.slo.openslo import composites, reading, schema
+from lakehouse.slo.openslo import composites, schema, slo_to_objectives
 from lakehouse.slo.openslo.metric import Library
+
+SHIPPED: Final = Path(__file__).parents[1] / "objectives"
+"""The folder of the objectives that jmxlake ships."""
+
+OPTIONAL: Final = SHIPPED / "optional"
+"""The folder of objectives on families that agents read only where they are switched on."""
 
 _NO_EFFECT: Final = {
     "Service": "jmxlake has no list of services",
@@ -55,6 +66,25 @@ class FileObject:
         if self.objectives or self.weighs:
             return "supported"
         return "no effect" if kind else "read"
+
+
+def load(folder: Path = SHIPPED) -> tuple[Objective, ...]:
+    """All objectives of a folder, by name.
+
+    Raises:
+        ObjectiveError: A file is no OpenSLO v1 or has what jmxlake does not support, or two objects
+            have one name.
+    """
+    objects = read([folder])
+    faults = [fault for item in objects for fault in item.findings if fault.kind != "note"]
+    if faults:
+        others = len(faults) - 1
+        more = f" (and {others} more: see jmxlake objectives check)" if others else ""
+        raise ObjectiveError(f"{' '.join(str(faults[0]).split())}{more}")
+    objectives = [objective for item in objects for objective in item.objectives]
+    if not objectives:
+        raise ObjectiveError(f"{folder}: no objective there (*.yaml); use the shipped ones")
+    return tuple(sorted(objectives, key=lambda objective: objective.name))
 
 
 def read(places: Sequence[Path]) -> list[FileObject]:
@@ -110,7 +140,7 @@ def _read_objectives(valid: list[FileObject]) -> None:
     for item in valid:
         if item.kind == "SLO":
             used |= composites.references(item.node)
-            item.objectives = reading.objectives(item.node, library, item.findings)
+            item.objectives = slo_to_objectives.objectives(item.node, library, item.findings)
     for item in valid:
         if item.kind in _NO_EFFECT and not (item.kind == "SLI" and item.name in used):
             reason = _NO_EFFECT[item.kind]
@@ -125,7 +155,7 @@ def _weigh(composite: FileObject, valid: list[FileObject], library: Library) -> 
     """Make the objectives of other SLOs parts of a composite."""
     slos = {item.name: item for item in valid if item.kind == "SLO"}
     pairs = composites.weighed(composite.node, library)
-    window = reading.window(composite.node)
+    window = slo_to_objectives.window(composite.node)
     for goal, _ in pairs:
         slo = slos[goal.entries["indicatorRef"].text]
         composites.compare(goal, window, slo.objectives, composite.findings)

@@ -1,7 +1,8 @@
-"""Spans in which a series held one value, by the rules of the agents' encoder.
+"""When a family is scraped, and the spans of one value that its scrapes see of a series.
 
-What changes is known in advance here, so the cost follows the changes, not the samples. A span is
-as long as the value held; ``bronze`` cuts it by windows.
+The spans follow the rules of the agents' encoder. What changes is known in advance here, so the
+cost follows the changes, not the samples. A span is as long as the value held; ``bronze`` cuts it
+by windows.
 """
 
 from collections.abc import Iterator

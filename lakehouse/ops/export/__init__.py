@@ -1,1 +1,0 @@
-"""Tables of gold as Parquet, CSV or OpenMetrics files, by delta-rs alone."""
