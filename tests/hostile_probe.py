@@ -22,7 +22,7 @@ from collector.config.units import Duration
 from collector.errors import SourceError
 from collector.sources.connection.identity import Expected
 from collector.sources.java import jvm
-from collector.sources.jmx.jmx_port import JmxSource
+from collector.sources.jmx.rmi_source import JmxSource
 
 TIMEOUT = 3.0
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from collector.config.schema import Jmx
 from collector.config.units import Duration
 from collector.sources.connection.identity import Expected
-from collector.sources.jmx.jmx_port import JmxSource
+from collector.sources.jmx.rmi_source import JmxSource
 
 if TYPE_CHECKING:
     from demo.node import Node

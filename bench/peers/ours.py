@@ -11,7 +11,7 @@ from collector.config.units import Duration
 from collector.sources.bulk.prometheus import PrometheusSource
 from collector.sources.connection.identity import Expected
 from collector.sources.java import jvm
-from collector.sources.jmx.jmx_port import JmxSource
+from collector.sources.jmx.rmi_source import JmxSource
 from demo.node import JMX_ROLE
 
 if TYPE_CHECKING:

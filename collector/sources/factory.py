@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collector.sources.admin.source import AdminSource
 
 _MBEANS: Final = {  # what reads a JVM's beans, by how it is reached
-    "jmx": "jmx.jmx_port:JmxSource",
+    "jmx": "jmx.rmi_source:JmxSource",
     "attach": "jmx.attach:AttachSource",
     "jolokia": "bulk.jolokia:JolokiaSource",
     "prometheus": "bulk.prometheus:PrometheusSource",

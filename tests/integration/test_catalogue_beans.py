@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from collector.model import Reading
-    from collector.sources.jmx.jmx_port import JmxSource
+    from collector.sources.jmx.rmi_source import JmxSource
     from demo.node import Node
 
 pytestmark = pytest.mark.kafka

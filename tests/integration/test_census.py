@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from collector.model import Series
-    from collector.sources.jmx.jmx_port import JmxSource
+    from collector.sources.jmx.rmi_source import JmxSource
     from demo.cluster import Cluster
 
 pytestmark = pytest.mark.kafka

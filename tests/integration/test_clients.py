@@ -25,7 +25,7 @@ from collector.model import Series
 from collector.sources.connection.identity import Expected
 from collector.sources.java import jvm
 from collector.sources.jmx.attach import AttachSource
-from collector.sources.jmx.jmx_port import JmxSource
+from collector.sources.jmx.rmi_source import JmxSource
 from collector.sources.librdkafka.statistics_source import StatisticsSource
 from collector.spool.recorder import Recorder
 from collector.spool.spool import Spool

@@ -27,7 +27,7 @@ from collector.sources.bulk.prometheus import PrometheusSource
 from collector.sources.connection.identity import Expected
 from collector.sources.java import jvm
 from collector.sources.jmx.attach import AttachSource
-from collector.sources.jmx.jmx_port import JmxSource
+from collector.sources.jmx.rmi_source import JmxSource
 from demo.cluster import Cluster
 from demo.jars import exporter_jars
 from demo.java_admin import Quota, set_quotas

@@ -24,7 +24,7 @@ from collector.sources.admin.source import AdminSource
 from collector.sources.connection.identity import Expected
 from collector.sources.java import jvm
 from collector.sources.jmx.attach import AttachSource, find_pid
-from collector.sources.jmx.jmx_port import JmxSource
+from collector.sources.jmx.rmi_source import JmxSource
 from demo.cluster import Cluster
 from demo.java import java_command
 from demo.java_admin import Quota, set_quotas

@@ -1,13 +1,25 @@
-"""A JVM that is read over one RMI connection, which stays open between reads."""
+"""A JVM that is read over one RMI connection, which stays open between reads.
 
+``JmxSource`` opens it at a JMX port, without JNDI; ``attach.py`` in a JVM of this host without one.
+"""
+
+import re
+import socket
 import threading
 import time
 from abc import abstractmethod
 from contextlib import suppress
 from typing import Any, Final
 
+import jpype
+
+from collector.config.checks import is_loopback
+from collector.config.schema import Jmx
+from collector.config.secrets import Secret
+from collector.errors import IdentityError
 from collector.sources.connection.identity import Expected
 from collector.sources.java.jvm import java
+from collector.sources.jmx import tls
 from collector.sources.jmx.bean_questions import Answers
 from collector.sources.jmx.mbean_server import MBeanServer
 from collector.sources.jmx.object_names import text_of
@@ -16,6 +28,11 @@ from collector.sources.mbean_source import MBeanSource, Session
 
 _IDLE_SECONDS: Final = 100.0
 """A JVM gives up a connection that was not used for two minutes: by then we have made a new one."""
+
+
+_ENDPOINT: Final = re.compile(r"endpoint:\[(?P<host>[\w.:%-]+):\d+(?P<factory>,[^\]]*)?\]")
+"""In a stub's text; a false registry may write what it likes, but then it is no host either."""
+_TLS: Final = ",javax.rmi.ssl.SslRMIClientSocketFactory"
 
 
 class RmiSource(MBeanSource):
@@ -55,6 +72,64 @@ class RmiSource(MBeanSource):
         return Session(identity, reader.read, connection)
 
 
+class JmxSource(RmiSource):
+    """A broker, controller or client JVM that is read over RMI.
+
+    Only an RMI registry at host and port is asked, never a URL: a JNDI look-up could be led to
+    load code from elsewhere. The JVM must have been started (collector.sources.java.jvm.start).
+
+    Args:
+        expected: Who should answer.
+        jmx: How to reach it. The password is read again at every connect.
+
+    Raises:
+        ConfigError: A store of ``jmx.tls`` cannot be read, or holds nothing of use.
+    """
+
+    def __init__(self, expected: Expected, jmx: Jmx) -> None:
+        where = f"JMX of {jmx.host}:{jmx.port}"
+        super().__init__(where, expected, jmx.timeout.seconds, jmx.password_file)
+        self._jmx = jmx
+        if jmx.tls is not None:
+            tls.install(jmx.tls)
+
+    def _connect(self) -> Any:
+        at: tuple[Any, ...] = (self._jmx.host, self._jmx.port)
+        if self._jmx.tls is not None and self._jmx.tls.registry:
+            at += (java("javax.rmi.ssl.SslRMIClientSocketFactory")(),)
+        stub = java("java.rmi.registry.LocateRegistry").getRegistry(*at).lookup("jmxrmi")
+        user = self._jmx.user
+        if user is None:
+            return stub.newClient(None)
+        self._check_endpoint(stub)
+        secret = Secret(self._jmx.password_file, self._jmx.password_env)
+        login = jpype.JArray(java("java.lang.String"))([user, secret.read(self._where, user)])
+        return stub.newClient(login)
+
+    def _check_endpoint(self, stub: Any) -> None:
+        """Make sure that the password goes to the host that is configured, or over TLS.
+
+        The registry gives the address of JMX, and any process may be the registry while the broker
+        is down.
+        """
+        found = _ENDPOINT.search(text_of(stub))
+        host = found["host"] if found else "an address that cannot be read"
+        by_tls = found is not None and _TLS in (found["factory"] or "")
+        ours = self._jmx.tls is not None and self._jmx.tls.trust_store is not None
+        if not (by_tls and ours) and not is_same_host(host, self._jmx.host):
+            raise IdentityError(
+                f"{self._where}: its registry sends us, and our password, to {host:.100}: set"
+                f" -Djava.rmi.server.hostname={self._jmx.host} there, or use TLS with a trust_store"
+            )
+
+
+def is_same_host(one: str, other: str) -> bool:
+    """Whether two names or addresses mean one host; asks the resolver where they differ."""
+    if one.casefold() == other.casefold() or (is_loopback(one) and is_loopback(other)):
+        return True
+    return not _addresses(one).isdisjoint(_addresses(other))
+
+
 def _answers(server: MBeanServer, expected: Expected) -> Answers:
     return {
         one: {
@@ -78,3 +153,10 @@ def _close(connection: Any) -> None:
         java("java.lang.Thread").detach()
 
     threading.Thread(target=close, name="close", daemon=True).start()
+
+
+def _addresses(host: str) -> set[str]:
+    try:
+        return {str(found[4][0]) for found in socket.getaddrinfo(host, None)}
+    except (OSError, UnicodeError):
+        return set()

@@ -8,7 +8,7 @@ import pytest
 
 from collector.catalogue import Family, Metric
 from collector.model import Series
-from collector.sources.jmx.server_filter import AboveLeast
+from collector.sources.jmx.reader import AboveLeast
 
 PATTERN = "kafka.cluster:type=Partition,name=UnderMinIsr,topic=*,partition=*"
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from collector.sources.jmx.jmx_port import is_same_host
+from collector.sources.jmx.rmi_source import is_same_host
 
 
 @pytest.fixture(autouse=True)
