@@ -10,7 +10,7 @@ from lakehouse.core import lake as lakes, periods
 from lakehouse.engines.local_engine import LocalEngine
 from lakehouse.report.facts.coverage import rejected
 from lakehouse.report.facts.gold import Gold
-from lakehouse.report.facts.kafka.unavailable import partition_incidents
+from lakehouse.report.facts.kafka.min_isr import partition_incidents
 from tests.oracle import gold, stories
 
 if TYPE_CHECKING:

@@ -16,11 +16,11 @@ from lakehouse.report.facts.fields import Bounds
 from lakehouse.report.facts.kafka.consumer_groups import ConsumerLag, LostBeforeRead
 from lakehouse.report.facts.kafka.golden_signals import Service
 from lakehouse.report.facts.kafka.hygiene import Hygiene
+from lakehouse.report.facts.kafka.min_isr import MinIsr
 from lakehouse.report.facts.kafka.remote_reads import RemoteReads
 from lakehouse.report.facts.kafka.replication import Replication
 from lakehouse.report.facts.kafka.throttling import Throttling
 from lakehouse.report.facts.kafka.tier_lag import TierLag
-from lakehouse.report.facts.kafka.unavailable import MinIsr
 from lakehouse.report.facts.objectives.business_hours import BusinessHours
 from lakehouse.report.facts.objectives.composites import Composite
 from lakehouse.report.facts.objectives.restated import Restated

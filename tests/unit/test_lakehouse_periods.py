@@ -6,7 +6,7 @@ import pytest
 
 from lakehouse.core import periods
 from lakehouse.errors import PeriodError
-from lakehouse.report.facts.kafka.unavailable import join_stretches
+from lakehouse.report.facts.kafka.min_isr import join_stretches
 
 
 def test_an_iso_week_starts_on_monday_utc():

@@ -5,7 +5,7 @@ from importlib import resources
 
 import pytest
 
-from lakehouse.report.charts import charts, incident_bars
+from lakehouse.report.charts import charts, incident_lanes
 from lakehouse.report.charts.series import series_of
 from lakehouse.report.charts.tidy_svg import COLOURS
 from lakehouse.report.figures import span_of
@@ -52,7 +52,7 @@ def test_nothing_is_drawn_where_words_say_all():
 @pytest.mark.parametrize("sample", ["demo", "hostile"])
 def test_a_drawing_has_only_colours_that_the_style_knows(sample):
     facts = getattr(sample_facts, sample)()
-    drawings = [*charts.incidents(incident_bars.bars(facts, within(facts)), within(facts))]
+    drawings = [*charts.incidents(incident_lanes.bars(facts, within(facts)), within(facts))]
     drawings += chart(sample_facts.demo(), "throttled").drawings
     assert len(drawings) == 4
     for drawing in drawings:
@@ -70,7 +70,7 @@ def test_every_stand_in_colour_is_another():
 
 def test_an_incident_is_drawn_within_what_its_edges_allow():
     facts = sample_facts.demo()
-    bars = incident_bars.bars(facts, within(facts))
+    bars = incident_lanes.bars(facts, within(facts))
     lanes = list(dict.fromkeys(bar.lane.strip("\u2068\u2069") for bar in bars))
     assert [lane.replace("\u2069", "") for lane in lanes] == [
         "orders",
@@ -86,8 +86,8 @@ def test_an_incident_is_drawn_within_what_its_edges_allow():
 
 def test_many_lanes_are_cut_to_the_worst_and_keep_their_own_names():
     facts = sample_facts.fleet(topics=400, clients=0)
-    lanes = {bar.lane for bar in incident_bars.bars(facts, within(facts))}
-    assert len(lanes) == incident_bars.LANES
+    lanes = {bar.lane for bar in incident_lanes.bars(facts, within(facts))}
+    assert len(lanes) == incident_lanes.LANES
 
 
 def _palettes() -> list[dict[str, str]]:

@@ -16,7 +16,7 @@ from lakehouse.cli import views as cli_views
 from lakehouse.cli.main import main
 from lakehouse.core.metrics import LEADERLESS, UNAVAILABLE, UNDER_MIN_ISR
 from lakehouse.ops.views import render
-from lakehouse.report.facts.kafka.unavailable import join_stretches
+from lakehouse.report.facts.kafka.min_isr import join_stretches
 from tests.gold_builder import put
 
 if TYPE_CHECKING:

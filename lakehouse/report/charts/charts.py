@@ -16,7 +16,7 @@ from markupsafe import Markup
 from lakehouse.core import display, periods
 from lakehouse.core.spans import Span
 from lakehouse.report.charts.event_marks import NONE, Marks
-from lakehouse.report.charts.incident_bars import Bar, Paint
+from lakehouse.report.charts.incident_lanes import Bar, Paint
 from lakehouse.report.charts.series import Known, Series, timelines, trends
 from lakehouse.report.charts.tidy_svg import COLOURS, tidy
 from lakehouse.report.figures import Facts

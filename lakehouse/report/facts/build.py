@@ -19,11 +19,11 @@ from lakehouse.report.facts.gold import Gold
 from lakehouse.report.facts.kafka.consumer_groups import consumer_lag, lost_before_read
 from lakehouse.report.facts.kafka.golden_signals import service
 from lakehouse.report.facts.kafka.hygiene import hygiene
+from lakehouse.report.facts.kafka.min_isr import min_isr
 from lakehouse.report.facts.kafka.remote_reads import remote_reads
 from lakehouse.report.facts.kafka.replication import replication
 from lakehouse.report.facts.kafka.throttling import throttling
 from lakehouse.report.facts.kafka.tier_lag import tier_lag
-from lakehouse.report.facts.kafka.unavailable import min_isr
 from lakehouse.report.facts.objectives.business_hours import business_hours
 from lakehouse.report.facts.objectives.composites import composites
 from lakehouse.report.facts.objectives.restated import restated

@@ -12,7 +12,7 @@ from lakehouse.core.periods import iso, micros
 from lakehouse.core.spans import touching
 from lakehouse.engines.gold_reader import Row, is_one_of, is_same
 from lakehouse.report.facts.gold import Gold
-from lakehouse.report.facts.kafka.unavailable import COUNTED_BY_BROKER
+from lakehouse.report.facts.kafka.min_isr import COUNTED_BY_BROKER
 from lakehouse.report.facts_lookup import longest_floor_us
 from lakehouse.tables.gold import BEYOND, IN_THE_FUTURE
 

@@ -10,7 +10,7 @@ from lakehouse.core import display
 from lakehouse.report import figures
 from lakehouse.report.charts import charts
 from lakehouse.report.charts.event_marks import Marks, marks_of
-from lakehouse.report.charts.incident_bars import LANES, bars
+from lakehouse.report.charts.incident_lanes import LANES, bars
 from lakehouse.report.facts_lookup import incidents, value_at, week_of
 from lakehouse.report.page import questions, sections
 from lakehouse.report.page.page_tables import listing

@@ -8,7 +8,7 @@ from typing import Final
 import vl_convert
 
 from lakehouse.core import display
-from lakehouse.report.charts import charts, incident_bars
+from lakehouse.report.charts import charts, incident_lanes
 from lakehouse.report.charts.event_marks import Marks, marks_of
 from lakehouse.report.charts.series import timelines
 from lakehouse.report.charts.tidy_svg import COLOURS
@@ -43,7 +43,7 @@ def pictures(facts: Facts) -> tuple[Picture, ...]:
 
 def _pictures(facts: Facts) -> Iterator[Picture]:
     within, marks = span_of(facts, "from", "to"), marks_of(facts)
-    bars = incident_bars.bars(facts, within)
+    bars = incident_lanes.bars(facts, within)
     if bars:
         caption = "Incidents: under minimum (red), no leader (black), perhaps (pale), not seen"
         svg = charts.incidents_svg(bars, within, WIDTH, marks)
