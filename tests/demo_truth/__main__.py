@@ -48,7 +48,7 @@ def main() -> None:
     options = argparse.ArgumentParser(prog="python -m tests.demo_truth", description=__doc__)
     options.add_argument("--demo", type=Path, help="judge what an earlier demo left in this folder")
     if earlier := options.parse_args().demo:
-        sys.exit(not judge(earlier))
+        sys.exit(not judge(earlier.resolve()))
     with TemporaryDirectory() as parent:
         folder = Path(parent) / "demo"
         subprocess.run([sys.executable, "-m", "demo", "--folder", str(folder)], check=True)

@@ -45,7 +45,7 @@ _MILLIONTHS = 1e-3  # gold's sums are made of rows in millionths, some hundreds 
 def demo(tmp_path_factory: pytest.TempPathFactory, pytestconfig: pytest.Config) -> Path:
     """The folder that the demo left."""
     if earlier := pytestconfig.getoption("--demo"):
-        return Path(earlier)
+        return Path(earlier).resolve()
     folder = tmp_path_factory.mktemp("demo") / "demo"
     ran = subprocess.run(
         [sys.executable, "-m", "demo", "--folder", str(folder)],
