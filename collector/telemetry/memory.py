@@ -55,6 +55,7 @@ def trim() -> None:
     By itself Java would wait until its heap is full. A delivery needs 50 MB of delta-rs's code, and
     nothing else does: the pages stay in the kernel's cache and are mapped again by the next one.
     """
+    gc.collect()
     if (java_class := started_jvm()) is not None:
         java_class("java.lang.System").gc()
     with suppress(AttributeError, OSError):
