@@ -4,15 +4,19 @@ The log has no gaps: between two records nothing was decided. So the history is 
 to its last committed record, and to the instant, by the controller's clock.
 """
 
+from __future__ import annotations
+
 from collections import deque
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from itertools import zip_longest
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from collector.model import Answer, Moment, Notice, Reading, Scrape, Series
-from collector.sources.metadata_log.records import LogBatch
-from collector.sources.metadata_log.state import MetadataState
+
+if TYPE_CHECKING:  # every agent imports this module, and few read the log
+    from collector.sources.metadata_log.records import LogBatch
+    from collector.sources.metadata_log.state import MetadataState
 
 MARGIN_US: Final = 5_000_000
 """A leader that the majority of the voters stopped fetching from resigns after 1.5 fetch timeouts
