@@ -1,5 +1,6 @@
 """The agent: scrapes on schedule, seals windows, delivers batches, and stops in order."""
 
+import gc
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future, wait
@@ -24,9 +25,8 @@ from collector.spool.recorder import Recorder
 from collector.telemetry import logs, memory
 from collector.telemetry.agent_stats import AgentStats, Read
 from collector.telemetry.live_metrics import Live
-from collector.telemetry.sd_notify import Service
+from collector.telemetry.sd_notify import BEAT_SECONDS, Service
 
-_BEAT_SECONDS: Final = 2.0
 _JOBS: Final = ("start", "discovery", "seal", "delivery", "clock", "limits", "reload")
 _IN_EVENT: Final = ("version", "config", "catalogue")
 _DRAIN_SECONDS: Final = 35.0  # the courier's half minute, and a commit that was under way
@@ -117,7 +117,7 @@ class Agent:
         self._schedule.scheduler.start()
         logs.info("agent started", **about, families=sorted({name for _, name in self._tasks}))
         self.stats.begin()
-        while not stop.wait(_BEAT_SECONDS):
+        while not stop.wait(BEAT_SECONDS):
             self.stats.tick("main")
             self._check_clock()
             if self._stepped.is_set():
@@ -179,6 +179,7 @@ class Agent:
         began_us = self._clock.steady_us()
         if self._recorder.seal(self._clock.wall_us()):
             self.stats.seal_seconds.set((self._clock.steady_us() - began_us) / 1e6)
+            gc.collect()  # see memory.freeze_garbage
 
     def _guard(self, name: str, work: Callable[[], object]) -> None:
         """Run a job; a failure is one log line, once, and the job runs again at its next tick."""

@@ -19,6 +19,7 @@ from prometheus_client.exposition import choose_encoder
 
 from collector.config.checks import is_loopback
 from collector.errors import HealthError
+from collector.sources.java import jvm
 from collector.telemetry.agent_stats import AgentStats
 
 _ASKERS: Final = 64
@@ -56,11 +57,15 @@ class HealthServer(ThreadingMixIn, TCPServer):
             why = f"health: cannot listen at {host}:{port}: {error.strerror}"
             raise HealthError(f"{why}: change health.host or health.port (0: none)") from None
         self.loopback = is_loopback(str(address[0]))
-        threading.Thread(target=self.serve_forever, args=(0.2,), name="health", daemon=True).start()
+        self._is_closed = False
+        self._thread = threading.Thread(target=self._serve, name="health", daemon=True)
+        self._thread.start()
 
     def close(self) -> None:
         """Stop serving."""
-        self.shutdown()  # and wait until nothing is served any more
+        self._is_closed = True
+        self.socket.shutdown(socket.SHUT_RDWR)  # this ends the wait for the next connection
+        self._thread.join()
         self.server_close()
 
     def reply(self, path: str, accept: str) -> tuple[HTTPStatus, str, bytes]:
@@ -92,10 +97,16 @@ class HealthServer(ThreadingMixIn, TCPServer):
         try:
             super().process_request_thread(request, client_address)
         finally:
+            jvm.detach()  # whose heap is among the metrics
             self._places.release()
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """An asker that goes away meanwhile is no news."""
+
+    def _serve(self) -> None:
+        # ``serve_forever`` would wake up some times a second, to see whether it should end.
+        while not self._is_closed:
+            self.handle_request()
 
     def _missing(self) -> dict[str, str]:
         missing = {f"source {name}": why for name, why in self._stats.silent_sources().items()}

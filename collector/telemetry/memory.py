@@ -44,9 +44,14 @@ def configure_malloc() -> None:
 
 
 def freeze_garbage() -> None:
-    """When all is imported: exclude objects that live as long as the process from collection."""
+    """When all is imported: exclude objects that live as long as the process from collection.
+
+    From now on only who calls ``gc.collect`` collects: with every collection of Python's JPype may
+    have Java collect, in whichever thread that is, and each such thread stays attached to the JVM.
+    """
     gc.collect()
     gc.freeze()
+    gc.disable()
 
 
 def trim() -> None:
@@ -55,7 +60,6 @@ def trim() -> None:
     By itself Java would wait until its heap is full. A delivery needs 50 MB of delta-rs's code, and
     nothing else does: the pages stay in the kernel's cache and are mapped again by the next one.
     """
-    gc.collect()
     if (java_class := started_jvm()) is not None:
         java_class("java.lang.System").gc()
     with suppress(AttributeError, OSError):

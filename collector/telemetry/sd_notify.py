@@ -8,6 +8,8 @@ from typing import Final
 
 from collector.telemetry.agent_stats import AgentStats
 
+BEAT_SECONDS: Final = 2.0
+"""How often the main loop goes round."""
 _TIMEOUT_SECONDS: Final = 1.0  # a full socket must not hold up the main loop
 
 
@@ -43,7 +45,9 @@ class Service:
             self._ready = self.send(READY=1) or not self._address
         self._tell_status()
         now = self._monotonic()
-        due = self._petted is None or now - self._petted >= self._watchdog_seconds / 2 - 1
+        due = (
+            self._petted is None or now - self._petted >= self._watchdog_seconds / 2 - BEAT_SECONDS
+        )
         if self._watchdog_seconds and due and self._stats.stalled_thread() is None:
             self._petted = now
             self.send(WATCHDOG=1)

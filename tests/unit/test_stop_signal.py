@@ -18,7 +18,7 @@ def test_a_signal_while_the_lock_is_held_stops_the_loop_all_the_same() -> None:
     signal.signal(signal.SIGUSR2, run.deferred(stop.set))
     signal.alarm(60)
     try:
-        with stop._cond:  # as Event.wait does, once a second
+        with stop._cond:  # as Event.wait does, every two seconds
             signal.raise_signal(signal.SIGUSR2)
         assert stop.wait(50)
     finally:

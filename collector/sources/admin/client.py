@@ -9,7 +9,7 @@ from typing import Any, Final, Generic, NamedTuple, TypeVar
 import jpype
 
 from collector.model import Partition
-from collector.sources.java.jvm import java
+from collector.sources.java.jvm import detach, java
 
 _Found = TypeVar("_Found")
 
@@ -128,7 +128,7 @@ class KafkaAdmin:
         try:
             self._admin.close(java("java.time.Duration").ofMillis(2 * self._patience_ms))
         finally:
-            java("java.lang.Thread").detach()
+            detach()
 
     def cluster(self) -> Cluster:
         """The cluster's id and brokers."""

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Final, TypeVar
 
 from collector.errors import SourceTimeoutError
-from collector.sources.java.jvm import started_jvm
+from collector.sources.java import jvm
 
 _Result = TypeVar("_Result")
 _Answer = tuple[object, BaseException | None]
@@ -76,5 +76,4 @@ def _work(inbox: _Inbox, answers: queue.SimpleQueue[_Answer]) -> None:
         except BaseException as error:  # noqa: BLE001 - handed to the caller's thread
             answers.put((None, error))
         del call  # or the last answer's objects would live until the next call
-    if (java := started_jvm()) is not None:  # who asks over HTTP has none
-        java("java.lang.Thread").detach()
+    jvm.detach()

@@ -109,8 +109,9 @@ def start(
         raise ConfigError(
             f"Java at {home} does not start: {error}; set JAVA_HOME to Java 17 or later"
         ) from None
-    # A thread of JPype wakes up four times a second, an eighth of an agent's processor time. It
-    # waits for Java to drop an object of Python (a proxy, a buffer), and Java is given none.
+    # A thread of JPype wakes up four times a second, an eighth of an agent's processor time, and
+    # lets Python collect when Java did. It waits for Java to drop an object of Python (a proxy, a
+    # buffer), and Java is given none: who gives it one must start the queue again before.
     queue = java("org.jpype.ref.JPypeReferenceQueue").getInstance()
     queue.stop()
     atexit.register(queue.start)  # at its own exit, after this, JPype waits ten seconds for it
@@ -159,6 +160,12 @@ def started_jvm() -> Callable[[str], Any] | None:
     """Gives Java's classes by name, where the JVM runs."""
     jpype = sys.modules.get("jpype")
     return jpype.JClass if jpype is not None and jpype.isJVMStarted() else None
+
+
+def detach() -> None:
+    """At the end of a thread that may have called Java: else one of Java's stays for ever, 9 kB."""
+    if (java_class := started_jvm()) is not None:
+        java_class("java.lang.Thread").detach()
 
 
 def _options(timeout_seconds: float, heap_bytes: int) -> list[str]:

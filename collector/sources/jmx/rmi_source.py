@@ -18,7 +18,7 @@ from collector.config.schema import Jmx
 from collector.config.secrets import Secret
 from collector.errors import IdentityError
 from collector.sources.connection.identity import Expected
-from collector.sources.java.jvm import java
+from collector.sources.java.jvm import detach, java
 from collector.sources.jmx import tls
 from collector.sources.jmx.bean_questions import Answers
 from collector.sources.jmx.mbean_server import MBeanServer
@@ -28,7 +28,6 @@ from collector.sources.mbean_source import MBeanSource, Session
 
 _IDLE_SECONDS: Final = 100.0
 """A JVM gives up a connection that was not used for two minutes: by then we have made a new one."""
-
 
 _ENDPOINT: Final = re.compile(r"endpoint:\[(?P<host>[\w.:%-]+):\d+(?P<factory>,[^\]]*)?\]")
 """In a stub's text; a false registry may write what it likes, but then it is no host either."""
@@ -150,7 +149,7 @@ def _close(connection: Any) -> None:
     def close() -> None:
         with suppress(Exception):  # the connection is not used any more
             connection.close()
-        java("java.lang.Thread").detach()
+        detach()
 
     threading.Thread(target=close, name="close", daemon=True).start()
 

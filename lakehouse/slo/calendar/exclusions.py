@@ -13,10 +13,10 @@ SPILL: Final = "spill_us"
 
 
 class Exclusions(NamedTuple):
-    """Maintenance whose windows do not count.
+    """Excluded time, of maintenance and corrections, whose windows do not count.
 
     Attributes:
-        planned: The maintenance.
+        planned: That time.
         subjects: All subjects that the rows are of; rows have their names.
         window_us: Length of gold's finest windows.
     """
