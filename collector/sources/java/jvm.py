@@ -164,8 +164,8 @@ def started_jvm() -> Callable[[str], Any] | None:
 
 def detach() -> None:
     """At the end of a thread that may have called Java: else one of Java's stays for ever, 9 kB."""
-    if (java_class := started_jvm()) is not None:
-        java_class("java.lang.Thread").detach()
+    if started_jvm() is not None:
+        java("java.lang.Thread").detach()  # which is known: to look a class up attaches the thread
 
 
 def _options(timeout_seconds: float, heap_bytes: int) -> list[str]:

@@ -75,12 +75,12 @@ def of_sources(record: Callable[..., R], sums: Mapping[str, Metrics], *metrics: 
     Args:
         record: A named tuple whose first field is the source, see ``figures`` for the others.
         sums: Sums of gold/brokers, by source and metric.
-        metrics: The metrics.
+        metrics: The metrics; none: any.
     """
     return [
         record(source, **figures(record, rows))
         for source, rows in sorted(sums.items())
-        if any(name in rows for name in metrics)
+        if any(name in rows for name in metrics or rows)
     ]
 
 

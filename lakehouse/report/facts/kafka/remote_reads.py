@@ -163,7 +163,7 @@ def remote_reads(gold: Gold) -> RemoteReads:
 
 def _plugins(brokers: Mapping[str, Metrics]) -> list[Plugin]:
     """Every broker with a bean of the Aiven plugin."""
-    found = (Plugin(source, **figures(Plugin, rows)) for source, rows in sorted(brokers.items()))
+    found = of_sources(Plugin, brokers)
     return [one for one in found if any(figure is not None for figure in one[1:])]
 
 

@@ -6,7 +6,7 @@ from typing import Annotated, Final, NamedTuple
 from lakehouse import tables
 from lakehouse.core.subjects import Subject
 from lakehouse.engines.gold_reader import Row
-from lakehouse.report.facts.fields import Bounds, Known, duration, figures, per_second
+from lakehouse.report.facts.fields import Bounds, Known, duration, of_sources, per_second
 from lakehouse.report.facts.gold import Gold
 from lakehouse.slo.sla_statement import Statement
 
@@ -194,10 +194,7 @@ def _own_views(gold: Gold, clients: Sequence[Client]) -> list[OwnView]:
 
 def _brokers(gold: Gold) -> list[QuotaBroker]:
     """The brokers and controllers at which something waited, or replication was throttled."""
-    found = (
-        QuotaBroker(source, **figures(QuotaBroker, rows))
-        for source, rows in sorted(gold.by_subject(tables.BROKERS).items())
-    )
+    found = of_sources(QuotaBroker, gold.by_subject(tables.BROKERS))
     # Without a throttle Kafka counts as sent what an answer to a follower has beside partitions.
     beside = ("source", "exempt_percent_mean", "replication_sent_bytes")
     return [
