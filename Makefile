@@ -76,6 +76,10 @@ test-truth-kafka: setup ## Where Kafka's own beans mislead, each on real brokers
 	  tests/integration/test_slow_copy.py tests/integration/test_quota_plugin.py
 	@$(BIN)/pytest tests/integration/test_sources.py -k "without_the_listener or stopped_broker"
 
+.PHONY: test-edges
+test-edges: setup ## Ordinary faults after which no report may reassure, each a test of the others
+	@exec $(BIN)/python -m tests.edges
+
 .PHONY: test-demo-truth
 test-demo-truth: setup ## The demo's report against what its clients, plugin and log counted; four minutes
 	@exec $(BIN)/python -m tests.demo_truth
