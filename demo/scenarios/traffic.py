@@ -42,7 +42,7 @@ _BATCH_BYTES = 70
 _ERRORS = {10: "MESSAGE_TOO_LARGE", 32: "INVALID_TIMESTAMP"}
 """Kafka's names of the codes for which librdkafka has others."""
 
-_SLOW_MS = 1_000.0
+_SLOW_MS = 2_000.0
 """What waited for a dead replica waits longer than this; no objective's limit is higher."""
 
 _WRITERS = 80
