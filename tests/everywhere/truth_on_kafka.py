@@ -72,7 +72,7 @@ def read_from_start(cluster: Cluster) -> None:
 
 
 def all_in_sync(cluster: Cluster) -> bool:
-    topics = cluster.admin().list_topics(timeout=30).topics
+    topics = cluster.admin().list_topics(timeout=120).topics
     return all(
         len(partition.isrs) == 3
         for topic in TOPICS
