@@ -12,7 +12,9 @@ from lakehouse import tables
 from lakehouse.core.metrics import PARTITION_LAG
 from lakehouse.core.objective import Objective
 from lakehouse.core.periods import iso
+from lakehouse.core.spans import length
 from lakehouse.engines.gold_reader import Row, is_same
+from lakehouse.report.facts.counters import hidden_spans
 from lakehouse.report.facts.fields import Bounds, duration
 from lakehouse.report.facts.gold import Gold
 from lakehouse.slo.sla_statement import Statement, unknown_of
@@ -72,13 +74,16 @@ class ConsumerLag(NamedTuple):
 
 
 class LostOffsets(NamedTuple):
-    """Offsets of a partition that were deleted before a group had read them."""
+    """Offsets of a partition that were deleted before a group had read them.
+
+    ``offsets_high`` is None where more may have been lost while the loss was unknown.
+    """
 
     group: str
     topic: str
     partition: int
     offsets_low: int
-    offsets_high: int
+    offsets_high: int | None
     unknown_us: int
 
 
@@ -119,20 +124,20 @@ def lost_before_read(
 ) -> LostBeforeRead:
     """Offsets that expired before a group had read them, of the groups that objectives are on.
 
-    Without an objective on them it is all groups. Offsets that expired while a group was not read
-    are in neither bound. So the unknown time of all that the group reads is given beside them.
+    Without an objective on them it is all groups. Offsets that expired while the loss of a group
+    was unknown may be in no row. So that time is given beside them, and the high bound is open.
     """
     unknown = {key[3]: us for key, us in unknown_of(statements, _LOST).items()}
     chosen = [one for one in objectives if one.metric == _LOST]
-    groups = [
-        LostOffsets(
-            **{name: row[name] for name in LostOffsets._fields[:-1]},
-            unknown_us=max(row["unknown_us"], unknown.get(row["group"], 0)),
-        )
-        for row in gold.sums(tables.NON_CONSUMED)
-        if gold.concerns(row, chosen)
-    ]
-    groups.sort(key=lambda row: (-row.offsets_high, str(row.group), str(row.topic)))
+    groups = []
+    for row in gold.sums(tables.NON_CONSUMED):
+        if gold.concerns(row, chosen):
+            unstated = length(hidden_spans(gold, f"{_LOST}.high"))
+            unknown_us = max(row["unknown_us"], unknown.get(row["group"], unstated))
+            named = {name: row[name] for name in LostOffsets._fields[:-1]}
+            own = LostOffsets(**named, unknown_us=unknown_us)
+            groups.append(own._replace(offsets_high=None) if unknown_us else own)
+    groups.sort(key=lambda one: (-one.offsets_low, str(one.group), str(one.topic)))
     return LostBeforeRead(groups)
 
 
