@@ -131,7 +131,7 @@ def _rise(rows: Metrics, beside: str, counters: Sequence[str]) -> Bounds:
 def total(bounds: Iterable[Bounds]) -> Bounds:
     """A sum; a bound of it is unknown where that of a part is."""
     parts = zip(NONE, *bounds, strict=True)
-    return Bounds(*(None if None in each else fsum(filter(None, each)) for each in parts))
+    return Bounds(*(None if None in each else fsum(each) or 0 for each in parts))
 
 
 def duration(row: Mapping[str, Any], stem: str, absent: int | None = None) -> Bounds:

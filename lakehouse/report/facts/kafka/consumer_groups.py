@@ -12,9 +12,7 @@ from lakehouse import tables
 from lakehouse.core.metrics import PARTITION_LAG
 from lakehouse.core.objective import Objective
 from lakehouse.core.periods import iso
-from lakehouse.core.spans import length
 from lakehouse.engines.gold_reader import Row, is_same
-from lakehouse.report.facts.counters import hidden_spans
 from lakehouse.report.facts.fields import Bounds, duration
 from lakehouse.report.facts.gold import Gold
 from lakehouse.slo.sla_statement import Statement, unknown_of
@@ -125,18 +123,19 @@ def lost_before_read(
     """Offsets that expired before a group had read them, of the groups that objectives are on.
 
     Without an objective on them it is all groups. Offsets that expired while the loss of a group
-    was unknown may be in no row. So that time is given beside them, and the high bound is open.
+    was unknown may be in no row. So that time is given beside them, and the high bound is open; it
+    is open as well where no objective says for how long the loss was unknown.
     """
     unknown = {key[3]: us for key, us in unknown_of(statements, _LOST).items()}
     chosen = [one for one in objectives if one.metric == _LOST]
     groups = []
     for row in gold.sums(tables.NON_CONSUMED):
         if gold.concerns(row, chosen):
-            unstated = length(hidden_spans(gold, f"{_LOST}.high"))
-            unknown_us = max(row["unknown_us"], unknown.get(row["group"], unstated))
+            unknown_us = max(row["unknown_us"], unknown.get(row["group"], 0))
+            is_open = unknown_us > 0 or row["group"] not in unknown
             named = {name: row[name] for name in LostOffsets._fields[:-1]}
             own = LostOffsets(**named, unknown_us=unknown_us)
-            groups.append(own._replace(offsets_high=None) if unknown_us else own)
+            groups.append(own._replace(offsets_high=None) if is_open else own)
     groups.sort(key=lambda one: (-one.offsets_low, str(one.group), str(one.topic)))
     return LostBeforeRead(groups)
 
