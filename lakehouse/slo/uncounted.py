@@ -50,7 +50,8 @@ class Uncounted(NamedTuple):
 
     Attributes:
         spans: When counters may have risen by counts that no reading shows.
-        covered: The part of it that scrapes cover, from a last reading to the next attempt.
+        covered: The part of it that scrapes cover, from a last reading to the next attempt; without
+            what a reading after ``life`` may still show.
         first_us: First reading of the period, where a gap at its start ends there. Its increase may
             be of before the period.
     """
@@ -95,10 +96,10 @@ def hidden(
         or any(at[0] <= gap[1] and gap[0] - _reach_us(ok, gap[0]) <= at[1] for at in broken)
     ]
     spans += [(at[0] - _reach_us(ok, at[0]), at[1]) for at in broken]
-    if ends_open:
-        spans.append((last - max(1, _reach_us(ok, last)), last))
-    joined = union(one for span in spans if (one := overlap(span, life)))
-    covered = [one for span in joined for own in ok if (one := overlap(span, own[:2]))]
+    lost = union(one for span in spans if (one := overlap(span, life)))
+    covered = [one for span in lost for own in ok if (one := overlap(span, own[:2]))]
+    tail = [(last - max(1, _reach_us(ok, last)), last)] if ends_open else []
+    joined = union([*lost, *(one for span in tail if (one := overlap(span, life)))])
     first_us = gaps[0][1] if gaps and gaps[0][0] <= start and gaps[0][1] < last else None
     return Uncounted(joined, union(covered), first_us)
 
@@ -177,10 +178,11 @@ class UncountedTime:
     def _readings(self) -> list[Row]:
         start, end = self._to_after.span
         hours = Period.of((start // HOUR_US * HOUR_US, end))
-        return self.gold.ask(
+        return self._rows(
             "SELECT r.cluster, r.source, r.family, r.outcome, r.start, r.end, r.interval_us "
             f"FROM {{rows}} r WHERE {self._of_clusters} AND r.end > {start}",
-            rows=self.gold.hours(tables.READINGS, hours),
+            tables.READINGS,
+            hours,
         )
 
     def _is_read_after(self, source: Source, families: frozenset[str]) -> bool:
@@ -199,7 +201,7 @@ class UncountedTime:
     def _broken(self) -> Mapping[Source, list[Span]]:
         """When processes were replaced and baselines lost, as agents noticed it."""
         broken: defaultdict[Source, list[Span]] = defaultdict(list)
-        for row in self._bronze(
+        for row in self._rows(
             "SELECT r.cluster, r.source, r.kind, r.at, r.new FROM {rows} r "
             f"WHERE {self._of_clusters} AND {is_one_of('r.kind', (RESTARTED, *_BASELINE_LOST))}",
             tables.EVENTS,
@@ -212,7 +214,7 @@ class UncountedTime:
     @cached_property
     def _of_one_agent(self) -> set[Source]:
         """Sources that one agent alone read. Without bronze it is unknown of every source."""
-        rows = self._bronze(
+        rows = self._rows(
             "SELECT r.cluster, r.source FROM {rows} r "
             f"WHERE {self._of_clusters} AND r.outcome = 'ok' "
             "GROUP BY r.cluster, r.source HAVING count(DISTINCT r.agent) = 1",
@@ -220,9 +222,10 @@ class UncountedTime:
         )
         return {(row["cluster"], row["source"]) for row in rows}
 
-    def _bronze(self, sql: str, table: tables.Table) -> list[Row]:
+    def _rows(self, sql: str, table: tables.Table, within: Period | None = None) -> list[Row]:
+        """Rows of a table that old lakes, or readers without access to bronze, may lack."""
         try:
-            rows = self.gold.engine.rows(table, between=self._to_after)
+            rows = self.gold.engine.rows(table, between=within or self._to_after)
         except TableNotFoundError:
             return []
         return self.gold.ask(sql, rows=rows)
