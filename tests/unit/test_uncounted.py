@@ -76,7 +76,12 @@ def scrape(broker: Broker, errors: list[float], at: int) -> Scrape:
         Series(PRODUCE, labels=(("error", "NONE"),)): 3 * count,
         Series(PRODUCE, labels=(("error", "SICK"),)): count,
     }
-    answer = Answer((Reading(PRODUCE, "counter", frozenset(), values),), 2)
+    good: dict[Series, float | None] = {Series(f"{PRODUCE}_good"): 3 * count}
+    readings = (
+        Reading(PRODUCE, "counter", frozenset(), values),
+        Reading(f"{PRODUCE}_good", "counter", frozenset(), good),
+    )
+    answer = Answer(readings, 3)
     identity = Identity(CLUSTER, "1", "4.3.1", micros(began))
     return Scrape("requests", asked, asked, asked + 1000, interval, "ok", identity, answer)
 
@@ -212,3 +217,23 @@ def test_hidden_time_follows_from_readings_and_restarts(
     read = [Stretch(*one, 10) for one in ok]
     own = hidden((0, 100), read, broken, is_one_agent=True, ends_open=False)
     assert own.spans == spans
+
+
+@pytest.mark.edge(7)
+@pytest.mark.parametrize(
+    ("name", "unknown_us"),
+    [
+        ("read throughout", 0),
+        ("not read for a while", 60 * S),
+        ("restarted between two scrapes", 25 * S),
+        ("stopped", (40 + 25) * S),
+    ],
+)
+def test_events_of_a_stopped_broker_are_unknown_time(
+    facts: Any, name: str, unknown_us: int
+) -> None:
+    source = f"broker-{[*LOST, *KEPT].index(name)}"
+    (objective,) = (one for one in facts["objectives"] if one["name"] == "produce-availability")
+    (row,) = (one for one in objective["subjects"] if one["source"] == source)
+    assert row["unknown_us"] == pytest.approx(unknown_us, abs=10 * S)
+    assert row["attainment_low"] <= 0.75 <= row["attainment_high"]
