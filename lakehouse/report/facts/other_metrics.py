@@ -16,6 +16,7 @@ from lakehouse import tables
 from lakehouse.core.metrics import COVERAGE, UNAVAILABLE, Definition, known, shipped
 from lakehouse.core.objective import Objective
 from lakehouse.engines.gold_reader import Row, is_one_of, summed
+from lakehouse.report.facts.counters import counted
 from lakehouse.report.facts.coverage import Coverage, SourceCoverage
 from lakehouse.report.facts.fields import Bounds, duration, per_second, seconds_mean
 from lakehouse.report.facts.gold import Gold
@@ -52,7 +53,7 @@ class Subject(NamedTuple):
     min: float | None
     max: float | None
     above_us: Bounds
-    increase: float | None
+    increase: Bounds
     per_second: float | None
     flags: list[str]
     unknown_us: int | None
@@ -105,6 +106,7 @@ def own_metrics(gold: Gold, seen: Coverage, objectives: Sequence[Objective]) -> 
     for level in sorted({where[name] for name in chosen}):
         names, table = [name for name in chosen if where[name] == level], TABLES[level]
         rows = gold.ask(_ranked(table, names, below), rows=gold.whole(table))
+        rows = _with_increases(gold, table, rows)
         for name, worst in groupby(gold.with_later(table, rows), itemgetter("metric")):
             metrics.append(_metric(name, level, list(worst), meanings.get(name, ()), seen))
     metrics.sort(key=lambda one: (not one.own, one.metric))
@@ -152,6 +154,14 @@ def _ranked(table: tables.Table, metrics: Sequence[str], below: Sequence[str]) -
     )
 
 
+def _with_increases(gold: Gold, table: tables.Table, rows: Sequence[Row]) -> list[Row]:
+    """The rows; those of counters with the bounds of their increase."""
+    key = itemgetter(*table.keys[1:])
+    counters = sorted({row["metric"] for row in rows if row["increase"] is not None})
+    increases = counted(gold, table, counters, key) if counters else {}
+    return [row | {"rose": increases.get(key(row), Bounds())} for row in rows]
+
+
 def _metric(
     name: str, level: str, rows: Sequence[Row], said: Sequence[Definition], seen: Coverage
 ) -> Metric:
@@ -187,7 +197,7 @@ def _subject(row: Row, read: Sequence[SourceCoverage]) -> Subject:
         min=row["min"],
         max=row["max"] if most is None else most,
         above_us=duration(row, "any" if "any_us" in row else "positive"),
-        increase=rose,
+        increase=row.get("rose", Bounds()),
         per_second=None if rose is None or is_mixed or not seconds else rose / seconds,
         flags=[tables.FLAG_KNOWN_WRONG] if row["known_wrong"] else [],
         unknown_us=max((one.unknown_us for one in own), default=None) if of_source else None,

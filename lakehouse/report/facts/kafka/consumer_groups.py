@@ -72,13 +72,16 @@ class ConsumerLag(NamedTuple):
 
 
 class LostOffsets(NamedTuple):
-    """Offsets of a partition that were deleted before a group had read them."""
+    """Offsets of a partition that were deleted before a group had read them.
+
+    ``offsets_high`` is None where more may have been lost while the loss was unknown.
+    """
 
     group: str
     topic: str
     partition: int
     offsets_low: int
-    offsets_high: int
+    offsets_high: int | None
     unknown_us: int
 
 
@@ -119,20 +122,21 @@ def lost_before_read(
 ) -> LostBeforeRead:
     """Offsets that expired before a group had read them, of the groups that objectives are on.
 
-    Without an objective on them it is all groups. Offsets that expired while a group was not read
-    are in neither bound. So the unknown time of all that the group reads is given beside them.
+    Without an objective on them it is all groups. Offsets that expired while the loss of a group
+    was unknown may be in no row. So that time is given beside them, and the high bound is open; it
+    is open as well where no objective says for how long the loss was unknown.
     """
     unknown = {key[3]: us for key, us in unknown_of(statements, _LOST).items()}
     chosen = [one for one in objectives if one.metric == _LOST]
-    groups = [
-        LostOffsets(
-            **{name: row[name] for name in LostOffsets._fields[:-1]},
-            unknown_us=max(row["unknown_us"], unknown.get(row["group"], 0)),
-        )
-        for row in gold.sums(tables.NON_CONSUMED)
-        if gold.concerns(row, chosen)
-    ]
-    groups.sort(key=lambda row: (-row.offsets_high, str(row.group), str(row.topic)))
+    groups = []
+    for row in gold.sums(tables.NON_CONSUMED):
+        if gold.concerns(row, chosen):
+            unknown_us = max(row["unknown_us"], unknown.get(row["group"], 0))
+            is_open = unknown_us > 0 or row["group"] not in unknown
+            named = {name: row[name] for name in LostOffsets._fields[:-1]}
+            own = LostOffsets(**named, unknown_us=unknown_us)
+            groups.append(own._replace(offsets_high=None) if is_open else own)
+    groups.sort(key=lambda one: (-one.offsets_low, str(one.group), str(one.topic)))
     return LostBeforeRead(groups)
 
 
