@@ -55,8 +55,8 @@ SECTIONS = {
     "trends": Trends,
     "racks": Rack,
 }
-PLAIN = {"objectives", "maintenance", "corrections", "events"}
-"""Rows that are no records: statements, maintenance, corrections and events of the lake."""
+PLAIN = {"objectives", "maintenance", "corrections", "events", "incomplete"}
+"""Rows that are no records: statements, maintenance, corrections, events and lost hours."""
 
 PAGES = ("report-json.md", "trends.md", "remote-index.md")
 

@@ -198,5 +198,6 @@ SECTIONS: Final[Mapping[str, Callable[[Scope], Any]]] = {
     "events_omitted": lambda it: it.events[1],
     "rejected": lambda it: rejected(it.gold),
     "detection_floor_us": lambda it: detection_floor_us(it.coverage),
+    "incomplete": lambda it: [one.to_json() for one in it.gold.incomplete],
 }
 """Functions that compute the sections; ``fields.to_json`` writes what they return."""

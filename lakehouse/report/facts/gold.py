@@ -18,6 +18,7 @@ from lakehouse.core.objective import Objective
 from lakehouse.core.periods import HOUR_US, Period, instant, micros
 from lakehouse.core.subjects import Subject, expected_us, with_ends
 from lakehouse.engines import gold_reader
+from lakehouse.engines.completeness import Incomplete, incomplete
 from lakehouse.engines.engine import Engine, Relation, ask
 from lakehouse.engines.gold_reader import GoldRows, Row, before_window, is_one_of, is_same, summed
 from lakehouse.errors import PeriodError, TableNotFoundError
@@ -77,6 +78,11 @@ class Gold:
     def rows(self) -> GoldRows:
         """Rows of every cluster and period."""
         return GoldRows(self.engine, self.window_seconds * 1_000_000)
+
+    @cached_property
+    def incomplete(self) -> list[Incomplete]:
+        """The hours of the period in which tables of gold are not complete, by table."""
+        return incomplete(self.engine, self.period, self.now_us)
 
     def within(self, period: Period) -> Self:
         """The same cluster's rows in another period."""
@@ -253,11 +259,14 @@ class Gold:
             PeriodError: They are missing in an hour with coverage.
         """
         hours = self.period.aligned(3600)
+        known = [one for one in self.incomplete if one.table == tables.READINGS.name]
+        lost = " OR ".join(f"c.window BETWEEN {one.start} AND {one.end}" for one in known)
         ((first,),) = ask(
             self.engine,
             "SELECT min(c.window) AS first FROM {coverage} c LEFT JOIN {readings} r "
             "ON r.cluster = c.cluster AND r.window = c.window "
-            f"WHERE {is_same('c.cluster', self.cluster)} AND r.cluster IS NULL",
+            f"WHERE {is_same('c.cluster', self.cluster)} AND r.cluster IS NULL "
+            f"AND NOT ({lost or 'false'})",
             coverage=self.rows.hours(tables.COVERAGE, hours),
             readings=self.rows.hours(tables.READINGS, hours),
         )
