@@ -221,16 +221,20 @@ class Encoder(msgspec.Struct):
 
     def _enter(self, family: FamilyTrack, scrape: Scrape, ledger: Ledger) -> None:
         """Record an attempt, with its answer if there was one."""
-        if scrape.answer is not None and scrape.identity is not None:
+        answer, identity = scrape.answer, scrape.identity
+        failed = scrape.outcome != "ok"
+        if failed:  # from when it was asked, also where its answer is in part
+            family.stop_unread(scrape, ledger)
+            family.account.attempt(scrape, family.max_gap_us)
+        if answer is not None and identity is not None:
             # Of an attempt that failed it may be that of a connection to the process before.
-            self._meet(scrape.identity, scrape.answered_us)
+            self._meet(identity, scrape.answered_us)
             family.cut(scrape.answered_us, self.window_us, ledger)
-            family.observe(scrape, scrape.identity.started_us, self.delays, ledger)
-            self._observe(family, scrape, scrape.answer)
+            family.observe(scrape, identity.started_us, self.delays, ledger)
+            self._observe(family, scrape, answer)
             family.answered_us = scrape.answered_us
-        else:
-            family.stop(scrape.asked_us, ledger)
-        family.account.attempt(scrape, family.max_gap_us)
+        if not failed:
+            family.account.attempt(scrape, family.max_gap_us)
         family.attempted_us = scrape.asked_us
 
     def _observe(self, family: FamilyTrack, scrape: Scrape, answer: Answer) -> None:
