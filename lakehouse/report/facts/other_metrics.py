@@ -94,9 +94,17 @@ def _patterns() -> frozenset[str]:
     return frozenset(one for section in sections for one in section.get("shows", ()))
 
 
-def own_metrics(gold: Gold, seen: Coverage, objectives: Sequence[Objective]) -> OwnMetrics:
-    """The section, from gold and from what the lake's catalogues say of its metrics."""
-    where = _levels(gold)
+def own_metrics(
+    gold: Gold, where: Mapping[str, str], seen: Coverage, objectives: Sequence[Objective]
+) -> OwnMetrics:
+    """The section, from gold and from what the lake's catalogues say of its metrics.
+
+    Args:
+        gold: Gold of the cluster and period.
+        where: Levels of its metrics, see ``levels``.
+        seen: The section on coverage.
+        objectives: The objectives.
+    """
     others = sorted((name in known(), name) for name in where if not is_shown(name))
     chosen = [name for _, name in others[:MOST_METRICS]]
     # A low value of these is bad.
@@ -113,8 +121,8 @@ def own_metrics(gold: Gold, seen: Coverage, objectives: Sequence[Objective]) -> 
     return OwnMetrics(metrics, len(others) - len(chosen), _absent(objectives, where))
 
 
-def _levels(gold: Gold) -> dict[str, str]:
-    """Of what each metric is that gold has rows of."""
+def levels(gold: Gold) -> dict[str, str]:
+    """Return the finest subject of each metric that gold has rows of."""
     rows = {level: gold.whole(table) for level, table in TABLES.items()}
     each = (f"SELECT '{level}' AS level, r.metric FROM {{{level}}} r" for level in rows)
     found = gold.ask(f"SELECT DISTINCT s.* FROM ({' UNION ALL '.join(each)}) s", **rows)

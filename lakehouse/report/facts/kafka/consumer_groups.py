@@ -15,6 +15,7 @@ from lakehouse.core.periods import iso
 from lakehouse.engines.gold_reader import Row, is_same
 from lakehouse.report.facts.fields import Bounds, duration
 from lakehouse.report.facts.gold import Gold
+from lakehouse.report.facts_lookup import group_totals
 from lakehouse.slo.sla_statement import Statement, unknown_of
 
 ROUNDED_UP: Final = 2**0.25
@@ -65,10 +66,14 @@ class PartitionBehind(NamedTuple):
 
 
 class ConsumerLag(NamedTuple):
-    """The section, the longest behind first; None: no agent read a group's lag."""
+    """The section, the longest behind first; None: no agent read a group's lag.
+
+    ``groups_read`` is the number of groups whose lag was read.
+    """
 
     groups: list[GroupLag] | None
     partitions: list[PartitionBehind] | None
+    groups_read: int | None
 
 
 class LostOffsets(NamedTuple):
@@ -85,10 +90,22 @@ class LostOffsets(NamedTuple):
     unknown_us: int
 
 
+class LostOfGroup(NamedTuple):
+    """Offsets that a group lost in all its partitions; None: not known."""
+
+    group: str
+    topics: int
+    partitions: int
+    offsets_low: float | None
+    offsets_high: float | None
+    unknown_us: int | None
+
+
 class LostBeforeRead(NamedTuple):
-    """The section on lost offsets, most first."""
+    """The section on lost offsets, most first; the totals are sums over partitions."""
 
     groups: list[LostOffsets]
+    totals: list[LostOfGroup]
 
 
 def consumer_lag(gold: Gold, objectives: Sequence[Objective]) -> ConsumerLag:
@@ -96,7 +113,7 @@ def consumer_lag(gold: Gold, objectives: Sequence[Objective]) -> ConsumerLag:
     chosen = [one for one in objectives if one.level == "group"]
     rows, last = gold.with_later(tables.CONSUMER_LAG, gold.sums(tables.CONSUMER_LAG)), _last(gold)
     if not rows:  # there is one of every group that an agent read since there is such a table
-        return ConsumerLag(None, None)
+        return ConsumerLag(None, None, None)
     expected = {subject.group: us for subject, us in gold.expected("group")}
     groups = [
         GroupLag(
@@ -114,7 +131,8 @@ def consumer_lag(gold: Gold, objectives: Sequence[Objective]) -> ConsumerLag:
     groups.sort(key=lambda one: (-(one.behind_us.high or 0), one.group, one.topic))
     unknown = {(one.group, one.topic): one.unknown_us for one in groups}
     far = (row for row in _stretches(gold) if gold.concerns(row, chosen))
-    return ConsumerLag(groups, [_partition(row, unknown) for row in far])
+    read = len({row["group"] for row in rows if gold.concerns(row, chosen)})
+    return ConsumerLag(groups, [_partition(row, unknown) for row in far], read)
 
 
 def lost_before_read(
@@ -137,7 +155,8 @@ def lost_before_read(
             own = LostOffsets(**named, unknown_us=unknown_us)
             groups.append(own._replace(offsets_high=None) if is_open else own)
     groups.sort(key=lambda one: (-one.offsets_low, str(one.group), str(one.topic)))
-    return LostBeforeRead(groups)
+    totals = group_totals(one._asdict() for one in groups)
+    return LostBeforeRead(groups, [LostOfGroup(**one) for one in totals])
 
 
 def _behind(row: Row) -> Behind:
