@@ -108,6 +108,20 @@ class LakeError(JmxlakeError):
     """The lake cannot be read or written."""
 
 
+class LakeReplacedError(LakeError):
+    """A table that this agent has delivered to is not there, or another is in its place.
+
+    Args:
+        text: What it is, and what to do.
+        known: The table's name and the id that it had.
+        found: The table's name and the id that it has, or that it is gone.
+    """
+
+    def __init__(self, text: str, known: str, found: str) -> None:
+        super().__init__(text)
+        self.known, self.found = known, found
+
+
 class LakeSchemaError(LakeError):
     """The table in the lake has another schema or protocol than this version writes."""
 

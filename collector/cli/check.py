@@ -35,7 +35,8 @@ _STYLES = {"found": "green", "wrong": "yellow", "absent": "dim", **dict.fromkeys
 @click.option(
     "--accept-lake",
     is_flag=True,
-    help="Accept a lake that was created again on purpose; the agent must be stopped.",
+    help="Accept a lake that was made again on purpose, as `run --new-lake` does; the agent must be"
+    " stopped.",
 )
 @click.option(
     "--offline",

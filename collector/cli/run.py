@@ -51,7 +51,13 @@ _HEEDED = [signal.SIGHUP, signal.SIGUSR1]
     metavar="N",
     help="Read for N windows, print the rows that would be written, and write nothing.",
 )
-def run(path: Path, *, as_json: bool, log_level: str, windows: int | None) -> None:
+@click.option(
+    "--new-lake",
+    is_flag=True,
+    help="Accept another lake at lake.path, at this start alone; without it delivery waits for the"
+    " tables that it knows.",
+)
+def run(path: Path, *, as_json: bool, log_level: str, windows: int | None, new_lake: bool) -> None:
     """Read on schedule until SIGTERM or Ctrl-C; then deliver what is left.
 
     SIGHUP reads the configuration and the catalogue again; SIGUSR1 writes what all threads do
@@ -69,10 +75,11 @@ def run(path: Path, *, as_json: bool, log_level: str, windows: int | None) -> No
     logs.configure(as_json=as_json, level=log_level)
     _on_signals(_HEEDED, signal.SIG_IGN)  # until there is something to reload or to write
     say = (lambda error: logs.error("agent ended", error=str(error))) if as_json else None
-    guarded(path, lambda config: _run(path, config, windows, as_json=as_json), say)
+    options = {"as_json": as_json, "new_lake": new_lake}
+    guarded(path, lambda config: _run(path, config, windows, **options), say)
 
 
-def _run(path: Path, config: Config, windows: int | None, *, as_json: bool) -> None:
+def _run(path: Path, config: Config, windows: int | None, *, as_json: bool, new_lake: bool) -> None:
     from collector.agent import plan
     from collector.agent.agent import Agent
     from collector.agent.discovery import Discovery
@@ -91,6 +98,8 @@ def _run(path: Path, config: Config, windows: int | None, *, as_json: bool) -> N
             config = _apart(config, Path(folder))
         catalogue, spool_path = plan.catalogue(config), config.spool.path
         spool = resources.enter_context(Spool(spool_path, config.spool.max_size))
+        if new_lake:
+            spool.forget_lake()
         discovery = Discovery(spool.recall(_FOUND), partial(spool.remember, _FOUND))
         found, delays = discovery.found(config), plan.delays(config, catalogue)
         recorder = Recorder(spool, plan.sources(found), config.window.us, delays, catalogue.hash)

@@ -16,7 +16,7 @@ from deltalake.exceptions import TableNotFoundError
 from collector.delivery import arrow, commit_fsync, store_probe
 from collector.delivery.error_messages import explain, is_fault, scrubbed
 from collector.delivery.storage_options import bounded, secrets
-from collector.errors import JmxlakeError, LakeError, LakeSchemaError
+from collector.errors import JmxlakeError, LakeError, LakeReplacedError, LakeSchemaError
 from lakehouse import tables
 from lakehouse.tables.parquet_layout import writer_properties
 
@@ -26,11 +26,11 @@ from lakehouse.tables.parquet_layout import writer_properties
 # old one), after the worker's pause, and those pauses spread agents.
 _COMMIT_RETRIES: Final = 100
 # Only opening a table shows that it was removed and created again, if it has grown since. Without
-# checkpoints that takes seconds, too long for every commit.
+# checkpoints that takes seconds, too long for every commit. A folder shows it at once.
 _HELD_SECONDS: Final = 3600.0
 _ACCEPT: Final = (
-    "if the lake was created again on purpose, stop the agent and run once"
-    " `jmxlake-agent check --accept-lake`"
+    "if the lake was made again on purpose, start the agent once with"
+    " `jmxlake-agent run --new-lake`"
 )
 _WRITER: Final = "jmxlake.writer"  # in a commit's metadata: which process created it
 # What delta-rs 1.6.6 can write (its kernel/transaction/protocol.rs). Said before the first commit,
@@ -76,6 +76,7 @@ class BronzeTable:
         self._where = f"lake table {scrubbed(self._url, [])}"
         self._delta: DeltaTable | None = None
         self._opened, self._opened_with = 0.0, dict[str, str]()
+        self._opened_log: tuple[int, int] | None = None
 
     @property
     def id(self) -> str:
@@ -91,17 +92,20 @@ class BronzeTable:
         """Load its current version; create it if it is missing and was never seen.
 
         Raises:
-            LakeError: It cannot be read or created, or is not the one that is expected.
+            LakeError: It cannot be read or created.
+            LakeReplacedError: It is gone, or is not the one that is expected.
             LakeSchemaError: It has another schema, or a protocol that agents cannot write.
         """
         with self._explained():
             options, now = self._storage_options(), self._monotonic()
-            is_held = options == self._opened_with and now - self._opened < _HELD_SECONDS
+            is_fresh = options == self._opened_with and now - self._opened < _HELD_SECONDS
+            is_held = is_fresh and self._log_folder() == self._opened_log
             if self._delta is not None and is_held:
                 self._delta.update_incremental()
             else:
                 self._delta = self._open_or_create(options)
                 self._opened, self._opened_with = now, options
+                self._opened_log = self._log_folder()
                 self._check(self._delta)
             return self._delta
 
@@ -198,14 +202,23 @@ class BronzeTable:
     def _loaded(self) -> DeltaTable:
         return self.load() if self._delta is None else self._delta
 
+    def _log_folder(self) -> tuple[int, int] | None:
+        """Device and inode of the folder of its log; None: it has none, or is in a store."""
+        if self._folder is None:
+            return None
+        try:
+            found = os.stat(self._folder / "_delta_log")  # noqa: PTH116 - of a folder that goes
+        except FileNotFoundError:
+            return None
+        return found.st_dev, found.st_ino
+
     def _open_or_create(self, options: dict[str, str]) -> DeltaTable:
         try:
             return self._open(options)
         except TableNotFoundError:
             if self._expected is not None:
                 why = "it is not there, and this agent has delivered to it: is its disk mounted?"
-                advice = f"{_ACCEPT[0].upper()}{_ACCEPT[1:]}"
-                raise LakeError(f"{self._where}: {why} {advice}") from None
+                raise self._replaced(f"{why} {_ACCEPT[0].upper()}{_ACCEPT[1:]}", "gone") from None
             try:
                 self._create(options)
             except Exception:  # another agent may have been faster
@@ -238,7 +251,7 @@ class BronzeTable:
         found_id = str(delta.metadata().id)
         if (self._expected or found_id) != found_id:
             why = "it is not the table that this agent has delivered to, but another in its place"
-            raise LakeError(f"{self._where}: {why}; {_ACCEPT}")
+            raise self._replaced(f"{why}; {_ACCEPT}", found_id)
         found = {field.name: field.type for field in delta.schema().fields}
         schema = deltalake.Schema.from_arrow(arrow.schema(self.table))
         declared = {field.name: field.type for field in schema.fields}
@@ -256,6 +269,11 @@ class BronzeTable:
                 f"{self._where}: {why}, which another tool has turned on: {advice}"
             )
         self._expected = found_id
+
+    def _replaced(self, text: str, found: str) -> LakeReplacedError:
+        name = self.table.name
+        known, now = f"{name} {self._expected}", f"{name} {found}"
+        return LakeReplacedError(f"{self._where}: {text}", known, now)
 
     def _application(self, agent: str) -> str:
         return f"{agent}/{self.table.name}"

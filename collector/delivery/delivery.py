@@ -27,7 +27,7 @@ from collector.delivery.arrow import to_arrow
 from collector.delivery.bronze_table import BronzeTable
 from collector.delivery.commit_group import CommitGroup, commit_group, next_batches
 from collector.delivery.error_messages import is_fault
-from collector.errors import CommitError, LakeError, unexpected
+from collector.errors import CommitError, LakeError, LakeReplacedError, unexpected
 from collector.spool.batch_tables import UnreadableBatchError
 from collector.spool.recorder import Recorder
 from collector.spool.spool import Spool
@@ -35,6 +35,8 @@ from lakehouse import tables
 
 # Sets go before the runs that refer to them, and accounts after the runs that they say were seen.
 _ORDER: Final = (tables.MEMBERS, tables.RUNS, tables.SCRAPES, tables.EVENTS)
+_REPLACED: Final = "lake_replaced"
+"""Kind of the event, and the spool's key while delivery waits for the tables that it knows."""
 
 
 class TableState(msgspec.Struct, frozen=True):
@@ -75,10 +77,11 @@ class Delivery:
         self._catalogue, self._written_catalogue = catalogue, ""
         self._spool, self._recorder = spool, recorder
         self._loaded_once = False
-        ids = {t: one.id for t in _ORDER if (one := self._known_state(t)) and one.lake == root}
+        self._is_replaced = bool(spool.recall(_REPLACED))
+        every = (*_ORDER, tables.METRIC_DEFINITIONS)
+        ids = {t: one.id for t in every if (one := self._known_state(t)) and one.lake == root}
         *self._tables, self._definition_table = (
-            BronzeTable(root, one, options, monotonic, ids.get(one))
-            for one in (*_ORDER, tables.METRIC_DEFINITIONS)
+            BronzeTable(root, one, options, monotonic, ids.get(one)) for one in every
         )
 
     def deliver_next(self) -> int:
@@ -89,6 +92,7 @@ class Delivery:
 
         Raises:
             LakeError: They did not land for certain; they stay in the spool.
+            LakeReplacedError: A table is gone or is another; an event says so, once.
             SpoolError: The spool cannot be read.
         """
         if self._loaded_once and self._spool.is_empty():
@@ -96,6 +100,7 @@ class Delivery:
         with self._forgetting_on_failure():
             numbers = self._load_tables()
             self._write_definitions()
+            self._note_back()
             if (group := self._next_group()) is None:
                 return 0
             met = zip(self._tables, numbers, strict=True)
@@ -186,6 +191,7 @@ class Delivery:
         if catalogue is None or catalogue.hash == self._written_catalogue:
             return
         self._definition_table.load()
+        self._compare(self._definition_table)
         if not self._definition_table.has_rows("catalogue", catalogue.hash):
             agent = self._spool.agent
             rows = [(*row, agent) for row in catalogue.definitions()]
@@ -251,10 +257,25 @@ class Delivery:
         """After a failure, drop the state of all tables, so that they are opened again."""
         try:
             yield
-        except BaseException:
+        except BaseException as error:
             for bronze in (*self._tables, self._definition_table):
                 bronze.forget()
+            if isinstance(error, LakeReplacedError):
+                self._note_replaced(error)
             raise
+
+    def _note_replaced(self, error: LakeReplacedError) -> None:
+        """Keep an event, once until the tables that are known are there again or accepted."""
+        if self._is_replaced or self._recorder is None:
+            return
+        self._recorder.report(_REPLACED, error.known, error.found)
+        self._spool.remember(_REPLACED, error.found)
+        self._is_replaced = True
+
+    def _note_back(self) -> None:
+        if self._is_replaced:
+            self._spool.remember(_REPLACED, "")
+            self._is_replaced = False
 
 
 def _key(table: tables.Table) -> str:

@@ -19,8 +19,9 @@ MOST: Final = 50_000
 
 OF_SOURCES: Final = (
     "agent_start", "source_restart", "version_change", "clock_step", "batch_dropped",
-    "batch_refused", "journal_unreadable", "lake_lost_commits", "spool_damaged", "spool_restored",
-    "spool_tail_lost", "spool_unwritable", "agent_crashed", "family_coarsened", "family_restored",
+    "batch_refused", "journal_unreadable", "lake_lost_commits", "lake_replaced", "spool_damaged",
+    "spool_restored", "spool_tail_lost", "spool_unwritable", "agent_crashed", "family_coarsened",
+    "family_restored",
 )  # fmt: skip
 """Events of sources and their agents; all others are of a subject itself."""
 

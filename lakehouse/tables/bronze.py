@@ -149,8 +149,9 @@ EVENTS: Final = _dated(
         "config_change, topic_recreated, group_unreadable, broker_without_listener, "
         "unclean_election, reassignment, "
         "catalogue_change, clock_step, batch_dropped, batch_refused, journal_unreadable, "
-        "lake_lost_commits, spool_damaged, spool_restored, spool_unwritable, agent_crashed, "
-        "family_coarsened, family_restored, or imported: where the day's past was read",
+        "lake_lost_commits, lake_replaced, spool_damaged, spool_restored, spool_unwritable, "
+        "agent_crashed, family_coarsened, family_restored, or imported: where the day's past was "
+        "read",
     ),
     *_SUBJECT,
     Column("old", "string", "what it was"),

@@ -41,7 +41,7 @@ def test_a_lake_that_is_away_is_said_and_not_made_anew_unless_that_is_accepted(
         Delivery(config.lake.path, of_lake(config.lake), spool).check()
         assert check._lake(config).endswith("/lake"), "also while the agent runs"
         shutil.rmtree(tmp_path / "lake")
-        with pytest.raises(LakeError, match="--accept-lake"):
+        with pytest.raises(LakeError, match="--new-lake"):
             check._lake(config)
         assert not (tmp_path / "lake").exists()
         with pytest.raises(JmxlakeError, match="in use by another agent"):

@@ -421,10 +421,10 @@ def test_tables_removed_under_the_agent_are_made_anew_only_when_that_is_accepted
     drain(delivery)
     shutil.rmtree(lake)
     spool.seal([full_batch(2)], b"")
-    with pytest.raises(LakeError, match="its log is gone"):
+    with pytest.raises(LakeError, match="it is not there"):
         delivery.deliver_next()
     for again in (delivery, Delivery(str(lake), dict, spool)):
-        with pytest.raises(LakeError, match=r"members: it is not there.* --accept-lake"):
+        with pytest.raises(LakeError, match=r"members: it is not there.* --new-lake"):
             again.deliver_next()
         assert not lake.exists()
     spool.forget_lake()
@@ -470,7 +470,7 @@ def test_a_table_made_anew_that_has_grown_is_noticed_within_an_hour(
             drain(theirs)
     now = 4000.0
     spool.seal([full_batch(2)], b"")
-    with pytest.raises(LakeError, match=r"another in its place.* --accept-lake"):
+    with pytest.raises(LakeError, match=r"another in its place.* --new-lake"):
         delivery.deliver_next()
     spool.forget_lake()
     drain(Delivery(str(lake), dict, spool))

@@ -35,6 +35,11 @@ _KINDS: Final = {
         "lost_commits",
         "the lake has lost what its agent had delivered: {new} was {old}, noticed at {at}",
     ),
+    "lake_replaced": _Kind(
+        "replaced",
+        "its agent stopped delivering {often}, last at {at}: it knew {old} and found {new}",
+        "check that the lake's disk is mounted at every start; find the rows of the time before",
+    ),
     "family_coarsened": _Kind(
         "capped",
         "its agent read a family less often to stay below its limits {often}, last at {at}: {new}",
