@@ -187,6 +187,13 @@ def test_commits_that_a_lake_has_lost_are_an_error() -> None:
     assert "runs 5 was runs 17" in found.what
 
 
+def test_lake_that_was_replaced_is_a_warning() -> None:
+    event = EventCount(BROKER, "lake_replaced", 1, NOW, "runs 1a", "runs gone")
+    (found,) = agents.events([event], 7)
+    assert brief([found]) == [("warning", "replaced")]
+    assert "it knew runs 1a and found runs gone" in found.what
+
+
 @pytest.mark.parametrize(
     "kind",
     ["spool_damaged", "spool_tail_lost", "spool_restored", "spool_unwritable", "batch_refused",

@@ -38,7 +38,6 @@ _KINDS: Final = {
     "lake_replaced": _Kind(
         "replaced",
         "its agent stopped delivering {often}, last at {at}: it knew {old} and found {new}",
-        "check that the lake's disk is mounted at every start; find the rows of the time before",
     ),
     "family_coarsened": _Kind(
         "capped",

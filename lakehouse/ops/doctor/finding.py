@@ -25,6 +25,7 @@ CHECKS: Final = {
     "kafka_version": "complete the rolling upgrade; beans differ between versions",
     "log": _RUN_MAINTAIN,
     "log_growth": "set lake.commit_interval to 15m or more, or use a lake for each cluster",
+    "replaced": "mount the lake's disk before agents start; after run --new-lake, rows stay behind",
     "lost_commits": "run jmxlake-agent check (conditional puts), unless the table was restored",
     "missing": "let an agent of this version deliver, or find who removed it",
     "protocol": "find which engine turned them on, and run jmxlake-agent check",
