@@ -93,13 +93,15 @@ class CounterTrack(msgspec.Struct):
         """
         for series in delayed:
             self._wait(series, span, ledger)
-        self._drop_vanished({*rises, *delayed}, span.answered_us, ledger)
+        self._drop_vanished({*rises, *delayed} if delayed else rises, span.answered_us, ledger)
         self.waiting = {s: at for s, at in self.waiting.items() if s in rises or s in delayed}
         for series, increase in rises.items():
             if increase is None:
                 self._interrupt(series, span, ledger)
-            else:
+            elif series in self.waiting:
                 self._resume(series, increase, span, ledger)
+            else:
+                self._add(series, increase, span.answered_us)
         self.scrapes += 1
         self.confirmed_us, self.answered_us = span.asked_us, span.answered_us
 
@@ -160,10 +162,10 @@ class CounterTrack(msgspec.Struct):
         self.waiting.setdefault(series, since_us)
 
     def _resume(self, series: Series, rise: float, span: AnswerSpan, ledger: Ledger) -> None:
-        """Add an increase; of a series that waited, from where it waited."""
-        since_us = self.waiting.pop(series, None)
+        """Add an increase of a series that waited, from where it waited."""
+        since_us = self.waiting.pop(series)
         start_us, flags = span.answered_us, tuple[str, ...]()
-        if since_us is not None and span.windows and since_us < span.answered_us:
+        if span.windows and since_us < span.answered_us:
             starts = [max(since_us, one) for one in span.windows]
             self._fill(series, 0.0, starts, ledger)
             start_us = starts[-1]

@@ -91,6 +91,7 @@ class NonConsumed(msgspec.Struct):
         self._forget_topics(offsets.topic_ids)
         ours = {commit.log for commit in offsets.commits_after}
         ours.update(offsets.log_starts, offsets.unanswered)
+        complete = _complete(offsets)
         losses, former, self.delayed = {}, self.delayed, {}
         for commit, before in self.commits.items():
             partition, late = commit.log, former.get(commit)
@@ -100,18 +101,21 @@ class NonConsumed(msgspec.Struct):
                 continue  # led by another broker by now
             moved = partition in offsets.moved
             shared = after_gap or moved or partition in self.shared
-            start = self.log_starts.get(partition)
-            late = late or Delayed(start, shared=False, missed=0)
-            late = late._replace(shared=late.shared or shared)
-            if not _is_complete(commit, offsets):
-                self._delay(commit, late, offsets, losses)
+            start, missed = self.log_starts.get(partition), 0
+            if late is not None:
+                start, shared, missed = late.start, shared or late.shared, late.missed
+            if commit not in complete:
+                self._delay(commit, Delayed(start, shared, missed), offsets, losses)
                 continue
-            loss = self._loss(commit, late.start, before, offsets)
-            if loss.low and late.shared:
+            known, now = self.log_starts.get(partition, 0), offsets.log_starts[partition]
+            after = offsets.commits_after[commit]
+            # Without a baseline of this topic: it was made again.
+            loss = _UNKNOWN if start is None else _between(start, max(known, now), before, after)
+            if loss.low and shared:
                 loss = loss._replace(low=0.0)
-            if not moved or loss.high != 0 or commit in former:
+            if not moved or loss.high != 0 or late is not None:
                 losses[commit] = loss  # else the new leader's agent says that nothing was lost
-        self._take(offsets, ours)
+        self._take(offsets, ours, complete)
         return losses
 
     def _delay(
@@ -138,16 +142,9 @@ class NonConsumed(msgspec.Struct):
                 }
         self.topic_ids = dict(topic_ids)
 
-    def _loss(
-        self, commit: Commit, start1: int | None, before: int | None, offsets: Offsets
-    ) -> Loss:
-        if start1 is None:
-            return _UNKNOWN  # made again
-        known = self.log_starts.get(commit.log, start1)
-        start2 = max(known, offsets.log_starts[commit.log])
-        return _between(start1, start2, before, offsets.commits_after[commit])
-
-    def _take(self, offsets: Offsets, ours: set[Partition]) -> None:
+    def _take(
+        self, offsets: Offsets, ours: set[Partition], complete: dict[Commit, int | None]
+    ) -> None:
         """Make each complete reading the baseline; the others keep theirs while it counts."""
         new = offsets.log_starts.keys() - self.log_starts.keys()
         self.shared = {*(new if self.primed else ()), *offsets.moved}
@@ -157,15 +154,17 @@ class NonConsumed(msgspec.Struct):
             for partition, start in offsets.log_starts.items()
         }
         kept = {one: self.commits[one] for one in self.delayed}
-        read = {one: at for one, at in offsets.commits_before.items() if _is_complete(one, offsets)}
-        self.commits = read | kept
+        self.commits = complete | kept
         self.log_starts = starts | {partition: self.log_starts[partition] for partition in silent}
         self.primed = True
 
 
-def _is_complete(commit: Commit, offsets: Offsets) -> bool:
-    answers = offsets.commits_before, offsets.commits_after
-    return commit.log in offsets.log_starts and all(commit in one for one in answers)
+def _complete(offsets: Offsets) -> dict[Commit, int | None]:
+    """The first commits of all of which an answer has log start and both commits."""
+    after, starts = offsets.commits_after, offsets.log_starts
+    return {
+        one: at for one, at in offsets.commits_before.items() if one in after and one.log in starts
+    }
 
 
 def _between(start1: int, start2: int, before: int | None, after: int | None) -> Loss:

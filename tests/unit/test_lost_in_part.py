@@ -135,6 +135,7 @@ def test_loss_over_answers_in_part_is_counted(steps: list[Step], bounds: tuple[i
 def test_loss_over_a_restart_is_counted(restart_before: int) -> None:
     runs = played(CASE, restart_before=restart_before)
     assert total(runs, LOW) <= 2842 <= total(runs, HIGH)
+    assert unknown_us(runs) == 0
 
 
 @pytest.mark.edge(1)
