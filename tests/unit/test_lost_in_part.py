@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import datetime as dt
+import shutil
 from dataclasses import replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, Literal, NamedTuple
@@ -12,15 +14,30 @@ import msgspec
 import pytest
 from hypothesis import given, settings, strategies as st
 
+from collector import catalogue
+from collector.delivery.delivery import Delivery
 from collector.encoding.encoder import Encoder
 from collector.encoding.expired_offsets import HIGH, LOW, Loss, NonConsumed
 from collector.model import Answer, Commit, Identity, Offsets, Partition, Scrape, Series
+from collector.spool.recorder import Recorder
+from collector.spool.spool import Spool
 from lakehouse import tables
+from lakehouse.core import lake as lakes
+from lakehouse.core.periods import Period
+from lakehouse.engines.gold_reader import subjects
+from lakehouse.engines.local_engine import LocalEngine
+from lakehouse.report.facts.gold import Gold
+from lakehouse.report.facts.kafka import consumer_groups
+from lakehouse.rollup.run import Wanted, rollup
+from lakehouse.slo.openslo import objective_files
+from tests import rollups
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+    from pathlib import Path
 
     from collector.encoding.closed_runs import Run
+    from lakehouse.report.facts.kafka.consumer_groups import LostOffsets
 
 S = 1_000_000
 WINDOW = 30 * S
@@ -203,6 +220,50 @@ def test_lake_of_an_agent_that_dropped_a_loss_has_a_gap() -> None:
     assert runs.sum("value").fetchall() == [(2098,)]
     spans = sorted(runs.project('epoch_us("start"), epoch_us("end")').fetchall())
     assert any(end < start for (_, end), (start, _) in pairwise(spans))
+
+
+def lost(lake: Path, period: Period) -> dict[tuple[str, int], LostOffsets]:
+    """What a report says, by group and partition."""
+    engine = LocalEngine(lakes.at(str(lake)))
+    objectives = tuple(one for one in objective_files.load() if one.name == "lost-before-read")
+    rollups.prepare(lake)
+    rollup(engine, objectives, Wanted(tidy="never"))
+    (cluster,) = {row.cluster for row in subjects(engine)}
+    gold = Gold(
+        engine, cluster, period, 300, subjects(engine), int(period.end.timestamp() + 3600) * S
+    )
+    found = consumer_groups.lost_before_read(gold, gold.statements(objectives), objectives)
+    return {(one.group, one.partition): one for one in found.groups}
+
+
+@pytest.mark.edge(1)
+def test_report_of_an_agent_that_dropped_a_loss_is_at_least(tmp_path: Path) -> None:
+    shutil.copytree("tests/lakes/lost_in_part", tmp_path, dirs_exist_ok=True)
+    begin = dt.datetime(2026, 11, 28, 17, 25, tzinfo=dt.UTC)
+    groups = lost(tmp_path, Period(begin, begin + dt.timedelta(minutes=5)))
+    bounds = {of: (one.offsets_low, one.offsets_high) for of, one in groups.items()}
+    assert bounds == {("slow-readers", 0): (2098, None), ("slow-readers", 1): (2116, None)}
+
+
+@pytest.mark.edge(1)
+@pytest.mark.parametrize("late", [CASE, [*CASE[:2], *[Step("silent", 1500)] * 4, *CASE[4:]]])
+def test_report_over_answers_in_part_is_bounded(tmp_path: Path, late: list[Step]) -> None:
+    shipped = catalogue.load()
+    played = [*whole(*[300] * 60), *late, *whole(*[3219] * 120)]
+    with Spool(tmp_path / "spool.db", 1 << 20) as spool:
+        recorder = Recorder(spool, {"broker-1": "c"}, 300 * S, {}, shipped.hash)
+        for number, step in enumerate(played):
+            recorder.record(scrape(number, step))
+            recorder.seal(scrape(number, step).answered_us)
+        recorder.flush(T0 + len(played) * 5 * S)
+        delivery = Delivery(str(tmp_path / "lake"), dict, spool, catalogue=lambda: shipped)
+        while delivery.deliver_next():
+            pass
+    begin = dt.datetime.fromtimestamp(T0 // S // 300 * 300 + 300, dt.UTC)
+    groups = lost(tmp_path / "lake", Period(begin, begin + dt.timedelta(minutes=10)))
+    row = groups["slow", 0]
+    assert row.offsets_low <= 2842
+    assert (row.offsets_high, row.unknown_us) == (2842, 0)
 
 
 steps = st.lists(
