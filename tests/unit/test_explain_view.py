@@ -248,7 +248,7 @@ def test_where_no_source_was_read_nothing_is_called_good() -> None:
     orders = subject("topic", topic="orders")
     silent = story(scope(orders), Evidence([], [], frozenset(), [], {}))
     text = view(silent, terminal=False)
-    assert "Not known: no source was read." in text
+    assert "Not known: no agent ran in this period." in text
     assert GOOD not in text.replace(LEGEND, "")
     assert "Silent at some time in the period: broker-1, broker-2, broker-3." in text
 

@@ -6,6 +6,7 @@ from typing import Any, Final
 
 from lakehouse.core import display
 from lakehouse.core.metrics import LEADERLESS
+from lakehouse.core.observed_share import state_of
 from lakehouse.report import evidence, facts_lookup, figures, resources
 from lakehouse.report.evidence import Evidence
 from lakehouse.report.figures import Answer, Facts, Figure, Name, Row
@@ -44,7 +45,7 @@ def availability(facts: Facts) -> Section:
         "headless": figures.time(found, "leaderless"),
         "hidden": hidden,
         "leaders": leaders,
-        "state_of_leaders": evidence.state_of(leaders, evidence.floor_of(facts)),
+        "state_of_leaders": state_of(leaders, evidence.floor_of(facts)),
         "away": away,
     }
     by_broker: dict[str, dict[str, Any]] = {}
