@@ -80,7 +80,7 @@ def _inapplicable(subject: Subject, metric: str) -> str:
 
 def _coverage(scope: Scope, evidence: Evidence) -> dict[str, Any]:
     """Return the coverage of the subject's sources in the time in which it existed."""
-    sources = []
+    sources: list[dict[str, Any]] = []
     for source, life in scope.lives.items():
         if (lived := overlap(life, scope.life) if scope.life else None) is None:
             continue

@@ -77,6 +77,10 @@ class Time:
         """The observed share; None: nothing was expected."""
         return 100 * self.observed_us / self.expected_us if self.expected_us else None
 
+    def state(self, floor: float) -> State:
+        """Return the state of a question on this time that has nothing bad."""
+        return state_of(self.percent, floor)
+
 
 def answers(facts: Facts) -> list[Evidence]:
     """Return the decision for every question and section of the page that states something."""
@@ -127,7 +131,7 @@ def decide(
     known, unknown = subjects(facts, spec)
     state, reason = _without_data(facts, spec, known, unknown) or (None, None)
     if state is None:
-        state = state_of(time.percent, floor)
+        state = time.state(floor)
         if state == "not_known":
             reason = _unobserved(facts, spec, time)
     has_figures = bool(spec.get("figures") and facts_lookup.value_at(facts, spec["figures"]))
@@ -371,16 +375,23 @@ def _without_subject(
     facts: Facts, spec: Mapping[str, Any], family: str, known: int | None, unknown: int
 ) -> tuple[State, str] | None:
     """Return why a family that was read has no answer; None: it can have one."""
-    metric, path = str(spec["read"]), spec.get("null")
+    metric = str(spec["read"])
     if "not_applicable" in spec and known == 0 and not unknown:
         return "not_applicable", _reason("not_applicable", facts, why=spec["not_applicable"])
     if _is_absent(facts, metric):
         return "not_collected", _reason("absent", facts, metric=metric, family=family)
-    if path and facts_lookup.value_at(facts, path) is None:
+    if _is_null(facts, spec):
         return "not_known", _reason("null", facts)
     if known == 0 and unknown:
         return "not_known", _reason("no_subject", facts, number=unknown, noun=spec["of"])
     return None
+
+
+def _is_null(facts: Facts, spec: Mapping[str, Any]) -> bool:
+    """Return True if the facts have nothing on a question."""
+    path = spec.get("fact") or next(iter((spec.get("tables") or {}).values()), None)
+    found = [] if path is None else facts_lookup.value_at(facts, path)
+    return found is None or bool(spec.get("needs_rows") and not found)
 
 
 def _is_absent(facts: Facts, metric: str) -> bool:

@@ -6,7 +6,6 @@ from typing import Any, Final
 
 from lakehouse.core import display
 from lakehouse.core.metrics import LEADERLESS
-from lakehouse.core.observed_share import state_of
 from lakehouse.report import evidence, facts_lookup, figures, resources
 from lakehouse.report.evidence import Evidence
 from lakehouse.report.figures import Answer, Facts, Figure, Name, Row
@@ -36,7 +35,7 @@ def availability(facts: Facts) -> Section:
     decided, found = evidence.answer(facts, "availability"), facts.get("service") or {}
     brokers, errors = _rows(facts, "brokers"), _rows(facts, "errors")
     away = {row["source"]: row["unknown_us"] for row in brokers if row.get("unknown_us")}
-    leaders = evidence.observed(facts, _LEADERS).percent
+    leaders = evidence.observed(facts, _LEADERS)
     hidden = evidence.hidden(facts, evidence.specs()["min-isr"]).get("controllers_leader")
     values: dict[str, Any] = {
         "evidence": decided,
@@ -44,8 +43,8 @@ def availability(facts: Facts) -> Section:
         "error": max(errors, key=lambda row: row.get("answers") or 0, default=None),
         "headless": figures.time(found, "leaderless"),
         "hidden": hidden,
-        "leaders": leaders,
-        "state_of_leaders": state_of(leaders, evidence.floor_of(facts)),
+        "leaders": leaders.percent,
+        "state_of_leaders": leaders.state(evidence.floor_of(facts)),
         "away": away,
     }
     by_broker: dict[str, dict[str, Any]] = {}
