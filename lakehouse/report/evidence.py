@@ -84,7 +84,6 @@ class Time:
 
 def answers(facts: Facts) -> list[Evidence]:
     """Return the decision for every question and section of the page that states something."""
-    facts = facts_lookup.with_totals(facts)
     return [answer(facts, anchor) for anchor in specs()]
 
 
@@ -112,7 +111,7 @@ def answer(facts: Facts, anchor: str) -> Evidence:
         facts: The facts of a report; those of an older version lack some keys.
         anchor: Its key in page.yaml.
     """
-    return decide(facts, anchor, specs()[anchor])
+    return decide(facts_lookup.with_totals(facts), anchor, specs()[anchor])
 
 
 def decide(

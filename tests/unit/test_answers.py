@@ -44,7 +44,7 @@ LEADERS: Final = " 0 partitions were without a leader."
 """A second statement of the section on availability, with its own evidence."""
 
 _CLAIM: Final = re.compile(
-    r"\b0 (?:of [\d,]+ )?(?:topic|client|group|tiered topic|broker|partition|recommendation|restart)"
+    r"\b0 (?:of [\d,]+ )?(?:topic|client|group|tiered topic|broker|partition|recommendation|restart)"  # noqa: E501
     r"|\b100 %|±0|\bNo \w|\bNothing|\bnone\b"
 )
 """Words of good news."""
@@ -63,7 +63,7 @@ def quiet() -> Facts:
     facts["consumer_lag"]["groups_read"] = 2
     facts["racks"] = [{"source": f"broker-{n}", "rack": f"rack-{n}"} for n in (1, 2, 3)]
     lists = ("replication_one", "no_spare_replica", "near_quota", "unused_quotas", "overtaken")
-    facts["hygiene"] = {**dict.fromkeys(lists, []), "within_hours": 24, "replicas_untold": 0}
+    facts["hygiene"] = {**{key: [] for key in lists}, "within_hours": 24, "replicas_untold": 0}
     for one in facts["objectives"]:
         judged = evidence.specs()[{"min-isr": "min-isr"}.get(one["name"], "throttling")]["judged"]
         one |= {"metrics": list(judged), "from": facts["from"], "to": facts["to"]}
@@ -218,7 +218,7 @@ def test_answer_floor_is_a_setting(floor: float) -> None:
 
 
 HIDDEN: Final = {
-    "min_isr": {"min-isr", "racks"}, "quotas": {"throttling"}, "tiered": {"tier-lag", "remote-reads"},
+    "min_isr": {"min-isr", "racks"}, "quotas": {"throttling"}, "tiered": {"tier-lag", "remote-reads"},  # noqa: E501
     "offsets": {"lost", "lag"}, "requests": {"availability", "latency"},
 }  # fmt: skip
 
@@ -256,7 +256,7 @@ def test_answer_failed_family_is_not_known(family: str) -> None:
     ("anchor", "metric"),
     [
         ("lag", "kafka.group.lag"), ("lost", "kafka.group.non_consumed.low"),
-        ("min-isr", "kafka.partition.under_min_isr"), ("tier-lag", "kafka.topic.remote_copy_lag.bytes"),
+        ("min-isr", "kafka.partition.under_min_isr"), ("tier-lag", "kafka.topic.remote_copy_lag.bytes"),  # noqa: E501
         ("latency", "kafka.broker.produce.time.p99"),
     ],
 )  # fmt: skip
@@ -308,7 +308,7 @@ def test_answer_subjects_without_data_are_not_known(
     facts = quiet()
     section, key = path.split(".")
     for row in facts[section][key]:
-        row |= dict.fromkeys(keys)
+        row.update(dict.fromkeys(keys))
     found = evidence.answer(facts, anchor)
     assert found.state == "not_known"
     assert "no data" in str(found.reason)
@@ -339,7 +339,7 @@ def test_answer_no_tiered_topic_is_not_applicable() -> None:
     ("table", "anchor"),
     [
         ("gold/clients", "throttling"), ("gold/topics", "min-isr"), ("gold/topics", "tier-lag"),
-        ("gold/non_consumed", "lost"), ("gold/consumer_lag", "lag"), ("gold/labelled", "availability"),
+        ("gold/non_consumed", "lost"), ("gold/consumer_lag", "lag"), ("gold/labelled", "availability"),  # noqa: E501
         ("gold/topics", "remote-reads"), ("gold/incidents", "min-isr"), ("clients", "hygiene"),
     ],
 )  # fmt: skip
@@ -509,8 +509,8 @@ def test_worst_topic_is_the_longest_unavailable(longest: str) -> None:
     facts = quiet()
     for row in facts["min_isr"]["topics"][:3]:
         minutes = 20 if row["topic"] == longest else 12
-        row |= exactly("unavailable_any", minutes * MINUTE)
-        row |= exactly("leaderless", 24 * MINUTE if minutes == 12 else 0)
+        row.update(exactly("unavailable_any", minutes * MINUTE))
+        row.update(exactly("leaderless", 24 * MINUTE if minutes == 12 else 0))
     (section,) = (one for one in questions(facts) if one.anchor == "min-isr")
     said = clean(plain_text(section.answer))
     assert said.startswith("3 of 6 topics were under min ISR or without a leader. ")
@@ -540,7 +540,7 @@ def lost(group: str, partition: int, low: int, high: int | None) -> Facts:
     ("rows", "said"),
     [
         (
-            [lost("archive", n, us, us) for n, us in enumerate((9500, 8500, 7500, 6500, 5500, 4500))],
+            [lost("archive", n, us, us) for n, us in enumerate((9500, 8500, 7500, 6500, 5500, 4500))],  # noqa: E501
             "1 group lost records. Worst: archive, 42,000 (±0) offsets in 6 partitions.",
         ),
         (
