@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 _OTHER: Final = "other"
 """Stands for the families that the story is not about."""
 
+_READS: Final = ("incidents", "non_consumed", "brokers")
+"""Tables of gold that a story is made of."""
+
 _IS_TIERED: Final = "kafka.topic.remote_storage_enabled"
 _OF_TIERS: Final = "kafka.topic.remote_"
 _READ_WITH: Final = {PARTITION_LAG: GROUP_LAG}
@@ -44,6 +47,7 @@ def answers(
         "coverage": _coverage(scope, evidence),
         "objectives": [_objective(one, scope) for one in scope.statements],
         "collected": evidence.collected,
+        "incomplete": evidence.incomplete,
     }
     return [_answer(facts, scope.subject, one, is_bad=one in bad) for one in scope.watched]
 
@@ -55,7 +59,8 @@ def _answer(
     derived = [UNAVAILABLE] if metric.startswith(PARTITION_METRICS) else []
     # Families of a metric that only the lake's catalogue has are not known here.
     read = metric if watched.families else "any"
-    spec = {"read": read, "judged": [watched.metric, metric, *derived]}
+    # What a story calls bad are rows of these, and no row reads as good.
+    spec = {"read": read, "judged": [watched.metric, metric, *derived], "gold": _READS}
     found = decisions.decide(facts, watched.metric, spec, bad=is_bad)
     if not is_bad and (why := _inapplicable(subject, watched.metric)):
         found = found._replace(state="not_applicable", reason=f"Not applicable: {why}.")

@@ -44,6 +44,7 @@ class Evidence(NamedTuple):
             was seen and not bad is good: while another one was bad, it may have been unseen.
         until: Where the story ends because it has too many rows; None: it is complete.
         collected: The metrics that gold has rows of in the period; None: that was not looked up.
+        incomplete: Hours in which a table of gold is incomplete, as in report.json.
     """
 
     stretches: list[Stretch]
@@ -53,6 +54,7 @@ class Evidence(NamedTuple):
     times: dict[str, dict[int, Times]]
     until: int | None = None
     collected: frozenset[str] | None = None
+    incomplete: Sequence[Row] = ()
 
 
 def gather(gold: Gold, subject: Subject, watched: Sequence[Watched]) -> Evidence:
@@ -69,7 +71,8 @@ def gather(gold: Gold, subject: Subject, watched: Sequence[Watched]) -> Evidence
     read = frozenset(row["source"] for row in gold.sums(tables.COVERAGE))
     events, times = _events(gold, subject), _times(gold, subject)
     collected = frozenset(levels(gold))
-    return Evidence(stretches, attempts, read, events, times, until, collected)
+    incomplete = [one.to_json() for one in gold.incomplete]
+    return Evidence(stretches, attempts, read, events, times, until, collected, incomplete)
 
 
 def _totals(gold: Gold, subject: Subject, watched: Sequence[Watched]) -> list[Stretch]:

@@ -97,7 +97,8 @@ def question_facts(gold: Gold, objectives: Sequence[Objective], anchor: str) -> 
     # Over the week itself, whatever the objectives' windows are.
     statements = by_time(gold, own, gold.statements(own))
     scope = Scope(gold, own, statements, statements, coverage(gold))
-    names = ("verdicts", "objectives", *sections_, "coverage", "collected", "timelines")
+    whole = ("coverage", "collected", "incomplete", "timelines")
+    names = ("verdicts", "objectives", *sections_, *whole)
     return {
         "cluster": gold.cluster,
         "from": gold.period.start.isoformat(),
