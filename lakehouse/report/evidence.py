@@ -163,7 +163,9 @@ def observed(facts: Facts, spec: Mapping[str, Any]) -> Time:
     if spec["read"] == "any":
         whole = facts_lookup.value_at(facts, "coverage") or {}
         time = Time(whole.get("expected_us") or 0, whole.get("observed_us") or 0)
-        return _without_incomplete(facts, time, (), len(whole.get("sources") or ()))
+        return _without_incomplete(
+            facts, time, spec.get("gold") or (), len(whole.get("sources") or ())
+        )
     times = _by_source(facts, families(spec["read"]))
     time = Time(sum(one.expected_us for one in times), sum(one.observed_us for one in times))
     return _without_incomplete(facts, time, spec.get("gold") or (), len(times))

@@ -316,7 +316,7 @@ def hygiene(facts: Facts) -> Section:
     known = {key: content.get(key) for key in lists}
     quotas = evidence.observed(facts, {"read": _USE_OF_QUOTAS, "gold": ("clients",)})
     if quotas.expected_us and quotas.state(evidence.floor_of(facts)) == "not_known":
-        known["unused_quotas"] = None  # that nobody used one is a statement on observed time
+        known["unused_quotas"] = None  # "unused" is a statement on observed time
     notes = [lists[key]["note"] for key in ("near_quota", "unused_quotas") if content.get(key)]
     if content.get("overtaken") is not None:
         notes.append(lists["overtaken"]["note"].format(hours=content.get("within_hours")))
