@@ -106,9 +106,9 @@ def views() -> tuple[View, ...]:
 
 def _query(sql: str) -> str:
     def state(found: re.Match[str]) -> str:
-        share = re.search(rf"(?m)^    (.+) AS {found[1]},? -- ", sql)
-        assert share is not None, found[0]  # views.sql is a part of this package
-        return _state(share[1], found[2])
+        shares = dict(re.findall(r"(?m)^    (.+) AS (\w+),? -- ", sql))
+        share = next(expression for expression, name in shares.items() if name == found[1])
+        return _state(share, found[2])
 
     return re.sub(r"(?m) *-- .*$", "", _STATE.sub(state, sql)).strip()
 
