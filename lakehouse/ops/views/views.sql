@@ -496,6 +496,6 @@ SELECT
     sum(lost) AS lost_high, -- offsets lost, at most
     sum(gib) AS read_gib, -- GiB read back from the remote tier
     least(max(observed), 100) AS observed_percent, -- percent of 24 hours, of all sources and families; NULL: none was
-    state_of[observed_percent; sum(bad)] AS state -- bad (unavailable, throttled or lost), good, partly_known or not_known
-FROM (SELECT p.*, coalesce(unavailable, 0) + coalesce(throttled, 0) + coalesce(lost, 0) AS bad FROM parts p) p
+    state_of[observed_percent; sum(unavailable) > 0 OR sum(throttled) > 0 OR sum(lost)] AS state -- as in topic_days
+FROM parts
 GROUP BY cluster, day_local
