@@ -6,6 +6,7 @@ import click
 
 from lakehouse.cli import options
 from lakehouse.core import periods
+from lakehouse.core.observed_share import FLOOR_PERCENT
 from lakehouse.engines.gold_reader import latest_week
 from lakehouse.explain.story import explain as build_story
 from lakehouse.explain.terminal import view
@@ -19,10 +20,12 @@ from lakehouse.explain.terminal import view
     help="An ISO week, such as 2026-W47; by default the newest with data.",
 )  # fmt: skip
 @options.CLUSTER
+@options.MIN_COVERAGE
 @options.AS_JSON
 def explain(
-    lake: options.LakeOptions, subject: str, week: str | None, cluster: str | None, *, as_json: bool
-) -> None:
+    lake: options.LakeOptions, subject: str, week: str | None, cluster: str | None,
+    min_coverage: float | None, *, as_json: bool,
+) -> None:  # fmt: skip
     """Explain a week of one topic, partition, client, group or broker.
 
     SUBJECT is a name such as orders, orders/3, alice/billing, client:billing, group:nightly or
@@ -33,6 +36,7 @@ def explain(
     engine = lake.engine()
     period = period or latest_week(engine)
     options.log("the subject's rows")
-    story = build_story(engine, objectives, subject, period, cluster=cluster)
+    floor = FLOOR_PERCENT if min_coverage is None else min_coverage
+    story = build_story(engine, objectives, subject, period, cluster=cluster, min_coverage=floor)
     # As ASCII: some other characters control a terminal.
     click.echo(json.dumps(story, indent=1) if as_json else view(story), nl=as_json)

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from lakehouse.core import periods
+from lakehouse.core.observed_share import FLOOR_PERCENT
 from lakehouse.errors import LakehouseError
 
 if TYPE_CHECKING:
@@ -40,6 +41,11 @@ OPTIONS_FILE: Final = click.option(
 CLUSTER: Final = click.option("--cluster", help="Id of the cluster, if the lake has several.")
 TEAM: Final = click.option("--team", help="Limit the report to this team.")
 AS_JSON: Final = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+MIN_COVERAGE: Final = click.option(
+    "--min-coverage", type=click.FloatRange(0, 100), metavar="PERCENT",
+    help="Observed share of the expected time below which nothing good is stated. Default: "
+    f"{FLOOR_PERCENT:g}.",
+)  # fmt: skip
 ENGINE: Final = click.option(
     "--engine", type=click.Choice(["spark", "local"]),
     help="Compute by Spark, or by delta-rs and DuckDB in this process (LAKE is a path then). By "

@@ -12,6 +12,7 @@ from lakehouse.errors import TableNotFoundError
 from lakehouse.explain.bad_intervals import Stretch
 from lakehouse.explain.gaps import Attempt
 from lakehouse.report.facts.gold import EVENT, Gold
+from lakehouse.report.facts.other_metrics import levels
 from lakehouse.slo.sla_statement import Times
 
 MOST: Final = 50_000
@@ -43,6 +44,8 @@ class Evidence(NamedTuple):
         times: Good and bad time by objective and window; of a partition its topic's, and all that
             was seen and not bad is good: while another one was bad, it may have been unseen.
         until: Where the story ends because it has too many rows; None: it is complete.
+        collected: The metrics that gold has rows of in the period; None: that was not looked up.
+        incomplete: Hours in which a table of gold is incomplete, as in report.json.
     """
 
     stretches: list[Stretch]
@@ -51,6 +54,8 @@ class Evidence(NamedTuple):
     events: list[Row]
     times: dict[str, dict[int, Times]]
     until: int | None = None
+    collected: frozenset[str] | None = None
+    incomplete: Sequence[Row] = ()
 
 
 def gather(gold: Gold, subject: Subject, watched: Sequence[Watched]) -> Evidence:
@@ -66,7 +71,9 @@ def gather(gold: Gold, subject: Subject, watched: Sequence[Watched]) -> Evidence
     attempts = _attempts(gold, subject, watched)
     read = frozenset(row["source"] for row in gold.sums(tables.COVERAGE))
     events, times = _events(gold, subject), _times(gold, subject)
-    return Evidence(stretches, attempts, read, events, times, until)
+    collected = frozenset(levels(gold))
+    incomplete = [one.to_json() for one in gold.incomplete]
+    return Evidence(stretches, attempts, read, events, times, until, collected, incomplete)
 
 
 def _totals(gold: Gold, subject: Subject, watched: Sequence[Watched]) -> list[Stretch]:

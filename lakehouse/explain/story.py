@@ -7,12 +7,14 @@ from typing import Any, Final, NamedTuple
 from lakehouse.core import display
 from lakehouse.core.metrics import COVERAGE, PARTITION_METRICS, UNAVAILABLE, WATCHED_OF, Watched
 from lakehouse.core.objective import Objective
+from lakehouse.core.observed_share import FLOOR_PERCENT
 from lakehouse.core.periods import Period, iso, micros
 from lakehouse.core.spans import Span, overlap, shared, union
 from lakehouse.core.subjects import Subject
 from lakehouse.engines.engine import Engine
 from lakehouse.engines.gold_reader import Row, subjects, window_of
 from lakehouse.errors import SubjectError
+from lakehouse.explain.answers import answers
 from lakehouse.explain.bad_intervals import UNSEEN, Interval, intervals
 from lakehouse.explain.evidence import Evidence, gather
 from lakehouse.explain.find_subject import find
@@ -62,6 +64,7 @@ def explain(
     *,
     cluster: str | None = None,
     now_us: int | None = None,
+    min_coverage: float = FLOOR_PERCENT,
 ) -> dict[str, Any]:
     """The story of a subject, as docs/explain.md describes it.
 
@@ -72,6 +75,7 @@ def explain(
         period: The period of the story; it is widened to whole windows.
         cluster: Its cluster; needed only if several have such a subject.
         now_us: Nothing is expected later than this; by default this instant.
+        min_coverage: Observed share of the expected time below which nothing good is said, percent.
 
     Raises:
         TableNotFoundError: There is no gold yet.
@@ -104,7 +108,7 @@ def explain(
         sources = {name: span for name, span in sources.items() if name == subject.source}
     life, metrics = lives.get((kind, key)), watched(subject.kind, objectives)
     scope = Scope(subject, period, gold.rows.window_us, now_us, metrics, life, sources, statements)
-    return story(scope, gather(gold, subject, metrics))
+    return story(scope, gather(gold, subject, metrics), min_coverage)
 
 
 def watched(kind: str, objectives: Iterable[Objective]) -> tuple[Watched, ...]:
@@ -129,7 +133,7 @@ def _of_cluster(known: Sequence[Subject], root: str, cluster: str | None) -> lis
     return [one for one in known if cluster in (None, one.cluster)]
 
 
-def story(scope: Scope, evidence: Evidence) -> Row:
+def story(scope: Scope, evidence: Evidence, min_coverage: float = FLOOR_PERCENT) -> Row:
     """The JSON of a story."""
     silences = silences_of(scope.lives, evidence.attempts, evidence.read)
     subject, exists = scope.subject, scope.life
@@ -147,6 +151,8 @@ def story(scope: Scope, evidence: Evidence) -> Row:
         "window_seconds": scope.window_us // 1_000_000,
         "exists": exists and {"from": iso(exists[0]), "to": iso(exists[1])},
         "objectives": [_objective(one, scope, evidence, silences) for one in scope.statements],
+        "min_coverage_percent": min_coverage,
+        "answers": answers(scope, evidence, {one.watched for one in bad}, min_coverage),
         "sums": [_sum(watched, bad) for watched in metrics],
         "intervals": _with_context(bad, silences, evidence.events),
         "silences": [_silence(silence) for silence in silences],

@@ -11,6 +11,7 @@ from rich.text import Text
 
 from lakehouse.core import display
 from lakehouse.core.metrics import names_in_bronze
+from lakehouse.core.observed_share import is_whole
 from lakehouse.core.periods import DAY_US, instant
 from lakehouse.core.spans import Span, length, overlap
 from lakehouse.report import figures
@@ -123,11 +124,13 @@ def _timelines(story: Row, width: int) -> Iterator[RenderableType]:
     label = 0 if narrow else min(width // 3, max(len(display.line(s["title"])) for s in sums)) + 2
     drawn = _cells(span_of(story, "from", "to"), max(7, width - label))
     life = story["exists"] and span_of(story["exists"], "from", "to")
+    absent = {row["metric"] for row in story["answers"] if row["state"] == "not_applicable"}
     for row in sums:
         title = display.line(row["title"], max(label - 2, 30))
         bad = [span_of(one) for one in story["intervals"] if one["metric"] == row["metric"]]
         unknown = _unknown(story, row["metric"])
-        letters = "".join(_letter(cell, life, bad, unknown) for cell in drawn)
+        applies = row["metric"] not in absent
+        letters = "".join(_letter(cell, life if applies else None, bad, unknown) for cell in drawn)
         if narrow:
             yield Text(title)
         colour = "red" if bad else "green"
@@ -179,7 +182,13 @@ def _covered(cell: Span, spans: Iterable[Span]) -> int:
 
 
 def _unknown(story: Row, metric: str) -> list[Span]:
-    """Unknown time by the objective on this metric, else by any, else by the silences."""
+    """Unknown time by the objective on this metric, else by any, else by the silences.
+
+    Of a metric that was not observed at all it is the whole period.
+    """
+    own = [row for row in story["answers"] if row["metric"] == metric]
+    if any(row["state"] == "not_collected" or not row["observed_us"] for row in own):
+        return [span_of(story, "from", "to")]
     objectives = story["objectives"]
     rows = [row for row in objectives if metric in names_in_bronze([row["metric"]])] or objectives
     if not rows:
@@ -190,8 +199,8 @@ def _unknown(story: Row, metric: str) -> list[Span]:
 def _intervals(story: Row) -> Iterator[RenderableType]:
     yield Text()
     if not story["intervals"]:
-        seen = any(row["attainment"] is not None for row in story["objectives"])
-        yield Text("Nothing bad was seen." if seen else "Not known: no source was read.")
+        if all(row["state"] == "good" for row in story["answers"]):
+            yield Text("0 bad intervals.")
         return
     shown, left = _greatest(story["intervals"], MOST, _length)
     for number, row in enumerate(shown, 1):
@@ -273,8 +282,21 @@ def _at(instant_: str, row: Row) -> str:
     return f"{moment:%H:%M:%S}" if same else display.day_and_time(instant_)
 
 
+def _stated(row: Row) -> str:
+    """What is known of a metric; empty where all that is known is drawn and listed above."""
+    title, share = display.line(row["title"]), display.per_cent(row["observed_percent"])
+    if row["state"] == "partly_known":
+        return f"{title}: 0 bad intervals. Coverage {share}."
+    if row["state"] == "bad":
+        return "" if is_whole(row["observed_percent"]) else f"{title}: coverage {share}."
+    return "" if row["state"] == "good" else f"{title}: {row['reason']}"
+
+
 def _remarks(story: Row) -> Iterator[RenderableType]:
     yield Text()
+    for row in story["answers"]:
+        if stated := _stated(row):
+            yield Text(stated)
     if story["silences"]:
         names = dict.fromkeys(figures.name(row["source"]).text for row in story["silences"])
         yield Text(f"Silent at some time in the period: {_listed(list(names))}.")

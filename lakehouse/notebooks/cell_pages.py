@@ -7,9 +7,10 @@ from collections.abc import Collection, Iterator, Sequence
 from typing import Any, Final
 
 from lakehouse import tables
-from lakehouse.core import display
+from lakehouse.core import display, periods
 from lakehouse.core.metrics import LEADERLESS, UNAVAILABLE
 from lakehouse.core.objective import Objective
+from lakehouse.core.observed_share import FLOOR_PERCENT
 from lakehouse.core.periods import instant
 from lakehouse.errors import TableNotFoundError, is_of_spark
 from lakehouse.report import figures
@@ -26,17 +27,17 @@ from lakehouse.report.page.page import html
 from lakehouse.report.page.page_tables import Column, TableSpec, column
 from lakehouse.report.page.verdicts import verdicts
 
-QUESTIONS: Final[dict[str, tuple[str, Collection[str]]]] = {
-    "min-isr": ("min_isr", (UNAVAILABLE, LEADERLESS)),
+QUESTIONS: Final[dict[str, tuple[Sequence[str], Collection[str]]]] = {
+    "min-isr": (("min_isr",), (UNAVAILABLE, LEADERLESS)),
     "throttling": (
-        "throttling",
+        ("throttling",),
         [f"kafka.client.{kind}.throttle_time" for kind in ("produce", "fetch", "request")],
     ),
-    "tier-lag": ("tier_lag", tuple(LAGGING.values())),
-    "lost": ("lost_before_read", ("kafka.group.non_consumed",)),
-    "remote-reads": ("remote_reads", ()),
+    "tier-lag": (("tier_lag",), tuple(LAGGING.values())),
+    "lost": (("lost_before_read",), ("kafka.group.non_consumed",)),
+    "remote-reads": (("remote_reads", "tier_lag"), ()),
 }
-"""A section of the facts and the metrics whose objectives belong to it, by anchor in the page."""
+"""Sections of the facts and the metrics whose objectives belong to it, by anchor in the page."""
 
 _PARTS: Final = (
     "eyebrow", "period", "cluster", "trouble", "text", "verdicts", "answer", "notes", "charts",
@@ -56,15 +57,18 @@ def trouble(message: str) -> str:
     return page(title="This cell has nothing to show", trouble=display.line(message, 600))
 
 
-def question(gold: Gold, objectives: Sequence[Objective], anchor: str) -> str:
+def question(
+    gold: Gold, objectives: Sequence[Objective], anchor: str, min_coverage: float = FLOOR_PERCENT
+) -> str:
     """A question's answer, verdicts, charts and tables.
 
     Args:
         gold: Gold of the week and cluster.
         objectives: All objectives.
         anchor: One of ``QUESTIONS``.
+        min_coverage: Observed share below which nothing good is said, percent.
     """
-    facts = question_facts(gold, objectives, anchor)
+    facts = question_facts(gold, objectives, anchor) | {"min_coverage_percent": min_coverage}
     (one,) = (each for each in questions.questions(facts) if each.anchor == anchor)
     seen = sections.coverage(facts)
     return page(
@@ -88,16 +92,18 @@ def question_facts(gold: Gold, objectives: Sequence[Objective], anchor: str) -> 
         objectives: All objectives.
         anchor: One of ``QUESTIONS``.
     """
-    section, metrics = QUESTIONS[anchor]
+    sections_, metrics = QUESTIONS[anchor]
     own = [one for one in objectives if one.metric in metrics]
     # Over the week itself, whatever the objectives' windows are.
     statements = by_time(gold, own, gold.statements(own))
     scope = Scope(gold, own, statements, statements, coverage(gold))
-    names = ("verdicts", "objectives", section, "coverage", "timelines")
+    whole = ("coverage", "collected", "incomplete", "timelines")
+    names = ("verdicts", "objectives", *sections_, *whole)
     return {
         "cluster": gold.cluster,
         "from": gold.period.start.isoformat(),
         "to": gold.period.end.isoformat(),
+        "week": periods.week_name(gold.period),
         **{name: to_json(SECTIONS[name](scope)) for name in names},
     }
 

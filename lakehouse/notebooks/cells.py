@@ -14,11 +14,12 @@ from lakehouse import tables
 from lakehouse.core import display, periods
 from lakehouse.core.lake import Lake
 from lakehouse.core.objective import Objective
+from lakehouse.core.observed_share import FLOOR_PERCENT
 from lakehouse.engines.engine import Engine
 from lakehouse.engines.gold_reader import last_week, subjects_of, window_of
 from lakehouse.engines.spark_engine import SparkEngine
 from lakehouse.engines.spark_relations import table_of
-from lakehouse.errors import LakehouseError, LakeNotFoundError, SubjectError
+from lakehouse.errors import LakehouseError, LakeNotFoundError, PeriodError, SubjectError
 from lakehouse.explain.story import explain
 from lakehouse.explain.terminal import view
 from lakehouse.notebooks import cell_pages
@@ -34,6 +35,7 @@ LABELS: Final = {
     "bronze": ("kafka_bronze", "Schema of the agents' tables"),
     "week": ("", "ISO week, such as 2026-W47; empty: the last that has ended"),
     "cluster": ("", "Cluster id; empty, where there is one"),
+    "min_coverage": ("", f"Percent below which nothing good is stated; empty: {FLOOR_PERCENT:g}"),
     "objectives": ("", "Folder of OpenSLO files; empty: those that jmxlake ships"),
 }
 """The widgets of every notebook: default value and label, by name."""
@@ -148,6 +150,21 @@ class Notebook:
         return gold
 
     @cached_property
+    def _floor(self) -> float:
+        text = self._widgets["min_coverage"]
+        if not text:
+            return FLOOR_PERCENT
+        try:
+            floor = float(text)
+        except ValueError:
+            floor = -1.0
+        if not 0 <= floor <= 100:
+            raise PeriodError(
+                f"widget min_coverage: {display.line(text)} is not a percentage. Write 0 to 100."
+            )
+        return floor
+
+    @cached_property
     def _objectives(self) -> tuple[Objective, ...]:
         folder = self._widgets["objectives"]
         return objective_files.load(Path(folder) if folder else objective_files.SHIPPED)
@@ -164,13 +181,18 @@ class Notebook:
         Args:
             anchor: ``min-isr``, ``throttling``, ``tier-lag``, ``lost`` or ``remote-reads``.
         """
-        return cell_pages.question(self._gold, self._objectives, anchor)
+        return cell_pages.question(self._gold, self._objectives, anchor, self._floor)
 
     @_cell
     def report(self) -> str:
         """The page that ``jmxlake report`` writes."""
         gold = self._gold
-        return render(facts(gold.engine, self._objectives, gold.period, cluster=gold.cluster))
+        return render(
+            facts(
+                gold.engine, self._objectives, gold.period, cluster=gold.cluster,
+                min_coverage=self._floor,
+            )
+        )  # fmt: skip
 
     @_cell
     def story(self) -> str:
@@ -178,6 +200,9 @@ class Notebook:
         gold, name = self._gold, self._widgets["client"]
         if not name:
             raise SubjectError("write a name in the widget client, such as alice/billing")
-        story = explain(gold.engine, self._objectives, name, gold.period, cluster=gold.cluster)
+        story = explain(
+            gold.engine, self._objectives, name, gold.period, cluster=gold.cluster,
+            min_coverage=self._floor,
+        )  # fmt: skip
         text = view(story, terminal=False, width=110)
         return cell_pages.page(title=display.line(name, display.NAME_LIMIT), text=text)

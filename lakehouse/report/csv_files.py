@@ -11,7 +11,7 @@ from functools import lru_cache
 from typing import Any, Final
 
 from lakehouse.core import display
-from lakehouse.report import facts_lookup, resources
+from lakehouse.report import evidence, facts_lookup, resources
 from lakehouse.report.figures import Facts, Row
 
 CELL_LIMIT: Final = 32_000
@@ -143,7 +143,17 @@ def _points(facts: Facts) -> Iterator[Row]:
             yield {**line, **dict(zip(("at", "value", "low", "high"), point, strict=True))}
 
 
+def _decided(facts: Facts) -> Iterator[Row]:
+    yield from (one._asdict() for one in evidence.answers(facts))
+
+
+def _lost_by_group(facts: Facts) -> Iterator[Row]:
+    yield from facts_lookup.rows_at(facts_lookup.with_totals(facts), "lost_before_read.totals")
+
+
 _ROWS: Final[Mapping[str, Callable[[Facts], Iterable[Row]]]] = {
+    "decided": _decided,
+    "lost_by_group": _lost_by_group,
     "topics_without_a_spare_replica": _topics_without_a_spare_replica,
     "weeks": _weeks,
     "points": _points,

@@ -7,21 +7,14 @@ and the metrics that answer them are in page.yaml.
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Final, Literal, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from lakehouse.core import display
 from lakehouse.core.metrics import families, shipped
+from lakehouse.core.observed_share import FLOOR_PERCENT, State, is_whole, state_of
 from lakehouse.core.spans import length, overlap
 from lakehouse.report import facts_lookup, resources
 from lakehouse.report.figures import Facts, Row, span_of
-
-FLOOR_PERCENT: Final = 50.0
-"""Observed share of the expected time below which nothing good is said; a setting."""
-
-WHOLE_PERCENT: Final = 99.0
-"""From this share on an answer does not state how much was observed."""
-
-State = Literal["bad", "good", "partly_known", "not_known", "not_collected", "not_applicable"]
 
 _WHOLE_CLUSTER: Final = {"metadata_log", "partitions"}
 """Families that read the whole cluster from one source."""
@@ -59,7 +52,12 @@ class Evidence(NamedTuple):
     @property
     def is_whole(self) -> bool:
         """Return True if nearly all expected time of every subject was observed."""
-        return _is_whole(self.observed_percent) and not self.subjects_unknown
+        return self.is_observed and not self.subjects_unknown
+
+    @property
+    def is_observed(self) -> bool:
+        """Return True if nearly all expected time of the sources was observed."""
+        return is_whole(self.observed_percent)
 
     @property
     def is_answered(self) -> bool:
@@ -79,29 +77,13 @@ class Time:
         """The observed share; None: nothing was expected."""
         return 100 * self.observed_us / self.expected_us if self.expected_us else None
 
-
-def state_of(percent: float | None, floor: float = FLOOR_PERCENT, *, bad: bool = False) -> State:
-    """Return the state of anything that is judged over an observed share of its time.
-
-    Args:
-        percent: Observed share of the expected time; None: nothing was expected.
-        floor: Share below which nothing good is said.
-        bad: Something bad was observed; that is always stated.
-    """
-    if bad:
-        return "bad"
-    if percent is None or percent < floor or not percent:
-        return "not_known"
-    return "good" if _is_whole(percent) else "partly_known"
-
-
-def _is_whole(percent: float | None) -> bool:
-    return percent is not None and percent >= WHOLE_PERCENT
+    def state(self, floor: float) -> State:
+        """Return the state of a question on this time that has nothing bad."""
+        return state_of(self.percent, floor)
 
 
 def answers(facts: Facts) -> list[Evidence]:
     """Return the decision for every question and section of the page that states something."""
-    facts = facts_lookup.with_totals(facts)
     return [answer(facts, anchor) for anchor in specs()]
 
 
@@ -129,17 +111,31 @@ def answer(facts: Facts, anchor: str) -> Evidence:
         facts: The facts of a report; those of an older version lack some keys.
         anchor: Its key in page.yaml.
     """
-    spec, floor = specs()[anchor], floor_of(facts)
+    return decide(facts_lookup.with_totals(facts), anchor, specs()[anchor])
+
+
+def decide(
+    facts: Facts, anchor: str, spec: Mapping[str, Any], *, bad: bool | None = None
+) -> Evidence:
+    """Decide a question.
+
+    Args:
+        facts: The facts of a report, or the part of them that says what was observed.
+        anchor: The name of the question.
+        spec: What answers it, as page.yaml declares it.
+        bad: Whether it is bad; None: its figures say so.
+    """
+    floor = floor_of(facts)
     time = _least(observed(facts, spec), _of_subjects(facts, spec))
     known, unknown = subjects(facts, spec)
     state, reason = _without_data(facts, spec, known, unknown) or (None, None)
     if state is None:
-        state = state_of(time.percent, floor)
+        state = time.state(floor)
         if state == "not_known":
             reason = _unobserved(facts, spec, time)
     has_figures = bool(spec.get("figures") and facts_lookup.value_at(facts, spec["figures"]))
     is_open = any(row.get(key) is None for row, key in _listed(facts, spec.get("open") or {}))
-    if any(True for _ in _bad(facts, spec)):
+    if any(True for _ in _bad(facts, spec)) if bad is None else bad:
         state = "bad"
     elif has_figures and state == "not_known":
         state, reason = "partly_known", None
@@ -167,7 +163,9 @@ def observed(facts: Facts, spec: Mapping[str, Any]) -> Time:
     if spec["read"] == "any":
         whole = facts_lookup.value_at(facts, "coverage") or {}
         time = Time(whole.get("expected_us") or 0, whole.get("observed_us") or 0)
-        return _without_incomplete(facts, time, (), len(whole.get("sources") or ()))
+        return _without_incomplete(
+            facts, time, spec.get("gold") or (), len(whole.get("sources") or ())
+        )
     times = _by_source(facts, families(spec["read"]))
     time = Time(sum(one.expected_us for one in times), sum(one.observed_us for one in times))
     return _without_incomplete(facts, time, spec.get("gold") or (), len(times))
@@ -378,16 +376,23 @@ def _without_subject(
     facts: Facts, spec: Mapping[str, Any], family: str, known: int | None, unknown: int
 ) -> tuple[State, str] | None:
     """Return why a family that was read has no answer; None: it can have one."""
-    metric, path = str(spec["read"]), spec.get("null")
+    metric = str(spec["read"])
     if "not_applicable" in spec and known == 0 and not unknown:
         return "not_applicable", _reason("not_applicable", facts, why=spec["not_applicable"])
     if _is_absent(facts, metric):
         return "not_collected", _reason("absent", facts, metric=metric, family=family)
-    if path and facts_lookup.value_at(facts, path) is None:
+    if _is_null(facts, spec):
         return "not_known", _reason("null", facts)
     if known == 0 and unknown:
         return "not_known", _reason("no_subject", facts, number=unknown, noun=spec["of"])
     return None
+
+
+def _is_null(facts: Facts, spec: Mapping[str, Any]) -> bool:
+    """Return True if the facts have nothing on a question."""
+    path = spec.get("fact") or next(iter((spec.get("tables") or {}).values()), None)
+    found = [] if path is None else facts_lookup.value_at(facts, path)
+    return found is None or bool(spec.get("needs_rows") and not found)
 
 
 def _is_absent(facts: Facts, metric: str) -> bool:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -89,10 +90,15 @@ questions:
     meaning: Sums over all series of a metric.
     read: kafka.partition.under_min_isr
     tables: {reported: reported.metrics}
-    bad: [reported_us]
-    answer: "{name metric} of {name source} was reported for {microseconds reported_us}"
-    quiet: None was seen.
-    others: [metric, So was, So were]
+    of: metric
+    names: [source, metric]
+    quiet: were reported
+    says:
+    - bad: [reported_us]
+      is: [was reported, were reported]
+      most: Most
+      figure: microseconds reported_us
+      worst: "{name metric} of {name source}, {microseconds reported_us}"
     charts: {}
 """
 
@@ -169,4 +175,4 @@ def test_a_table_of_gold_is_two_files_and_a_question_of_the_report_three(tree: P
     assert all(row["reported_us"] > 0 for row in rows)
     page = (tree / "page.html").read_text("utf-8")
     assert "Which metrics were reported?" in page
-    assert "was reported for" in page
+    assert re.search(r"were reported\. Most: ", page)

@@ -248,7 +248,7 @@ def test_where_no_source_was_read_nothing_is_called_good() -> None:
     orders = subject("topic", topic="orders")
     silent = story(scope(orders), Evidence([], [], frozenset(), [], {}))
     text = view(silent, terminal=False)
-    assert "Not known: no source was read." in text
+    assert "Not known: no agent ran in this period." in text
     assert GOOD not in text.replace(LEGEND, "")
     assert "Silent at some time in the period: broker-1, broker-2, broker-3." in text
 
@@ -297,3 +297,67 @@ if __name__ == "__main__":
         (GOLDEN / file).write_text(view(maker(), terminal=False, width=columns), encoding="utf-8")
     facts = json.dumps(topic(), indent=1) + "\n"
     (GOLDEN / "explain-topic.json").write_text(facts, encoding="utf-8")
+
+
+@pytest.mark.edge(6)
+@pytest.mark.parametrize("share", [0.0043, 0.3, 0.499])
+def test_story_hardly_observed_states_nothing_good(share: float) -> None:
+    until = START + round(share * (END - START))
+    attempts = [
+        read_well(f"broker-{n}", family, START, until)
+        for n in (1, 2, 3) for family in ("min_isr", "leaders", "tiered")
+    ]  # fmt: skip
+    found = story(scope(subject("topic", topic="t")), Evidence([], attempts, READ, [], {}))
+    assert {row["state"] for row in found["answers"]} == {"not_known"}
+    text = view(found, terminal=False)
+    assert "0 bad intervals" not in text
+    assert f"Not known: only {100 * share:.3g}\u00a0% of this period".replace("\u00a0", " ") in text
+
+
+@pytest.mark.edge(6)
+@pytest.mark.parametrize(
+    ("share", "said"), [(0.8, "0 bad intervals. Coverage 80 %."), (1.0, "0 bad intervals.")]
+)
+def test_story_without_bad_intervals_states_coverage(share: float, said: str) -> None:
+    until = START + round(share * (END - START))
+    attempts = [
+        read_well(f"broker-{n}", family, START, until)
+        for n in (1, 2, 3) for family in ("min_isr", "leaders", "tiered")
+    ]  # fmt: skip
+    found = story(scope(subject("topic", topic="t")), Evidence([], attempts, READ, [], {}))
+    assert said in view(found, terminal=False)
+
+
+@pytest.mark.edge(8)
+@pytest.mark.parametrize(
+    ("families", "collected", "state"),
+    [
+        (("offsets",), {"kafka.group.non_consumed.low"}, "not_collected"),
+        ((), set(), "not_collected"),
+        (("offsets",), {"kafka.group.non_consumed.low", "kafka.group.lag"}, "good"),
+    ],
+)
+def test_story_lag_never_read_is_not_collected(
+    families: tuple[str, ...], collected: set[str], state: str
+) -> None:
+    attempts = [read_well(f"broker-{n}", family) for n in (1, 2, 3) for family in families]
+    evidence = Evidence([], attempts, READ, [], {}, None, frozenset(collected))
+    found = story(scope(subject("group", group="g")), evidence)
+    (lag,) = (row for row in found["answers"] if row["metric"] == "kafka.group.partition_lag")
+    assert lag["state"] == state
+    text = view(found, terminal=False)
+    line = next(one for one in text.splitlines() if one.startswith("More than 10,000"))
+    assert (GOOD in line) == (state == "good"), "what was never read is not drawn as good"
+
+
+@pytest.mark.edge(2)
+@pytest.mark.parametrize("table", ["incidents", "gold/incidents"])
+def test_story_of_an_incomplete_table_is_not_known(table: str) -> None:
+    rows = [{"table": table, "from": periods.iso(START), "to": periods.iso(END), "reason": "lost"}]
+    attempts = [
+        read_well(f"broker-{n}", family)
+        for n in (1, 2, 3) for family in ("min_isr", "leaders", "tiered")
+    ]  # fmt: skip
+    evidence = Evidence([], attempts, READ, [], {}, None, None, rows)
+    found = story(scope(subject("topic", topic="t")), evidence)
+    assert {row["state"] for row in found["answers"]} == {"not_known"}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 
@@ -11,6 +11,7 @@ from lakehouse.core import lake as lakes
 from lakehouse.core.periods import Period
 from lakehouse.engines.local_engine import LocalEngine
 from lakehouse.report import figures
+from lakehouse.report.evidence import with_answers
 from lakehouse.report.facts import build
 from lakehouse.report.page import questions
 from lakehouse.report.page.page import render
@@ -170,3 +171,32 @@ def test_the_first_screen_answers_in_four_lines() -> None:
     }
     page = render(sample_facts.demo())
     assert "<dt>What got worse?</dt>\n<dd>Not known: there is no earlier week" in page
+
+
+STATES: Final = {
+    "min-isr": "bad", "availability": "bad", "latency": "partly_known", "traffic": "partly_known",
+    **dict.fromkeys(("throttling", "tier-lag", "lost", "lag", "remote-reads"), "not_collected"),
+    "racks": "not_collected", "events": "partly_known",
+}  # fmt: skip
+"""Of a rolled-up lake: brokers were killed, and agents read the golden signals only."""
+
+
+@pytest.mark.edge(8)
+@pytest.mark.parametrize("anchor", STATES)
+def test_answers_of_a_lake_rest_on_observed_time(facts: Any, anchor: str) -> None:
+    (row,) = (one for one in facts["answers"] if one["question"] == anchor)
+    assert row["state"] == STATES[anchor]
+    if row["state"] == "not_collected":
+        assert row["reason"].startswith("Not collected: ")
+    else:
+        assert row["observed_us"] < row["expected_us"]
+
+
+@pytest.mark.edge(6)
+@pytest.mark.parametrize("floor", [83, 84, 100])
+def test_answers_of_a_lake_obey_the_floor(facts: Any, floor: float) -> None:
+    """Five sixths of the time of both brokers were observed."""
+    found = with_answers(facts | {"min_coverage_percent": floor})["answers"]
+    (row,) = (one for one in found if one["question"] == "events")
+    assert row["observed_percent"] == pytest.approx(250 / 3)
+    assert row["state"] == ("not_known" if floor > 83.4 else "partly_known")

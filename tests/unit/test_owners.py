@@ -140,7 +140,7 @@ def test_an_account_adds_up_what_is_known_and_says_what_is_not(facts: sample_fac
     assert (mine["throttled_us"], mine["throttled_low_us"], mine["throttled_high_us"]) == (
         95 * second, 61 * second, 121 * second,
     )  # fmt: skip
-    assert (mine["offsets_low"], mine["offsets_high"]) == (12_400, 12_431)
+    assert (mine["offsets_low"], mine["offsets_high"]) == (12_400, None)
     assert mine["not_known"] == {"clients": 0, "topics": 0, "groups": 1}
     theirs = account(facts, "storage")
     assert theirs["not_known"]["topics"] == 1

@@ -98,8 +98,8 @@ def test_what_happened_says_each_question_in_words(pages):
     assert said == [
         "Availability 99.88 % (99.88 % to 99.89 %) of the counted produce requests, "
         "99.97 % (99.97 % to 99.98 %) of the counted fetch requests succeeded; main error "
-        "NOT_ENOUGH_REPLICAS (312). broker-2 has no data for 20 s. A partition was without a leader "
-        "for 1 m 4 s (1 m 2 s to 1 m 6 s), 20 s unknown.",
+        "NOT_ENOUGH_REPLICAS (312). broker-2 has no data for 20 s. A partition was without a "
+        "leader for 1 m 4 s (1 m 2 s to 1 m 6 s), 20 s unknown.",
         "Latency 1 of 3 brokers exceeded 500 ms p99. Worst: broker-1 (writes), 48 s (44 s to "
         "52 s), peak 2.3 s.",
         "Safe writes At least 2 of 4 topics were under min ISR or without a leader. Worst: orders, "

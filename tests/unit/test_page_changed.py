@@ -227,7 +227,7 @@ def test_racks_are_told_by_their_brokers_and_what_is_not_known_is_not_zero():
     found = section(in_racks("eu-1a", "eu-1b", "eu-1b"), "racks")
     assert found.one("p", class_="answer").text == (
         "2 racks with 1 to 2 brokers. Brokers of rack eu-1a reported 100 % of the time "
-        "under the minimum."
+        "under min ISR. Coverage 98.14 %."
     )
     first, second = rows(found)
     assert first == ["eu-1a", "1", "0", "2 m 23 s", "100 %", "0 s"]

@@ -15,6 +15,7 @@ from lakehouse import tables
 from lakehouse.cli import views as cli_views
 from lakehouse.cli.main import main
 from lakehouse.core.metrics import LEADERLESS, UNAVAILABLE, UNDER_MIN_ISR
+from lakehouse.core.observed_share import state_of
 from lakehouse.ops.views import render
 from lakehouse.report.facts.kafka.min_isr import join_stretches
 from tests.gold_builder import put
@@ -60,6 +61,8 @@ class Views:
 
 
 def _type(type_: str) -> str:
+    if type_.startswith("array"):
+        return "VARCHAR[]"
     if type_.startswith("map"):
         return "MAP(VARCHAR, TIMESTAMPTZ)" if "timestamp" in type_ else "MAP(VARCHAR, DOUBLE)"
     return _TYPES.get(type_, type_)
@@ -361,3 +364,51 @@ def test_names_of_places_cannot_leave_their_literal() -> None:
         ran = CliRunner().invoke(main, ["views", "--dialect", name, url])
         assert ran.exit_code == 0, ran.output
         assert wanted in ran.output
+
+
+@pytest.mark.edge(6)
+@pytest.mark.parametrize("percent", [0.0, 0.43, 49.9, 50.0, 80.0, 98.9, 99.0, 100.0])
+@pytest.mark.parametrize("bad", [0, 60_000_000])
+def test_view_state_is_that_of_the_report(percent: float, bad: int) -> None:
+    """The thresholds are declared once, and both languages decide alike."""
+    views, observed = Views(), round(percent * 36_000_000)
+    views.put(
+        tables.TOPICS,
+        {"cluster": "c", "metric": UNAVAILABLE, "topic": "t", "window": HOUR, "series": 2,
+         "observed_us": 2 * observed, "any_us": bad, "any_low_us": bad, "any_high_us": bad},
+    )  # fmt: skip
+    (row,) = views.rows("topic_hours")
+    assert row["observed_percent"] == pytest.approx(percent)
+    assert row["state"] == state_of(percent, bad=bad > 0)
+    (day,) = views.rows("topic_days")
+    assert day["observed_percent"] == pytest.approx(percent / 24), "of all hours of the day"
+    assert day["state"] == state_of(percent / 24, bad=bad > 0)
+
+
+@pytest.mark.edge(6)
+@pytest.mark.parametrize(
+    ("view", "objective", "key"),
+    [
+        ("topic_weeks", "min-isr", {"topic": "t"}),
+        ("client_weeks", "produce-throttling", {"client_id": "billing"}),
+        ("tier_lag_weeks", "copy-lag", {"topic": "t"}),
+    ],
+)
+@pytest.mark.parametrize("unknown", [0.001, 0.2, 0.996])
+def test_view_week_hardly_observed_is_not_good(
+    view: str, objective: str, key: Row, unknown: float
+) -> None:
+    views, week = Views(), dt.timedelta(days=7)
+    us = week // dt.timedelta(microseconds=1)
+    good = us - round(us * unknown)
+    views.put(
+        tables.SLA,
+        {"cluster": "c", "objective": objective, "grain": "1w", "window": HOUR - week,
+         "window_end": HOUR, "statement": 1, "stated_at": HOUR, "verdict": "met", "good_us": good,
+         "bad_us": 0, "bad_low_us": 0, "bad_high_us": 0, "unknown_us": us - good,
+         "expected_us": us, "attainment": 1.0, **key},
+    )  # fmt: skip
+    (row,) = views.rows(view)
+    share = 100 * (1 - unknown)
+    assert row["observed_percent"] == pytest.approx(share)
+    assert row["state"] == state_of(share)

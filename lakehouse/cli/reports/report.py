@@ -16,6 +16,7 @@ from lakehouse.engines.engine import Engine
 from lakehouse.engines.gold_reader import clusters
 from lakehouse.report import owners, pdf
 from lakehouse.report.csv_files import files
+from lakehouse.report.evidence import with_answers
 from lakehouse.report.facts import build, saved
 from lakehouse.report.facts.one_team import of_team
 from lakehouse.report.facts.owner_accounts import Facts, add_owners
@@ -28,6 +29,9 @@ _LAKE_ONLY: Final = (
     "business_hours", "options_file",
 )  # fmt: skip
 """Options that do not apply to saved facts."""
+
+_OF_SAVED: Final = ("time_zone", "min_coverage")
+"""Options that change how saved facts are shown."""
 
 OPTIONS: Final = options.combined(
     PERIOD,
@@ -59,6 +63,7 @@ OPTIONS: Final = options.combined(
         help="YAML of teams and what they own; see docs/report-owners.md.",
     ),
     options.TEAM,
+    options.MIN_COVERAGE,
 )  # fmt: skip
 """Which facts a report has (``StatementOptions``), and where they go (``ReportOutputs``)."""
 
@@ -71,8 +76,9 @@ def facts_of(
     for cluster in clusters(engine) if every else [asked.cluster]:
         log("facts" if cluster is None else f"facts of {line(cluster)}")
         yield build.facts(
-            engine, asked.objectives, period, cluster=cluster, calendar=asked.calendar
-        )
+            engine, asked.objectives, period, cluster=cluster, calendar=asked.calendar,
+            min_coverage=asked.min_coverage,
+        )  # fmt: skip
 
 
 class ReportOutputs:
@@ -167,8 +173,8 @@ def _saved_facts(file: str) -> Facts:
     if wrong:
         what = f"{file} has its own cluster and period: leave out {', '.join(wrong)}"
         raise click.UsageError(what)
-    zone = context.params["time_zone"]
-    if zone is None:
-        return saved.load(Path(file))
-    periods.time_zone(zone)
-    return saved.load(Path(file)) | {"time_zone": zone}
+    facts, zone, floor = saved.load(Path(file)), *map(context.params.get, _OF_SAVED)
+    if zone is not None:
+        periods.time_zone(zone)
+        facts |= {"time_zone": zone}
+    return facts if floor is None else with_answers(facts | {"min_coverage_percent": floor})

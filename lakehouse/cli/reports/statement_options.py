@@ -10,6 +10,7 @@ from lakehouse.cli.options import LakeOptions, log
 from lakehouse.core import periods
 from lakehouse.core.display import plural
 from lakehouse.core.objective import Objective
+from lakehouse.core.observed_share import FLOOR_PERCENT
 from lakehouse.core.periods import Period
 from lakehouse.engines.engine import Engine
 from lakehouse.engines.gold_reader import last_week, subjects, window_of
@@ -64,6 +65,8 @@ class StatementOptions:
         _refuse(faults)
         self.calendar = Calendar(zone, business, planned, corrected)
         self.cluster: str | None = given.get("cluster")
+        floor = given.get("min_coverage")
+        self.min_coverage: float = FLOOR_PERCENT if floor is None else floor
 
     def period(self, engine: Engine) -> Period:
         """The period that is given; by default the last week that has ended."""

@@ -8,11 +8,13 @@ from importlib import resources
 from typing import Final, NamedTuple
 
 from lakehouse import tables
+from lakehouse.core.observed_share import FLOOR_PERCENT, WHOLE_PERCENT
 from lakehouse.tables.table import spark_text, standard_text
 
 _VIEW: Final = re.compile(r"(?ms)^-- VIEW (\w+)\n((?:-- [^\n]*\n)+)(.+?)(?=^-- VIEW |\Z)")
 _ALIAS: Final = re.compile(r"(?:^|, |AS )(\w+)(?=,|$)")
 _CALL: Final = re.compile(r"\b(utc|local|micros)\(([^()]+)\)")
+_STATE: Final = re.compile(r"state_of\[(\w+); ([^\]]+)\]")
 _NAME: Final = re.compile(r"\{(\w+)\}")
 _HOURS: Final = """\
 date AS date_utc, utc("window") AS hour_utc, local("window") AS hour_local, \
@@ -103,7 +105,21 @@ def views() -> tuple[View, ...]:
 
 
 def _query(sql: str) -> str:
-    return re.sub(r"(?m) *-- .*$", "", sql).strip()
+    def state(found: re.Match[str]) -> str:
+        shares = dict(re.findall(r"(?m)^    (.+) AS (\w+),? -- ", sql))
+        share = next(expression for expression, name in shares.items() if name == found[1])
+        return _state(share, found[2])
+
+    return re.sub(r"(?m) *-- .*$", "", _STATE.sub(state, sql)).strip()
+
+
+def _state(percent: str, bad: str) -> str:
+    """Return the expression of ``core.observed_share.state_of``."""
+    floor, whole = (f"{share:g}e0" for share in (FLOOR_PERCENT, WHOLE_PERCENT))
+    return (
+        f"CASE WHEN {bad} > 0 THEN 'bad' WHEN {percent} >= {whole} THEN 'good' "
+        f"WHEN {percent} >= {floor} THEN 'partly_known' ELSE 'not_known' END"
+    )
 
 
 def _columns(sql: str) -> Iterator[tuple[str, str]]:

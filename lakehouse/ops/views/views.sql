@@ -4,7 +4,8 @@
 -- {topics} is a table of gold, or a view of this file. utc(x) and local(x) are an instant as a clock shows it,
 -- micros(x) is it in microseconds since 1970; x has no parentheses. {hours} is when a row's hour is. Names in double
 -- quotes are reserved words.
--- Unknown is NULL, never zero.
+-- Unknown is NULL, never zero. state_of[x; y] is the state of a row: its column x is the observed share in percent, and
+-- it is bad if y is above zero. The thresholds are those of core/observed_share.py.
 
 -- VIEW verdicts
 -- Was each objective met? The newest statement of each objective, subject and period, as jmxlake sla published it.
@@ -35,6 +36,8 @@ SELECT
     good_us / 6e7 AS good_minutes, -- minutes that were wholly seen and good
     unknown_us / 6e7 AS unknown_minutes, -- minutes that were not wholly seen
     expected_us / 6e7 AS expected_minutes, -- minutes in which the subject existed
+    100e0 * (expected_us - unknown_us) / nullif(expected_us, 0) AS observed_percent, -- percent of them wholly observed
+    state_of[observed_percent; bad_us] AS state, -- bad, good, partly_known or not_known
     budget_us / 6e7 AS budget_minutes, -- minutes that may be bad
     budget_left_us / 6e7 AS budget_left_minutes, -- budget_minutes less the minutes seen bad
     100e0 * agreed_attainment AS agreed_attainment_percent, -- attainment outside of agreed corrections
@@ -69,7 +72,9 @@ SELECT
     max(positive_us) FILTER (WHERE is_out) / 6e7 AS unavailable_partition_minutes, -- over partitions
     max(max_concurrent) FILTER (WHERE is_out) AS most_partitions_unavailable, -- most at one instant
     max(series) FILTER (WHERE is_out) AS partitions, -- most partitions seen at one instant
-    max(observed_us) FILTER (WHERE is_out) / 6e7 AS seen_partition_minutes -- seen, summed over them
+    max(observed_us) FILTER (WHERE is_out) / 6e7 AS seen_partition_minutes, -- seen, summed over them
+    max(CASE WHEN is_out THEN observed_us / (36e6 * series) END) AS observed_percent, -- percent of the hour
+    state_of[observed_percent; max(any_high_us) FILTER (WHERE is_out)] AS state -- bad, good, partly_known or not_known
 FROM (
     SELECT t.*, metric = 'kafka.partition.unavailable' AS is_out,
         metric = 'kafka.partition.under_min_isr' AS is_under, metric = 'kafka.partition.leaderless' AS is_leaderless
@@ -90,7 +95,9 @@ SELECT
     sum(unavailable_partition_minutes) AS unavailable_partition_minutes, -- minutes summed over partitions
     max(most_partitions_unavailable) AS most_partitions_unavailable, -- most at one instant
     count(unavailable_minutes) AS hours_seen, -- hours in which it was seen
-    100e0 * sum(seen_partition_minutes) / nullif(sum(60e0 * partitions), 0) AS seen_percent -- percent of them seen
+    100e0 * sum(seen_partition_minutes) / nullif(sum(60e0 * partitions), 0) AS seen_percent, -- percent of them seen
+    sum(seen_partition_minutes) / nullif(144e-1 * max(partitions), 0) AS observed_percent, -- percent of 24 hours
+    state_of[observed_percent; sum(unavailable_high_minutes)] AS state -- bad, good, partly_known or not_known
 FROM {topic_hours}
 GROUP BY cluster, topic, CAST(hour_local AS DATE)
 
@@ -99,6 +106,7 @@ GROUP BY cluster, topic, CAST(hour_local AS DATE)
 -- no hour, if the objective min-isr was seen.
 WITH stated AS (
     SELECT cluster, topic, week_local, max(unknown_minutes) AS unknown_minutes,
+        min(observed_percent) AS observed_percent,
         CASE WHEN count(attainment_percent) = count(*) THEN 0e0 END AS zero
     FROM {verdicts} WHERE is_of_week AND objective = 'min-isr' GROUP BY cluster, topic, week_local)
 SELECT
@@ -109,12 +117,17 @@ SELECT
     sum(under_min_isr_minutes) AS under_min_isr_minutes, -- minutes with one under its min ISR
     sum(leaderless_minutes) AS leaderless_minutes, -- minutes with one without a leader
     max(most_partitions_unavailable) AS most_partitions_unavailable, -- most at one instant
-    max(unknown_minutes) AS unknown_minutes -- minutes not wholly seen; NULL: not stated
+    max(unknown_minutes) AS unknown_minutes, -- minutes not wholly seen; NULL: not stated
+    min(observed_percent) AS observed_percent, -- percent of the week wholly observed; NULL: not stated
+    state_of[observed_percent; sum(unavailable_high_minutes)] AS state -- bad, good, partly_known or not_known
 FROM (
     SELECT cluster, topic, week_local, unavailable_minutes, unavailable_low_minutes, unavailable_high_minutes,
-        under_min_isr_minutes, leaderless_minutes, most_partitions_unavailable, NULL AS unknown_minutes
+        under_min_isr_minutes, leaderless_minutes, most_partitions_unavailable, NULL AS unknown_minutes,
+        NULL AS observed_percent
     FROM {topic_hours}
-    UNION ALL SELECT cluster, topic, week_local, zero, zero, zero, zero, zero, zero, unknown_minutes FROM stated)
+    UNION ALL
+    SELECT cluster, topic, week_local, zero, zero, zero, zero, zero, zero, unknown_minutes, observed_percent
+    FROM stated)
 GROUP BY cluster, topic, week_local
 
 -- VIEW min_isr_incidents
@@ -194,14 +207,16 @@ SELECT
     sum(throttled_low_minutes) AS throttled_low_minutes, -- its lower bound
     sum(throttled_high_minutes) AS throttled_high_minutes, -- its upper bound
     max(max_throttle_ms) AS max_throttle_ms, -- longest throttle time, milliseconds
-    max(unknown_minutes) AS unknown_minutes -- minutes not wholly seen; NULL: not stated
+    max(unknown_minutes) AS unknown_minutes, -- minutes not wholly seen; NULL: not stated
+    min(observed_percent) AS observed_percent, -- percent of the week wholly observed; NULL: not stated
+    state_of[observed_percent; sum(throttled_high_minutes)] AS state -- bad, good, partly_known or not_known
 FROM (
     SELECT cluster, user_name, client_id, request, week_local, throttled_minutes, throttled_low_minutes,
-        throttled_high_minutes, max_throttle_ms, NULL AS unknown_minutes
+        throttled_high_minutes, max_throttle_ms, NULL AS unknown_minutes, NULL AS observed_percent
     FROM {throttled_clients}
     UNION ALL
     SELECT cluster, user_name, client_id, split_part(objective, '-', 1), week_local, zero, zero, zero, NULL,
-        unknown_minutes
+        unknown_minutes, observed_percent
     FROM (SELECT v.*, CASE WHEN attainment_percent IS NOT NULL THEN 0e0 END AS zero FROM {verdicts} v) v
     WHERE is_of_week AND objective LIKE '%-throttling') p
 GROUP BY cluster, user_name, client_id, request, week_local
@@ -219,7 +234,9 @@ SELECT
     seconds_low_max / 6e1 AS oldest_low_minutes, -- greatest age of the oldest record not read, at least
     CASE WHEN seconds_high_max >= seconds_low_max THEN seconds_high_max / 6e1 END AS oldest_high_minutes, -- at most
     seconds_unknown_us / 6e7 AS oldest_unknown_minutes, -- minutes in which that age has no upper bound
-    seen_us / 6e7 AS seen_minutes -- minutes in which all brokers with its partitions reported
+    seen_us / 6e7 AS seen_minutes, -- minutes in which all brokers with its partitions reported
+    seen_us / 36e6 AS observed_percent, -- percent of the hour
+    state_of[observed_percent; behind_high_us] AS state -- bad, good, partly_known or not_known
 FROM {consumer_lag}
 
 -- VIEW lost_records
@@ -232,7 +249,9 @@ SELECT
     CASE WHEN observed_us > 0 OR offsets_high > 0 THEN offsets_low END AS lost_low, -- offsets lost, at least
     CASE WHEN observed_us > 0 OR offsets_high > 0 THEN offsets_high END AS lost_high, -- offsets lost, at most
     observed_us / 6e7 AS seen_minutes, -- minutes for which the bounds hold
-    unknown_us / 6e7 AS unknown_minutes -- minutes in which the loss is not known
+    unknown_us / 6e7 AS unknown_minutes, -- minutes in which the loss is not known
+    100e0 * observed_us / nullif(observed_us + unknown_us, 0) AS observed_percent, -- percent of these minutes
+    state_of[observed_percent; coalesce(offsets_high, offsets_low)] AS state -- bad, good, partly_known or not_known
 FROM {non_consumed}
 
 -- VIEW tier_lag
@@ -265,14 +284,16 @@ SELECT
     sum(lag_high_minutes) AS lag_high_minutes, -- its upper bound
     max(most_lag_gib) AS most_lag_gib, -- most GiB that waited
     bool_or(known_wrong) AS known_wrong, -- whether this version of Kafka is known to report it wrongly
-    max(unknown_minutes) AS unknown_minutes -- minutes not wholly seen; NULL: not stated
+    max(unknown_minutes) AS unknown_minutes, -- minutes not wholly seen; NULL: not stated
+    min(observed_percent) AS observed_percent, -- percent of the week wholly observed; NULL: not stated
+    state_of[observed_percent; sum(lag_high_minutes)] AS state -- bad, good, partly_known or not_known
 FROM (
     SELECT cluster, topic, way, week_local, lag_minutes, lag_low_minutes, lag_high_minutes, most_lag_gib,
-        known_wrong, NULL AS unknown_minutes
+        known_wrong, NULL AS unknown_minutes, NULL AS observed_percent
     FROM {tier_lag}
     UNION ALL
     SELECT cluster, topic, CASE objective WHEN 'copy-lag' THEN 'upload' ELSE 'deletion' END, week_local, zero,
-        zero, zero, NULL, NULL, unknown_minutes
+        zero, zero, NULL, NULL, unknown_minutes, observed_percent
     FROM (SELECT v.*, CASE WHEN attainment_percent IS NOT NULL THEN 0e0 END AS zero FROM {verdicts} v) v
     WHERE is_of_week AND objective IN ('copy-lag', 'delete-lag')) p
 GROUP BY cluster, topic, way, week_local
@@ -447,20 +468,25 @@ FROM (
 -- How was each day of a cluster? A row for each day, local time, of the ISO weeks in which it was read. NULL: nothing
 -- was read of it on that day.
 WITH parts AS (
-    SELECT cluster, CAST(hour_local AS DATE) AS day_local,
+    SELECT cluster, CAST(hour_local AS DATE) AS day_local, NULL AS observed,
         CASE WHEN family IN ('min_isr', 'leaders', 'metadata_log') THEN 0e0 END AS unavailable,
         CASE WHEN family = 'quotas' THEN 0e0 END AS throttled, CASE WHEN family = 'tiered' THEN 0e0 END AS most,
         CASE WHEN family = 'offsets' THEN 0e0 END AS lost, CASE WHEN family = 'remote_reads' THEN 0e0 END AS gib
     FROM {outcomes} WHERE outcome = 'ok' AND minutes > 0
     UNION ALL
-    SELECT cluster, CAST(week_local + days AS DATE), NULL, NULL, NULL, NULL, NULL
+    SELECT cluster, CAST(week_local + days AS DATE), NULL, NULL, NULL, NULL, NULL, NULL
     FROM {outcomes} CROSS JOIN (VALUES (INTERVAL '0' DAY), (INTERVAL '1' DAY), (INTERVAL '2' DAY),
         (INTERVAL '3' DAY), (INTERVAL '4' DAY), (INTERVAL '5' DAY), (INTERVAL '6' DAY)) AS d (days)
-    UNION ALL SELECT cluster, day_local, unavailable_minutes, NULL, NULL, NULL, NULL FROM {topic_days}
-    UNION ALL SELECT cluster, CAST(hour_local AS DATE), NULL, throttled_minutes, NULL, NULL, NULL FROM {throttled_clients}
-    UNION ALL SELECT cluster, CAST(hour_local AS DATE), NULL, NULL, most_lag_gib, NULL, NULL FROM {tier_lag}
-    UNION ALL SELECT cluster, CAST(hour_local AS DATE), NULL, NULL, NULL, lost_high, NULL FROM {lost_records}
-    UNION ALL SELECT cluster, CAST(hour_local AS DATE), NULL, NULL, NULL, NULL, read_gib FROM {remote_reads})
+    UNION ALL SELECT cluster, day_local, NULL, unavailable_minutes, NULL, NULL, NULL, NULL FROM {topic_days}
+    UNION ALL SELECT cluster, CAST(hour_local AS DATE), NULL, NULL, throttled_minutes, NULL, NULL, NULL
+    FROM {throttled_clients}
+    UNION ALL SELECT cluster, CAST(hour_local AS DATE), NULL, NULL, NULL, most_lag_gib, NULL, NULL FROM {tier_lag}
+    UNION ALL SELECT cluster, CAST(hour_local AS DATE), NULL, NULL, NULL, NULL, lost_high, NULL FROM {lost_records}
+    UNION ALL SELECT cluster, CAST(hour_local AS DATE), NULL, NULL, NULL, NULL, NULL, read_gib FROM {remote_reads}
+    UNION ALL
+    SELECT cluster, CAST(hour_local AS DATE),
+        sum(seen_minutes) / (144e-1 * count(DISTINCT concat(source, ' ', family))), NULL, NULL, NULL, NULL, NULL
+    FROM {sources_seen} GROUP BY cluster, CAST(hour_local AS DATE))
 SELECT
     cluster, day_local, -- Kafka cluster id | day, local time
     CAST(date_trunc('week', day_local) AS DATE) AS week_local, -- Monday of its ISO week
@@ -468,6 +494,8 @@ SELECT
     sum(throttled) AS throttled_minutes, -- minutes throttled, summed over clients and kinds of requests
     max(most) AS most_lag_gib, -- most GiB of a topic that waited for the remote tier
     sum(lost) AS lost_high, -- offsets lost, at most
-    sum(gib) AS read_gib -- GiB read back from the remote tier
+    sum(gib) AS read_gib, -- GiB read back from the remote tier
+    least(max(observed), 100) AS observed_percent, -- percent of 24 hours, of all sources and families; NULL: none was
+    state_of[observed_percent; sum(unavailable) > 0 OR sum(throttled) > 0 OR sum(lost)] AS state -- as in topic_days
 FROM parts
 GROUP BY cluster, day_local

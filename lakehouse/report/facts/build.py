@@ -10,6 +10,7 @@ from typing import Any, Final, NamedTuple
 
 from lakehouse.core import periods
 from lakehouse.core.objective import Objective
+from lakehouse.core.observed_share import FLOOR_PERCENT
 from lakehouse.core.periods import Period, iso, micros
 from lakehouse.engines.engine import Engine
 from lakehouse.engines.gold_reader import subjects_of, window_of
@@ -91,7 +92,7 @@ def facts(
     cluster: str | None = None,
     now: dt.datetime | None = None,
     calendar: Calendar = OF_UTC,
-    min_coverage: float = evidence.FLOOR_PERCENT,
+    min_coverage: float = FLOOR_PERCENT,
 ) -> dict[str, Any]:
     """The facts of a report over a period, which is widened to whole windows, as JSON.
 

@@ -7,7 +7,7 @@ from typing import Any
 from markupsafe import Markup
 
 from lakehouse.core import display
-from lakehouse.report import figures
+from lakehouse.report import evidence, figures
 from lakehouse.report.charts import charts
 from lakehouse.report.charts.event_marks import Marks, marks_of
 from lakehouse.report.charts.incident_lanes import LANES, bars
@@ -48,6 +48,7 @@ def render(facts: figures.Facts) -> str:
             happened=_happened(facts, marks),
             marks=marks,
             events=listing("events", facts.get("events")),
+            no_events=sentence("no_events", evidence=evidence.answer(facts, "events")),
             events_omitted=sentence("omitted", events=facts.get("events_omitted") or {}),
         )
 

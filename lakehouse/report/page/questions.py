@@ -35,7 +35,7 @@ def availability(facts: Facts) -> Section:
     decided, found = evidence.answer(facts, "availability"), facts.get("service") or {}
     brokers, errors = _rows(facts, "brokers"), _rows(facts, "errors")
     away = {row["source"]: row["unknown_us"] for row in brokers if row.get("unknown_us")}
-    leaders = evidence.observed(facts, _LEADERS).percent
+    leaders = evidence.observed(facts, _LEADERS)
     hidden = evidence.hidden(facts, evidence.specs()["min-isr"]).get("controllers_leader")
     values: dict[str, Any] = {
         "evidence": decided,
@@ -43,8 +43,8 @@ def availability(facts: Facts) -> Section:
         "error": max(errors, key=lambda row: row.get("answers") or 0, default=None),
         "headless": figures.time(found, "leaderless"),
         "hidden": hidden,
-        "leaders": leaders,
-        "state_of_leaders": evidence.state_of(leaders, evidence.floor_of(facts)),
+        "leaders": leaders.percent,
+        "state_of_leaders": leaders.state(evidence.floor_of(facts)),
         "away": away,
     }
     by_broker: dict[str, dict[str, Any]] = {}

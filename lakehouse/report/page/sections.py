@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from lakehouse.core import display
-from lakehouse.report import facts_lookup, figures, resources
+from lakehouse.report import evidence, facts_lookup, figures, resources
 from lakehouse.report.figures import Answer, Facts, Figure, Name, Row
 from lakehouse.report.owners import LABELS
 from lakehouse.report.page import cells, verdicts
@@ -16,6 +16,7 @@ from lakehouse.report.page.page_tables import Listing, listing, table
 _UNDER: Final = "under_min_isr_partition_seconds"
 """Compared between racks. Leaderless time is not: two brokers report that of the whole cluster."""
 
+_USE_OF_QUOTAS: Final = "kafka.client.produce.byte_rate"
 _OWN_TABLES: Final = 3
 """Own metrics with a table each; of the others there is a row."""
 
@@ -257,7 +258,8 @@ def racks(facts: Facts) -> Section | None:
     if len(brokers) < 2:
         return None
     rows = [{"rack": rack, **_rack(facts, sources)} for rack, sources in sorted(brokers.items())]
-    return section("racks", {"rows": rows}, racks=rows)
+    values = {"rows": rows, "evidence": evidence.answer(facts, "racks")}
+    return section("racks", values, racks=rows)
 
 
 def _rack(facts: Facts, sources: list[str]) -> Row:
@@ -312,6 +314,9 @@ def hygiene(facts: Facts) -> Section:
     """Findings to tidy up."""
     content, lists = facts["hygiene"], resources.declared("page.yaml")["hygiene"]
     known = {key: content.get(key) for key in lists}
+    quotas = evidence.observed(facts, {"read": _USE_OF_QUOTAS, "gold": ("clients",)})
+    if quotas.expected_us and quotas.state(evidence.floor_of(facts)) == "not_known":
+        known["unused_quotas"] = None  # "unused" is a statement on observed time
     notes = [lists[key]["note"] for key in ("near_quota", "unused_quotas") if content.get(key)]
     if content.get("overtaken") is not None:
         notes.append(lists["overtaken"]["note"].format(hours=content.get("within_hours")))
@@ -319,5 +324,6 @@ def hygiene(facts: Facts) -> Section:
         topics = display.plural(content["replicas_untold"], "topic")
         notes.append(f"The number of replicas is not known for {topics}.")
     rows = {key: of_list for key, of_list in known.items() if of_list}
-    whole = section("hygiene", {"lists": lists, "rows": known}, **rows)
+    values = {"lists": lists, "rows": known, "evidence": evidence.answer(facts, "hygiene")}
+    whole = section("hygiene", values, **rows)
     return replace(whole, notes=tuple(notes))
