@@ -77,7 +77,7 @@ def main() -> int:
         "rows_missing": missing,
         "by_row": {str(row): edges.rows[row] for row in sorted(edges.rows)},
     }
-    print(json.dumps({"claim": CLAIM, "figures": figures, "ratios": {}}))
+    sys.stdout.write(json.dumps({"claim": CLAIM, "figures": figures, "ratios": {}}) + "\n")
     return int(bool(code or edges.broken or edges.failed or missing))
 
 
