@@ -28,13 +28,13 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
-from bench import truth_agents, truth_findings, truth_lake, truth_real, truth_verdicts
+from bench import against, truth_agents, truth_findings, truth_lake, truth_real, truth_verdicts
 from bench.teller import Teller
 from bench.truth_agents import Seen
 from bench.truth_claims import claims
 from bench.truth_findings import CLAIM, Findings
-from bench.truth_lake import FAULTS, Broken, deliver_twice
 from bench.truth_judge import INTERVAL_US, judge
+from bench.truth_lake import FAULTS, Broken, deliver_twice
 from bench.truth_parts import IN_PART, TWICE, is_twice, of
 from bench.truth_schedule import THRESHOLD
 from bench.truth_verdicts import Verdicts
@@ -59,7 +59,7 @@ _WEEK_SEED: Final = 2026
 _JMXLAKE: Final = (sys.executable, "-c", "from lakehouse.cli.main import main; main()")
 _MAINTAINED: Final = 25  # schedules; each brings some ten commits a table
 _LOST: Final = (IN_PART + 2, IN_PART + 3)
-"""Seeds of the lake that loses something: all kinds of trouble, and no batch that is there twice."""
+"""Seeds of the lake that loses something; of none of them a batch is there twice."""
 _QUICK: Final = 5
 _SHOWN: Final = 40
 _MEMORY: Final = Path("/dev/shm")  # noqa: S108 - a spool is synced at every scrape
@@ -207,7 +207,7 @@ def _play(found: Findings, folder: Path, demos: int, teller: Teller) -> None:
 
 def main() -> int:
     """Measure, tell, and print the one line that machines read; 1 where anything is not so."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = against.parser(__doc__)
     parser.add_argument("--schedules", type=int, default=100, help="how many (100)")
     parser.add_argument("--first", type=int, default=0, help="seed of the first one (0)")
     parser.add_argument("--quick", action="store_true", help=f"{_QUICK} schedules, four minutes")
@@ -252,4 +252,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(against.run("bench.truth", main, ""))

@@ -1,7 +1,7 @@
 """Good statements of a report, and those of them that the truth contradicts.
 
-A statement is good if it says none, zero, exactly so many (±0), 100 % or met: in the facts (JSON) or
-in a sentence of the page, which the terminal and mails show as well. It reassures falsely if its
+A statement is good if it says none, zero, exactly so many (±0), 100 % or met: in the facts (JSON)
+or in a sentence of the page, which the terminal and mails show as well. It reassures falsely if its
 subject was bad for longer than the report's detection floor. A statement that says how much is
 unknown, or that there is no upper bound, is not good, and neither is one of an observed share.
 """
@@ -12,8 +12,10 @@ import re
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from bench import truth_logs, truth_true
+from bench.truth_judge import floor_of
 from bench.truth_logs import GROUPS
 from bench.truth_steps import clipped, without
+from bench.truth_world import S
 from lakehouse.report.figures import plain_text
 from lakehouse.report.page.questions import answers
 from lakehouse.report.page.verdicts import headline
@@ -34,6 +36,7 @@ _SENTENCE: Final = re.compile(r"(?<=[.]) (?=[A-Z\d\u2068])")
 _ALL_MET: Final = re.compile(r"^(All|Both|The) .*\bmet\b")
 _MAX_GAP: Final = 3.5
 """Intervals after the last answer from which on time is surely unknown: 2.5, and one before it."""
+_LONGEST_US: Final = 60 * S
 _COUNTS: Final = ("offsets lost", "errors", "answers")
 _LOST: Final = "lost-before-read"
 
@@ -62,7 +65,7 @@ def claims(schedule: Schedule, facts: Row, checks: Iterable[Check]) -> list[Clai
         checks: Its figures and their truths, as ``truth_judge`` has them.
     """
     counted = truth_logs.truths(schedule.world)
-    bad = truths(schedule, facts["detection_floor_us"])
+    bad = truths(schedule, floor_of(facts))
     return [
         Claim(schedule.cluster, *one)
         for some in (
@@ -110,7 +113,7 @@ def _of_verdicts(
             continue  # somebody chose that
         for row in objective["subjects"]:
             subject = row["topic"] or row["client_id"] or row["group"]
-            if name == _LOST and not row["unknown_us"] and row["attainment_low"] == 1:
+            if name == _LOST and row["unknown_us"] == 0 and row["attainment_low"] == 1:
                 yield str(subject), f"{name}: 100 %", lost.get(str(subject), 0) > 0
             if (truth := bad.get((name, str(subject)))) is None:
                 continue
@@ -119,8 +122,8 @@ def _of_verdicts(
             if row["verdict"] == "met":
                 yield str(subject), f"{name}: met", is_missed
         all_wrong += wrong
-        verdict = next((one for one in facts["verdicts"] if one["objective"] == name), {})
-        if verdict.get("verdict") == "met":
+        whole = [one["verdict"] for one in facts["verdicts"] if one["objective"] == name]
+        if "met" in whole:
             yield "all subjects", f"{name}: met", bool(wrong)
     text = headline(facts)
     if _ALL_MET.search(text):
@@ -149,7 +152,7 @@ def _of_losses(facts: Row, counted: Truths) -> Iterator[tuple[str, str, bool]]:
         where = f"{commit.group} {commit.topic}-{commit.partition}"
         row = rows.get(commit)
         if row is None:
-            if not unknown.get(commit.group, 1):
+            if unknown.get(commit.group) == 0:
                 yield where, "offsets lost: none", truth > 0
             continue
         low, high = row["offsets_low"], row["offsets_high"]
@@ -178,11 +181,12 @@ def _of_coverage(schedule: Schedule, facts: Row) -> Iterator[tuple[str, str, boo
     for row in facts["coverage"]["sources"]:
         watch = schedule.watches[int(row["source"].removeprefix("broker-"))]
         gaps = clipped(_unattended(watch, period), period)
-        most_us = _MAX_GAP * row["interval_us"]
+        most_us = _MAX_GAP * (row["interval_us"] or _LONGEST_US)
         least_us = sum(max(0.0, end - start - most_us) for start, end in gaps)
-        if row["unknown_us"] <= (end_us - start_us) / 100:
+        unknown_us = row["unknown_us"]
+        if unknown_us is not None and unknown_us <= (end_us - start_us) / 100:
             says = f"coverage of {row['family']}: {row['percent']} %"
-            yield row["source"], says, row["unknown_us"] < least_us
+            yield row["source"], says, unknown_us < least_us
 
 
 def _unattended(watch: Watch, period: Span) -> list[Span]:
@@ -233,4 +237,3 @@ def _bad_questions(
         found["lost"] = {"los": any(counted.lost.values())}
         found["availability"] |= {"error": any(counted.errors.values())}
     return found
-

@@ -58,9 +58,7 @@ class Findings:
     @property
     def reassured(self) -> list[str]:
         """Good statements that the truth contradicts, in words."""
-        return [
-            f"{one.cluster} {one.subject}: {one.says}" for one in self.claims if one.is_false
-        ]
+        return [f"{one.cluster} {one.subject}: {one.says}" for one in self.claims if one.is_false]
 
     @property
     def checks(self) -> list[Check]:

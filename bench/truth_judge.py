@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 Row = dict[str, Any]
 Unlooked = Mapping[int, Sequence[Span]]
 INTERVAL_US: Final = 10 * S
+_LONG_US: Final = 60 * S
 # Of a topic or client that a report does not name it says nothing.
 _NOT_TOLD: Final = {"unknown_us": math.inf, "partitions_unknown_us": math.inf}
 _KINDS: Final = {"under_min_isr": "under", "leaderless": "leaderless"}
@@ -107,7 +108,7 @@ def judge(
         unlooked: Per broker, when nobody looked though scrapes before and after vouch for it.
         floor_us: What is shorter need not be seen; by default the floor that the report states.
     """
-    floor_us = facts["detection_floor_us"] if floor_us is None else floor_us
+    floor_us = floor_of(facts) if floor_us is None else floor_us
     checks = [
         *_topics(schedule, facts, floor_us),
         *_partitions(schedule, facts, floor_us),
@@ -126,6 +127,11 @@ def judge(
     unsound = list(_unsound(schedule, facts, told, floor_us))
     missed = list(_missed(schedule, told, unlooked or {}, floor_us))
     return Judgement(checks, unsound, missed, sum(map(len, short.values())), seen)
+
+
+def floor_of(facts: Row) -> int:
+    """The detection floor that a report states; without one, that of all that is not brief."""
+    return int(facts["detection_floor_us"] or _LONG_US)
 
 
 def _topics(schedule: Schedule, facts: Row, floor_us: int) -> Iterator[Check]:
@@ -165,7 +171,7 @@ def _lags(schedule: Schedule, facts: Row, floor_us: int) -> Iterator[Check]:
         if metric in names:
             row, name = rows.get(topic, {}), names[metric]
             lag = row.get(name, {})
-            us = (lag or _NOT_TOLD).get("unknown_us") or 0
+            us = (lag or _NOT_TOLD).get("unknown_us")
             yield _check(schedule, f"tier lag {name}", topic, lag, "lagging", truth, us)
 
 
@@ -224,8 +230,9 @@ def _stated(facts: Row) -> dict[tuple[str, str], Row]:
 
 def _check(
     schedule: Schedule, figure: str, subject: str, row: Mapping[str, Any], stem: str,
-    truth: Truth, unknown_us: float,
+    truth: Truth, unknown_us: float | None,
 ) -> Check:  # fmt: skip
+    unknown_us = math.inf if unknown_us is None else unknown_us
     low = row.get(f"{stem}_low_us") or 0
     high = row.get(f"{stem}_high_us", 0)
     high = math.inf if high is None else high  # at least so much
@@ -249,7 +256,7 @@ def _unsound(
     schedule: Schedule, facts: Row, told: Mapping[Any, tuple[list[Span], list[Span]]],
     floor_us: int,
 ) -> Iterator[str]:  # fmt: skip
-    whole = {row["topic"] for row in facts["min_isr"]["topics"] if not row["unseen_us"]}
+    whole = {row["topic"] for row in facts["min_isr"]["topics"] if row["unseen_us"] == 0}
     for kind in ("under", "leaderless"):
         for key, bad in truth_true.partitions(schedule.world, kind).items():
             sure, may = told.get((key, kind), ([], []))

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import shutil
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from bench.truth_claims import Claim, claims
@@ -21,7 +22,6 @@ from lakehouse.rollup.run import rollup
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
-    from pathlib import Path
 
     from lakehouse.core.objective import Objective
 
@@ -37,7 +37,7 @@ FAULTS: Final = (
     "file bronze/runs",
     "file bronze/scrapes",
 )
-"""What is lost: a whole table of gold, or one data file of a table."""
+"""What is lost: a whole table of gold, or one data file of a table; of hours and of windows."""
 
 
 @dataclass
@@ -85,17 +85,20 @@ def lose(lake: Path, copy: Path, fault: str) -> None:
     """Copy a lake without something."""
     kind, name = fault.split(" ")
     shutil.copytree(lake, copy)
+    tables = [one for one in (copy / name, copy / f"{name}_windows") if one.exists()]
     if kind == "table":
-        shutil.rmtree(copy / name)
+        for table in tables:
+            shutil.rmtree(table)
         return
     if name.startswith("bronze/"):
         shutil.rmtree(copy / "gold")  # so that the file is read
-    files = [add["path"] for add in _adds(copy / name) if (copy / name / add["path"]).exists()]
-    (copy / name / max(files, key=lambda one: (copy / name / one).stat().st_size)).unlink()
+    for table in tables:
+        files = [table / add["path"] for add in _adds(table)]
+        max(filter(Path.exists, files), key=lambda file: file.stat().st_size).unlink()
 
 
 def broken(
-    lake: Path, copy: Path, fault: str, seeds: Sequence[int], objectives: Sequence[Objective]
+    lake: Path, copy: Path, fault: str, seeds: Sequence[int], objectives: tuple[Objective, ...]
 ) -> Broken:
     """Lose something of a lake, roll up as every command does, and judge the reports."""
     found = Broken()
@@ -104,7 +107,7 @@ def broken(
         engine = LocalEngine(lakes.at(str(copy)))
         rollup(engine, objectives)
     except Exception as error:  # noqa: BLE001 - whatever it is, nothing was stated
-        found.refused.append(f"{fault}: {_line(error)}")
+        found.refused.append(f"{fault}: {_line(error, copy)}")
         return found
     for seed in seeds:
         schedule = of(seed)
@@ -112,7 +115,7 @@ def broken(
         try:
             told = facts(engine, objectives, period, cluster=schedule.cluster)
         except Exception as error:  # noqa: BLE001 - the same
-            found.refused.append(f"{fault}, {schedule.cluster}: {_line(error)}")
+            found.refused.append(f"{fault}, {schedule.cluster}: {_line(error, copy)}")
             continue
         found.claims += [
             one._replace(says=f"without {fault}: {one.says}")
@@ -121,5 +124,6 @@ def broken(
     return found
 
 
-def _line(error: Exception) -> str:
-    return " ".join(f"{type(error).__name__}: {error}".split())[:200]
+def _line(error: Exception, copy: Path) -> str:
+    text = " ".join(f"{type(error).__name__}: {error}".split())
+    return text.replace(str(copy), "LAKE")[:200]

@@ -1,18 +1,17 @@
 """Logs, the groups that read them, and what brokers answer, in schedules that are observed in part.
 
 A log's start is moved by retention, whether a group has read what it deletes or not; a group that
-stands still meanwhile loses it. Brokers count their answers by error code and forget the counts when
-they are stopped, with the errors of their last seconds.
+stands still meanwhile loses it. Brokers count their answers by error code and forget the counts
+when they are stopped, with the errors of their last seconds.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from itertools import pairwise
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from bench.truth_steps import Span, Steps
-from bench.truth_world import S, Log
+from bench.truth_world import Log, S
 from collector.model import Commit, Partition
 
 if TYPE_CHECKING:
@@ -27,6 +26,7 @@ _RECORDS: Final = 100
 GOOD: Final = "NONE"
 ERRORS: Final = {"produce": "NOT_ENOUGH_REPLICAS", "fetch": "NOT_LEADER_OR_FOLLOWER"}
 _LAST_US: Final = 5 * S
+_OFTEN: Final = 0.3
 
 
 class Truths(NamedTuple):
@@ -111,9 +111,6 @@ def _answer(rng: random.Random, world: World, request: str, broker: int) -> None
             count(ERRORS[request], max(start_us + S, stop_us - S), rng.randint(1, 50))
 
 
-_OFTEN: Final = 0.3
-
-
 def truths(world: World) -> Truths:
     """Everything that was lost, answered and refused in the period."""
     found = Truths({}, defaultdict(int), defaultdict(int))
@@ -134,9 +131,3 @@ def lost(log: Log, position: Steps[int], period: Span) -> int:
         for at_us, before in zip(log.starts.times, log.starts.values, strict=False)
         if period[0] <= at_us < period[1]
     )
-
-
-def behind(log: Log, position: Steps[int], period: Span) -> int:
-    """The longest time in which a group read nothing of what was there, microseconds."""
-    edges = [period[0], *(t for t in position.times if period[0] < t < period[1]), period[1]]
-    return max(b - a for a, b in pairwise(edges))

@@ -103,17 +103,17 @@ def _around_moves(rng: random.Random, world: World) -> list[Span]:
     """When the Admin API does not answer: while some partition's leader moves."""
     moved = sorted(
         at
-        for key in world.logs
-        for at in world.partitions[tuple(key)].times
-        if world.partitions[tuple(key)].at(at).leader
-        != world.partitions[tuple(key)].at(at - 1).leader
+        for topic, number in world.logs
+        for steps in [world.partitions[topic, number]]
+        for at in steps.times
+        if steps.at(at).leader != steps.at(at - 1).leader
     )
     chosen = rng.sample(moved, min(2, len(moved)))
     return [(at - _AROUND_US, at + _AROUND_US) for at in chosen]
 
 
 def _hide_counts(seed: int, watches: dict[int, Watch]) -> None:
-    """An exporter hides by what leaders are told: no agent sees a partition's bean, all the time."""
+    """An exporter hides the beans of all partitions, all the time, and not the broker's counts."""
     if seed % _SHAPES == 0:
         for broker, watch in watches.items():
             parts = replace(watch.parts, all_beans=(HOUR.whole,))

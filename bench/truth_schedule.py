@@ -8,13 +8,12 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from bench.truth_steps import Span, Steps, united
-from bench.truth_world import HOUR, Controller, S, World
+from bench.truth_world import HOUR, Controller, Key, S, World
+from collector.model import Partition
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from bench.truth_world import Key
-    from collector.model import Partition
 
 MEMORY_US: Final = 60 * S
 REFRESH_US: Final = 30 * S

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
     from bench.truth_schedule import Parts, Schedule, Watch
-    from bench.truth_world import Key, Spec, State, World
     from bench.truth_steps import Span
+    from bench.truth_world import Key, Spec, State, World
     from collector.catalogue import Family, Kind
     from collector.sources.admin.client import Topics
 
