@@ -96,8 +96,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(
-        against.run(
-            "bench.scrape", main, r"read_ms|tools\.jmxlake\.(median_ms|broker_cpu_ms)", "--quick"
-        )
-    )
+    sys.exit(against.run("bench.scrape", main, _TIMED, "--quick"))

@@ -103,7 +103,7 @@ class Simulated:
         self._rng, self._clock = rng, clock
         self._changes = {name: _changes(self._world, broker, name) for name in _READ}
         self._still: dict[str, tuple[int, Answer]] = {}
-        self._offsets = SimulatedOffsets(self._world, broker, watch.parts, _described)
+        self._offsets = SimulatedOffsets(self._world, broker, watch.parts, described)
         self.in_part = 0
 
     def identify(self) -> Identity:
@@ -207,7 +207,7 @@ def _at_min(spec: Spec, state: State) -> bool:
 
 
 def _leaders(world: World, broker: int, look: Look) -> dict[str, Values]:
-    topics, cluster = _described(world, look()), _cluster(world, look())
+    topics, cluster = described(world, look()), _cluster(world, look())
     hidden, for_all = (
         readings.hidden_leaders(topics, cluster),
         readings.reports_for_all(cluster, broker),
@@ -222,7 +222,7 @@ def _cluster(world: World, at_us: int) -> Cluster:
     return Cluster("", tuple(b for b in live if b not in unlisted), fenced, with_fenced=True)
 
 
-def _described(world: World, at_us: int) -> Topics:
+def described(world: World, at_us: int) -> Topics:
     """Partitions as Admin describes them: a leader without the listener is none."""
     unlisted = world.unlisted.at(at_us)
     found: dict[str, list[PartitionState]] = {}
