@@ -117,7 +117,7 @@ def test_claims_of_a_true_report_are_true(schedule):
 
 def _no_topic_time(facts: dict[str, Any]) -> None:
     for row in facts["min_isr"]["topics"]:
-        row |= dict.fromkeys((name for name in row if name.endswith("_us")), 0)
+        row.update(dict.fromkeys((name for name in row if name.endswith("_us")), 0))
 
 
 def _no_partitions(facts: dict[str, Any]) -> None:
