@@ -195,11 +195,9 @@ def _min_isr(world: World, broker: int, look: Look) -> dict[str, Values]:
                 found[metric][Series(metric, *key)] = float(says(world.shape.topics[key[0]], state))
     led = world.led(broker, look())
     counted = sum(under(world.shape.topics[topic], state) for (topic, _), state in led.items())
-    counts = {COUNT: float(counted)}
-    if world.logs:
-        at_min = sum(_at_min(world.shape.topics[topic], s) for (topic, _), s in led.items())
-        counts |= {AT_COUNT: float(at_min), LED: float(len(led))}
-    return found | {metric: {Series(metric): count} for metric, count in counts.items()}
+    at_min = sum(_at_min(world.shape.topics[topic], s) for (topic, _), s in led.items())
+    counts = {COUNT: counted, AT_COUNT: at_min, LED: len(led)}
+    return found | {metric: {Series(metric): float(number)} for metric, number in counts.items()}
 
 
 def _at_min(spec: Spec, state: State) -> bool:

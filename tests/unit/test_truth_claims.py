@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from bench import truth_admin, truth_logs, truth_sources
+from bench import truth_admin, truth_logs, truth_sources, truth_verdicts
 from bench.truth_claims import Claim, claims
 from bench.truth_findings import Findings
 from bench.truth_judge import judge
@@ -16,6 +16,7 @@ from bench.truth_schedule import Parts, Schedule, Watch
 from bench.truth_steps import Steps
 from bench.truth_world import HOUR, Controller, Log, S
 from collector.model import Commit, Partition
+from lakehouse.core.periods import instant
 
 AT = HOUR.start_us + 600 * S
 KEY = Partition("orders", 0)
@@ -56,7 +57,9 @@ def report() -> dict[str, Any]:
         "topic": "orders", "partition": 0, "unknown_us": 0, "incidents": [],
         "under_us": 100 * S, "under_low_us": 90 * S, "under_high_us": 110 * S,
     }  # fmt: skip
+    start, end = (instant(us).isoformat() for us in HOUR.period)
     return {
+        "from": start, "to": end, "window_seconds": 300, "time_zone": "UTC",
         "detection_floor_us": 10 * S,
         "min_isr": {"topics": topics, "partitions": [partition]},
         "throttling": {"clients": []},
@@ -233,6 +236,15 @@ def test_offsets_answered_in_part_lack_group_and_start():
     assert KEY not in offsets.log_starts
     assert Commit(GROUP, *KEY) in offsets.commits_after
     assert "steady" not in {one.group for one in offsets.commits_after}
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "attainment", "cause"),
+    [(3, 5, 0.9, "edges"), (3, 3, 0.9, "unknown"), (3, 4, 0.9, "unknown"), (0, 0, None, "no_data")],
+)
+def test_cause_of_undecided_verdict(low, high, attainment, cause):
+    row = {"bad_low_us": low, "bad_high_us": high, "attainment": attainment}
+    assert truth_verdicts.cause(row, 4) == cause
 
 
 def test_schedules_in_part_have_each_fault_among_four():
