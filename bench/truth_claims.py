@@ -30,8 +30,10 @@ if TYPE_CHECKING:
     from bench.truth_true import Truth
 
 Row = dict[str, Any]
-_GOOD: Final = re.compile(r"^(No|Nothing) |^0 of \d|(?<![\d.,])100 %(?!\))")
-_SAYS_UNKNOWN: Final = re.compile(r"\b[Nn]ot known\b|\bunknown\b|\bat least\b|\bobserved\b")
+_GOOD: Final = re.compile(r"^(No|Nothing|0) |(?<![\d.,])100 %(?!\))")
+_SAYS_UNKNOWN: Final = re.compile(
+    r"\b[Nn]ot known\b|\bunknown\b|\b[Aa]t least\b|\bobserved\b|\bCoverage \d"
+)
 _SENTENCE: Final = re.compile(r"(?<=[.]) (?=[A-Z\d\u2068])")
 _ALL_MET: Final = re.compile(r"^(All|Both|The) .*\bmet\b")
 _MAX_GAP: Final = 3.5
@@ -213,7 +215,7 @@ def _of_sentences(
             about = [what for what in is_bad[anchor] if what in sentence]
             if not about or not _GOOD.search(sentence) or _SAYS_UNKNOWN.search(sentence):
                 continue
-            if sentence.startswith(("No ", "Nothing ")) and _SAYS_UNKNOWN.search(text):
+            if sentence.startswith(("No ", "Nothing ", "0 ")) and _SAYS_UNKNOWN.search(text):
                 continue
             yield anchor, sentence, any(is_bad[anchor][what] for what in about)
 
@@ -235,5 +237,6 @@ def _bad_questions(
     }
     if schedule.world.logs:
         found["lost"] = {"los": any(counted.lost.values())}
-        found["availability"] |= {"error": any(counted.errors.values())}
+        failed = any(counted.errors.values())
+        found["availability"] |= {"error": failed, "succeeded": failed}
     return found

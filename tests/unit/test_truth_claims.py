@@ -21,7 +21,7 @@ from lakehouse.core.periods import instant
 AT = HOUR.start_us + 600 * S
 KEY = Partition("orders", 0)
 GROUP = "billing"
-QUIET = "No partition was seen under its minimum or without a leader."
+QUIET = "0 of 5 topics were under min ISR or without a leader."
 
 
 @pytest.fixture
@@ -185,10 +185,20 @@ def test_claims_of_a_spoiled_report_are_false(schedule, spoil):
     assert told.wrong
 
 
-def test_claims_judge_sentences_of_the_page(schedule, monkeypatch):
-    section = type("FakeSection", (), {"anchor": "min-isr", "answer": (QUIET,)})
+@pytest.mark.parametrize(
+    ("anchor", "said"),
+    [
+        ("min-isr", QUIET),
+        ("min-isr", "No partition was seen under its minimum or without a leader."),
+        ("availability", "100 % (±0) of writes were answered without an error."),
+        ("availability", "100 % of produce requests succeeded."),
+        ("lost", "0 of 3 groups lost records."),
+    ],
+)
+def test_claims_judge_sentences_of_the_page(schedule, monkeypatch, anchor, said):
+    section = type("FakeSection", (), {"anchor": anchor, "answer": (said,)})
     monkeypatch.setattr("bench.truth_claims.answers", lambda _: [section])
-    assert [one.says for one in false_ones(schedule, report())] == [QUIET]
+    assert [one.says for one in false_ones(schedule, report())] == [said]
 
 
 @pytest.mark.parametrize(
@@ -196,6 +206,8 @@ def test_claims_judge_sentences_of_the_page(schedule, monkeypatch):
     [
         "Not known: only 0.4 % of this week was observed.",
         f"{QUIET} 63 % of the expected time was observed.",
+        f"{QUIET} Coverage 92.33 %.",
+        "At least 1 of 5 topics was under min ISR.",
         "Topic orders could not be written to safely for 1 m 40 s.",
     ],
 )
