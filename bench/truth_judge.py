@@ -24,7 +24,15 @@ Unlooked = Mapping[int, Sequence[Span]]
 INTERVAL_US: Final = 10 * S
 _LONG_US: Final = 60 * S
 # Of a topic or client that a report does not name it says nothing.
-_NOT_TOLD: Final = {"unknown_us": math.inf, "partitions_unknown_us": math.inf}
+_NOT_TOLD: Final = dict.fromkeys(("unknown_us", "unseen_us", "partitions_unknown_us"), math.inf)
+# ``unknown_us`` leaves out the time in which the topic is known to be unavailable; then others of
+# its partitions may be under their min ISR unobserved (docs/report-json.md).
+_UNKNOWN_OF_TOPIC: Final = {
+    "any": "unseen_us",
+    "unavailable_any": "unknown_us",
+    "under": "partitions_unknown_us",
+    "leaderless": "partitions_unknown_us",
+}
 _KINDS: Final = {"under_min_isr": "under", "leaderless": "leaderless"}
 
 
@@ -138,8 +146,7 @@ def _topics(schedule: Schedule, facts: Row, floor_us: int) -> Iterator[Check]:
     rows = {row["topic"]: row for row in facts["min_isr"]["topics"]}
     for (topic, stem), truth in truth_true.topics(schedule.world, floor_us).items():
         row = rows.get(topic, _NOT_TOLD)
-        together = stem in ("under", "leaderless")
-        us = row["partitions_unknown_us" if together else "unknown_us"]
+        us = row[_UNKNOWN_OF_TOPIC[stem]]
         yield _check(schedule, f"topic {stem}", topic, row, stem, truth, us)
 
 

@@ -35,6 +35,7 @@ TWICE: Final = 1
 _SHAPES: Final = 4
 _STOPPED: Final = ("killed", "stopped")
 _AROUND_US: Final = 45 * S
+_BEFORE_US: Final = 60 * S  # what hides a bean does not wait for an incident
 
 
 def of(seed: int) -> Schedule:
@@ -79,7 +80,7 @@ def _stop(rng: random.Random, controller: Controller) -> None:
 def _watch(rng: random.Random, world: World) -> Watch:
     """Some answers lack a group, a log start, a bean or its value; some do not come at a move."""
     bad = [
-        (key, span)
+        (key, (span[0] - _BEFORE_US, span[1] + _BEFORE_US))
         for key, one in truth_true.partitions(world, "under").items()
         for span in one.spans
         if span[1] - span[0] > _AROUND_US
