@@ -35,6 +35,10 @@ _SAYS_UNKNOWN: Final = re.compile(
     r"\b[Nn]ot known\b|\bunknown\b|\b[Aa]t least\b|\bobserved\b|\bCoverage \d"
 )
 _SENTENCE: Final = re.compile(r"(?<=[.]) (?=[A-Z\d\u2068])")
+_ALL_OF: Final = {
+    "100 % of produce": "produce", "100 % (±0) of writes": "produce",
+    "100 % of fetch": "fetch", "100 % (±0) of reads": "fetch",
+}  # fmt: skip
 _ALL_MET: Final = re.compile(r"^(All|Both|The) .*\bmet\b")
 _MAX_GAP: Final = 3.5
 """Intervals after the last answer from which on time is surely unknown: 2.5, and one before it."""
@@ -237,6 +241,6 @@ def _bad_questions(
     }
     if schedule.world.logs:
         found["lost"] = {"los": any(counted.lost.values())}
-        failed = any(counted.errors.values())
-        found["availability"] |= {"error": failed, "succeeded": failed}
+        for words, request in _ALL_OF.items():
+            found["availability"][words] = counted.errors[request] > 0
     return found
