@@ -149,6 +149,7 @@ lock: $(VENV)/.installed ## Resolve pyproject.toml anew into requirements.lock, 
 	@echo click duckdb pyyaml rich | tr ' ' '\n' | $(ON_DATABRICKS)rollup.txt -
 	@$(ON_DATABRICKS)report.txt --extra databricks pyproject.toml
 
+# Every benchmark: BENCH="--against COMMIT" runs this tree and that commit in turn (bench/against.py).
 .PHONY: bench-scrape
 bench-scrape: setup ## What reading a broker costs, against other tools: 35 minutes, on a quiet machine
 	@$(BIN)/python -m bench.scrape $(BENCH)
@@ -178,11 +179,11 @@ bench-rollup: setup ## A day of 100 brokers rolled up, and plain samples by othe
 	@$(BIN)/python -m bench.rollup $(BENCH)
 
 .PHONY: bench-small
-bench-small: setup ## A small lake rolled up, reported and read: what a person waits for; some minutes
+bench-small: setup ## A small lake rolled up, reported and read; BENCH="--against COMMIT" compares, as in all of bench-*
 	@$(BIN)/python -m bench.small $(BENCH)
 
 .PHONY: bench-truth
-bench-truth: setup ## A hundred seeded fault schedules: do the report's intervals hold the truth?
+bench-truth: setup ## Seeded fault schedules: do bounds hold the truth, and does no report reassure falsely? ten minutes
 	@$(BIN)/python -m bench.truth $(BENCH)
 
 .PHONY: bench-forecast

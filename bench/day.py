@@ -8,13 +8,13 @@ compares every sample that was read with the lake.
 
 from __future__ import annotations
 
-import argparse
 import json
 import sys
 import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from bench import against
 from bench.teller import Teller
 from demo.chaos.day import SECONDS, a_day
 from demo.chaos.stage import Stage
@@ -51,7 +51,7 @@ def as_json(day: Day) -> dict[str, Any]:
 
 def main() -> int:
     """Stage it, and print the one line that machines read; 1 where anything is flawed."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = against.parser(__doc__)
     parser.add_argument("--seconds", type=float, default=SECONDS, help="how long it lasts")
     parser.add_argument("--seed", type=int, default=_SEED, help="of what is done when")
     arguments, teller = parser.parse_args(), Teller()
@@ -77,4 +77,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(against.run("bench.day", main, "rss_max_mb"))

@@ -6,7 +6,6 @@ other seeds. After each the oracle (demo/chaos) compares every sample that was r
 
 from __future__ import annotations
 
-import argparse
 import json
 import sys
 import tempfile
@@ -19,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Final
 from rich import box
 from rich.table import Table
 
+from bench import against
 from bench.teller import Teller
 from demo.chaos.kills import random_kills
 from demo.chaos.matrix import MATRIX
@@ -131,7 +131,7 @@ def as_json(rows: list[Row]) -> dict[str, Any]:
 
 def main() -> int:
     """Stage, tell, and print the one line that machines read; 1 where anything is flawed."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = against.parser(__doc__)
     parser.add_argument("--quick", action="store_true", help="a short look, in four minutes")
     quick, teller = parser.parse_args().quick, Teller()
     try:
@@ -146,4 +146,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(against.run("bench.delivery", main, "max_unaccounted_seconds", "--quick"))

@@ -7,7 +7,6 @@ measured how.
 
 from __future__ import annotations
 
-import argparse
 import json
 import sys
 import tempfile
@@ -15,6 +14,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from bench import against
 from bench.fleet_agents import COMMIT_RETRIES
 from bench.fleet_findings import Findings, show
 from bench.fleet_levels import Level, Result, measure
@@ -25,6 +25,7 @@ from demo.errors import DemoError
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+_TIMED = r"levels\.\d+\.(window|commit)_p(50|99)_seconds"
 _DEFAULT_RETRIES = 15  # of delta-rs
 # Each spread level is heavier than the one before it. Fleets side by side have a lake each; agents
 # of the same number and lake go on in a later level.
@@ -91,7 +92,7 @@ def told(results: list[Result], teller: Teller) -> list[Result]:
 
 def main() -> int:
     """Measure, tell, and print the one line that machines read."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = against.parser(__doc__)
     parser.add_argument("--quick", action="store_true", help="a short look, in four minutes")
     quick = parser.parse_args().quick
     try:
@@ -105,4 +106,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(against.run("bench.fleet", main, _TIMED, "--quick"))

@@ -7,7 +7,6 @@ What is scored is the pinball loss at 10, 50 and 90 % on the scale of trends (se
 
 from __future__ import annotations
 
-import argparse
 import json
 import math
 import random
@@ -20,6 +19,7 @@ from typing import TYPE_CHECKING, Any, Final
 from rich import box
 from rich.table import Table
 
+from bench import against
 from bench.forecast_models import MODELS
 from bench.forecast_weeks import WEEKS, histories
 from bench.teller import Teller
@@ -131,7 +131,7 @@ def show(scores: dict[str, dict[str, Score]]) -> Table:
 
 def main() -> int:
     """Measure, tell, and print the one line that machines read."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = against.parser(__doc__)
     parser.add_argument("--subjects", type=int, default=20, help="of each kind (20)")
     parser.add_argument("--seed", type=int, default=164, help="other histories (164)")
     chosen = parser.parse_args()
@@ -149,4 +149,4 @@ CLAIM: Final = "The chosen model forecasts held-out weeks better than the season
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(against.run("bench.forecast", main, r"all\..*\.(loss|ms)"))

@@ -5,7 +5,6 @@ docs/maintenance.md says what is measured how. The last line is for machines.
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import subprocess
@@ -20,7 +19,7 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from bench import many_files, whole_agent
+from bench import against, many_files, whole_agent
 from demo.agents import script
 from lakehouse import tables
 
@@ -99,7 +98,7 @@ def show(console: Console, title: str, rows: Sequence[NamedTuple]) -> None:
 
 def main() -> int:
     """Measure, tell, and print the one line that machines read."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = against.parser(__doc__)
     parser.add_argument("--quick", action="store_true", help="without 30,000 files")
     sizes = (3_000,) if parser.parse_args().quick else (3_000, 30_000)
     console = Console(width=None if sys.stdout.isatty() else _WIDTH)
@@ -131,4 +130,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(against.run("bench.maintenance", main, "maintain_seconds_.*|.*_mb_.*", "--quick"))

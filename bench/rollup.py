@@ -5,7 +5,6 @@ docs/performance.md says what is measured how. The last line is for machines.
 
 from __future__ import annotations
 
-import argparse
 import contextlib
 import datetime as dt
 import json
@@ -16,7 +15,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from bench import rollup_fleet, rollup_ours, rollup_samples
+from bench import against, rollup_fleet, rollup_ours, rollup_samples
 from bench.rollup_compare import compare
 from bench.rollup_findings import CLAIM, Findings, Peer, show
 from bench.rollup_fleet import START
@@ -26,6 +25,7 @@ from bench.teller import Teller
 from demo.errors import DemoError
 
 if TYPE_CHECKING:
+    import argparse
     from collections.abc import Iterator
 
 ENGINES: Final = {"duckdb": "duckdb", "polars": "polars", "spark": "spark_plain"}
@@ -110,7 +110,7 @@ def _scratch(folder: Path) -> Iterator[Path]:
 
 
 def _options() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = against.parser(__doc__)
     parser.add_argument("--quick", action="store_true", help="a small fleet, some minutes")
     rollup_fleet.options(parser)
     for name, default, what in (
@@ -153,4 +153,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(against.run("bench.rollup", main, ".*_s", "--quick"))

@@ -6,7 +6,6 @@ what is measured how.
 
 from __future__ import annotations
 
-import argparse
 import json
 import sys
 import tempfile
@@ -14,7 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bench import cost, large_window, many_brokers, offsets, table, weight
+from bench import against, cost, large_window, many_brokers, offsets, table, weight
 from bench.broker import LoadedBroker
 from bench.curve import curve
 from bench.extent import FULL, QUICK, Extent
@@ -30,6 +29,7 @@ if TYPE_CHECKING:
 
 _FEW, _MANY = 1_000, 5_000
 _OFFSET_ROUNDS = 5
+_TIMED = r"read_ms|read_p99_ms|tools\.jmxlake \(jmx\)\.broker_cpu_ms"
 
 
 def measure(folder: Path, extent: Extent, teller: Teller) -> Findings:
@@ -82,7 +82,7 @@ def _reading(broker: LoadedBroker) -> Iterator[tuple[Jmxlake, BareRmi]]:
 
 def main() -> int:
     """Measure, tell, and print the one line that machines read."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = against.parser(__doc__)
     parser.add_argument("--quick", action="store_true", help="a short look, in ten minutes")
     extent = QUICK if parser.parse_args().quick else FULL
     try:
@@ -96,4 +96,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(against.run("bench.scrape", main, _TIMED, "--quick"))

@@ -7,7 +7,6 @@ nothing else has touched. A figure whose command fails is null; the standard err
 
 from __future__ import annotations
 
-import argparse
 import json
 import shutil
 import statistics
@@ -16,7 +15,7 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from bench import small_lake
+from bench import against, small_lake
 from bench.rollup_process import FailedError, measure
 from bench.small_lake import START, WINDOW_SECONDS
 from bench.small_world import World
@@ -121,7 +120,7 @@ def figures(
 
 def main() -> int:
     """Measure, tell, and print the one line that machines read."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = against.parser(__doc__)
     parser.add_argument("--seed", type=int, default=World.seed, help="of the lake")
     parser.add_argument("--repeats", type=int, default=3, help="processes for each figure (3)")
     parser.add_argument(
@@ -140,4 +139,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(against.run("bench.small", main, ".*_s", "--repeats", "1"))

@@ -7,7 +7,6 @@ first time.
 
 from __future__ import annotations
 
-import argparse
 import json
 import statistics
 import subprocess
@@ -16,6 +15,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from bench import against
 from bench.teller import Teller, new_table
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ def figures(found: dict[str, list[float]]) -> dict[str, float]:
 
 def main() -> int:
     """Measure, tell, and print the one line that machines read."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = against.parser(__doc__)
     parser.add_argument("--quick", action="store_true", help="a few starts only")
     options = parser.parse_args()
     teller = Teller()
@@ -81,4 +81,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(against.run("bench.startup", main, ".*(?<!p95)_ms", "--quick"))

@@ -6,7 +6,6 @@ tables. docs/storage.md says what is counted how. ``--record`` makes the traces 
 
 from __future__ import annotations
 
-import argparse
 import json
 import sys
 import tempfile
@@ -16,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from bench import hostile, kept, plain, recording, trace
+from bench import against, hostile, kept, plain, recording, trace
 from bench.derived import derived
 from bench.storage_findings import CLAIM, Findings, show
 from bench.teller import Teller
@@ -38,6 +37,9 @@ _HOSTILE_MINUTES: Final = 10
 _WRITTEN: Final = (0, 5, 25, 100)  # percent of the partitions between two scrapes
 _QUICK_MINUTES: Final = 6
 _SEED: Final = 164
+
+
+_COMPARED = r"bytes_per_sample(?!_plain).*|rows_per_partition_hour|bytes|log_bytes"
 
 
 def measure(folder: Path, minutes: int | None, teller: Teller) -> Findings:
@@ -99,7 +101,7 @@ def _first(scrapes: Iterable[Scrape], minutes: int | None) -> list[Scrape]:
 
 def main() -> int:
     """Measure, tell, and print the one line that machines read."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = against.parser(__doc__)
     parser.add_argument("--quick", action="store_true", help="the first minutes of each trace only")
     parser.add_argument("--record", choices=TRACES, help="make a trace anew; 35 minutes")
     options = parser.parse_args()
@@ -119,4 +121,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(against.run("bench.storage", main, _COMPARED))

@@ -5,6 +5,9 @@ every microsecond. Agents read it every ten seconds, through the real encoder, s
 the lake is rolled up, and each report compared with what was: once for all that is longer than the
 floor that it states, which is the worst that may have been between two looks, and once for all that
 is longer than one interval, which mostly is enough to be seen.
+
+More schedules are observed in part (``truth_parts``), and their lake loses tables and files
+(``truth_lake``): no good statement of their reports may be contradicted by the truth.
 """
 
 from __future__ import annotations
@@ -25,12 +28,15 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
-from bench import truth_agents, truth_findings, truth_real, truth_verdicts
+from bench import against, truth_agents, truth_findings, truth_lake, truth_real, truth_verdicts
 from bench.teller import Teller
 from bench.truth_agents import Seen
+from bench.truth_claims import claims
 from bench.truth_findings import CLAIM, Findings
 from bench.truth_judge import INTERVAL_US, judge
-from bench.truth_schedule import THRESHOLD, schedule
+from bench.truth_lake import FAULTS, Broken, deliver_twice
+from bench.truth_parts import IN_PART, TWICE, is_twice, of
+from bench.truth_schedule import THRESHOLD
 from bench.truth_verdicts import Verdicts
 from bench.truth_week import week
 from bench.truth_world import HOUR
@@ -52,6 +58,8 @@ _AT_ONCE: Final = 2
 _WEEK_SEED: Final = 2026
 _JMXLAKE: Final = (sys.executable, "-c", "from lakehouse.cli.main import main; main()")
 _MAINTAINED: Final = 25  # schedules; each brings some ten commits a table
+_LOST: Final = (IN_PART + 2, IN_PART + 3)
+"""Seeds of the lake that loses something; of none of them a batch is there twice."""
 _QUICK: Final = 5
 _SHOWN: Final = 40
 _MEMORY: Final = Path("/dev/shm")  # noqa: S108 - a spool is synced at every scrape
@@ -78,7 +86,7 @@ def replay(seeds: Sequence[int], lake: Path, spools: Path) -> list[Seen]:
 
 
 def _live(seed: int, lake: Path, spools: Path) -> Seen:
-    return truth_agents.live(schedule(seed), lake, spools)
+    return truth_agents.live(of(seed), lake, spools)
 
 
 def report(
@@ -89,8 +97,8 @@ def report(
     rollup(engine, wanted)
     say(f"{len(seeds)} reports")
 
-    def of(seed: int) -> dict[str, Any]:
-        cluster = schedule(seed).cluster
+    def told_of(seed: int) -> dict[str, Any]:
+        cluster = of(seed).cluster
         file = folder / f"{cluster}.json"
         if not file.exists():
             told = facts(engine, wanted, PERIOD, cluster=cluster)
@@ -98,33 +106,68 @@ def report(
         return dict(json.loads(file.read_text()))
 
     with ThreadPoolExecutor(_AT_ONCE) as pool:
-        return list(pool.map(of, seeds))
+        return list(pool.map(told_of, seeds))
 
 
 def findings(seeds: Sequence[int], seen: list[Seen], told: list[dict[str, Any]]) -> Findings:
     """Every report compared with what was."""
     found = Findings(seen=seen)
     for number, (seed, one) in enumerate(zip(seeds, told, strict=True)):
-        unlooked = seen[number].unlooked if seen else None
-        found.judgements.append(judge(schedule(seed), one, unlooked))
-        found.closer.append(judge(schedule(seed), one, unlooked, INTERVAL_US))
+        unlooked, plan = seen[number].unlooked if seen else None, of(seed)
+        judged = judge(plan, one, unlooked)
+        found.judgements.append(judged)
+        found.closer.append(judge(plan, one, unlooked, INTERVAL_US))
+        found.claims += claims(plan, one, judged.checks)
         found.floors_us.add(one["detection_floor_us"])
     return found
 
 
 def measure(folder: Path, seeds: Sequence[int], teller: Teller) -> Findings:
     """Replay, roll up, report, judge."""
+    seen = fill(folder, seeds, teller)
+    told = report(folder, seeds, teller.say)
+    return findings(seeds, seen, told)
+
+
+def fill(folder: Path, seeds: Sequence[int], teller: Teller) -> list[Seen]:
+    """Replay, unless the folder has the lake; some schedules deliver a batch twice."""
     teller.say(f"{len(seeds)} schedules")
     memory = str(_MEMORY) if _MEMORY.is_dir() else None
     kept = folder / "seen.msgpack"
     if not kept.exists():
         shutil.rmtree(folder / "lake", ignore_errors=True)  # agents that start twice are others
         with tempfile.TemporaryDirectory(prefix="jmxlake-truth-", dir=memory) as spools:
-            kept.write_bytes(msgspec.msgpack.encode(replay(seeds, folder / "lake", Path(spools))))
+            seen = replay(seeds, folder / "lake", Path(spools))
+        for seed in seeds:
+            if is_twice(seed):
+                deliver_twice(folder / "lake", of(seed).cluster, f"broker-{TWICE}")
+        kept.write_bytes(msgspec.msgpack.encode(seen))
     seen = msgspec.msgpack.decode(kept.read_bytes(), type=list[Seen])
     teller.say(f"rolling up {sum(one.scrapes for one in seen):,} scrapes")
-    told = report(folder, seeds, teller.say)
-    return findings(seeds, seen, told)
+    return seen
+
+
+def measure_in_part(folder: Path, count: int, teller: Teller) -> Findings:
+    """The same of schedules that are observed in part, and of a lake that loses something."""
+    whole, lost = folder / "lake", folder / "lost"
+    for one in (whole, lost):
+        one.mkdir(parents=True, exist_ok=True)
+    found = measure(whole, range(IN_PART, IN_PART + count), teller)
+    fill(lost, _LOST, teller)
+    rollup(LocalEngine(lakes.at(str(lost / "lake"))), objectives())
+    teller.say(f"{len(FAULTS)} lakes that lose something")
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(_AT_ONCE, mp_context=context) as pool:
+        for broken in pool.map(partial(_without, folder=lost), FAULTS):
+            found.claims += broken.claims
+            found.refused += broken.refused
+    return found
+
+
+def _without(fault: str, folder: Path) -> Broken:
+    with tempfile.TemporaryDirectory(dir=folder) as copies:
+        copy = Path(copies) / "lake"
+        return truth_lake.broken(folder / "lake", copy, fault, _LOST, objectives())
 
 
 def measure_week(folder: Path, teller: Teller) -> Verdicts:
@@ -164,10 +207,13 @@ def _play(found: Findings, folder: Path, demos: int, teller: Teller) -> None:
 
 def main() -> int:
     """Measure, tell, and print the one line that machines read; 1 where anything is not so."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = against.parser(__doc__)
     parser.add_argument("--schedules", type=int, default=100, help="how many (100)")
     parser.add_argument("--first", type=int, default=0, help="seed of the first one (0)")
     parser.add_argument("--quick", action="store_true", help=f"{_QUICK} schedules, four minutes")
+    parser.add_argument(
+        "--in-part", type=int, default=12, help="schedules that are observed in part (12)"
+    )
     parser.add_argument("--real", type=int, default=0, help="so many demos on real brokers too (0)")
     parser.add_argument(
         "--week", action=argparse.BooleanOptionalAction, default=True, help="an ordinary week, too"
@@ -184,6 +230,8 @@ def main() -> int:
         try:
             of_week = measure_week(folder / "week", teller) if chosen.week else Verdicts()
             found = measure(folder, range(chosen.first, chosen.first + count), teller)
+            if chosen.in_part:
+                found.add(measure_in_part(folder / "in-part", chosen.in_part, teller))
             _play(found, folder, chosen.real, teller)
         except DemoError as error:
             print(f"error: {error}", file=sys.stderr)
@@ -194,6 +242,8 @@ def main() -> int:
     wrong = [*found.wrong, *of_week.wrong]
     for text in wrong[:_SHOWN]:
         teller.say(f"[red]not so[/]: {text}")
+    for text in found.refused:
+        teller.say(f"no report: {text}")
     for text in of_week.undecided[:_SHOWN]:
         teller.say(f"undecided: {text}")
     figures = found.figures() | (of_week.figures() if chosen.week else {})
@@ -202,4 +252,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(against.run("bench.truth", main, ""))

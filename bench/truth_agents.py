@@ -12,7 +12,7 @@ from collections import defaultdict
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from bench.truth_sources import FAMILIES, Instants, Simulated
+from bench.truth_sources import FAMILIES, WITH_LOGS, Instants, Simulated
 from bench.truth_steps import Span
 from bench.truth_world import S
 from collector import catalogue
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from pathlib import Path
 
-    from bench.truth_schedule import Schedule
+    from bench.truth_schedule import Schedule, Watch
 
 WINDOW_US: Final = tables.DEFAULT_WINDOW_SECONDS * S
 _SPOOL_BYTES: Final = 64 << 20
@@ -45,11 +45,13 @@ class Seen(NamedTuple):
         apart_us: Per family, the longest time from a question to the next answer that was vouched
             for: nothing in between was looked at.
         unlooked: Per broker, such times of the min ISR family that are longer than its cadence.
+        in_part: Answers that lacked something.
     """
 
     scrapes: int
     apart_us: dict[str, int]
     unlooked: dict[int, list[Span]]
+    in_part: int = 0
 
 
 def live(schedule: Schedule, lake: Path, folder: Path) -> Seen:
@@ -65,15 +67,24 @@ def live(schedule: Schedule, lake: Path, folder: Path) -> Seen:
 
 
 def live_on(schedule: Schedule, broker: int, lake: Path, folder: Path) -> Seen:
-    """The same of one broker's agent."""
-    return _Agent(schedule, broker, lake, folder).live()
+    """The same of one broker's agent, or of both that it has."""
+    watch = schedule.watches[broker]
+    seen = _Agent(schedule, broker, watch, lake, folder).live()
+    if watch.twin is None:
+        return seen
+    other = _Agent(schedule, broker, watch.twin, lake, folder).live()
+    # Where one of them does not look the other may.
+    return together((seen, other))._replace(unlooked={broker: []})
 
 
 def together(agents: Iterable[Seen]) -> Seen:
     """What several agents did."""
     seen = Seen(0, {}, {})
     for one in agents:
-        seen = Seen(seen.scrapes + one.scrapes, seen.apart_us, seen.unlooked | one.unlooked)
+        seen = Seen(
+            seen.scrapes + one.scrapes, seen.apart_us, seen.unlooked | one.unlooked,
+            seen.in_part + one.in_part,
+        )  # fmt: skip
         for family, us in one.apart_us.items():
             seen.apart_us[family] = max(seen.apart_us.get(family, 0), us)
     return seen
@@ -82,10 +93,11 @@ def together(agents: Iterable[Seen]) -> Seen:
 class _Agent:
     """All lives of one broker's agent."""
 
-    def __init__(self, schedule: Schedule, broker: int, lake: Path, folder: Path) -> None:
+    def __init__(
+        self, schedule: Schedule, broker: int, watch: Watch, lake: Path, folder: Path
+    ) -> None:
         self._schedule, self._broker, self._lake = schedule, broker, lake
-        self._folder = folder
-        self._watch = schedule.watches[broker]
+        self._folder, self._watch = folder, watch
         self._rng = random.Random(self._watch.seed)  # noqa: S311 - no secret
         self._catalogue = catalogue.load()
         self._delays = {
@@ -94,6 +106,7 @@ class _Agent:
             if any(metric.delays)
         }
         self._scrapes = 0
+        self._sources: list[Simulated] = []
         self._apart = _Apart()
 
     def live(self) -> Seen:
@@ -101,11 +114,13 @@ class _Agent:
         lives = list(self._lives())
         for number, (span, in_order) in enumerate(lives):
             spool = "new" if self._watch.new_spool and number == len(lives) - 1 else "old"
-            path = self._folder / f"{self._schedule.cluster}-{self._broker}-{spool}.db"
+            name = f"{self._schedule.cluster}-{self._broker}-{self._watch.seed}-{spool}.db"
+            path = self._folder / name
             with ExitStack() as things:
                 self._one_life(things, path, span, in_order=in_order)
         unlooked = {self._broker: self._apart.spans["min_isr"]}
-        return Seen(self._scrapes, self._apart.longest_us, unlooked)
+        in_part = sum(source.in_part for source in self._sources)
+        return Seen(self._scrapes, self._apart.longest_us, unlooked, in_part)
 
     def _lives(self) -> Iterator[tuple[Span, bool]]:
         begin_us, end_us = self._schedule.world.shape.whole
@@ -170,9 +185,11 @@ class _Agent:
     def _tasks(self) -> list[tuple[Task, Instants]]:
         found = []
         self._under_way: dict[int, int] = {}
-        for via, names in FAMILIES.items():
+        families = WITH_LOGS if self._schedule.world.logs else FAMILIES
+        for via, names in families.items():
             clock = Instants()
-            source = Simulated(self._schedule, self._broker, via, self._rng, clock)
+            source = Simulated(self._schedule, self._broker, via, self._rng, clock, self._watch)
+            self._sources.append(source)
             scraper = Scraper(source, clock)
             for name in names:
                 family = self._catalogue.family(name)

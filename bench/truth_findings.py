@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from bench.teller import new_table
 from bench.truth_agents import Seen
+from bench.truth_claims import Claim
 from bench.truth_judge import Judgement
 
 if TYPE_CHECKING:
@@ -21,7 +22,8 @@ if TYPE_CHECKING:
 CLAIM: Final = (
     "The interval that a report states holds the true figure, for all that is longer than the "
     "detection floor that it states, and is two scrape intervals wide, and what two answers took, "
-    "for each incident that was wholly seen"
+    "for each incident that was wholly observed; and no report says none, zero, exactly, 100 % or "
+    "met of a subject that was bad"
 )
 
 
@@ -35,6 +37,8 @@ class Findings:
         seen: What the agents did.
         floors_us: The detection floors that the reports state.
         demos: How many of them are of real brokers.
+        claims: The good statements of the reports, also of lakes that lost something.
+        refused: Reports that were not made, and why.
     """
 
     judgements: list[Judgement] = field(default_factory=list)
@@ -42,6 +46,19 @@ class Findings:
     seen: list[Seen] = field(default_factory=list)
     floors_us: set[int] = field(default_factory=set)
     demos: int = 0
+    claims: list[Claim] = field(default_factory=list)
+    refused: list[str] = field(default_factory=list)
+
+    def add(self, other: Findings) -> None:
+        """Count the findings of other schedules as well."""
+        for name in ("judgements", "closer", "seen", "claims", "refused"):
+            getattr(self, name).extend(getattr(other, name))
+        self.floors_us |= other.floors_us
+
+    @property
+    def reassured(self) -> list[str]:
+        """Good statements that the truth contradicts, in words."""
+        return [f"{one.cluster} {one.subject}: {one.says}" for one in self.claims if one.is_false]
 
     @property
     def checks(self) -> list[Check]:
@@ -57,7 +74,8 @@ class Findings:
     def wrong(self) -> list[str]:
         """Whatever a report states that is not so, in words."""
         missed = [_say(check) for check in self.checks if not check.contained]
-        return missed + [text for one in self.judgements for text in (*one.unsound, *one.missed)]
+        missed += [text for one in self.judgements for text in (*one.unsound, *one.missed)]
+        return missed + self.reassured
 
     def figures(self) -> dict[str, Any]:
         """For machines; shares are rounded down, so that 100 is all."""
@@ -76,6 +94,10 @@ class Findings:
             "contained_percent": _percent(check.contained for check in self.checks),
             "contained_however_short_percent": _percent(check.strictly for check in self.checks),
             "contained_above_an_interval_percent": _percent(check.contained for check in closer),
+            "good_statements": len(self.claims),
+            "false_reassurance": len(self.reassured),
+            "partial_answers": sum(one.in_part for one in self.seen),
+            "reports_refused": len(self.refused),
             "unsound_incidents": sum(len(one.unsound) for one in self.judgements),
             "missed_incidents": sum(len(one.missed) for one in self.judgements),
             "missed_above_an_interval": sum(len(one.missed) for one in self.closer),
@@ -125,9 +147,13 @@ def _by_figure(checks: Iterable[Check]) -> defaultdict[str, list[Check]]:
 
 
 def _say(check: Check) -> str:
+    truth = check.truth
+    if check.interval_us == 1:  # it is a count
+        stated = f"stated {check.low:,.0f} to {check.high:,.0f}, true are {truth.exact:,}"
+        return f"{check.cluster} {check.subject} {check.figure}: {stated}"
     low, high, least, most, unknown = (
         f"{us / 1e6:.3f}"
-        for us in (check.low, check.high, check.truth.least, check.truth.most, check.unknown_us)
+        for us in (check.low, check.high, truth.least, truth.most, check.unknown_us)
     )
     return (
         f"{check.cluster} {check.subject} {check.figure}: stated {low} to {high} s and {unknown} s "

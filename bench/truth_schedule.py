@@ -8,12 +8,12 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from bench.truth_steps import Span, Steps, united
-from bench.truth_world import HOUR, Controller, S, World
+from bench.truth_world import HOUR, Controller, Key, S, World
+from collector.model import Partition
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from bench.truth_world import Key
 
 MEMORY_US: Final = 60 * S
 REFRESH_US: Final = 30 * S
@@ -33,6 +33,28 @@ _TIERED: Final = "events.tiered"
 
 
 @dataclass(frozen=True)
+class Parts:
+    """What answers lack, and when; the rest of them comes.
+
+    Attributes:
+        groups: Groups whose coordinator is silent.
+        starts: Partitions whose log start does not come.
+        beans: Partitions that have no bean.
+        values: Partitions whose bean has no number as its value.
+        all_beans: When no partition has a bean.
+    """
+
+    groups: tuple[tuple[str, Span], ...] = ()
+    starts: tuple[tuple[Partition, Span], ...] = ()
+    beans: tuple[tuple[Key, Span], ...] = ()
+    values: tuple[tuple[Key, Span], ...] = ()
+    all_beans: tuple[Span, ...] = ()
+
+
+NO_PARTS: Final = Parts()
+
+
+@dataclass(frozen=True)
 class Watch:
     """What becomes of the agent of one broker; times in microseconds.
 
@@ -44,6 +66,8 @@ class Watch:
         slowest: How many, at most; what takes more than five is no answer.
         deaf: Per family, when every scrape of it fails.
         seed: Of all else that is left to chance.
+        parts: What its answers lack.
+        twin: The same of a second agent of the broker.
     """
 
     away: tuple[tuple[Span, bool], ...] = ()
@@ -53,6 +77,8 @@ class Watch:
     slowest: float = 12.0
     deaf: dict[str, list[Span]] = field(default_factory=dict)
     seed: int = 0
+    parts: Parts = NO_PARTS
+    twin: Watch | None = None
 
 
 @dataclass(frozen=True)
@@ -63,7 +89,7 @@ class Schedule:
         kind: ``calm``: agents miss nothing, and brokers stay up. ``late``: agents are started
             anew within seconds, and some answers take seconds: every scrape comes, but late.
             ``troubled``: brokers are killed, hang and are stopped; scrapes fail, one by one and for
-            minutes; agents are away, and some lose their spool.
+            minutes; agents are away, and some lose their spool. ``in part``: see truth_parts.py.
     """
 
     seed: int
@@ -82,16 +108,16 @@ def schedule(seed: int) -> Schedule:
     rng = random.Random(seed)  # noqa: S311 - no secret
     kind = rng.choices(tuple(_KINDS), tuple(_KINDS.values()))[0]
     controller = Controller(rng)
-    _slow_followers(rng, controller)
-    _moves(rng, controller)
+    slow_followers(rng, controller)
+    moves(rng, controller)
     if kind == "troubled":
         _outages(rng, controller)
     watch = {"calm": _calm, "late": _late, "troubled": _troubled}[kind]
     watches = {broker: watch(rng) for broker in HOUR.brokers}
     _behind_their_backs(rng, controller, watches)
     world = controller.run()
-    _throttling(rng, world)
-    _lags(rng, world)
+    throttle(rng, world)
+    lags(rng, world)
     _unlisted(rng, world)
     return Schedule(seed, world, watches, kind)
 
@@ -105,7 +131,8 @@ def _at(rng: random.Random) -> int:
     return HOUR.start_us + rng.randrange(-HOUR.warm_up_us, HOUR.length_us)
 
 
-def _slow_followers(rng: random.Random, controller: Controller) -> None:
+def slow_followers(rng: random.Random, controller: Controller) -> None:
+    """Followers are too slow now and then."""
     keys = [(topic, n) for topic, spec in HOUR.topics.items() for n in range(len(spec.replicas))]
     lasting = [key for key in keys if key[0] in ("orders", "payments")]
     brief = [key for key in keys if key[0] == "brief"]
@@ -139,7 +166,8 @@ def _behind_its_back(rng: random.Random, controller: Controller, broker: int, go
     controller.plan(at_us, lambda _: controller.one_falls_behind(broker, until_us))
 
 
-def _moves(rng: random.Random, controller: Controller) -> None:
+def moves(rng: random.Random, controller: Controller) -> None:
+    """Leaders move now and then."""
     keys: list[Key] = [
         (topic, n) for topic, spec in HOUR.topics.items() for n in range(len(spec.replicas))
     ]
@@ -240,7 +268,7 @@ def _learns(controller: Controller, broker: int, at_us: int) -> None:
 _OUTAGES: Final = {"killed": _killed, "stopped": _stopped, "hung": _hung, "isolated": _isolated}
 
 
-def _throttling(rng: random.Random, world: World) -> None:
+def throttle(rng: random.Random, world: World) -> None:
     """Clients are slowed down by brokers; pauses may be shorter than the bean remembers."""
     for kind, client in HOUR.clients:
         wanted: dict[int, list[Span]] = {}
@@ -312,7 +340,7 @@ def _unlisted(rng: random.Random, world: World) -> None:
         world.unlisted.set(at_us + _lasts(rng, 60, 1_200), frozenset())
 
 
-def _lags(rng: random.Random, world: World) -> None:
+def lags(rng: random.Random, world: World) -> None:
     """What waits rises and falls in steps, some of them below the threshold."""
     for metric in LAGS:
         for partition in range(len(HOUR.topics[_TIERED].replicas)):

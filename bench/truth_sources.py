@@ -7,9 +7,12 @@ beans are. Of what stands still meanwhile the same reading is handed over again.
 from __future__ import annotations
 
 from bisect import bisect_right
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final, Protocol
 
-from bench.truth_schedule import LAGS, REFRESH_US
+from bench.truth_admin import SimulatedOffsets
+from bench.truth_logs import ERRORS, GOOD
+from bench.truth_schedule import LAGS, NO_PARTS, REFRESH_US
 from bench.truth_world import S, under
 from collector.errors import SourceRefusedError, SourceTimeoutError
 from collector.model import Answer, Identity, Reading, Series
@@ -21,9 +24,10 @@ if TYPE_CHECKING:
     import random
     from collections.abc import Callable, Iterable, Mapping
 
-    from bench.truth_schedule import Schedule, Watch
-    from bench.truth_world import Spec, State, World
-    from collector.catalogue import Family
+    from bench.truth_schedule import Parts, Schedule, Watch
+    from bench.truth_steps import Span
+    from bench.truth_world import Key, Spec, State, World
+    from collector.catalogue import Family, Kind
     from collector.sources.admin.client import Topics
 
     Values = dict[Series, float | None]
@@ -31,6 +35,8 @@ if TYPE_CHECKING:
 UNDER: Final = "kafka.partition.under_min_isr"
 AT: Final = "kafka.partition.at_min_isr"
 COUNT: Final = "kafka.broker.under_min_isr_partitions"
+AT_COUNT: Final = "kafka.broker.at_min_isr_partitions"
+LED: Final = "kafka.broker.led_partitions"
 LEADERLESS: Final = "kafka.partition.leaderless"
 FENCED: Final = "kafka.cluster.node.fenced"
 VERSION: Final = "4.3.1"
@@ -39,6 +45,11 @@ FAMILIES: Final = {
     "jmx": ("min_isr", "quotas", "tiered"),
     "admin": ("leaders", "topology"),
 }
+WITH_LOGS: Final = {
+    "jmx": (*FAMILIES["jmx"], "requests"),
+    "admin": (*FAMILIES["admin"], "offsets"),
+}
+"""The families of a world that has logs, groups and answers."""
 _TIMEOUT_US: Final = 5 * S
 _USUAL: Final = (0.002, 0.03)  # of 1,000 partitions: 5.6 ms, 21 ms at p99 (docs/performance.md)
 _SLOW: Final = 0.5
@@ -76,17 +87,24 @@ class Simulated:
         via: ``jmx`` or ``admin``.
         rng: How long answers take, and which do not come.
         clock: Is moved on by what a question takes.
+        watch: What becomes of this agent.
+
+    Attributes:
+        in_part: How many answers lacked something.
     """
 
     def __init__(
-        self, schedule: Schedule, broker: int, via: str, rng: random.Random, clock: Instants
-    ) -> None:
+        self, schedule: Schedule, broker: int, via: str, rng: random.Random, clock: Instants,
+        watch: Watch,
+    ) -> None:  # fmt: skip
         self._world: World = schedule.world
         self._cluster, self._broker, self._via = schedule.cluster, broker, via
-        self._watch: Watch = schedule.watches[broker]
+        self._watch = watch
         self._rng, self._clock = rng, clock
         self._changes = {name: _changes(self._world, broker, name) for name in _READ}
         self._still: dict[str, tuple[int, Answer]] = {}
+        self._offsets = SimulatedOffsets(self._world, broker, watch.parts, described)
+        self.in_part = 0
 
     def identify(self) -> Identity:
         """Who answers, if anybody does."""
@@ -113,23 +131,42 @@ class Simulated:
         self._clock.now_us = asked_us + took_us
         if self._via == "jmx":
             self._must_answer()
+        look = self._look_after(asked_us, took_us)
+        if family.name == "offsets":
+            answer = self._offsets.answer(look)
+            self.in_part += self._offsets.lacks
+            return answer
         changes = self._changes[family.name]
         number = bisect_right(changes, asked_us)
         still = number == bisect_right(changes, self._clock.now_us)
         known = self._still.get(family.name)
         if still and known is not None and known[0] == number:
-            return known[1]
-        answer = self._answer(family.name, lambda: asked_us + self._rng.randrange(took_us + 1))
+            return self._part_of(known[1], asked_us)
+        answer = self._answer(family.name, look)
         if still:
             self._still[family.name] = (number, answer)
-        return answer
+        return self._part_of(answer, asked_us)
+
+    def _look_after(self, asked_us: int, took_us: int) -> Look:
+        return lambda: asked_us + self._rng.randrange(took_us + 1)
+
+    def _part_of(self, answer: Answer, at_us: int) -> Answer:
+        """The answer without what is hidden at an instant."""
+        shown = tuple(_shown(one, self._watch.parts, at_us) for one in answer.readings)
+        if all(one is other for one, other in zip(shown, answer.readings, strict=True)):
+            return answer
+        self.in_part += 1
+        return replace(answer, readings=shown)
 
     def close(self) -> None:
         """Nothing is open."""
 
     def _answer(self, family: str, look: Look) -> Answer:
         values = _READ[family](self._world, self._broker, look)
-        readings = tuple(_reading(metric, found) for metric, found in values.items())
+        readings = tuple(
+            _reading(metric, found, "counter" if metric in _COUNTERS else "gauge")
+            for metric, found in values.items()
+        )
         return Answer(readings, sum(map(len, values.values())))
 
     def _is_lost(self, family: str, at_us: int) -> bool:
@@ -156,10 +193,11 @@ def _min_isr(world: World, broker: int, look: Look) -> dict[str, Values]:
             state = world.led(broker, look()).get(key)
             if state is not None:
                 found[metric][Series(metric, *key)] = float(says(world.shape.topics[key[0]], state))
-    counted = sum(
-        under(world.shape.topics[t], s) for (t, _), s in world.led(broker, look()).items()
-    )
-    return found | {COUNT: {Series(COUNT): float(counted)}}
+    led = world.led(broker, look())
+    counted = sum(under(world.shape.topics[topic], state) for (topic, _), state in led.items())
+    at_min = sum(_at_min(world.shape.topics[topic], s) for (topic, _), s in led.items())
+    counts = {COUNT: counted, AT_COUNT: at_min, LED: len(led)}
+    return found | {metric: {Series(metric): float(number)} for metric, number in counts.items()}
 
 
 def _at_min(spec: Spec, state: State) -> bool:
@@ -167,7 +205,7 @@ def _at_min(spec: Spec, state: State) -> bool:
 
 
 def _leaders(world: World, broker: int, look: Look) -> dict[str, Values]:
-    topics, cluster = _described(world, look()), _cluster(world, look())
+    topics, cluster = described(world, look()), _cluster(world, look())
     hidden, for_all = (
         readings.hidden_leaders(topics, cluster),
         readings.reports_for_all(cluster, broker),
@@ -182,7 +220,7 @@ def _cluster(world: World, at_us: int) -> Cluster:
     return Cluster("", tuple(b for b in live if b not in unlisted), fenced, with_fenced=True)
 
 
-def _described(world: World, at_us: int) -> Topics:
+def described(world: World, at_us: int) -> Topics:
     """Partitions as Admin describes them: a leader without the listener is none."""
     unlisted = world.unlisted.at(at_us)
     found: dict[str, list[PartitionState]] = {}
@@ -251,23 +289,70 @@ def _written(broker: int, at_us: int) -> int:
     return at_us - (at_us - broker * 7 * S) % REFRESH_US
 
 
+def _requests(world: World, broker: int, look: Look) -> dict[str, Values]:
+    """Counts since the JVM started; of a code that was never answered there is no bean."""
+    values: dict[str, Values] = {}
+    for (one, request, error), total in world.answered.items():
+        if one != broker:
+            continue
+        at_us = look()
+        count = total.at(at_us) - total.at(world.started_us[broker].at(at_us))
+        metric = f"kafka.broker.{request}.answers"
+        own = values.setdefault(metric, {})
+        if count:
+            own[Series(metric, labels=(("error", error),))] = float(count)
+        if error == GOOD:
+            values[f"{metric}_good"] = {Series(f"{metric}_good"): float(count)} if count else {}
+    return values
+
+
+_COUNTERS: Final = frozenset(
+    f"kafka.broker.{request}.answers{kind}" for request in ERRORS for kind in ("", "_good")
+)
 _READ: Final[Mapping[str, Callable[[World, int, Look], dict[str, Values]]]] = {
     "min_isr": _min_isr,
     "leaders": _leaders,
     "topology": _topology,
     "quotas": _quotas,
     "tiered": _tiered,
+    "requests": _requests,
 }
 
 
-def _reading(metric: str, values: Values) -> Reading:
+def _reading(metric: str, values: Values, kind: Kind) -> Reading:
     zeros = frozenset(series for series, value in values.items() if value == 0)
-    return Reading(metric, "gauge", zeros, {s: v for s, v in values.items() if v != 0})
+    return Reading(metric, kind, zeros, {s: v for s, v in values.items() if v != 0})
+
+
+def _shown(reading: Reading, parts: Parts, at_us: int) -> Reading:
+    """A reading of partitions without hidden beans, and without values that are no numbers."""
+    if reading.metric not in (UNDER, AT) or parts is NO_PARTS:
+        return reading
+    every = any(start <= at_us < end for start, end in parts.all_beans)
+    hidden, unread = _now(parts.beans, at_us), _now(parts.values, at_us)
+    all_ = {**dict.fromkeys(reading.zeros, 0.0), **reading.values}
+    left: Values = {
+        series: None if _key(series) in unread else value
+        for series, value in all_.items()
+        if not every and _key(series) not in hidden
+    }
+    return reading if left == all_ else _reading(reading.metric, left, reading.kind)
+
+
+def _now(faults: Iterable[tuple[Key, Span]], at_us: int) -> set[Key]:
+    return {key for key, (start, end) in faults if start <= at_us < end}
+
+
+def _key(series: Series) -> Key:
+    return series.topic or "", series.partition or 0
 
 
 def _changes(world: World, broker: int, family: str) -> list[int]:
     """The instants at which what a family says may change."""
     found: set[int] = {*world.process[broker].times, *world.belief[broker].times}
+    if family == "requests":
+        found |= _of(steps.times for (b, *_), steps in world.answered.items() if b == broker)
+        return sorted(found)
     if family == "quotas":
         found |= _of(steps.times for (_, _, b), steps in world.throttled.items() if b == broker)
         return sorted(found)

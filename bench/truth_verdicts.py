@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from lakehouse.core.objective import Objective
 
 _DECIDED: Final = ("met", "missed")
+_CAUSES: Final = ("edges", "unknown", "no_data")
 
 
 @dataclass
@@ -30,12 +31,14 @@ class Verdicts:
         missed: How many should be missed.
         wrong: Those that are decided and not so, in words.
         undecided: The others, in words.
+        causes: Why, by cause: ``edges`` (the bounds of incidents), ``unknown`` time, ``no_data``.
     """
 
     stated: dict[str, Counter[str]] = field(default_factory=dict)
     missed: int = 0
     wrong: list[str] = field(default_factory=list)
     undecided: list[str] = field(default_factory=list)
+    causes: Counter[str] = field(default_factory=Counter)
 
     def figures(self) -> dict[str, Any]:
         """For machines; the share is rounded down, so that 100 is all."""
@@ -46,6 +49,7 @@ class Verdicts:
             "week_missed": self.missed,
             "decided_percent": math.floor(10_000 * decided / max(1, of_all.total())) / 100,
             "decided_wrong": len(self.wrong),
+            **{f"undecided_{cause}": self.causes[cause] for cause in _CAUSES},
         }
 
 
@@ -87,7 +91,22 @@ def verdicts(
                 f" {most} s, {unknown} s unknown"
             )
             (found.wrong if verdict in _DECIDED else found.undecided).append(text)
+            if verdict not in _DECIDED:
+                found.causes[cause(row, (1 - targets[name]) * whole_us)] += 1
     return found
+
+
+def cause(row: dict[str, Any], limit_us: float) -> str:
+    """Why a verdict is not decided.
+
+    Args:
+        row: What is stated of the subject; empty: nothing is.
+        limit_us: How long it may be bad.
+    """
+    if not row or row["attainment"] is None:
+        return "no_data"
+    low, high = (row.get(f"bad_{end}_us") or 0 for end in ("low", "high"))
+    return "edges" if low <= limit_us < high else "unknown"
 
 
 def show(found: Verdicts) -> Table:

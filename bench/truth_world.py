@@ -8,11 +8,13 @@ last one in sync stays in the ISR, and leads again when it is back; the others c
 from __future__ import annotations
 
 import heapq
+from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from bench.truth_steps import Span, Steps
+from collector.model import Commit, Partition
 
 if TYPE_CHECKING:
     import random
@@ -39,6 +41,13 @@ class State(NamedTuple):
     def in_sync(self) -> int:
         """How many replicas are in sync."""
         return len(self.isr)
+
+
+class Log(NamedTuple):
+    """Where a partition's log begins and ends: offsets."""
+
+    starts: Steps[int]
+    ends: Steps[int]
 
 
 Key = tuple[str, int]
@@ -130,6 +139,9 @@ class World:
         announced: Clients of which a broker announced a wait longer than its bean remembers.
         throttles: Per kind and client: what is true of it, per broker.
         lag: Per metric, topic and partition: bytes that wait.
+        logs: Where the log of each partition begins and ends; empty: no group reads the cluster.
+        commits: Where each group goes on reading each partition.
+        answered: Per broker, kind of request and error code: answers since the world began.
     """
 
     shape: Shape
@@ -144,6 +156,11 @@ class World:
     throttled: dict[tuple[str, str, int], Steps[float | None]] = field(default_factory=dict)
     throttles: dict[tuple[str, str], dict[int, list[tuple[int, int]]]] = field(default_factory=dict)
     lag: dict[tuple[str, str, int], Steps[int]] = field(default_factory=dict)
+    logs: dict[Partition, Log] = field(default_factory=dict)
+    commits: dict[Commit, Steps[int]] = field(default_factory=dict)
+    answered: defaultdict[tuple[int, str, str], Steps[int]] = field(
+        default_factory=lambda: defaultdict(lambda: Steps(0))
+    )
 
     def __post_init__(self) -> None:
         brokers = self.shape.brokers

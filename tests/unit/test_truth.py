@@ -127,6 +127,8 @@ def facts_of(low: float, high: float, unknown: float = 0, tail: float = 10) -> d
         "throttling": {"clients": []},
         "tier_lag": {"topics": []},
         "objectives": idle,
+        "lost_before_read": {"groups": []},
+        "service": {"requests": []},
     }
 
 
