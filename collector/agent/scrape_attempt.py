@@ -65,7 +65,11 @@ class Scraper:
         exact = answer is not None and bool(answer.moments)  # they grow no older, by no clock
         if answer is not None and not exact and answered_us - asked_us > interval_us:
             outcome, answer = "timeout", None
-            error = f"{family.name}: the answer took longer than the interval and is too old to use"
+            age = f"{(answered_us - asked_us) / 1e6:,.0f} s"
+            error = (
+                f"{family.name}: the answer's values are up to {age} old, more than the interval:"
+                " too old to use"
+            )
         if answered_us < asked_us and not exact:
             outcome, answer, answered_us = "clock_step", None, asked_us
             error = f"{family.name}: the clock was set back meanwhile"

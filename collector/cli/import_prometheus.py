@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from collector.cli.command import guarded
-from collector.errors import ConfigError
+from collector.errors import ConfigError, SourceError
 
 if TYPE_CHECKING:
     from collector.config.schema import Config, Prometheus
@@ -104,11 +104,14 @@ def _run(config: Config, options: Mapping[str, Any]) -> None:
     given = dict(one.rpartition("=")[::2] for one in options["node"])
     rules, match = exporter_rules.read(section.rules_file), options["match"]
     with closing(PrometheusApi(section, options["tenant"])) as api:
+        empty = list[str]()
         found = brokers(api, rules, match, options["label"], given, span)
         for value, node in found.items():
             selector = ",".join(filter(None, (match, matcher(options["label"], value))))
             of_broker = _config(section.url, config.lake.path, options, node)
-            _import(of_broker, section, api, selector, span)
+            empty += _import(of_broker, section, api, selector, span)
+        if empty:
+            raise SourceError("; ".join(empty))
 
 
 def _us(at: datetime | None) -> int:
@@ -117,7 +120,8 @@ def _us(at: datetime | None) -> int:
 
 def _import(
     config: Config, section: Prometheus, api: PrometheusApi, selector: str, span: tuple[int, int]
-) -> None:
+) -> list[str]:
+    """Import one broker's past; the result says why nothing of it was brought."""
     from collector.agent import plan
     from collector.agent.backfill import Past, seen
     from collector.delivery.delivery import Delivery
@@ -151,3 +155,7 @@ def _import(
         f"{source.name}: {past.read - past.failed:,} of {past.read:,} attempts brought something;"
         f" {past.left_out_us / 3.6e9:,.2f} of {(span[1] - span[0]) / 3.6e9:,.2f} h left out"
     )
+    if past.brought or not (past.failed or (past.holes and not past.left_out_us)):
+        return []
+    why = past.why or "Prometheus has no scrape of it in that time: correct --from, --to or --match"
+    return [f"{source.name}: nothing was imported: {why}"]
