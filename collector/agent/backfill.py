@@ -145,7 +145,9 @@ class Past:
             self.read += 1
             self.failed += attempt.outcome != "ok"
             self.brought += attempt.answer is not None
-            self.why = attempt.error or self.why
+            self.why = (
+                (attempt.error if attempt.answer else None) or self.why or attempt.error or ""
+            )
             if attempt.answer is not None and (day := attempt.answered_us // _DAY_US) > self.day:
                 self.day = day
                 notice = Notice(EVENT, Series(""), None, self.api.where)

@@ -19,6 +19,7 @@ from collector.cli.command import guarded
 from collector.errors import ConfigError, SourceError
 
 if TYPE_CHECKING:
+    from collector.agent.backfill import Past
     from collector.config.schema import Config, Prometheus
     from collector.sources.bulk.prometheus_api import PrometheusApi
 
@@ -114,6 +115,12 @@ def _run(config: Config, options: Mapping[str, Any]) -> None:
             raise SourceError("; ".join(empty))
 
 
+def _in_part(past: Past) -> str:
+    """Say that some answers showed a part of the partitions; mostly empty."""
+    parts = past.brought + past.failed - past.read
+    return f", {parts:,} of them in part ({past.why})" if parts else ""
+
+
 def _us(at: datetime | None) -> int:
     return round((at if at.tzinfo else at.replace(tzinfo=UTC)).timestamp() * 1e6) if at else 0
 
@@ -152,7 +159,8 @@ def _import(
             lambda at_us: bar.update((at_us - span[0]) // 1_000_000 - bar.pos),
         )
     click.echo(
-        f"{source.name}: {past.read - past.failed:,} of {past.read:,} attempts brought something;"
+        f"{source.name}: {past.brought:,} of {past.read:,} attempts brought something"
+        f"{_in_part(past)};"
         f" {past.left_out_us / 3.6e9:,.2f} of {(span[1] - span[0]) / 3.6e9:,.2f} h left out"
     )
     if past.brought or not (past.failed or (past.holes and not past.left_out_us)):

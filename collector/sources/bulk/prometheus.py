@@ -195,9 +195,13 @@ class PrometheusSource(BulkSource):
             label = misfit(sample.labels, shown, self._rules.labels)
             if label:
                 odd.add(label)
-            elif label is not None:
+            elif label is None:
+                continue
+            elif bean := shown.named(sample.labels):
                 taken = True
-                self._take(sample, shown, item, answers.setdefault(question, {}))
+                self._take(sample, bean, shown.factor, item, answers.setdefault(question, {}))
+            else:
+                odd |= shown.variables.keys()
         if odd and not taken:
             raise SourceDataError(
                 f"{self._where}: label {min(odd)} of {sample.name} is not of the exporter, so its"
@@ -206,9 +210,13 @@ class PrometheusSource(BulkSource):
             )
 
     def _take(
-        self, sample: Sample, shown: Shown, item: str | None, answers: dict[str, object]
+        self,
+        sample: Sample,
+        bean: str,
+        factor: float,
+        item: str | None,
+        answers: dict[str, object],
     ) -> None:
-        bean = shown.named(sample.labels) or ""
         found, key = answers, bean
         if item is not None:  # as other sources give it: the composite, here of what was asked for
             found, key = cast("dict[str, object]", answers.setdefault(bean, {})), item
@@ -217,7 +225,7 @@ class PrometheusSource(BulkSource):
                 f"{self._where}: two samples of {sample.name} are of the bean {bean:.200}: correct"
                 " the exporter's rules, or source.prometheus.rules_file"
             )
-        found[key] = sample.value / shown.factor
+        found[key] = sample.value / factor
 
     def _check(self, own: Mapping[str, Sample]) -> None:
         """Make sure that the exporter itself has read the JVM just now."""
@@ -318,6 +326,9 @@ def misfit(labels: Mapping[str, str], shown: Shown, known: Set[str]) -> str | No
     for label, value in shown.constants.items():  # most differ here
         if labels.get(label) != value:
             return None
+    variables = shown.variables
+    if len(labels) == len(shown.constants) + len(variables) and all(map(labels.get, variables)):
+        return ""  # nearly all
     given = {label for label, value in labels.items() if value} - {_OBJECT_NAME}
     wanted = shown.constants.keys() | shown.variables.keys()
     foreign = {
@@ -325,14 +336,7 @@ def misfit(labels: Mapping[str, str], shown: Shown, known: Set[str]) -> str | No
     }
     if foreign:
         return min(foreign)
-    if given != wanted:
-        return None
-    wrong = (
-        label
-        for label, expression in shown.variables.items()
-        if not expression.fullmatch(labels[label])
-    )
-    return next(wrong, "")
+    return "" if given == wanted else None
 
 
 def _plain(label: str) -> str:
