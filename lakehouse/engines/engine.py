@@ -42,10 +42,19 @@ table's name and with its columns in their order."""
 
 
 class Detail(NamedTuple):
-    """Delta's metadata of a table: its id and its properties."""
+    """Delta's metadata of a table.
+
+    Attributes:
+        id: Its id.
+        properties: Its properties.
+        columns: Names and types of its columns, as Spark writes types.
+        version: Its newest version; None where the engine would need a further query for it.
+    """
 
     id: str
     properties: Mapping[str, str]
+    columns: Mapping[str, str]
+    version: int | None = None
 
 
 class Engine(Protocol):
@@ -74,8 +83,12 @@ class Engine(Protocol):
             TableSchemaError: It needs a newer Delta than this engine has.
         """
 
-    def detail(self, table: Table) -> Detail:
-        """Delta's metadata of a table."""
+    def found(self, table: Table) -> Detail | None:
+        """Delta's metadata of a table; None: there is no table.
+
+        Raises:
+            TableSchemaError: It needs a newer Delta than this engine has.
+        """
 
     def commits(self, table: Table, most: int) -> list[Version]:
         """The newest versions that the log still holds, at most so many, newest first."""
@@ -130,6 +143,9 @@ class Engine(Protocol):
 
     def add_columns(self, table: Table, columns: Sequence[Column]) -> None:
         """Add columns to a table; they are nullable, whatever their declaration says."""
+
+    def set_properties(self, table: Table, properties: Mapping[str, str]) -> None:
+        """Set properties of a table, in one commit."""
 
     def write(self, table: Table, rows: Relation, where: str | None = None) -> None:
         """Write rows in one commit: append them, or replace those that ``where`` names by them.

@@ -136,7 +136,9 @@ def window_of(engine: Engine) -> int:
         PeriodError: Nothing has been rolled up yet.
     """
     rows = engine.rows(tables.PROGRESS)
-    if set(tables.PROGRESS.column_names) - set(engine.schema(tables.PROGRESS) or ()):
+    # The version before did not note the tables; all else can be read.
+    there = {*(engine.schema(tables.PROGRESS) or ()), "tables"}
+    if set(tables.PROGRESS.column_names) - there:
         raise TableSchemaError(
             f"{engine.lake.root}: an older jmxlake rolled it up last; run jmxlake rollup first"
         )

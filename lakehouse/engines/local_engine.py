@@ -68,13 +68,16 @@ class LocalEngine:
 
     def schema(self, table: Table) -> Mapping[str, str] | None:
         """Names and types of a table's columns; None: there is no table."""
-        delta = self._store.find(table)
-        return None if delta is None else local_relations.columns(delta)
+        found = self.found(table)
+        return None if found is None else found.columns
 
-    def detail(self, table: Table) -> Detail:
-        """Delta's metadata of a table."""
-        found = self.open(table).metadata()
-        return Detail(str(found.id), found.configuration)
+    def found(self, table: Table) -> Detail | None:
+        """Delta's metadata of a table; None: there is no table."""
+        delta = self._store.find(table)
+        if delta is None:
+            return None
+        data, columns = delta.metadata(), local_relations.columns(delta)
+        return Detail(str(data.id), data.configuration, columns, delta.version())
 
     def commits(self, table: Table, most: int) -> list[Version]:
         """The newest versions that the log still holds, at most so many, newest first."""
@@ -161,6 +164,7 @@ class LocalEngine:
                 partition_by=list(table.partition_by),
                 description=table.comment,
                 configuration=table.properties,
+                raise_if_key_not_exists=False,
                 storage_options=self._store.options,
                 commit_properties=_NEXT_COMMIT,  # else the second of two makes version 1
             )
@@ -171,6 +175,13 @@ class LocalEngine:
         added: list[Field] = list(Schema.from_arrow(fields).fields)
         with explained(self._store.url(table)):
             self.open(table).alter.add_columns(added, commit_properties=_COMMIT)
+
+    def set_properties(self, table: Table, properties: Mapping[str, str]) -> None:
+        """Set properties of a table, in one commit."""
+        with self._alone(table):
+            self.open(table).alter.set_table_properties(
+                dict(properties), raise_if_not_exists=False, commit_properties=_COMMIT
+            )
 
     def write(self, table: Table, rows: Relation, where: str | None = None) -> None:
         """Write rows in one commit: append them, or replace those that ``where`` names by them."""

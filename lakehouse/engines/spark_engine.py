@@ -73,11 +73,14 @@ class SparkEngine:
             return None
         return {field.name: field.dataType.simpleString() for field in found}
 
-    def detail(self, table: Table) -> Detail:
-        """Delta's metadata of a table."""
+    def found(self, table: Table) -> Detail | None:
+        """Delta's metadata of a table; None: there is no table."""
+        columns = self.schema(table)
+        if columns is None:
+            return None
         found = self._spark.sql(f"DESCRIBE DETAIL {self.lake.name(table)}")
         (row,) = found.select("id", "properties").collect()
-        return Detail(str(row["id"]), row["properties"] or {})
+        return Detail(str(row["id"]), row["properties"] or {}, columns)
 
     def commits(self, table: Table, most: int) -> list[lakes.Version]:
         """The newest versions that the log still holds, newest first."""
@@ -131,6 +134,12 @@ class SparkEngine:
         """Add nullable columns to a table."""
         added = ", ".join(column.ddl.replace(" NOT NULL", "") for column in columns)
         self._spark.sql(f"ALTER TABLE {self.lake.name(table)} ADD COLUMNS ({added})")
+
+    def set_properties(self, table: Table, properties: Mapping[str, str]) -> None:
+        """Set properties of a table, in one commit."""
+        name = self.lake.name(table)
+        with self._one_line(table):
+            self._spark.sql(f"ALTER TABLE {name} SET TBLPROPERTIES ({_listed(properties)})")
 
     def write(self, table: Table, rows: Relation, where: str | None = None) -> None:
         """Append rows in one commit, or replace by them those that a predicate names."""
@@ -193,11 +202,11 @@ class SparkEngine:
     def tidy(self, table: Table) -> None:
         """Set the declared properties where they differ; compact; vacuum."""
         name = self.lake.name(table)
-        if table is STAGING and self.schema(table) is None:
+        found = self.found(table)
+        if found is None:  # staging that was never needed
             return
-        found = self.detail(table).properties
-        if any(found.get(key) != value for key, value in table.properties.items()):
-            self._spark.sql(f"ALTER TABLE {name} SET TBLPROPERTIES ({_listed(table.properties)})")
+        if any(found.properties.get(key) != value for key, value in table.properties.items()):
+            self.set_properties(table, table.properties)
         if table is not STAGING:
             self._spark.sql(f"OPTIMIZE {name}").collect()
         self._spark.sql(f"VACUUM {name}").collect()

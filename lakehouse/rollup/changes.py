@@ -8,14 +8,12 @@ from typing import Final, NamedTuple
 from lakehouse import tables
 from lakehouse.core.lake import Version
 from lakehouse.core.periods import HOUR_US, LAST, Period, instant, micros
+from lakehouse.engines.completeness import ALLOWED_LATENESS
 from lakehouse.engines.engine import Engine, Relation, ask, in_hours, span_of, united
 from lakehouse.engines.rollup_batches import ClusterHour, Versions
 from lakehouse.errors import LogExpiredError
 from lakehouse.kernel.program import CLOCK_SLACK
 from lakehouse.tables.gold import IN_THE_FUTURE, SET_NOT_KNOWN
-
-ALLOWED_LATENESS: Final = dt.timedelta(days=7)
-"""Without the log, hours are recomputed from this long before the last rollup on."""
 
 READ: Final = (tables.RUNS, tables.SCRAPES, tables.MEMBERS)
 """Tables of bronze that a rollup reads, in the order of ``Versions``."""

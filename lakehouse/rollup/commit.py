@@ -31,6 +31,7 @@ class Commit:
         check: Called before each commit; raises where no more may be made. With ``anew`` after one
             that met another writer's.
         step: Called with the name of each table that has got its commit.
+        only: The tables to write.
     """
 
     engine: Engine
@@ -39,6 +40,7 @@ class Commit:
     program: run_in_duckdb.Program
     check: Callable[..., None]
     step: Callable[[str], None]
+    only: frozenset[tables.Table] = frozenset((tables.SUBJECTS, *tables.OF_HOURS))
 
     def all(self) -> None:
         """Replace the rows of the hours in every table by what was staged.
@@ -47,8 +49,9 @@ class Commit:
             LeaseLostError: Another rollup has taken over, or another writer changed a table, again
                 and again.
         """
-        held = self._held([one for one in tables.OF_HOURS if one.name not in self.staged])
-        chosen = [one for one in tables.OF_HOURS if one.name in {*held, *self.staged}]
+        wanted = [one for one in tables.OF_HOURS if one in self.only]
+        held = self._held([one for one in wanted if one.name not in self.staged])
+        chosen = [one for one in wanted if one.name in {*held, *self.staged}]
         commits = [*(partial(self._table, table) for table in chosen), self._subjects]
         with ThreadPoolExecutor(self.engine.at_once) as pool:
             list(pool.map(lambda commit: commit(), commits))  # one that fails cancels the rest
@@ -95,7 +98,7 @@ class Commit:
     def _subjects(self) -> None:
         """Merge the subjects of the hours into gold/subjects of these clusters."""
         table, engine = tables.SUBJECTS, self.engine
-        if table.name not in self.staged:
+        if table.name not in self.staged or table not in self.only:
             return
         shape = arrow_types.of_table(table)
         known = _of_clusters(engine, engine.rows(table), self.units)

@@ -105,7 +105,8 @@ def hold(engine: Engine, terms: Terms, *, take_over: bool = False) -> Iterator[L
     Raises:
         LeaseHeldError: Another rollup holds it, or another kind of engine writes this gold.
     """
-    writer = engine.detail(tables.LEASE).properties.get(WRITER)
+    found = engine.found(tables.LEASE)
+    writer = None if found is None else found.properties.get(WRITER)
     if writer not in {None, engine.writer} and not take_over:
         raise LeaseHeldError(
             f"{engine.lake.name(tables.LEASE)}: {writer} writes this gold, and {engine.writer} "

@@ -43,6 +43,7 @@ class Plan:
     Attributes:
         how: How the hours were chosen, as in gold/progress.
         batches: Batches to recompute, in order.
+        chosen: The hours to recompute, with those that an interrupted rollup has done.
         late: Frozen hours with new rows.
         misdated: Hours of rows that are in another date's partition.
         left: Frozen hours that were requested.
@@ -54,6 +55,7 @@ class Plan:
 
     how: str
     batches: tuple[Batch, ...]
+    chosen: frozenset[ClusterHour]
     late: frozenset[ClusterHour]
     misdated: frozenset[ClusterHour]
     left: frozenset[ClusterHour]
@@ -94,9 +96,10 @@ def make_plan(
     summary = f"{how}: {len(todo)} hours in {len(found)} batches{why}"
     summary += f", {resumed} done before" * bool(resumed)
     summary += f", {len(left)} left as they are: {tables.TOO_LATE}" * bool(left)
+    late = frozenset(barred & fresh.runs.keys() if row else ())
     return Plan(
-        how, tuple(found), frozenset(barred & fresh.runs.keys() if row else ()), fresh.misdated,
-        left, row.versions if row and not why else None, now, resumed, summary,
+        how, tuple(found), frozenset(open_), late, fresh.misdated, left,
+        row.versions if row and not why else None, now, resumed, summary,
     )  # fmt: skip
 
 

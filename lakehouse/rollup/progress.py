@@ -19,6 +19,7 @@ WHOLE: Final = "whole"
 FEED: Final = "feed"
 RECOVERED: Final = "recovered"
 SINCE: Final = "since"
+REPAIRED: Final = "repaired"
 TIDIED: Final = "tidied"
 
 
@@ -37,6 +38,7 @@ class Progress:
         runs_id: Id of the Delta table bronze/runs.
         kernel: Version of the kernel's SQL that made the hours; None in b88afb5's layout.
         duckdb: Version of the DuckDB that ran it; None in b88afb5's layout.
+        tables: Gold's tables after it (``completeness.notes_of``); None in older rows.
     """
 
     at: dt.datetime
@@ -49,6 +51,7 @@ class Progress:
     runs_id: str
     kernel: str | None = None
     duckdb: str | None = None
+    tables: Sequence[str] | None = None
 
 
 class Last(NamedTuple):

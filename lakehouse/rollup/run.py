@@ -13,12 +13,21 @@ from typing import NamedTuple
 from lakehouse import tables
 from lakehouse.core.lake import Lake
 from lakehouse.core.objective import Objective
-from lakehouse.engines.engine import Engine
+from lakehouse.core.periods import HOUR_US, micros
+from lakehouse.engines import completeness
+from lakehouse.engines.engine import Detail, Engine, ask
 from lakehouse.engines.rollup_batches import Versions
 from lakehouse.errors import LakeReplacedError, TableSchemaError
 from lakehouse.kernel.program import program
 from lakehouse.kernel.run_in_duckdb import Program
-from lakehouse.rollup import changes, gold_upkeep, plan, progress as progresses, table_schemas
+from lakehouse.rollup import (
+    changes,
+    gold_upkeep,
+    plan,
+    progress as progresses,
+    repair as repairs,
+    table_schemas,
+)
 from lakehouse.rollup.commit import Commit
 from lakehouse.rollup.lake_catalogues import families_of
 from lakehouse.rollup.lease import USUAL, Lease, Terms, hold
@@ -103,7 +112,8 @@ def rollup(
         LakehouseError: The kernel failed.
     """
     table_schemas.check_bronze(engine, *changes.READ)
-    schemas = table_schemas.schemas(engine)
+    found = completeness.details(engine, table_schemas.EVERY)
+    schemas = {table: detail and detail.columns for table, detail in found.items()}
     first_layout = table_schemas.of_first_layout(schemas)
     rebuilt = {*first_layout, *(tables.WINDOWS.get(table.name, table) for table in first_layout)}
     outdated = [
@@ -112,10 +122,13 @@ def rollup(
         if table not in rebuilt and table_schemas.is_outdated(engine.lake, table, schema)
     ]
     last = progresses.last(engine)
-    window = _window(engine.lake, last.row, window_seconds)
+    window = _window(engine, last.row, window_seconds, found[tables.WINDOWS["coverage"]])
     state = changes.state(engine)
+    now_us = _hour_after(state.newest.committed)
+    in_doubt = repairs.lost(engine, found, last.row, rebuilt, now_us)
     is_new = last.row is None or last.row.versions != state.versions
-    if not (outdated or first_layout or wanted.since or is_new or _is_tidy_due(last, wanted)):
+    is_due = is_new or _is_tidy_due(last, wanted)
+    if not (outdated or first_layout or wanted.since or in_doubt or is_due):
         return Outcome(0, state.versions)
     if tables.LEASE in outdated:
         outdated.remove(tables.LEASE)
@@ -123,24 +136,44 @@ def rollup(
     with hold(engine, wanted.terms, take_over=wanted.take_over) as held:
         progress("lease")
         table_schemas.upgrade(engine, first_layout, window, held.check, progress)
-        for action in table_schemas.prepare_all(engine, outdated):
+        repairs.mark(engine, in_doubt, found, held.check)
+        to_make = [repairs.marked(table, in_doubt) for table in outdated]
+        for action in table_schemas.prepare_all(engine, to_make):
             progress(action)
         again = progresses.last(engine)
         if again != last:
             state = changes.state(engine)
-        run = _Run(engine, objectives, wanted, window, held, progress, watch)
+        kept = {table: None if table in in_doubt else one for table, one in found.items()}
+        run = _Run(engine, objectives, wanted, window, held, progress, watch, kept, in_doubt)
         return run.to(again, state)
 
 
-def _window(lake: Lake, last: Progress | None, wished: int | None) -> int:
-    if last is None:
-        return wished or tables.DEFAULT_WINDOW_SECONDS
-    if wished and wished != last.window_seconds:
+def _window(
+    engine: Engine, last: Progress | None, wished: int | None, windows: Detail | None
+) -> int:
+    """Length of gold's finest windows: that of the rollups before, seconds."""
+    before = None if last is None else last.window_seconds
+    if last is None and windows is not None:  # perhaps gold/progress was lost
+        before = _window_of_rows(engine)
+    if wished and before and wished != before:
         raise TableSchemaError(
-            f"{lake.name(tables.PROGRESS)}: gold's windows are of {last.window_seconds} s, not "
+            f"{engine.lake.name(tables.PROGRESS)}: gold's windows are of {before} s, not "
             f"{wished} s; use that length, or remove gold to build it again"
         )
-    return last.window_seconds
+    return before or wished or tables.DEFAULT_WINDOW_SECONDS
+
+
+def _window_of_rows(engine: Engine) -> int | None:
+    """Length of the finest windows that gold has, seconds; None: it has none."""
+    offset = f"r.window % {HOUR_US}"
+    least = f"SELECT min({offset}) FROM {{rows}} r WHERE {offset} > 0"
+    ((us,),) = ask(engine, least, rows=engine.rows(tables.WINDOWS["coverage"]))
+    return None if us is None else int(us) // 1_000_000
+
+
+def _hour_after(at: dt.datetime) -> int:
+    """The end of the hour that is under way at an instant, microseconds."""
+    return micros(at) // HOUR_US * HOUR_US + HOUR_US
 
 
 def _is_tidy_due(last: progresses.Last, wanted: Wanted) -> bool:
@@ -160,30 +193,35 @@ class _Run:
     held: Lease
     step: Callable[[str], None]
     watch: Callable[[Done], None]
+    found: repairs.Found
+    in_doubt: repairs.Lost
 
     def to(self, last: progresses.Last, state: changes.State) -> Outcome:
         """Bring gold to the versions of bronze in ``state``."""
         now, newest, _ = state
         first = gold_upkeep.horizon(newest.committed, self.wanted.keep_windows_days)
-        runs_id = self.engine.detail(tables.RUNS).id
+        runs = self.engine.found(tables.RUNS)
+        runs_id = "" if runs is None else runs.id
         outcome, row = Outcome(0, now), last.row
+        if row is not None and self.wanted.since is None:
+            _check_same(self.engine.lake, row, now, runs_id)
+        if row is not None and self.in_doubt:
+            row = self._repair(row, state, first)
+            outcome = Outcome(row.hours, now, progresses.REPAIRED)
         if row is None or row.versions != now or self.wanted.since is not None:
-            if row is not None and self.wanted.since is None:
-                _check_same(self.engine.lake, row, now, runs_id)
             todo = plan.make_plan(self.engine, row, state, self.wanted, self.window_seconds, first)
             self.step(todo.summary)
-            families = families_of(self.engine)
-            kernel = program(self.window_seconds, newest.committed, self.objectives, families)
+            kernel = self._kernel(state)
             outcome = self._do(todo, row, kernel)
+            self._settle(todo, row, state, first)
             new = Progress(
                 dt.datetime.now(dt.UTC), self.window_seconds, now, outcome.hours, newest.committed,
                 outcome.how, outcome.late_rows, runs_id, kernel.kernel, kernel.duckdb,
             )  # fmt: skip
             row = self._record(new, row)
             if len(todo.batches) > 1 or todo.resumed:
-                progresses.clear_batches(self.engine)
-                self.step(tables.STRETCHES.name)
-        if row is not None and _is_tidy_due(last, self.wanted):
+                self._clear_batches()
+        if _is_tidy_due(last, self.wanted):
             gold_upkeep.tidy(self.engine, first, self.held.check, self.step)
             # Tidying changes no figure, so the kernel of the row before stays.
             tidied = replace(
@@ -192,6 +230,43 @@ class _Run:
             )  # fmt: skip
             self._record(tidied, row)
         return outcome
+
+    def _kernel(self, state: changes.State) -> Program:
+        families = families_of(self.engine)
+        return program(self.window_seconds, state.newest.committed, self.objectives, families)
+
+    def _repair(self, row: Progress, state: changes.State, first: dt.date) -> Progress:
+        """Recompute tables in doubt, and them alone; what is new in bronze comes after that."""
+        repair = self._repair_of(state, first)
+        recomputed = repair.recompute(row, self.window_seconds)
+        repair.settle(recomputed)
+        hours = len(recomputed.done)
+        now = dt.datetime.now(dt.UTC)
+        repaired = replace(row, at=now, hours=hours, how=progresses.REPAIRED, late_rows=0)
+        new = self._record(repaired, row)
+        self._clear_batches()
+        return new
+
+    def _settle(
+        self, todo: plan.Plan, row: Progress | None, state: changes.State, first: dt.date
+    ) -> None:
+        """Take the hours that all tables have now out of what the tables note as incomplete."""
+        if row is None and self.in_doubt:
+            recomputed = repairs.Recomputed(todo.chosen, todo.left)
+            self._repair_of(state, first).settle(recomputed)
+        elif row is not None:
+            repairs.clear(self.engine, self.found, todo.chosen, self.held.check)
+
+    def _repair_of(self, state: changes.State, first: dt.date) -> repairs.Repair:
+        most = self.wanted.most_rows or self.engine.most_rows
+        kernel, check = self._kernel(state), self.held.check
+        return repairs.Repair(
+            self.engine, self.in_doubt, state, kernel, first, check, self.step, most
+        )
+
+    def _clear_batches(self) -> None:
+        progresses.clear_batches(self.engine)
+        self.step(tables.STRETCHES.name)
 
     def _do(self, todo: plan.Plan, row: Progress | None, kernel: Program) -> Outcome:
         total = sum(len(batch.units.cluster_hours) for batch in todo.batches)
@@ -214,6 +289,8 @@ class _Run:
 
     def _record(self, new: Progress, before: Progress | None) -> Progress:
         self.held.check()
+        after = completeness.details(self.engine, (*completeness.CHECKED, tables.PROGRESS))
+        new = replace(new, tables=completeness.notes_of(after))
         new = progresses.record(self.engine, new, before)
         self.step(tables.PROGRESS.name)
         return new

@@ -42,12 +42,6 @@ def check_bronze(engine: Engine, *wanted: Table) -> None:
             )
 
 
-def schemas(engine: Engine) -> dict[Table, Mapping[str, str] | None]:
-    """Names and types of the columns of every table of gold; None for one that is missing."""
-    with ThreadPoolExecutor(engine.at_once) as pool:
-        return dict(zip(EVERY, pool.map(engine.schema, EVERY), strict=True))
-
-
 def is_outdated(lake: Lake, table: Table, found: Mapping[str, str] | None) -> bool:
     """Whether a table of gold is missing, or lacks columns of this version.
 

@@ -22,12 +22,18 @@ PROGRESS: Final = of_gold(
         "how",
         "string",
         "how the hours were chosen: whole (all of bronze), feed (new commits), recovered (the "
-        "log had expired before it was read), since (--since); or tidied",
+        "log had expired before it was read), since (--since); or repaired (a table of gold was "
+        "lost), tidied",
     ),
     Column("late_rows", "bigint", "rows that arrived after their hour was frozen"),
     Column("runs_id", "string", "id of the Delta table bronze/runs"),
     Column("kernel", "string", "version of the SQL that made the hours"),
     Column("duckdb", "string", "version of the DuckDB that ran it"),
+    Column(
+        "tables",
+        "array<string>",
+        "name, Delta id and version of each table of gold after the rollup; null in older rows",
+    ),
 )
 
 STRETCHES: Final = of_gold(

@@ -13,7 +13,7 @@ from lakehouse import tables
 from lakehouse.core import lake as lakes
 from lakehouse.engines import delta_tables
 from lakehouse.engines.local_engine import LocalEngine
-from lakehouse.rollup.table_schemas import of_first_layout, schemas, upgrade
+from lakehouse.rollup.table_schemas import EVERY, of_first_layout, upgrade
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -100,14 +100,23 @@ def upgraded(engine: LocalEngine, most: int = 99) -> None:
         if next(left, None) is None:
             raise KeyboardInterrupt
 
-    upgrade(engine, of_first_layout(schemas(engine)), 300, check, lambda _: None)
+    upgrade(
+        engine,
+        of_first_layout({table: engine.schema(table) for table in EVERY}),
+        300,
+        check,
+        lambda _: None,
+    )
 
 
 def test_finest_rows_and_hours_become_two_tables(lake: Path) -> None:
     engine = LocalEngine(lakes.Lake(str(lake)))
-    assert len(of_first_layout(schemas(engine))) == len(tables.HOURS) + 2
+    assert (
+        len(of_first_layout({table: engine.schema(table) for table in EVERY}))
+        == len(tables.HOURS) + 2
+    )
     upgraded(engine)
-    assert of_first_layout(schemas(engine)) == []
+    assert of_first_layout({table: engine.schema(table) for table in EVERY}) == []
     (hour,) = rows(engine, tables.TOPICS)
     assert (hour["observed_us"], hour["date"], hour["spill_us"]) == (3, MONDAY.date(), None)
     windows = rows(engine, tables.WINDOWS["topics"])
