@@ -150,6 +150,7 @@ class Answer:
         moments: The history since the last read, from a source that knows it exactly; in order.
         more: Whether there is more history than fits into one answer: ask again at once.
         listed_us: How long before the read its series were listed.
+        held_back: Topics that keep closed segments local on purpose; None: not asked.
     """
 
     readings: tuple[Reading, ...]
@@ -160,6 +161,7 @@ class Answer:
     moments: tuple[Moment, ...] = ()
     more: bool = False
     listed_us: int = 0
+    held_back: frozenset[str] | None = None
 
     def mapped(self, change: Callable[[tuple[Reading, ...]], tuple[Reading, ...]]) -> Self:
         """The same with changed readings, now and at each of its moments."""

@@ -52,7 +52,17 @@ def kafka_libs_of(version: str) -> Path:
         DemoError: They could not be fetched.
     """
     text = (_IVY_FILES / "kafka-3.9.xml").read_text("utf-8").replace("3.9.1", version)
+    if not has_test_jar(version):
+        text = "".join(
+            line for line in text.splitlines(keepends=True) if 'classifier="test"' not in line
+        )
     return _made_of(text, f"kafka-{version}", f"Kafka {version}")
+
+
+def has_test_jar(version: str) -> bool:
+    """Return True if this release is published with Kafka's LocalTieredStorage: until 4.3."""
+    major, minor, *_ = map(int, version.split("."))
+    return (major, minor) < (4, 4)
 
 
 def delta_jars() -> list[Path]:

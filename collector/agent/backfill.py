@@ -17,9 +17,16 @@ from collector.config.schema import Config
 from collector.delivery.bronze_table import BronzeTable
 from collector.delivery.delivery import Delivery
 from collector.delivery.storage_options import of_lake
+from collector.errors import SourceError
 from collector.model import Notice, Scrape, Series
 from collector.sources.bulk.prometheus_api import PrometheusApi
-from collector.sources.bulk.prometheus_history import PastSource, Scrapes, Span, scrapes
+from collector.sources.bulk.prometheus_history import (
+    NO_PAGE,
+    PastSource,
+    Scrapes,
+    Span,
+    scrapes,
+)
 from collector.spool.recorder import Recorder
 from collector.spool.spool import Spool
 from lakehouse import tables
@@ -47,7 +54,10 @@ class Past:
         recorder: Fills it.
         delivery: Empties it.
         read: Scrapes that were recorded, each of several families.
-        failed: Attempts among them that brought nothing.
+        failed: Attempts among them that failed.
+        brought: Attempts that brought readings.
+        holes: Parts of the time in which Prometheus has no scrape.
+        why: Why the last of those that failed did so.
         left_out_us: Time that was in the lake already, or is an agent's.
         day: The last day since the epoch of which an event says where it was read.
     """
@@ -61,6 +71,9 @@ class Past:
     delivery: Delivery
     read: int = 0
     failed: int = 0
+    brought: int = 0
+    holes: int = 0
+    why: str = ""
     left_out_us: int = 0
     day: int = 0
 
@@ -98,14 +111,28 @@ class Past:
         if not self.recorder.recorded_until_us(self.sources[0].family.name):
             before = dropwhile(lambda mark: not mark.target, found.marks)
             found = found._replace(marks=list(before))  # it need not have been there earlier
+        self.holes += not any(mark.target for mark in found.marks)
         if any(mark.target for mark in found.marks):
             for source, scraper in readers:
                 attempts = self._attempts(source, scraper, found)
                 while some := list(islice(attempts, _AT_ONCE)):
+                    self._check(source, some)
                     self.recorder.record(*some)
         self.recorder.seal(part[1])
         self.spool.remember(_REACHED, str(min(part[1], between[1])))
         self._deliver(_WAITING)
+
+    def _check(self, source: PastSource, some: list[Scrape]) -> None:
+        """Make sure that the first pages can be read: what is recorded is never read again.
+
+        Raises:
+            SourceError: None of them can.
+        """
+        first = not self.recorder.recorded_until_us(source.family.name)
+        errors = (one.error or "" for one in some if one.answer is None)
+        reasons = [why for why in errors if not why.endswith(NO_PAGE)]
+        if first and reasons and not any(one.answer for one in some):
+            raise SourceError(f"{source.family.name}: nothing is imported: {reasons[-1]}")
 
     def _attempts(self, source: PastSource, scraper: Scraper, found: Scrapes) -> Iterator[Scrape]:
         """The attempts; the first of each day that brought something notes where it was read."""
@@ -117,6 +144,10 @@ class Past:
             attempt = scraper.attempt(source.family, found.interval_us)
             self.read += 1
             self.failed += attempt.outcome != "ok"
+            self.brought += attempt.answer is not None
+            self.why = (
+                (attempt.error if attempt.answer else None) or self.why or attempt.error or ""
+            )
             if attempt.answer is not None and (day := attempt.answered_us // _DAY_US) > self.day:
                 self.day = day
                 notice = Notice(EVENT, Series(""), None, self.api.where)

@@ -1,11 +1,12 @@
 """The plan of an agent, made from its configuration: catalogue, scrapers, one task a family."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from operator import attrgetter, itemgetter
 from typing import Final, NamedTuple
 
 from msgspec.structs import replace
 
+from collector.agent.held_uploads import HeldUploads
 from collector.agent.scrape_attempt import Scraper
 from collector.catalogue import Catalogue, Family, load
 from collector.catalogue.entries import Delays
@@ -118,9 +119,22 @@ def scrapers(config: Config, recorded: Callable[[str, str], int] = lambda *_: 0)
     made: Scrapers = {}
     for one in config.each():
         name = one.source.name
-        for via, source in factory.sources(one, _of(recorded, name)).items():
-            made[name, via] = Scraper(source, SystemClock(), hidden, name)
+        read = factory.sources(one, _of(recorded, name))
+        held = held_uploads(one, read)
+        for via, source in read.items():
+            made[name, via] = Scraper(source, SystemClock(), hidden, name, held)
     return made
+
+
+def held_uploads(config: Config, read: Collection[str]) -> HeldUploads:
+    """Return what the scrapers of a source share of its topics.
+
+    Args:
+        config: Its configuration.
+        read: The ways in which it is read.
+    """
+    settings = config.families.get("tiered_offsets", FamilySettings())
+    return HeldUploads(by_admin="tiered_offsets" in read and settings.enabled is not False)
 
 
 def _of(recorded: Callable[[str, str], int], source: str) -> Callable[[str], int]:

@@ -3,6 +3,7 @@
 from dataclasses import replace
 from typing import Final
 
+from collector.agent.held_uploads import HeldUploads
 from collector.agent.partition_counts import PartitionCounts
 from collector.agent.stale_values import StaleValues
 from collector.catalogue import Family
@@ -24,15 +25,22 @@ class Scraper:
         clock: Gives the instants.
         hidden: The names that must not leave the host.
         name: What it is called in the lake; empty: what its agent's only source is called.
+        held: The topics that hold uploads back, which all scrapers of a broker share.
     """
 
     def __init__(
-        self, source: Source, clock: Clock, hidden: HiddenNames | None = None, name: str = ""
+        self,
+        source: Source,
+        clock: Clock,
+        hidden: HiddenNames | None = None,
+        name: str = "",
+        held: HeldUploads | None = None,
     ) -> None:
         self._source, self._name = source, name
         self._clock = clock
         self._hidden = hidden
         self._stale = StaleValues()
+        self._held = held or HeldUploads(by_admin=False)
         self._counts = PartitionCounts()
 
     def attempt(self, family: Family, interval_us: int) -> Scrape:
@@ -46,7 +54,8 @@ class Scraper:
         try:
             identity = self._source.identify()
             answer = as_catalogued(self._source.read(family), family)
-            answer = self._stale.removed_from(answer, family)
+            answer = self._held.learned_from(self._stale.removed_from(answer, family))
+            answer = self._held.removed_from(answer, family, identity.kafka_version)
             asked_us -= answer.listed_us
         except SourceError as failure:
             outcome, error = failure.outcome, _line(str(failure))
@@ -65,7 +74,11 @@ class Scraper:
         exact = answer is not None and bool(answer.moments)  # they grow no older, by no clock
         if answer is not None and not exact and answered_us - asked_us > interval_us:
             outcome, answer = "timeout", None
-            error = f"{family.name}: the answer took longer than the interval and is too old to use"
+            age = f"{(answered_us - asked_us) / 1e6:,.0f} s"
+            error = (
+                f"{family.name}: the answer's values are up to {age} old, more than the interval:"
+                " too old to use"
+            )
         if answered_us < asked_us and not exact:
             outcome, answer, answered_us = "clock_step", None, asked_us
             error = f"{family.name}: the clock was set back meanwhile"

@@ -16,9 +16,10 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from collector.cli.command import guarded
-from collector.errors import ConfigError
+from collector.errors import ConfigError, SourceError
 
 if TYPE_CHECKING:
+    from collector.agent.backfill import Past
     from collector.config.schema import Config, Prometheus
     from collector.sources.bulk.prometheus_api import PrometheusApi
 
@@ -104,11 +105,20 @@ def _run(config: Config, options: Mapping[str, Any]) -> None:
     given = dict(one.rpartition("=")[::2] for one in options["node"])
     rules, match = exporter_rules.read(section.rules_file), options["match"]
     with closing(PrometheusApi(section, options["tenant"])) as api:
+        empty = list[str]()
         found = brokers(api, rules, match, options["label"], given, span)
         for value, node in found.items():
             selector = ",".join(filter(None, (match, matcher(options["label"], value))))
             of_broker = _config(section.url, config.lake.path, options, node)
-            _import(of_broker, section, api, selector, span)
+            empty += _import(of_broker, section, api, selector, span)
+        if empty:
+            raise SourceError("; ".join(empty))
+
+
+def _in_part(past: Past) -> str:
+    """Say that some answers showed a part of the partitions; mostly empty."""
+    parts = past.brought + past.failed - past.read
+    return f", {parts:,} of them in part ({past.why})" if parts else ""
 
 
 def _us(at: datetime | None) -> int:
@@ -117,7 +127,8 @@ def _us(at: datetime | None) -> int:
 
 def _import(
     config: Config, section: Prometheus, api: PrometheusApi, selector: str, span: tuple[int, int]
-) -> None:
+) -> list[str]:
+    """Import one broker's past; the result says why nothing of it was brought."""
     from collector.agent import plan
     from collector.agent.backfill import Past, seen
     from collector.delivery.delivery import Delivery
@@ -148,6 +159,11 @@ def _import(
             lambda at_us: bar.update((at_us - span[0]) // 1_000_000 - bar.pos),
         )
     click.echo(
-        f"{source.name}: {past.read - past.failed:,} of {past.read:,} attempts brought something;"
+        f"{source.name}: {past.brought:,} of {past.read:,} attempts brought something"
+        f"{_in_part(past)};"
         f" {past.left_out_us / 3.6e9:,.2f} of {(span[1] - span[0]) / 3.6e9:,.2f} h left out"
     )
+    if past.brought or not (past.failed or (past.holes and not past.left_out_us)):
+        return []
+    why = past.why or "Prometheus has no scrape of it in that time: correct --from, --to or --match"
+    return [f"{source.name}: nothing was imported: {why}"]

@@ -114,7 +114,11 @@ def _say_of(source: str, say: Say, step: Step) -> None:
 
 def _read_source(config: Config, loaded: Catalogue, say: Say) -> list[Read]:
     name, sources = config.source.name, factory.sources(config)
-    scrapers = {(name, via): Scraper(one, SystemClock(), name=name) for via, one in sources.items()}
+    held = plan.held_uploads(config, sources)
+    scrapers = {
+        (name, via): Scraper(one, SystemClock(), name=name, held=held)
+        for via, one in sources.items()
+    }
     tasks = plan.tasks(config, loaded, scrapers)
     read: list[Read] = []
     for place in dict.fromkeys(task.family.via for task in tasks):

@@ -27,8 +27,10 @@ _NEEDS: Final = {
 }
 
 _BEAN_MISSING: Final = (
-    "it should be there: is it hidden by metrics.jmx.exclude, or its object name mistyped?"
+    "it should be there: metrics.jmx.exclude or an exporter's rules hide it, or its object name is"
+    " mistyped"
 )
+_LED_MISSING: Final = f"{_BEAN_MISSING}; or they hide InSyncReplicasCount, which tells who leads"
 _LOG_MISSING: Final = "it should be there: is metadata_log.folder the one that the broker writes?"
 _ADMIN_MISSING: Final = "it should be there: may the principal of the agent describe it?"
 
@@ -87,7 +89,8 @@ def finding(metric: Metric, beans: int, known: Facts, via: str = "") -> Finding:
     if why := _version(metric, known.version) or _need(metric, known):
         return Finding("absent", 0, why)
     of_call = _LOG_MISSING if via == "metadata_log" else _ADMIN_MISSING
-    return Finding("missing", 0, of_call if metric.call else _BEAN_MISSING)
+    of_bean = _LED_MISSING if metric.led else _BEAN_MISSING
+    return Finding("missing", 0, of_call if metric.call else of_bean)
 
 
 def _version(metric: Metric, version: str | None) -> str | None:

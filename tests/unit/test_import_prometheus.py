@@ -97,6 +97,12 @@ def rows(lake: Path, query: str, *values: object) -> list[tuple[Any, ...]]:
         return connection.execute(query, values).fetchall()
 
 
+def recorded(lake: Path) -> int:
+    """How many attempts the lake has: a corrected import does not read their time again."""
+    scrapes = lake / "bronze" / "scrapes"
+    return len(DeltaTable(str(scrapes)).to_pyarrow_table()) if scrapes.exists() else 0
+
+
 RUNS: Final = (
     'SELECT metric, topic, epoch_us("start"), epoch_us("end"), lead_us, tail_us, value, flags'
     " FROM runs ORDER BY ALL"
@@ -295,13 +301,24 @@ BAD: Final[dict[str, tuple[Fault, str]]] = {
         on_range(lambda _: success(NOTHING, warnings=["store b is away"])),
         'does not answer in full (status 200): " store b is away"',
     ),
+    "in part, by VictoriaMetrics": (
+        on_range(lambda _: success(NOTHING, isPartial=True)),
+        'does not answer in full (status 200): " isPartial is true"',
+    ),
+    "series in part": (
+        lambda path, _: success([TARGET], isPartial=True) if path.endswith("series") else None,
+        "isPartial is true",
+    ),
+    "in part, as a word": (on_range(lambda _: success(NOTHING, isPartial="yes")), "not Prometheus"),
     "too long": (
         on_range(lambda _: (200, "application/json", b" " * (9 << 20))), "longer than 8 MiB",
     ),
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", BAD)
+@pytest.mark.parametrize(
+    "name", [pytest.param(one, marks=pytest.mark.edge(5)) if "part" in one else one for one in BAD]
+)
 def test_a_bad_answer_is_one_line_and_nothing_is_written(tmp_path: Path, name: str) -> None:
     fault, why = BAD[name]
     with FakePrometheus(kept(), fault=fault) as fake:
@@ -387,14 +404,11 @@ def test_two_samples_of_one_bean_are_no_answer(tmp_path: Path) -> None:
             *(one for one in found if one["metric"].get("name") == "UnderMinIsr"),
         ]
 
-    lake = tmp_path / "lake"
     with changing(doubled) as fake:
-        assert run(fake, lake).exit_code == 0
-    errors = rows(lake, "SELECT DISTINCT error FROM scrapes WHERE outcome = 'error'")
-    assert any(
-        "two samples of kafka_cluster_Partition_Value are of the bean" in e for (e,) in errors
-    )
-    assert rows(lake, "SELECT count(*) FROM runs") == [(0,)]
+        done = run(fake, tmp_path / "lake")
+    assert done.exit_code == 1
+    assert "two samples of kafka_cluster_Partition_Value are of the bean" in done.output
+    assert recorded(tmp_path / "lake") == 0
 
 
 def test_older_samples_widen_the_bounds_and_the_oldest_are_not_used(tmp_path: Path) -> None:
@@ -425,9 +439,10 @@ def test_older_samples_widen_the_bounds_and_the_oldest_are_not_used(tmp_path: Pa
     )
     assert first == (START + 20 * 60 - 15 - 10) * 1_000_000 + 500_000
     with changing(older(100.0)) as fake:
-        assert run(fake, late).exit_code == 0
-    assert rows(late, "SELECT count(*) FROM runs") == [(0,)]
-    assert {one for (one,) in rows(late, "SELECT outcome FROM scrapes")} == {"timeout", "error"}
+        done = run(fake, late)
+    assert done.exit_code == 1
+    assert "too old to use" in done.output
+    assert recorded(late) == 0
 
 
 def test_who_it_is_must_be_known(tmp_path: Path) -> None:
@@ -498,3 +513,88 @@ def test_wrong_use_is_one_line(tmp_path: Path, more: list[str], why: str, code: 
         done = run(fake, tmp_path / "lake", *more)
     assert done.exit_code == code, done.output
     assert why in done.output
+
+
+def labelled(only: str = "", **more: str) -> list[Scrape]:
+    """The scrapes after relabelling gave a label to all samples, or to those that have another."""
+
+    def change(one: Scrape) -> Scrape:
+        return replace(
+            one,
+            samples={
+                (name, labels(**dict(own), **more) if not only or only in dict(own) else own): value
+                for (name, own), value in one.samples.items()
+            },
+        )
+
+    return edited(change)
+
+
+@pytest.mark.edge(5)
+@pytest.mark.parametrize(
+    ("scrapes", "label"),
+    [
+        (labelled("topic", team="payments"), "team"),
+        (labelled("partition", customerid="7"), "customerid"),
+        (labelled(env="prod"), "env"),
+        (labelled("name", dc="eu-1", rack="a"), "dc"),
+    ],
+    ids=["team of a topic", "customer of a partition", "env of all", "two of most"],
+)
+def test_a_label_that_relabelling_added_is_named(
+    scrapes: list[Scrape], label: str, tmp_path: Path
+) -> None:
+    with FakePrometheus(scrapes) as fake:
+        done = run(fake, tmp_path / "lake", "--node", "b-1:11001=7")
+    assert done.exit_code == 1
+    assert f"label {label} of " in done.output
+    assert recorded(tmp_path / "lake") == 0, "the corrected import reads it"
+
+
+@pytest.mark.edge(5)
+def test_a_label_that_app_info_got_is_named(tmp_path: Path) -> None:
+    with FakePrometheus(labelled(env="prod")) as fake:
+        done = run(fake, tmp_path / "lake")
+    assert done.exit_code == 78
+    assert "label env of kafka.server:type=app-info" in done.output
+
+
+def without_series(name: str) -> list[Scrape]:
+    """The scrapes after metric_relabel_configs dropped the samples of this bean."""
+
+    def change(one: Scrape) -> Scrape:
+        kept_ = {key: value for key, value in one.samples.items() if ("name", name) not in key[1]}
+        return replace(one, samples=kept_)
+
+    return edited(change)
+
+
+@pytest.mark.edge(4)
+@pytest.mark.parametrize("name", ["InSyncReplicasCount", "UnderMinIsr", "AtMinIsr", "LeaderCount"])
+def test_dropped_samples_make_the_past_unknown(name: str, tmp_path: Path) -> None:
+    """The broker's own count stays: it was 1 for ten minutes."""
+    lake = tmp_path / "lake"
+    with FakePrometheus(without_series(name)) as fake:
+        done = run(fake, lake)
+    assert done.exit_code == 0, done.output
+    assert rows(lake, "SELECT count(*) FROM runs WHERE metric LIKE 'kafka.partition.%'") == [(0,)]
+    assert {one for (one,) in rows(lake, "SELECT outcome FROM scrapes")} == {"error"}
+    ((counted,),) = rows(
+        lake,
+        'SELECT sum(epoch_us("end") - epoch_us("start")) FROM runs'
+        " WHERE metric = 'kafka.broker.under_min_isr_partitions' AND value = 1",
+    )
+    assert counted == pytest.approx(600_000_000, abs=31_000_000)
+    ((why,),) = rows(
+        lake, "SELECT new FROM events WHERE kind = 'partition_metrics_hidden' AND new <> ''"
+    )
+    assert "LeaderCount is not shown" in why or "the broker leads 1 partitions" in why
+
+
+@pytest.mark.edge(5)
+def test_a_time_without_any_scrape_is_no_import(tmp_path: Path) -> None:
+    up_alone = [Scrape(START + 0.5, {})]
+    with FakePrometheus(up_alone) as fake:
+        done = run(fake, tmp_path / "lake", "--node", "b-1:11001=7")
+    assert done.exit_code == 1
+    assert "broker-7: nothing was imported" in done.output

@@ -10,6 +10,8 @@ import msgspec
 import pytest
 
 from collector import catalogue
+from collector.agent.scrape_attempt import Scraper
+from collector.clock import SystemClock
 from collector.config.schema import Prometheus
 from collector.config.units import Duration
 from collector.errors import ConfigError, IdentityError, SourceError, SourceTimeoutError
@@ -166,3 +168,123 @@ def test_an_answer_that_the_exporter_repeats_is_not_used() -> None:
             one._fetch([])
         one._shared_until = 0
         one._fetch([])
+
+
+COUNTS: Final = "".join(
+    f'kafka_server_ReplicaManager_Value{{name="{name}"}} {value}\n'
+    for name, value in (("UnderMinIsrPartitionCount", 1), ("LeaderCount", 1))
+)
+FITTING: Final = f"{STARTED}{INFO}{LED}{UNDER}1.0\n{COUNTS}"
+
+
+@pytest.mark.edge(5)
+@pytest.mark.parametrize(
+    ("before", "after", "label"),
+    [
+        ('name="UnderMinIsr",', 'name="UnderMinIsr",env="prod",', "env"),
+        ('name="InSyncReplicasCount",', 'name="InSyncReplicasCount",team="pay",', "team"),
+        ('topic="orders"} 1.0', 'kafka_topic="orders"} 1.0', "kafka_topic"),
+        ('topic="orders"} 1.0', 'topic="orders",instance="b-1",job="kafka"} 1.0', "instance"),
+        ('partition="0",topic="orders"} 1.0', 'shard="0",topic="orders"} 1.0', "shard"),
+    ],
+)
+def test_a_label_that_no_rule_gives_is_named(before: str, after: str, label: str) -> None:
+    assert before in FITTING
+    with pytest.raises(SourceError, match=f"label {label} of kafka_cluster_Partition_Value is not"):
+        read(FITTING.replace(before, after))
+
+
+@pytest.mark.parametrize(
+    "sibling",
+    [
+        'kafka_cluster_Partition_Value{name="UnderMinIsr",topic="orders"} 4.0',
+        'kafka_cluster_Partition_Value{name="UnderMinIsr",partition="0",topic="x",version="2"} 4.0',
+        'kafka_cluster_Partition_Value{env="prod",name="ReplicasCount",partition="0"} 4.0',
+    ],
+    ids=["a sum", "a bean with a key more", "another bean"],
+)
+def test_a_sample_of_another_bean_is_left_out(sibling: str) -> None:
+    answer = read(f"{FITTING}{sibling}\n")
+    assert answer.readings[0].values == {Series(ONE_METRIC.metrics[0].name, "orders", 0): 1.0}
+
+
+def test_a_label_that_a_rule_names_is_the_exporters(tmp_path: Path) -> None:
+    rules = tmp_path / "rules.yml"
+    rules.write_text("rules: [{pattern: 'x<a=(.*)>', name: y, labels: {shop: $1}}, {pattern: .*}]")
+    other = 'kafka_cluster_Partition_Value{name="UnderMinIsr",partition="1",shop="eu"} 4.0\n'
+    assert len(read(FITTING + other, rules_file=rules).readings[0].values) == 1
+
+
+@pytest.mark.edge(4)
+@pytest.mark.parametrize(
+    "rules",
+    [
+        'excludeObjectNames: ["kafka.cluster:type=Partition,name=InSyncReplicasCount,*"]',
+        'blacklistObjectNames: ["kafka.cluster:type=Partition,name=InSync*,*"]',
+        'includeObjectNames: ["kafka.cluster:name=UnderMinIsr,*", "kafka.server:*"]',
+        "rules: [{pattern: 'java.lang<.*'}, {pattern: 'kafka.cluster<.*name=UnderMinIsr.*'}]",
+        "rules: [{pattern: '.*InSyncReplicasCount.*', name: isr}, {pattern: '.*'}]",
+    ],
+    ids=["excluded", "blacklisted", "not included", "no rule", "all under one name"],
+)
+def test_hidden_in_sync_replicas_are_named(rules: str, tmp_path: Path) -> None:
+    (tmp_path / "rules.yml").write_text(rules)
+    with pytest.raises(SourceError, match=r"rules hide kafka\.cluster:.*InSyncReplicasCount"):
+        read(FITTING, rules_file=tmp_path / "rules.yml")
+
+
+@pytest.mark.edge(4)
+def test_strimzis_allowlist_without_in_sync_is_named() -> None:
+    allowed = ("kafka_cluster_partition_under.*", "kafka_server.*")
+    with pytest.raises(SourceError, match=r"rules hide kafka\.cluster:.*InSyncReplicasCount"):
+        read("process_start_time_seconds 1.7E9\n", exporter="strimzi", allowlist=allowed)
+
+
+@pytest.mark.edge(5)
+@pytest.mark.parametrize(
+    ("pattern", "name"),
+    [
+        (r"topic=([a-zA-Z_-]+), partition=(\\d+)><>", "topic=jmxlake"),
+        (r"topic=(\\w+), partition=(\\d+)><>", "topic=jmx.lake"),
+        (r"topic=([\\w.]+), partition=(\\d+)><>", "topic=jmx-lake"),
+        (r"topic=([a-z0-9.-]+), partition=(\\d+)><>", "topic=JMXLAKE"),
+        (r"topic=([a-zA-Z].*), partition=(\\d+)><>", "topic=__jmx"),
+        (r"topic=(.*[a-z].*), partition=(\\d+)><>", "topic=JMXLAKE"),
+        (r"topic=(.+), partition=(\\d{2,})><>", "partition=5"),
+        (r"topic=(.+), partition=(\\d{6,})><>", "partition=5"),
+    ],
+)
+@pytest.mark.parametrize("otherwise", [", {pattern: .*}", ""], ids=["then all", "alone"])
+def test_rules_that_depend_on_a_name_are_refused(
+    pattern: str, name: str, otherwise: str, tmp_path: Path
+) -> None:
+    (tmp_path / "rules.yml").write_text(
+        "rules: [{pattern: 'kafka.server<.*'}, "
+        f'{{pattern: "kafka.cluster<type=Partition, name=(\\\\w+), {pattern}Value",'
+        ' name: "part_$1", labels: {topic: "$2", partition: "$3"}}'
+        f"{otherwise}]"
+    )
+    why = f"treat {name} of kafka.partition.under_min_isr otherwise|rules hide"
+    with pytest.raises(SourceError, match=why):
+        read(FITTING, rules_file=tmp_path / "rules.yml")
+
+
+@pytest.mark.edge(5)
+@pytest.mark.parametrize("age_seconds", [600, 3_600, 60_000_000])
+def test_an_old_stamp_of_a_sample_widens_the_answer(age_seconds: int) -> None:
+    stamp = round((time.time() - age_seconds) * 1000)
+    answer = read(FITTING.replace("} 1.0\n", f"}} 1.0 {stamp}\n"))
+    assert answer.listed_us >= age_seconds * 1_000_000 - 1
+
+
+@pytest.mark.edge(5)
+@pytest.mark.parametrize("stamp", ["1700000000000", "0", "1"])
+def test_a_stamp_older_than_the_interval_is_an_error(stamp: str) -> None:
+    with (
+        HostileHttp(page(FITTING.replace("} 1.0\n", f"}} 1.0 {stamp}\n"))) as fake,
+        closing(source(fake.url)) as one,
+    ):
+        scrape = Scraper(one, SystemClock()).attempt(ONE_METRIC, 10_000_000)
+    assert (scrape.outcome, scrape.answer) == ("timeout", None)
+    assert scrape.error is not None
+    assert "old, more than the interval" in scrape.error

@@ -102,3 +102,13 @@ def test_a_metadata_log_of_a_broker_that_leads_nothing_is_no_matter_of_permissio
         assert nothing.state == "absent"
         assert nothing.why.startswith("the broker holds or leads no partition")
         assert "metadata_log.folder" in finding(metric, 0, LATEST, family.via).why
+
+
+@pytest.mark.edge(4)
+@pytest.mark.parametrize("name", ["kafka.partition.under_min_isr", "kafka.partition.at_min_isr"])
+def test_a_missing_led_metric_names_who_tells_leaders(name: str) -> None:
+    metric = load().family("min_isr").metric(name)
+    found = finding(metric, 0, Facts("4.3.1", leads=3))
+    assert found.state == "missing"
+    assert "InSyncReplicasCount, which tells who leads" in found.why
+    assert "exporter's rules" in found.why

@@ -19,6 +19,8 @@ _TOPIC_CONFIGS: Final = (
     "retention.bytes",
     "remote.storage.enable",
     "cleanup.policy",
+    "remote.copy.lag.ms",
+    "remote.copy.lag.bytes",
 )
 _ADMIN: Final = "org.apache.kafka.clients.admin"
 _ERRORS: Final = "org.apache.kafka.common.errors"

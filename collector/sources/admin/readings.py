@@ -30,6 +30,8 @@ _SETTINGS: Final = {
     "min.insync.replicas": "kafka.topic.min_insync_replicas",
     "retention.ms": "kafka.topic.retention_time",
     "retention.bytes": "kafka.topic.retention_bytes",
+    "remote.copy.lag.ms": "kafka.topic.remote_copy_held_back.time",
+    "remote.copy.lag.bytes": "kafka.topic.remote_copy_held_back.bytes",
 }
 
 Limits = dict["QuotaEntity", dict[str, float]]
@@ -196,6 +198,15 @@ def is_compacted(config: Mapping[str, str]) -> bool:
 def is_tiered(config: Mapping[str, str]) -> bool:
     """Whether the topic has a remote tier."""
     return config.get("remote.storage.enable") == "true"
+
+
+def holds_uploads_back(config: Mapping[str, str]) -> bool:
+    """Return True if the topic keeps closed segments local on purpose (KIP-1241, Kafka 4.4).
+
+    A segment is copied at once where one of both settings is 0.
+    """
+    settings = [config.get(f"remote.copy.lag.{unit}", "0") for unit in ("ms", "bytes")]
+    return is_tiered(config) and "0" not in settings
 
 
 def kept_for_ms(config: Mapping[str, str]) -> float | None:

@@ -43,6 +43,7 @@ class _FamilyValues(NamedTuple):
     seen: _Seen
     notices: list[Notice]
     offsets: Offsets | None = None
+    held_back: frozenset[str] | None = None
 
 
 class AdminSource:
@@ -130,7 +131,10 @@ class AdminSource:
             for metric in family.metrics
             if metric.name in found.values
         )
-        return answer_of(made, family.cap, offsets=found.offsets, notices=tuple(found.notices))
+        return answer_of(
+            made, family.cap, offsets=found.offsets, notices=tuple(found.notices),
+            held_back=found.held_back,
+        )  # fmt: skip
 
     def close(self) -> None:
         """Give up the connection; the source may be used again."""
@@ -206,7 +210,8 @@ class AdminSource:
         tiered = [p for p in led if readings.is_tiered(configs.get(p.topic, {}))]
         kinds = ("latestTiered", "earliest", "earliestLocal", "latest")
         values = readings.untiered(*(client.offsets(tiered, kind) for kind in kinds))
-        return _FamilyValues({readings.UNTIERED: values}, self._seen, [])
+        held = frozenset(t for t, config in configs.items() if readings.holds_uploads_back(config))
+        return _FamilyValues({readings.UNTIERED: values}, self._seen, [], held_back=held)
 
     def _quota_limits(self, client: KafkaAdmin) -> _FamilyValues:
         _, for_all, _ = self._whose(client)

@@ -9,7 +9,7 @@ JmxCollector.java; names as client_java writes them, PrometheusNaming).
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import cache, partial
+from functools import cache, cached_property, partial
 from itertools import combinations
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -26,6 +26,18 @@ _REFERENCE: Final = re.compile(r"\\(.)|\$(\d+)|\$\{(\w+)\}")
 _UNSAFE: Final = re.compile(r"[^a-zA-Z0-9:]+")
 _CAPITAL: Final = re.compile(r"(?<![A-Z_])(?<!^)(?=[A-Z])")
 _STAND_IN: Final = re.compile(r"(?:jmxlake|73010)(\d)(?:standin|8)")
+_NAMES: Final = (
+    "jmxlake",
+    "JMXLAKE",
+    "jmx.lake",
+    "jmx-lake",
+    "jmx_lake_2",
+    "__jmx",
+    "5",
+    "5040302",
+)
+_OTHERS: Final = {"partition": ("5", "50403"), "topic": _NAMES, "user": _NAMES, "client-id": _NAMES}
+"""Names of other forms than the stand-ins': each is to be treated as those are."""
 _PLAIN: Final = re.compile(r"[\w\-%. \t]*", re.ASCII)
 _HIDING: Final = (
     "metricCustomizers", "includeObjectNameAttributes", "excludeObjectNameAttributes"
@@ -69,6 +81,14 @@ class Shown(NamedTuple):
         return "".join(piece + end for piece, end in zip(self.bean, [*ends, ""], strict=True))
 
 
+class _Sample(NamedTuple):
+    """The sample of one bean: its names, its labels, and its value by the bean's."""
+
+    names: frozenset[str]
+    labels: Mapping[str, str]
+    factor: float
+
+
 @cache
 def _compiled(pattern: str | None) -> re.Pattern[str]:
     try:
@@ -90,7 +110,7 @@ class _Rule(msgspec.Struct, frozen=True, rename="camel"):
         _compiled(self.pattern)
 
 
-class Rules(msgspec.Struct, frozen=True, rename="camel"):
+class Rules(msgspec.Struct, frozen=True, rename="camel", dict=True):
     """An exporter's configuration, as far as it decides on names; by default it has none."""
 
     rules: Sequence[_Rule] = (_Rule(),)
@@ -101,6 +121,12 @@ class Rules(msgspec.Struct, frozen=True, rename="camel"):
     exclude_object_names: Sequence[str] = ()
     whitelist_object_names: Sequence[str] = ()
     blacklist_object_names: Sequence[str] = ()
+
+    @cached_property
+    def labels(self) -> frozenset[str]:
+        """The labels that the rules name; others are keys of beans."""
+        named = {_safe(str(label)) for rule in self.rules for label in rule.labels or ()}
+        return frozenset(named | {label.lower() for label in named})
 
     def shown(self, question: Question, further: Iterable[str] = ()) -> list[Shown] | None:
         """How the answers to a question are shown; None: the exporter hides some of them.
@@ -115,13 +141,34 @@ class Rules(msgspec.Struct, frozen=True, rename="camel"):
         chosen = choices(keys, tuple(further))
         return all_of(self._shown(domain, one, question.attribute) for one in chosen)
 
+    def depends_on(self, question: Question, further: Iterable[str] = ()) -> str | None:
+        """Return a name, as ``topic=jmx.lake``, that the rules treat otherwise than others.
+
+        Names that ``excludeObjectNames`` leaves out are no such: who wrote that meant it.
+        """
+        domain, keys = key_values(question.pattern)
+        for pairs in choices(keys, tuple(further)):
+            stand_ins = _stand_ins(pairs)
+            usual = self._sample_of(domain, _bean(pairs, stand_ins), question.attribute)
+            for key, own in stand_ins.items():
+                for name in _OTHERS.get(key, ()):
+                    bean = _bean(pairs, {**stand_ins, key: name})
+                    if not self._is_read(domain, bean):
+                        continue
+                    other = self._sample_of(domain, bean, question.attribute)
+                    if _renamed(other, name, own, usual) != usual:
+                        return f"{key}={name}"
+        return None
+
     def _shown(self, domain: str, keys: _Pairs, attribute: str) -> Shown | None:
-        wildcards = [key for key, value in keys if value == "*"]
-        stand_ins = {
-            key: f"73010{number}8" if key == "partition" else f"jmxlake{number}standin"
-            for number, key in enumerate(wildcards)
-        }
-        bean = {key: stand_ins.get(key, value) for key, value in keys}
+        bean = _bean(keys, _stand_ins(keys))
+        sample = self._sample_of(domain, bean, attribute)
+        if sample is None or any(map(_STAND_IN.search, sample.names)):
+            return None
+        return _as_shown(sample.names, sample.labels, sample.factor, domain, bean)
+
+    def _sample_of(self, domain: str, bean: _Keys, attribute: str) -> "_Sample | None":
+        """The sample of one bean; None: it is hidden, or its value is another."""
         if not self._is_read(domain, bean):
             return None
         *path, attribute = attribute.split(".")  # of a composite attribute, its part
@@ -134,9 +181,7 @@ class Rules(msgspec.Struct, frozen=True, rename="camel"):
             if rule.value not in (None, "") or not rule.value_factor:
                 return None
             name, labels = self._sample(rule, match, domain, bean, [*path, last])
-            if not name or _STAND_IN.search(name):
-                return None
-            return _as_shown(self._names(name, rule), labels, rule.value_factor, domain, bean)
+            return _Sample(self._names(name, rule), labels, rule.value_factor) if name else None
         return None
 
     def _is_read(self, domain: str, bean: _Keys) -> bool:
@@ -234,6 +279,31 @@ def all_of(found: Iterable[Shown | None]) -> list[Shown] | None:
     """All of them; None: one is hidden."""
     known = list(found)
     return [one for one in known if one is not None] if None not in known else None
+
+
+def _stand_ins(keys: _Pairs) -> dict[str, str]:
+    wildcards = [key for key, value in keys if value == "*"]
+    return {
+        key: f"73010{number}8" if key == "partition" else f"jmxlake{number}standin"
+        for number, key in enumerate(wildcards)
+    }
+
+
+def _bean(keys: _Pairs, names: _Keys) -> dict[str, str]:
+    return {key: names.get(key, value) for key, value in keys}
+
+
+def _renamed(
+    sample: _Sample | None, name: str, other: str, usual: _Sample | None
+) -> _Sample | None:
+    """The sample as if the bean had the other name, of which the usual one is."""
+    if sample is None or usual is None:
+        return sample
+    labels = {
+        label: text if usual.labels.get(label) == text else text.replace(name, other)
+        for label, text in sample.labels.items()
+    }
+    return sample._replace(labels=labels)
 
 
 def _fits(domain: str, bean: _Keys, pattern: str) -> bool:

@@ -4,12 +4,13 @@ An exporter gives no text: neither the cluster's id nor Kafka's version. Both ar
 configuration has them; without a version no value is flagged as one that it reports wrongly.
 """
 
+import math
 import re
 import time
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 from typing import Final, cast
 
 from prometheus_client.parser import text_string_to_metric_families
@@ -25,7 +26,7 @@ from collector.sources.bulk.http_endpoint import HttpEndpoint
 from collector.sources.bulk.source import BulkReader, BulkSource
 from collector.sources.bulk.strimzi_metrics_reporter import Reporter
 from collector.sources.connection.identity import STARTED, Expected
-from collector.sources.jmx.bean_questions import Answers, Question, asked_for
+from collector.sources.jmx.bean_questions import IN_SYNC, Answers, Question, asked_for
 
 # Families that start together share an answer, as over RMI: for as long as it took, within these.
 _SHARED_SECONDS: Final = 0.25
@@ -40,6 +41,16 @@ _HTTP_HEADERS: Final = {"Accept": "text/plain;version=0.0.4"}
 _TYPES: Final = ("text/plain", "application/openmetrics-text")
 _OBJECT_NAME: Final = "_objectname"  # added by the exporter where two samples would be one
 
+
+_NOT_PLAIN: Final = re.compile(r"[^a-z0-9]")
+_KAFKAS: Final = re.compile(
+    "acktype|apikey|attribute|broker(host|id|port)|cipher|client(id|instanceid|softwarename)"
+    "|clientsoftwareversion|connectionid|connector|delayedoperation|directory|error|event|index"
+    "|fetchertype|group|groupid|id|key|le|listener|logdirectory|name|networkprocessor|nodeid"
+    "|objecttype|partition|pool|priority|processor|protocol|quantile|request|requesttype|state"
+    "|tag|task|taskid|threadid|topic|type|user|version"
+)
+"""Keys of the beans of Kafka, of its plugins and of the JVM, without what separates their words."""
 
 _Wanted = dict[str, list[tuple[Question, str | None, Shown]]]
 
@@ -82,13 +93,16 @@ class PrometheusSource(BulkSource):
         self._endpoint = HttpEndpoint(what, section, "source.prometheus")
         where, timeout = self._endpoint.where, section.timeout.seconds
         super().__init__(where, expected, timeout, section.password_file)
-        self._shown = cache(_names(section).shown)
+        self._rules = _names(section)
+        self._shown = cache(self._rules.shown)
         self._staleness_us = section.staleness.us
         self._version = section.kafka_version
         self._keys: dict[str, tuple[str, ...]] = {}
         self._items: dict[Question, set[str | None]] = defaultdict(set)
         self._asked, self._shared_until, self._lines = 0.0, 0.0, [""]
         self._late: float | None = None
+        self._stamped = math.inf
+        self._learned: dict[str, Family] = {}
 
     def close(self) -> None:
         """Give up the connection; the source may be used again."""
@@ -100,28 +114,45 @@ class PrometheusSource(BulkSource):
         self._learn(family)
         answer = super()._read(identity, reader, family)
         age_us = round((time.monotonic() - self._asked) * 1e6)
-        return replace(answer, listed_us=self._staleness_us + age_us)
+        stamped_us = round(max(time.time() - self._stamped, 0.0) * 1e6)
+        return replace(answer, listed_us=max(self._staleness_us + age_us, stamped_us))
 
     def _learn(self, family: Family) -> None:
         """Note what a family asks for.
 
         Raises:
-            SourceDataError: The rules hide some of it.
+            SourceDataError: The rules hide some of it, or treat its names in different ways.
         """
-        for metric in family.metrics:
+        if self._learned.get(family.name) is family:
+            return
+        wanted = [one for one in family.metrics if one.needs not in ("draft", "plugin")]
+        if any(metric.led for metric in wanted):
+            wanted.append(IN_SYNC)
+        for metric in (*family.metrics, IN_SYNC):
             self._keys |= dict.fromkeys(metric.patterns, tuple(metric.labels))
             for question in asked_for(metric):
                 self._items[question].add(metric.item)
-        if hidden := [
-            metric.name
-            for metric in family.metrics
-            if metric.needs not in ("draft", "plugin") and not self._is_shown(metric)
-        ]:
+        if hidden := [_bean_of(metric) for metric in wanted if not self._is_shown(metric)]:
             more = f" and {len(hidden) - 1} more of {family.name}" if hidden[1:] else ""
             raise SourceDataError(
                 f"{self._where}: the exporter's rules hide {hidden[0]}{more}: add the rules of"
                 " docs/prometheus.md, or turn the family off"
             )
+        self._check_names(family.name, wanted)
+        self._learned[family.name] = family
+
+    def _check_names(self, family: str, wanted: Sequence[Metric]) -> None:
+        """Make sure that the rules treat every name of a topic, partition or client alike."""
+        if not isinstance(self._rules, Rules):
+            return
+        for metric in wanted:
+            for question in map(partial(_part, item=metric.item), asked_for(metric)):
+                if name := self._rules.depends_on(question, tuple(metric.labels)):
+                    raise SourceDataError(
+                        f"{self._where}: the exporter's rules treat {name} of {_bean_of(metric)}"
+                        f" otherwise than other names, so {family} would be in part: correct their"
+                        " patterns, add the rules of docs/prometheus.md, or turn the family off"
+                    )
 
     def _wanted(self, questions: Sequence[Question]) -> _Wanted:
         """By name of a sample, what it may be an answer to."""
@@ -138,26 +169,54 @@ class PrometheusSource(BulkSource):
         wanted = self._wanted(questions)
         answers: dict[Question, dict[str, object]] = defaultdict(dict)
         own: dict[str, Sample] = {}
+        self._stamped = math.inf
         for sample in self._samples(wanted.keys() | OWN):
             if sample.name in OWN:
                 own[sample.name] = sample
-            for question, item, shown in wanted.get(sample.name, ()):
-                self._take(sample, shown, item, answers[question])
+            if sample.timestamp is not None and sample.name in wanted:
+                self._stamped = min(self._stamped, float(sample.timestamp))
+            self._enter(sample, wanted.get(sample.name, ()), answers)
         self._check(own)
         return {**answers, **self._identified(answers, own)}
 
-    def _take(
-        self, sample: Sample, shown: Shown, item: str | None, answers: dict[str, object]
+    def _enter(
+        self,
+        sample: Sample,
+        wanted: Sequence[tuple[Question, str | None, Shown]],
+        answers: dict[Question, dict[str, object]],
     ) -> None:
-        for label, value in shown.constants.items():  # most differ here
-            if sample.labels.get(label) != value:
-                return
-        labels = {label: value for label, value in sample.labels.items() if value}
-        if labels.keys() - {_OBJECT_NAME} != shown.constants.keys() | shown.variables.keys():
-            return
-        bean = shown.named(labels)
-        if bean is None:
-            return
+        """Enter a sample as the answer that it is.
+
+        Raises:
+            SourceDataError: It would be one but for a label that no exporter gives.
+        """
+        odd, taken = set[str](), False
+        for question, item, shown in wanted:
+            label = misfit(sample.labels, shown, self._rules.labels)
+            if label:
+                odd.add(label)
+            elif label is None:
+                continue
+            elif bean := shown.named(sample.labels):
+                taken = True
+                self._take(sample, bean, shown.factor, item, answers.setdefault(question, {}))
+            else:
+                odd |= shown.variables.keys()
+        if odd and not taken:
+            raise SourceDataError(
+                f"{self._where}: label {min(odd)} of {sample.name} is not of the exporter, so its"
+                " beans cannot be told: remove the relabelling that adds or changes it, or correct"
+                " source.prometheus.rules_file"
+            )
+
+    def _take(
+        self,
+        sample: Sample,
+        bean: str,
+        factor: float,
+        item: str | None,
+        answers: dict[str, object],
+    ) -> None:
         found, key = answers, bean
         if item is not None:  # as other sources give it: the composite, here of what was asked for
             found, key = cast("dict[str, object]", answers.setdefault(bean, {})), item
@@ -166,7 +225,7 @@ class PrometheusSource(BulkSource):
                 f"{self._where}: two samples of {sample.name} are of the bean {bean:.200}: correct"
                 " the exporter's rules, or source.prometheus.rules_file"
             )
-        found[key] = sample.value / shown.factor
+        found[key] = sample.value / factor
 
     def _check(self, own: Mapping[str, Sample]) -> None:
         """Make sure that the exporter itself has read the JVM just now."""
@@ -239,5 +298,46 @@ class PrometheusSource(BulkSource):
         return not metric.states and any(self._how_shown(q, metric.item) for q in asked_for(metric))
 
     def _how_shown(self, question: Question, item: str | None) -> list[Shown] | None:
-        part = question._replace(attribute=".".join(filter(None, (question.attribute, item))))
+        part = _part(question, item)
         return self._shown(part, self._keys.get(part.pattern, ()))
+
+
+def _part(question: Question, item: str | None) -> Question:
+    """The question for one item of a composite attribute."""
+    return question._replace(attribute=".".join(filter(None, (question.attribute, item))))
+
+
+def _bean_of(metric: Metric) -> str:
+    """The metric's name; of what only tells who leads, its bean's."""
+    return f"{metric.object}" if metric is IN_SYNC else metric.name
+
+
+def misfit(labels: Mapping[str, str], shown: Shown, known: Set[str]) -> str | None:
+    """Return the label for which a sample does not fit, though its name and constants do.
+
+    Args:
+        labels: The sample's.
+        shown: How the exporter shows the beans that are asked for.
+        known: Labels that the exporter may give to other beans.
+
+    Returns:
+        Empty: it fits. None: it is of other beans, such as the sum over all topics.
+    """
+    for label, value in shown.constants.items():  # most differ here
+        if labels.get(label) != value:
+            return None
+    variables = shown.variables
+    if len(labels) == len(shown.constants) + len(variables) and all(map(labels.get, variables)):
+        return ""  # nearly all
+    given = {label for label, value in labels.items() if value} - {_OBJECT_NAME}
+    wanted = shown.constants.keys() | shown.variables.keys()
+    foreign = {
+        one for one in given - wanted if not _KAFKAS.fullmatch(_plain(one)) and one not in known
+    }
+    if foreign:
+        return min(foreign)
+    return "" if given == wanted else None
+
+
+def _plain(label: str) -> str:
+    return _NOT_PLAIN.sub("", label.lower())

@@ -26,6 +26,7 @@ _OF_ALL: Final = {  # Prometheus itself ignores what only Thanos knows
     "max_source_resolution": "0s",  # a mean of five minutes is no reading
     "partial_response": "false",
     "dedup": "true",
+    "deny_partial_response": "1",  # as VictoriaMetrics calls it
 }
 
 
@@ -51,6 +52,7 @@ class _Answer(msgspec.Struct):
     data: msgspec.Raw = msgspec.Raw(b"null")
     error: str = ""
     warnings: list[str] = msgspec.field(default_factory=list)
+    is_partial: bool = msgspec.field(name="isPartial", default=False)
 
 
 class PrometheusApi(HttpEndpoint):
@@ -141,11 +143,13 @@ class PrometheusApi(HttpEndpoint):
             )
         try:
             answer = msgspec.json.decode(body, type=_Answer)
-            if answer.status == "success" and self._status == 200 and not answer.warnings:
+            whole = not answer.warnings and not answer.is_partial
+            if answer.status == "success" and self._status == 200 and whole:
                 return msgspec.json.decode(answer.data, type=kind)
         except msgspec.MsgspecError as error:
             raise SourceError(f"{self.where}: that is not Prometheus's API: {error}") from None
-        why = json.dumps(" ".join([answer.error, *answer.warnings])[:300])
+        partial = ["isPartial is true"] if answer.is_partial else []
+        why = json.dumps(" ".join([answer.error, *partial, *answer.warnings])[:300])
         failed = TooMuchError if self._status in _TOO_MUCH else SourceError
         raise failed(f"{self.where}: it does not answer in full (status {self._status}): {why}")
 

@@ -20,7 +20,7 @@ from collector.config.schema import Prometheus
 from collector.errors import ConfigError, SourceDataError, SourceError
 from collector.model import Answer, Identity
 from collector.sources.bulk.exporter_rules import Rules
-from collector.sources.bulk.prometheus import APP_INFO, OWN, PrometheusSource
+from collector.sources.bulk.prometheus import APP_INFO, OWN, PrometheusSource, misfit
 from collector.sources.bulk.prometheus_api import Kept, Labels, PrometheusApi
 from collector.sources.connection.identity import Expected
 from collector.sources.jmx.bean_questions import all_asked
@@ -59,6 +59,8 @@ class Mark(NamedTuple):
 
 _HOLE: Final = "Prometheus has no scrape of it"
 _FAILED: Final = "Prometheus could not scrape it (up is 0)"
+NO_PAGE: Final = (_HOLE, _FAILED)
+"""How the errors of attempts end for which Prometheus has no page."""
 
 
 class Scrapes(NamedTuple):
@@ -289,16 +291,25 @@ def brokers(
             f"{api.where}: no target with a label {label} fits up{{{match}}} in that time: correct"
             " --match, --label, --from or --to"
         )
-    nodes = dict[str, str]()
+    nodes, odd = dict[str, str](), set[str]()
     for shown in rules.shown(APP_INFO) or ():
         named = (one for name in shown.names for one in api.series(f"{name}{{{match}}}", *span))
         for labels in named:
             target = targets.get(value := labels.get(label, ""), {})
             own = own_labels(labels, target)
-            if own.keys() == shown.constants.keys() | shown.variables.keys():
+            foreign = misfit(own, shown, rules.labels)
+            if foreign:
+                odd.add(foreign)
+            elif foreign is not None:
                 nodes[value] = keys_of(shown.named(own) or "").get("id", "")
     nodes = {**nodes, **given}
-    if unknown := sorted(one for one in targets if not nodes.get(one, "").isdecimal()):
+    unknown = sorted(one for one in targets if not nodes.get(one, "").isdecimal())
+    if unknown and odd:
+        raise ConfigError(
+            f"{api.where}: label {min(odd)} of {APP_INFO.pattern} is not of the exporter, and up"
+            " does not have it: metric_relabel_configs added it, so series cannot be told"
+        )
+    if unknown:
         raise ConfigError(
             f"{api.where}: no {APP_INFO.pattern} says which broker {unknown[0]!a:.100} is"
             f" ({len(unknown)} of {len(targets)} targets): give --node {unknown[0]!a:.100}=ID, or"

@@ -30,6 +30,11 @@ class Reporter(NamedTuple):
 
     allowlist: Sequence[re.Pattern[str]] = ()
 
+    @property
+    def labels(self) -> frozenset[str]:
+        """It names no labels of its own."""
+        return frozenset()
+
     def shown(self, question: Question, further: Iterable[str] = ()) -> list[Shown] | None:
         """As ``exporter_rules.Rules.shown``."""
         domain, keys = key_values(question.pattern)

@@ -15,7 +15,10 @@ _TOPIC, _BROKER = 2, 4  # ConfigResource.Type
 _SAME_LEADER: Final = -2
 _RECOVERING: Final = {0: False, 1: True}  # LeaderRecoveryState; -1: no change
 _UNFENCED, _FENCED = -1, 1  # BrokerRegistrationChangeRecord.Fenced; 0: no change
-_PACKAGES: Final = ("org.apache.kafka.common.record.internal", "org.apache.kafka.common.record")
+_PACKAGES: Final = tuple(
+    f"org.apache.kafka.common.{package}"
+    for package in ("record.internal", "record", "utils.internals", "utils")
+)
 
 
 class TopicCreated(NamedTuple):
@@ -118,10 +121,10 @@ class LogBatch(NamedTuple):
 
 @cache
 def record_class(name: str) -> Any:
-    """A class of Kafka's log format: in another package since 4.2.
+    """Return a class of Kafka's log format; 4.2 and 4.4 moved some to other packages.
 
     Raises:
-        ConfigError: It is in neither.
+        ConfigError: It is in none of them.
     """
     for package in _PACKAGES:
         try:
@@ -147,8 +150,7 @@ def snapshot_ms(batch: Any) -> int:
 
 
 def _entries(batch: Any) -> Any:
-    buffers = java("org.apache.kafka.common.utils.BufferSupplier").NO_CACHING
-    return batch.streamingIterator(buffers)
+    return batch.streamingIterator(record_class("BufferSupplier").NO_CACHING)
 
 
 def _decoded(entry: Any) -> Record | None:

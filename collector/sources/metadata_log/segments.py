@@ -142,7 +142,8 @@ class MetadataFolder:
         try:
             yield file
         finally:
-            file.closeHandlers()  # close() would flush and trim the file, as its owner may
+            # Until 4.3 close() would flush and trim the file, as its owner may; 4.4 has no other.
+            getattr(file, "closeHandlers", file.close)()
 
 
 def _position(file: Any, offset: int) -> int | None:
