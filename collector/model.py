@@ -77,6 +77,8 @@ class Offsets:
     Attributes:
         moved: Partitions among them that another broker leads since a moment ago.
         topic_ids: By name, where the cluster has ids.
+        unanswered: Partitions among them without a log start: no answer, or no leader.
+        silent_groups: Groups that were asked and did not answer.
     """
 
     commits_before: Mapping[Commit, int | None]
@@ -84,6 +86,8 @@ class Offsets:
     commits_after: Mapping[Commit, int | None]
     moved: frozenset[Partition] = frozenset()
     topic_ids: Mapping[str, str] = field(default_factory=dict)
+    unanswered: frozenset[Partition] = frozenset()
+    silent_groups: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
 import sys
 import time
+import urllib.request
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import yaml
 
+from collector.errors import SpoolError
+from collector.spool.spool import Spool
 from demo.errors import DemoError
 from demo.java import QUIET, from_archive
 from demo.launcher import kill, last_lines
+from demo.ports import free_ports
 from demo.properties import THROTTLE_MEMORY_SECONDS
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from demo.cluster import Cluster
     from demo.node import Node
@@ -41,8 +46,14 @@ INTERVALS = {
     "topology": "10s",
 }
 _GRACE_SECONDS = 180
-_START_SECONDS = 180
+_START_SECONDS = 600
+_READ_SECONDS = 240
+_STARTS_TO_DELIVER = 5
+"""So often an agent is started again to deliver what it still held as it ended."""
+
 _STARTED = "agent started"  # a line of its log
+_ATTEMPTS = "jmxlake_agent_scrape_duration_seconds_count"
+_WAITING = "jmxlake_agent_spool_batches"
 
 
 class Agents:
@@ -70,6 +81,7 @@ class Agents:
         self._catalogue = catalogue
         self._families = {name: {"enabled": True, "interval": "2s"} for name in families}
         self._running: dict[str, subprocess.Popen[bytes]] = {}
+        self._ports: dict[str, int] = {}
 
     def start(self) -> None:
         """Start them all; returns before they have read anything."""
@@ -79,11 +91,17 @@ class Agents:
             config = folder / "agent.yaml"
             settings = agent_config(self._cluster, node, self._lake, folder)
             settings["families"] |= self._families
+            (port,) = free_ports(1)
+            settings["health"] = {"port": port}
+            self._ports[node.plan.name] = port
             settings |= {"catalogue": str(self._catalogue)} if self._catalogue else {}
             config.write_text(yaml.safe_dump(settings))
-            command = [script("jmxlake-agent"), "run", "--config", str(config)]
-            process = self._cluster.launcher.start(command, _log(folder))
-            self._running[node.plan.name] = process
+            self._run(node.plan.name)
+
+    def _run(self, name: str) -> None:
+        folder = self._folder / name
+        command = [script("jmxlake-agent"), "run", "--config", str(folder / "agent.yaml")]
+        self._running[name] = self._cluster.launcher.start(command, _log(folder))
 
     def await_started(self) -> None:
         """Wait until all read on schedule: on a busy machine their start takes its time.
@@ -100,6 +118,36 @@ class Agents:
                     raise DemoError(f"The agent of {name} did not start in time:\n{log}")
                 time.sleep(0.2)
 
+    def await_read(self) -> None:
+        """Wait until each agent has tried to read each family anew, from now on.
+
+        Raises:
+            DemoError: One has ended, or has not tried in time.
+        """
+        before = {name: self._samples(name, _ATTEMPTS) for name in self._running}
+        deadline = time.monotonic() + _READ_SECONDS
+        while late := [name for name in before if not self._has_read(name, before[name])]:
+            self.check()
+            if time.monotonic() > deadline:
+                raise DemoError(f"Agents did not read all in {_READ_SECONDS} s: {', '.join(late)}.")
+            time.sleep(0.2)
+
+    def _has_read(self, name: str, before: Mapping[str, float]) -> bool:
+        now = self._samples(name, _ATTEMPTS)
+        # Two: the first of them may have been under way.
+        return bool(now) and all(now[read] >= before.get(read, 0.0) + 2 for read in now)
+
+    def _samples(self, name: str, metric: str) -> dict[str, float]:
+        """A metric that the agent tells of itself, by labels; empty: it does not tell yet."""
+        url = f"http://127.0.0.1:{self._ports[name]}/metrics"
+        try:
+            with urllib.request.urlopen(url, timeout=60) as answer:
+                page = answer.read().decode()
+        except OSError:
+            return {}
+        found = re.findall(rf"^{metric}(\{{.*\}}|) (\S+)$", page, re.MULTILINE)
+        return {labels: float(value) for labels, value in found}
+
     def check(self) -> None:
         """Make sure that all still run.
 
@@ -112,27 +160,63 @@ class Agents:
                 raise DemoError(f"The agent of {name} ended with {process.returncode}:\n{log}")
 
     def stop(self) -> None:
-        """Ask all to end (they bring what they hold to the lake first), and wait for that.
+        """Ask all to end, and wait until all that they have read is in the lake.
+
+        An agent that ends tries for half a minute only; one that still holds something is started
+        again to deliver it.
 
         Raises:
-            DemoError: One ended with an error.
+            DemoError: One ended with an error, or not in time, or holds what it could not deliver.
         """
-        self.check()
-        deadline = time.monotonic() + _GRACE_SECONDS
-        for process in self._running.values():
-            process.terminate()
-        for name, process in self._running.items():
-            self._await(name, process, max(1.0, deadline - time.monotonic()))
+        faults = self._end(list(self._running))
+        for _ in range(_STARTS_TO_DELIVER):
+            held = [name for name in self._running if name not in faults and self._holds(name)]
+            for name in held:
+                self._run(name)
+            self._await_delivered(held)
+            faults |= self._end(held)
+        for name in self._running.keys() - faults.keys():
+            if batches := self._holds(name):
+                faults[name] = f"The agent of {name} could not deliver {batches} batches."
+        if faults:
+            raise DemoError(" ".join(faults.values()))
 
-    def _await(self, name: str, process: subprocess.Popen[bytes], seconds: float) -> None:
+    def _end(self, names: Sequence[str]) -> dict[str, str]:
+        """Ask agents to end and wait for that; those that did not end well, and how."""
+        deadline = time.monotonic() + _GRACE_SECONDS
+        codes = {name: self._running[name].poll() for name in names}
+        for name in names:
+            self._running[name].terminate()
+        faults = {}
+        for name, ended_before in codes.items():
+            log = _log(self._folder / name)
+            try:
+                code = self._running[name].wait(max(1.0, deadline - time.monotonic()))
+            except subprocess.TimeoutExpired:
+                kill(self._running[name])
+                faults[name] = f"The agent of {name} did not end in time; see {log}."
+                continue
+            if code or ended_before is not None:
+                faults[name] = f"The agent of {name} ended with {code}; see {log}."
+        return faults
+
+    def _await_delivered(self, names: Sequence[str]) -> None:
+        """Wait until none of these agents holds a batch, some minutes at most."""
+        deadline = time.monotonic() + _GRACE_SECONDS
+        while time.monotonic() < deadline and any(
+            self._running[name].poll() is None
+            and set(self._samples(name, _WAITING).values()) != {0}
+            for name in names
+        ):
+            time.sleep(0.5)
+
+    def _holds(self, name: str) -> int:
+        """How many batches an agent that has ended holds."""
         try:
-            code = process.wait(seconds)
-        except subprocess.TimeoutExpired as error:
-            log = last_lines(_log(self._folder / name))
-            raise DemoError(f"The agent of {name} did not end in time:\n{log}") from error
-        if code:
-            log = last_lines(_log(self._folder / name))
-            raise DemoError(f"The agent of {name} ended with {code}:\n{log}")
+            with Spool(self._folder / name / "spool.db", 1 << 40) as spool:
+                return spool.depth().batches
+        except SpoolError as error:
+            raise DemoError(f"The spool of {name} cannot be read: {error}") from error
 
     def kill(self) -> None:
         """Kill what still runs."""

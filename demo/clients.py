@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Any
 
-from confluent_kafka import Consumer, KafkaException, Producer
+from confluent_kafka import Consumer, KafkaError, KafkaException, Producer
 
 from demo.clock import iso
 
@@ -14,6 +14,22 @@ if TYPE_CHECKING:
 
 
 _FILL_BATCH_BYTES = 15_000
+_WRITTEN_SECONDS = 240
+
+# On a busy machine a group may also take a member for dead; it joins again, and reads on.
+_GROUP_MOVES = {
+    KafkaError.COORDINATOR_LOAD_IN_PROGRESS,
+    KafkaError.COORDINATOR_NOT_AVAILABLE,
+    KafkaError.NOT_COORDINATOR,
+    KafkaError.REQUEST_TIMED_OUT,
+    KafkaError.ILLEGAL_GENERATION,
+    KafkaError.REBALANCE_IN_PROGRESS,
+    KafkaError.UNKNOWN_MEMBER_ID,
+    # librdkafka's own, which it names so.
+    KafkaError._TIMED_OUT,  # noqa: SLF001
+    KafkaError._WAIT_COORD,  # noqa: SLF001
+    KafkaError._NO_OFFSET,  # noqa: SLF001
+}
 
 
 class Throttling:
@@ -83,8 +99,26 @@ def fill(bootstrap: str, topic: str, partitions: int, megabytes: float) -> None:
     for _ in range(int(megabytes * 100)):
         for partition in range(partitions):
             send(writer, topic, partition, 10_000)
-    if left := writer.flush(60):
-        raise KafkaException(f"{left} records of {topic} were not written within 60 s")
+    if left := writer.flush(_WRITTEN_SECONDS):
+        raise KafkaException(f"{left} records of {topic} were not written in {_WRITTEN_SECONDS} s")
+
+
+def commit(reader: Consumer) -> dict[int, int]:
+    """Commit what was read of one topic; what was committed, by partition.
+
+    Nothing while the group's coordinator or its members move: the next commit will do.
+
+    Raises:
+        KafkaException: It is refused for another reason.
+    """
+    try:
+        committed = reader.commit(asynchronous=False) or []
+    except KafkaException as error:
+        kafka = error.args[0]
+        if not (kafka.retriable() or kafka.code() in _GROUP_MOVES):
+            raise
+        return {}
+    return {one.partition: one.offset for one in committed if one.error is None}
 
 
 def _config(bootstrap: str, client_id: str, config: dict[str, Any]) -> dict[str, Any]:

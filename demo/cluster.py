@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
-READY_SECONDS = 180
+READY_SECONDS = 600
 
 
 class Cluster:
@@ -75,7 +75,7 @@ class Cluster:
             libs: Folder with the jars of another Kafka than the demo's.
 
         Raises:
-            DemoError: A node ended, or was not ready in three minutes; the end of its log is given.
+            DemoError: A node ended, or was not ready in ten minutes; the end of its log is given.
         """
         controller, *others = _plans(folder.resolve(), brokers, jmx=jmx, jolokia=jolokia)
         if extra is not None:

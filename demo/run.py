@@ -7,6 +7,7 @@ import json
 import os
 import shutil
 import signal
+import subprocess
 import sys
 import time
 from contextlib import contextmanager
@@ -17,7 +18,7 @@ from confluent_kafka import KafkaException
 
 from demo import driver, hearing, index_fetches
 from demo.agents import WINDOW, Agents, script
-from demo.clock import iso, seconds
+from demo.clock import iso, now_iso, seconds
 from demo.cluster import Cluster
 from demo.errors import DemoError
 from demo.jars import kafka_libs
@@ -30,8 +31,6 @@ from lakehouse.slo.openslo import objective_files
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-WARM_UP_SECONDS = 8.0
-AFTERMATH_SECONDS = 4.0
 FAMILIES = ("traffic", index_fetches.FAMILY)
 """Those that are off by default; two objectives are on what the first reads."""
 _OBJECTIVES = Path(__file__).parent / "objectives"
@@ -39,7 +38,7 @@ _OBJECTIVES = Path(__file__).parent / "objectives"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the demo; the exit code is 0 if everything happened."""
+    """Run the demo; the exit code is 0 if it ended with a report, also if a scenario was missed."""
     options = _options(arguments)
     signal.signal(signal.SIGTERM, _terminated)
     try:
@@ -56,55 +55,73 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def run(folder: Path, *, report: bool) -> None:
     """Scrape a cluster while it breaks, then roll up and report.
 
+    What fails on the way is told in the end: a report of what was scraped until then comes first.
+
     Args:
         folder: Where everything goes; what an earlier demo left there is removed.
         report: False: stop when the lake holds what was scraped.
 
     Raises:
-        DemoError: A step failed.
+        DemoError: A step failed. It says what is left.
     """
     kafka_libs()
     _empty(folder)
-    truth = Truth()
+    truth, failures = Truth(), list[str]()
+    with _noted(failures):
+        _play(folder, truth, failures)
+    period = truth.facts.get("from"), truth.facts.get("to", now_iso())
+    truth.write(folder / "truth.json")
+    if report and period[0] is not None and (folder / "lake").exists():
+        with _noted(failures):
+            _report(folder, period[0], period[1])
+    _tell(folder, truth)
+    if failures:
+        raise DemoError("\n".join([*failures, _what_to_do(folder, period)]))
+
+
+def _play(folder: Path, truth: Truth, failures: list[str]) -> None:
     with _step("Starting Kafka: a controller and 3 brokers"):
         cluster = Cluster.start(folder / "cluster", extra=index_fetches.plugin_settings)
     with cluster:
         truth.set("cluster", cluster.describe())
-        _scrape(cluster, truth, folder)
-    with _step("Reading the truth from the controller's log"):
-        period = truth.facts["from"], truth.facts["to"]
-        start, end_ = map(seconds, period)
-        records = read_log(cluster.libs, cluster.controller.plan.log_dir)
-        for name, facts in partition_truth(records, start, end_).items():
-            truth.set(name, facts)
-        logs = [node.log for node in cluster.brokers]
-        truth.set("slowest_heard_us", hearing.slowest_us(records, logs, start, end_))
-        truth.set("index_fetches", list(index_fetches.noted(cluster.brokers, start, end_)))
-        truth.write(folder / "truth.json")
-    if report:
-        _report(folder, *period)
-    _tell(folder, report=report)
+        with _step("Creating topics and quotas"):
+            driver.prepare(cluster, truth)
+        agents = Agents(cluster, folder / "lake", folder / "agents", FAMILIES)
+        try:
+            with _noted(failures):
+                _scrape(cluster, agents, truth)
+            with _noted(failures), _step("Stopping the agents when all is delivered"):
+                agents.stop()
+        finally:
+            agents.kill()
+    if "to" in truth.facts:
+        with _step("Reading the truth from the controller's log"):
+            _read_truth(cluster, truth)
 
 
-def _scrape(cluster: Cluster, truth: Truth, folder: Path) -> None:
-    with _step("Creating topics and quotas"):
-        driver.prepare(cluster, truth)
-    agents = Agents(cluster, folder / "lake", folder / "agents", FAMILIES)
+def _scrape(cluster: Cluster, agents: Agents, truth: Truth) -> None:
+    with _step("Starting 4 agents, until they have read everything"):
+        agents.start()
+        agents.await_started()
+        agents.await_read()
+        truth.set("from", _next_window())
+    with _step("Load and faults, about two minutes"):
+        driver.drive(cluster, truth)
     try:
-        with _step("Starting 4 agents, and a quiet while for them to see"):
-            agents.start()
-            agents.await_started()
-            time.sleep(WARM_UP_SECONDS)
-            truth.set("from", _next_window())
-            agents.check()
-        with _step("Load and faults, about two minutes"):
-            driver.drive(cluster, truth)
-            time.sleep(AFTERMATH_SECONDS)
-            truth.set("to", _next_window())
-        with _step("Stopping the agents"):
-            agents.stop()
+        with _step("Waiting until the agents have read what is left of it"):
+            agents.await_read()
     finally:
-        agents.kill()
+        truth.set("to", _next_window())
+
+
+def _read_truth(cluster: Cluster, truth: Truth) -> None:
+    start, end_ = map(seconds, (truth.facts["from"], truth.facts["to"]))
+    records = read_log(cluster.libs, cluster.controller.plan.log_dir)
+    for name, facts in partition_truth(records, start, end_).items():
+        truth.set(name, facts)
+    logs = [node.log for node in cluster.brokers]
+    truth.set("slowest_heard_us", hearing.slowest_us(records, logs, start, end_))
+    truth.set("index_fetches", list(index_fetches.noted(cluster.brokers, start, end_)))
 
 
 def _next_window() -> str:
@@ -139,14 +156,37 @@ def _report(folder: Path, start: str, end_: str) -> None:
             launcher.close()
 
 
-def _tell(folder: Path, *, report: bool) -> None:
-    names = ["lake", "truth.json"]
-    if report:
-        names += ["report.html", "report.json"]
-        print("\n" + verdict_table(json.loads((folder / "report.json").read_text())), end="")
+def _tell(folder: Path, truth: Truth) -> None:
+    result = folder / "report.json"
+    if result.exists():
+        print("\n" + verdict_table(json.loads(result.read_text())), end="")
+    if truth.missed:
+        print(f"\nNot played: {', '.join(truth.missed)}. The report is of the others.")
     print("\nLook at:")
-    for name in names:
-        print(f"  {_short(folder / name)}")
+    for name in ("lake", "truth.json", "report.html", "report.json"):
+        if (folder / name).exists():
+            print(f"  {_short(folder / name)}")
+
+
+def _what_to_do(folder: Path, period: tuple[str | None, str]) -> str:
+    """What is left of a demo that failed, and the next command."""
+    if (folder / "report.json").exists():
+        return f"The report is of what was scraped until then. Logs: {_short(folder)}."
+    again = f"Run the demo again. Logs: {_short(folder)}."
+    if period[0] is None or not (folder / "lake").exists():
+        return again
+    start, end_ = period
+    weekly = f"jmxlake weekly {_short(folder / 'lake')} --window {WINDOW}"
+    return f"The lake is there: {weekly} --from {start} --to {end_}, or: {again}"
+
+
+@contextmanager
+def _noted(failures: list[str]) -> Iterator[None]:
+    """Note a failure and go on: a report of the rest is worth more than none."""
+    try:
+        yield
+    except (DemoError, KafkaException, subprocess.SubprocessError, OSError) as error:
+        failures.append(str(error))
 
 
 @contextmanager

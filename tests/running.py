@@ -58,7 +58,7 @@ class RunningAgent:
             self.process.wait(60)
         with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as ours:
             ours.sendto(_END, str(self.config.parent / "notify"))
-        self._listener.join(10)
+        self._listener.join(60)
         self._socket.close()
 
     def configure(self, settings: dict[str, Any]) -> None:

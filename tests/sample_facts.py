@@ -612,7 +612,7 @@ def demo() -> Facts:
                 gaps=[{"start": at(100), "end": at(120), "outcome": "refused", "error": error}],
             ),
             source("broker-3", "min_isr", length),
-            *(source("broker-1", family, length) for family in FAMILIES[1:]),
+            *(source(f"broker-{n}", one, length) for one in FAMILIES[1:] for n in (1, 2, 3)),
         ],
     }
     half = timedelta(seconds=30)

@@ -3,6 +3,7 @@
 from dataclasses import replace
 from typing import Final
 
+from collector.agent.partition_counts import PartitionCounts
 from collector.agent.stale_values import StaleValues
 from collector.catalogue import Family
 from collector.clock import Clock
@@ -32,6 +33,7 @@ class Scraper:
         self._clock = clock
         self._hidden = hidden
         self._stale = StaleValues()
+        self._counts = PartitionCounts()
 
     def attempt(self, family: Family, interval_us: int) -> Scrape:
         """Read a family once; the outcome says how it ended."""
@@ -53,6 +55,10 @@ class Scraper:
             logs.trace(failure)
             self._source.close()
         answered_us = self._clock.wall_us()
+        if answer is not None and identity is not None:
+            version = identity.kafka_version
+            answer, error = self._counts.checked(answer, family, version, asked_us, answered_us)
+            outcome = "ok" if error is None else "error"
         if self._hidden is not None:
             answer = answer and self._hidden.answer(answer)
             error = error and self._hidden.error(error)

@@ -73,7 +73,7 @@ def _print_table(read: list[tuple[Task, Scrape]], most: int | None) -> None:
     for task, scrape in read:
         family, answer = task.family, scrape.answer
         name = styled(task.label if several else family.name, "bold")
-        if answer is None:
+        if answer is None or scrape.outcome != "ok":
             why = printable(f"UNKNOWN, {scrape.outcome}: {scrape.error or 'no reason given'}")
             table.add_row(name, styled(why, "bold red"))
             continue

@@ -24,6 +24,7 @@ from collector.sources import factory
 from collector.sources.admin.source import ALL, AdminSource
 
 _STALE_US: Final = 30_000_000
+_MORE_LOOKS: Final = 2
 Say = Callable[[Step], None]
 
 
@@ -42,8 +43,15 @@ class Read(NamedTuple):
 
 
 def attempt(task: Task) -> Scrape:
-    """Read a family once, a history to its end; a history that ends long ago is an error."""
+    """Read a family once, a history to its end; a history that ends long ago is an error.
+
+    An answer that shows a part of the partitions is asked again: a leader may just have moved.
+    """
     scrape = task.scraper.attempt(task.family, task.interval_us)
+    for _ in range(_MORE_LOOKS):
+        if scrape.answer is not None and scrape.outcome != "ok":
+            task.scraper.close()  # an exporter's answer is shared for a moment
+            scrape = task.scraper.attempt(task.family, task.interval_us)
     if task.family.via != "metadata_log":
         return scrape
     asked_us = scrape.asked_us
@@ -147,7 +155,7 @@ def _read_place(name: str, tasks: list[Task], source: Source | None, say: Say) -
         if scrape is None or not answers:
             yield Read(task, scrape, f"{name} did not answer")
             continue
-        why = None if scrape.answer is not None else scrape.error or scrape.outcome
+        why = None if scrape.outcome == "ok" else scrape.error or scrape.outcome
         if why is not None and why not in said:
             said.add(why)
             say(Step(f"family {task.family.name}", why, ok=False))

@@ -1,12 +1,26 @@
 """Runs of one counter metric: by how much every series rose, window by window."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
+from itertools import pairwise
+from typing import NamedTuple
 
 import msgspec
 
 from collector.encoding.closed_runs import Ledger, Piece
 from collector.model import Reading, Series
 from lakehouse.tables import FLAG_GAP, FLAG_INCREASE
+
+
+class AnswerSpan(NamedTuple):
+    """When an answer was asked and came, and where pieces may still begin; microseconds.
+
+    Attributes:
+        windows: Starts of the windows that are not sealed, the last one of this answer.
+    """
+
+    asked_us: int
+    answered_us: int
+    windows: tuple[int, ...] = ()
 
 
 class Tally(msgspec.Struct):
@@ -24,6 +38,9 @@ class CounterTrack(msgspec.Struct):
     A count that falls, a source that was restarted and a bean that vanished and came back all
     begin again at zero; so does a bean that is new on a source that was being watched. A count that
     is read for the first time on a source that was not being watched only sets the baseline.
+
+    Attributes:
+        waiting: Series of ``add`` whose increase since an instant comes with a later answer.
     """
 
     baselines: dict[Series, float] = msgspec.field(default_factory=dict)
@@ -35,6 +52,7 @@ class CounterTrack(msgspec.Struct):
     confirmed_us: int | None = None
     answered_us: int = 0
     watched: bool = False
+    waiting: dict[Series, int] = msgspec.field(default_factory=dict)
 
     def observe(
         self, reading: Reading, started_us: int, asked_us: int, answered_us: int, ledger: Ledger
@@ -59,17 +77,46 @@ class CounterTrack(msgspec.Struct):
         self.confirmed_us = asked_us
 
     def add(
-        self, rises: Mapping[Series, float | None], asked_us: int, answered_us: int, ledger: Ledger
+        self,
+        rises: Mapping[Series, float | None],
+        delayed: Collection[Series],
+        span: AnswerSpan,
+        ledger: Ledger,
     ) -> None:
-        """Take in increases that were computed elsewhere; None: not known since the last scrape."""
-        self._drop_vanished(rises, answered_us, ledger)
+        """Take in increases that were computed elsewhere.
+
+        Args:
+            rises: By series; None: not known since the last one.
+            delayed: Series whose increase comes with a later answer.
+            span: When the answer came.
+            ledger: Where pieces that have ended are kept.
+        """
+        for series in delayed:
+            self._wait(series, span, ledger)
+        self._drop_vanished({*rises, *delayed}, span.answered_us, ledger)
+        self.waiting = {s: at for s, at in self.waiting.items() if s in rises or s in delayed}
         for series, increase in rises.items():
             if increase is None:
-                self._interrupt(series, answered_us, ledger)
+                self._interrupt(series, span, ledger)
             else:
-                self._add(series, increase, answered_us)
+                self._resume(series, increase, span, ledger)
         self.scrapes += 1
-        self.confirmed_us, self.answered_us = asked_us, answered_us
+        self.confirmed_us, self.answered_us = span.asked_us, span.answered_us
+
+    def leave(self, ended: Collection[Series]) -> None:
+        """Stop counting series of ``add`` that have no baseline any more."""
+        for series in ended:
+            self.open.pop(series, None)
+
+    def give_up(self, from_us: int, end_us: int, window_us: int, ledger: Ledger) -> None:
+        """Note as unknown, in windows that are about to be sealed, increases that did not come."""
+        until_us = min(end_us, self.answered_us)
+        first_us = until_us - until_us % window_us - window_us
+        for series, since_us in self.waiting.items():
+            if since_us < until_us:
+                starts = max(since_us, from_us, first_us), max(since_us, first_us + window_us)
+                self._fill(series, None, (*starts, until_us), ledger)
+                self.waiting[series] = until_us
 
     def cut(self, window_us: int, ledger: Ledger) -> None:
         """End every tally at a window's start and begin again at zero."""
@@ -82,7 +129,9 @@ class CounterTrack(msgspec.Struct):
     def stop(self, end_us: int, ledger: Ledger) -> None:
         """Coverage ends: end every tally, keep the baselines."""
         for series, tally in self.open.items():
-            self._close(series, tally, end_us, ledger)
+            ended_us = self._close(series, tally, end_us, ledger)
+            if self.answered_us:  # increases that are computed elsewhere have baselines there
+                self.waiting[series] = ended_us
         self.open.clear()
         self.confirmed_us = None
 
@@ -103,26 +152,55 @@ class CounterTrack(msgspec.Struct):
         else:
             tally.total += rise
 
-    def _interrupt(self, series: Series, answered_us: int, ledger: Ledger) -> None:
-        """Add a piece without a value: the increase since the last scrape is not known."""
-        tally = self.open.pop(series, None)
+    def _wait(self, series: Series, span: AnswerSpan, ledger: Ledger) -> None:
+        """End the tally of a series at its last increase."""
+        since_us, tally = span.answered_us, self.open.pop(series, None)
         if tally is not None:
-            since_us = max(tally.start, self.answered_us)
-            self._close(series, tally, since_us, ledger)
-            ledger.add(Piece(series, None, since_us, answered_us, 0, 0, 1, (FLAG_INCREASE,)))
-        self.open[series] = Tally(0.0, answered_us, self.scrapes)
+            since_us = self._close(series, tally, self.answered_us, ledger)
+        self.waiting.setdefault(series, since_us)
+
+    def _resume(self, series: Series, rise: float, span: AnswerSpan, ledger: Ledger) -> None:
+        """Add an increase; of a series that waited, from where it waited."""
+        since_us = self.waiting.pop(series, None)
+        start_us, flags = span.answered_us, tuple[str, ...]()
+        if since_us is not None and span.windows and since_us < span.answered_us:
+            starts = [max(since_us, one) for one in span.windows]
+            self._fill(series, 0.0, starts, ledger)
+            start_us = starts[-1]
+            is_longer = since_us < starts[0] and self.confirmed_us is not None
+            flags = (FLAG_GAP,) if rise and is_longer else ()
+        self._add(series, rise, start_us, flags)
+
+    def _fill(
+        self, series: Series, value: float | None, instants: Sequence[int], ledger: Ledger
+    ) -> None:
+        """Add a piece between each instant and the next."""
+        for start, end in pairwise(instants):
+            if start < end:
+                ledger.add(Piece(series, value, start, end, 0, 0, 1, (FLAG_INCREASE,)))
+
+    def _interrupt(self, series: Series, span: AnswerSpan, ledger: Ledger) -> None:
+        """Add a piece without a value: the increase since the last scrape is not known."""
+        if series in self.open:
+            self._wait(series, span, ledger)
+        since_us = self.waiting.pop(series, span.answered_us)
+        starts = [max(since_us, one) for one in span.windows]
+        self._fill(series, None, [*starts, span.answered_us], ledger)
+        self.open[series] = Tally(0.0, span.answered_us, self.scrapes)
 
     def _drop_vanished(self, present: Collection[Series], answered_us: int, ledger: Ledger) -> None:
         for series in [series for series in self.open if series not in present]:
             self._close(series, self.open.pop(series), answered_us, ledger)
 
-    def _close(self, series: Series, tally: Tally, end_us: int, ledger: Ledger) -> None:
+    def _close(self, series: Series, tally: Tally, end_us: int, ledger: Ledger) -> int:
+        """End a tally; return where its piece ends."""
         if tally.total:  # an increase seen at the very instant of the end must not be lost
             end_us = max(end_us, tally.start + 1)
         if end_us > tally.start:
             flags = (FLAG_INCREASE, *tally.flags)
             seen = self.scrapes - tally.since
             ledger.add(Piece(series, tally.total, tally.start, end_us, 0, 0, seen, flags))
+        return max(end_us, tally.start)
 
 
 def _counts(reading: Reading) -> dict[Series, float]:

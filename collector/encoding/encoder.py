@@ -14,8 +14,15 @@ import msgspec
 from collector.catalogue.entries import Delays
 from collector.encoding.attempts import AttemptSpan
 from collector.encoding.closed_runs import Ledger, Run, fold
-from collector.encoding.counter import CounterTrack
-from collector.encoding.expired_offsets import HIGH, LOW, NonConsumed, add_up, increases
+from collector.encoding.counter import AnswerSpan, CounterTrack
+from collector.encoding.expired_offsets import (
+    HIGH,
+    LOW,
+    NonConsumed,
+    add_up,
+    increases,
+    series_of,
+)
 from collector.encoding.family import FamilyTrack
 from collector.model import Answer, Event, Identity, Scrape, Series
 from lakehouse.tables import MAX_GAP_INTERVALS
@@ -187,6 +194,8 @@ class Encoder(msgspec.Struct):
         sealed = self._end(from_us, lambda one: one.sealed_us)
         for family in self._families(exact=False):
             family.attempted_us, family.cut_us = None, 0
+            for counter in family.counters.values():
+                counter.waiting.clear()  # those are instants of the old clock
         for family in self._families(exact=True):
             family.heard_us += to_us - from_us
         span = self.began_us or from_us, from_us
@@ -221,16 +230,20 @@ class Encoder(msgspec.Struct):
 
     def _enter(self, family: FamilyTrack, scrape: Scrape, ledger: Ledger) -> None:
         """Record an attempt, with its answer if there was one."""
-        if scrape.answer is not None and scrape.identity is not None:
+        answer, identity = scrape.answer, scrape.identity
+        failed = scrape.outcome != "ok"
+        if failed:  # from when it was asked, also where its answer is in part
+            family.stop_unread(scrape, ledger)
+            family.account.attempt(scrape, family.max_gap_us)
+        if answer is not None and identity is not None:
             # Of an attempt that failed it may be that of a connection to the process before.
-            self._meet(scrape.identity, scrape.answered_us)
+            self._meet(identity, scrape.answered_us)
             family.cut(scrape.answered_us, self.window_us, ledger)
-            family.observe(scrape, scrape.identity.started_us, self.delays, ledger)
-            self._observe(family, scrape, scrape.answer)
+            family.observe(scrape, identity.started_us, self.delays, ledger)
+            self._observe(family, scrape, answer)
             family.answered_us = scrape.answered_us
-        else:
-            family.stop(scrape.asked_us, ledger)
-        family.account.attempt(scrape, family.max_gap_us)
+        if not failed:
+            family.account.attempt(scrape, family.max_gap_us)
         family.attempted_us = scrape.asked_us
 
     def _observe(self, family: FamilyTrack, scrape: Scrape, answer: Answer) -> None:
@@ -238,13 +251,26 @@ class Encoder(msgspec.Struct):
         if answer.offsets is not None:
             gap = family.answered_us is None
             losses = self.non_consumed.advance(answer.offsets, after_gap=gap)
+            ended = losses.keys() - self.non_consumed.commits.keys()
             for metric, rises in zip((LOW, HIGH), increases(losses), strict=True):
                 track = family.counters.setdefault(metric, CounterTrack())
-                track.add(rises, scrape.asked_us, scrape.answered_us, self.ledger)
+                waiting = series_of(metric, self.non_consumed.delayed)
+                span = AnswerSpan(scrape.asked_us, scrape.answered_us, self._open_windows(family))
+                track.add(rises, waiting, span, self.ledger)
+                track.leave(series_of(metric, ended))
                 add_up(self.lost, rises)
         self.events.extend(
             Event(scrape.answered_us if one.at_us is None else one.at_us, *one[:-1])
             for one in answer.notices
+        )
+
+    def _open_windows(self, family: FamilyTrack) -> tuple[int, ...]:
+        """Starts of the windows, this one and that before, in which pieces may still begin."""
+        opened = (family.cut_us - self.window_us, family.cut_us)
+        return tuple(
+            max(start, self.sealed_us)
+            for start in opened
+            if start + self.window_us > self.sealed_us
         )
 
     def _meet(self, identity: Identity, at_us: int) -> None:
@@ -269,6 +295,9 @@ class Encoder(msgspec.Struct):
 
     def _take(self, end_us: int, exact_end_us: Callable[[FamilyTrack], int]) -> SealedRows:
         """Take out what is of the time before an instant; each exact family has its own."""
+        for family in self._families(exact=False):
+            for counter in family.counters.values():
+                counter.give_up(self.sealed_us, end_us, self.window_us, self.ledger)
         pieces, accounts = self.ledger.take_before(end_us), list[AttemptSpan]()
         for family in self._families(exact=True):
             family.sealed_us = max(family.sealed_us, exact_end_us(family))

@@ -73,7 +73,8 @@ class FamilyTrack(msgspec.Struct):
             ledger: Where what has ended is kept.
         """
         asked, answered = scrape.asked_us, scrape.answered_us
-        for reading in self._with_vanished(scrape.answer.readings if scrape.answer else ()):
+        read = scrape.answer.readings if scrape.answer else ()
+        for reading in self._with_vanished(read) if scrape.outcome == "ok" else read:
             if reading.kind == "gauge":
                 track = self.gauges.setdefault(reading.metric, GaugeTrack())
                 track.delays = delays.get(reading.metric, Delays())
@@ -92,6 +93,16 @@ class FamilyTrack(msgspec.Struct):
         for metric in self.counters:
             if (metric, "counter") not in read and metric not in (LOW, HIGH):
                 yield Reading(metric, "counter")
+
+    def stop_unread(self, scrape: Scrape, ledger: Ledger) -> None:
+        """End coverage of each metric that an attempt which failed did not read."""
+        if scrape.answer is None or scrape.identity is None:
+            self.stop(scrape.asked_us, ledger)
+            return
+        read = {reading.metric for reading in scrape.answer.readings}
+        for tracks in (self.gauges, self.counters):
+            for metric in tracks.keys() - read:
+                tracks[metric].stop(scrape.asked_us, ledger)
 
     def stop(self, end_us: int, ledger: Ledger) -> None:
         """End coverage."""

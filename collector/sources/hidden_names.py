@@ -83,12 +83,15 @@ class HiddenNames:
 
     def _offsets(self, offsets: Offsets) -> Offsets:
         ids = {Partition(name, 0): id_ for name, id_ in offsets.topic_ids.items()}
+        groups = self._by_name({Series("", group=name): None for name in offsets.silent_groups})
         return Offsets(
             self._by_name(offsets.commits_before),
             self._by_name(offsets.log_starts),
             self._by_name(offsets.commits_after),
             frozenset(self._by_name(dict.fromkeys(offsets.moved))),
             {one.topic: id_ for one, id_ in self._by_name(ids).items()},
+            frozenset(self._by_name(dict.fromkeys(offsets.unanswered))),
+            frozenset(one.group for one in groups if one.group is not None),
         )
 
     def _by_name(self, values: Mapping[_Named, _Value]) -> dict[_Named, _Value]:

@@ -73,13 +73,13 @@ class Live(Collector):
 
     def scraped(self, scrape: Scrape) -> None:
         """An attempt has ended; one that failed ends what was known."""
-        readings = scrape.answer.readings if scrape.answer else ()
+        readings = scrape.answer.readings if scrape.answer and scrape.outcome == "ok" else ()
         with self._lock:
             track = self._tracks.get((scrape.source, scrape.family))
             if track is None:
                 return  # it was taken out of the configuration meanwhile
             track.readings = tuple(filter(_is_shown, readings))
-            track.until = -math.inf if scrape.answer is None else self._monotonic() + track.lasts
+            track.until = -math.inf if scrape.outcome != "ok" else self._monotonic() + track.lasts
             if scrape.identity is not None:
                 self._clusters[scrape.source] = scrape.identity.cluster
 

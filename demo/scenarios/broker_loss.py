@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from demo.clients import producer, send
 from demo.clock import now_iso
+from demo.stage import Cue
 from demo.topics import create_assigned
 
 if TYPE_CHECKING:
@@ -18,8 +19,9 @@ _ORDERS_REPLICAS = ((1, 2), (2, 3), (3, 1), (1, 3), (2, 1), (3, 2))
 _AUDIT_REPLICAS = ((2,), (1,))
 
 KILL_AT = 48.0
-RESTART_AT = 83.0
+AWAY_SECONDS = 35.0
 END_AT = 104.0
+_BEFORE_THE_KILL = (Cue.CLIENTS_ENDED, Cue.CAUGHT_UP, Cue.UPLOADED, Cue.WRITERS_READY)
 
 
 def prepare(stage: Stage) -> None:
@@ -29,15 +31,20 @@ def prepare(stage: Stage) -> None:
 
 
 def run(stage: Stage) -> None:
-    """Kill broker 2, and start it again 35 s later."""
+    """Kill broker 2 once nothing is played that needs it, and start it again 35 s later."""
     node = stage.cluster.nodes[2]
     stage.wait_until(KILL_AT)
+    stage.wait_over(*_BEFORE_THE_KILL)
     killed_at = now_iso()
     node.kill()
+    stage.give(Cue.KILLED)
     stage.truth.did("Broker 2 was killed (kill -9)")
-    stage.wait_until(RESTART_AT)
-    restarted_at = now_iso()
-    node.start()
+    try:
+        stage.wait(AWAY_SECONDS)
+        stage.wait_over(Cue.DELETION_HELD)
+    finally:  # also where the run is called off
+        restarted_at = now_iso()
+        node.start()
     stage.cluster.wait_ready()
     stage.truth.add(
         "killed_brokers",
@@ -46,6 +53,7 @@ def run(stage: Stage) -> None:
         restarted_at=restarted_at,
         back_at=now_iso(),
     )
+    stage.give(Cue.BACK)
     stage.truth.did("Broker 2 is back")
 
 
@@ -55,7 +63,7 @@ def load(stage: Stage) -> None:
         stage.cluster.bootstrap, "orders-app", acks="all", delivery_timeout_ms=5000, linger_ms=50
     )
     number = 0
-    while stage.before(END_AT):
+    while stage.before(END_AT) or not stage.is_over(Cue.BACK):
         send(writer, ORDERS, number % len(_ORDERS_REPLICAS), 500)
         number += 1
         stage.wait(0.05)

@@ -7,8 +7,9 @@ from collections import defaultdict
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from demo.clients import consumer, producer
+from demo.clients import commit, consumer, producer
 from demo.clock import iso
+from demo.stage import Cue
 from demo.topics import create_assigned
 
 if TYPE_CHECKING:
@@ -20,9 +21,11 @@ SHIPMENTS = "shipments"
 WAREHOUSE = "warehouse"
 # Over before broker 2 is killed: it may coordinate the group.
 _REPLICAS = ((1, 3), (3, 1))
+_PAUSE = 0.03
 STOPS_AT = 16.0  # agents have seen it keep up
-WRITTEN_AT = 34.0
-RESUMES_AT = 43.0
+_WRITTEN_ON_SECONDS = 18.0
+_REST_SECONDS = 9.0
+"""So long it is behind at least after the last record, for agents to see it."""
 
 
 @dataclass
@@ -49,6 +52,10 @@ class _Written:
         ]
         return {"records": len(unread), "first_unread_at": iso(min(unread))}
 
+    def ends(self) -> dict[int, int]:
+        """The end of each partition's log."""
+        return {partition: max(times) + 1 for partition, times in self.acknowledged.items()}
+
 
 def prepare(stage: Stage) -> None:
     """Create the topic."""
@@ -57,34 +64,35 @@ def prepare(stage: Stage) -> None:
 
 def run(stage: Stage) -> None:
     """Write all the time; read, stop, and read on when nothing more is written."""
-    written, number = _Written(), 0
+    written, reader = _Written(), _Reader(stage)
     writer = producer(stage.cluster.bootstrap, "loading-dock", acks="all", linger_ms=10)
-    reader = consumer(stage.cluster.bootstrap, "warehouse-1", WAREHOUSE)
-    reader.subscribe([SHIPMENTS])
-    positions: dict[int, int] = {}
+    number = 0
 
-    def read_on() -> None:
-        messages = reader.consume(500, timeout=0.1)
-        for message in messages:
-            positions[int(message.partition() or 0)] = int(message.offset() or 0) + 1
-        if messages:
-            reader.commit(asynchronous=False)
-
-    while stage.before(WRITTEN_AT):
+    def write() -> None:
+        nonlocal number
         partition, number = number % len(_REPLICAS), number + 1
         writer.produce(SHIPMENTS, b"x" * 200, partition=partition, on_delivery=written.note)
         writer.poll(0)
-        # A busy machine takes its time to let it join: it stops once it has kept up.
-        if stage.before(STOPS_AT) or len(positions) < len(_REPLICAS):
-            read_on()
-        stage.wait(0.03)
-    writer.flush(10)
-    stage.truth.did("Group warehouse stopped reading shipments, which were written on")
-    stage.wait_until(RESUMES_AT)
-    behind = written.since(positions)
+
+    def kept_up() -> bool:
+        write()
+        return reader.read_on() and not stage.before(STOPS_AT)
+
+    stage.expect(kept_up, "group warehouse keeping up", poll=_PAUSE)
+    stops = time.monotonic()
+    stage.truth.did("Group warehouse stopped reading shipments, which are written on")
+    while time.monotonic() < stops + _WRITTEN_ON_SECONDS:
+        write()
+        stage.wait(_PAUSE)
+    stage.expect(lambda: not writer.flush(0.1), "shipments being written")
+    stage.wait(_REST_SECONDS)
+    _catch_up(stage, reader, written)
+
+
+def _catch_up(stage: Stage, reader: _Reader, written: _Written) -> None:
+    behind = written.since(reader.committed)
     caught_up_from = time.time()
-    stage.expect(lambda: _all_read(read_on, positions, written), "warehouse catching up")
-    reader.close()
+    stage.expect(lambda: reader.read_on() and reader.is_at(written.ends()), "warehouse catching up")
     stage.truth.add(
         "late_groups",
         group=WAREHOUSE,
@@ -93,9 +101,33 @@ def run(stage: Stage) -> None:
         caught_up_from=iso(caught_up_from),
         caught_up_at=iso(time.time()),
     )
+    reader.close()
+    stage.give(Cue.CAUGHT_UP)
     stage.truth.did("Group warehouse has caught up")
 
 
-def _all_read(read_on: Any, positions: dict[int, int], written: _Written) -> bool:
-    read_on()
-    return all(positions.get(one, 0) > max(at) for one, at in written.acknowledged.items())
+class _Reader:
+    """The group's only member."""
+
+    def __init__(self, stage: Stage) -> None:
+        self._reader = consumer(stage.cluster.bootstrap, "warehouse-1", WAREHOUSE)
+        self._reader.subscribe([SHIPMENTS])
+        self._read: dict[int, int] = {}
+        self.committed: dict[int, int] = {}
+
+    def read_on(self) -> bool:
+        """Read what there is and commit; whether all of it is committed, of each partition."""
+        for message in self._reader.consume(500, timeout=0.1):
+            if message.error() is None:
+                self._read[message.partition() or 0] = (message.offset() or 0) + 1
+        if self._read != self.committed:
+            self.committed |= commit(self._reader)
+        return self._read == self.committed and len(self._read) == len(_REPLICAS)
+
+    def is_at(self, ends: dict[int, int]) -> bool:
+        """Whether it has committed up to these ends."""
+        return all(self.committed.get(one, 0) >= end for one, end in ends.items())
+
+    def close(self) -> None:
+        """Leave the group."""
+        self._reader.close()

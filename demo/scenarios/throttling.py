@@ -13,6 +13,7 @@ from demo.clients import Throttling, consumer, fill, producer, send
 from demo.clock import now_iso
 from demo.java_admin import Quota, set_quotas
 from demo.properties import SASL_USERS, THROTTLE_MEMORY_SECONDS
+from demo.stage import Cue
 from demo.topics import create_assigned
 
 if TYPE_CHECKING:
@@ -84,6 +85,7 @@ def run(stage: Stage) -> None:
     with ThreadPoolExecutor(len(CLIENTS), thread_name_prefix="client") as pool:
         for done in [pool.submit(_work, stage, client) for client in CLIENTS]:
             done.result()
+    stage.give(Cue.CLIENTS_ENDED)
     stage.truth.did("The throttled clients have ended")
 
 

@@ -9,7 +9,7 @@ from demo.clients import consumer, fill
 from demo.clock import iso, now_iso
 from demo.java_admin import set_broker_defaults
 from demo.remote_tier import RemoteTier
-from demo.scenarios.broker_loss import KILL_AT, RESTART_AT
+from demo.stage import Cue
 from demo.topics import configure, create_assigned, replicas_in_sync
 
 if TYPE_CHECKING:
@@ -26,6 +26,8 @@ READ_AT = 18.0
 RELEASE_COPY_AT = 38.0
 _OLD_RECORDS = 600
 _REST_SECONDS = 3.0
+_HELD_SECONDS = 15.0
+"""At least so long deletion is held up, for agents to see it."""
 
 
 def prepare(stage: Stage) -> None:
@@ -47,15 +49,10 @@ def prepare(stage: Stage) -> None:
     stage.expect(lambda: tier.local_segments() == len(_REPLICAS), "local segments leaving")
 
 
-def run(stage: Stage) -> None:
-    """Slow uploads down and let them go; read from the start; hold deletions up and let them go."""
+def lag_in_copy(stage: Stage) -> None:
+    """Slow uploads down, read from the start, and let them go."""
     stage.wait_until(THROTTLE_COPY_AT)
-    _lag_in_copy(stage, _tier(stage))
-    stage.wait_until(KILL_AT)
-    _lag_in_delete(stage, _tier(stage))
-
-
-def _lag_in_copy(stage: Stage, tier: RemoteTier) -> None:
+    tier = _tier(stage)
     limited = now_iso()
     start, visible_from = _begin_copy_lag(stage, tier)
     most = tier.copy_lag()
@@ -76,6 +73,7 @@ def _lag_in_copy(stage: Stage, tier: RemoteTier) -> None:
         end=now_iso(),
         max_bytes=most,
     )
+    stage.give(Cue.UPLOADED)
     stage.truth.did("Uploads were let go and have caught up")
 
 
@@ -102,11 +100,15 @@ def _read_from_start(stage: Stage) -> None:
     reader = consumer(stage.cluster.bootstrap, "archivist", "archivists")
     reader.subscribe([EVENTS])
     records = size = 0
-    while records < _OLD_RECORDS:
+
+    def all_read() -> bool:
+        nonlocal records, size
         for message in reader.consume(_OLD_RECORDS - records, timeout=5):
             records += 1
             size += len(message.value() or b"")
-        stage.wait(0)
+        return records >= _OLD_RECORDS
+
+    stage.expect(all_read, "old records being read from the remote tier")
     reader.close()
     stage.truth.add(
         "remote_reads", topic=EVENTS, start=started, end=now_iso(), records=records, bytes=size
@@ -114,14 +116,19 @@ def _read_from_start(stage: Stage) -> None:
     stage.truth.did(f"{records} old records of events.tiered were read from the remote tier")
 
 
-def _lag_in_delete(stage: Stage, tier: RemoteTier) -> None:
+def lag_in_delete(stage: Stage) -> None:
+    """Hold deletions up while broker 2 is away, and let them go."""
+    tier = _tier(stage)
+    stage.wait_for(Cue.KILLED)
     stage.expect(lambda: replicas_in_sync(stage.cluster, _METADATA) == 2, "broker 2 being missed")
     start = now_iso()
     configure(stage.cluster, EVENTS, {"retention.bytes": str(4 * _SEGMENT)})
     stage.truth.did("Retention of events.tiered shrank, and the remote tier cannot delete now")
-    stage.wait_until(RESTART_AT)
+    stage.wait(_HELD_SECONDS)
     kept = tier.segments()
     released = now_iso()
+    stage.give(Cue.DELETION_HELD)
+    stage.wait_for(Cue.BACK)
     stage.expect(lambda: tier.segments() <= kept - 2 * len(_REPLICAS), "remote deletion")
     end = iso(_last_change(stage, tier))
     stage.truth.add(

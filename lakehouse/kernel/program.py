@@ -26,7 +26,7 @@ _STAGES: Final = {
         "subjects/table", "sli/finest", "topics/incidents_joined", "attempts/rejected_summed",
     ),
     "attempts": ("attempts/scrapes", "attempts/readings", "sli/sources"),
-    "runs": ("values/runs",),
+    "runs": ("values/runs", "values/once", "values/sums"),
     "described": ("topics/described",),
     "parts": (
         "values/additive", "values/gauges", "values/doubts", "values/claims",

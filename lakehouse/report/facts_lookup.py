@@ -1,13 +1,15 @@
 """Lookups in the facts of a report: values, rows, what was read, and what is too short to see."""
 
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, Final
 
 from lakehouse.core import display
 from lakehouse.core.metrics import families, is_by_admin, refresh_us
 from lakehouse.core.spans import overlap
 from lakehouse.report.figures import Facts, Row, span_of
 from lakehouse.tables import MAX_GAP_INTERVALS
+
+_OF_GROUP: Final = ("group", "team", "owner", "tier")
 
 
 def value_at(row: Any, path: str) -> Any:
@@ -54,6 +56,53 @@ def incidents(facts: Facts) -> list[Row]:
         }
         for row in rows_at(facts, "min_isr.partitions.incidents")
     ]
+
+
+def with_totals(facts: Facts) -> Facts:
+    """The facts with the offsets that each group lost; saved ones of older versions lack them."""
+    lost = facts.get("lost_before_read")
+    if not lost or lost.get("groups") is None or lost.get("totals") is not None:
+        return facts
+    return {**facts, "lost_before_read": {**lost, "totals": group_totals(lost["groups"])}}
+
+
+def group_totals(partitions: Iterable[Row]) -> list[dict[str, Any]]:
+    """The offsets that each group lost in all its partitions, most first.
+
+    Args:
+        partitions: Rows of ``lost_before_read.groups``. An upper bound that one of a group's
+            partitions lacks is not known of the group; its unknown time is the longest of them.
+    """
+    by_group: dict[Any, list[Row]] = {}
+    for row in partitions:
+        by_group.setdefault(row["group"], []).append(row)
+    totals = [
+        {
+            **{key: row for key, row in rows[0].items() if key in _OF_GROUP},
+            "topics": len({row.get("topic") for row in rows}),
+            "partitions": len(rows),
+            "offsets_low": _sum(
+                [low for row in rows if (low := row.get("offsets_low")) is not None]
+            ),
+            "offsets_high": _sum([row.get("offsets_high") for row in rows]),
+            "unknown_us": _most(row.get("unknown_us") for row in rows),
+        }
+        for rows in by_group.values()
+    ]
+    return sorted(totals, key=_most_lost)
+
+
+def _most_lost(row: Row) -> tuple[float, str]:
+    return -(row["offsets_high"] or row["offsets_low"] or 0), str(row["group"])
+
+
+def _sum(values: Sequence[float | None]) -> float | None:
+    return None if None in values or not values else sum(filter(None, values))
+
+
+def _most(values: Iterable[int | None]) -> int | None:
+    found = list(values)
+    return None if None in found else max(value for value in found if value is not None)
 
 
 def week_of(facts: Facts) -> str:

@@ -165,7 +165,7 @@ def least_to_most(
         limit = "at least" if high is None else "at most"
         return Figure(f"{limit} {write(order)}", "", unknown, order)
     if low == high:
-        return Figure(write(low), "±0", unknown, high)
+        return Figure(write(low), "" if unknown else "±0", unknown, high)
     return Figure(f"{write(low)} to {write(high)}", "", unknown, high)
 
 
@@ -173,23 +173,29 @@ def between(row: Row, stem: str, write: Callable[[float | None], str]) -> Figure
     """A count with its bounds; without a best value the bounds are the figure."""
     value, low, high = (row.get(f"{stem}{bound}") for bound in BOUNDS)
     bounds = f"{write(low)} to {write(high)}" if low != high else ""
+    if high is None and low is not None and (low or value is not None):
+        if value in (low, None):
+            return Figure(f"at least {write(low)}", order=low)
+        return Figure(write(value), f"at least {write(low)}", order=value)
     if value is None:
         known = None not in (low, high)
         return Figure((bounds or write(high)) if known else display.NOT_KNOWN, order=high)
     return Figure(write(value), bounds, order=value)
 
 
-def badness(row: Row, *stems: str) -> tuple[float, float]:
-    """A sort key, worst greatest: the longest bad time at most, then the unknown time.
+def badness(row: Row, *stems: str) -> tuple[float, float, float]:
+    """A sort key, worst greatest: the longest bad time, that time at most, the unknown time.
 
-    A figure that is not known ranks above zero and below every known bad time.
+    The first is the figure that is shown. One that is not known ranks above zero and below every
+    known bad time.
     """
-    worst = 0.0
+    worst = 0.0, 0.0
     for stem in stems:
-        value = row.get(f"{stem}_high_us", row.get(f"{stem}_us"))
-        worst = max(worst, 0.5 if value is None else float(value))
+        value, high = row.get(f"{stem}_us"), row.get(f"{stem}_high_us")
+        shown = 0.5 if value is None else float(value)
+        worst = max(worst, (shown, 0.5 if high is None else float(high)))
     unknown = row.get("unknown_us")
-    return worst, float("inf") if unknown is None else float(unknown)
+    return *worst, float("inf") if unknown is None else float(unknown)
 
 
 def bounded(
@@ -197,10 +203,17 @@ def bounded(
 ) -> Figure:
     """A value with its low and its high bound, rounded outwards, and the unknown time."""
     value, low, high = values
+    unknown = unknown_time(unknown_us)
+    if high is None and low is not None and (value == low or (low and value is None)):
+        return Figure(f"at least {write(low, 'down')}", "", unknown, low)
     if value == low == high:
-        bounds = "" if value is None else "±0"
+        bounds = "" if value is None or unknown else "±0"
     elif low is None and high is None:
         bounds = "bounds not known"
+    elif high is None:
+        bounds = f"at least {write(low, 'down')}"
+    elif low is None:
+        bounds = f"at most {write(high, 'up')}"
     else:
         bounds = f"{write(low, 'down')} to {write(high, 'up')}"
-    return Figure(write(value), bounds, unknown_time(unknown_us), value)
+    return Figure(write(value), bounds, unknown, value)

@@ -83,5 +83,5 @@ def _answers(facts: Facts) -> Table:
     for question in answers(facts):
         table.add_row(question.short, Text(plain_text(question.answer)))
     seen = display.per_cent(value_at(facts, "coverage.percent"))
-    table.add_row("Coverage", Text(f"{seen} of the expected time was seen."))
+    table.add_row("Coverage", Text(f"{seen} of the expected time was observed."))
     return table

@@ -87,7 +87,9 @@ def read(
     gold = GoldRows(engine, (options.window_seconds or window_of(engine)) * 1_000_000)
     only, every = options.only, lifetimes(known, until)
     own = [one for one in every if only in (None, (one.subject.kind, one.subject.key))]
-    return _Reader(gold, SliRows(gold, own), period, until, options, objectives).statements()
+    sources = [one for one in every if one.subject.kind == "source"]
+    rows = SliRows(gold, own, sources=sources)
+    return _Reader(gold, rows, period, until, options, objectives).statements()
 
 
 def now_us() -> int:
@@ -218,7 +220,8 @@ class _Reader:
                 lived[_identity(lifetime.subject)] = lifetime._replace(spans=spans)
         if not lived:
             return
-        found = SliRows(self.gold, list(lived.values()), planned).sums(queries)
+        rows = SliRows(self.gold, list(lived.values()), planned, self.rows.sources)
+        found = rows.sums(queries)
         query_of = {objective.name: query for query in queries for objective in query.objectives}
         for one in statements:
             query = query_of[one.objective.name]

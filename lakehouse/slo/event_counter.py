@@ -10,8 +10,12 @@ the counters of a topic are on several brokers, and one of them alone has a part
 Kafka makes most counters with their first event, and takes a topic's away from brokers that no
 longer lead it. Where the catalogue says so (``absent: zero``), there were no events while there was
 no counter, and what is observed is the scrapes of its family.
+
+What a process counted between its last scrape and its end is in no reading. That time is not seen,
+so that unknown events bound a share both ways as unknown time does.
 """
 
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -20,10 +24,10 @@ from typing import Final
 import pyarrow as pa
 
 from lakehouse import tables
-from lakehouse.core.metrics import Definition
+from lakehouse.core.metrics import Definition, families_by_metric
 from lakehouse.core.objective import Events, Objective
 from lakehouse.core.periods import Period
-from lakehouse.core.spans import Span
+from lakehouse.core.spans import Span, union
 from lakehouse.core.subjects import SUBJECT
 from lakehouse.engines.engine import Relation
 from lakehouse.engines.gold_reader import EXACT, GoldRows, is_one_of, labels_in, text
@@ -32,6 +36,7 @@ from lakehouse.rollup.lake_catalogues import definitions
 from lakehouse.slo.calendar.exclusions import Exclusions
 from lakehouse.slo.calendar.maintenance import Maintenance
 from lakehouse.slo.sla_statement import Counts, Lifetime, SliKey
+from lakehouse.slo.uncounted import Source, UncountedTime
 
 _TABLES: Final = {"topic": tables.TOPICS, "source": tables.BROKERS}
 _SUMS: Final = (
@@ -40,6 +45,9 @@ _SUMS: Final = (
 )
 _LIFE: Final = {**dict.fromkeys(("cluster", *SUBJECT), "string"), "s": "bigint", "e": "bigint"}
 _LIFE_SCHEMA: Final = arrow_types.schema(_LIFE.items())
+_HIDDEN: Final = arrow_types.schema(
+    [("cluster", "string"), ("source", "string"), ("window", "bigint"), ("share", "double")]
+)
 _LABELS: Final = arrow_types.schema([("labels", "string")])
 
 
@@ -52,11 +60,19 @@ def lives(lifetimes: Iterable[Lifetime], kinds: Collection[str]) -> pa.Table:
 
 @dataclass(frozen=True)
 class EventCounter:
-    """Counts the events of some subjects, outside some maintenance."""
+    """Counts the events of some subjects, outside some maintenance.
+
+    Attributes:
+        gold: Rows of gold.
+        lifetimes: When the subjects existed.
+        excluded: Maintenance.
+        sources: When the sources existed that may count their events.
+    """
 
     gold: GoldRows
     lifetimes: Sequence[Lifetime]
     excluded: Sequence[Maintenance] = ()
+    sources: Sequence[Lifetime] = ()
 
     @cached_property
     def _definitions(self) -> set[Definition]:
@@ -136,10 +152,50 @@ class EventCounter:
             rows=self._rows(objective, metrics, Period.of(span)),
         )
         meanings = [one for one in self._definitions if one.metric in metrics]
-        if {one.metric for one in meanings if one.absent == "zero"} != set(metrics):
+        if {one.metric for one in meanings if one.absent == "zero"} == set(metrics):
+            families = sorted({one.family for one in meanings})
+            counted = self._while_read(level, counted, families, span, exclusions)
+        return self._without_hidden(level, counted, meanings, span)
+
+    def _without_hidden(
+        self, level: str, counted: Relation, meanings: Sequence[Definition], span: Span
+    ) -> Relation:
+        """The same, less the time that scrapes cover and in which counts may be lost.
+
+        After the last scrape of a process the time until the next attempt is covered, but what the
+        process counted until its end is in no reading.
+        """
+        shares = self._hidden_shares(level, meanings, span)
+        if not shares:
             return counted
-        families = sorted({one.family for one in meanings})
-        return self._while_read(level, counted, families, span, exclusions)
+        observed = "floor(r.observed * (1e0 - least(1e0, coalesce(h.share, 0e0))))"
+        return self.gold.engine.query(
+            "SELECT r.cluster, r.subject, r.window, r.counted, r.total, "
+            f"CAST({observed} AS BIGINT) AS observed "
+            "FROM {counted} r LEFT JOIN {hidden} h ON h.cluster = r.cluster "
+            "AND h.window = r.window AND coalesce(h.source, r.subject) = r.subject",
+            counted=counted,
+            hidden=self.gold.engine.relation(arrow_types.rows(_HIDDEN, shares)),
+        )
+
+    def _hidden_shares(
+        self, level: str, meanings: Sequence[Definition], span: Span
+    ) -> list[tuple[str, str | None, int, float]]:
+        """Cluster, source (null: the mean of all), window, and the share of it that is hidden."""
+        clusters = {one.subject.cluster for one in self.lifetimes}
+        time = UncountedTime(self.gold, clusters, Period.of(span), self.sources)
+        hidden: defaultdict[Source, list[Span]] = defaultdict(list)
+        for families in families_by_metric(meanings).values():
+            for source, own in time.of(families).items():
+                hidden[source] += own.covered
+        size, number = self.gold.window_us, Counter(cluster for cluster, _ in hidden)
+        shares: defaultdict[tuple[str, str | None, int], float] = defaultdict(float)
+        for (cluster, name), spans in hidden.items():
+            of, parts = (name, size) if level == "source" else (None, size * number[cluster])
+            for start, end in union(spans):
+                for at in range(start // size * size, end, size):
+                    shares[cluster, of, at] += (min(end, at + size) - max(start, at)) / parts
+        return [(*key, share) for key, share in shares.items()]
 
     def _rows(self, objective: Objective, metrics: Sequence[str], period: Period) -> Relation:
         """Rows of gold of a span, of the series that an objective chooses by their labels."""

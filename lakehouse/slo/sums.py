@@ -55,6 +55,7 @@ class SliRows(NamedTuple):
     gold: GoldRows
     lifetimes: Sequence[Lifetime]
     excluded: Sequence[Maintenance] = ()
+    sources: Sequence[Lifetime] = ()
 
     def sums(self, queries: Sequence[Query]) -> Sums:
         """Times and events of all subjects that gold has rows of; each objective is in one query.
@@ -101,7 +102,7 @@ class SliRows(NamedTuple):
     @property
     def counter(self) -> EventCounter:
         """Counts the events of the same subjects."""
-        return EventCounter(self.gold, self.lifetimes, self.excluded)
+        return EventCounter(self.gold, self.lifetimes, self.excluded, self.sources)
 
     def times(self, query: Query) -> Iterator[tuple[SliKey, dict[str, Times]]]:
         """Times of each subject, by the name of a range; of those in which its rows have any."""

@@ -102,7 +102,7 @@ def lake(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Lake]:
 
 def ended(process: subprocess.Popen[Any]) -> None:
     process.kill()
-    process.wait(30)
+    process.wait(60)
 
 
 def operations(delta: DeltaTable) -> list[str]:

@@ -17,7 +17,7 @@ def figures(truth: Any, report: Any) -> Iterator[Figure]:
     Only one client gets these errors: a record a request, and it never tries again.
     """
     rows = {row["error"]: row for row in report["service"]["errors"] if row["request"] == "produce"}
-    for refused in truth["refused"]:
+    for refused in truth.get("refused", ()):
         row = rows[refused["error"]]
         name = f"writes refused, {refused['error']}"
         yield Figure(name, row["answers_low"], row["answers_high"], refused["answers"])

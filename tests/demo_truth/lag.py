@@ -17,7 +17,7 @@ _IN_TIME_SECONDS: Final = 15.0
 
 def figures(truth: Any, report: Any) -> Iterator[Figure]:
     """Records, for how long, and for how long it was later than the objective has it."""
-    for late in truth["late_groups"]:
+    for late in truth.get("late_groups", ()):
         (row,) = (
             one
             for one in report["consumer_lag"]["groups"]

@@ -86,7 +86,7 @@ class Machine:
         trace: TracebackType | None,
     ) -> None:
         self._process.kill()  # with its first process, all of a namespace end
-        self._process.wait(30)
+        self._process.wait(60)
         self._said.close()
 
     def run(self, *command: str, check: bool = True) -> str:

@@ -88,12 +88,13 @@ def minute(tmp_path_factory: pytest.TempPathFactory) -> Minute:
         try:
             agents.start()
             agents.await_started()
-            time.sleep(15)  # until all have read something
+            agents.await_read()
             begin_us = time.time_ns() // 1000 // WINDOW_US * WINDOW_US + WINDOW_US
             time.sleep(max(0, begin_us / S + 1 - time.time()))
             sent = send(cluster, begin_us + (SECONDS - 25) * S)
             read(cluster, sent["NONE"])
-            time.sleep(max(0, begin_us / S + SECONDS + 5 - time.time()))
+            time.sleep(max(0, begin_us / S + SECONDS - time.time()))
+            agents.await_read()
             agents.stop()
         finally:
             agents.kill()

@@ -99,11 +99,12 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> Told:
         try:
             agents.start()
             agents.await_started()
-            time.sleep(15)  # until all have read something
+            agents.await_read()
             begin_us = time.time_ns() // 1000 // WINDOW_US * WINDOW_US + WINDOW_US
             time.sleep(max(0, begin_us / S + 3 - time.time()))
             sent = send(cluster, begin_us + (SECONDS - 20) * S)
-            time.sleep(max(0, begin_us / S + SECONDS + 5 - time.time()))
+            time.sleep(max(0, begin_us / S + SECONDS - time.time()))
+            agents.await_read()
             agents.stop()
         finally:
             agents.kill()

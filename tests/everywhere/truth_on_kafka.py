@@ -72,7 +72,7 @@ def read_from_start(cluster: Cluster) -> None:
 
 
 def all_in_sync(cluster: Cluster) -> bool:
-    topics = cluster.admin().list_topics(timeout=30).topics
+    topics = cluster.admin().list_topics(timeout=120).topics
     return all(
         len(partition.isrs) == 3
         for topic in TOPICS
@@ -106,7 +106,7 @@ def week(tmp_path_factory: pytest.TempPathFactory) -> Week:
         try:
             agents.start()
             agents.await_started()
-            time.sleep(10)  # until all have read something
+            agents.await_read()
             begin_us = now_us() // WINDOW_US * WINDOW_US + WINDOW_US
             time.sleep((begin_us - now_us()) / S)
             fill(cluster.bootstrap, "archive", 1, 4)
@@ -114,11 +114,12 @@ def week(tmp_path_factory: pytest.TempPathFactory) -> Week:
             wait_for(lambda: len(list(leader.glob("*.log"))) == 1, 60)
             read_from_start(cluster)
             calm_us = now_us() // WINDOW_US * WINDOW_US + WINDOW_US
-            time.sleep((calm_us - now_us()) / S + 5)  # what is counted after a last scrape is lost
+            time.sleep(max(0, calm_us - now_us()) / S)
+            agents.await_read()  # what is counted after a last scrape is lost
             away_us = restarted(cluster)
-            time.sleep(max(0, begin_us + 4 * WINDOW_US - now_us()) / S)
-            end_us = now_us() // WINDOW_US * WINDOW_US
-            time.sleep(5)
+            end_us = max(begin_us + 4 * WINDOW_US, now_us() // WINDOW_US * WINDOW_US + WINDOW_US)
+            time.sleep(max(0, end_us - now_us()) / S)
+            agents.await_read()
             agents.stop()
         finally:
             agents.kill()

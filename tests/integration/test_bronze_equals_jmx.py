@@ -122,16 +122,16 @@ def scene(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
         try:
             agents.start()
             agents.await_started()
-            time.sleep(20)  # rates decay to zero, each family is read at least once
-            before = _read(cluster, watched)
+            agents.await_read()
+            before = _read(cluster, watched, agents)
             after = before
             for _ in range(_LOADS):
                 _load(cluster)
-                time.sleep(25)
-                after = _read(cluster, watched)
+                agents.await_read()
+                after = _read(cluster, watched, agents)
                 if sum(1 for rise in _risen(before, after).values() if rise) >= _RISING:
                     break
-            time.sleep(12)  # the slowest family once more
+            agents.await_read()
             agents.stop()
         finally:
             agents.kill()
@@ -169,13 +169,13 @@ def _metrics(role: str) -> list[Metric]:
     ]
 
 
-def _read(cluster: Cluster, nodes: list[Node]) -> dict[str, Seen]:
+def _read(cluster: Cluster, nodes: list[Node], agents: Agents) -> dict[str, Seen]:
     """What JmxTool reads of each, once nothing changes any more that does not move by itself."""
     for _ in range(_LOADS):
         seen = {node.plan.name: _jmx_tool(cluster, node) for node in nodes}
         if all(_is_quiet(seen[node.plan.name], node.plan.role) for node in nodes):
             break
-        time.sleep(12)  # the slowest family once more
+        agents.await_read()
     return seen
 
 

@@ -153,7 +153,7 @@ class Watch:
 
     def _poll(self) -> frozenset[str]:
         asked = time.time_ns() // 1000
-        topics = self._client.list_topics(timeout=20).topics
+        topics = self._client.list_topics(timeout=60).topics
         held, alone = topics["held"].partitions[0], topics["alone"].partitions[0]
         found = {"under"} if len(held.isrs) < 2 else set()
         found |= {"leaderless"} if alone.leader == -1 else set()

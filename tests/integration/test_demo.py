@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 pytestmark = [pytest.mark.kafka, pytest.mark.spark]
 
-_SECONDS = 1_200
+_SECONDS = 3_600
 _WINDOW_US = window_seconds(WINDOW) * 1_000_000
 _LONGEST_HEARD_US = 2_000_000  # a scrape interval
 _NOTHING = "This cell has nothing to show"
@@ -57,7 +57,9 @@ def demo(tmp_path_factory: pytest.TempPathFactory, pytestconfig: pytest.Config) 
 
 @pytest.fixture(scope="module")
 def truth(demo: Path) -> Any:
-    return json.loads((demo / "truth.json").read_text())
+    written = json.loads((demo / "truth.json").read_text())
+    assert written["scenarios_missed"] == [], "the demo could not play all"
+    return written
 
 
 @pytest.fixture(scope="module")
@@ -232,17 +234,12 @@ def test_a_topic_has_on_disks_what_its_files_have(demo: Path, report: Any) -> No
 
 
 def test_offsets_that_expired_before_a_group_read_them(report: Any, truth: Any) -> None:
-    rows = defaultdict(lambda: [0.0, 0.0])
-    for row in report["lost_before_read"]["groups"]:
-        rows[row["group"], row["topic"], row["partition"]][0] += row["offsets_low"]
-        rows[row["group"], row["topic"], row["partition"]][1] += row["offsets_high"]
-    lost = [fact for fact in truth["expired"] if fact["offsets"]]
-    assert lost, "the demo expired nothing"
-    for fact in truth["expired"]:
-        low, high = rows[fact["group"], fact["topic"], fact["partition"]]
-        assert low <= fact["offsets"] <= high, (fact, low, high)
-    slow = rows[lost[0]["group"], lost[0]["topic"], lost[0]["partition"]]
-    assert slow[0] > 0, "the lower bound of a group that stood still is not zero"
+    """tests/demo_truth/lost.py compares all; of a group that stood still more is known."""
+    lost = [fact for fact in truth["expired"] if fact["group"] == "slow-readers"]
+    assert all(fact["offsets"] > 0 for fact in lost), "the demo expired nothing"
+    rows = [row for row in report["lost_before_read"]["groups"] if row["group"] == "slow-readers"]
+    assert {row["partition"] for row in rows} == {fact["partition"] for fact in lost}
+    assert all(row["offsets_low"] > 0 for row in rows), "its lower bound is not zero"
 
 
 def test_the_killed_broker_is_unknown_while_it_was_away(report: Any, truth: Any) -> None:

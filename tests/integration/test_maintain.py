@@ -509,7 +509,7 @@ def test_the_service_goes_on_until_it_is_told_to_end(lake: Path, tmp_path: Path)
         assert process.wait(60) == 0
     finally:
         process.kill()
-        process.wait(10)
+        process.wait(60)
     events = [json.loads(line) for line in log.read_text().splitlines()]
     assert {"time", "level", "event", "table"} <= events[0].keys()
     assert [one["action"] for one in events if one["event"] == "done"] == ["compact"]

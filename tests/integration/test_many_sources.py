@@ -192,7 +192,7 @@ def test_bronze_equals_that_of_an_agent_for_each(topics: Cluster, tmp_path: Path
     # Else the controller gives leaders back while some agents look and others do not any more.
     admin = topics.admin()  # kept in a name: without it the future fails
     admin.list_topics(timeout=60)  # a request is lost while it learns the brokers' ids
-    admin.elect_leaders(ElectionType.PREFERRED, None).result(30)
+    admin.elect_leaders(ElectionType.PREFERRED, None).result(120)
     wait_for(lambda: replicas_in_sync(topics, "many") == 2, 30)
     nodes = [*topics.brokers, topics.controller]
     one = RunningAgent(settings_of(topics, tmp_path / "one", *nodes), tmp_path / "one")

@@ -81,7 +81,7 @@ def proxy(echo: EchoServer) -> Iterator[FaultyProxy]:
 
 @pytest.fixture
 def client(proxy: FaultyProxy) -> Iterator[http.client.HTTPConnection]:
-    connection = http.client.HTTPConnection(urlsplit(proxy.endpoint).netloc, timeout=30)
+    connection = http.client.HTTPConnection(urlsplit(proxy.endpoint).netloc, timeout=120)
     yield connection
     connection.close()
 

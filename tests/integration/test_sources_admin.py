@@ -209,7 +209,7 @@ def test_in_a_large_cluster_new_topics_are_looked_for_once_a_minute(
     before = client.topics(held_by=1)
     create_assigned(single, "newcomer", [[1]])
     asker = single.admin()
-    wait_for(lambda: "newcomer" in asker.list_topics(timeout=20).topics, 20)  # a broker learns late
+    wait_for(lambda: "newcomer" in asker.list_topics(timeout=60).topics, 20)  # a broker learns late
     assert client.topics(held_by=1) == before
     assert client.topics(held_by=2) == before, "it holds nothing, so nothing is asked"
     now = 60

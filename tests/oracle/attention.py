@@ -55,12 +55,7 @@ class Attention:
     def missed_on(self, claims: Iterable[Run], metric: str) -> list[Span]:
         """When one who claims a partition was not asked for a metric of its topic, or fenced."""
         claims = list(claims)
-        fenced = [
-            (max(run.start, may_us), min(run.end, end))
-            for run in claims
-            for may_us, start, end in self._fenced[run.cluster, run.window, run.source]
-            if max(run.start, start) < min(run.end, end)
-        ]
+        fenced = [span for run in claims for span in self.fenced(run)]
         return fenced + [
             span
             for run in claims
@@ -68,6 +63,14 @@ class Attention:
             for span in self._missed(run.cluster, run.window, run.source, metric)
             for span in [(max(span[0], run.start), min(span[1], run.end))]
             if span[0] < span[1]
+        ]
+
+    def fenced(self, run: Run) -> list[Span]:
+        """When the source of a run was fenced, of the run's time."""
+        return [
+            (max(run.start, may_us), min(run.end, end))
+            for may_us, start, end in self._fenced[run.cluster, run.window, run.source]
+            if max(run.start, start) < min(run.end, end)
         ]
 
     def down(self, cluster: str, window: int, metric: str) -> list[Span]:

@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from tests.oracle.intervals import Span, cuts, length, most_at_once, union
+from tests.oracle.intervals import Span, count, cuts, length, most_at_once, union
 from tests.oracle.rows import Run
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
 UNDER_MIN_ISR = "kafka.partition.under_min_isr"
 LEADERLESS = "kafka.partition.leaderless"
@@ -23,6 +23,16 @@ class Atom:
     """What is observed once at an instant, whoever says it: a partition, or one source's series."""
 
     runs: list[Run] = field(default_factory=list)
+    fenced: list[Span] = field(default_factory=list)
+
+    def observed_us(self) -> int:
+        """Without the time in which a fenced source claims it, unless it is bad then."""
+        bad = self.bad()
+        doubted = [
+            span for span in cuts([*self.fenced, *bad])
+            if count(self.fenced, span) and not count(bad, span)
+        ]  # fmt: skip
+        return length(self.seen()) - length(doubted)
 
     def seen(self) -> list[Span]:
         return union((run.start, run.end) for run in self.runs)
@@ -86,7 +96,7 @@ class Subject:
         values = [run.value for run in self.runs() if run.value is not None]
         over_time = [value for atom in atoms for value in atom.values()]
         return {
-            "observed_us": sum(length(atom.seen()) for atom in atoms),
+            "observed_us": sum(atom.observed_us() for atom in atoms),
             "value_seconds": float(
                 sum((value * (end - start) for (start, end), value in over_time), Fraction(0))
                 / 1_000_000
@@ -146,10 +156,16 @@ def greatest(values: list[float]) -> float | None:
     return max(values) + 0.0 if values else None
 
 
-def topics(runs: Iterable[Run]) -> dict[tuple[Any, ...], Subject]:
+def topics(
+    runs: Iterable[Run], fenced: Callable[[Run], list[Span]] = lambda _: []
+) -> dict[tuple[Any, ...], Subject]:
     """Gauges of partitions and topics by (cluster, window, metric, topic).
 
     Atoms are partitions, as ``("partition", number)``, and else what one source says.
+
+    Args:
+        runs: The runs.
+        fenced: When a run's source was fenced, of the run's time.
     """
     found: defaultdict[tuple[Any, ...], Subject] = defaultdict(Subject)
     for run in runs:
@@ -165,6 +181,8 @@ def topics(runs: Iterable[Run]) -> dict[tuple[Any, ...], Subject]:
             subject = found[(run.cluster, run.window, metric, run.topic)]
             for name in names:
                 subject.add(name, run)
+                if run.level == "partition" and run.metric != LEADERLESS and not run.positive:
+                    subject.atoms[name].fenced += fenced(run)
     return found
 
 

@@ -10,7 +10,7 @@ import pyarrow as pa
 from deltalake import DeltaTable, QueryBuilder
 
 from lakehouse import tables
-from tests.oracle import judged
+from tests.oracle import judged, once
 from tests.oracle.rows import Bronze, Run, Scrapes
 
 if TYPE_CHECKING:
@@ -51,11 +51,13 @@ def bronze(
     sets, judge = _sets(members), judged.Judge(now_us, window_us)
     return Bronze(
         window_us,
-        [_with_set(_run(row, window_us), sets, judge) for row in runs],
-        [
-            replace(one, reason=judge.of_scrapes(one))
-            for one in (_scrapes(row, window_us) for row in scrapes)
-        ],
+        once.runs([_with_set(_run(row, window_us), sets, judge) for row in runs]),
+        once.scrapes(
+            [
+                replace(one, reason=judge.of_scrapes(one))
+                for one in (_scrapes(row, window_us) for row in scrapes)
+            ]
+        ),
     )
 
 

@@ -27,7 +27,8 @@ Rows = dict[Key, dict[str, Any]]
 def finest(bronze: Bronze) -> dict[str, Rows]:
     """The finest rows of every table that is summed over windows."""
     runs = bronze.usable()
-    by_topic = claims.topics(runs)
+    attention = Attention(bronze)
+    by_topic = claims.topics(runs, attention.fenced)
     return {
         "topics": topics(runs, by_topic),
         "partitions": partitions(runs, by_topic),
@@ -37,7 +38,7 @@ def finest(bronze: Bronze) -> dict[str, Rows]:
         "labelled": labelled(runs),
         "coverage": coverage(bronze),
         "non_consumed": non_consumed(runs),
-        "consumer_lag": consumer_lag(runs, Attention(bronze)),
+        "consumer_lag": consumer_lag(runs, attention),
         "distributions": distributions(runs),
     }
 

@@ -368,5 +368,5 @@ def test_a_real_prometheus_reads_every_name_and_rings(tmp_path: Path) -> None:
             assert firing_for() == {(None, shown), ("u", shown)}
         finally:
             server.terminate()
-            server.wait(30)
+            server.wait(60)
             health.close()

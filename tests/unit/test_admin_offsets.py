@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import pytest
+
 from collector.model import Commit, Partition
 from collector.sources.admin.client import GroupAnswers, PartitionState
 from collector.sources.admin.offsets import GroupRules, OffsetReader
@@ -27,6 +29,8 @@ class FakeClient:
         self.config: dict[str, str] = PLAIN
         self.committed: dict[Commit, int] = {}
         self.silent: set[str] = set()
+        self.why_silent = "TimeoutException"
+        self.startless: set[Partition] = set()
         self.start, self.end, self.first_kept = 0, 100, 0
         self.asked: set[Partition] = set()
         self.probes = 0
@@ -52,7 +56,7 @@ class FakeClient:
 
     def assigned_topics(self, groups: tuple[str, ...]) -> GroupAnswers[set[str]]:
         found = {group: set[str]() for group in groups if group not in self.silent}
-        return GroupAnswers(found, dict.fromkeys(self.silent, "TimeoutException"))
+        return GroupAnswers(found, dict.fromkeys(self.silent, self.why_silent))
 
     def commits(self, groups: Iterable[str]) -> GroupAnswers[dict[Partition, int]]:
         assert self.silent.isdisjoint(groups), "who has not answered once is not waited for again"
@@ -64,7 +68,9 @@ class FakeClient:
 
     def offsets(self, partitions: object, kind: str) -> dict[Partition, int]:
         self.asked = set(partitions)  # type: ignore[call-overload]
-        return dict.fromkeys(self.asked, self.start if kind == "earliest" else self.end)
+        if kind == "earliest":
+            return dict.fromkeys(self.asked - self.startless, self.start)
+        return dict.fromkeys(self.asked, self.end)
 
     def offsets_since(self, instants_ms: dict[Partition, int]) -> dict[Partition, int]:
         self.probes += 1
@@ -124,6 +130,64 @@ def test_one_group_that_does_not_answer_costs_one_group() -> None:
     assert failed == {"g": "TimeoutException"}
     assert offsets.commits_after == {Commit("other", "t", 0): 20}
     assert {one.group for of_metric in values.values() for one in of_metric} == {"other"}
+
+
+def test_answer_in_part_names_what_is_missing() -> None:
+    client, reader = made()
+    client.committed[Commit("other", "t", 0)] = 20
+    client.silent, client.startless = {"g"}, {P}
+    offsets = reader.read(client)[1]  # type: ignore[arg-type]
+    assert (offsets.silent_groups, offsets.unanswered) == ({"g"}, {P})
+    client.silent, client.startless = set(), set()
+    offsets = reader.read(client)[1]  # type: ignore[arg-type]
+    assert (offsets.silent_groups, offsets.unanswered) == (set(), set())
+
+
+@pytest.mark.edge(1)
+@pytest.mark.parametrize(
+    ("silent", "startless", "scrapes"),
+    [
+        pytest.param({"g"}, set(), 12, id="coordinator"),
+        pytest.param(set(), {P}, 12, id="log-start"),
+        pytest.param({"g"}, {P}, 5, id="both"),
+    ],
+)
+def test_moved_partition_is_read_until_an_answer_is_whole(
+    silent: set[str], startless: set[Partition], scrapes: int
+) -> None:
+    """Its new leader's agent does not know from where on a loss is not counted yet."""
+    client, reader = made()
+    client.committed[Commit("other", "t", 0)] = 20
+    reader.read(client)  # type: ignore[arg-type]
+    client.leaders, client.silent, client.startless = {P: 2}, silent, startless
+    for _ in range(scrapes):
+        reader.read(client)  # type: ignore[arg-type]
+    client.silent, client.startless = set(), set()
+    offsets = reader.read(client)[1]  # type: ignore[arg-type]
+    assert (offsets.moved, offsets.commits_after[G]) == ({P}, 10)
+    for _ in range(3):
+        offsets = reader.read(client)[1]  # type: ignore[arg-type]
+    assert offsets.commits_after == {}
+
+
+def test_moved_partition_is_left_where_a_group_is_forbidden() -> None:
+    client, reader = made()
+    client.committed[Commit("other", "t", 0)] = 20
+    client.silent, client.why_silent = {"g"}, "GroupAuthorizationException"
+    reader.read(client)  # type: ignore[arg-type]
+    client.leaders = {P: 2}
+    counts = [len(reader.read(client)[1].commits_after) for _ in range(3)]  # type: ignore[arg-type]
+    assert counts == [1, 1, 0]
+
+
+def test_moved_partition_is_left_where_no_answer_is_whole() -> None:
+    client, reader = made()
+    client.committed[Commit("other", "t", 0)] = 20
+    reader.read(client)  # type: ignore[arg-type]
+    client.leaders, client.silent = {P: 2}, {"g"}
+    for _ in range(40):
+        offsets = reader.read(client)[1]  # type: ignore[arg-type]
+    assert offsets.commits_after == {}
 
 
 def test_a_group_that_reads_what_arrives_within_an_interval_has_no_lag() -> None:

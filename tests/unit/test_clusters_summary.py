@@ -69,8 +69,8 @@ def test_the_page_has_clusters_by_objectives_and_each_ones_findings():
     assert [row[remote] for row in rows] == ["met", "", ""], "it has no such objective"
     assert [row[1] for row in rows] == ["98.14 %", "0 %", "100 %"]
     sections = list(page.one("main").all("section"))
-    assert "Group nightly lost 12,400 to 12,431 offsets" in sections[1].text
-    assert "Not known: no source was read" in sections[2].text
+    assert "Worst: nightly, at least 12,400 offsets in 2 partitions" in sections[1].text
+    assert "Not known: no agent ran" in sections[2].text
     assert "01:00 to Monday 16 November 2026, 01:00 Europe/Berlin" in sections[3].text
     assert [one.attributes["href"] for one in page.one("main").all("a")] == ["pages/calm.html"]
 

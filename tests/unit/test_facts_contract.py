@@ -10,6 +10,7 @@ from typing import Any, get_args, get_origin, get_type_hints
 import pytest
 
 from lakehouse.report import csv_files
+from lakehouse.report.evidence import Evidence
 from lakehouse.report.facts.build import Rack
 from lakehouse.report.facts.coverage import Coverage
 from lakehouse.report.facts.fields import Bounds
@@ -54,9 +55,10 @@ SECTIONS = {
     "timelines": Timeline,
     "trends": Trends,
     "racks": Rack,
+    "answers": Evidence,
 }
-PLAIN = {"objectives", "maintenance", "corrections", "events", "incomplete"}
-"""Rows that are no records: statements, maintenance, corrections, events and lost hours."""
+PLAIN = {"objectives", "maintenance", "corrections", "events", "incomplete", "collected"}
+"""Lists of no records: statements, maintenance, corrections, events, lost hours and metrics."""
 
 PAGES = ("report-json.md", "trends.md", "remote-index.md")
 

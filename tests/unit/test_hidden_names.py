@@ -60,7 +60,7 @@ def everything() -> Answer:
     partitions = [Partition("secret", 0), Partition("plain", 0)]
     offsets = Offsets(
         commits, dict.fromkeys(partitions, 7), commits, frozenset(partitions),
-        {"secret": "id-1", "plain": "id-2"},
+        {"secret": "id-1", "plain": "id-2"}, frozenset(partitions), frozenset({"secret", "plain"}),
     )  # fmt: skip
     notices = tuple(Notice("leader_change", one, None, "broker-2") for one in topics)
     moments = (Moment(1, (reading,)), Moment(2, None))

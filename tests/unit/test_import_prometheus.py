@@ -47,7 +47,10 @@ def page(under: float, shrinks: float, started: float = 1.7e12) -> dict[Sample, 
         ("kafka_server_app_info_StartTimeMs", labels(id="7")): started,
         ("kafka_cluster_Partition_Value", labels(name="InSyncReplicasCount", **of)): 2.0,
         ("kafka_cluster_Partition_Value", labels(name="UnderMinIsr", **of)): under,
+        ("kafka_cluster_Partition_Value", labels(name="AtMinIsr", **of)): 0.0,
         (f"{manager}_Value", labels(name="UnderMinIsrPartitionCount")): under,
+        (f"{manager}_Value", labels(name="AtMinIsrPartitionCount")): 0.0,
+        (f"{manager}_Value", labels(name="LeaderCount")): 1.0,
         (f"{manager}_Count", labels(name="IsrShrinksPerSec")): shrinks,
     }
 

@@ -35,7 +35,9 @@ def test_brokers_are_told_of_only_where_something_was_above_zero():
     facts = sample_facts.quiet_week()
     before = answer(facts, "tier-lag")
     facts["tier_lag"]["brokers"] = [broker("b1"), broker("b2", **exactly("held_back", 0))]
-    assert answer(facts, "tier-lag") == before == "No topic was seen lagging."
+    assert (
+        answer(facts, "tier-lag") == before == ("0 of 1 tiered topics had upload or deletion lag.")
+    )
 
 
 def test_the_longest_held_back_is_named_and_the_others_are_counted():
@@ -46,8 +48,8 @@ def test_the_longest_held_back_is_named_and_the_others_are_counted():
         broker("b3", held_back_us=90_000_000, held_back_low_us=30_000_000),
     ]
     assert answer(facts, "tier-lag") == (
-        "No topic was seen lagging. Broker b3 was held back by its own copy quota for 1 m 30 s "
-        "(30 s to not known). So was 1 other broker."
+        "0 of 1 tiered topics had upload or deletion lag. 2 brokers were throttled by their own "
+        "copy quota. Worst: b3, 1 m 30 s (at least 30 s)."
     )
 
 
@@ -57,7 +59,8 @@ def test_failures_are_told_beside_the_lag():
     facts["tier_lag"]["topics"][0] |= {"copies_failed": 1.0, "deletions_failed": 12.0}
     topic = facts["tier_lag"]["topics"][0]["topic"]
     assert answer(facts, "tier-lag") == (
-        f"{before} Of topic {topic}, 1 upload and 12 deletions failed."
+        f"{before} 1 of 1 tiered topic had failed uploads or deletions. "
+        f"Worst: {topic}, 1 upload and 12 deletions."
     )
 
 

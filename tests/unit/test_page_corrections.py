@@ -75,7 +75,7 @@ def test_both_verdicts_are_on_the_page_and_neither_is_hidden() -> None:
     card = page.one("li", id="objective-1")
     assert card.text.startswith("missed ")
     assert "; agreed: met; target 99 %." in card.text
-    assert "Agreed, with corrections: 100 % (±0), 20 s unknown, met." in card.text
+    assert "Agreed, with corrections: 100 %, 20 s unknown, met." in card.text
     section = page.one("section", id="corrections")
     assert section.one("p", class_="answer").text == (
         "1 correction was agreed after the fact. With it 1 of 1 verdict changes."

@@ -26,7 +26,7 @@ def row(value, low, high, unknown):
         (row(None, None, None, 7 * SECOND), "not known, 7 s unknown"),
         (row(None, 0, 3 * SECOND, 3 * SECOND), "not known (0 s to 3 s), 3 s unknown"),
         (row(SECOND, None, None, 0), "1 s (bounds not known)"),
-        (row(0, 0, 0, None), "0 s (±0), unknown time not known"),
+        (row(0, 0, 0, None), "0 s, unknown time not known"),
         ({}, "not known, unknown time not known"),
     ],
 )

@@ -29,15 +29,15 @@ def test_verdicts_have_a_mark_and_a_word_worst_first():
 
 def test_figures_have_bounds_and_unknown_time():
     text = flat(verdict_table(sample_facts.demo(), terminal=False))
-    assert "for 1 m 11 s (1 m 10 s to 1 m 14 s), 20 s unknown" in text
-    assert "Group nightly lost 12,400 to 12,431 offsets of clicks-0." in text
-    assert "Group nightly was behind in topic clicks for 30 m 0 s (29 m 0 s to 31 m 0 s)" in text
-    assert "98.14 % of the expected time was seen." in text
+    assert "orders, 1 m 11 s (1 m 10 s to 1 m 14 s), 20 s unknown" in text
+    assert "Worst: nightly, at least 12,400 offsets in 2 partitions; 6 m 0 s unknown." in text
+    assert "Worst: nightly on clicks, 30 m 0 s (29 m 0 s to 31 m 0 s)" in text
+    assert "98.14 % of the expected time was observed." in text
 
 
 def test_silence_is_not_good():
     text = flat(verdict_table(sample_facts.silent_week(), terminal=False))
-    assert text.count("Not known: no source was read for this question.") == 6
+    assert text.count("Not known: no agent ran in this period.") == 9
     assert "met" not in text
 
 

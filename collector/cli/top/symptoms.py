@@ -144,7 +144,7 @@ class Board:
             # A symptom after a time without an answer is first seen now.
             before = track.symptoms if looked else {}
             track.symptoms = {}
-            if scrape.answer is None:
+            if scrape.answer is None or scrape.outcome != "ok":
                 track.until, track.why = -math.inf, scrape.error or scrape.outcome
                 return
             if (offsets := scrape.answer.offsets) is not None:

@@ -19,6 +19,9 @@ from collector.sources.readings import Values
 # After a leader moved, its successor's agent has read for itself by the second scrape of ours: both
 # scrape at the same ticks, and metadata reaches both within an interval.
 _SCRAPES_AFTER_MOVE: Final = 2
+# How many answers in part do not count as one of them: its successor's agent cannot know what a
+# group lost since our last complete reading. A new coordinator is there within seconds.
+_MOST_IN_PART: Final = 24
 
 
 class GroupRules:
@@ -58,6 +61,7 @@ class OffsetReader:
     def __init__(self, node: int | None, now_ms: Callable[[], int], rules: GroupRules) -> None:
         self._node, self._now_ms, self._rules = node, now_ms, rules
         self._ours: dict[Partition, int] = {}
+        self._in_part = 0  # answers of that kind, one after the other
         self._ends: LogOffsets = {}
         self._log_ends = LogEnds()
 
@@ -83,12 +87,15 @@ class OffsetReader:
         after = client.commits(before.found)
         names = {partition.topic for partition in expiring}
         interests = {group: assigned.found[group] for group in after.found}
+        failed = assigned.failed | before.failed | after.failed
         offsets = Offsets(
             commits_in(expiring, before.found, interests, self._rules),
             {partition: starts[partition] for partition in expiring if partition in starts},
             commits_in(expiring, after.found, interests, self._rules),
             frozenset(partition for partition in expiring if partition not in led),
             {name: ids[name] for name in sorted(names) if name in ids},
+            frozenset(partition for partition in expiring if partition not in starts),
+            frozenset(map(lake_name, failed)),
         )
         positions = _positions(commits_in(led, after.found, {}, self._rules), starts)
         values = {
@@ -97,15 +104,16 @@ class OffsetReader:
             **self._headrooms(client, positions, ends, configs),
         }
         self._ours, self._ends = ours, ends
-        return values, offsets, assigned.failed | before.failed | after.failed
+        self._in_part = self._in_part + 1 if _is_in_part(failed, offsets, leaders) else 0
+        return values, offsets, failed
 
     def _still_ours(
         self, leaders: Mapping[Partition, int | None], led: set[Partition]
     ) -> dict[Partition, int]:
         """Partitions that we led a moment ago, with the scrapes left, and those we lead now."""
-        ours = {}
+        ours, in_part = {}, 0 < self._in_part <= _MOST_IN_PART
         for partition, more in self._ours.items():
-            if partition in leaders and leaders[partition] is None:
+            if partition in leaders and (in_part or leaders[partition] is None):
                 ours[partition] = more  # without a leader: it may be ours again
             elif partition in leaders and more:
                 ours[partition] = more - 1
@@ -131,6 +139,14 @@ class OffsetReader:
             HIGH: readings.per_group(HIGH, known),
             LOW: readings.per_group(LOW, {commit: one.low for commit, one in left.items()}),
         }
+
+
+def _is_in_part(
+    failed: Mapping[str, str], offsets: Offsets, leaders: Mapping[Partition, int | None]
+) -> bool:
+    """Whether something did not answer that will; rights are not granted within a moment."""
+    silent = any(not why.endswith("AuthorizationException") for why in failed.values())
+    return silent or any(leaders[partition] is not None for partition in offsets.unanswered)
 
 
 def _positions(commits: Mapping[Commit, int | None], starts: LogOffsets) -> Positions:

@@ -20,6 +20,9 @@ class Failed(str):
 Answers = Mapping[Question, Mapping[str, object]]
 """Values by bean name: a number, None for NaN, or ``Failed``. What is not there is absent."""
 
+LEADERS: Final = Question("kafka.server:type=ReplicaManager,name=LeaderCount", "Value")
+"""How many partitions a broker leads, by its own count."""
+
 IN_SYNC: Final = Metric(
     name="kafka.partition.in_sync_replicas",
     unit="{replica}",

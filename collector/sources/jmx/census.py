@@ -100,7 +100,9 @@ class Census:
             names = self._server.names(IN_SYNC.patterns[0], IN_SYNC.attribute_name, ABOVE_ZERO)
             found = frozenset(map(_partition, names))
             self._led = self._led if found == self._led else found
-            self._leaders, self._led_until = leaders, self._clock() + _LED_SECONDS
+            # A leader that moved between the two questions is in one answer only: ask again.
+            self._leaders = leaders if leaders == len(found) else None
+            self._led_until = self._clock() + _LED_SECONDS
         return self._led
 
 

@@ -16,12 +16,12 @@ from typing import Any, Final, NamedTuple
 from collector.catalogue import Family, Metric
 from collector.model import Answer, Reading, Series
 from collector.sources.jmx.attribute_reader import ABSENT, AttributeReader
+from collector.sources.jmx.bean_questions import LEADERS
 from collector.sources.jmx.census import Beans, Census, series_by_name
 from collector.sources.jmx.mbean_server import Comparison, MBeanServer
 from collector.sources.jmx.object_names import keys_of
 from collector.sources.readings import Readings, Values, answer_of, split
 
-_LEADERS: Final = "kafka.server:type=ReplicaManager,name=LeaderCount"
 _VERIFY_SECONDS: Final = 300.0
 _NAME: Final = re.compile(r"\bname=([A-Z][a-z]+)(\w*)")
 _FEW: Final = 8  # a query evaluates every bean; to read as many as this one by one costs less
@@ -86,7 +86,7 @@ class MBeanReader:
 
     def _beans(self, metric: Metric) -> Beans:
         if metric.led and self._census.beans(metric):
-            leaders = self._attributes.value(_LEADERS, "Value")
+            leaders = self._attributes.value(*LEADERS)
             return self._census.led_beans(metric, None if leaders is ABSENT else leaders)
         return self._census.beans(metric)
 

@@ -21,6 +21,9 @@ CREATE MACRO part_of(level, labels) AS
 CREATE MACRO labels_of(labels) AS array_to_string(list_transform(list_sort(map_entries(labels)),
     lambda x: concat(escaped(x.key), '=', escaped(x.value))), ',');
 CREATE MACRO escaped(name) AS regexp_replace(coalesce(name, ''), '([\\,=])', '\\\1', 'g');
+-- A metric of a source, and the topic or group that it is of: what several agents may report.
+CREATE MACRO thing_of(u, source, metric, "group", topic) AS
+    {u: u, source: source, metric: metric, "of": coalesce("group", topic, '')};
 -- A span adds x at its start and subtracts it at its end: running sums of steps count open spans.
 CREATE MACRO step(x) AS unnest([x, -x]);
 -- Whether a value breaks a threshold (OpenSLO: op compares a good one).
@@ -36,6 +39,8 @@ CREATE MACRO is_unavailable(metric, positive) AS
 -- The greatest of these is the latest report; of several at one instant the greatest known value.
 CREATE MACRO reported(t, v, r) AS
     {instant: t, known: v IS NOT NULL, value: v, placed: r IS NOT NULL, rack: r};
+-- Which of several attempts at one instant counts.
+CREATE MACRO order_of(outcome) AS CASE outcome WHEN 'ok' THEN 0 WHEN 'down' THEN 1 WHEN 'skipped' THEN 3 ELSE 2 END;
 -- Time of the segments that meet a condition.
 CREATE MACRO time_of(us, met) AS coalesce(sum(us) FILTER (met), 0);
 CREATE MACRO lead_edge(flags, us) AS CASE WHEN is_previous_positive(flags) THEN 0 ELSE us END;
@@ -80,3 +85,17 @@ CREATE MACRO timed(steps) AS TABLE
             unknown = 0 AND members > 0 AND members + down >= most AS seen
         FROM counted)
     SELECT * EXCLUDE (seen_us) FROM times_of(segments);
+-- Spans of places, each instant left to the least rank that has it: the fewest spans of a place and rank.
+CREATE MACRO left_to_first(spans) AS TABLE
+    WITH each AS (SELECT DISTINCT place, rank, s, e FROM query_table(spans)),
+    cuts AS (
+        SELECT place, t AS s, lead(t) OVER (PARTITION BY place ORDER BY t) AS e
+        FROM (SELECT DISTINCT place, unnest([s, e]) AS t FROM each)),
+    held AS (
+        SELECT place, c.s, c.e, min(rank) AS rank FROM cuts c JOIN each USING (place)
+        WHERE each.s <= c.s AND c.e <= each.e GROUP BY ALL),
+    marked AS (
+        SELECT *, (lag(e) OVER along = s AND lag(rank) OVER along = rank) IS NOT TRUE AS begins
+        FROM held WINDOW along AS (PARTITION BY place ORDER BY s)),
+    numbered AS (SELECT *, sum(begins::INTEGER) OVER (PARTITION BY place ORDER BY s) AS number FROM marked)
+    SELECT place, rank, min(s) AS s, max(e) AS e FROM numbered GROUP BY place, rank, number;

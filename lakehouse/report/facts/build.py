@@ -13,6 +13,7 @@ from lakehouse.core.objective import Objective
 from lakehouse.core.periods import Period, iso, micros
 from lakehouse.engines.engine import Engine
 from lakehouse.engines.gold_reader import subjects_of, window_of
+from lakehouse.report import evidence
 from lakehouse.report.facts.coverage import Coverage, coverage, detection_floor_us, rejected
 from lakehouse.report.facts.fields import to_json
 from lakehouse.report.facts.gold import Gold
@@ -29,7 +30,7 @@ from lakehouse.report.facts.objectives.composites import composites
 from lakehouse.report.facts.objectives.restated import restated
 from lakehouse.report.facts.objectives.trends import trends
 from lakehouse.report.facts.objectives.verdicts import objective, verdicts
-from lakehouse.report.facts.other_metrics import OwnMetrics, own_metrics
+from lakehouse.report.facts.other_metrics import OwnMetrics, levels, own_metrics
 from lakehouse.report.facts.saved import FORMAT
 from lakehouse.report.facts.storage import capacity, tiering
 from lakehouse.report.facts.timelines import timelines
@@ -69,7 +70,12 @@ class Scope:
     @cached_property
     def own_metrics(self) -> OwnMetrics:
         """The section of that name, of which timelines are made as well."""
-        return own_metrics(self.gold, self.coverage, self.objectives)
+        return own_metrics(self.gold, self.levels, self.coverage, self.objectives)
+
+    @cached_property
+    def levels(self) -> dict[str, str]:
+        """The metrics that gold has rows of, each with its finest subject."""
+        return levels(self.gold)
 
     @cached_property
     def judged(self) -> list[dict[str, Any]]:
@@ -85,6 +91,7 @@ def facts(
     cluster: str | None = None,
     now: dt.datetime | None = None,
     calendar: Calendar = OF_UTC,
+    min_coverage: float = evidence.FLOOR_PERCENT,
 ) -> dict[str, Any]:
     """The facts of a report over a period, which is widened to whole windows, as JSON.
 
@@ -96,6 +103,8 @@ def facts(
         now: Nothing is expected later than this; by default this instant.
         calendar: The time zone of weeks and of shown instants, business hours, maintenance and
             corrections.
+        min_coverage: Observed share of a question's expected time below which nothing good is
+            said, percent.
 
     Raises:
         TableNotFoundError: There is no gold yet.
@@ -111,7 +120,7 @@ def facts(
     scope = _scope(gold, objectives, calendar)
     with ThreadPoolExecutor(engine.at_once) as pool:  # Spark mostly plans, in one thread a query
         made = [*pool.map(lambda section: to_json(section(scope)), SECTIONS.values())]
-    return {
+    found = {
         "format": FORMAT,
         "jmxlake": version("jmxlake"),
         "cluster": cluster,
@@ -121,8 +130,10 @@ def facts(
         "week": {"iso": week, "time_zone": calendar.time_zone} if week else None,
         "generated_at": iso(now_us),
         "window_seconds": window_seconds,
+        "min_coverage_percent": min_coverage,
         **dict(zip(SECTIONS, made, strict=True)),
     }
+    return evidence.with_answers(found)
 
 
 def _scope(gold: Gold, objectives: Sequence[Objective], calendar: Calendar) -> Scope:
@@ -191,6 +202,7 @@ SECTIONS: Final[Mapping[str, Callable[[Scope], Any]]] = {
         it.gold, {one.family for one in it.coverage.sources if one.observed_us}
     ),
     "coverage": lambda it: it.coverage,
+    "collected": lambda it: sorted(it.levels.keys() & evidence.metrics()),
     "timelines": lambda it: timelines(it.gold, it.own_metrics),
     "trends": lambda it: trends(it.gold, it.objectives),
     "racks": racks,

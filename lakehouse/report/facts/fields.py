@@ -1,6 +1,6 @@
 """Fields of the facts' records: the figures of gold that these have, their bounds, their JSON."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
 from math import fsum
 from typing import Annotated, Any, Final, NamedTuple, Self, TypeVar, get_origin, get_type_hints
@@ -24,6 +24,10 @@ class Bounds(NamedTuple):
         if factor is None:
             return type(self)()
         return type(self)(*(None if figure is None else figure * factor for figure in self))
+
+
+NONE: Final = Bounds(0, 0, 0)
+"""The increase of a counter that surely did not rise."""
 
 
 def to_json(value: Any) -> Any:
@@ -61,7 +65,8 @@ def figures(record: Callable[..., Any], rows: Metrics) -> dict[str, Any]:
 
     Args:
         record: A named tuple. COLUMN is one of gold, ``mean`` or ``mean_above_0``; of Bounds it is
-            the stem of three columns, or ``held_back``. ``counted`` is followed by a metric of the
+            the stem of three columns, ``held_back``, or ``increase`` of a counter, for which rows
+            need its bounds (``counters.with_bounds``). ``counted`` is followed by a metric of the
             same scrapes, and by further counters: by how much they rose together, which is 0
             without a row of a counter where that metric was read.
         rows: Sums of gold of one subject, by metric.
@@ -98,6 +103,8 @@ def _figure(rows: Metrics, kind: Any, metric: str, column: str, *counted: str) -
     row = rows.get(metric) or {}
     if counted:
         return _rise(rows, counted[0], (metric, *counted[1:]))
+    if column == "increase" and kind is Bounds:
+        return _increase(row)
     if column == "held_back":
         held = duration(row, "positive")
         # Versions that lose the bean of waits after an hour without one (KAFKA-19484) have no upper
@@ -108,11 +115,23 @@ def _figure(rows: Metrics, kind: Any, metric: str, column: str, *counted: str) -
     return per_second(row, _MEANS[column]) if column in _MEANS else row.get(column)
 
 
-def _rise(rows: Metrics, beside: str, counters: Sequence[str]) -> float | None:
-    known = [rows[name]["increase"] for name in counters if rows.get(name)]
-    if None in known or not (known or rows.get(beside)):
-        return None
-    return fsum(known)
+def _increase(row: Mapping[str, Any]) -> Bounds:
+    return Bounds(*(row.get(f"increase{bound}") for bound in ("", "_low", "_high")))
+
+
+def _rise(rows: Metrics, beside: str, counters: Sequence[str]) -> Bounds:
+    read = [rows[name] for name in counters if rows.get(name)]
+    if not (read or rows.get(beside)):
+        return Bounds()
+    nothing = rows.get(beside, {}).get("no_increase", NONE)
+    known = [_increase(row) for row in read]
+    return total(known if len(known) == len(counters) else [nothing, *known])
+
+
+def total(bounds: Iterable[Bounds]) -> Bounds:
+    """A sum; a bound of it is unknown where that of a part is."""
+    parts = zip(NONE, *bounds, strict=True)
+    return Bounds(*(None if None in each else fsum(each) or 0 for each in parts))
 
 
 def duration(row: Mapping[str, Any], stem: str, absent: int | None = None) -> Bounds:

@@ -13,6 +13,7 @@ from operator import itemgetter
 from typing import Any, Final, Self
 
 from lakehouse import tables
+from lakehouse.core.metrics import Families
 from lakehouse.core.objective import Objective
 from lakehouse.core.periods import HOUR_US, Period, instant, micros
 from lakehouse.core.subjects import Subject, expected_us, with_ends
@@ -21,8 +22,10 @@ from lakehouse.engines.completeness import Incomplete, incomplete
 from lakehouse.engines.engine import Engine, Relation, ask
 from lakehouse.engines.gold_reader import GoldRows, Row, before_window, is_one_of, is_same, summed
 from lakehouse.errors import PeriodError, TableNotFoundError
+from lakehouse.rollup.lake_catalogues import families_of
 from lakehouse.slo import attainment
 from lakehouse.slo.sla_statement import Statement
+from lakehouse.slo.uncounted import UncountedTime
 from lakehouse.tables import Table
 
 _MOST_EVENTS: Final = 10_000
@@ -85,6 +88,27 @@ class Gold:
         """The same cluster's rows in another period."""
         return replace(self, period=period, _cache={})
 
+    def window(self, at_us: int, length_us: int) -> Self:
+        """The same cluster's rows of a window; made once."""
+        key = ("window", str(at_us), str(length_us))
+        if key not in self._cache:
+            self._cache[key] = self.within(Period.of((at_us, at_us + length_us)))
+        return self._cache[key]  # type: ignore[no-any-return]
+
+    @cached_property
+    def uncounted_time(self) -> UncountedTime:
+        """When counters of sources may have risen by counts that no reading shows."""
+        lived = attainment.lifetimes(self.subjects, min(micros(self.period.end), self.now_us))
+        return UncountedTime(self.rows, [self.cluster], self.period, lived)
+
+    @cached_property
+    def _families(self) -> Families:
+        return families_of(self.engine)
+
+    def families(self, metric: str) -> frozenset[str]:
+        """The families that read a metric, by the catalogues of the lake and the shipped one."""
+        return self._families.get(metric, frozenset())
+
     def expected(self, kind: str) -> list[tuple[Subject, int]]:
         """The subjects of a kind, and how long each existed in the period, microseconds."""
         return [
@@ -123,11 +147,11 @@ class Gold:
 
     def by_subject(self, table: Table, metrics: Sequence[str] = ()) -> Sums:
         """Sums of a table by subject (its name, or a tuple of names) and metric."""
-        return _by_subject(table, self.sums(table, metrics))
+        return by_subject(table, self.sums(table, metrics))
 
     def raised(self, table: Table, metrics: Sequence[str] = ()) -> Sums:
         """The same; upper bounds include what was first seen just after the period."""
-        return _by_subject(table, self.with_later(table, self.sums(table, metrics)))
+        return by_subject(table, self.with_later(table, self.sums(table, metrics)))
 
     def with_later(self, table: Table, rows: Sequence[Row]) -> list[Row]:
         """Rows of sums; upper bounds include what was first seen just after the period.
@@ -282,7 +306,8 @@ class Gold:
         return listed, {row["kind"]: row["number"] for row in omitted}
 
 
-def _by_subject(table: Table, rows: Sequence[Row]) -> Sums:
+def by_subject(table: Table, rows: Sequence[Row]) -> Sums:
+    """Rows by subject (its name, or a tuple of names) and metric."""
     by_subject: Sums = defaultdict(lambda: defaultdict(dict))
     subject = itemgetter(*(key for key in table.keys if key not in {"cluster", "metric"}))
     for row in rows:

@@ -5,6 +5,7 @@ from typing import Any, Final
 
 from lakehouse.core import display
 from lakehouse.errors import OwnersError
+from lakehouse.report.evidence import with_answers
 from lakehouse.report.facts.fields import to_json
 from lakehouse.report.facts.objectives.composites import composites
 from lakehouse.report.facts.objectives.verdicts import tally
@@ -43,7 +44,7 @@ def of_team(facts: Mapping[str, Any], team: str) -> Facts:
     for name, changed in _CHANGED.items():
         if part.get(name):
             part[name] = {**part[name], **changed(part[name])}
-    return part
+    return with_answers(part)
 
 
 def _is_of_all(row: Row) -> bool:
@@ -104,6 +105,8 @@ def _own_metrics(section: Mapping[str, Any]) -> Facts:
 
 _CHANGED: Final[Mapping[str, Callable[[Mapping[str, Any]], Facts]]] = {
     **dict.fromkeys(("min_isr", "throttling", "tier_lag", "remote_reads"), _without_brokers),
+    # How many groups of the team were read is not known: the facts have those that were behind.
+    "consumer_lag": lambda _: {"groups_read": None},
     "hygiene": lambda _: {"replicas_untold": 0},  # it is of topics whose owners are not known
     "business_hours": _judged,
     "own_metrics": _own_metrics,

@@ -16,6 +16,7 @@ from lakehouse import tables
 from lakehouse.core.metrics import COVERAGE, UNAVAILABLE, Definition, known, shipped
 from lakehouse.core.objective import Objective
 from lakehouse.engines.gold_reader import Row, is_one_of, summed
+from lakehouse.report.facts.counters import counted
 from lakehouse.report.facts.coverage import Coverage, SourceCoverage
 from lakehouse.report.facts.fields import Bounds, duration, per_second, seconds_mean
 from lakehouse.report.facts.gold import Gold
@@ -52,7 +53,7 @@ class Subject(NamedTuple):
     min: float | None
     max: float | None
     above_us: Bounds
-    increase: float | None
+    increase: Bounds
     per_second: float | None
     flags: list[str]
     unknown_us: int | None
@@ -93,9 +94,17 @@ def _patterns() -> frozenset[str]:
     return frozenset(one for section in sections for one in section.get("shows", ()))
 
 
-def own_metrics(gold: Gold, seen: Coverage, objectives: Sequence[Objective]) -> OwnMetrics:
-    """The section, from gold and from what the lake's catalogues say of its metrics."""
-    where = _levels(gold)
+def own_metrics(
+    gold: Gold, where: Mapping[str, str], seen: Coverage, objectives: Sequence[Objective]
+) -> OwnMetrics:
+    """The section, from gold and from what the lake's catalogues say of its metrics.
+
+    Args:
+        gold: Gold of the cluster and period.
+        where: Levels of its metrics, see ``levels``.
+        seen: The section on coverage.
+        objectives: The objectives.
+    """
     others = sorted((name in known(), name) for name in where if not is_shown(name))
     chosen = [name for _, name in others[:MOST_METRICS]]
     # A low value of these is bad.
@@ -105,14 +114,15 @@ def own_metrics(gold: Gold, seen: Coverage, objectives: Sequence[Objective]) -> 
     for level in sorted({where[name] for name in chosen}):
         names, table = [name for name in chosen if where[name] == level], TABLES[level]
         rows = gold.ask(_ranked(table, names, below), rows=gold.whole(table))
+        rows = _with_increases(gold, table, rows)
         for name, worst in groupby(gold.with_later(table, rows), itemgetter("metric")):
             metrics.append(_metric(name, level, list(worst), meanings.get(name, ()), seen))
     metrics.sort(key=lambda one: (not one.own, one.metric))
     return OwnMetrics(metrics, len(others) - len(chosen), _absent(objectives, where))
 
 
-def _levels(gold: Gold) -> dict[str, str]:
-    """Of what each metric is that gold has rows of."""
+def levels(gold: Gold) -> dict[str, str]:
+    """Return the finest subject of each metric that gold has rows of."""
     rows = {level: gold.whole(table) for level, table in TABLES.items()}
     each = (f"SELECT '{level}' AS level, r.metric FROM {{{level}}} r" for level in rows)
     found = gold.ask(f"SELECT DISTINCT s.* FROM ({' UNION ALL '.join(each)}) s", **rows)
@@ -152,6 +162,14 @@ def _ranked(table: tables.Table, metrics: Sequence[str], below: Sequence[str]) -
     )
 
 
+def _with_increases(gold: Gold, table: tables.Table, rows: Sequence[Row]) -> list[Row]:
+    """The rows; those of counters with the bounds of their increase."""
+    key = itemgetter(*table.keys[1:])
+    counters = sorted({row["metric"] for row in rows if row["increase"] is not None})
+    increases = counted(gold, table, counters, key) if counters else {}
+    return [row | {"rose": increases.get(key(row), Bounds())} for row in rows]
+
+
 def _metric(
     name: str, level: str, rows: Sequence[Row], said: Sequence[Definition], seen: Coverage
 ) -> Metric:
@@ -187,7 +205,7 @@ def _subject(row: Row, read: Sequence[SourceCoverage]) -> Subject:
         min=row["min"],
         max=row["max"] if most is None else most,
         above_us=duration(row, "any" if "any_us" in row else "positive"),
-        increase=rose,
+        increase=row.get("rose", Bounds()),
         per_second=None if rose is None or is_mixed or not seconds else rose / seconds,
         flags=[tables.FLAG_KNOWN_WRONG] if row["known_wrong"] else [],
         unknown_us=max((one.unknown_us for one in own), default=None) if of_source else None,

@@ -118,7 +118,9 @@ def _account(
         **moved,
         disk_byte_seconds=disk,
         offsets_low=total("group", "offsets_low"),
-        offsets_high=total("group", "offsets_high"),
+        offsets_high=None
+        if any(row.get("offsets_high") is None for row in groups)
+        else total("group", "offsets_high"),
         not_known=NotKnown(
             sum(row.get("throttled_us") is None for row in clients),
             sum(None in map(row.get, _TIERED) for row in tiered),

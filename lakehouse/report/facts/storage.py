@@ -11,6 +11,7 @@ from lakehouse.core.metrics import COPY_LAG, PARTITION_COUNT
 from lakehouse.core.periods import HOUR_US, micros
 from lakehouse.core.subjects import Subject
 from lakehouse.engines.gold_reader import Row
+from lakehouse.report.facts.counters import with_bounds
 from lakehouse.report.facts.fields import Bounds, Known, figures, per_second
 from lakehouse.report.facts.gold import SEEN, Gold, attribute
 from lakehouse.report.facts.kafka.tier_lag import until_gone
@@ -34,8 +35,8 @@ class TieredTopic(NamedTuple):
     """Use of tiered storage by a topic, which providers charge for."""
 
     topic: str
-    uploaded_bytes: Annotated[Known, "kafka.topic.remote_copy.bytes", "increase"]
-    read_bytes: Annotated[Known, "kafka.topic.remote_fetch.bytes", "increase"]
+    uploaded_bytes: Annotated[Bounds, "kafka.topic.remote_copy.bytes", "increase"]
+    read_bytes: Annotated[Bounds, "kafka.topic.remote_fetch.bytes", "increase"]
     stored_byte_seconds: Annotated[Known, "kafka.topic.remote_log_size.bytes", "value_seconds"]
     size_ms_max: Annotated[Known, "kafka.topic.remote_log_size.computation_time", "max"]
     unknown_us: int | None
@@ -88,10 +89,14 @@ def tiering(gold: Gold, statements: Sequence[Statement]) -> Tiering:
     unknown = {key[0]: us for key, us in unknown_of(statements, COPY_LAG).items()}
     topics = [
         TieredTopic(topic, **figures(TieredTopic, rows), unknown_us=unknown.get(topic))
-        for topic, rows in sorted(gold.by_subject(tables.TOPICS).items())
+        for topic, rows in sorted(with_bounds(gold, tables.TOPICS).items())
     ]
     return Tiering(
-        [one for one in topics if one.uploaded_bytes or one.read_bytes or one.stored_byte_seconds]
+        [
+            one
+            for one in topics
+            if one.uploaded_bytes.value or one.read_bytes.value or one.stored_byte_seconds
+        ]
     )
 
 

@@ -9,8 +9,10 @@ from lakehouse import tables
 from lakehouse.core import metrics
 from lakehouse.core.metrics import COPY_LAG, DELETE_LAG, families
 from lakehouse.core.periods import iso, micros
+from lakehouse.core.spans import overlap
 from lakehouse.core.subjects import with_ends
 from lakehouse.engines.gold_reader import Row, is_same
+from lakehouse.report.facts.counters import hidden_spans
 from lakehouse.report.facts.fields import duration, seconds_mean
 from lakehouse.report.facts.gold import SEEN, Gold
 from lakehouse.report.facts.kafka.consumer_groups import ROUNDED_UP
@@ -48,6 +50,9 @@ _DRAWN: Final = {
 }
 """Units, and the metric whose families a timeline is read with; one of them is enough."""
 
+_COUNTERS: Final = {
+    "kafka.topic.remote_fetch.bytes", ANSWERS["produce"], TRAFFIC["bytes_in"], TRAFFIC["bytes_out"]
+}  # fmt: skip
 _NAMES: Final = {metric: name for name, (_, metric) in _DRAWN.items()}
 _OF_TOPICS: Final = tuple(one for one in _NAMES if one.split(".")[1] in {"partition", "topic"})
 
@@ -82,7 +87,10 @@ def timelines(gold: Gold, own: OwnMetrics) -> list[Timeline]:
                 for window, all_ in parts[name, subject].items()
             }
             if any(point[2] for point in points.values()):
-                filled = _filled(points, sorted({*reading.expected, *points}), read)
+                windows = sorted({*reading.expected, *points})
+                if metric in _COUNTERS:
+                    read = read - _hiding(gold, metric, windows, seconds)
+                filled = _filled(points, windows, read)
                 drawn.append(Timeline(name, unit, subject, filled))
     whole = [[iso(window), *(reading.percent(window),) * 3] for window in reading.expected]
     drawn += _of_own(gold, own, seconds, reading)
@@ -94,6 +102,9 @@ def _of_own(gold: Gold, own: OwnMetrics, seconds: int, reading: "_Reading") -> I
     for one in [one for one in own.metrics if one.own][:_MOST_OWN]:
         table, read = TABLES[one.level], reading.windows_read(frozenset(one.families))
         names = [name for name in table.keys if name in SUBJECT]
+        is_counter = "counter" in one.kind
+        windows = sorted(reading.expected) if is_counter else []
+        hiding = _hiding(gold, one.metric, windows, seconds)
         for subject in one.worst[:_OWN_SUBJECTS]:
             only = " AND ".join(is_same(f"r.{name}", getattr(subject, name)) for name in names)
             rows = gold.by_window(table, seconds, (one.metric,), only)
@@ -103,9 +114,13 @@ def _of_own(gold: Gold, own: OwnMetrics, seconds: int, reading: "_Reading") -> I
             }
             # Gold has no row of a client while it is zero; of others that is not known.
             zero = 0.0 if table is tables.CLIENTS else None
-            whole = [
-                [iso(window), *(values.get(window, zero if window in read else None),) * 3]
+            points = {
+                window: values.get(window, zero if window in read else None)
                 for window in reading.expected
+            }
+            whole = [
+                [iso(window), point, point, None if window in hiding else point]
+                for window, point in points.items()
             ]
             label = " ".join(getattr(subject, name) for name in names if getattr(subject, name))
             yield Timeline(one.metric, one.unit, label, whole)
@@ -165,6 +180,14 @@ def _of_brokers(gold: Gold, seconds: int) -> Iterator[tuple[str, str | None, int
     for row in gold.by_window(tables.LABELLED, seconds, tuple(ANSWERS.values())):
         if error_of(row["labels"]) != GOOD:
             yield "error_answers", None, row["window"], (row["increase"],) * 3
+
+
+def _hiding(gold: Gold, metric: str, windows: Sequence[int], seconds: int) -> set[int]:
+    """Windows in which a counter may have risen by counts that no reading shows."""
+    spans = hidden_spans(gold, metric)
+    return {
+        at for at in windows if any(overlap(span, (at, at + seconds * 1_000_000)) for span in spans)
+    }
 
 
 def _filled(points: Mapping[int, Point], windows: Sequence[int], read: set[int]) -> list[list[Any]]:

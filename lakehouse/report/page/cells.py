@@ -102,10 +102,10 @@ def reporters(row: Row) -> tuple[Name, ...]:
 
 
 def client(row: Row) -> Answer:
-    """A throttled client, as the beginning of a sentence."""
+    """A throttled client within a sentence."""
     parts: list[str | Name] = []
     for name in figures.subject(row, ("user", "client_id")):
-        parts += [f", {name.label} " if parts else f"{name.label.capitalize()} ", name]
+        parts += [f"{', ' * bool(parts)}{name.label} ", name]
     return tuple(parts)
 
 
@@ -114,7 +114,7 @@ def lag(row: Row, way: str) -> Figure:
     return figures.time(_of_way(row, way), "lagging")
 
 
-def tier_badness(row: Row) -> tuple[float, float]:
+def tier_badness(row: Row) -> tuple[float, ...]:
     """The worse of a topic's uploads and deletions."""
     return max(figures.badness(_of_way(row, way), "lagging") for way in ("copy", "delete"))
 
@@ -127,6 +127,12 @@ def cautions(row: Row) -> str:
     """What failed of a topic, and known errors of its lag."""
     failed = [f"{text} failed"] if (text := failures(row)) else []
     return "; ".join((*failed, *(word("flag", flag) for flag in row.get("flags") or ())))
+
+
+def failed(row: Row) -> Figure:
+    """How many uploads and deletions of a topic failed together."""
+    number = (row.get("copies_failed") or 0) + (row.get("deletions_failed") or 0)
+    return Figure(display.count(number), order=number)
 
 
 def failures(row: Row) -> str:
@@ -152,10 +158,11 @@ def partition(row: Row) -> tuple[Name, ...]:
     return figures.single(f"{row.get('topic')}-{row.get('partition')}")
 
 
-def lost_badness(row: Row) -> Any:
-    """Offsets lost at most."""
-    most = row.get("offsets_high")
-    return 0.5 if most is None else most, figures.badness(row)[1]
+def lost_of_group(row: Row) -> Answer:
+    """The offsets that a group lost, with their bounds, and in how many partitions."""
+    lost, partitions = figures.offsets(row), display.plural(row["partitions"], "partition")
+    unknown = f"; {lost.unknown}" if lost.unknown else ""
+    return (replace(lost, unknown=""), f" offsets in {partitions}{unknown}")
 
 
 def records(row: Row, when: str = "") -> Figure:

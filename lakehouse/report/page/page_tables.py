@@ -138,6 +138,8 @@ def table(name: str) -> TableSpec:
 def _badness(spec: Mapping[str, Any]) -> Callable[[Row], Any] | None:
     if "longest" in spec:
         return lambda row: figures.badness(row, *spec["longest"])
+    if "most_of" in spec:
+        return lambda row: rank(spec["most_of"], row)
     if "most" in spec:
         return lambda row: [row.get(key) or 0 for key in spec["most"]]
     return (lambda row: _computed(row, spec["worst"])) if "worst" in spec else None
@@ -157,6 +159,15 @@ def in_words(definition: str, row: Row) -> Answer:
     if isinstance(content, tuple):
         return content
     return (content.value if isinstance(content, Figure) and kind in _FORMATS else content,)
+
+
+def rank(definition: str, row: Row) -> float:
+    """Return the sort key of a row by the figure that a column of page.yaml shows.
+
+    A figure that is not known ranks above zero and below every other.
+    """
+    order = column("", definition).cell(row).order
+    return float(order) if isinstance(order, int | float) else 0.5
 
 
 def badge(value: object) -> Cell:

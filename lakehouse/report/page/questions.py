@@ -1,23 +1,25 @@
 """The questions that a report answers: the golden signals, and those that page.yaml declares."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from string import Formatter
 from typing import Any, Final
 
 from lakehouse.core import display
-from lakehouse.core.metrics import families
-from lakehouse.report import facts_lookup, figures, resources
+from lakehouse.core.metrics import LEADERLESS
+from lakehouse.report import evidence, facts_lookup, figures, resources
+from lakehouse.report.evidence import Evidence
 from lakehouse.report.figures import Answer, Facts, Figure, Name, Row
 from lakehouse.report.page import cells
-from lakehouse.report.page.page_tables import in_words, table
+from lakehouse.report.page.page_tables import in_words, rank, table
 from lakehouse.report.page.sections import Section, section
 
-_ANSWERS: Final = "kafka.broker.produce.answers"
-_TRAFFIC: Final = "kafka.topic.bytes_in"
+_LEADERS: Final[Mapping[str, Any]] = {"read": LEADERLESS, "gold": ("incidents",)}
+"""What answers whether partitions had leaders, in the section on availability."""
 
 
 def answers(facts: Facts) -> tuple[Section, ...]:
     """Every question that the report answers, in the order of the page."""
+    facts = facts_lookup.with_totals(facts)
     return (availability(facts), latency(facts), *questions(facts), traffic(facts))
 
 
@@ -30,15 +32,19 @@ def first(answered: Sequence[Section]) -> dict[str, Section | None]:
 
 def availability(facts: Facts) -> Section:
     """Answers and errors, time without a leader, and time in which brokers were not read."""
-    found = facts.get("service") or {}
+    decided, found = evidence.answer(facts, "availability"), facts.get("service") or {}
     brokers, errors = _rows(facts, "brokers"), _rows(facts, "errors")
     away = {row["source"]: row["unknown_us"] for row in brokers if row.get("unknown_us")}
-    values = {
-        "off": _off(facts, _ANSWERS),
-        "good": [row for row in _rows(facts, "requests") if row.get("good") is not None],
-        "errors": errors[:3],
-        "word_of": cells.word_of,
+    leaders = evidence.observed(facts, _LEADERS).percent
+    hidden = evidence.hidden(facts, evidence.specs()["min-isr"]).get("controllers_leader")
+    values: dict[str, Any] = {
+        "evidence": decided,
+        "requests": [row for row in _rows(facts, "requests") if row.get("good") is not None],
+        "error": max(errors, key=lambda row: row.get("answers") or 0, default=None),
         "headless": figures.time(found, "leaderless"),
+        "hidden": hidden,
+        "leaders": leaders,
+        "state_of_leaders": evidence.state_of(leaders, evidence.floor_of(facts)),
         "away": away,
     }
     by_broker: dict[str, dict[str, Any]] = {}
@@ -49,18 +55,21 @@ def availability(facts: Facts) -> Section:
 
 def latency(facts: Facts) -> Section:
     """Time in which a broker's own p99 was above the limit of an objective."""
-    rows = _rows(facts, "latency")
+    decided, rows = evidence.answer(facts, "latency"), _rows(facts, "latency")
     limited = [row for row in rows if row.get("threshold_ms") is not None]
-    slow = [row for row in limited if row.get("slow_high_us")]
-    slow.sort(key=lambda row: figures.badness(row, "slow"), reverse=True)
+    slow = [row for row in limited if row.get("slow_us") or row.get("slow_high_us")]
+    worst = max(slow, key=lambda row: figures.badness(row, "slow"), default=None)
     highest = max(rows, key=lambda row: row.get("p99_ms_max") or 0, default=None)
+    known = {row["source"] for row in limited if row.get("slow_us") is not None}
     values = {
-        "off": _off(facts, _ANSWERS),
-        "slow": slow,
-        "has_limit": bool(limited),
-        "doubtful": any(row.get("unknown_us") for row in rows),
+        "evidence": decided,
+        "worst": worst,
+        "slow": len({row["source"] for row in slow}),
+        "known": len(known),
+        "without": len({row["source"] for row in limited} - known),
+        "limits": sorted({row["threshold_ms"] for row in limited}),
         "highest": highest,
-        "request": cells.word_of((slow or [highest or {}])[0], "request", "request"),
+        "request": cells.word_of(worst or highest or {}, "request", "request"),
     }
     return section("latency", values, latency=limited or rows)
 
@@ -68,13 +77,18 @@ def latency(facts: Facts) -> Section:
 def traffic(facts: Facts) -> Section:
     """How much was written and read, by topic and by client."""
     topics, clients = _rows(facts, "topics"), _rows(facts, "clients")
-    sums = {
-        key: sum(row.get(key) or 0 for row in topics)
-        for key in ("records_in", "bytes_in", "bytes_out")
-    }
+    keys = ("records_in", "bytes_in", "bytes_out")
+    sums = {key: sum(row.get(key) or 0 for row in topics) for key in keys}
     unknown = max((row.get("unknown_us") or 0 for row in topics), default=0)
-    busiest = figures.name(topics[0]["topic"]).text if topics else ""
-    values = {"off": _off(facts, _TRAFFIC), **sums, "busiest": busiest, "unknown": unknown}
+    moved = lambda row: (row.get("bytes_in") or 0) + (row.get("bytes_out") or 0)  # noqa: E731
+    top = max(topics, key=moved, default=None)
+    values = {
+        "evidence": evidence.answer(facts, "traffic"),
+        **sums,
+        "busiest": figures.name(top["topic"]).text if top else "",
+        "unknown": unknown,
+        "is_least": any(row.get(f"{key}_high") is None for row in topics for key in keys),
+    }
     return section("traffic", values, traffic=topics, client_traffic=clients)
 
 
@@ -82,62 +96,76 @@ def _rows(facts: Facts, name: str) -> list[Row]:
     return list(facts_lookup.value_at(facts, f"service.{name}") or ())
 
 
-def _off(facts: Facts, metric: str) -> str:
-    """Why nothing is known of a metric, or empty: no agent reads its family, or none could."""
-    if not facts_lookup.nothing_seen(facts, metric):
-        return ""
-    if facts_lookup.is_out_of_reach(facts, metric):
-        return resources.sentence("unread", out_of_reach=True)
-    (family,) = families(metric)
-    attempted = {row.get("family") for row in facts_lookup.rows_at(facts, "coverage.sources")}
-    known = {"family": display.line(family), "is_on": family in attempted}
-    return resources.sentence("off", **known)
-
-
 def questions(facts: Facts) -> tuple[Section, ...]:
     """The questions of page.yaml, in its order."""
+    facts = facts_lookup.with_totals(facts)
     specs = resources.declared("page.yaml")["questions"]
     return tuple(_question(facts, anchor, spec) for anchor, spec in specs.items())
 
 
 def _question(facts: Facts, anchor: str, spec: Mapping[str, Any]) -> Section:
-    tables = [
-        (table(name), list(facts_lookup.rows_at(facts, path)))
-        for name, path in spec["tables"].items()
-    ]
-    first, rows = tables[0]
-    answer = _on_worst(spec, rows, first.badness)
-    if not answer and facts_lookup.nothing_seen(facts, spec["read"]):
-        out_of_reach = facts_lookup.is_out_of_reach(facts, spec["read"])
-        answer = (resources.sentence("unread", out_of_reach=out_of_reach),)
-    elif not answer:
-        doubtful = any(row.get("unknown_us", 0) != 0 for row in rows)
-        answer = (spec["quiet"], " Some time was not seen, see the table." if doubtful else "")
-    for more in spec.get("also", ()):
-        if added := _on_worst(more, facts_lookup.rows_at(facts, spec["tables"][more["table"]])):
-            answer = (*answer, " ", *added)
     texts = {key: spec[key] for key in ("short", "title", "kip", "charts")}
-    listings = tuple(spec_.listing(rows_) for spec_, rows_ in tables)
+    listings = tuple(
+        table(name).listing(facts_lookup.rows_at(facts, path))
+        for name, path in spec["tables"].items()
+    )
     notes = [spec["meaning"]]
     if shortest := facts_lookup.shortest_us(facts, spec["read"]):
         length = display.duration(shortest, "up")
         notes.append(f"What lasted less than {length} may have come and gone between two readings.")
+    answer = _answer(facts, evidence.answer(facts, anchor), spec)
     return Section(anchor, **texts, answer=answer, notes=tuple(notes), listings=listings)
 
 
-def _on_worst(
-    spec: Mapping[str, Any], rows: Iterable[Row], badness: Callable[[Row], Any] | None = None
+def _answer(facts: Facts, decided: Evidence, spec: Mapping[str, Any]) -> Answer:
+    """The statements on what was bad, or that nothing was; or why neither is known."""
+    if not decided.is_answered:
+        return (str(decided.reason),)
+    parts = [_statement(facts, decided, spec, one) for one in spec["says"]]
+    parts += [_hidden(facts, spec)]
+    if not any(parts):
+        parts.append((resources.sentence(
+            "nothing_bad", evidence=decided, noun=spec["of"], quiet=spec["quiet"]
+        ),))  # fmt: skip
+    if not decided.is_whole:
+        parts.append((resources.sentence("coverage_clause", evidence=decided, noun=spec["of"]),))
+    parts += [_statement(facts, decided, spec, one) for one in spec.get("also", ())]
+    joined: list[str | Name | Figure] = []
+    for part in filter(None, parts):
+        joined += [" ", *part] if joined else part
+    return tuple(joined)
+
+
+def _statement(
+    facts: Facts, decided: Evidence, spec: Mapping[str, Any], statement: Mapping[str, Any]
 ) -> Answer:
-    """The sentence on the worst of the rows that are bad, by default by these figures; or none."""
-
-    def figures_of(row: Row) -> list[float]:
-        return [facts_lookup.value_at(row, key) or 0 for key in spec["bad"]]
-
-    bad = [row for row in rows if any(figure > 0 for figure in figures_of(row))]
+    """How many subjects were bad, and the row that is worst by the figure that it states."""
+    bad = evidence.bad_rows(facts, spec, statement)
     if not bad:
         return ()
-    others = resources.sentence("others", number=len(bad) - 1, words_=spec["others"])
-    return (*_filled(spec["answer"], max(bad, key=badness or figures_of)), others)
+    names = statement.get("names", spec["names"])
+    number = len({evidence.name_of(row, names) for row in bad})
+    # Only the question's own subjects are counted as known.
+    is_own = "of" not in statement
+    values = {
+        "number": number,
+        "known": decided.subjects_known if is_own else None,
+        "noun": statement.get("of", spec["of"]),
+        "predicate": statement["is"],
+        "is_least": not decided.is_whole,
+    }
+    worst = max(bad, key=lambda row: rank(statement["figure"], row))
+    label = f" {statement.get('most', 'Worst')}: "
+    return (resources.sentence("some", **values), label, *_filled(statement["worst"], worst), ".")
+
+
+def _hidden(facts: Facts, spec: Mapping[str, Any]) -> Answer:
+    """What brokers counted and no series of a partition showed."""
+    said = (
+        resources.sentence(name, counted=counted, shown=shown)
+        for name, (counted, shown) in evidence.hidden(facts, spec).items()
+    )
+    return tuple(filter(None, (" ".join(said),)))
 
 
 def _filled(template: str, row: Row) -> Answer:

@@ -53,7 +53,7 @@ def digest(facts: Facts) -> Digest:
             (*composites(facts), *verdicts(facts)),
             tuple((section.short, plain_text(section.answer)) for section in changed(facts)),
             tuple((section.short, plain_text(section.answer)) for section in answers(facts)),
-            f"{seen} of the expected time was seen.",
+            f"{seen} of the expected time was observed.",
         )
 
 

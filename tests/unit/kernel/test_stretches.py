@@ -88,7 +88,7 @@ def test_a_reading_has_the_error_of_its_first_attempt_that_has_one(
     batch.scrape("min_isr", 1000, 1010, "timeout")
     found = rows(program, batch, "readings")
     assert [(row["scrapes"], row["error"]) for row in found] == [
-        (120, "lost"), (1, None), (30, "dead"),
+        (90, "lost"), (1, None), (30, "dead"),
     ]  # fmt: skip
 
 

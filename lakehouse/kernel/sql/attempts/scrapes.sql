@@ -9,6 +9,40 @@ SELECT * EXCLUDE (start_us, end_us), on_axis(u, start_us) AS s, s + (in_time(end
     END AS reason
 FROM scrapes;
 
+-- What is read twice counts once: attempts at a family that overlap are left to the first of them. A success is one
+-- whoever else failed, and that there was no process is proven; then the smallest agent, and its earliest batch.
+CREATE TABLE overlapping_scrapes AS
+WITH doubles AS (
+    SELECT w, source, family FROM judged_scrapes WHERE reason IS NULL
+    QUALIFY s < lag(e) OVER (PARTITION BY w, source, family ORDER BY s))
+SELECT j.rowid AS id, s, e, agent, {w: w, source: source, family: family} AS place,
+    row_number() OVER (PARTITION BY w, source, family ORDER BY order_of(outcome), agent, batch, outcome, s, e,
+        scrapes, seconds_total, seconds_max, interval_us, error) AS rank,
+    row_number() OVER (PARTITION BY w, source, family, outcome, agent, s, e, scrapes, seconds_total,
+        seconds_max, interval_us, error ORDER BY batch) > 1 AS again
+FROM judged_scrapes j SEMI JOIN doubles USING (w, source, family) WHERE reason IS NULL;
+
+CREATE TABLE pieces_of_scrapes AS
+SELECT id, f.s, f.e
+FROM overlapping_scrapes o JOIN left_to_first(overlapping_scrapes) f USING (place, rank);
+
+CREATE TABLE cut_scrapes AS
+SELECT id, CASE WHEN again THEN 'it is there twice'
+        WHEN EXISTS (FROM overlapping_scrapes x WHERE x.place = o.place AND x.rank < o.rank
+            AND x.agent <> o.agent AND x.s < o.e AND o.s < x.e) THEN 'another agent read it as well'
+        ELSE 'its agent recorded that time twice' END AS reason
+FROM overlapping_scrapes o
+    ANTI JOIN pieces_of_scrapes p ON p.id = o.id AND p.s = o.s AND p.e = o.e;
+
+-- The first piece has the attempts of all: in which of them they were made is not known.
+INSERT INTO judged_scrapes BY NAME
+SELECT j.* REPLACE (p.s AS s, p.e AS e, CASE WHEN first THEN scrapes ELSE 0 END AS scrapes,
+        CASE WHEN first THEN seconds_total ELSE 0 END AS seconds_total)
+FROM (SELECT id, s, e, row_number() OVER (PARTITION BY id ORDER BY s) = 1 AS first FROM pieces_of_scrapes) p
+    SEMI JOIN cut_scrapes USING (id) JOIN judged_scrapes j ON j.rowid = p.id;
+
+UPDATE judged_scrapes SET reason = cut_scrapes.reason FROM cut_scrapes WHERE judged_scrapes.rowid = cut_scrapes.id;
+
 CREATE VIEW attempts AS SELECT * FROM judged_scrapes WHERE reason IS NULL;
 
 INSERT INTO out_rejected BY NAME

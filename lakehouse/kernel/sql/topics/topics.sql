@@ -51,6 +51,26 @@ SELECT subject, unless_open(bool_or(opens), max(spill)) AS spill_us,
     sum(unless_open(opens, spill)) AS spill_sum_us
 FROM atom_sums GROUP BY subject;
 
+-- fenced_claims: for how long a partition is claimed by a fenced source, which may lead it no more, and by no report
+-- above zero. It is not observed then, whoever else claims it: nor does its topic count as seen (sli/topics.sql), and
+-- a sum over partitions is never less unknown than their union.
+CREATE OR REPLACE TABLE fenced_claims AS
+WITH claimed AS (
+    SELECT subject, coalesce(p.atom, g.atom) AS atom, greatest(g.s, f.may) AS s, least(g.e, f.e) AS e
+    FROM gauges g JOIN streams n USING (stream) JOIN fenced f ON f.w = g.w AND f.source = n.source
+        LEFT JOIN set_partitions p ON p.set_number = g.set_number
+    WHERE n.level = 'partition' AND n.metric <> 'kafka.partition.leaderless' AND NOT g.positive
+        AND greatest(g.s, f.s) < least(g.e, f.e)),
+edges AS (
+    SELECT subject, atom, unnest([s, e]) AS t, step(1) AS claims, 0 AS pos FROM claimed
+    UNION ALL
+    SELECT subject, atom, unnest([s, e]), 0, step(1) FROM gauges SEMI JOIN claimed USING (subject, atom)
+    WHERE positive),
+running AS (
+    SELECT subject, atom, lead(t) OVER along - t AS us, sum(sum(COLUMNS(['claims', 'pos']))) OVER along
+    FROM edges GROUP BY subject, atom, t WINDOW along AS (PARTITION BY subject, atom ORDER BY t))
+SELECT subject, atom, sum(us)::BIGINT AS fenced_us FROM running WHERE claims > 0 AND pos = 0 GROUP BY ALL;
+
 CREATE OR REPLACE TABLE subject_rows AS
 WITH sums AS (
     SELECT subject, min(min) AS min, max(max) AS max, bool_or(known_wrong) AS known_wrong,
@@ -60,12 +80,14 @@ unions AS (
     SELECT subject, max(obs) AS series, max(pos) AS max_concurrent, time_of(us, pos > 0) AS any_us,
         time_of(us, low > 0) AS any_low_us, time_of(us, high > 0) AS any_high_us
     FROM counts WHERE us > 0 GROUP BY subject),
-most AS (SELECT subject, max(v) AS max_total FROM totals WHERE purpose = 'gold' GROUP BY subject)
+most AS (SELECT subject, max(v) AS max_total FROM totals WHERE purpose = 'gold' GROUP BY subject),
+fenced_sums AS (SELECT subject, sum(fenced_us)::BIGINT AS fenced_us FROM fenced_claims GROUP BY subject)
 SELECT g.w, metric, topic, "user", client_id, max_total, spill_us, spill_sum_us,
-    sums.* REPLACE (positive_high_us + spill_sum_us AS positive_high_us),
+    sums.* REPLACE (positive_high_us + spill_sum_us AS positive_high_us,
+        observed_us - coalesce(fenced_us, 0) AS observed_us),
     unions.* EXCLUDE (subject) REPLACE (any_high_us + spill_us AS any_high_us)
 FROM gold_subjects g JOIN sums USING (subject) JOIN unions USING (subject) JOIN subject_spills USING (subject)
-    LEFT JOIN most USING (subject);
+    LEFT JOIN most USING (subject) LEFT JOIN fenced_sums USING (subject);
 
 INSERT INTO out_topics BY NAME
 SELECT * EXCLUDE (subject, "user", client_id) FROM subject_rows WHERE topic IS NOT NULL;
@@ -87,9 +109,10 @@ folded AS (
     WHERE o.us IS NOT NULL  -- a swept atom has no part in what is folded
     GROUP BY ALL)
 SELECT o.w, o.metric, o.topic, o.atom AS partition, 1 AS series,
-    o.observed_us + coalesce(f.us, 0) AS observed_us, o.value_seconds,
+    o.observed_us + coalesce(f.us, 0) - coalesce(fenced_us, 0) AS observed_us, o.value_seconds,
     least(o.min, f.min) AS min, greatest(o.max, f.max) AS max, positive_us, positive_low_us,
     positive_high_us + unless_open(opens, spill) AS positive_high_us,
     unless_open(opens, spill) AS spill_sum_us,
     o.known_wrong OR coalesce(f.known_wrong, false) AS known_wrong
-FROM single o LEFT JOIN folded f ON f.subject = o.subject AND f.atom = o.atom;
+FROM single o LEFT JOIN folded f ON f.subject = o.subject AND f.atom = o.atom
+    LEFT JOIN fenced_claims c ON c.subject = o.subject AND c.atom = o.atom;

@@ -15,6 +15,7 @@ from lakehouse.core.periods import iso
 from lakehouse.engines.gold_reader import Row, is_same
 from lakehouse.report.facts.fields import Bounds, duration
 from lakehouse.report.facts.gold import Gold
+from lakehouse.report.facts_lookup import group_totals
 from lakehouse.slo.sla_statement import Statement, unknown_of
 
 ROUNDED_UP: Final = 2**0.25
@@ -65,27 +66,46 @@ class PartitionBehind(NamedTuple):
 
 
 class ConsumerLag(NamedTuple):
-    """The section, the longest behind first; None: no agent read a group's lag."""
+    """The section, the longest behind first; None: no agent read a group's lag.
+
+    ``groups_read`` is the number of groups whose lag was read.
+    """
 
     groups: list[GroupLag] | None
     partitions: list[PartitionBehind] | None
+    groups_read: int | None
 
 
 class LostOffsets(NamedTuple):
-    """Offsets of a partition that were deleted before a group had read them."""
+    """Offsets of a partition that were deleted before a group had read them.
+
+    ``offsets_high`` is None where more may have been lost while the loss was unknown.
+    """
 
     group: str
     topic: str
     partition: int
     offsets_low: int
-    offsets_high: int
+    offsets_high: int | None
     unknown_us: int
 
 
+class LostOfGroup(NamedTuple):
+    """Offsets that a group lost in all its partitions; None: not known."""
+
+    group: str
+    topics: int
+    partitions: int
+    offsets_low: float | None
+    offsets_high: float | None
+    unknown_us: int | None
+
+
 class LostBeforeRead(NamedTuple):
-    """The section on lost offsets, most first."""
+    """The section on lost offsets, most first; the totals are sums over partitions."""
 
     groups: list[LostOffsets]
+    totals: list[LostOfGroup]
 
 
 def consumer_lag(gold: Gold, objectives: Sequence[Objective]) -> ConsumerLag:
@@ -93,7 +113,7 @@ def consumer_lag(gold: Gold, objectives: Sequence[Objective]) -> ConsumerLag:
     chosen = [one for one in objectives if one.level == "group"]
     rows, last = gold.with_later(tables.CONSUMER_LAG, gold.sums(tables.CONSUMER_LAG)), _last(gold)
     if not rows:  # there is one of every group that an agent read since there is such a table
-        return ConsumerLag(None, None)
+        return ConsumerLag(None, None, None)
     expected = {subject.group: us for subject, us in gold.expected("group")}
     groups = [
         GroupLag(
@@ -111,7 +131,8 @@ def consumer_lag(gold: Gold, objectives: Sequence[Objective]) -> ConsumerLag:
     groups.sort(key=lambda one: (-(one.behind_us.high or 0), one.group, one.topic))
     unknown = {(one.group, one.topic): one.unknown_us for one in groups}
     far = (row for row in _stretches(gold) if gold.concerns(row, chosen))
-    return ConsumerLag(groups, [_partition(row, unknown) for row in far])
+    read = len({row["group"] for row in rows if gold.concerns(row, chosen)})
+    return ConsumerLag(groups, [_partition(row, unknown) for row in far], read)
 
 
 def lost_before_read(
@@ -119,21 +140,23 @@ def lost_before_read(
 ) -> LostBeforeRead:
     """Offsets that expired before a group had read them, of the groups that objectives are on.
 
-    Without an objective on them it is all groups. Offsets that expired while a group was not read
-    are in neither bound. So the unknown time of all that the group reads is given beside them.
+    Without an objective on them it is all groups. Offsets that expired while the loss of a group
+    was unknown may be in no row. So that time is given beside them, and the high bound is open; it
+    is open as well where no objective says for how long the loss was unknown.
     """
     unknown = {key[3]: us for key, us in unknown_of(statements, _LOST).items()}
     chosen = [one for one in objectives if one.metric == _LOST]
-    groups = [
-        LostOffsets(
-            **{name: row[name] for name in LostOffsets._fields[:-1]},
-            unknown_us=max(row["unknown_us"], unknown.get(row["group"], 0)),
-        )
-        for row in gold.sums(tables.NON_CONSUMED)
-        if gold.concerns(row, chosen)
-    ]
-    groups.sort(key=lambda row: (-row.offsets_high, str(row.group), str(row.topic)))
-    return LostBeforeRead(groups)
+    groups = []
+    for row in gold.sums(tables.NON_CONSUMED):
+        if gold.concerns(row, chosen):
+            unknown_us = max(row["unknown_us"], unknown.get(row["group"], 0))
+            is_open = unknown_us > 0 or row["group"] not in unknown
+            named = {name: row[name] for name in LostOffsets._fields[:-1]}
+            own = LostOffsets(**named, unknown_us=unknown_us)
+            groups.append(own._replace(offsets_high=None) if is_open else own)
+    groups.sort(key=lambda one: (-one.offsets_low, str(one.group), str(one.topic)))
+    totals = group_totals(one._asdict() for one in groups)
+    return LostBeforeRead(groups, [LostOfGroup(**one) for one in totals])
 
 
 def _behind(row: Row) -> Behind:

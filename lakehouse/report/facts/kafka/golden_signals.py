@@ -1,21 +1,22 @@
 """Availability, latency and traffic of the brokers, as they count and measure themselves.
 
-A counter's increase is found by the reading after it: what the first reading of a period finds may
-have happened before, and what happened last is found just after. So the low bound leaves out the
-first window, and the high one adds the window after the period. What a broker did while it was not
-read is in neither; that time is given beside them. A broker that is down counts nothing.
+Answers are counters: ``counters`` says how they are bounded. Time in which a broker was not read is
+given beside them. A broker that is down counts nothing, but the counts between its last reading and
+its end are lost: the figure has no high bound, and the share of good answers no low bound.
 """
 
 import re
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Hashable, Mapping, Sequence
 from typing import Final, NamedTuple, TypeVar
 
 from lakehouse import tables
 from lakehouse.core.metrics import LEADERLESS, UNAVAILABLE, families
-from lakehouse.core.periods import HOUR_US, Period, micros
+from lakehouse.core.periods import micros
 from lakehouse.core.spans import Span, length, without
-from lakehouse.engines.gold_reader import Row, is_one_of, is_same
-from lakehouse.report.facts.fields import Bounds
+from lakehouse.engines.gold_reader import is_one_of, is_same
+from lakehouse.report.facts.counters import counted, nothing
+from lakehouse.report.facts.fields import Bounds, total
 from lakehouse.report.facts.gold import Gold
 from lakehouse.slo import attainment
 from lakehouse.slo.sla_statement import Statement, unknown_of
@@ -38,7 +39,6 @@ GOOD: Final = "NONE"
 
 _READ: Final = ("broker-", "cluster-")
 """Sources that report of partitions: brokers, and a cluster that is read as a whole."""
-_NOTHING: Final = Bounds(0, 0, 0)
 K = TypeVar("K", bound=Hashable)
 
 
@@ -175,37 +175,6 @@ def unread(gold: Gold, metric: str) -> dict[str, list[Span]]:
     }
 
 
-def counted(
-    gold: Gold, table: tables.Table, metrics: Sequence[str], key: Callable[[Row], K]
-) -> dict[K, Bounds]:
-    """Increases of counters and their bounds, by a key of their rows; see the module."""
-    # Gold keeps finest windows for a time only.
-    kept = gold.rows.are_kept(gold.period.start.date())
-    size = gold.window_seconds * 1_000_000 if kept else HOUR_US
-    start, end = micros(gold.period.start), micros(gold.period.end)
-    first_gold, later = (gold.within(Period.of((at, at + size))) for at in (start, end))
-    whole, first, after = (
-        {key(row): row["increase"] for row in rows if row["increase"] is not None}
-        for rows in (one.sums(table, metrics) for one in (gold, first_gold, later))
-    )
-    was_read = any(
-        row["outcome"] == "ok" and row["family"] in families(*metrics)
-        for row in later.sums(tables.COVERAGE)
-    )
-    found = {}
-    for one in {**whole, **after}:
-        value = whole.get(one, 0.0)
-        high = value + after.get(one, 0.0) if was_read else None
-        found[one] = Bounds(value, max(0.0, value - first.get(one, 0.0)), high)
-    return found
-
-
-def _total(bounds: Sequence[Bounds]) -> Bounds:
-    """A sum; a bound of it is not known where that of a part is not."""
-    parts = zip(*bounds, strict=True)
-    return Bounds(*(None if None in each else sum(filter(None, each)) for each in parts))
-
-
 def _answers(gold: Gold) -> tuple[list[Answers], list[Answers], list[Error]]:
     """Answers of all brokers and of each, and errors by their code; most first."""
     request_of = {metric: request for request, metric in ANSWERS.items()}
@@ -217,31 +186,37 @@ def _answers(gold: Gold) -> tuple[list[Answers], list[Answers], list[Error]]:
     # there was a table of answers.
     away = unread(gold, ANSWERS["produce"]) if parts else {}
     brokers = [
-        _of(parts, request, source, length(spans))
+        _of(parts, request, source, length(spans), nothing(gold, ANSWERS[request], source))
         for source, spans in sorted(away.items())
         for request in ANSWERS
     ]
     unread_us = sum(map(length, away.values()))
-    whole = [_of(parts, request, None, unread_us) for request in ANSWERS if away]
-    errors = [
-        Error(*one, _total([it for (r, _, e), it in parts.items() if (r, e) == one]))
-        for one in sorted({(request, error) for request, _, error in parts if error != GOOD})
-    ]
+    none = {request: nothing(gold, metric) for request, metric in ANSWERS.items()}
+    whole = [_of(parts, one, None, unread_us, none[one]) for one in ANSWERS if away]
+    by_error: defaultdict[tuple[str, str], list[Bounds]] = defaultdict(list)
+    for (request, _, error), it in sorted(parts.items()):
+        if error != GOOD:
+            by_error[request, error].append(it)
+    errors = [Error(*one, total([none[one[0]], *own])) for one, own in by_error.items()]
     errors.sort(key=lambda one: -(one.answers.high or one.answers.value or 0))
-    return whole, brokers, [one for one in errors if one.answers.high != 0]
+    return whole, brokers, [one for one in errors if _is_any(one.answers)]
 
 
 def _of(
-    parts: Mapping[tuple[str, str, str], Bounds], request: str, source: str | None, unknown_us: int
+    parts: Mapping[tuple[str, str, str], Bounds],
+    request: str,
+    source: str | None,
+    unknown_us: int,
+    none: Bounds,
 ) -> Answers:
     own = {key: it for key, it in parts.items() if key[0] == request and source in {None, key[1]}}
-    good = _total([_NOTHING, *(it for key, it in own.items() if key[2] == GOOD)])
-    errors = _total([_NOTHING, *(it for key, it in own.items() if key[2] != GOOD)])
+    good = total([none, *(it for key, it in own.items() if key[2] == GOOD)])
+    errors = total([none, *(it for key, it in own.items() if key[2] != GOOD)])
     value, low = _share(good.value, errors.value), _share(good.low, errors.high)
     # However many answers were not counted may have been good.
     unbounded = good.high is None and value is not None
     share = Bounds(value, low, 1.0 if unbounded else _share(good.high, errors.low))
-    return Answers(source, request, _total([good, errors]), errors, share, unknown_us)
+    return Answers(source, request, total([good, errors]), errors, share, unknown_us)
 
 
 def _share(good: float | None, bad: float | None) -> float | None:
@@ -285,9 +260,15 @@ def _topics(gold: Gold) -> list[Traffic]:
     parts = counted(gold, tables.TOPICS, metrics, lambda row: (row["topic"], row["metric"]))
     # Any broker may have led the topic in time in which it was not read.
     unknown = length(span for spans in away.values() for span in spans)
+    none = nothing(gold, TRAFFIC["bytes_in"])
     topics = [
-        Traffic._make([topic, *(parts.get((topic, one), _NOTHING) for one in metrics), unknown])
+        Traffic._make([topic, *(parts.get((topic, one), none) for one in metrics), unknown])
         for topic in sorted({topic for topic, _ in parts})
     ]
     topics.sort(key=lambda one: -((one.bytes_in.value or 0) + (one.bytes_out.value or 0)))
-    return [one for one in topics if any(it.high != 0 for it in one[1:-1])]
+    return [one for one in topics if any(map(_is_any, one[1:-1]))]
+
+
+def _is_any(figure: Bounds) -> bool:
+    """Whether something was counted, in the period or just after it."""
+    return bool(figure.value or figure.high)

@@ -17,6 +17,7 @@ from lakehouse.core.metrics import LEADERLESS, PARTITION_COUNT, UNAVAILABLE, UND
 from lakehouse.core.periods import iso
 from lakehouse.core.spans import touching
 from lakehouse.engines.gold_reader import Row, is_one_of
+from lakehouse.report.facts.counters import with_bounds
 from lakehouse.report.facts.fields import Bounds, Known, duration, figures, of_sources
 from lakehouse.report.facts.gold import Gold, attribute
 from lakehouse.slo import partition_level
@@ -115,9 +116,9 @@ class IsrBroker(NamedTuple):
         Known, "kafka.broker.at_min_isr_partitions", "value_seconds"
     ]
     leads_mean: Annotated[Known, "kafka.broker.led_partitions", "mean"]
-    isr_shrinks: Annotated[Known, "kafka.broker.isr_shrinks", "increase"]
-    isr_expands: Annotated[Known, "kafka.broker.isr_expands", "increase"]
-    writes_refused: Annotated[Known, _REFUSED, "counted", COUNTED_BY_BROKER, _REFUSED_LATER]
+    isr_shrinks: Annotated[Bounds, "kafka.broker.isr_shrinks", "increase"]
+    isr_expands: Annotated[Bounds, "kafka.broker.isr_expands", "increase"]
+    writes_refused: Annotated[Bounds, _REFUSED, "counted", COUNTED_BY_BROKER, _REFUSED_LATER]
 
 
 class Controller(NamedTuple):
@@ -143,7 +144,7 @@ class MinIsr(NamedTuple):
 
 def min_isr(gold: Gold, statements: Sequence[Statement]) -> MinIsr:
     """The section, with every topic that an objective concerns or that gold has rows of."""
-    unseen, sources = unseen_time(gold, statements), gold.by_subject(tables.BROKERS)
+    unseen, sources = unseen_time(gold, statements), with_bounds(gold, tables.BROKERS)
     return MinIsr(
         _topics(gold, unknown_of(statements, UNAVAILABLE), unseen),
         _partitions(gold, unseen),

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from typing import Annotated, Any, Final, Literal, NamedTuple
 
 from lakehouse import tables
+from lakehouse.report.facts.counters import with_bounds
 from lakehouse.report.facts.fields import Bounds, Known, Metrics, figures, of_sources
 from lakehouse.report.facts.gold import Gold
 
@@ -26,20 +27,20 @@ class ReadTopic(NamedTuple):
     """Reads of a topic from the remote tier."""
 
     topic: str
-    requests: Annotated[Known, _FETCHES, "increase"]
-    bytes: Annotated[Known, "kafka.topic.remote_fetch.bytes", "increase"]
-    errors: Annotated[Known, "kafka.topic.remote_fetch.errors", "counted", _FETCHES]
-    look_ups_expired: Annotated[Known, "kafka.partition.remote_list_offsets.expired", "increase"]
+    requests: Annotated[Bounds, _FETCHES, "increase"]
+    bytes: Annotated[Bounds, "kafka.topic.remote_fetch.bytes", "increase"]
+    errors: Annotated[Bounds, "kafka.topic.remote_fetch.errors", "counted", _FETCHES]
+    look_ups_expired: Annotated[Bounds, "kafka.partition.remote_list_offsets.expired", "increase"]
 
 
 class ReadingBroker(NamedTuple):
     """Reads of a broker from the remote tier, and for how long its fetch quota held them back."""
 
     source: str
-    reads: Annotated[Known, _READS, "increase"]
+    reads: Annotated[Bounds, _READS, "increase"]
     read_ms_mean: Annotated[Known, "kafka.broker.remote_log_reader.fetch_time.mean", "mean_above_0"]
-    reads_expired: Annotated[Known, "kafka.broker.remote_fetch.expired", "counted", _READS]
-    look_ups_expired: Annotated[Known, _LOOK_UPS_EXPIRED, "counted", _READS]
+    reads_expired: Annotated[Bounds, "kafka.broker.remote_fetch.expired", "counted", _READS]
+    look_ups_expired: Annotated[Bounds, _LOOK_UPS_EXPIRED, "counted", _READS]
     waiting_max: Annotated[Known, "kafka.broker.remote_log_reader.task_queue_size", "max"]
     idle_min: Annotated[Known, "kafka.broker.remote_log_reader.idle", "min"]
     held_back_us: Annotated[Bounds, "kafka.broker.remote_fetch.throttle_time.avg", "held_back"]
@@ -51,19 +52,19 @@ class Plugin(NamedTuple):
     """What the Aiven plugin counts of a broker: its store, and its cache of indexes."""
 
     source: str
-    uploads: Annotated[Known, "kafka.rsm.upload.requests", "increase"]
-    uploaded_bytes: Annotated[Known, "kafka.rsm.upload.bytes", "increase"]
+    uploads: Annotated[Bounds, "kafka.rsm.upload.requests", "increase"]
+    uploaded_bytes: Annotated[Bounds, "kafka.rsm.upload.bytes", "increase"]
     copy_ms_mean: Annotated[Known, "kafka.rsm.copy_time.avg", "mean_above_0"]
     copy_ms_max: Annotated[Known, "kafka.rsm.copy_time.max", "max"]
-    requested_bytes: Annotated[Known, "kafka.rsm.fetch.requested_bytes", "increase"]
-    deletions: Annotated[Known, "kafka.rsm.delete.requests", "increase"]
-    deleted_bytes: Annotated[Known, "kafka.rsm.delete.bytes", "increase"]
-    deletions_failed: Annotated[Known, "kafka.rsm.delete.errors", "increase"]
+    requested_bytes: Annotated[Bounds, "kafka.rsm.fetch.requested_bytes", "increase"]
+    deletions: Annotated[Bounds, "kafka.rsm.delete.requests", "increase"]
+    deleted_bytes: Annotated[Bounds, "kafka.rsm.delete.bytes", "increase"]
+    deletions_failed: Annotated[Bounds, "kafka.rsm.delete.errors", "increase"]
     delete_ms_mean: Annotated[Known, "kafka.rsm.delete_time.avg", "mean_above_0"]
     delete_ms_max: Annotated[Known, "kafka.rsm.delete_time.max", "max"]
-    index_loads: Annotated[Known, "kafka.rsm.index_cache.loads", "increase"]
-    index_loads_failed: Annotated[Known, "kafka.rsm.index_cache.load_failures", "increase"]
-    index_evictions: Annotated[Known, "kafka.rsm.index_cache.evictions", "increase"]
+    index_loads: Annotated[Bounds, "kafka.rsm.index_cache.loads", "increase"]
+    index_loads_failed: Annotated[Bounds, "kafka.rsm.index_cache.load_failures", "increase"]
+    index_evictions: Annotated[Bounds, "kafka.rsm.index_cache.evictions", "increase"]
     index_entries_max: Annotated[Known, "kafka.rsm.index_cache.size", "max"]
 
 
@@ -148,13 +149,13 @@ class RemoteReads(NamedTuple):
 
 def remote_reads(gold: Gold) -> RemoteReads:
     """Reads from the remote tier, by topic and broker."""
-    brokers = gold.by_subject(tables.BROKERS)
+    brokers = with_bounds(gold, tables.BROKERS)
     topics = [
         ReadTopic(topic, **figures(ReadTopic, rows))
-        for topic, rows in sorted(gold.by_subject(tables.TOPICS).items())
+        for topic, rows in sorted(with_bounds(gold, tables.TOPICS).items())
     ]
     return RemoteReads(
-        [one for one in topics if any(one[1:])],
+        [one for one in topics if any(figure.value for figure in one[1:])],
         of_sources(ReadingBroker, brokers, _READS),
         costs(brokers),
         _plugins(brokers),
@@ -164,20 +165,39 @@ def remote_reads(gold: Gold) -> RemoteReads:
 def _plugins(brokers: Mapping[str, Metrics]) -> list[Plugin]:
     """Every broker with a bean of the Aiven plugin."""
     found = of_sources(Plugin, brokers)
-    return [one for one in found if any(figure is not None for figure in one[1:])]
+    return [one for one in found if any(map(_is_known, one[1:]))]
+
+
+def _is_known(figure: Bounds | Known) -> bool:
+    return (figure.value if isinstance(figure, Bounds) else figure) is not None
 
 
 def costs(brokers: Mapping[str, Mapping[str, Mapping[str, Any]]]) -> list[Cost]:
     """The cost of each broker that reads remotely, in the order of their names.
 
     Args:
-        brokers: Sums of gold/brokers over a period, by source and metric.
+        brokers: Sums of gold/brokers over a period with bounds, by source and metric.
     """
-    known = (
-        cost(RemoteReadCounts(source, **figures(RemoteReadCounts, sums)))
-        for source, sums in sorted(brokers.items())
-    )
-    return [one for one in known if one is not None]
+    found = []
+    for source, sums in sorted(brokers.items()):
+        one = cost(RemoteReadCounts(source, **figures(RemoteReadCounts, sums)))
+        if one is not None:
+            found.append(_at_least(one) if _is_open(sums) else one)
+    return found
+
+
+def _is_open(sums: Metrics) -> bool:
+    """Whether the broker may have counted more than was read."""
+    counters = (row for row in sums.values() if row.get("increase") is not None)
+    return any(row["increase_high"] is None for row in counters)
+
+
+def _at_least(one: Cost) -> Cost:
+    """The cost where counts may be lost: sums have no high bound, and a mean has no bound."""
+    sums = ("fetches", "round_trips", "seconds", "at_once", "saved", "saved_seconds")
+    bounds = {name: getattr(one, name)._replace(high=None) for name in sums}
+    mean = one.segment_seconds._replace(low=None, high=None)
+    return one._replace(**bounds, segment_seconds=mean)
 
 
 def cost(counts: RemoteReadCounts) -> Cost | None:

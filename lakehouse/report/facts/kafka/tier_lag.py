@@ -9,6 +9,7 @@ from lakehouse import tables
 from lakehouse.core.metrics import COPY_LAG, DELETE_LAG, families
 from lakehouse.core.periods import HOUR_US, Period, micros
 from lakehouse.engines.gold_reader import EXACT, Row, is_one_of
+from lakehouse.report.facts.counters import with_bounds
 from lakehouse.report.facts.fields import Bounds, Known, duration, figures, per_second
 from lakehouse.report.facts.gold import SEEN, Gold
 from lakehouse.slo.sla_statement import Statement, unknown_of
@@ -24,6 +25,9 @@ _UPLOAD_LAG: Final = "kafka.partition.upload_tier_lag"
 _DELETE_LAG: Final = "kafka.partition.delete_tier_lag"
 _MOST_PARTITIONS: Final = 1_000
 _STILL_US: Final = 30_000_000  # brokers are read at different instants
+
+
+_STATES: Final = "kafka.topic.remote_log_aux_state"
 
 
 class Lag(NamedTuple):
@@ -50,12 +54,12 @@ class LaggingTopic(NamedTuple):
     delete: Lag
     unknown_us: int | None
     flags: list[str]
-    copies: Annotated[Known, "kafka.topic.remote_copy.requests", "counted", COPY_LAG]
-    copies_failed: Annotated[Known, "kafka.topic.remote_copy.errors", "counted", COPY_LAG]
-    deletions: Annotated[Known, "kafka.topic.remote_delete.requests", "counted", COPY_LAG]
-    deletions_failed: Annotated[Known, "kafka.topic.remote_delete.errors", "counted", COPY_LAG]
-    states_built: Annotated[Known, "kafka.topic.remote_log_aux_state.requests", "counted", COPY_LAG]
-    states_failed: Annotated[Known, "kafka.topic.remote_log_aux_state.errors", "counted", COPY_LAG]
+    copies: Annotated[Bounds, "kafka.topic.remote_copy.requests", "counted", COPY_LAG]
+    copies_failed: Annotated[Bounds, "kafka.topic.remote_copy.errors", "counted", COPY_LAG]
+    deletions: Annotated[Bounds, "kafka.topic.remote_delete.requests", "counted", COPY_LAG]
+    deletions_failed: Annotated[Bounds, "kafka.topic.remote_delete.errors", "counted", COPY_LAG]
+    states_built: Annotated[Bounds, f"{_STATES}.requests", "counted", COPY_LAG]
+    states_failed: Annotated[Bounds, f"{_STATES}.errors", "counted", COPY_LAG]
 
 
 class LaggingPartition(NamedTuple):
@@ -81,8 +85,8 @@ class TierBroker(NamedTuple):
     source: str
     waits_bytes_mean: Known
     waits_bytes_max_of_a_topic: Annotated[Known, COPY_LAG, "max"]
-    copies_failed: Annotated[Known, "kafka.topic.remote_copy.errors", "counted", COPY_LAG]
-    deletions_failed: Annotated[Known, "kafka.topic.remote_delete.errors", "counted", COPY_LAG]
+    copies_failed: Annotated[Bounds, "kafka.topic.remote_copy.errors", "counted", COPY_LAG]
+    deletions_failed: Annotated[Bounds, "kafka.topic.remote_delete.errors", "counted", COPY_LAG]
     held_back_us: Annotated[Bounds, "kafka.broker.remote_copy.throttle_time.avg", "held_back"]
     held_back_ms_max: Annotated[Known, "kafka.broker.remote_copy.throttle_time.max", "max"]
     copy_rate_max: Annotated[Known, "kafka.broker.remote_copy.byte_rate", "max"]
@@ -101,6 +105,7 @@ class TierLag(NamedTuple):
 def tier_lag(gold: Gold, statements: Sequence[Statement]) -> TierLag:
     """Lags of every topic that is tiered, or that had a lag."""
     rows, last, means = gold.raised(tables.TOPICS), last_lags(gold), _means(gold)
+    counts = with_bounds(gold, tables.TOPICS)
     unknown = {lag: unknown_of(statements, metric) for lag, metric in LAGGING.items()}
     topics = []
     for subject in gold.subjects:
@@ -123,7 +128,7 @@ def tier_lag(gold: Gold, statements: Sequence[Statement]) -> TierLag:
         longer = max(times) if len(times) == len(LAGGING) else None
         known_wrong = any(metrics[metric].get("known_wrong") for metric in LAGGING)
         flags = [tables.FLAG_KNOWN_WRONG] if known_wrong else []
-        events = figures(LaggingTopic, metrics)
+        events = figures(LaggingTopic, counts[subject.topic])
         topics.append(LaggingTopic(topic, copy, delete, longer, flags, **events))
     partitions = _lagging_partitions(gold)
     shown = partitions[:_MOST_PARTITIONS]
@@ -143,7 +148,7 @@ def _brokers(gold: Gold) -> list[TierBroker]:
             per_second({**rows[COPY_LAG], "us": read_us.get(source)}, "us"),
             **figures(TierBroker, rows),
         )
-        for source, rows in sorted(gold.by_subject(tables.BROKERS).items())
+        for source, rows in sorted(with_bounds(gold, tables.BROKERS).items())
         if COPY_LAG in rows
     ]
 

@@ -62,6 +62,7 @@ def objective(wanted: Objective, statements: Sequence[Statement]) -> dict[str, A
         **{key: getattr(wanted, key) for key in _OF_OBJECTIVE},
         "window": wanted.window.name,
         "method": wanted.method,
+        "metrics": list(wanted.metrics),
         "labels": {key: list(values) for key, values in wanted.labels.items()},
         "composites": [asdict(part) for part in wanted.composites],
         **(judged[0].scope() if judged else {}),

@@ -1,0 +1,66 @@
+-- What is read twice counts once. Of several runs of one series and agent the one of the earliest batch counts, and
+-- of several agents that report a source's metric (of one topic or group) at an instant the one with the smallest
+-- id: the order in which rows came changes nothing. An agent that does not report the metric is not a second one.
+-- Nearly no hour has such runs, and the others pay for the search only.
+
+-- of_agents: streams of which another agent reports the same metric of the same source.
+CREATE OR REPLACE TABLE of_agents AS
+SELECT stream, agent, thing_of(u, source, metric, "group", topic) AS thing FROM streams
+QUALIFY min(agent) OVER (PARTITION BY thing) <> max(agent) OVER (PARTITION BY thing);
+
+-- doubles: windows in which runs of a stream overlap each other, or those of another agent.
+CREATE OR REPLACE TABLE doubles AS
+WITH several AS (SELECT stream, w FROM judged WHERE reason IS NULL GROUP BY stream, w HAVING count(*) > 1),
+of_one AS (
+    SELECT stream, w FROM judged SEMI JOIN several USING (stream, w) WHERE reason IS NULL
+    QUALIFY s < lag(e) OVER (PARTITION BY stream, w ORDER BY s)),
+extents AS (
+    SELECT w, thing, agent, min(s) AS s, max(e) AS e FROM judged JOIN of_agents USING (stream)
+    WHERE reason IS NULL GROUP BY ALL),
+meeting AS (SELECT w, thing FROM extents QUALIFY s < lag(e) OVER (PARTITION BY w, thing ORDER BY s))
+SELECT stream, w FROM of_one UNION SELECT stream, w FROM of_agents JOIN meeting USING (thing);
+
+CREATE OR REPLACE TABLE overlapping AS
+SELECT j.rowid AS id, s, e, agent, {w: w, stream: stream} AS series,
+    {w: w, thing: thing_of(u, source, metric, "group", topic)} AS thing,
+    row_number() OVER (
+        PARTITION BY stream, w ORDER BY batch, s, e, value, lead_us, tail_us, may, sure, wrong) AS turn,
+    row_number() OVER (
+        PARTITION BY stream, w, s, e, value, lead_us, tail_us, may, sure, wrong ORDER BY batch) > 1 AS again
+FROM judged j SEMI JOIN doubles USING (stream, w) JOIN streams USING (stream) WHERE reason IS NULL;
+
+CREATE OR REPLACE TABLE first_of_series AS
+WITH spans AS (SELECT series AS place, turn AS rank, s, e FROM overlapping) FROM left_to_first(spans);
+
+CREATE OR REPLACE TABLE first_of_agents AS
+WITH spans AS (SELECT thing AS place, agent AS rank, s, e FROM overlapping) FROM left_to_first(spans);
+
+-- pieces: time of these runs that is left to them.
+CREATE OR REPLACE TABLE pieces AS
+SELECT id, greatest(f.s, a.s) AS s, least(f.e, a.e) AS e
+FROM overlapping o JOIN first_of_series f ON f.place = series AND f.rank = turn
+    JOIN first_of_agents a ON a.place = thing AND a.rank = agent AND a.s < f.e AND f.s < a.e;
+
+CREATE OR REPLACE TABLE cut AS
+SELECT o.id, CASE WHEN again THEN 'it is there twice'
+        WHEN f.s IS NULL THEN 'its agent recorded that time twice'
+        ELSE 'another agent read it as well' END AS reason
+FROM overlapping o ANTI JOIN pieces p ON p.id = o.id AND p.s = o.s AND p.e = o.e
+    LEFT JOIN first_of_series f ON f.place = series AND f.rank = turn AND f.s = o.s AND f.e = o.e;
+
+-- Pieces of a gauge's run have its value. What of it others have may not have been so, and extends their upper bound.
+-- By how much a counter rose in a piece is not known: how much of the increase the others have is not, either.
+INSERT INTO judged BY NAME
+WITH placed AS (
+    SELECT p.*, j.* EXCLUDE (s, e), j.s AS whole_s, j.e AS whole_e, p.s > j.s AS later, counter,
+        CASE WHEN later THEN p.s - coalesce(lag(p.e) OVER (PARTITION BY id ORDER BY p.s), j.s - j.lead_us)
+            ELSE j.lead_us END AS new_lead
+    FROM pieces p SEMI JOIN cut USING (id) JOIN judged j ON j.rowid = p.id JOIN streams USING (stream))
+SELECT stream, s, e, w, CASE WHEN NOT counter THEN value END AS value, new_lead AS lead_us,
+    greatest(0, tail_us - (whole_e - e)) AS tail_us, wrong, positive AND NOT counter AS positive,
+    CASE WHEN later THEN greatest(w, s - new_lead) ELSE may END AS may, greatest(s, least(sure, e)) AS sure,
+    CASE WHEN later THEN greatest(0, new_lead - (s - w)) ELSE spill END AS spill,
+    positive AND NOT counter AND s = w AS opens
+FROM placed;
+
+UPDATE judged SET reason = cut.reason FROM cut WHERE judged.rowid = cut.id;

@@ -1,0 +1,26 @@
+-- usable: the runs that count.
+CREATE OR REPLACE VIEW usable_runs AS SELECT * EXCLUDE (reason, batch) FROM judged WHERE reason IS NULL;
+CREATE OR REPLACE VIEW usable AS SELECT * FROM usable_runs JOIN streams USING (stream);
+
+-- stream_sums: sums of a stream's runs above zero, and of its others, in a window. The total is by how
+-- much a counter rose, and of a gauge its value over time.
+CREATE OR REPLACE TABLE stream_sums AS
+SELECT stream, w, positive, min(s) AS s, max(e) AS e, sum(e - s)::BIGINT AS us,
+    (sum(e - s) FILTER (value IS NOT NULL))::BIGINT AS known_us,
+    sum(CASE WHEN counter THEN exact(value) ELSE value_seconds(value, e - s) END) AS total,
+    min(value) AS min, max(value) AS max, sum(sure - s)::BIGINT AS low_us, sum(e - may)::BIGINT AS high_us,
+    sum(spill)::BIGINT AS spills_us, max(spill) AS spill, bool_or(opens) AS opens,
+    bool_or(wrong) AS known_wrong
+FROM usable_runs JOIN (SELECT stream, counter FROM streams) USING (stream) GROUP BY stream, w, positive;
+
+-- stream_edges: how many of them begin at an instant, less those that end: where one follows another
+-- nothing changes. `low` and `high` are the same of what was surely and possibly above zero.
+CREATE OR REPLACE TABLE stream_edges AS
+WITH edges AS (SELECT stream, w, positive, unnest([s, e]) AS t, step(1) AS runs FROM usable_runs),
+net AS (
+    SELECT stream, w, positive, t, sum(runs)::INTEGER AS runs FROM edges GROUP BY ALL HAVING sum(runs) <> 0)
+SELECT *, positive::INTEGER * runs AS low, low AS high FROM net
+UNION ALL
+SELECT stream, w, positive, unnest([e, sure]), 0, step(1), 0 FROM usable_runs WHERE positive AND sure < e
+UNION ALL
+SELECT stream, w, positive, unnest([may, s]), 0, 0, step(1) FROM usable_runs WHERE positive AND may < s;

@@ -1,0 +1,424 @@
+"""The decision whether a report may call something good: one function for every output.
+
+A question is answered as good only if enough of its own expected time was observed. Page, terminal,
+mail, webhook, JSON, CSV, ``explain``, notebooks and views take their state from here. The questions
+and the metrics that answer them are in page.yaml.
+"""
+
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final, Literal, NamedTuple
+
+from lakehouse.core import display
+from lakehouse.core.metrics import families, shipped
+from lakehouse.core.spans import length, overlap
+from lakehouse.report import facts_lookup, resources
+from lakehouse.report.figures import Facts, Row, span_of
+
+FLOOR_PERCENT: Final = 50.0
+"""Observed share of the expected time below which nothing good is said; a setting."""
+
+WHOLE_PERCENT: Final = 99.0
+"""From this share on an answer does not state how much was observed."""
+
+State = Literal["bad", "good", "partly_known", "not_known", "not_collected", "not_applicable"]
+
+_WHOLE_CLUSTER: Final = {"metadata_log", "partitions"}
+"""Families that read the whole cluster from one source."""
+
+_BY_ADMIN: Final = {"offsets", "partitions", "leaders", "topology", "quota_limits"}
+"""Families that the Admin API answers."""
+
+_ZERO_IF_ABSENT: Final = {"idle", "zero"}
+"""Meanings of an absent bean that make its absence a reading."""
+
+
+class Evidence(NamedTuple):
+    """The state of one question of a report, and the observed time that it rests on.
+
+    Attributes:
+        question: Its anchor in the page.
+        state: Bad, good, partly known, not known, not collected or not applicable.
+        observed_percent: Observed share of its expected time; None: nothing was expected.
+        expected_us: Time that its sources should have been observed, added up (µs).
+        observed_us: Time of that in which they were (µs).
+        subjects_known: Number of its subjects with data; None: the facts do not have it.
+        subjects_unknown: Number of its subjects without data.
+        reason: Why nothing is known, or of a bad one nothing good; None: there is an answer.
+    """
+
+    question: str
+    state: State
+    observed_percent: float | None = None
+    expected_us: int | None = None
+    observed_us: int | None = None
+    subjects_known: int | None = None
+    subjects_unknown: int = 0
+    reason: str | None = None
+
+    @property
+    def is_whole(self) -> bool:
+        """Return True if nearly all expected time of every subject was observed."""
+        return _is_whole(self.observed_percent) and not self.subjects_unknown
+
+    @property
+    def is_answered(self) -> bool:
+        """Return True if there is something to state, be it bad or good."""
+        return self.state in ("bad", "good", "partly_known")
+
+
+@dataclass(frozen=True, slots=True)
+class Time:
+    """Expected and observed time of the sources of a question, added up (µs)."""
+
+    expected_us: int = 0
+    observed_us: int = 0
+
+    @property
+    def percent(self) -> float | None:
+        """The observed share; None: nothing was expected."""
+        return 100 * self.observed_us / self.expected_us if self.expected_us else None
+
+
+def state_of(percent: float | None, floor: float = FLOOR_PERCENT, *, bad: bool = False) -> State:
+    """Return the state of anything that is judged over an observed share of its time.
+
+    Args:
+        percent: Observed share of the expected time; None: nothing was expected.
+        floor: Share below which nothing good is said.
+        bad: Something bad was observed; that is always stated.
+    """
+    if bad:
+        return "bad"
+    if percent is None or percent < floor or not percent:
+        return "not_known"
+    return "good" if _is_whole(percent) else "partly_known"
+
+
+def _is_whole(percent: float | None) -> bool:
+    return percent is not None and percent >= WHOLE_PERCENT
+
+
+def answers(facts: Facts) -> list[Evidence]:
+    """Return the decision for every question and section of the page that states something."""
+    facts = facts_lookup.with_totals(facts)
+    return [answer(facts, anchor) for anchor in specs()]
+
+
+def with_answers(facts: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the facts with ``answers``, by the same decisions that every output takes."""
+    return {**facts, "answers": [one._asdict() for one in answers(facts)]}
+
+
+def metrics() -> frozenset[str]:
+    """Return the metrics that must have been read to answer the questions."""
+    return frozenset(str(spec["read"]) for spec in specs().values()) - {"any"}
+
+
+def specs() -> dict[str, Mapping[str, Any]]:
+    """Return the questions and sections of page.yaml that need evidence, by anchor."""
+    page = resources.declared("page.yaml")
+    every = {**page["questions"], **page["sections"]}
+    return {anchor: spec for anchor, spec in every.items() if "read" in spec}
+
+
+def answer(facts: Facts, anchor: str) -> Evidence:
+    """Decide one question.
+
+    Args:
+        facts: The facts of a report; those of an older version lack some keys.
+        anchor: Its key in page.yaml.
+    """
+    spec, floor = specs()[anchor], floor_of(facts)
+    time = _least(observed(facts, spec), _of_subjects(facts, spec))
+    known, unknown = subjects(facts, spec)
+    state, reason = _without_data(facts, spec, known, unknown) or (None, None)
+    if state is None:
+        state = state_of(time.percent, floor)
+        if state == "not_known":
+            reason = _unobserved(facts, spec, time)
+    has_figures = bool(spec.get("figures") and facts_lookup.value_at(facts, spec["figures"]))
+    is_open = any(row.get(key) is None for row, key in _listed(facts, spec.get("open") or {}))
+    if any(True for _ in _bad(facts, spec)):
+        state = "bad"
+    elif has_figures and state == "not_known":
+        state, reason = "partly_known", None
+    elif state == "good" and (unknown or is_open):
+        state = "partly_known"
+    counts = (time.expected_us, time.observed_us, known, unknown)
+    return Evidence(anchor, state, time.percent, *counts, reason)
+
+
+def floor_of(facts: Facts) -> float:
+    """Return the share below which this report calls nothing good, percent."""
+    floor = facts.get("min_coverage_percent")
+    return FLOOR_PERCENT if floor is None else float(floor)
+
+
+# Observed time.
+
+
+def observed(facts: Facts, spec: Mapping[str, Any]) -> Time:
+    """Return the expected and observed time of the sources that should answer a question.
+
+    Of each source the family that was observed most counts. Hours in which a table of gold that
+    the question reads is incomplete are not observed.
+    """
+    if spec["read"] == "any":
+        whole = facts_lookup.value_at(facts, "coverage") or {}
+        time = Time(whole.get("expected_us") or 0, whole.get("observed_us") or 0)
+        return _without_incomplete(facts, time, (), len(whole.get("sources") or ()))
+    times = _by_source(facts, families(spec["read"]))
+    time = Time(sum(one.expected_us for one in times), sum(one.observed_us for one in times))
+    return _without_incomplete(facts, time, spec.get("gold") or (), len(times))
+
+
+def _by_source(facts: Facts, read_with: Collection[str]) -> list[Time]:
+    by_source: dict[str, dict[str, Time]] = {}
+    for row in facts_lookup.rows_at(facts, "coverage.sources"):
+        time = Time(row.get("expected_us") or 0, row.get("observed_us") or 0)
+        by_source.setdefault(str(row.get("source")), {})[str(row.get("family"))] = time
+    own = {
+        source: [time for family, time in of_source.items() if family in read_with]
+        for source, of_source in by_source.items()
+    }
+    times = [_most(found) for found in own.values() if found]
+    if times and not _is_of_whole_cluster(by_source, read_with):
+        # A broker that the family was not asked of may have had what the others had not.
+        times += [
+            Time(max(time.expected_us for time in by_source[source].values()))
+            for source, found in own.items()
+            if not found and source.startswith("broker-")
+        ]
+    return times
+
+
+def _most(times: Iterable[Time]) -> Time:
+    rows = list(times)
+    return Time(max(one.expected_us for one in rows), max(one.observed_us for one in rows))
+
+
+def _is_of_whole_cluster(
+    by_source: Mapping[str, Mapping[str, Time]], read_with: Collection[str]
+) -> bool:
+    return any(
+        family in read_with and (family in _WHOLE_CLUSTER or source.startswith("cluster-"))
+        for source, of_source in by_source.items()
+        for family in of_source
+    )
+
+
+def _without_incomplete(facts: Facts, time: Time, gold: Collection[str], sources: int) -> Time:
+    """Subtract the hours in which one of some tables is incomplete; none: any table."""
+    period = span_of(facts, "from", "to")
+    spans = [
+        span
+        for row in facts.get("incomplete") or ()
+        if not gold or str(row.get("table")).rpartition("/")[2] in gold
+        if (span := overlap(span_of(row, "from", "to"), period))
+    ]
+    lost = length(spans) * sources
+    return Time(time.expected_us, max(0, time.observed_us - lost)) if lost else time
+
+
+def _of_subjects(facts: Facts, spec: Mapping[str, Any]) -> Time:
+    """Return the expected and known time of the subjects of the objectives on a question."""
+    rows = [
+        row
+        for row in _judged(facts, spec)
+        if (row["from"], row["to"]) == (facts["from"], facts["to"])
+        and row.get("unknown_us") is not None
+    ]
+    keys = "expected_us", "unknown_us"
+    expected, unknown = (sum(row[key] or 0 for row in rows) for key in keys)
+    return Time(expected, max(0, expected - unknown))
+
+
+def _judged(facts: Facts, spec: Mapping[str, Any]) -> Iterator[Row]:
+    """Yield the subjects of objectives on the metrics of a question."""
+    wanted = set(spec.get("judged") or ())
+    for objective in facts.get("objectives") or ():
+        if wanted & set(objective.get("metrics") or ()):
+            period = {"from": objective.get("from"), "to": objective.get("to")}
+            yield from ({**period, **row} for row in objective.get("subjects") or ())
+
+
+def _least(*times: Time) -> Time:
+    """Return the time with the least observed share, of those that expect any."""
+    return min(
+        (time for time in times if time.expected_us),
+        key=lambda time: time.observed_us / time.expected_us,
+        default=times[0],
+    )
+
+
+# Subjects.
+
+
+def subjects(facts: Facts, spec: Mapping[str, Any]) -> tuple[int | None, int]:
+    """Return how many subjects of a question have data, and how many have none.
+
+    The first is None where the facts do not list them.
+    """
+    if "names" not in spec:
+        return None, 0
+    if path := spec.get("counted"):
+        found = facts_lookup.value_at(facts, path)
+        return (None if found is None else int(found)), 0
+    if rows := spec.get("rows"):
+        return _counted(
+            (name_of(row, spec["names"]), facts_lookup.value_at(row, rows["with"]) is not None)
+            for row in _rows(facts, rows["path"])
+        )
+    wanted = set(spec.get("judged") or ())
+    if not any(wanted & set(one.get("metrics") or ()) for one in facts.get("objectives") or ()):
+        return None, 0
+    return _counted(
+        (name_of(row, spec["names"]), row.get("attainment") is not None)
+        for row in _judged(facts, spec)
+    )
+
+
+def _counted(found: Iterable[tuple[tuple[Any, ...], bool]]) -> tuple[int, int]:
+    have: dict[tuple[Any, ...], bool] = {}
+    for name, has_data in found:
+        have[name] = has_data or have.get(name, False)
+    return sum(have.values()), len(have) - sum(have.values())
+
+
+def name_of(row: Row, names: Iterable[str]) -> tuple[Any, ...]:
+    """Return the subject of a row, so that rows of one subject count once."""
+    return tuple(row.get(name) for name in names)
+
+
+def bad_rows(facts: Facts, spec: Mapping[str, Any], statement: Mapping[str, Any]) -> list[Row]:
+    """Return the rows that a statement of a question calls bad."""
+    rows = _rows(facts, path_of(spec, statement))
+    return [row for row in rows if _is_bad(row, statement["bad"])]
+
+
+def path_of(spec: Mapping[str, Any], statement: Mapping[str, Any]) -> str:
+    """Return where the rows of a statement are in the facts."""
+    first = next(iter(spec["tables"]))
+    return str(statement.get("path") or spec["tables"][statement.get("table", first)])
+
+
+def hidden(facts: Facts, spec: Mapping[str, Any]) -> dict[str, tuple[float, float]]:
+    """Return what brokers or controllers counted and hardly any series showed, by the check.
+
+    The values are both times, seconds. A broker's own count and the series of its partitions are
+    different beans, and an exporter can hide one of them. Two readings of both differ by less than
+    half.
+    """
+    found: dict[str, tuple[float, float]] = {}
+    for name, check in (spec.get("cross_check") or {}).items():
+        counted, shown = (
+            [(row.get(key) or 0.0) for row in _rows(facts, path)]
+            for path, key in (check["counted"].split(), check["shown"].split())
+        )
+        # Each controller counts the whole cluster, a broker what it leads.
+        whole = max(counted, default=0.0) if check.get("each_counts_all") else float(sum(counted))
+        if whole > 2 * (part := sum(shown) * check.get("scale", 1.0)):
+            found[name] = whole, part
+    return found
+
+
+def _bad(facts: Facts, spec: Mapping[str, Any]) -> Iterator[object]:
+    for statement in (*(spec.get("says") or ()), *(spec.get("also") or ())):
+        yield from bad_rows(facts, spec, statement)
+    listed = _listed(facts, spec.get("bad") or {})
+    yield from (row for row, key in listed if _amount(row.get(key)) > 0)
+    yield from hidden(facts, spec)
+
+
+def _amount(value: Any) -> float:
+    """Return a figure, 0 if it is null; of a list its length."""
+    return len(value) if isinstance(value, list) else value or 0
+
+
+def _is_bad(row: Row, keys: Iterable[str]) -> bool:
+    return any((facts_lookup.value_at(row, key) or 0) > 0 for key in keys)
+
+
+def _listed(facts: Facts, listed: Mapping[str, Iterable[str]]) -> Iterator[tuple[Row, str]]:
+    for path, keys in listed.items():
+        yield from ((row, key) for row in _rows(facts, path) for key in keys)
+
+
+def _rows(facts: Facts, path: str) -> Iterator[Row]:
+    found = facts_lookup.value_at(facts, path)
+    if isinstance(found, Mapping):
+        yield found
+    else:
+        yield from found or ()
+
+
+# States without an answer.
+
+
+def _without_data(
+    facts: Facts, spec: Mapping[str, Any], known: int | None, unknown: int
+) -> tuple[State, str] | None:
+    """Return why a question has no answer whatever its coverage is; None: it can have one."""
+    metric = str(spec["read"])
+    if metric == "any":
+        return None
+    if facts_lookup.nothing_seen(facts):
+        return "not_known", _reason("no_agent", facts)
+    attempted = {row.get("family") for row in facts_lookup.rows_at(facts, "coverage.sources")}
+    read_with = families(metric) & attempted
+    if not read_with:
+        return "not_collected", _off(facts, spec)
+    if facts_lookup.nothing_seen(facts, metric):
+        return "not_known", _unobserved(facts, spec, Time())
+    return _without_subject(facts, spec, min(read_with), known, unknown)
+
+
+def _without_subject(
+    facts: Facts, spec: Mapping[str, Any], family: str, known: int | None, unknown: int
+) -> tuple[State, str] | None:
+    """Return why a family that was read has no answer; None: it can have one."""
+    metric, path = str(spec["read"]), spec.get("null")
+    if "not_applicable" in spec and known == 0 and not unknown:
+        return "not_applicable", _reason("not_applicable", facts, why=spec["not_applicable"])
+    if _is_absent(facts, metric):
+        return "not_collected", _reason("absent", facts, metric=metric, family=family)
+    if path and facts_lookup.value_at(facts, path) is None:
+        return "not_known", _reason("null", facts)
+    if known == 0 and unknown:
+        return "not_known", _reason("no_subject", facts, number=unknown, noun=spec["of"])
+    return None
+
+
+def _is_absent(facts: Facts, metric: str) -> bool:
+    """Return True if gold has nothing of a metric whose absence is not a reading."""
+    collected = facts.get("collected")
+    if collected is None or metric in collected:
+        return False
+    return not any(one.absent in _ZERO_IF_ABSENT for one in shipped() if one.metric == metric)
+
+
+def _off(facts: Facts, spec: Mapping[str, Any]) -> str:
+    if facts_lookup.is_out_of_reach(facts, spec["read"]):
+        return _reason("out_of_reach", facts)
+    family = spec.get("family") or min(families(spec["read"]))
+    return _reason("off", facts, family=family, by_admin=family in _BY_ADMIN)
+
+
+def _unobserved(facts: Facts, spec: Mapping[str, Any], time: Time) -> str:
+    """Return why too little was observed."""
+    failed = {
+        row.get("source"): str(row.get("family"))
+        for row in facts_lookup.rows_at(facts, "coverage.sources")
+        if row.get("family") in families(spec["read"]) and not row.get("observed_us")
+    }
+    if failed and not time.observed_us:
+        family = min(failed.values())
+        return _reason("failed", facts, family=family, sources=len(failed))
+    share = "none" if not time.observed_us else f"only {display.per_cent(time.percent)}"
+    return _reason("too_little", facts, share=share)
+
+
+def _reason(name: str, facts: Facts, **values: Any) -> str:
+    period = "week" if facts.get("week") else "period"
+    return resources.sentence("without_answer", reason=name, period=period, values=values)

@@ -1,0 +1,99 @@
+"""Increases of counters over a period, with bounds.
+
+The reading after an increase shows it. The first reading of a period may show counts of before, and
+the first one after the period shows the last counts of it: the low bound leaves out the windows of
+first readings, the high bound adds the window after the period. Where counts may be lost (see
+``slo.uncounted``) there is no high bound: the figure is "at least".
+"""
+
+from collections import defaultdict
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from math import fsum
+from operator import itemgetter
+from typing import TypeVar
+
+from lakehouse import tables
+from lakehouse.core.periods import HOUR_US
+from lakehouse.core.spans import Span
+from lakehouse.engines.gold_reader import Row
+from lakehouse.report.facts.fields import NONE, Bounds, total
+from lakehouse.report.facts.gold import Gold, Sums, by_subject
+from lakehouse.slo.uncounted import Uncounted
+
+K = TypeVar("K", bound=Hashable)
+
+
+def uncounted(gold: Gold, metric: str, source: str | None = None) -> list[Uncounted]:
+    """The hidden time of a counter: of a source, or of every source that has the counter."""
+    found = gold.uncounted_time.of(gold.families(metric))
+    return [own for (_, name), own in found.items() if source in {None, name}]
+
+
+def hidden_spans(gold: Gold, metric: str) -> list[Span]:
+    """When a counter of any source may have risen by counts that no reading shows."""
+    return [span for own in uncounted(gold, metric) for span in own.spans]
+
+
+def nothing(gold: Gold, metric: str, source: str | None = None) -> Bounds:
+    """The increase of a counter that was read and has no row: none, or at least none."""
+    hides = any(own.spans for own in uncounted(gold, metric, source))
+    return NONE._replace(high=None) if hides else NONE
+
+
+def counted(
+    gold: Gold, table: tables.Table, metrics: Sequence[str], key: Callable[[Row], K]
+) -> dict[K, Bounds]:
+    """Increases of counters and their bounds, summed by a key of their rows."""
+    parts: defaultdict[K, list[Bounds]] = defaultdict(list)
+    for row, bounds in _bounds(gold, table, metrics):
+        parts[key(row)].append(bounds)
+    return {one: total(own) for one, own in parts.items()}
+
+
+def with_bounds(gold: Gold, table: tables.Table) -> Sums:
+    """Sums by subject and metric; those of counters have ``increase_low`` and ``increase_high``.
+
+    ``no_increase`` is what a counter of the same family and source without a row rose by. A counter
+    that only rose just after the period has a row as well.
+    """
+    key = itemgetter(*table.keys[1:])
+    rows = {
+        key(row): row | {"no_increase": nothing(gold, row["metric"], row.get("source"))}
+        for row in gold.sums(table)
+    }
+    for row, (value, low, high) in _bounds(gold, table):
+        own = rows.get(key(row), row)
+        rows[key(row)] = own | {"increase": value, "increase_low": low, "increase_high": high}
+    return by_subject(table, list(rows.values()))
+
+
+def _bounds(
+    gold: Gold, table: tables.Table, metrics: Sequence[str] = ()
+) -> list[tuple[Row, Bounds]]:
+    """Every row of a counter in the period or just after it, and the bounds of its increase."""
+    start, end = gold.period.span
+    # Gold keeps finest windows for a time only.
+    kept = gold.rows.are_kept(gold.period.start.date())
+    size = gold.window_seconds * 1_000_000 if kept else HOUR_US
+    key = itemgetter(*table.keys[1:])
+
+    def of_window(at: int) -> Mapping[tuple[str, ...], Row]:
+        rows = gold.window(at, size).sums(table, metrics)
+        return {key(row): row for row in rows if row["increase"] is not None}
+
+    whole = {key(row): row for row in gold.sums(table, metrics) if row["increase"] is not None}
+    after = of_window(end)
+    windows = {start: of_window(start)}
+    found = []
+    for one, row in {**after, **whole}.items():
+        value = whole[one]["increase"] if one in whole else 0.0
+        hidden = uncounted(gold, row["metric"], row.get("source"))
+        late = (own.first_us for own in hidden if own.first_us is not None)
+        firsts = {start, *(at - (at - start) % size for at in late)}
+        for at in firsts - windows.keys():
+            windows[at] = of_window(at)
+        low = value - fsum(windows[at].get(one, {}).get("increase", 0.0) for at in firsts)
+        more = after[one]["increase"] if one in after else 0.0
+        is_open = not hidden or any(own.spans for own in hidden)
+        found.append((row, Bounds(value, max(0.0, low), None if is_open else value + more)))
+    return found

@@ -1,0 +1,235 @@
+"""Time in which counters of a source may have risen by counts that no reading shows.
+
+An agent learns a counter's increase from two readings of one process. A gap between two such
+readings hides nothing: the second one contains the increase, and only its place in time is unknown.
+Counts are lost
+
+- from the last reading of a process to its end, and in a gap in which the process was replaced;
+- in a gap after which another agent reads the source, or one whose spool was damaged: its first
+  reading is only a baseline.
+
+The reading that shows the counts of a gap at an edge of the period is outside of the period, so
+such a gap hides counts as well. A restart between two scrapes leaves no gap, but an event.
+"""
+
+from collections import defaultdict
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Final, NamedTuple
+
+from lakehouse import tables
+from lakehouse.core.periods import HOUR_US, Period
+from lakehouse.core.spans import Span, overlap, union, without
+from lakehouse.engines.gold_reader import GoldRows, Row, is_one_of
+from lakehouse.errors import TableNotFoundError
+from lakehouse.slo.sla_statement import Lifetime
+from lakehouse.tables.bronze import MAX_GAP_INTERVALS
+
+RESTARTED: Final = "source_restart"
+_BASELINE_LOST: Final = ("spool_damaged", "spool_restored", "journal_unreadable")
+"""Events after which an agent may compare with an older reading, or with none."""
+
+_OF_TOPICS: Final = ("broker-", "cluster-")
+"""Sources of which topics have counters, also where no agent ever tried to read the family."""
+
+Source = tuple[str, str]
+"""Cluster and name of a source."""
+
+
+class Stretch(NamedTuple):
+    """Scrapes that went well; the last reading is at most ``reach_us`` before the end."""
+
+    start: int
+    end: int
+    reach_us: int = 0
+
+
+class Uncounted(NamedTuple):
+    """The hidden time of one source, in order.
+
+    Attributes:
+        spans: When counters may have risen by counts that no reading shows.
+        covered: The part of it that scrapes cover, from a last reading to the next attempt; without
+            what a reading after ``life`` may still show.
+        first_us: First reading of the period, where a gap at its start ends there. Its increase may
+            be of before the period.
+    """
+
+    spans: list[Span]
+    covered: list[Span]
+    first_us: int | None = None
+
+    def within(self, period: Span) -> "Uncounted":
+        """The part of it that is of a period."""
+        spans, covered = (
+            [one for own in each if (one := overlap(own, period))] for each in self[:2]
+        )
+        return Uncounted(spans, covered, self.first_us)
+
+
+def hidden(
+    life: Span,
+    ok: Sequence[Stretch],
+    broken: Sequence[Span],
+    *,
+    is_one_agent: bool,
+    ends_open: bool,
+) -> Uncounted:
+    """The hidden time of a source in the part of a period in which it existed.
+
+    Args:
+        life: That part.
+        ok: When its family was read, in order.
+        broken: From the start of a new process, or the loss of a baseline, to its first reading.
+        is_one_agent: Whether one agent alone read it, which keeps its baseline through a gap.
+        ends_open: Whether no reading follows the end of ``life``.
+    """
+    start, last = life
+    gaps = without(life, [one[:2] for one in ok])
+    spans = [
+        (gap[0] - _reach_us(ok, gap[0]), gap[1])
+        for gap in gaps
+        if gap[0] <= start
+        or gap[1] >= last
+        or not is_one_agent
+        or any(at[0] <= gap[1] and gap[0] - _reach_us(ok, gap[0]) <= at[1] for at in broken)
+    ]
+    spans += [(at[0] - _reach_us(ok, at[0]), at[1]) for at in broken]
+    lost = union(one for span in spans if (one := overlap(span, life)))
+    covered = [one for span in lost for own in ok if (one := overlap(span, own[:2]))]
+    tail = [(last - max(1, _reach_us(ok, last)), last)] if ends_open else []
+    joined = union([*lost, *(one for span in tail if (one := overlap(span, life)))])
+    first_us = gaps[0][1] if gaps and gaps[0][0] <= start and gaps[0][1] < last else None
+    return Uncounted(joined, union(covered), first_us)
+
+
+def _reach_us(ok: Sequence[Stretch], at_us: int) -> int:
+    """How long before an instant the last reading may have been."""
+    before = [one for one in ok if one.start < at_us]
+    return min(before[-1].reach_us, at_us - before[-1].start) if before else 0
+
+
+@dataclass(frozen=True)
+class UncountedTime:
+    """The hidden time of sources in a period.
+
+    Attributes:
+        gold: Rows of gold.
+        clusters: The clusters.
+        period: Whole windows.
+        lifetimes: When subjects existed; other kinds than sources are ignored.
+    """
+
+    gold: GoldRows
+    clusters: Collection[str]
+    period: Period
+    lifetimes: Sequence[Lifetime]
+    _known: dict[frozenset[str], Mapping[Source, Uncounted]] = field(
+        default_factory=dict, compare=False, repr=False
+    )
+
+    def of(self, families: Collection[str]) -> Mapping[Source, Uncounted]:
+        """The hidden time of every source that has counters of some families.
+
+        Any of the families reads them. A source that never read one is hidden for all its life.
+        """
+        key = frozenset(families)
+        if key not in self._known:
+            self._known[key] = self._of(key)
+        return self._known[key]
+
+    def _of(self, families: frozenset[str]) -> Mapping[Source, Uncounted]:
+        ok: defaultdict[Source, list[Stretch]] = defaultdict(list)
+        for row in self._readings:
+            if row["family"] in families:
+                stretches = ok[row["cluster"], row["source"]]
+                if row["outcome"] == "ok":
+                    reach_us = round(MAX_GAP_INTERVALS * (row["interval_us"] or 0))
+                    stretches.append(Stretch(row["start"], row["end"], reach_us))
+        found = {}
+        for subject, spans, has_ended in self.lifetimes if ok else ():
+            source = (subject.cluster, str(subject.source))
+            lived = [one for span in spans if (one := overlap(span, self.period.span))]
+            if subject.kind != "source" or not lived:
+                continue
+            if source in ok or source[1].startswith(_OF_TOPICS):
+                ends_open = has_ended or not self._is_read_after(source, families)
+                life = (lived[0][0], lived[-1][1] if ends_open else self._to_after.span[1])
+                own = hidden(
+                    life, sorted(ok.get(source, ())), self._broken.get(source, ()),
+                    is_one_agent=source in self._of_one_agent, ends_open=ends_open,
+                )  # fmt: skip
+                found[source] = own.within(self.period.span)
+        return found
+
+    @cached_property
+    def _after(self) -> Period:
+        """The window or hour whose readings show what was counted at the period's end."""
+        end = self.period.span[1]
+        kept = self.gold.are_kept(self.period.start.date())
+        return Period.of((end, end + (self.gold.window_us if kept else HOUR_US)))
+
+    @cached_property
+    def _to_after(self) -> Period:
+        return Period(self.period.start, self._after.end)
+
+    @cached_property
+    def _readings(self) -> list[Row]:
+        start, end = self._to_after.span
+        hours = Period.of((start // HOUR_US * HOUR_US, end))
+        return self._rows(
+            "SELECT r.cluster, r.source, r.family, r.outcome, r.start, r.end, r.interval_us "
+            f"FROM {{rows}} r WHERE {self._of_clusters} AND r.end > {start}",
+            tables.READINGS,
+            hours,
+        )
+
+    def _is_read_after(self, source: Source, families: frozenset[str]) -> bool:
+        return any((*source, family) in self._read_after for family in families)
+
+    @cached_property
+    def _read_after(self) -> set[tuple[str, str, str]]:
+        rows = self.gold.ask(
+            "SELECT DISTINCT r.cluster, r.source, r.family FROM {rows} r "
+            f"WHERE {self._of_clusters} AND r.outcome = 'ok' AND r.scrapes > 0",
+            rows=self.gold.whole(tables.COVERAGE, self._after),
+        )
+        return {(row["cluster"], row["source"], row["family"]) for row in rows}
+
+    @cached_property
+    def _broken(self) -> Mapping[Source, list[Span]]:
+        """When processes were replaced and baselines lost, as agents noticed it."""
+        broken: defaultdict[Source, list[Span]] = defaultdict(list)
+        for row in self._rows(
+            "SELECT r.cluster, r.source, r.kind, r.at, r.new FROM {rows} r "
+            f"WHERE {self._of_clusters} AND {is_one_of('r.kind', (RESTARTED, *_BASELINE_LOST))}",
+            tables.EVENTS,
+        ):
+            new = row["new"] or ""
+            began = int(new) if row["kind"] == RESTARTED and new.isdecimal() else row["at"]
+            broken[row["cluster"], row["source"]].append((min(began, row["at"]), row["at"] + 1))
+        return {source: sorted(spans) for source, spans in broken.items()}
+
+    @cached_property
+    def _of_one_agent(self) -> set[Source]:
+        """Sources that one agent alone read. Without bronze it is unknown of every source."""
+        rows = self._rows(
+            "SELECT r.cluster, r.source FROM {rows} r "
+            f"WHERE {self._of_clusters} AND r.outcome = 'ok' "
+            "GROUP BY r.cluster, r.source HAVING count(DISTINCT r.agent) = 1",
+            tables.SCRAPES,
+        )
+        return {(row["cluster"], row["source"]) for row in rows}
+
+    def _rows(self, sql: str, table: tables.Table, within: Period | None = None) -> list[Row]:
+        """Rows of a table that old lakes, or readers without access to bronze, may lack."""
+        try:
+            rows = self.gold.engine.rows(table, between=within or self._to_after)
+        except TableNotFoundError:
+            return []
+        return self.gold.ask(sql, rows=rows)
+
+    @property
+    def _of_clusters(self) -> str:
+        return is_one_of("r.cluster", sorted(self.clusters))
