@@ -7,6 +7,7 @@ LakehouseError
 ├── EngineError             Spark could not start, or failed at work
 ├── LogExpiredError         what is new in bronze cannot be read any more; it is computed again
 ├── LakeReplacedError       bronze is not the one that was rolled up
+├── MissingFilesError       data files that a table's log names are gone
 ├── LeaseHeldError          another rollup is at work
 ├── LeaseLostError          another rollup has taken over, or gold was changed meanwhile
 ├── MaintenanceError        a table of bronze could not be maintained; it is tried again
@@ -78,6 +79,18 @@ class LogExpiredError(LakehouseError):
 
 class LakeReplacedError(LakehouseError):
     """Bronze was restored or replaced: its versions are not those that were rolled up."""
+
+
+class MissingFilesError(LakehouseError):
+    """Data files that a table's log names are gone.
+
+    Attributes:
+        layer: The layer of the table, bronze or gold.
+    """
+
+    def __init__(self, text: str, layer: str) -> None:
+        super().__init__(text)
+        self.layer = layer
 
 
 class LeaseHeldError(LakehouseError):

@@ -48,18 +48,25 @@ TIDY: Final = click.option(
     "--take-over", is_flag=True,
     help="Take the lease even if another rollup holds it (only if that process is dead).",
 )  # fmt: skip
+@click.option(
+    "--accept-lost", is_flag=True,
+    help="Go on without data files of bronze that are gone; their hours stay unknown.",
+)  # fmt: skip
 @options.ENGINE
 @options.AS_JSON
 def rollup(  # noqa: PLR0913 - a click command
     lake: LakeOptions, window: int | None, since: dt.date | None, tidy: str, rows: int | None, *,
-    take_over: bool, engine: str | None, as_json: bool,
+    take_over: bool, accept_lost: bool, engine: str | None, as_json: bool,
 ) -> None:  # fmt: skip
     """Bring gold up to date with what the agents have delivered to LAKE.
 
     It can be killed at any instant, and the next rollup continues. Exits with 1 if it failed, with
     3 if another rollup of this lake is running.
     """
-    objectives, wanted = lake.objectives(), Wanted(since, tidy, take_over, rows)
+    objectives, wanted = (
+        lake.objectives(),
+        Wanted(since, tidy, take_over, rows, accept_lost=accept_lost),
+    )
     outcome = roll_up(lake.rollup_engine(engine), objectives, wanted, window)
     if as_json:
         fields = outcome._asdict()

@@ -14,6 +14,7 @@ import yaml
 from deltalake import DeltaTable, QueryBuilder, exceptions
 
 from lakehouse import errors, tables
+from lakehouse.core import missing_files
 
 TABLE: Final = "lake_table"
 """The name of a table in SQL; see ``query``."""
@@ -159,10 +160,17 @@ def query(delta: DeltaTable, sql: str) -> Iterator[dict[str, Any]]:
 
     Raises:
         MaintenanceError: The table cannot be read.
+        MissingFilesError: Data files of it are gone.
     """
-    with delta_errors(url_of(delta)):
-        for batch in QueryBuilder().register(TABLE, delta).execute(sql):
-            yield from batch.to_struct_array().to_pylist()
+    url = url_of(delta)
+    with delta_errors(url):
+        try:
+            for batch in QueryBuilder().register(TABLE, delta).execute(sql):
+                yield from batch.to_struct_array().to_pylist()
+        except Exception as error:
+            if missing_files.may_be_why(error):
+                missing_files.refuse(delta, url)
+            raise
 
 
 def newest_progress(location: Location, *columns: str) -> dict[str, Any] | None:

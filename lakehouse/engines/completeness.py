@@ -1,36 +1,28 @@
 """Completeness of gold's tables: the hours in which a table may lack rows, and why.
 
-Each table notes these hours in its own Delta properties, so the note is lost only with the table.
-gold/progress notes the id and version of every table, so a replaced table is noticed. Both are
-written by ``rollup.repair``.
+They are what the tables note themselves (``core.table_notes``), and all time of a table that is
+missing or replaced. ``rollup.repair`` writes the notes.
 """
 
 import datetime as dt
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import Final, NamedTuple
 
 from lakehouse import tables
+from lakehouse.core import table_notes
 from lakehouse.core.periods import Period, iso, micros
-from lakehouse.core.spans import Span, overlap, union
+from lakehouse.core.spans import overlap
+from lakehouse.core.table_notes import CHECKED, Gap, Noted
 from lakehouse.engines.engine import Detail, Engine, ask
 from lakehouse.tables import Table
-
-COMPUTED: Final = (tables.SUBJECTS, *tables.OF_HOURS)
-"""Tables that are recomputed from bronze, as far as it goes back."""
-
-CHECKED: Final = (*COMPUTED, tables.SLA)
-"""Tables with a note of their completeness."""
-
-NOTE: Final = "jmxlake.incomplete"
-"""Property of a table: the intervals in which it is incomplete."""
-
-DUE: Final = "jmxlake.recompute"
-"""Property of a table: ``true`` until a rollup has recomputed what it can of these intervals."""
 
 MISSING: Final = "the table was missing"
 REPLACED: Final = "the table was replaced"
 OLDER: Final = "the table was replaced by an older copy"
+COPIED: Final = "the table was replaced by an older copy, which has these hours"
+"""Of hours that were final when the copy was made: once bronze's are recomputed they are known."""
+
 FILES_GONE: Final = "data files of the table were gone"
 NOT_IN_BRONZE: Final = ", and bronze no longer has these hours"
 NOT_COMPUTED: Final = ", and published statements are not computed again"
@@ -38,21 +30,6 @@ NOT_COMPUTED: Final = ", and published statements are not computed again"
 ALLOWED_LATENESS: Final = dt.timedelta(days=7)
 """Rows of hours that are older hardly change: an older copy of a table is trusted before that, and
 without bronze's log hours are recomputed from that long before the last rollup on."""
-
-
-class Gap(NamedTuple):
-    """An interval in which a table may lack rows; microseconds."""
-
-    start: int
-    end: int
-    reason: str
-
-
-class Noted(NamedTuple):
-    """A table as gold/progress notes it; the version is None where the engine has none."""
-
-    id: str
-    version: int | None
 
 
 class Incomplete(NamedTuple):
@@ -76,65 +53,17 @@ def details(engine: Engine, wanted: Iterable[Table]) -> dict[Table, Detail | Non
         return dict(zip(chosen, pool.map(engine.found, chosen), strict=True))
 
 
-def gaps(detail: Detail) -> list[Gap]:
-    """The intervals that a table's own note names."""
-    found = []
-    for part in filter(None, detail.properties.get(NOTE, "").split("; ")):
-        span, _, reason = part.partition(" ")
-        start, _, end = span.partition("/")
-        found.append(Gap(_us(start), _us(end), reason))
-    return found
-
-
-def note(found: Iterable[Gap], *, due: bool) -> dict[str, str]:
-    """The properties that note intervals in a table; touching ones of a reason are joined."""
-    by_reason: dict[str, list[Span]] = {}
-    for gap in found:
-        by_reason.setdefault(gap.reason, []).append((gap.start, gap.end))
-    parts = (
-        f"{iso(start)}/{iso(end)} {reason}"
-        for reason, spans in by_reason.items()
-        for start, end in union(spans)
-    )
-    return {NOTE: "; ".join(parts), DUE: "true" if due else "false"}
-
-
-def is_due(detail: Detail) -> bool:
-    """Whether a rollup has yet to recompute what it can of a table's intervals."""
-    return detail.properties.get(DUE) == "true"
-
-
 def notes_of(found: Mapping[Table, Detail | None]) -> list[str]:
     """Ids and versions of tables, as gold/progress keeps them."""
-    return sorted(
-        f"{table.name} {detail.id} {'' if detail.version is None else detail.version}".rstrip()
-        for table, detail in found.items()
-        if detail is not None
+    return table_notes.of_tables(
+        {table.name: Noted(one.id, one.version) for table, one in found.items() if one is not None}
     )
-
-
-def known_tables(notes: Sequence[str] | None, progress: Detail | None) -> dict[str, Noted]:
-    """Tables as a row of gold/progress notes them, by name.
-
-    Empty in rows of an older version, and where gold/progress itself is another table: all of gold
-    was cloned to another place.
-
-    Args:
-        notes: The column ``tables`` of the row.
-        progress: The table gold/progress.
-    """
-    found = {}
-    for text in notes or ():
-        name, id_, *version = text.split(" ")
-        found[name] = Noted(id_, int(version[0]) if version else None)
-    own = found.get(tables.PROGRESS.name)
-    return found if own and progress and own.id == progress.id else {}
 
 
 def untrusted(
     engine: Engine, table: Table, detail: Detail, known: Mapping[str, Noted], now_us: int
-) -> Gap | None:
-    """The interval in which a table is not the one that the last rollup wrote; None: it is.
+) -> list[Gap]:
+    """The intervals in which a table is not the one that the last rollup wrote.
 
     Args:
         engine: Reads gold.
@@ -144,14 +73,15 @@ def untrusted(
         now_us: End of an interval that has not ended.
     """
     before = known.get(table.name)
-    if not known or is_due(detail):
-        return None
+    if not known or table_notes.is_due(detail.properties):
+        return []
     if before is None or before.id != detail.id:
-        return Gap(0, now_us, REPLACED)
-    if None in (before.version, detail.version) or before.version <= detail.version:  # type: ignore[operator]
-        return None
+        return [Gap(0, now_us, REPLACED)]
+    if before.version is None or detail.version is None or before.version <= detail.version:
+        return []
     (newest,) = engine.commits(table, 1)
-    return Gap(max(0, micros(newest.committed - ALLOWED_LATENESS)), now_us, OLDER)
+    final = min(now_us, max(0, micros(newest.committed - ALLOWED_LATENESS)))
+    return [Gap(0, final, COPIED), Gap(final, now_us, OLDER)]
 
 
 def incomplete(engine: Engine, period: Period, now_us: int) -> list[Incomplete]:
@@ -165,7 +95,9 @@ def incomplete(engine: Engine, period: Period, now_us: int) -> list[Incomplete]:
     newest = "SELECT * FROM {rows} r ORDER BY r.at DESC LIMIT 1"
     rows = engine.collect(engine.query(newest, rows=engine.rows(tables.PROGRESS))).to_pylist()
     every = details(engine, (*CHECKED, tables.PROGRESS))
-    known = known_tables(rows[0].get("tables") if rows else None, every[tables.PROGRESS])
+    progress = every[tables.PROGRESS]
+    notes = rows[0].get("tables") if rows else None
+    known = table_notes.known_tables(notes, progress and progress.id)
     return [
         Incomplete(table.name, *common, gap.reason)
         for table in CHECKED
@@ -180,12 +112,8 @@ def _gaps_of(
     if detail is None:
         yield Gap(0, now_us, MISSING)
         return
-    gap = untrusted(engine, table, detail, known, now_us)
-    covers_all = gap is not None and gap.start == 0
-    if not covers_all:
-        yield from gaps(detail)
-    if gap is not None:
-        yield gap
+    found = untrusted(engine, table, detail, known, now_us)
+    yield from found or table_notes.gaps(detail.properties)
 
 
 def first_known(engine: Engine, chosen: Iterable[Table]) -> int | None:
@@ -196,7 +124,3 @@ def first_known(engine: Engine, chosen: Iterable[Table]) -> int | None:
         ((first,),) = ask(engine, f"SELECT min(r.{name}) FROM {{rows}} r", rows=engine.rows(table))
         firsts.append(first)
     return min((first for first in firsts if first is not None), default=None)
-
-
-def _us(text: str) -> int:
-    return micros(dt.datetime.fromisoformat(text))

@@ -15,6 +15,7 @@ from deltalake import DeltaTable
 from deltalake.exceptions import TableNotFoundError as NoDeltaTableError
 from deltalake.fs import DeltaStorageHandler
 
+from lakehouse.core import missing_files
 from lakehouse.core.delta_rs import explained, url_of
 from lakehouse.core.lake import Lake
 from lakehouse.core.periods import Period
@@ -105,6 +106,9 @@ class Store:
             delta: The table.
             by: The column that holds a row's instant.
             between: The span; None: all.
+
+        Raises:
+            MissingFilesError: One of them is gone.
         """
         with explained(delta.table_uri):
             actions = pa.table(delta.get_add_actions(flatten=True))
@@ -116,16 +120,23 @@ class Store:
                 for key in delta.metadata().partition_columns
             ]
             paths, written = (actions[one].to_pylist() for one in ("path", "modification_time"))
-            return [
-                File(self._near(delta, path), at * 1000, tuple(values))
-                for path, at, *values in zip(paths, written, *keys, strict=True)
-            ]
+            try:
+                return [
+                    File(self._near(delta, path), at * 1000, tuple(values))
+                    for path, at, *values in zip(paths, written, *keys, strict=True)
+                ]
+            except Exception as error:
+                if missing_files.may_be_why(error):
+                    missing_files.refuse(delta, url_of(delta))
+                raise
 
     def _near(self, delta: DeltaTable, path: str) -> str:
         """A file's place on this machine; it is copied once, as files of Delta never change."""
         name = unquote(path)
         if delta.table_uri.startswith("file:"):
-            return f"{url_of(delta)}/{name}"
+            local = f"{url_of(delta)}/{name}"
+            Path(local).stat()  # DuckDB would name the file, and not what to do
+            return local
         place = self._cache / re.sub(r"\W", "_", delta.table_uri) / name
         if not place.exists():
             place.parent.mkdir(parents=True, exist_ok=True)

@@ -16,6 +16,7 @@ from typing import Any, Final, NamedTuple, Protocol
 import pyarrow as pa
 
 from lakehouse.core.lake import Lake, Version
+from lakehouse.core.missing_files import MissingFile
 from lakehouse.core.periods import HOUR_US, Period, micros
 from lakehouse.engines.rollup_batches import Batch
 from lakehouse.kernel.run_in_duckdb import Program
@@ -169,6 +170,15 @@ class Engine(Protocol):
         Raises:
             LeaseLostError: Another writer changed the table meanwhile.
         """
+
+    def missing_files(self, table: Table) -> list[MissingFile]:
+        """The live files of a table that its store does not have, by one listing of the table.
+
+        Spark cannot list them: it returns none.
+        """
+
+    def drop_missing_files(self, table: Table) -> None:
+        """Remove such files from the table's log, in one commit."""
 
     def delete(self, table: Table, where: str) -> None:
         """Delete the rows that a predicate names (as for ``write``)."""

@@ -16,8 +16,10 @@ from deltalake import CommitProperties, DeltaTable, Field, Schema, write_deltala
 from deltalake.exceptions import CommitFailedError, DeltaError
 
 from lakehouse import tables
+from lakehouse.core import missing_files
 from lakehouse.core.delta_rs import explained
 from lakehouse.core.lake import Lake, Version
+from lakehouse.core.missing_files import MissingFile
 from lakehouse.core.periods import Period, instant
 from lakehouse.engines import local_relations
 from lakehouse.engines.delta_tables import Store, row_schema, stored, stored_schema
@@ -235,6 +237,17 @@ class LocalEngine:
                     raise failed[0] from None
                 raise
 
+    def missing_files(self, table: Table) -> list[MissingFile]:
+        """The live files of a table that its store does not have, by one listing of the table."""
+        delta = self._store.find(table)
+        with explained(self._store.url(table)):
+            return [] if delta is None else missing_files.missing_files(delta)
+
+    def drop_missing_files(self, table: Table) -> None:
+        """Remove such files from the table's log, in one commit."""
+        with self._alone(table):
+            self.open(table).repair(commit_properties=_COMMIT)
+
     def delete(self, table: Table, where: str) -> None:
         """Delete the rows that a predicate names."""
         with self._alone(table):
@@ -298,3 +311,7 @@ class LocalEngine:
                     f"{url}: another writer changed it meanwhile ({one_line(error)}); nothing of "
                     "this rollup was committed to it. Run it again"
                 ) from error
+            except Exception as error:
+                if missing_files.may_be_why(error):
+                    missing_files.refuse(self.open(table), url)
+                raise

@@ -17,6 +17,7 @@ from pyspark.sql.functions import col, expr, lit
 
 from lakehouse import errors, tables
 from lakehouse.core import lake as lakes, spark_session
+from lakehouse.core.missing_files import MissingFile
 from lakehouse.core.periods import Period, instant
 from lakehouse.engines import spark_kernel, spark_packets, spark_relations
 from lakehouse.engines.engine import Detail, LeaseRow, Relation, Staged, span_of
@@ -44,6 +45,7 @@ _GONE: Final = (
     "FILE_NOT_EXIST",
     "DELTA_CHANGE_DATA_FILE_NOT_FOUND",
 )
+_OF_GOLD: Final = re.compile(r"/gold/(\w+)/(?:date=(\d{4}-\d\d-\d\d)/)?[^/\s]+\.parquet")
 _CONFLICTS: Final = (
     "DELTA_CONCURRENT", "Concurrent", "DELTA_METADATA_CHANGED", "DELTA_PROTOCOL_CHANGED"
 )  # fmt: skip
@@ -168,6 +170,13 @@ class SparkEngine:
         with self._one_line(table):
             writer.partitionedBy(by, *others).createOrReplace()
 
+    def missing_files(self, table: Table) -> list[MissingFile]:  # noqa: ARG002 - of the protocol
+        """None: Spark cannot list them, and says so when it reads one."""
+        return []
+
+    def drop_missing_files(self, table: Table) -> None:
+        """Nothing: Spark does not know such files."""
+
     def delete(self, table: Table, where: str) -> None:
         """Delete the rows that a predicate names."""
         with self._one_line(table):
@@ -271,6 +280,13 @@ def _meaning(text: str, place: str) -> errors.LakehouseError | None:
         return errors.EngineError(
             f"{missing[1]} is missing in Spark's Python workers: install duckdb and pyarrow on "
             "every node, for the Python that PYSPARK_PYTHON names"
+        )
+    if any(word in text for word in _GONE) and (gone := _OF_GOLD.search(text)):
+        since = f"--since {gone[2]}" if gone[2] else "--tidy now"
+        return errors.MissingFilesError(
+            f"{place}: a data file of gold/{gone[1]} is gone; remove it from the table's log (on "
+            f"Databricks FSCK REPAIR TABLE), then run jmxlake rollup {since}",
+            "gold",
         )
     if any(word in text for word in _GONE):
         return errors.LogExpiredError(

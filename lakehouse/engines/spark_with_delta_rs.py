@@ -10,6 +10,8 @@ from typing import Final
 
 from pyspark.sql import SparkSession
 
+from lakehouse import tables
+from lakehouse.core import missing_files
 from lakehouse.core.lake import Lake
 from lakehouse.engines import local_relations
 from lakehouse.engines.engine import Staged
@@ -44,7 +46,12 @@ class SparkOnPath(LocalEngine):
     def compute(self, batch: Batch, program: Program) -> Staged:
         """Run the kernel in Spark's workers; its rows are in gold/staging."""
         self._spark = self._spark or SparkEngine(self._start(batch.rows >= LARGE), self.lake)
-        version = self._spark.stage(batch, program)
+        try:
+            version = self._spark.stage(batch, program)
+        except Exception:
+            for table in (tables.RUNS, tables.SCRAPES, tables.MEMBERS):
+                missing_files.refuse(self.open(table), self._store.url(table))
+            raise
         files = defaultdict(list)
         for file in self._store.files(self.open(STAGING, version), "", None):
             files[file.keys[0]].append(file.place)

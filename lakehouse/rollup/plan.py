@@ -19,6 +19,7 @@ from lakehouse.errors import LogExpiredError
 from lakehouse.rollup import changes, progress as progresses
 from lakehouse.rollup.changes import State, Touched, cluster_hour
 from lakehouse.rollup.progress import Progress
+from lakehouse.tables.gold import LOST
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Set
@@ -87,6 +88,7 @@ def make_plan(
         wanted |= changes.everything(engine, now, options.since).runs
     old = {one.hour for one in wanted if one.hour < newest.committed - LEAST_KEPT}
     barred = frozen_hours(engine, now, old, horizon, window_seconds)
+    barred |= lost_hours(engine, {one.hour for one in wanted})
     open_ = wanted.keys() - barred
     todo = _not_done_yet(engine, row, state, how, open_)
     counts = wanted if how == progresses.WHOLE else changes.counts(engine, now, todo)
@@ -129,6 +131,20 @@ def _not_done_yet(
         with suppress(LogExpiredError):
             left -= done - changes.touched(engine, versions, state).runs.keys()
     return left
+
+
+def lost_hours(engine: Engine, hours: Iterable[dt.datetime]) -> frozenset[ClusterHour]:
+    """Hours of clusters that bronze holds in part, for data files were accepted as lost."""
+    wanted = sorted(hours)
+    if not wanted:
+        return frozenset()
+    rows = ask(
+        engine,
+        "SELECT DISTINCT r.cluster, r.hour FROM {rejected} r "
+        f"WHERE r.reason = '{LOST}' AND {in_hours(wanted)}",
+        rejected=engine.rows(tables.REJECTED, between=span_of(wanted)),
+    )
+    return frozenset(cluster_hour(*row) for row in rows)
 
 
 def frozen_hours(

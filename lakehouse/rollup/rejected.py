@@ -4,24 +4,30 @@ They are stored there by batch, so writing a batch again changes nothing. Recomp
 leaves them alone.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Final
 
 from lakehouse import tables
+from lakehouse.core import missing_files
+from lakehouse.core.missing_files import MissingFile
 from lakehouse.core.periods import DAY_US, FIRST, HOUR_US, LAST, micros
 from lakehouse.engines import replace_where
 from lakehouse.engines.engine import Engine, Relation, ask, in_hours, span_of, united
+from lakehouse.errors import EngineError
 from lakehouse.kernel import arrow_types
 from lakehouse.rollup.plan import Plan
-from lakehouse.tables.gold import BEYOND, MISDATED, TOO_LATE
+from lakehouse.tables.gold import BEYOND, LOST, MISDATED, TOO_LATE
 
-REASONS: Final = (TOO_LATE, MISDATED, BEYOND)
+REASONS: Final = (TOO_LATE, MISDATED, BEYOND, LOST)
 """Reasons of rows that are set aside; recomputing their hour does not produce them."""
 
 _REASONS: Final = replace_where.strings(REASONS)
 
 RECOMPUTED: Final = f"reason NOT IN {_REASONS}"
 """The condition that a row of gold/rejected is one of those that a recomputed hour replaces."""
+
+_OF_INSTANTS: Final = (tables.RUNS, tables.SCRAPES)
+"""Tables whose lost rows are of hours."""
 
 _PAIR: Final = arrow_types.schema((("cluster", "string"), ("hour", "bigint")))
 _KEYS: Final = ("cluster", "window", "reason", "table", "source", "metric", "agent", "batch")
@@ -85,3 +91,55 @@ def _set_aside(engine: Engine, plan: Plan, window_seconds: int) -> Iterator[Rela
             rows=new,
             late=given,
         )
+
+
+def accept_lost(engine: Engine, check: Callable[[], None], step: Callable[[str], None]) -> None:
+    """Go on without data files of bronze that are gone.
+
+    gold/rejected notes the hours of their rows, which no rollup computes any more: gold keeps what
+    it has of them, else they stay unknown. Then bronze's log drops the files.
+
+    Args:
+        engine: The engine; the lease is held.
+        check: Called before each commit; raises where no more may be made.
+        step: Called with what was done.
+
+    Raises:
+        EngineError: Only Spark can write this lake.
+    """
+    if engine.writer == "Spark":
+        raise EngineError(
+            f"{engine.lake.root}: --accept-lost needs delta-rs, and Spark writes this gold; remove "
+            "the files from bronze's log (on Databricks FSCK REPAIR TABLE), then run jmxlake rollup"
+        )
+    for table in tables.BRONZE:
+        files = engine.missing_files(table)
+        if not files:
+            continue
+        rows = list(_lost_hours(engine, table, files)) if table in _OF_INSTANTS else []
+        if rows:
+            check()
+            shape = arrow_types.of_table(tables.REJECTED)
+            engine.write(tables.REJECTED, engine.relation(arrow_types.rows(shape, rows)))
+        check()
+        engine.drop_missing_files(table)
+        step(f"{table.path}: {missing_files.what(files)}; accepted as lost")
+
+
+def _lost_hours(
+    engine: Engine, table: tables.Table, files: Iterable[MissingFile]
+) -> Iterator[tuple[object, ...]]:
+    """Rows of gold/rejected for the hours of files; the first hour of a file has its rows."""
+    names = "SELECT DISTINCT r.cluster FROM {rows} r"
+    every = [name for (name,) in ask(engine, names, rows=engine.rows(tables.SUBJECTS))]
+    for file in files:
+        if file.span is None:
+            continue
+        start, end = file.span
+        for cluster in [file.cluster] if file.cluster else every:
+            for hour in range(start // HOUR_US * HOUR_US, end, HOUR_US):
+                number = file.rows if hour <= start else 0
+                yield (
+                    hour // DAY_US, cluster, hour, LOST, table.name, None, None, None,
+                    max(start, hour), min(end, hour + HOUR_US), None, None, number,
+                )  # fmt: skip

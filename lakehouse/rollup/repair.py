@@ -11,10 +11,11 @@ from dataclasses import dataclass, replace
 from typing import Final, NamedTuple
 
 from lakehouse import tables
+from lakehouse.core import table_notes
 from lakehouse.core.periods import HOUR_US, instant, micros
 from lakehouse.core.spans import Span, overlap, union, without
+from lakehouse.core.table_notes import CHECKED, COMPUTED, Gap
 from lakehouse.engines import completeness
-from lakehouse.engines.completeness import CHECKED, COMPUTED, Gap
 from lakehouse.engines.engine import Detail, Engine, ask
 from lakehouse.engines.rollup_batches import Batch, ClusterHour, batches
 from lakehouse.kernel.run_in_duckdb import Program
@@ -49,18 +50,50 @@ def lost(
         now_us: End of the time in doubt, microseconds.
     """
     result: dict[Table, Sequence[Gap]] = {}
-    known = completeness.known_tables(None if row is None else row.tables, found[tables.PROGRESS])
+    progress = found[tables.PROGRESS]
+    notes = None if row is None else row.tables
+    known = table_notes.known_tables(notes, progress and progress.id)
     for table in CHECKED:
         if (detail := found[table]) is None:
             continue
-        gap = completeness.untrusted(engine, table, detail, known, now_us)
-        if gap is not None:
-            result[table] = [*completeness.gaps(detail), gap]
-        elif completeness.is_due(detail):
-            result[table] = completeness.gaps(detail)
+        if found_gaps := completeness.untrusted(engine, table, detail, known, now_us):
+            result[table] = [*table_notes.gaps(detail.properties), *found_gaps]
+        elif table_notes.is_due(detail.properties):
+            result[table] = table_notes.gaps(detail.properties)
     missing = [table for table in CHECKED if found[table] is None and table not in rebuilt]
     if missing and _has_rows(engine, found, row):
         result |= {table: [Gap(0, now_us, completeness.MISSING)] for table in missing}
+    return result
+
+
+def lost_files(engine: Engine, found: Found, now_us: int) -> dict[Table, list[Gap]]:
+    """Tables of gold whose log names files that are gone, each with the time of their rows."""
+    result = {}
+    for table in CHECKED:
+        if found[table] is not None and (files := engine.missing_files(table)):
+            spans = (file.span or (0, now_us) for file in files)
+            hours = union(_whole_hours(span) for span in spans)
+            result[table] = [Gap(*span, completeness.FILES_GONE) for span in hours]
+    return result
+
+
+def drop_state_files(engine: Engine) -> None:
+    """Let the rollup's own tables go on without files that are gone.
+
+    Without rows of gold/progress the rollup reads more of bronze than it needs to.
+    """
+    for table in (tables.PROGRESS, *tables.ROLLUP_STATE):
+        if engine.missing_files(table):
+            engine.drop_missing_files(table)
+
+
+def merged(*parts: Lost) -> Lost:
+    """Tables that are in doubt for several reasons."""
+    result: dict[Table, list[Gap]] = {}
+    for part in parts:
+        for table, gaps in part.items():
+            known = result.setdefault(table, [])
+            known += [gap for gap in gaps if gap not in known]
     return result
 
 
@@ -76,17 +109,17 @@ def marked(table: Table, in_doubt: Lost) -> Table:
     """A table to create, with the note of the time that is in doubt."""
     if table not in in_doubt:
         return table
-    properties = table.properties | completeness.note(in_doubt[table], due=True)
+    properties = table.properties | table_notes.properties(in_doubt[table], due=True)
     return replace(table, properties=properties)
 
 
 def mark(engine: Engine, in_doubt: Lost, found: Found, check: Callable[[], None]) -> None:
     """Note in each existing table the time that is in doubt, unless it is noted there."""
     for table, gaps in in_doubt.items():
-        detail = found[table]
-        if detail is not None and not completeness.is_due(detail):
+        detail, note = found[table], table_notes.properties(gaps, due=True)
+        if detail is not None and not note.items() <= detail.properties.items():
             check()
-            engine.set_properties(table, completeness.note(gaps, due=True))
+            engine.set_properties(table, note)
 
 
 class Recomputed(NamedTuple):
@@ -129,6 +162,7 @@ class Repair:
         newest = self.state.newest.committed - plan.LEAST_KEPT
         old = {one.hour for one in wanted if one.hour < newest}
         left = plan.frozen_hours(self.engine, self.state.versions, old, dt.date.min, window_seconds)
+        left |= plan.lost_hours(self.engine, {one.hour for one in wanted})
         todo = wanted.keys() - left
         names = " ".join(table.name for table in chosen)
         how = f"{progresses.REPAIRED} {names}"
@@ -183,22 +217,50 @@ class Repair:
             rest = [
                 Gap(max(common[0], since), common[1], gap.reason.removesuffix(why) + why)
                 for gap in gaps
+                if gap.reason != completeness.COPIED
                 for span in spans
                 if (common := overlap((gap.start, gap.end), span)) and common[1] > since
             ]
             self.check()
-            self.engine.set_properties(table, completeness.note(rest, due=False))
+            self.engine.set_properties(table, table_notes.properties(rest, due=False))
             if rest:
                 self.step(f"{table.name} stays incomplete: {rest[0].reason}")
+
+    def clear(self, recomputed: Recomputed, since: dt.date) -> None:
+        """Cut notes down after ``--since``: bronze may have been restored."""
+        start = micros(dt.datetime.combine(since, dt.time(tzinfo=dt.UTC)))
+        unknown = [(0, start), *self._unknown(recomputed, start)]
+        for table, gaps in self.in_doubt.items():
+            rest = [
+                Gap(*common, gap.reason)
+                for gap in gaps
+                for span in unknown
+                if (common := overlap((gap.start, gap.end), span))
+            ]
+            self.check()
+            self.engine.set_properties(table, table_notes.properties(rest, due=False))
 
     def _unknown(self, recomputed: Recomputed, start: int) -> list[Span]:
         """The time that bronze no longer holds, as far as gold had rows of it."""
         end = max((gap.end for gaps in self.in_doubt.values() for gap in gaps), default=0)
         done = {micros(one.hour) for one in recomputed.done - recomputed.left}
         left = {micros(one.hour) for one in recomputed.left}
-        first = min(done | left, default=end)
         known = left | (self._known_hours() - done)
-        return union([(start, first), *((hour, hour + HOUR_US) for hour in known)])
+        before = without((start, self._first_of_bronze() or end), map(_hour, done))
+        return union([*before, *map(_hour, known)])
+
+    def _first_of_bronze(self) -> int | None:
+        """The first hour from which on bronze has rows, microseconds."""
+        at = self.state.versions
+        firsts = [
+            ask(
+                self.engine,
+                "SELECT min(r.hour) FROM {rows} r WHERE NOT r.misdated",
+                rows=self.engine.rows(table, version),
+            )[0][0]
+            for table, version in ((tables.RUNS, at.runs), (tables.SCRAPES, at.scrapes))
+        ]
+        return max((hour * HOUR_US for hour in firsts if hour is not None), default=None)
 
     def _known_hours(self) -> set[int]:
         """The hours that trusted tables of gold have rows of, microseconds."""
@@ -214,24 +276,27 @@ class Repair:
         }
 
 
-def clear(engine: Engine, found: Found, done: Set[ClusterHour], check: Callable[[], None]) -> None:
-    """Remove recomputed hours from the notes of tables, after ``--since``."""
-    hours = union(_span_of(one) for one in done)
-    for table in COMPUTED:
-        detail = found[table]
-        if detail is None or not (gaps := completeness.gaps(detail)):
-            continue
-        rest = [
-            Gap(*span, gap.reason) for gap in gaps for span in without((gap.start, gap.end), hours)
-        ]
-        if rest != gaps:
-            check()
-            engine.set_properties(table, completeness.note(rest, due=False))
+def noted_gaps(found: Found) -> Lost:
+    """The tables that note hours as incomplete, with these."""
+    every = {table: found[table] for table in COMPUTED}
+    noted = {
+        table: table_notes.gaps(detail.properties)
+        for table, detail in every.items()
+        if detail is not None
+    }
+    return {table: gaps for table, gaps in noted.items() if gaps}
 
 
 def _span_of(one: ClusterHour) -> Span:
-    start = micros(one.hour)
+    return _hour(micros(one.hour))
+
+
+def _hour(start: int) -> Span:
     return start, start + HOUR_US
+
+
+def _whole_hours(span: Span) -> Span:
+    return span[0] // HOUR_US * HOUR_US, -(-span[1] // HOUR_US) * HOUR_US
 
 
 def _overlaps(span: Span, others: Iterable[Span]) -> bool:

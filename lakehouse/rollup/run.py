@@ -8,16 +8,18 @@ the same rows again, but for the batches that were done.
 import datetime as dt
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import NamedTuple
 
 from lakehouse import tables
 from lakehouse.core.lake import Lake
 from lakehouse.core.objective import Objective
 from lakehouse.core.periods import HOUR_US, micros
+from lakehouse.core.table_notes import CHECKED
 from lakehouse.engines import completeness
 from lakehouse.engines.engine import Detail, Engine, ask
 from lakehouse.engines.rollup_batches import Versions
-from lakehouse.errors import LakeReplacedError, TableSchemaError
+from lakehouse.errors import LakeReplacedError, MissingFilesError, TableSchemaError
 from lakehouse.kernel.program import program
 from lakehouse.kernel.run_in_duckdb import Program
 from lakehouse.rollup import (
@@ -32,7 +34,7 @@ from lakehouse.rollup.commit import Commit
 from lakehouse.rollup.lake_catalogues import families_of
 from lakehouse.rollup.lease import USUAL, Lease, Terms, hold
 from lakehouse.rollup.progress import Progress
-from lakehouse.rollup.rejected import set_aside
+from lakehouse.rollup.rejected import accept_lost, set_aside
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +49,8 @@ class Wanted:
             what the engine can.
         terms: How long the lease holds.
         keep_windows_days: For how long gold keeps the rows of finest windows.
+        check_files: Compare the logs of gold with the store, also if nothing else asks for it.
+        accept_lost: Go on without data files of bronze that are gone; their hours stay unknown.
     """
 
     since: dt.date | None = None
@@ -55,6 +59,8 @@ class Wanted:
     most_rows: int | None = None
     terms: Terms = USUAL
     keep_windows_days: int = gold_upkeep.KEEP_WINDOWS_DAYS
+    check_files: bool = False
+    accept_lost: bool = False
 
 
 class Outcome(NamedTuple):
@@ -109,8 +115,29 @@ def rollup(
         LakeReplacedError: Bronze is older than what was rolled up, or another.
         LeaseHeldError: Another rollup is at work.
         LeaseLostError: Another rollup has taken over, or another writer changed gold.
+        MissingFilesError: Data files of bronze are gone.
         LakehouseError: The kernel failed.
     """
+    call = partial(_rollup, engine, objectives, window_seconds, progress, watch)
+    try:
+        return call(wanted)
+    except MissingFilesError as error:
+        if error.layer == "bronze" or wanted.check_files:
+            raise
+        progress(str(error))
+    return call(replace(wanted, check_files=True))
+
+
+def _rollup(
+    engine: Engine,
+    objectives: tuple[Objective, ...],
+    window_seconds: int | None,
+    progress: Callable[[str], None],
+    watch: Callable[[Done], None],
+    wanted: Wanted,
+) -> Outcome:
+    if wanted.check_files or wanted.since or wanted.accept_lost:
+        repairs.drop_state_files(engine)
     table_schemas.check_bronze(engine, *changes.READ)
     found = completeness.details(engine, table_schemas.EVERY)
     schemas = {table: detail and detail.columns for table, detail in found.items()}
@@ -125,10 +152,15 @@ def rollup(
     window = _window(engine, last.row, window_seconds, found[tables.WINDOWS["coverage"]])
     state = changes.state(engine)
     now_us = _hour_after(state.newest.committed)
-    in_doubt = repairs.lost(engine, found, last.row, rebuilt, now_us)
     is_new = last.row is None or last.row.versions != state.versions
     is_due = is_new or _is_tidy_due(last, wanted)
-    if not (outdated or first_layout or wanted.since or in_doubt or is_due):
+    files: repairs.Lost = {}
+    if wanted.check_files or wanted.since or _is_tidy_due(last, wanted):
+        files = repairs.lost_files(engine, found, now_us)
+    lost = repairs.lost(engine, found, last.row, rebuilt, now_us)
+    in_doubt = repairs.merged(lost, files)
+    asked = wanted.since or wanted.accept_lost
+    if not (outdated or first_layout or asked or in_doubt or is_due):
         return Outcome(0, state.versions)
     if tables.LEASE in outdated:
         outdated.remove(tables.LEASE)
@@ -140,8 +172,13 @@ def rollup(
         to_make = [repairs.marked(table, in_doubt) for table in outdated]
         for action in table_schemas.prepare_all(engine, to_make):
             progress(action)
+        for table in files:
+            held.check()
+            engine.drop_missing_files(table)
+        if wanted.accept_lost:
+            accept_lost(engine, held.check, progress)
         again = progresses.last(engine)
-        if again != last:
+        if again != last or wanted.accept_lost:
             state = changes.state(engine)
         kept = {table: None if table in in_doubt else one for table, one in found.items()}
         run = _Run(engine, objectives, wanted, window, held, progress, watch, kept, in_doubt)
@@ -237,7 +274,7 @@ class _Run:
 
     def _repair(self, row: Progress, state: changes.State, first: dt.date) -> Progress:
         """Recompute tables in doubt, and them alone; what is new in bronze comes after that."""
-        repair = self._repair_of(state, first)
+        repair = self._repair_of(self.in_doubt, state, first)
         recomputed = repair.recompute(row, self.window_seconds)
         repair.settle(recomputed)
         hours = len(recomputed.done)
@@ -251,18 +288,19 @@ class _Run:
         self, todo: plan.Plan, row: Progress | None, state: changes.State, first: dt.date
     ) -> None:
         """Take the hours that all tables have now out of what the tables note as incomplete."""
+        recomputed = repairs.Recomputed(todo.chosen, todo.left)
         if row is None and self.in_doubt:
-            recomputed = repairs.Recomputed(todo.chosen, todo.left)
-            self._repair_of(state, first).settle(recomputed)
-        elif row is not None:
-            repairs.clear(self.engine, self.found, todo.chosen, self.held.check)
+            self._repair_of(self.in_doubt, state, first).settle(recomputed)
+        noted = repairs.noted_gaps(self.found)
+        if self.wanted.since is not None and noted:
+            self._repair_of(noted, state, first).clear(recomputed, self.wanted.since)
 
-    def _repair_of(self, state: changes.State, first: dt.date) -> repairs.Repair:
+    def _repair_of(
+        self, in_doubt: repairs.Lost, state: changes.State, first: dt.date
+    ) -> repairs.Repair:
         most = self.wanted.most_rows or self.engine.most_rows
         kernel, check = self._kernel(state), self.held.check
-        return repairs.Repair(
-            self.engine, self.in_doubt, state, kernel, first, check, self.step, most
-        )
+        return repairs.Repair(self.engine, in_doubt, state, kernel, first, check, self.step, most)
 
     def _clear_batches(self) -> None:
         progresses.clear_batches(self.engine)
@@ -289,7 +327,7 @@ class _Run:
 
     def _record(self, new: Progress, before: Progress | None) -> Progress:
         self.held.check()
-        after = completeness.details(self.engine, (*completeness.CHECKED, tables.PROGRESS))
+        after = completeness.details(self.engine, (*CHECKED, tables.PROGRESS))
         new = replace(new, tables=completeness.notes_of(after))
         new = progresses.record(self.engine, new, before)
         self.step(tables.PROGRESS.name)

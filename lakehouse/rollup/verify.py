@@ -84,6 +84,7 @@ def verify(
     chosen = _chosen(engine, row, hours, first, random.Random(seed))  # noqa: S311 - a sample
     old = {one.hour for one in chosen}
     barred = plan.frozen_hours(engine, row.versions, old, first, row.window_seconds)
+    barred |= plan.lost_hours(engine, old)
     todo = chosen - barred
     counts = changes.counts(engine, row.versions, todo)
     parts = batches(counts, todo, barred, row.versions, row.window_seconds, engine.most_rows)

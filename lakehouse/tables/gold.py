@@ -425,6 +425,9 @@ MISDATED: Final = "its date is not that of its start"
 BEYOND: Final = "no calendar has its start"
 """Reason in gold/rejected of rows that start before 1970 or after 9998."""
 
+LOST: Final = "its data file is gone"
+"""Reason in gold/rejected of hours of bronze that are lost: no rollup computes them."""
+
 HOURS: Final = (
     PARTITIONS, TOPICS, CLIENTS, GROUPS, BROKERS, LABELLED, COVERAGE, NON_CONSUMED,
     CONSUMER_LAG, SLI,

@@ -51,7 +51,8 @@ def weekly(
     loaded = None if settings_file is None else load(settings_file)
 
     used = lake.rollup_engine(engine)
-    for line in outcome_lines(roll_up(used, asked.objectives, Wanted(tidy=tidy), window)):
+    wanted = Wanted(tidy=tidy, check_files=True)
+    for line in outcome_lines(roll_up(used, asked.objectives, wanted, window)):
         log(line)
     period = asked.period(used)
     log(count_line(*asked.publish(used, asked.objectives, period, burns=False)))

@@ -1,8 +1,8 @@
 """All checks of a lake; a check that cannot be made is a finding, too."""
 
 import datetime as dt
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -10,7 +10,8 @@ from deltalake import DeltaTable
 
 from lakehouse import tables
 from lakehouse.core.delta_rs import Location
-from lakehouse.errors import LakehouseError, TableNotFoundError
+from lakehouse.core.table_notes import Noted
+from lakehouse.errors import LakehouseError, MissingFilesError, TableNotFoundError
 from lakehouse.ops.doctor import agent_records, agents, clocks, rollup, sources, table_health
 from lakehouse.ops.doctor.finding import ORDER, Finding, finding
 from lakehouse.ops.maintain import rollup_position, table_state as states
@@ -85,6 +86,8 @@ class Diagnosis:
             yield
         except TableNotFoundError:
             self._add([table_health.missing(table)])
+        except MissingFilesError:
+            self._add(table_health.files_gone(table, self._open(table)))
         except LakehouseError as error:
             self._add([finding("unknown", table.path, str(error))])
 
@@ -115,6 +118,7 @@ class Diagnosis:
         state = table_health.table_health(table, delta, a_day)
         self.tables.append(state)
         self._add(table_health.over_budget(state))
+        self._add(table_health.files_gone(table, delta))
 
     def _unknown_position(self, table: Table, delta: DeltaTable) -> str | None:
         try:
@@ -161,17 +165,34 @@ class Diagnosis:
         with self._unknown_on_error(tables.PROGRESS):
             backlog = rollup.load_backlog(self.location, self._open(tables.RUNS), self.since)
             self._add(rollup.behind(backlog, self.now, self.days))
+        if self._has_gold():
             self._check_gold_tables(reported)
+
+    def _has_gold(self) -> bool:
+        """Whether anything was rolled up, also where gold/progress is lost."""
+        for table in (tables.PROGRESS, tables.SUBJECTS, tables.COVERAGE):
+            with suppress(LakehouseError):
+                self._open(table)
+                return True
+        return False
 
     def _check_gold_tables(self, reported: list[agent_records.FamilyRecord]) -> None:
         if self._has_grains():
             self._add([_OLD_LAYOUT])
         else:
+            noted: Mapping[str, Noted] = {}
+            with self._unknown_on_error(tables.PROGRESS):
+                noted = rollup.known_tables(self.location)
             for table in tables.GOLD:
                 with self._unknown_on_error(table):
                     delta = self._open(table)
                     self._add(table_health.gold_shape(table, delta))
                     self._check_health(table, delta)
+                    self._add(table_health.replaced(table, delta, noted))
+                    self._add(table_health.incomplete(table, delta))
+            for table in tables.ROLLUP_STATE:
+                with suppress(LakehouseError):  # rollups make them as they need them
+                    self._add(table_health.files_gone(table, self._open(table)))
         with self._unknown_on_error(tables.REJECTED):
             self._add(rollup.rejected(self._open(tables.REJECTED), self.since, self.days))
         with self._unknown_on_error(tables.SUBJECTS):

@@ -21,7 +21,9 @@ CHECKS: Final = {
     "engine": "inspect the table, then let maintenance accept it (docs/maintenance.md)",
     "family": _RUN_CHECK,
     "files": _RUN_MAINTAIN,
+    "files_gone": "restore from a backup what is gone",
     "gap": "see the logs of agent and broker; that time is unknown in every report",
+    "incomplete": "nothing: reports take that time as unknown",
     "kafka_version": "complete the rolling upgrade; beans differ between versions",
     "log": _RUN_MAINTAIN,
     "log_growth": "set lake.commit_interval to 15m or more, or use a lake for each cluster",
@@ -30,6 +32,7 @@ CHECKS: Final = {
     "missing": "let an agent of this version deliver, or find who removed it",
     "protocol": "find which engine turned them on, and run jmxlake-agent check",
     "rejected": "see these rows in gold/rejected, with their agent, batch and source",
+    "replaced": "run jmxlake rollup LAKE: it recomputes what bronze still has",
     "restarts": "see the agent's log before each start: memory limit, watchdog, service",
     "rollup": "run jmxlake rollup LAKE",
     "schema": "find what changed the table; until it is fixed, agents cannot deliver",
@@ -44,9 +47,10 @@ CHECKS: Final = {
 """The advice of each check, unless a finding has its own; docs/doctor.md describes the checks."""
 
 _ERRORS: Final = (
-    "clock_future", "dropped", "engine", "lost_commits", "missing", "schema", "silent", "unread",
+    "clock_future", "dropped", "engine", "files_gone", "lost_commits", "missing", "replaced",
+    "schema", "silent", "unread",
 )  # fmt: skip
-_INFOS: Final = ("agent_version", "catalogue", "kafka_version")
+_INFOS: Final = ("agent_version", "catalogue", "incomplete", "kafka_version")
 
 LATE: Final = dt.timedelta(minutes=30)
 """Default of ``--late``: a window, its seal and two of the longest recommended commit intervals."""

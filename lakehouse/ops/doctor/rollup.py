@@ -1,14 +1,16 @@
 """Findings of the rollup: how far it is behind, and rows that it could not use."""
 
 import datetime as dt
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Final, NamedTuple
 
 from deltalake import DeltaTable
 
 from lakehouse import tables
+from lakehouse.core import table_notes
 from lakehouse.core.delta_rs import TABLE, Location, query
 from lakehouse.core.periods import micros
+from lakehouse.core.table_notes import Noted
 from lakehouse.ops.doctor.agent_records import SourceName
 from lakehouse.ops.doctor.finding import Finding, Severity, counted, finding, named, span, when
 from lakehouse.ops.maintain.table_state import committed_at
@@ -63,6 +65,16 @@ def load_backlog(location: Location, runs: DeltaTable, since: dt.datetime) -> Ba
     unread = runs.version() - row["version"] if is_same else -1
     first = committed_at(location, tables.RUNS, row["version"] + 1) if unread > 0 else None
     return Backlog(row["at"], unread, row["late_rows"], first)
+
+
+def known_tables(location: Location) -> Mapping[str, Noted]:
+    """Gold's tables as the newest rollup left them; empty where it did not note them."""
+    progress = location.open(tables.PROGRESS)
+    if "tables" not in {field.name for field in progress.schema().fields}:
+        return {}
+    sql = f"SELECT tables FROM {TABLE} ORDER BY at DESC LIMIT 1"
+    notes = next(query(progress, sql), {}).get("tables")
+    return table_notes.known_tables(notes, str(progress.metadata().id))
 
 
 def behind(backlog: Backlog | None, now: dt.datetime, days: int) -> Iterator[Finding]:

@@ -1,13 +1,16 @@
 """Findings of tables: files, commits, log, schema, protocol."""
 
 import datetime as dt
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from deltalake import DeltaTable
 
-from lakehouse.core.delta_rs import url_of
-from lakehouse.core.periods import instant
+from lakehouse import tables
+from lakehouse.core import display, missing_files, table_notes
+from lakehouse.core.delta_rs import delta_errors, url_of
+from lakehouse.core.periods import instant, iso
+from lakehouse.core.table_notes import Noted
 from lakehouse.errors import ForeignEngineError, TableSchemaError
 from lakehouse.ops.doctor.finding import Finding, Severity, counted, finding, named, some
 from lakehouse.ops.maintain import table_state as states
@@ -153,4 +156,50 @@ def missing(table: Table) -> Finding:
     what = "there is no such table"
     if table.layer == "bronze":
         return finding("missing", table.path, what)
-    return finding("missing", table.path, what, "run jmxlake rollup: it creates it", "warning")
+    todo = "run jmxlake rollup LAKE: it recomputes what bronze still has; other time stays unknown"
+    if table is tables.SLA:
+        todo = "restore it from a backup: the rollup creates it without its published statements"
+    return finding("missing", table.path, what, todo, "warning")
+
+
+def files_gone(table: Table, delta: DeltaTable) -> Iterator[Finding]:
+    """Whether the store has all files that a table's log names, by one listing."""
+    with delta_errors(url_of(delta)):
+        files = missing_files.missing_files(delta)
+    if files:
+        what, todo = missing_files.what(files), missing_files.todo(table, files)
+        yield finding("files_gone", table.path, what, todo)
+
+
+def incomplete(table: Table, delta: DeltaTable) -> Iterator[Finding]:
+    """The time in which a table of gold may lack rows, as it notes itself."""
+    properties = delta.metadata().configuration
+    found = table_notes.gaps(properties)
+    if not found:
+        return
+    start, end = min(gap.start for gap in found), max(gap.end for gap in found)
+    reason = display.line(found[0].reason, 200)
+    what = f"it lacks rows of hours from {iso(start)} to {iso(end)}: {reason}"
+    if table_notes.is_due(properties):
+        todo = "run jmxlake rollup LAKE: it recomputes what bronze still has"
+        yield finding("incomplete", table.path, what, todo, "warning")
+    else:
+        yield finding("incomplete", table.path, what)
+
+
+def replaced(table: Table, delta: DeltaTable, known: Mapping[str, Noted]) -> Iterator[Finding]:
+    """Whether a table of gold is the one that the last rollup wrote.
+
+    Args:
+        table: The table.
+        delta: The same, open.
+        known: The tables after that rollup; empty: it did not note them.
+    """
+    before = known.get(table.name)
+    if before is None or table_notes.is_due(delta.metadata().configuration):
+        return
+    if before.id != str(delta.metadata().id):
+        yield finding("replaced", table.path, "it is another table than the last rollup wrote")
+    elif before.version is not None and delta.version() < before.version:
+        what = f"it is an older copy: version {delta.version()}, the rollup wrote {before.version}"
+        yield finding("replaced", table.path, what)

@@ -1,0 +1,171 @@
+"""Data files that a Delta log names and the store does not have, by one listing of the table."""
+
+from __future__ import annotations
+
+import datetime as dt
+from typing import TYPE_CHECKING, Final, NamedTuple
+from urllib.parse import unquote
+
+from lakehouse import tables
+from lakehouse.core.periods import DAY_US, instant, micros
+from lakehouse.errors import MissingFilesError
+from lakehouse.tables import Table
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from deltalake import DeltaTable
+
+    from lakehouse.core.spans import Span
+
+_STARTS: Final = ("min.window", "min.start", "min.at")
+_ENDS: Final = ("max.window_end", "max.window", "max.end", "max.at")
+_EXCLUSIVE: Final = ("max.window_end", "max.end")
+_CUT_OFF: Final = 1_000
+"""Logs name greatest instants in whole milliseconds, rounded down."""
+
+_MOST_NAMED: Final = 5
+
+
+class MissingFile(NamedTuple):
+    """A live file of a table that is gone.
+
+    Attributes:
+        path: Its path below the table.
+        date: Its partition; None in a table without dates.
+        start: The first instant of its rows, as far as the log says, microseconds.
+        end: The end of the last one.
+        cluster: The cluster of all its rows, where the log says that there is only one.
+        rows: Number of its rows.
+    """
+
+    path: str
+    date: dt.date | None
+    start: int | None
+    end: int | None
+    cluster: str | None
+    rows: int
+
+    @property
+    def span(self) -> Span | None:
+        """The time of its rows: their instants, else the whole date; None: any time."""
+        if self.start is not None and self.end is not None:
+            return self.start, self.end
+        if self.date is not None:
+            start = micros(dt.datetime.combine(self.date, dt.time(tzinfo=dt.UTC)))
+            return start, start + DAY_US
+        return None
+
+
+def missing_files(delta: DeltaTable) -> list[MissingFile]:
+    """The live files of a table that its store does not have.
+
+    The store is listed once, whatever the number of files.
+    """
+    gone = {unquote(path) for path in delta.repair(dry_run=True)["files_removed"]}
+    if not gone:
+        return []
+    actions = delta.get_add_actions(flatten=True)
+    names = actions.schema.names
+    columns = {name: actions.column(name).to_pylist() for name in names if _is_read(name)}
+    rows = (dict(zip(columns, values, strict=True)) for values in zip(*columns.values()))  # noqa: B905
+    return [_file(row) for row in rows if unquote(row["path"]) in gone]
+
+
+def _is_read(name: str) -> bool:
+    own = {"path", "num_records", "partition.date", "min.cluster", "max.cluster"}
+    return name in {*own, *_STARTS, *_ENDS}
+
+
+def _file(row: dict[str, object]) -> MissingFile:
+    first, last = (
+        next((name for name in names if isinstance(row.get(name), dt.datetime)), "")
+        for names in (_STARTS, _ENDS)
+    )
+    end = _us(row.get(last))
+    if end is not None and last not in _EXCLUSIVE:
+        end += _CUT_OFF
+    date, cluster, rows = row.get("partition.date"), row.get("min.cluster"), row["num_records"]
+    return MissingFile(
+        str(row["path"]),
+        date if isinstance(date, dt.date) else None,
+        _us(row.get(first)),
+        end,
+        str(cluster) if cluster is not None and cluster == row.get("max.cluster") else None,
+        rows if isinstance(rows, int) else 0,
+    )
+
+
+def _us(at: object) -> int | None:
+    if not isinstance(at, dt.datetime):
+        return None
+    return micros(at if at.tzinfo else at.replace(tzinfo=dt.UTC))
+
+
+def dates(files: Sequence[MissingFile]) -> list[dt.date]:
+    """The dates (UTC) of files, in order."""
+    days: set[dt.date] = set()
+    for file in files:
+        if file.date is not None:
+            days.add(file.date)
+        elif file.span is not None:
+            start, end = file.span
+            days |= {instant(one).date() for one in (*range(start, end, DAY_US), end - 1)}
+    return sorted(days)
+
+
+def what(files: Sequence[MissingFile]) -> str:
+    """Which files are gone, as a part of a sentence."""
+    number = "1 data file that its log names is gone"
+    if len(files) > 1:
+        number = f"{len(files)} data files that its log names are gone"
+    days = dates(files)
+    if not days:
+        return number
+    more = f" and {len(days) - _MOST_NAMED} more dates" if len(days) > _MOST_NAMED else ""
+    return f"{number}, with rows of {', '.join(map(str, days[:_MOST_NAMED]))}{more}"
+
+
+def todo(table: Table, files: Sequence[MissingFile]) -> str:
+    """What to do about files that are gone."""
+    if table.layer == "bronze":
+        return (
+            "restore from a backup what is gone; else run jmxlake rollup LAKE --accept-lost: that "
+            "time stays unknown, and the rollup goes on"
+        )
+    days = dates(files)
+    if table is tables.SLA:
+        return (
+            "restore from a backup what is gone; else run jmxlake rollup LAKE --tidy now: it "
+            "goes on without these published statements"
+        )
+    is_dated = days and "date" in table.partition_by
+    since = f"--since {days[0]}" if is_dated else "--tidy now"
+    return f"run jmxlake rollup LAKE {since}: it recomputes what bronze still has"
+
+
+def error(table: Table, url: str, files: Sequence[MissingFile]) -> MissingFilesError:
+    """The error of a reader that meets files that are gone."""
+    return MissingFilesError(f"{url}: {what(files)}; {todo(table, files)}", table.layer)
+
+
+def may_be_why(error: Exception) -> bool:
+    """Whether an error of delta-rs or the store may be that files are gone."""
+    text = str(error).lower()
+    return isinstance(error, FileNotFoundError) or any(
+        word in text for word in ("not found", "no such file", "no files found", "404")
+    )
+
+
+def refuse(delta: DeltaTable, url: str) -> None:
+    """Raise if data files of a table are gone; called when reading it failed.
+
+    Raises:
+        MissingFilesError: They are.
+    """
+    every = (*tables.BRONZE, *tables.GOLD, *tables.ROLLUP_STATE)
+    table = next((one for one in every if url.endswith(f"/{one.path}")), None)
+    files = missing_files(delta)
+    if files:
+        layer = Table("gold", url.rsplit("/", 1)[-1], "", ())
+        raise error(table or layer, url, files)

@@ -1,0 +1,98 @@
+"""Notes about gold's tables: the hours in which a table may lack rows, and ids and versions.
+
+A table keeps the first in its own Delta properties, so the note is lost only with the table; a row
+of gold/progress keeps the second.
+"""
+
+import datetime as dt
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final, NamedTuple
+
+from lakehouse import tables
+from lakehouse.core.periods import iso, micros
+from lakehouse.core.spans import Span, union
+
+NOTE: Final = "jmxlake.incomplete"
+"""Property of a table: the intervals in which it is incomplete."""
+
+DUE: Final = "jmxlake.recompute"
+"""Property of a table: ``true`` until a rollup has recomputed what it can of these intervals."""
+
+COMPUTED: Final = (tables.SUBJECTS, *tables.OF_HOURS)
+"""Tables that are recomputed from bronze, as far as it goes back."""
+
+CHECKED: Final = (*COMPUTED, tables.SLA)
+"""Tables with a note of their completeness."""
+
+
+class Gap(NamedTuple):
+    """An interval in which a table may lack rows; microseconds."""
+
+    start: int
+    end: int
+    reason: str
+
+
+class Noted(NamedTuple):
+    """A table as gold/progress notes it; the version is None where the engine has none."""
+
+    id: str
+    version: int | None
+
+
+def gaps(properties: Mapping[str, str]) -> list[Gap]:
+    """The intervals that a table's own properties name."""
+    found = []
+    for part in filter(None, properties.get(NOTE, "").split("; ")):
+        span, _, reason = part.partition(" ")
+        start, _, end = span.partition("/")
+        found.append(Gap(_us(start), _us(end), reason))
+    return found
+
+
+def properties(found: Iterable[Gap], *, due: bool) -> dict[str, str]:
+    """The properties that note intervals in a table; touching ones of a reason are joined."""
+    by_reason: dict[str, list[Span]] = {}
+    for gap in found:
+        by_reason.setdefault(gap.reason, []).append((gap.start, gap.end))
+    parts = (
+        f"{iso(start)}/{iso(end)} {reason}"
+        for reason, spans in by_reason.items()
+        for start, end in union(spans)
+    )
+    return {NOTE: "; ".join(parts), DUE: "true" if due else "false"}
+
+
+def is_due(properties: Mapping[str, str]) -> bool:
+    """Whether a rollup has yet to recompute what it can of a table's intervals."""
+    return properties.get(DUE) == "true"
+
+
+def of_tables(found: Mapping[str, Noted]) -> list[str]:
+    """Ids and versions of tables, by name, as the column ``tables`` of gold/progress has them."""
+    return sorted(
+        f"{name} {one.id} {'' if one.version is None else one.version}".rstrip()
+        for name, one in found.items()
+    )
+
+
+def known_tables(notes: Sequence[str] | None, progress_id: str | None) -> dict[str, Noted]:
+    """Tables as a row of gold/progress notes them, by name.
+
+    Empty in rows of an older version, and where gold/progress itself is another table: all of gold
+    was cloned to another place.
+
+    Args:
+        notes: The column ``tables`` of the row.
+        progress_id: The id of the table gold/progress.
+    """
+    found = {}
+    for text in notes or ():
+        name, id_, *version = text.split(" ")
+        found[name] = Noted(id_, int(version[0]) if version else None)
+    own = found.get(tables.PROGRESS.name)
+    return found if own and own.id == progress_id else {}
+
+
+def _us(text: str) -> int:
+    return micros(dt.datetime.fromisoformat(text))

@@ -1,0 +1,232 @@
+"""A table of gold is lost or replaced: it is recomputed from bronze, and unknown for the rest."""
+
+from __future__ import annotations
+
+import datetime as dt
+import shutil
+from typing import TYPE_CHECKING
+
+import pytest
+from deltalake import DeltaTable
+
+from lakehouse import tables
+from lakehouse.core import lake as lakes, table_notes
+from lakehouse.core.periods import Period, micros
+from lakehouse.engines import completeness
+from lakehouse.engines.local_engine import LocalEngine
+from lakehouse.rollup import progress
+from lakehouse.rollup.run import Wanted
+from tests.lake_builder import BASE
+from tests.rollups import DAY, HOUR, hours, local, rows_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+pytestmark = pytest.mark.edge(2)
+
+COMPUTED = table_notes.COMPUTED
+NAMES = [
+    *(table.name for table in COMPUTED if table not in tables.WINDOWS.values()),
+    "topics_windows",
+    "coverage_windows",
+]
+OLD = BASE - dt.timedelta(days=40)
+AROUND = Period(BASE - dt.timedelta(days=50), BASE + dt.timedelta(days=2))
+OF_ROWS = ("subjects", "topics", "coverage", "brokers", "sli", "incidents", "readings")
+"""Tables that have rows of each hour of the lake."""
+
+
+@pytest.fixture(scope="module")
+def rolled_lake(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A lake of two clusters with an hour of forty days ago, and two of today."""
+    root = tmp_path_factory.mktemp("rolled")
+    hours(1, 0, HOUR, -40 * DAY).commit(root)
+    hours(1, 0, -40 * DAY, cluster="cluster-b", agent="agent-2").commit(root)
+    local(root)
+    return root
+
+
+@pytest.fixture
+def lake(rolled_lake: Path, tmp_path: Path) -> Path:
+    return shutil.copytree(rolled_lake, tmp_path / "lake")
+
+
+def named(name: str) -> tables.Table:
+    return {table.name: table for table in (*COMPUTED, tables.SLA)}[name]
+
+
+def lose(root: Path, name: str) -> None:
+    shutil.rmtree(root / "gold" / name)
+
+
+def expire_bronze(root: Path) -> None:
+    """Remove the old date, as the maintenance does once it is rolled up."""
+    for table in (tables.RUNS, tables.SCRAPES):
+        DeltaTable(str(root / table.path)).delete(f"date < '{BASE.date()}'")
+    local(root)
+
+
+def incomplete(root: Path) -> dict[str, list[tuple[int, int, str]]]:
+    found: dict[str, list[tuple[int, int, str]]] = {}
+    engine = LocalEngine(lakes.at(str(root)))
+    for one in completeness.incomplete(engine, AROUND, micros(AROUND.end)):
+        found.setdefault(one.table, []).append((one.start, one.end, one.reason))
+    return found
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_lost_table_is_recomputed_from_bronze(lake: Path, name: str) -> None:
+    before = rows_of(lake, COMPUTED)
+    lose(lake, name)
+    assert [*incomplete(lake)] == [name]
+    assert local(lake).how == "repaired"
+    assert rows_of(lake, COMPUTED) == before
+    assert incomplete(lake) == {}
+    assert local(lake).hours == 0
+
+
+@pytest.mark.parametrize("name", OF_ROWS)
+def test_lost_table_is_unknown_beyond_bronze(lake: Path, name: str) -> None:
+    expire_bronze(lake)
+    before = rows_of(lake, (named(name),))[name]
+    lose(lake, name)
+    local(lake)
+    ((start, end, reason),) = incomplete(lake)[name]
+    assert (start, end) == (micros(OLD), micros(BASE))
+    assert reason == completeness.MISSING + completeness.NOT_IN_BRONZE
+    after = rows_of(lake, (named(name),))[name]
+    if named(name) is not tables.SUBJECTS:
+        assert after == [row for row in before if f"{micros(OLD)}" not in row]
+    # It stays unknown when more comes, and when gold/progress is lost too.
+    hours(2, 2 * HOUR).commit(lake)
+    lose(lake, "progress")
+    local(lake)
+    assert incomplete(lake)[name] == [(start, end, reason)]
+
+
+def made_by_hand(root: Path, table: tables.Table, _: Path) -> None:
+    lose(root, table.name)
+    LocalEngine(lakes.at(str(root))).create(table)
+
+
+def older_copy(root: Path, table: tables.Table, backup: Path) -> None:
+    lose(root, table.name)
+    shutil.copytree(backup / table.path, root / table.path)
+
+
+def of_another_lake(root: Path, table: tables.Table, backup: Path) -> None:
+    other = backup.parent / "other"
+    hours(1, 0).commit(other)
+    local(other)
+    older_copy(root, table, other)
+
+
+@pytest.mark.parametrize("replace", [made_by_hand, older_copy, of_another_lake])
+@pytest.mark.parametrize("name", ["topics", "coverage", "subjects"])
+def test_replaced_table_is_recomputed_from_bronze(
+    lake: Path, tmp_path: Path, name: str, replace: Callable[[Path, tables.Table, Path], None]
+) -> None:
+    backup = shutil.copytree(lake, tmp_path / "backup")
+    hours(2, 2 * HOUR).commit(lake)
+    local(lake)
+    before = rows_of(lake, COMPUTED)
+    replace(lake, named(name), backup)
+    assert [*incomplete(lake)] == [name]
+    local(lake)
+    assert rows_of(lake, COMPUTED) == before
+    assert incomplete(lake) == {}
+
+
+def test_older_copy_is_trusted_before_its_last_week(lake: Path, tmp_path: Path) -> None:
+    expire_bronze(lake)
+    backup = shutil.copytree(lake, tmp_path / "backup")
+    hours(2, 2 * HOUR).commit(lake)
+    local(lake)
+    before = rows_of(lake, COMPUTED)
+    older_copy(lake, tables.TOPICS, backup)
+    local(lake)
+    assert rows_of(lake, COMPUTED) == before
+    assert "topics" not in incomplete(lake)
+
+
+def test_lost_statements_are_not_claimed_to_be_complete(lake: Path) -> None:
+    lose(lake, "sla")
+    local(lake)
+    ((start, _, reason),) = incomplete(lake)["sla"]
+    assert start == micros(OLD)
+    assert reason == completeness.MISSING + completeness.NOT_COMPUTED
+
+
+def test_lost_progress_keeps_rows_and_window(tmp_path: Path) -> None:
+    hours(1, 0, 900, HOUR).commit(tmp_path)
+    local(tmp_path, window_seconds=900)
+    before = rows_of(tmp_path, COMPUTED)
+    lose(tmp_path, "progress")
+    assert local(tmp_path).how == "whole"
+    assert rows_of(tmp_path, COMPUTED) == before
+    row = progress.last(LocalEngine(lakes.at(str(tmp_path)))).row
+    assert row is not None
+    assert row.window_seconds == 900
+
+
+@pytest.mark.parametrize("name", ["distributions", "clients", "topics"])
+def test_table_that_an_upgrade_brings_is_computed(lake: Path, name: str) -> None:
+    # A version before did not note gold's tables, and had no such table.
+    DeltaTable(f"{lake}/gold/progress").update({"tables": "NULL"})
+    before = rows_of(lake, COMPUTED)
+    lose(lake, name)
+    local(lake)
+    assert rows_of(lake, COMPUTED) == before
+    assert incomplete(lake) == {}
+
+
+def test_lake_of_the_version_before_is_taken_as_complete(lake: Path) -> None:
+    DeltaTable(f"{lake}/gold/progress").update({"tables": "NULL"})
+    assert local(lake).hours == 0
+    assert incomplete(lake) == {}
+
+
+class KilledError(Exception):
+    pass
+
+
+@pytest.mark.parametrize("step", ["new table topics", "topics", "progress"])
+def test_killed_repair_continues(lake: Path, step: str) -> None:
+    before = rows_of(lake, COMPUTED)
+    lose(lake, "topics")
+
+    def kill(what: str) -> None:
+        if what == step:
+            raise KilledError
+
+    with pytest.raises(KilledError):
+        local(lake, progress=kill)
+    if step != "progress":
+        assert "topics" in incomplete(lake)
+    local(lake, Wanted(tidy="never", take_over=True))
+    assert rows_of(lake, COMPUTED) == before
+    assert incomplete(lake) == {}
+
+
+def test_since_clears_hours_that_a_restored_bronze_has(lake: Path, tmp_path: Path) -> None:
+    whole = shutil.copytree(lake / "bronze", tmp_path / "whole")
+    before = rows_of(lake, COMPUTED)
+    expire_bronze(lake)
+    lose(lake, "topics")
+    local(lake)
+    assert "topics" in incomplete(lake)
+    shutil.rmtree(lake / "bronze")
+    shutil.copytree(whole, lake / "bronze")
+    local(lake, Wanted(since=OLD.date(), tidy="never"))
+    assert rows_of(lake, COMPUTED) == before
+    assert incomplete(lake) == {}
+
+
+@pytest.mark.parametrize("tidy", ["now", "never"])
+def test_upkeep_and_moves_do_not_replace_tables(lake: Path, tmp_path: Path, tidy: str) -> None:
+    hours(2, 2 * HOUR).commit(lake)
+    local(lake, Wanted(tidy=tidy))
+    moved = shutil.copytree(lake, tmp_path / "moved")
+    assert incomplete(moved) == {}
+    assert local(moved).hours == 0
