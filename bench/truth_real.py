@@ -12,6 +12,7 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from datetime import datetime
+from math import inf
 from typing import TYPE_CHECKING, Any, Final
 
 from bench.truth_judge import Check, Judgement
@@ -97,7 +98,7 @@ def _lost(truth: Row, report: Row, name: str) -> Iterator[Check]:
     for row in report["lost_before_read"]["groups"]:
         bounds = found[row["group"], row["topic"], row["partition"]]
         bounds[0] += row["offsets_low"]
-        bounds[1] += row["offsets_high"]
+        bounds[1] += inf if row["offsets_high"] is None else row["offsets_high"]
     for fact in truth["expired"]:
         low, high = found[fact["group"], fact["topic"], fact["partition"]]
         offsets = fact["offsets"]

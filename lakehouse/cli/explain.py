@@ -7,7 +7,6 @@ import click
 from lakehouse.cli import options
 from lakehouse.core import periods
 from lakehouse.core.observed_share import FLOOR_PERCENT
-from lakehouse.engines.gold_reader import latest_week
 from lakehouse.explain.story import explain as build_story
 from lakehouse.explain.terminal import view
 
@@ -17,13 +16,17 @@ from lakehouse.explain.terminal import view
 @click.argument("subject")
 @click.option(
     "--week", metavar="YYYY-Www",
-    help="An ISO week, such as 2026-W47; by default the newest with data.",
+    help="An ISO week, such as 2026-W47. Default: the week of the weekly report.",
+)  # fmt: skip
+@click.option(
+    "--time-zone", default=periods.UTC_NAME, show_default=True, metavar="ZONE",
+    help="Time zone of the week, such as Europe/Berlin.",
 )  # fmt: skip
 @options.CLUSTER
 @options.MIN_COVERAGE
 @options.AS_JSON
 def explain(
-    lake: options.LakeOptions, subject: str, week: str | None, cluster: str | None,
+    lake: options.LakeOptions, subject: str, week: str | None, time_zone: str, cluster: str | None,
     min_coverage: float | None, *, as_json: bool,
 ) -> None:  # fmt: skip
     """Explain a week of one topic, partition, client, group or broker.
@@ -32,11 +35,13 @@ def explain(
     broker-1; the prefixes topic:, client:, user:, group: and broker: give its kind.
     """
     objectives = lake.objectives()
-    period = None if week is None else periods.week(week)
+    zone = periods.time_zone(time_zone)
+    period = None if week is None else periods.week(week, zone)
     engine = lake.engine()
-    period = period or latest_week(engine)
     options.log("the subject's rows")
     floor = FLOOR_PERCENT if min_coverage is None else min_coverage
-    story = build_story(engine, objectives, subject, period, cluster=cluster, min_coverage=floor)
+    story = build_story(
+        engine, objectives, subject, period, cluster=cluster, min_coverage=floor, zone=zone
+    )
     # As ASCII: some other characters control a terminal.
     click.echo(json.dumps(story, indent=1) if as_json else view(story), nl=as_json)

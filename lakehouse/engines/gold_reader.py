@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from lakehouse import tables
 from lakehouse.core import display
-from lakehouse.core.periods import HOUR_US, Period, instant, last_ended, micros, week_of
+from lakehouse.core.periods import HOUR_US, Period, instant, last_ended, micros
 from lakehouse.core.subjects import Subject, subject
 from lakehouse.engines.engine import Engine, Relation, ask
 from lakehouse.errors import PeriodError, TableNotFoundError, TableSchemaError
@@ -157,15 +157,6 @@ def last_week(engine: Engine, now_us: int, zone: dt.tzinfo = dt.UTC) -> Period:
         PeriodError: The lake has no subject yet.
     """
     return last_ended(*_seen(engine), instant(now_us), zone)
-
-
-def latest_week(engine: Engine) -> Period:
-    """The ISO week (UTC) in which any subject was seen last; mostly the current week.
-
-    Raises:
-        PeriodError: The lake has no subject yet.
-    """
-    return week_of(_seen(engine)[1] - dt.timedelta(microseconds=1))
 
 
 def _seen(engine: Engine) -> tuple[dt.datetime, dt.datetime]:

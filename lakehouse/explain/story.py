@@ -1,5 +1,6 @@
 """The story of a subject, as docs/explain.md describes it: built from the lake, written as JSON."""
 
+import datetime as dt
 from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
@@ -8,11 +9,11 @@ from lakehouse.core import display
 from lakehouse.core.metrics import COVERAGE, PARTITION_METRICS, UNAVAILABLE, WATCHED_OF, Watched
 from lakehouse.core.objective import Objective
 from lakehouse.core.observed_share import FLOOR_PERCENT
-from lakehouse.core.periods import Period, iso, micros
+from lakehouse.core.periods import Period, instant, iso, micros, week_of
 from lakehouse.core.spans import Span, overlap, shared, union
 from lakehouse.core.subjects import Subject
 from lakehouse.engines.engine import Engine
-from lakehouse.engines.gold_reader import Row, subjects, window_of
+from lakehouse.engines.gold_reader import Row, last_week, subjects, window_of
 from lakehouse.errors import SubjectError
 from lakehouse.explain.answers import answers
 from lakehouse.explain.bad_intervals import UNSEEN, Interval, intervals
@@ -60,11 +61,12 @@ def explain(
     engine: Engine,
     objectives: Sequence[Objective],
     name: str,
-    period: Period,
+    period: Period | None,
     *,
     cluster: str | None = None,
     now_us: int | None = None,
     min_coverage: float = FLOOR_PERCENT,
+    zone: dt.tzinfo = dt.UTC,
 ) -> dict[str, Any]:
     """The story of a subject, as docs/explain.md describes it.
 
@@ -72,10 +74,12 @@ def explain(
         engine: Reads gold.
         objectives: The objectives of the story.
         name: Its name, as ``find`` reads it.
-        period: The period of the story; it is widened to whole windows.
+        period: The period of the story; it is widened to whole windows. By default the week of the
+            weekly report, or if the subject did not exist in it, its last week.
         cluster: Its cluster; needed only if several have such a subject.
         now_us: Nothing is expected later than this; by default this instant.
         min_coverage: Observed share of the expected time below which nothing good is said, percent.
+        zone: The time zone of a week that is not given.
 
     Raises:
         TableNotFoundError: There is no gold yet.
@@ -87,7 +91,7 @@ def explain(
     known = _of_cluster(subjects(engine), root, cluster)
     subject = find(name, known, root)
     known = [one for one in known if one.cluster == subject.cluster]
-    period = period.aligned(window_seconds)
+    period = (period or _usual_week(engine, subject, now_us, zone)).aligned(window_seconds)
     gold = Gold(engine, subject.cluster, period, window_seconds)
     gold.check_stretches()
     # What gold has of a partition's time is its topic's.
@@ -109,6 +113,14 @@ def explain(
     life, metrics = lives.get((kind, key)), watched(subject.kind, objectives)
     scope = Scope(subject, period, gold.rows.window_us, now_us, metrics, life, sources, statements)
     return story(scope, gather(gold, subject, metrics), min_coverage)
+
+
+def _usual_week(engine: Engine, subject: Subject, now_us: int, zone: dt.tzinfo) -> Period:
+    """The week of the weekly report; if the subject did not exist in it, its last week."""
+    week = last_week(engine, now_us, zone)
+    start, end = week.span
+    existed = subject.first_us < end and subject.last_us > start
+    return week if existed else week_of(instant(subject.last_us - 1), zone)
 
 
 def watched(kind: str, objectives: Iterable[Objective]) -> tuple[Watched, ...]:

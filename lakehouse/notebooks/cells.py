@@ -8,7 +8,7 @@ from typing import Any, Final, ParamSpec
 
 from pyspark.errors import PySparkException
 from pyspark.sql import Column, SparkSession
-from pyspark.sql.functions import col, lit
+from pyspark.sql.functions import col, expr, lit
 
 from lakehouse import tables
 from lakehouse.core import display, periods
@@ -27,6 +27,7 @@ from lakehouse.report.facts.build import facts
 from lakehouse.report.facts.gold import Gold
 from lakehouse.report.page.page import render
 from lakehouse.slo import attainment
+from lakehouse.slo.calendar.report_calendar import Calendar
 from lakehouse.slo.openslo import objective_files
 
 LABELS: Final = {
@@ -34,6 +35,7 @@ LABELS: Final = {
     "schema": ("kafka_gold", "Schema that the rollup writes"),
     "bronze": ("kafka_bronze", "Schema of the agents' tables"),
     "week": ("", "ISO week, such as 2026-W47; empty: the last that has ended"),
+    "time_zone": (periods.UTC_NAME, "Time zone of the week, such as Europe/Berlin"),
     "cluster": ("", "Cluster id; empty, where there is one"),
     "min_coverage": ("", f"Percent below which nothing good is stated; empty: {FLOOR_PERCENT:g}"),
     "objectives": ("", "Folder of OpenSLO files; empty: those that jmxlake ships"),
@@ -84,7 +86,8 @@ def open_week(engine: Engine, texts: Mapping[str, str]) -> Gold:
     window_seconds, now_us = window_of(engine), attainment.now_us()
     how = "write one in the widget cluster"
     cluster, known = subjects_of(engine, texts["cluster"] or None, how)
-    period = periods.week(texts["week"]) if texts["week"] else last_week(engine, now_us)
+    zone, week = periods.time_zone(texts["time_zone"] or periods.UTC_NAME), texts["week"]
+    period = periods.week(week, zone) if week else last_week(engine, now_us, zone)
     return Gold(engine, cluster, period, window_seconds, known, now_us)
 
 
@@ -110,8 +113,9 @@ def _cell(page: Callable[_Given, str]) -> Callable[_Given, str]:
 
 def _in_week(gold: Gold, table: tables.Table) -> Column:
     start, end = lit(gold.period.start), lit(gold.period.end)
-    if table is tables.SLA:  # periods that ended in the week
-        inside = (col("window_end") > start) & (col("window_end") <= end)
+    if table is tables.SLA:  # periods that ended with the week, in whatever time zone
+        middle = col("window_end") - expr("INTERVAL 84 HOURS")
+        inside = (middle >= start) & (middle < end)
     else:
         inside = (col("window") >= start) & (col("window") < end)
     return (col("cluster") == lit(gold.cluster)) & inside
@@ -186,13 +190,12 @@ class Notebook:
     @_cell
     def report(self) -> str:
         """The page that ``jmxlake report`` writes."""
-        gold = self._gold
-        return render(
-            facts(
-                gold.engine, self._objectives, gold.period, cluster=gold.cluster,
-                min_coverage=self._floor,
-            )
+        gold, calendar = self._gold, Calendar(self._widgets["time_zone"] or periods.UTC_NAME)
+        found = facts(
+            gold.engine, self._objectives, gold.period, cluster=gold.cluster, calendar=calendar,
+            min_coverage=self._floor,
         )  # fmt: skip
+        return render(found)
 
     @_cell
     def story(self) -> str:

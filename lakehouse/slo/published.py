@@ -25,7 +25,7 @@ _KEY: Final = ("grain", "window", "window_end", "cluster", "objective", *SUBJECT
 
 def publish(
     engine: Engine, statements: Sequence[Statement], period: periods.Period,
-    restated: list[Statement] | None = None,
+    restated: list[Statement] | None = None, time_zone: str | None = None,
 ) -> list[Statement]:  # fmt: skip
     """Append new and changed statements to gold/sla; returns these.
 
@@ -34,6 +34,7 @@ def publish(
         statements: Statements, each on its own period, or on ``period`` where it has none.
         period: The period of the report.
         restated: Receives those that were published with other figures before.
+        time_zone: Name of the time zone of the period.
 
     Raises:
         LeaseHeldError: A rollup or another publication is running.
@@ -42,7 +43,7 @@ def publish(
         last = _last_published(engine, {one.period or period for one in statements})
         changed, rows = [], []
         for statement in statements:
-            row = _row(statement, statement.period or period)
+            row = _row(statement, statement.period or period) | {"time_zone": time_zone}
             before, figures = last.get(_values(row, _KEY)), _values(row, _FIGURES)
             if before is None or _values(before, _FIGURES) != figures:
                 changed.append(statement)

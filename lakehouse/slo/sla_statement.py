@@ -3,7 +3,8 @@
 Unknown time is neither good nor bad: the upper bound takes it as good, the lower as bad. An
 objective is met only if even the lower bound meets it, and missed only if even the upper one does
 not. Where an objective says how unknown time counts, its verdict is that of the figure; what the
-interval says stands beside it.
+interval says stands beside it. While the objective's window is under way, share, budget and verdict
+are of the time so far.
 """
 
 from __future__ import annotations
@@ -196,13 +197,34 @@ class Statement:
 
     @property
     def budget_us(self) -> int:
-        """Time that may be bad, in all of the objective's window."""
-        return round((1 - self.objective.target) * (self.whole_us + self.ahead_us))
+        """Time that may be bad, of the time so far; the base of the share as well."""
+        return round((1 - self.objective.target) * self._judged_us)
 
     @property
     def budget_left_us(self) -> int:
         """What bad time left of the budget; negative where it is overspent."""
-        return self.budget_us - self.times.bad_us
+        return self.budget_us - self.times.bad_us - self._unknown_as_bad_us
+
+    @property
+    def budget_of_window_us(self) -> int:
+        """Time that may be bad in all of the objective's window, also in the rest of it."""
+        return round((1 - self.objective.target) * (self._judged_us + self.ahead_us))
+
+    @property
+    def budget_of_window_left_us(self) -> int:
+        """What bad time left of the budget of the window; negative: it will be missed."""
+        return self.budget_of_window_us - self.times.bad_us - self._unknown_as_bad_us
+
+    @property
+    def _judged_us(self) -> int:
+        """The time that the verdict is on."""
+        if self.objective.unknown == "exclude" and self.attainment is not None:
+            return self.times.good_us + self.times.bad_us
+        return self.whole_us
+
+    @property
+    def _unknown_as_bad_us(self) -> int:
+        return self.unknown_us if self.objective.unknown == "bad" else 0
 
     @property
     def burn_rate(self) -> Rate:
@@ -270,6 +292,8 @@ class Statement:
             "budget_left_low_us": self.budget_us - self.times.bad_high_us - self.unknown_us,
             "budget_left_high_us": self.budget_us - self.times.bad_low_us,
             "ahead_us": self.ahead_us,
+            "budget_of_window_us": self.budget_of_window_us,
+            "budget_of_window_left_us": self.budget_of_window_left_us,
         }
         alerts = [alert for alert in self.alerts if not brief or alert.may_burn]
         if alerts or not brief:

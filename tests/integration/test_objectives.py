@@ -308,7 +308,8 @@ def test_each_objective_is_told_over_its_own_window(engine: Engine):
     assert (month.period.start.day, month.period.end) == (1, WEEK.end), "under way"
     assert month.expected_us == 24 * DAY
     assert month.ahead_us == 6 * DAY
-    assert month.budget_us == round(0.01 * 30 * DAY)
+    assert month.budget_us == round(0.01 * 24 * DAY)
+    assert month.budget_of_window_us == round(0.01 * 30 * DAY)
     assert found["plain", "old"].period == WEEK
 
 

@@ -96,9 +96,10 @@ def test_a_subject_that_is_younger_is_judged_since_it_exists():
     assert fast.long == Rate(0.0, 0.0, 0.0)
 
 
-def test_the_budget_is_that_of_the_whole_window_and_has_bounds():
+def test_budget_is_of_the_time_so_far_and_has_bounds():
     one = Statement(objective(), TOPIC, 60, Times(50, 5, 4, 6), WEEK, ahead_us=940)
-    assert one.budget_us == 10
-    assert one.figures()["budget_left_us"] == 5
+    assert one.budget_us == 1
+    assert one.figures()["budget_left_us"] == 1 - 5
     more = one.details()
-    assert (more["budget_left_low_us"], more["budget_left_high_us"]) == (10 - 6 - 5, 6)
+    assert (more["budget_left_low_us"], more["budget_left_high_us"]) == (1 - 6 - 5, 1 - 4)
+    assert (more["budget_of_window_us"], more["budget_of_window_left_us"]) == (10, 5)

@@ -132,7 +132,8 @@ def test_schedules_are_quartz_s() -> None:
         if cron == "${var.rollup_cron}":
             cron = TOLD["variables"]["rollup_cron"]["default"]
         seconds, _, _, day, _, weekday = cron.split()
-        assert (seconds, schedule["timezone_id"]) == ("0", "UTC")
+        zone = "${var.time_zone}" if weekday == "MON" else "UTC"
+        assert (seconds, schedule["timezone_id"]) == ("0", zone)
         assert (day == "?") != (weekday == "?"), cron  # one of the two, as Quartz wants it
     report = TOLD["resources"]["jobs"]["weekly_report"]["schedule"]["quartz_cron_expression"]
     assert report.split()[5] == "MON"

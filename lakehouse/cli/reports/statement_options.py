@@ -94,7 +94,8 @@ class StatementOptions:
         how = attainment.Options(period.grain == periods.WEEK, burns, planned, corrected, seconds)
         statements = attainment.read(engine, wanted, period, attainment.now_us(), options=how)
         again: list[Statement] = []
-        fresh = published.publish(engine, statements, period, again)
+        zone = self.calendar.time_zone
+        fresh = published.publish(engine, statements, period, again, zone)
         for one in corrected:
             if number := sum(one in statement.corrections for statement in again):
                 what = f"{plural(number, 'published statement')} restated; both are kept and shown"

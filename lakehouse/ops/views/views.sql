@@ -10,7 +10,7 @@
 -- VIEW verdicts
 -- Was each objective met? The newest statement of each objective, subject and period, as jmxlake sla published it.
 -- The true attainment lies between low and high. Of a week a subject has one row with is_of_week: the last of the
--- objective's own periods that ended in it.
+-- objective's own periods that ended with it. The time zone of the statements need not be that of the views.
 SELECT
     cluster, objective, -- Kafka cluster id | name of the objective
     topic, -- topic, of objectives on topics
@@ -23,7 +23,7 @@ SELECT
     subject, -- all that names the subject
     utc("window") AS from_utc, utc(window_end) AS to_utc, -- start of the period, UTC | end of the period, UTC
     local("window") AS from_local, local(window_end) AS to_local, -- start, local time | end, local time
-    week_local, -- Monday of the ISO week in which the period ended, local time
+    week_local, -- Monday, local time, of the week with the middle of the period's last seven days
     is_own AND place_in_week = 1 AND window_end = latest AS is_of_week, -- whether it counts in week_local
     verdict, -- met, missed, uncertain or no_data
     100e0 * target AS target_percent, -- percent of time that must be good
@@ -54,7 +54,7 @@ FROM (
         SELECT s.*, grain <> 'span' AS is_own, concat_ws(', ', 'topic ' || topic,
             'partition ' || CAST("partition" AS VARCHAR(9)), 'user ' || "user", 'client id ' || client_id,
             'group ' || "group", 'source ' || source) AS subject,
-            CAST(date_trunc('week', local(window_end) - INTERVAL '1' SECOND) AS DATE) AS week_local
+            CAST(date_trunc('week', local(window_end) - INTERVAL '84' HOUR) AS DATE) AS week_local
         FROM {sla} s) s) s
 WHERE place = 1
 
@@ -247,7 +247,7 @@ SELECT
     "partition" AS partition_id, -- partition; NULL: all beyond the limit of the agent
     {hours}
     CASE WHEN observed_us > 0 OR offsets_high > 0 THEN offsets_low END AS lost_low, -- offsets lost, at least
-    CASE WHEN observed_us > 0 OR offsets_high > 0 THEN offsets_high END AS lost_high, -- offsets lost, at most
+    CASE WHEN observed_us > 0 AND unknown_us = 0 THEN offsets_high END AS lost_high, -- at most; NULL: not known
     observed_us / 6e7 AS seen_minutes, -- minutes for which the bounds hold
     unknown_us / 6e7 AS unknown_minutes, -- minutes in which the loss is not known
     100e0 * observed_us / nullif(observed_us + unknown_us, 0) AS observed_percent, -- percent of these minutes

@@ -108,6 +108,8 @@ def _account(
         cost = prices.cost({key: value or 0.0 for key, value in priced.items()})
     times = [row.get("unknown_us") for row in (*clients, *tiered)]
     unread = any(not rows[kind] and not was_read[kind] for kind in ("client", "tiered"))
+    lost = [row.get("offsets_high") for row in groups if row.get("offsets_low") is not None]
+    open_ended = None in lost
     keys = ("throttled_us", "throttled_low_us", "throttled_high_us")
     return Account(
         **owner._asdict(),
@@ -118,9 +120,7 @@ def _account(
         **moved,
         disk_byte_seconds=disk,
         offsets_low=total("group", "offsets_low"),
-        offsets_high=None
-        if any(row.get("offsets_high") is None for row in groups)
-        else total("group", "offsets_high"),
+        offsets_high=None if open_ended else total("group", "offsets_high"),
         not_known=NotKnown(
             sum(row.get("throttled_us") is None for row in clients),
             sum(None in map(row.get, _TIERED) for row in tiered),
