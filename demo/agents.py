@@ -152,12 +152,14 @@ class Agents:
         """Make sure that all still run.
 
         Raises:
-            DemoError: One has ended; the end of its log is told.
+            DemoError: One has ended.
         """
         for name, process in self._running.items():
             if process.poll() is not None:
-                log = last_lines(_log(self._folder / name))
-                raise DemoError(f"The agent of {name} ended with {process.returncode}:\n{log}")
+                raise DemoError(self._how_it_ended(name, process.returncode))
+
+    def _how_it_ended(self, name: str, code: int) -> str:
+        return f"The agent of {name} ended with {code}; see {_log(self._folder / name)}."
 
     def stop(self) -> None:
         """Ask all to end, and wait until all that they have read is in the lake.
@@ -189,15 +191,14 @@ class Agents:
             self._running[name].terminate()
         faults = {}
         for name, ended_before in codes.items():
-            log = _log(self._folder / name)
             try:
                 code = self._running[name].wait(max(1.0, deadline - time.monotonic()))
             except subprocess.TimeoutExpired:
                 kill(self._running[name])
-                faults[name] = f"The agent of {name} did not end in time; see {log}."
+                faults[name] = f"The agent of {name} did not end in time."
                 continue
             if code or ended_before is not None:
-                faults[name] = f"The agent of {name} ended with {code}; see {log}."
+                faults[name] = self._how_it_ended(name, code)
         return faults
 
     def _await_delivered(self, names: Sequence[str]) -> None:

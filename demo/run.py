@@ -76,7 +76,7 @@ def run(folder: Path, *, report: bool) -> None:
             _report(folder, period[0], period[1])
     _tell(folder, truth)
     if failures:
-        raise DemoError("\n".join([*failures, _what_to_do(folder, period)]))
+        raise DemoError("\n".join([*dict.fromkeys(failures), _what_to_do(folder, period)]))
 
 
 def _play(folder: Path, truth: Truth, failures: list[str]) -> None:

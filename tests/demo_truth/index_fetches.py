@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from tests.demo_truth.figure import Figure
+from tests.demo_truth.figure import Figure, stated
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -25,5 +25,5 @@ def figures(truth: Any, report: Any) -> Iterator[Figure]:
             "saved": ahead if noted["at_once"] else noted["requests"] - noted["segments"],
         }
         for name, figure in true.items():
-            low, high = rows[source][f"{name}_low"], rows[source][f"{name}_high"]
-            yield Figure(f"{source} {name}", low, high, figure)
+            bounds = stated(rows.get(source), f"{name}_low", f"{name}_high")
+            yield Figure(f"{source} {name}", *bounds, figure)

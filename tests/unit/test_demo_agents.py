@@ -110,10 +110,7 @@ def test_await_read_waits_for_two_of_each_family(ended: list[Agents]) -> None:
     assert agents._counts == [counts[-1]]
 
 
-def test_await_read_ended_agent_is_an_error(
-    ended: list[Agents], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("demo.agents.last_lines", lambda _: "its log")
+def test_await_read_ended_agent_is_an_error(ended: list[Agents]) -> None:
     agents = FakeAgents("os._exit(1)")
     ended.append(agents)
     agents._running[NAME].wait(60)
