@@ -53,6 +53,7 @@ _STARTS_TO_DELIVER = 5
 
 _STARTED = "agent started"  # a line of its log
 _ATTEMPTS = "jmxlake_agent_scrape_duration_seconds_count"
+_OUTCOMES = "jmxlake_agent_scrapes_total"
 _WAITING = "jmxlake_agent_spool_batches"
 
 
@@ -131,6 +132,31 @@ class Agents:
             if time.monotonic() > deadline:
                 raise DemoError(f"Agents did not read all in {_READ_SECONDS} s: {', '.join(late)}.")
             time.sleep(0.2)
+
+    def await_well(self) -> bool:
+        """Wait until each agent has read well anew what it could read before, some minutes at most.
+
+        What a group lost while it was not answered for is only known by the next reading.
+        """
+        before = {name: self._well(name) for name in self._running}
+        deadline = time.monotonic() + _READ_SECONDS
+        while not all(self._has_read_well(name, before[name]) for name in before):
+            self.check()
+            if time.monotonic() > deadline:
+                return False
+            time.sleep(0.2)
+        return True
+
+    def _has_read_well(self, name: str, before: Mapping[str, float]) -> bool:
+        now = self._well(name)
+        return all(now.get(read, 0.0) >= count + 2 for read, count in before.items())
+
+    def _well(self, name: str) -> dict[str, float]:
+        return {
+            read: count
+            for read, count in self._samples(name, _OUTCOMES).items()
+            if 'outcome="ok"' in read
+        }
 
     def _has_read(self, name: str, before: Mapping[str, float]) -> bool:
         now = self._samples(name, _ATTEMPTS)

@@ -109,7 +109,8 @@ def _scrape(cluster: Cluster, agents: Agents, truth: Truth) -> None:
         driver.drive(cluster, truth)
     try:
         with _step("Waiting until the agents have read what is left of it"):
-            agents.await_read()
+            if not agents.await_well():
+                print("  Not all could be read: what is left of it is unknown", flush=True)
     finally:
         truth.set("to", _next_window())
 
