@@ -53,6 +53,7 @@ _STARTS_TO_DELIVER = 5
 
 _STARTED = "agent started"  # a line of its log
 _ATTEMPTS = "jmxlake_agent_scrape_duration_seconds_count"
+_OUTCOMES = "jmxlake_agent_scrapes_total"
 _WAITING = "jmxlake_agent_spool_batches"
 
 
@@ -132,6 +133,31 @@ class Agents:
                 raise DemoError(f"Agents did not read all in {_READ_SECONDS} s: {', '.join(late)}.")
             time.sleep(0.2)
 
+    def await_well(self) -> bool:
+        """Wait until each agent has read well anew what it could read before, some minutes at most.
+
+        What a group lost while it was not answered for is only known by the next reading.
+        """
+        before = {name: self._well(name) for name in self._running}
+        deadline = time.monotonic() + _READ_SECONDS
+        while not all(self._has_read_well(name, before[name]) for name in before):
+            self.check()
+            if time.monotonic() > deadline:
+                return False
+            time.sleep(0.2)
+        return True
+
+    def _has_read_well(self, name: str, before: Mapping[str, float]) -> bool:
+        now = self._well(name)
+        return all(now.get(read, 0.0) >= count + 2 for read, count in before.items())
+
+    def _well(self, name: str) -> dict[str, float]:
+        return {
+            read: count
+            for read, count in self._samples(name, _OUTCOMES).items()
+            if 'outcome="ok"' in read
+        }
+
     def _has_read(self, name: str, before: Mapping[str, float]) -> bool:
         now = self._samples(name, _ATTEMPTS)
         # Two: the first of them may have been under way.
@@ -152,12 +178,14 @@ class Agents:
         """Make sure that all still run.
 
         Raises:
-            DemoError: One has ended; the end of its log is told.
+            DemoError: One has ended.
         """
         for name, process in self._running.items():
             if process.poll() is not None:
-                log = last_lines(_log(self._folder / name))
-                raise DemoError(f"The agent of {name} ended with {process.returncode}:\n{log}")
+                raise DemoError(self._how_it_ended(name, process.returncode))
+
+    def _how_it_ended(self, name: str, code: int) -> str:
+        return f"The agent of {name} ended with {code}; see {_log(self._folder / name)}."
 
     def stop(self) -> None:
         """Ask all to end, and wait until all that they have read is in the lake.
@@ -189,15 +217,14 @@ class Agents:
             self._running[name].terminate()
         faults = {}
         for name, ended_before in codes.items():
-            log = _log(self._folder / name)
             try:
                 code = self._running[name].wait(max(1.0, deadline - time.monotonic()))
             except subprocess.TimeoutExpired:
                 kill(self._running[name])
-                faults[name] = f"The agent of {name} did not end in time; see {log}."
+                faults[name] = f"The agent of {name} did not end in time."
                 continue
             if code or ended_before is not None:
-                faults[name] = f"The agent of {name} ended with {code}; see {log}."
+                faults[name] = self._how_it_ended(name, code)
         return faults
 
     def _await_delivered(self, names: Sequence[str]) -> None:

@@ -76,7 +76,7 @@ def run(folder: Path, *, report: bool) -> None:
             _report(folder, period[0], period[1])
     _tell(folder, truth)
     if failures:
-        raise DemoError("\n".join([*failures, _what_to_do(folder, period)]))
+        raise DemoError("\n".join([*dict.fromkeys(failures), _what_to_do(folder, period)]))
 
 
 def _play(folder: Path, truth: Truth, failures: list[str]) -> None:
@@ -109,7 +109,8 @@ def _scrape(cluster: Cluster, agents: Agents, truth: Truth) -> None:
         driver.drive(cluster, truth)
     try:
         with _step("Waiting until the agents have read what is left of it"):
-            agents.await_read()
+            if not agents.await_well():
+                print("  Not all could be read: what is left of it is unknown", flush=True)
     finally:
         truth.set("to", _next_window())
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from demo.clock import seconds
-from tests.demo_truth.figure import Figure, nearest
+from tests.demo_truth.figure import Figure, nearest, stated
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -18,11 +18,9 @@ def figures(truth: Any, report: Any) -> Iterator[Figure]:
     """
     rows = {row["error"]: row for row in report["service"]["errors"] if row["request"] == "produce"}
     for refused in truth.get("refused", ()):
-        row = rows[refused["error"]]
-        name = f"writes refused, {refused['error']}"
-        yield Figure(name, row["answers_low"], row["answers_high"], refused["answers"])
-    service = report["service"]
-    low, high = service["leaderless_low_us"], service["leaderless_high_us"]
+        bounds = stated(rows.get(refused["error"]), "answers_low", "answers_high")
+        yield Figure(f"writes refused, {refused['error']}", *bounds, refused["answers"])
+    low, high = stated(report["service"], "leaderless_low_us", "leaderless_high_us")
     # A broker shows what the controllers decided once it has heard of it.
     headless, heard = _leaderless_us(truth), truth["slowest_heard_us"]
     yield Figure(

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+import math
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 
 class Figure(NamedTuple):
@@ -24,6 +28,24 @@ class Figure(NamedTuple):
     def holds(self) -> bool:
         """Whether the bounds hold the truth."""
         return self.low <= self.true <= self.high
+
+
+def stated(row: Mapping[str, Any] | None, low: str, high: str) -> tuple[float, float]:
+    """The bounds that a row of the report states, under these names.
+
+    A bound that is null is none: nothing is known on that side. Of what has no row the report says
+    that it did not happen.
+    """
+    if row is None:
+        return 0.0, 0.0
+    least, most = row[low], row[high]
+    return 0.0 if least is None else least, math.inf if most is None else most
+
+
+def stated_us(row: Mapping[str, Any] | None, low: str, high: str) -> tuple[float, float]:
+    """The bounds of a duration; what is stated as unknown may be of it (docs/truth.md)."""
+    least, most = stated(row, low, high)
+    return least, most + (row["unknown_us"] if row else 0)
 
 
 def nearest(true: tuple[float, float], bounds: tuple[float, float]) -> float:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
-from tests.demo_truth.figure import Figure
+from demo.index_fetches import FAMILY
+from tests.demo_truth.figure import Figure, stated
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -13,7 +15,13 @@ if TYPE_CHECKING:
 def figures(truth: Any, report: Any) -> Iterator[Figure]:
     """Of each broker that read remotely; one of them fetches all indexes of a segment at once."""
     rows = {row["source"]: row for row in report["remote_reads"]["indexes"]}
-    for noted in truth["index_fetches"]:
+    # Of a broker that nobody has read the report says nothing.
+    read = {
+        row["source"]
+        for row in report["coverage"]["sources"]
+        if row["family"] == FAMILY and row["observed_us"]
+    }
+    for noted in truth.get("index_fetches", ()):
         if not noted["requests"]:
             continue
         source, ahead = noted["source"], noted["requests"] - noted["round_trips"]
@@ -25,5 +33,7 @@ def figures(truth: Any, report: Any) -> Iterator[Figure]:
             "saved": ahead if noted["at_once"] else noted["requests"] - noted["segments"],
         }
         for name, figure in true.items():
-            low, high = rows[source][f"{name}_low"], rows[source][f"{name}_high"]
-            yield Figure(f"{source} {name}", low, high, figure)
+            bounds = 0.0, math.inf
+            if source in rows or source in read:
+                bounds = stated(rows.get(source), f"{name}_low", f"{name}_high")
+            yield Figure(f"{source} {name}", *bounds, figure)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from demo.clock import seconds
-from tests.demo_truth.figure import Figure
+from tests.demo_truth.figure import Figure, stated, stated_us
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -18,24 +18,24 @@ _IN_TIME_SECONDS: Final = 15.0
 def figures(truth: Any, report: Any) -> Iterator[Figure]:
     """Records, for how long, and for how long it was later than the objective has it."""
     for late in truth.get("late_groups", ()):
-        (row,) = (
+        rows = [
             one
             for one in report["consumer_lag"]["groups"]
             if (one["group"], one["topic"]) == (late["group"], late["topic"])
-        )
-        name, most = f"{late['group']}, {late['topic']}", row["most"]
-        records = most["records_low"], most["records_high"], late["records"]
-        yield Figure(f"{name}: most records to read", *records)
+        ]
+        name, most = f"{late['group']}, {late['topic']}", rows[0]["most"] if rows else None
+        records = stated(most, "records_low", "records_high")
+        yield Figure(f"{name}: most records to read", *records, late["records"])
         unread = seconds(late["first_unread_at"])
         age = seconds(late["caught_up_from"]) - unread
-        longest = most["seconds_low"], most["seconds_high"]
+        longest = stated(most, "seconds_low", "seconds_high")
         yield Figure(f"{name}: age of the oldest, seconds", *longest, age)
-        bad = [us / 1e6 for us in _bad_us(report, late["group"])]
+        bad = (us / 1e6 for us in _bad_us(report, late["group"]))
         late_for = seconds(late["caught_up_at"]) - unread - _IN_TIME_SECONDS
         yield Figure(f"{name}: later than {_IN_TIME_SECONDS:g} s, seconds", *bad, late_for)
 
 
-def _bad_us(report: Any, group: str) -> tuple[int, int]:
+def _bad_us(report: Any, group: str) -> tuple[float, float]:
     (objective,) = (one for one in report["objectives"] if one["name"] == _OBJECTIVE)
-    (subject,) = (one for one in objective["subjects"] if one["group"] == group)
-    return subject["bad_low_us"], subject["bad_high_us"]
+    subjects = [one for one in objective["subjects"] if one["group"] == group]
+    return stated_us(subjects[0] if subjects else None, "bad_low_us", "bad_high_us")

@@ -7,10 +7,11 @@ all at once, and they are more than one in a hundred of the broker's sample for 
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any, Final
 
 from demo.clock import seconds
-from tests.demo_truth.figure import Figure, nearest
+from tests.demo_truth.figure import Figure, nearest, stated_us
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -26,9 +27,10 @@ def figures(truth: Any, report: Any) -> Iterator[Figure]:
     }
     end = seconds(truth["to"])
     for held in truth.get("held_writes", ()):
-        row = rows[held["source"]]
-        assert held["shortest_ms"] > row["threshold_ms"], "the writes were no slow ones"
-        low, high = row["slow_low_us"], row["slow_high_us"]
+        row = rows.get(held["source"])
+        if row is not None:
+            assert held["shortest_ms"] > row["threshold_ms"], "the writes were no slow ones"
+        low, high = stated_us(row, "slow_low_us", "slow_high_us")
         # It was slow as soon as enough of the answers were in its sample.
         least, most = ((end - seconds(held[one])) * 1e6 for one in ("last_answer", "first_answer"))
         least = min(least, _SURE_SECONDS * 1e6)
@@ -41,5 +43,5 @@ def figures(truth: Any, report: Any) -> Iterator[Figure]:
         # No reading of a p99 is longer than the longest wait: hundreds are as long as that.
         yield Figure(
             f"milliseconds of the highest p99 on {held['source']}",
-            row["p99_ms_max"], float("inf"), held["longest_ms"],
+            row["p99_ms_max"] or 0.0 if row else 0.0, math.inf, held["longest_ms"],
         )  # fmt: skip

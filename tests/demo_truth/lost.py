@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from tests.demo_truth.figure import Figure, nearest
+from tests.demo_truth.figure import Figure, nearest, stated
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -25,5 +25,5 @@ def _bounds(groups: Any, fact: Any) -> tuple[float, float]:
     """The sum of its rows; one whose upper bound is null has none."""
     key = ("group", "topic", "partition")
     rows = [row for row in groups if all(row[name] == fact[name] for name in key)]
-    highs = (math.inf if row["offsets_high"] is None else row["offsets_high"] for row in rows)
-    return sum(row["offsets_low"] for row in rows), sum(highs)
+    bounds = [stated(row, "offsets_low", "offsets_high") for row in rows]
+    return sum(low for low, _ in bounds), sum(high for _, high in bounds)

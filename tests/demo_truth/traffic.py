@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from tests.demo_truth.figure import Figure
+from tests.demo_truth.figure import Figure, stated
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -15,6 +15,7 @@ def figures(truth: Any, report: Any) -> Iterator[Figure]:
     counted = truth.get("traffic")
     if counted is None:
         return
-    row = next(one for one in report["service"]["topics"] if one["topic"] == counted["topic"])
+    topics = report["service"]["topics"]
+    row = next((one for one in topics if one["topic"] == counted["topic"]), None)
     for name in ("records_in", "bytes_in", "bytes_out", "bytes_rejected", "produce_requests"):
-        yield Figure(name, row[f"{name}_low"], row[f"{name}_high"], counted[name])
+        yield Figure(name, *stated(row, f"{name}_low", f"{name}_high"), counted[name])

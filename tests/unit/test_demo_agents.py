@@ -110,10 +110,26 @@ def test_await_read_waits_for_two_of_each_family(ended: list[Agents]) -> None:
     assert agents._counts == [counts[-1]]
 
 
-def test_await_read_ended_agent_is_an_error(
+def test_await_well_waits_for_good_readings(ended: list[Agents]) -> None:
+    """A family that never could be read is not waited for."""
+    a, b = '{family="a",outcome="ok"}', '{family="b",outcome="timeout"}'
+    counts = [{a: 3.0, b: 1.0}, {a: 4.0, b: 9.0}, {}, {a: 5.0, b: 10.0}]
+    agents = FakeAgents(_UNTIL_ASKED, counts=counts)
+    ended.append(agents)
+    assert agents.await_well()
+    assert agents._counts == [counts[-1]]
+
+
+def test_await_well_ends_when_nothing_is_read(
     ended: list[Agents], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("demo.agents.last_lines", lambda _: "its log")
+    monkeypatch.setattr("demo.agents._READ_SECONDS", 0)
+    agents = FakeAgents(_UNTIL_ASKED, counts=[{'{family="a",outcome="ok"}': 3.0}])
+    ended.append(agents)
+    assert not agents.await_well()
+
+
+def test_await_read_ended_agent_is_an_error(ended: list[Agents]) -> None:
     agents = FakeAgents("os._exit(1)")
     ended.append(agents)
     agents._running[NAME].wait(60)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.demo_truth import __main__ as demo_truth, lost
+from tests.demo_truth import __main__ as demo_truth, lag, lost
 from tests.demo_truth.busy import LOOPS, busy_loops
 from tests.demo_truth.figure import Figure
 
@@ -49,6 +49,29 @@ def test_lost_truth_between_two_commits_is_a_range() -> None:
     assert figure.holds
     (outside,) = lost.figures(truth, {"lost_before_read": {"groups": [row(31, 40)]}})
     assert not outside.holds
+
+
+def test_lag_unknown_time_may_be_late_but_no_records() -> None:
+    at = "2026-11-28T17:00:{:02}+00:00".format
+    late = {
+        "group": "warehouse",
+        "topic": "shipments",
+        "records": 300,
+        "first_unread_at": at(0),
+        "caught_up_from": at(27),
+        "caught_up_at": at(28),
+    }
+    most = {"records_low": 216, "records_high": 256, "seconds_low": 20, "seconds_high": None}
+    own = {"group": "warehouse", "bad_low_us": 0, "bad_high_us": 5e6, "unknown_us": 8e6}
+    report = {
+        "consumer_lag": {"groups": [{"group": "warehouse", "topic": "shipments", "most": most}]},
+        "objectives": [{"name": "warehouse-in-time", "subjects": [own]}],
+    }
+    assert [one.holds for one in lag.figures({"late_groups": [late]}, report)] == [
+        False, True, True
+    ]  # fmt: skip
+    own["unknown_us"] = 7e6
+    assert not [*lag.figures({"late_groups": [late]}, report)][-1].holds
 
 
 def judged(
