@@ -36,12 +36,10 @@ def explain(
     """
     objectives = lake.objectives()
     zone = periods.time_zone(time_zone)
-    period = None if week is None else periods.week(week, zone)
+    period = zone if week is None else periods.week(week, zone)
     engine = lake.engine()
     options.log("the subject's rows")
     floor = FLOOR_PERCENT if min_coverage is None else min_coverage
-    story = build_story(
-        engine, objectives, subject, period, cluster=cluster, min_coverage=floor, zone=zone
-    )
+    story = build_story(engine, objectives, subject, period, cluster=cluster, min_coverage=floor)
     # As ASCII: some other characters control a terminal.
     click.echo(json.dumps(story, indent=1) if as_json else view(story), nl=as_json)

@@ -61,12 +61,11 @@ def explain(
     engine: Engine,
     objectives: Sequence[Objective],
     name: str,
-    period: Period | None,
+    period: Period | dt.tzinfo,
     *,
     cluster: str | None = None,
     now_us: int | None = None,
     min_coverage: float = FLOOR_PERCENT,
-    zone: dt.tzinfo = dt.UTC,
 ) -> dict[str, Any]:
     """The story of a subject, as docs/explain.md describes it.
 
@@ -74,12 +73,11 @@ def explain(
         engine: Reads gold.
         objectives: The objectives of the story.
         name: Its name, as ``find`` reads it.
-        period: The period of the story; it is widened to whole windows. By default the week of the
-            weekly report, or if the subject did not exist in it, its last week.
+        period: The period of the story; it is widened to whole windows. A time zone: the week of
+            the weekly report there, or if the subject did not exist in it, its last week.
         cluster: Its cluster; needed only if several have such a subject.
         now_us: Nothing is expected later than this; by default this instant.
         min_coverage: Observed share of the expected time below which nothing good is said, percent.
-        zone: The time zone of a week that is not given.
 
     Raises:
         TableNotFoundError: There is no gold yet.
@@ -91,7 +89,9 @@ def explain(
     known = _of_cluster(subjects(engine), root, cluster)
     subject = find(name, known, root)
     known = [one for one in known if one.cluster == subject.cluster]
-    period = (period or _usual_week(engine, subject, now_us, zone)).aligned(window_seconds)
+    if isinstance(period, dt.tzinfo):
+        period = _usual_week(engine, subject, now_us, period)
+    period = period.aligned(window_seconds)
     gold = Gold(engine, subject.cluster, period, window_seconds)
     gold.check_stretches()
     # What gold has of a partition's time is its topic's.

@@ -190,7 +190,7 @@ def test_commits_that_a_lake_has_lost_are_an_error() -> None:
 def test_lake_that_was_replaced_is_a_warning() -> None:
     event = EventCount(BROKER, "lake_replaced", 1, NOW, "runs 1a", "runs gone")
     (found,) = agents.events([event], 7)
-    assert brief([found]) == [("warning", "replaced")]
+    assert brief([found]) == [("warning", "lake_replaced")]
     assert "it knew runs 1a and found runs gone" in found.what
 
 

@@ -106,7 +106,7 @@ def test_explain_takes_the_week_of_the_weekly_report(
     now_us = micros(BASE + dt.timedelta(days=7, hours=2))
     reported = last_week(engine, now_us, there)
     assert periods.week_name(reported, there) == "2026-W47"
-    story = explain(engine, (), topic, None, now_us=now_us, zone=there)
+    story = explain(engine, (), topic, there, now_us=now_us)
     wanted = periods.week(f"2026-W{week}", there)
     assert story["from"] == periods.iso(micros(wanted.start))
 

@@ -36,7 +36,7 @@ _KINDS: Final = {
         "the lake has lost what its agent had delivered: {new} was {old}, noticed at {at}",
     ),
     "lake_replaced": _Kind(
-        "replaced",
+        "lake_replaced",
         "its agent stopped delivering {often}, last at {at}: it knew {old} and found {new}",
     ),
     "family_coarsened": _Kind(
