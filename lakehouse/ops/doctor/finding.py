@@ -27,7 +27,7 @@ CHECKS: Final = {
     "gap": "see the logs of agent and broker; that time is unknown in every report",
     "incomplete": "nothing: reports take that time as unknown",
     "kafka_version": "complete the rolling upgrade; beans differ between versions",
-    "lake_replaced": "mount the lake's disk before agents start; after run --new-lake, rows stay behind",
+    "lake_replaced": "mount the lake's disk before agents start; --new-lake leaves rows behind",
     "log": _RUN_MAINTAIN,
     "log_growth": "set lake.commit_interval to 15m or more, or use a lake for each cluster",
     "lost_commits": "run jmxlake-agent check (conditional puts), unless the table was restored",
