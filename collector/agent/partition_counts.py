@@ -182,7 +182,7 @@ def _of_leaders(
     for reading in found:
         number = len(reading.zeros) + len(reading.values)
         if number != leaders:
-            among = "" if number else f" (or {_IN_SYNC}, which tells who leads, is hidden)"
+            among = "" if number else f" (or {_IN_SYNC}, which shows the leaders, is hidden)"
             led = f"the broker leads {leaders:g} partitions"
             yield f"{led} and {reading.metric} has {number}{among}"
 

@@ -10,7 +10,7 @@ SELECT * EXCLUDE (start_us, end_us), on_axis(u, start_us) AS s, s + (in_time(end
 FROM scrapes;
 
 -- What is read twice counts once: attempts at a family that overlap are left to the first of them. A success is one
--- whoever else failed, and that there was no process is proven; then the smallest agent, and its earliest batch.
+-- also where another agent failed, and that there was no process is proven; then the smallest agent, and its earliest batch.
 CREATE TABLE overlapping_scrapes AS
 WITH doubles AS (
     SELECT w, source, family FROM judged_scrapes WHERE reason IS NULL

@@ -52,7 +52,7 @@ SELECT subject, unless_open(bool_or(opens), max(spill)) AS spill_us,
 FROM atom_sums GROUP BY subject;
 
 -- fenced_claims: for how long a partition is claimed by a fenced source, which may lead it no more, and by no report
--- above zero. It is not observed then, whoever else claims it: nor does its topic count as seen (sli/topics.sql), and
+-- above zero. It is not observed then, even where another broker claims it: nor does its topic count as seen (sli/topics.sql), and
 -- a sum over partitions is never less unknown than their union.
 CREATE OR REPLACE TABLE fenced_claims AS
 WITH claimed AS (
