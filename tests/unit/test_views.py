@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 HOUR: Final = dt.datetime(2026, 11, 16, 10, tzinfo=dt.UTC)
 HOUR_US: Final = int(HOUR.timestamp()) * 1_000_000
 RESERVED: Final = {"user", "group", "partition", "window", "start", "end", "date", "max", "min"}
-_TYPES: Final = {"string": "VARCHAR", "timestamp": "TIMESTAMPTZ"}
+_TYPES: Final = {"string": "VARCHAR", "timestamp": "TIMESTAMPTZ", "array<string>": "VARCHAR[]"}
 
 Row = dict[str, Any]
 

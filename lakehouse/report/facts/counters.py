@@ -84,7 +84,7 @@ def _bounds(
     whole = {key(row): row for row in gold.sums(table, metrics) if row["increase"] is not None}
     after = of_window(end)
     windows = {start: of_window(start)}
-    found = []
+    found, lacks_hours = [], gold.is_incomplete(table)
     for one, row in {**after, **whole}.items():
         value = whole[one]["increase"] if one in whole else 0.0
         hidden = uncounted(gold, row["metric"], row.get("source"))
@@ -94,6 +94,6 @@ def _bounds(
             windows[at] = of_window(at)
         low = value - fsum(windows[at].get(one, {}).get("increase", 0.0) for at in firsts)
         more = after[one]["increase"] if one in after else 0.0
-        is_open = not hidden or any(own.spans for own in hidden)
+        is_open = lacks_hours or not hidden or any(own.spans for own in hidden)
         found.append((row, Bounds(value, max(0.0, low), None if is_open else value + more)))
     return found

@@ -84,6 +84,10 @@ class Gold:
         """The hours of the period in which tables of gold are not complete, by table."""
         return incomplete(self.engine, self.period, self.now_us)
 
+    def is_incomplete(self, table: Table) -> bool:
+        """Whether a table lacks rows of hours of the period."""
+        return any(one.table == table.name for one in self.incomplete)
+
     def within(self, period: Period) -> Self:
         """The same cluster's rows in another period."""
         return replace(self, period=period, _cache={})

@@ -150,7 +150,8 @@ def lost_before_read(
     for row in gold.sums(tables.NON_CONSUMED):
         if gold.concerns(row, chosen):
             unknown_us = max(row["unknown_us"], unknown.get(row["group"], 0))
-            is_open = unknown_us > 0 or row["group"] not in unknown
+            is_stated = row["group"] in unknown and not gold.is_incomplete(tables.NON_CONSUMED)
+            is_open = unknown_us > 0 or not is_stated
             named = {name: row[name] for name in LostOffsets._fields[:-1]}
             own = LostOffsets(**named, unknown_us=unknown_us)
             groups.append(own._replace(offsets_high=None) if is_open else own)
