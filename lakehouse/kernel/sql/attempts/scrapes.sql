@@ -14,13 +14,15 @@ FROM scrapes;
 CREATE TABLE overlapping_scrapes AS
 WITH doubles AS (
     SELECT w, source, family FROM judged_scrapes WHERE reason IS NULL
-    QUALIFY s < lag(e) OVER (PARTITION BY w, source, family ORDER BY s))
-SELECT j.rowid AS id, s, e, agent, {w: w, source: source, family: family} AS place,
-    row_number() OVER (PARTITION BY w, source, family ORDER BY order_of(outcome), agent, batch, outcome, s, e,
-        scrapes, seconds_total, seconds_max, interval_us, error) AS rank,
-    row_number() OVER (PARTITION BY w, source, family, outcome, agent, s, e, scrapes, seconds_total,
-        seconds_max, interval_us, error ORDER BY batch) > 1 AS again
-FROM judged_scrapes j SEMI JOIN doubles USING (w, source, family) WHERE reason IS NULL;
+    QUALIFY s < lag(e) OVER (PARTITION BY w, source, family ORDER BY s)),
+ranked AS (
+    SELECT *, j.rowid AS id, row_number() OVER (PARTITION BY w, source, family ORDER BY order_of(outcome), agent,
+        batch, outcome, s, e, scrapes, seconds_total, seconds_max, interval_us, error) AS rank
+    FROM judged_scrapes j SEMI JOIN doubles USING (w, source, family) WHERE reason IS NULL)
+SELECT id, s, e, agent, {w: w, source: source, family: family} AS place, rank,
+    rank > min(rank) OVER (PARTITION BY w, source, family, outcome, agent, s, e, scrapes, seconds_total,
+        seconds_max, interval_us, error) AS again
+FROM ranked;
 
 CREATE TABLE pieces_of_scrapes AS
 SELECT id, f.s, f.e

@@ -21,16 +21,17 @@ meeting AS (SELECT w, thing FROM extents QUALIFY s < lag(e) OVER (PARTITION BY w
 SELECT stream, w FROM of_one UNION SELECT stream, w FROM of_agents JOIN meeting USING (thing);
 
 CREATE OR REPLACE TABLE overlapping AS
-SELECT j.rowid AS id, s, e, agent, {w: w, stream: stream} AS series,
-    {w: w, thing: thing_of(u, source, metric, "group", topic)} AS thing,
-    row_number() OVER (
-        PARTITION BY stream, w ORDER BY batch, s, e, value, lead_us, tail_us, may, sure, wrong) AS turn,
-    row_number() OVER (
-        PARTITION BY stream, w, s, e, value, lead_us, tail_us, may, sure, wrong ORDER BY batch) > 1 AS again
-FROM judged j SEMI JOIN doubles USING (stream, w) JOIN streams USING (stream) WHERE reason IS NULL;
+WITH turns AS (
+    SELECT j.* EXCLUDE (reason), j.rowid AS id, {w: w, stream: stream} AS own,
+        row_number() OVER (
+            PARTITION BY stream, w ORDER BY batch, s, e, value, lead_us, tail_us, may, sure, wrong) AS turn
+    FROM judged j SEMI JOIN doubles USING (stream, w) WHERE reason IS NULL)
+SELECT id, s, e, agent, own, {w: w, thing: thing_of(u, source, metric, "group", topic)} AS thing, turn,
+    turn > min(turn) OVER (PARTITION BY stream, w, s, e, value, lead_us, tail_us, may, sure, wrong) AS again
+FROM turns JOIN streams USING (stream);
 
 CREATE OR REPLACE TABLE first_of_series AS
-WITH spans AS (SELECT series AS place, turn AS rank, s, e FROM overlapping) FROM left_to_first(spans);
+WITH spans AS (SELECT own AS place, turn AS rank, s, e FROM overlapping) FROM left_to_first(spans);
 
 CREATE OR REPLACE TABLE first_of_agents AS
 WITH spans AS (SELECT thing AS place, agent AS rank, s, e FROM overlapping) FROM left_to_first(spans);
@@ -38,7 +39,7 @@ WITH spans AS (SELECT thing AS place, agent AS rank, s, e FROM overlapping) FROM
 -- pieces: time of these runs that is left to them.
 CREATE OR REPLACE TABLE pieces AS
 SELECT id, greatest(f.s, a.s) AS s, least(f.e, a.e) AS e
-FROM overlapping o JOIN first_of_series f ON f.place = series AND f.rank = turn
+FROM overlapping o JOIN first_of_series f ON f.place = own AND f.rank = turn
     JOIN first_of_agents a ON a.place = thing AND a.rank = agent AND a.s < f.e AND f.s < a.e;
 
 CREATE OR REPLACE TABLE cut AS
@@ -46,7 +47,7 @@ SELECT o.id, CASE WHEN again THEN 'it is there twice'
         WHEN f.s IS NULL THEN 'its agent recorded that time twice'
         ELSE 'another agent read it as well' END AS reason
 FROM overlapping o ANTI JOIN pieces p ON p.id = o.id AND p.s = o.s AND p.e = o.e
-    LEFT JOIN first_of_series f ON f.place = series AND f.rank = turn AND f.s = o.s AND f.e = o.e;
+    LEFT JOIN first_of_series f ON f.place = own AND f.rank = turn AND f.s = o.s AND f.e = o.e;
 
 -- Pieces of a gauge's run have its value. What of it others have may not have been so, and extends their upper bound.
 -- By how much a counter rose in a piece is not known: how much of the increase the others have is not, either.
