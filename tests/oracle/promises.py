@@ -65,7 +65,7 @@ def _topics(runs: list[Run], objective: Objective, attention: Attention) -> Rows
     """
     of_topic = [run for run in runs if run.level in ("partition", "topic")]
     subjects = claims.topics(of_topic)
-    told = _partitions_told(of_topic)
+    told = partitions_told(of_topic)
     attributes = _attributes(of_topic, objective.where)
     rows = {}
     for (cluster, window, metric, topic), subject in subjects.items():
@@ -112,7 +112,7 @@ def _cover(claimed: list[Span], wanted: float, stretch: Span) -> bool:
     return count(claimed, stretch) >= wanted
 
 
-def _partitions_told(runs: list[Run]) -> Callable[[str, int, str], float | None]:
+def partitions_told(runs: list[Run]) -> Callable[[str, int, str], float | None]:
     """How many partitions a topic has: told in the window, in the hour, else the highest claimed.
 
     That is of the window, and only where no source of the cluster tells topology in the hour.
