@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import yaml
 from click.testing import CliRunner
-from deltalake import DeltaTable
+from deltalake import DeltaTable, write_deltalake
 
 from collector.delivery import arrow
 from collector.delivery.arrow import to_arrow
@@ -153,7 +153,36 @@ def test_who_went_silent_and_who_was_not_seen_for_a_while(lake: Lake) -> None:
 def test_a_silence_is_no_gap_while_another_agent_sees_the_source(lake: Lake) -> None:
     lake.deliver("other", 1, told("other", "broker-1", HOUR, 2 * HOUR))
     lake.deliver("replaced", 1, told("replaced", "broker-2", -HOUR, 600.0))
+    assert lake.found().keys() == {"two_agents"}
+
+
+@pytest.mark.edge(3)
+def test_two_agents_of_one_source_are_an_error(lake: Lake) -> None:
+    lake.deliver("other", 1, told("other", "broker-1", HOUR, 2 * HOUR))
+    (found,) = lake.look().findings
+    assert (found.severity, found.where) == ("error", f"{CLUSTER} broker-1")
+    assert found.what.startswith("agents agent-1 and other read it from 2026-11-16 11:00:00 UTC")
+    assert "1 h 0 m of it: min_isr, topology" in found.what
+    assert found.todo.endswith("jmxlake rollup LAKE --since 2026-11-16")
+
+
+@pytest.mark.edge(3)
+def test_handover_between_agents_is_no_finding(lake: Lake) -> None:
+    lake.deliver("new", 1, told("new", "broker-1", SPAN - 20.0, SPAN))
     assert lake.found() == {}
+
+
+@pytest.mark.edge(3)
+@pytest.mark.parametrize("table", [tables.SCRAPES, tables.RUNS])
+def test_copied_rows_are_an_error(lake: Lake, table: tables.Table) -> None:
+    batch = Batch("agent-1")
+    batch.counter("kafka.broker.isr_shrinks", 0, 300, 1.0)
+    lake.deliver("agent-1", 2, batch)
+    delta = lake.delta(table)
+    rows = delta.to_pyarrow_table(filters=[("agent", "=", "agent-1")])
+    write_deltalake(delta, rows, mode="append")
+    found = lake.found()
+    assert "broker-1: rows of agent agent-1 are there more than once" in found["copied"]
 
 
 def test_an_agent_that_reads_nothing(lake: Lake) -> None:

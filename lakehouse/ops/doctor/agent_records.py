@@ -92,6 +92,30 @@ class Gap(NamedTuple):
     longest: dt.timedelta
 
 
+class Overlap(NamedTuple):
+    """Time of a source that is in the lake twice.
+
+    Attributes:
+        source: The source.
+        what: A family of scrapes, or the metrics of runs.
+        agent: The agent with the smaller id.
+        other: The other agent; the same one where it wrote that time twice.
+        first: Start of that time.
+        last: Its end.
+        total: How much of the time between is there twice, at least.
+        copies: Rows that are exact copies of another.
+    """
+
+    source: SourceName
+    what: str
+    agent: str
+    other: str
+    first: dt.datetime
+    last: dt.datetime
+    total: dt.timedelta
+    copies: int = 0
+
+
 class Failure(NamedTuple):
     """Attempts to read a source that failed with one outcome.
 
@@ -128,7 +152,7 @@ class EventCount(NamedTuple):
     new: str | None = None
 
 
-S = TypeVar("S", FamilyRecord, Gap)
+S = TypeVar("S", FamilyRecord, Gap, Overlap)
 
 
 def family_records(scrapes: DeltaTable, since: dt.datetime, now: dt.datetime) -> list[FamilyRecord]:
@@ -160,6 +184,43 @@ def gaps(scrapes: DeltaTable, since: dt.datetime) -> list[Gap]:
           last_value(before ORDER BY at - before) AS "start", max(at - before) AS longest
         FROM good WHERE at > before GROUP BY cluster, source, family"""
     return _records(Gap, scrapes, sql)
+
+
+def overlaps(scrapes: DeltaTable, since: dt.datetime) -> list[Overlap]:
+    """Successful scrapes of one family at one instant, by pairs of agents."""
+    return _overlaps(scrapes, f"SELECT * FROM ({_scrapes(since)}) WHERE outcome = 'ok'", "family")
+
+
+def copied_runs(runs: DeltaTable, since: dt.datetime) -> list[Overlap]:
+    """Copies among the runs of metrics of a source itself, which every batch has a few of."""
+    alone = " AND ".join(f"{name} IS NULL" for name in _SUBJECT)
+    rows = f"SELECT * FROM {TABLE} WHERE {_since(since, 'start')} AND {alone}"
+    found = _overlaps(runs, rows, "metric")
+    return [one for one in found if one.copies]
+
+
+_SUBJECT: Final = ("topic", "partition", '"user"', "client_id", '"group"', "members", "labels")
+
+
+def _overlaps(delta: DeltaTable, rows: str, what: str) -> list[Overlap]:
+    """Overlaps of rows with the one that starts before them, by what they are of."""
+    along = f'OVER (PARTITION BY cluster, source, {what} ORDER BY "start", "end", agent, batch)'
+    sql = f"""
+        WITH ordered AS (
+          SELECT cluster, source, {what} AS what, agent, batch, "start", "end",
+            lag(agent) {along} AS before, lag(batch) {along} AS batch_before,
+            lag("start") {along} AS start_before, lag("end") {along} AS until
+          FROM ({rows})),
+        pairs AS (
+          SELECT *, least("end", until) AS reach,
+            CASE WHEN agent = before AND batch = batch_before AND "start" = start_before
+              AND "end" = until THEN 1 ELSE 0 END AS copy
+          FROM ordered WHERE "start" < until)
+        SELECT cluster, source, what, least(agent, before) AS agent,
+          greatest(agent, before) AS other, min("start") AS first, max(reach) AS last,
+          sum(reach - "start") AS total, sum(copy) AS copies
+        FROM pairs GROUP BY cluster, source, what, least(agent, before), greatest(agent, before)"""
+    return _records(Overlap, delta, sql)
 
 
 def failures(scrapes: DeltaTable, since: dt.datetime) -> list[Failure]:

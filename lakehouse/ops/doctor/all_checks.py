@@ -136,12 +136,20 @@ class Diagnosis:
             self._add([finding("silent", tables.SCRAPES.path, what)])
         self._add(sources.silent(reported, self.now, self.late))
         self._add(sources.twice(reported, self.now, self.late))
+        self._check_doubles(scrapes)
         self._add(sources.gaps(agent_records.gaps(scrapes, self.since), failures, self.days))
         self._add(sources.capped(reported))
         self._add(clocks.future(reported, self.now))
         self._add(agents.cluster_versions(reported))
         self._check_agents(reported)
         return reported
+
+    def _check_doubles(self, scrapes: DeltaTable) -> None:
+        found = agent_records.overlaps(scrapes, self.since)
+        self._add(sources.read_twice(found))
+        with self._unknown_on_error(tables.RUNS):
+            found += agent_records.copied_runs(self._open(tables.RUNS), self.since)
+        self._add(sources.copied(found))
 
     def _check_agents(self, reported: list[agent_records.FamilyRecord]) -> None:
         ids = sorted({record.agent for record in reported})

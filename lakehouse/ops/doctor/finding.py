@@ -17,6 +17,8 @@ CHECKS: Final = {
     "clock_future": "let a time service set the clock of its host, or of this host",
     "clock_set": "let a time service slew the clock (chrony, ntpd), not set it",
     "clock_skew": "let a time service (chrony, ntpd) set the clocks of all hosts",
+    "copied": "find which restore or compaction copied files; the rollup counts such rows once, "
+    "but figures of an older version are right only after jmxlake rollup LAKE --since {date}",
     "dropped": "raise spool.max_size, and find why the agent could not reach the lake",
     "engine": "inspect the table, then let maintenance accept it (docs/maintenance.md)",
     "family": _RUN_CHECK,
@@ -38,6 +40,8 @@ CHECKS: Final = {
     "schema": "find what changed the table; until it is fixed, agents cannot deliver",
     "silent": "see on its host whether jmxlake-agent runs, and reaches the lake (/readyz)",
     "spool": "check the disk, and what was done to the spool; see docs/reliability.md",
+    "two_agents": "stop one of them; the rollup counts the first one, but figures of an "
+    "older version are right only after jmxlake rollup LAKE --since {date}",
     "twice": "leave one of them: the agent of the cluster, or those of its brokers",
     "uncheckpointed": _RUN_MAINTAIN,
     "unknown": "fix that, then run the doctor again",
@@ -47,8 +51,8 @@ CHECKS: Final = {
 """The advice of each check, unless a finding has its own; docs/doctor.md describes the checks."""
 
 _ERRORS: Final = (
-    "clock_future", "dropped", "engine", "files_gone", "lost_commits", "missing", "replaced",
-    "schema", "silent", "unread",
+    "clock_future", "copied", "dropped", "engine", "files_gone", "lost_commits", "missing",
+    "replaced", "schema", "silent", "two_agents", "unread",
 )  # fmt: skip
 _INFOS: Final = ("agent_version", "catalogue", "incomplete", "kafka_version")
 

@@ -10,14 +10,27 @@ from lakehouse.ops.doctor.agent_records import (
     Failure,
     FamilyRecord,
     Gap,
+    Overlap,
     SourceName,
     by_source,
     latest,
 )
-from lakehouse.ops.doctor.finding import Finding, counted, finding, named, some, span, when, why
+from lakehouse.ops.doctor.finding import (
+    CHECKS,
+    Finding,
+    counted,
+    finding,
+    named,
+    some,
+    span,
+    when,
+    why,
+)
 
 # A restart or an election makes gaps of seconds, every day.
 _LONG: Final = dt.timedelta(minutes=10)
+# An agent hands over to another one within seconds.
+_HANDOVER: Final = dt.timedelta(minutes=1)
 # More silent sources of one cluster than that are one finding.
 _MOST_SINGLE: Final = 3
 # A family that reads a log of changes is recorded up to an hour later.
@@ -118,6 +131,47 @@ def twice(
         if len(names) > 1 and any(name.startswith("cluster-") for name in names):
             what = f"{some(names)} all report its groups, so lags and lost records count twice"
             yield finding("twice", named(cluster), what)
+
+
+def read_twice(overlaps: Sequence[Overlap]) -> Iterator[Finding]:
+    """Sources that two agents read, and time that one agent recorded twice.
+
+    Args:
+        overlaps: Time that is in the lake twice.
+    """
+    for source, own in by_source(one for one in overlaps if not one.copies):
+        by_agents = sorted(own, key=attrgetter("agent", "other"))
+        for (agent, other), pair in groupby(by_agents, attrgetter("agent", "other")):
+            pairs = list(pair)
+            longest = max(pairs, key=attrgetter("total"))
+            if longest.total < _HANDOVER:
+                continue
+            who = (
+                f"agents {named(agent)} and {named(other)} read it"
+                if agent != other
+                else f"agent {named(agent)} recorded its time twice"
+            )
+            yield _doubled("two_agents", source, who, pairs)
+
+
+def copied(overlaps: Sequence[Overlap]) -> Iterator[Finding]:
+    """Rows that are in bronze more than once.
+
+    Args:
+        overlaps: Time that is in the lake twice, of scrapes and of runs.
+    """
+    for source, own in by_source(one for one in overlaps if one.copies):
+        agents = some(sorted({one.agent for one in own}))
+        yield _doubled("copied", source, f"rows of agent {agents} are there more than once", own)
+
+
+def _doubled(check: str, source: SourceName, what: str, own: Sequence[Overlap]) -> Finding:
+    """A finding of time that is there twice, with its dates."""
+    first, last = min(one.first for one in own), max(one.last for one in own)
+    longest = max(own, key=attrgetter("total"))
+    names = some(sorted({one.what for one in own}))
+    says = f"{what} from {when(first)} to {when(last)}, {span(longest.total)} of it: {names}"
+    return finding(check, source, says, CHECKS[check].format(date=f"{first:%Y-%m-%d}"))
 
 
 def capped(records: Sequence[FamilyRecord]) -> Iterator[Finding]:
