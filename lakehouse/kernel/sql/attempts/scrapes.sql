@@ -9,8 +9,8 @@ SELECT * EXCLUDE (start_us, end_us), on_axis(u, start_us) AS s, s + (in_time(end
     END AS reason
 FROM scrapes;
 
--- What is read twice counts once: attempts at a family that overlap are left to the first of them. A success is one
--- also where another agent failed, and that there was no process is proven; then the smallest agent, and its earliest batch.
+-- What is read twice counts once: where attempts at a family overlap, the first of them counts. A success comes before
+-- a failure, and `down` before other failures; then the smallest agent comes first, and of an agent its earliest batch.
 CREATE TABLE overlapping_scrapes AS
 WITH doubles AS (
     SELECT w, source, family FROM judged_scrapes WHERE reason IS NULL

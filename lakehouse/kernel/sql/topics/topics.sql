@@ -52,8 +52,8 @@ SELECT subject, unless_open(bool_or(opens), max(spill)) AS spill_us,
 FROM atom_sums GROUP BY subject;
 
 -- fenced_claims: for how long a partition is claimed by a fenced source, which may lead it no more, and by no report
--- above zero. It is not observed then, even where another broker claims it: nor does its topic count as seen (sli/topics.sql), and
--- a sum over partitions is never less unknown than their union.
+-- above zero. It is not observed then, even where another broker claims it: its topic does not count as observed then
+-- (sli/topics.sql), and a sum over partitions is never less unknown than their union.
 CREATE OR REPLACE TABLE fenced_claims AS
 WITH claimed AS (
     SELECT subject, coalesce(p.atom, g.atom) AS atom, greatest(g.s, f.may) AS s, least(g.e, f.e) AS e
