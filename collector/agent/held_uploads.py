@@ -37,7 +37,7 @@ class HeldUploads:
         return replace(answer, held_back=None)
 
     def removed_from(self, answer: Answer, family: Family, version: str | None) -> Answer:
-        """Return the answer without lags of which nobody knows how much is held back.
+        """Return the answer without the lags whose held-back part is unknown.
 
         Without Admin it is not known which topics hold uploads back: each lag is flagged.
         """

@@ -30,7 +30,7 @@ _BEAN_MISSING: Final = (
     "it should be there: metrics.jmx.exclude or an exporter's rules hide it, or its object name is"
     " mistyped"
 )
-_LED_MISSING: Final = f"{_BEAN_MISSING}; or they hide InSyncReplicasCount, which tells who leads"
+_LED_MISSING: Final = f"{_BEAN_MISSING}; or they hide InSyncReplicasCount, which shows the leaders"
 _LOG_MISSING: Final = "it should be there: is metadata_log.folder the one that the broker writes?"
 _ADMIN_MISSING: Final = "it should be there: may the principal of the agent describe it?"
 

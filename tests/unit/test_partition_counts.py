@@ -119,7 +119,7 @@ FOUR: Final = frozenset(range(4))
 HIDES: Final = {
     "half of the topics": (answer(FOUR), "leads 8 partitions and kafka.partition.under_min_isr"),
     "a topic's one partition": (answer(range(7)), "leads 8 partitions"),
-    "InSyncReplicasCount": (answer(()), "InSyncReplicasCount, which tells who leads, is hidden"),
+    "InSyncReplicasCount": (answer(()), "InSyncReplicasCount, which shows the leaders, is hidden"),
     "the one that is under": (answer(unders=1), "counts 1 .* and kafka.partition.under_min_isr"),
     "the one that is at": (answer(ats=3), "counts 3 .* and kafka.partition.at_min_isr shows 0"),
     "LeaderCount": (answer(leaders=None), "LeaderCount is not shown"),

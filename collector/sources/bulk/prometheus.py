@@ -204,8 +204,8 @@ class PrometheusSource(BulkSource):
                 odd |= shown.variables.keys()
         if odd and not taken:
             raise SourceDataError(
-                f"{self._where}: label {min(odd)} of {sample.name} is not of the exporter, so its"
-                " beans cannot be told: remove the relabelling that adds or changes it, or correct"
+                f"{self._where}: label {min(odd)} of {sample.name} is not of the exporter, so"
+                " beans get mixed up: remove the relabelling that adds or changes it, or correct"
                 " source.prometheus.rules_file"
             )
 
@@ -308,7 +308,7 @@ def _part(question: Question, item: str | None) -> Question:
 
 
 def _bean_of(metric: Metric) -> str:
-    """The metric's name; of what only tells who leads, its bean's."""
+    """The metric's name; of a bean that only shows the leaders, the name of the bean."""
     return f"{metric.object}" if metric is IN_SYNC else metric.name
 
 

@@ -307,7 +307,7 @@ def brokers(
     if unknown and odd:
         raise ConfigError(
             f"{api.where}: label {min(odd)} of {APP_INFO.pattern} is not of the exporter, and up"
-            " does not have it: metric_relabel_configs added it, so series cannot be told"
+            " does not have it: metric_relabel_configs added it, so series get mixed up"
         )
     if unknown:
         raise ConfigError(

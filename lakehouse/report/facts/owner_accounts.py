@@ -108,8 +108,7 @@ def _account(
         cost = prices.cost({key: value or 0.0 for key, value in priced.items()})
     times = [row.get("unknown_us") for row in (*clients, *tiered)]
     unread = any(not rows[kind] and not was_read[kind] for kind in ("client", "tiered"))
-    lost = [row.get("offsets_high") for row in groups if row.get("offsets_low") is not None]
-    open_ended = None in lost
+    open_ended = any(row.get("offsets_high") is None for row in groups)
     keys = ("throttled_us", "throttled_low_us", "throttled_high_us")
     return Account(
         **owner._asdict(),

@@ -27,9 +27,6 @@ _MOST_PARTITIONS: Final = 1_000
 _STILL_US: Final = 30_000_000  # brokers are read at different instants
 
 
-_STATES: Final = "kafka.topic.remote_log_aux_state"
-
-
 class Lag(NamedTuple):
     """Bytes and segments of a topic that wait for upload, or for deletion."""
 
@@ -58,8 +55,10 @@ class LaggingTopic(NamedTuple):
     copies_failed: Annotated[Bounds, "kafka.topic.remote_copy.errors", "counted", COPY_LAG]
     deletions: Annotated[Bounds, "kafka.topic.remote_delete.requests", "counted", COPY_LAG]
     deletions_failed: Annotated[Bounds, "kafka.topic.remote_delete.errors", "counted", COPY_LAG]
-    states_built: Annotated[Bounds, f"{_STATES}.requests", "counted", COPY_LAG]
-    states_failed: Annotated[Bounds, f"{_STATES}.errors", "counted", COPY_LAG]
+    states_built: Annotated[
+        Bounds, "kafka.topic.remote_log_aux_state.requests", "counted", COPY_LAG
+    ]
+    states_failed: Annotated[Bounds, "kafka.topic.remote_log_aux_state.errors", "counted", COPY_LAG]
 
 
 class LaggingPartition(NamedTuple):
