@@ -183,6 +183,16 @@ def between(row: Row, stem: str, write: Callable[[float | None], str]) -> Figure
     return Figure(write(value), bounds, order=value)
 
 
+def at_least(row: Row, stem: str, write: Callable[[float | None], str]) -> Figure:
+    """Return a count; without a high bound more may have been counted in unknown time."""
+    value, low = row.get(stem), row.get(f"{stem}_low")
+    least = value if low is None else low
+    if not (least or value is not None) or row.get(f"{stem}_high", 0) is not None:
+        return Figure(write(value), order=value)
+    text = f"at least {write(least)}" if least else f"{write(least)} counted"
+    return Figure(text, order=least if value is None else value)
+
+
 def badness(row: Row, *stems: str) -> tuple[float, float, float]:
     """A sort key, worst greatest: the longest bad time, that time at most, the unknown time.
 
@@ -213,7 +223,7 @@ def bounded(
     elif high is None:
         bounds = f"at least {write(low, 'down')}"
     elif low is None:
-        bounds = f"at most {write(high, 'up')}"
+        bounds = "lower bound not known"
     else:
         bounds = f"{write(low, 'down')} to {write(high, 'up')}"
     return Figure(write(value), bounds, unknown, value)

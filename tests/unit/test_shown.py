@@ -18,7 +18,7 @@ NOT_SHOWN: Final = {
     "kafka.broker.produce.requests": "the answers to them are shown, by error",
     "kafka.broker.fetch_*.requests": "the answers to them are shown, by error",
     "kafka.rsm.upload_by_type.*": "their sums are those of kafka.rsm.upload",
-    "kafka.topic.remote_copy_held_back.*": "configuration: the lag that it explains is shown as unknown",
+    "kafka.topic.remote_copy_held_back.*": "a setting: the lag that it explains is unknown",
 }
 
 

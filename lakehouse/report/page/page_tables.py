@@ -177,8 +177,13 @@ def badge(value: object) -> Cell:
 
 
 def _plain(write: Callable[[float | None], str]) -> Callable[[Row, str], Figure]:
-    """A number without bounds."""
-    return lambda row, key: Figure(write(value_at(row, key)), order=value_at(row, key))
+    """A number without bounds, but where the facts say that it has no high one."""
+
+    def shown(row: Row, key: str) -> Figure:
+        path, _, name = key.rpartition(".")
+        return figures.at_least((value_at(row, path) if path else row) or {}, name, write)
+
+    return shown
 
 
 def _instant(row: Row, key: str) -> Cell:
