@@ -33,3 +33,13 @@ def state_of(percent: float | None, floor: float = FLOOR_PERCENT, *, bad: bool =
 def is_whole(percent: float | None) -> bool:
     """Return True if nearly all expected time was observed."""
     return percent is not None and percent >= WHOLE_PERCENT
+
+
+def peak_high(high: float | None, unknown_us: int | None) -> float | None:
+    """Return the high bound of a maximum; None: unknown time of its subject may hide a higher one.
+
+    Args:
+        high: The greatest that the observed maximum can truly be.
+        unknown_us: Unknown time of the subject, microseconds; None: not known.
+    """
+    return high if unknown_us == 0 else None

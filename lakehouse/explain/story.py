@@ -8,9 +8,9 @@ from typing import Any, Final, NamedTuple
 from lakehouse.core import display
 from lakehouse.core.metrics import COVERAGE, PARTITION_METRICS, UNAVAILABLE, WATCHED_OF, Watched
 from lakehouse.core.objective import Objective
-from lakehouse.core.observed_share import FLOOR_PERCENT
+from lakehouse.core.observed_share import FLOOR_PERCENT, peak_high
 from lakehouse.core.periods import Period, instant, iso, micros, week_of
-from lakehouse.core.spans import Span, overlap, shared, union
+from lakehouse.core.spans import Span, length, overlap, shared, union
 from lakehouse.core.subjects import Subject
 from lakehouse.engines.engine import Engine
 from lakehouse.engines.gold_reader import Row, last_week, subjects, window_of
@@ -165,7 +165,7 @@ def story(scope: Scope, evidence: Evidence, min_coverage: float = FLOOR_PERCENT)
         "objectives": [_objective(one, scope, evidence, silences) for one in scope.statements],
         "min_coverage_percent": min_coverage,
         "answers": answers(scope, evidence, {one.watched for one in bad}, min_coverage),
-        "sums": [_sum(watched, bad) for watched in metrics],
+        "sums": [_sum(watched, bad, silences) for watched in metrics],
         "intervals": _with_context(bad, silences, evidence.events),
         "silences": [_silence(silence) for silence in silences],
         "events": [_event(row) for row in evidence.events],
@@ -229,20 +229,22 @@ def _bad(span: Span, times: Mapping[int, Times]) -> Row:
     return {**_span(span), **sums}
 
 
-def _sum(watched: Watched, bad: Sequence[Interval]) -> Row:
+def _sum(watched: Watched, bad: Sequence[Interval], silences: Sequence[Silence]) -> Row:
     """All intervals of a metric together; no two leads overlap, so they add up."""
     own, names = [one for one in bad if one.watched == watched], _names(watched)
-    return {**names, "intervals": len(own), **_extent(watched, own)}
+    silent_us = length((one.start, one.end) for one in silences if _concerns(one, watched))
+    return {**names, "intervals": len(own), **_extent(watched, own, silent_us)}
 
 
 def _names(watched: Watched) -> Row:
     return {"metric": watched.metric, "title": watched.title}
 
 
-def _extent(watched: Watched, bad: Sequence[Interval]) -> Row:
+def _extent(watched: Watched, bad: Sequence[Interval], silent_us: int) -> Row:
     """How long intervals lasted together; the maximum of gauges, the sum of counters.
 
-    Events of counters have no length, and time that was not seen has no worst value.
+    Events of counters have no length, and time that was not seen has no worst value. Beside
+    silences the worst value has no high bound.
     """
     each = [(one.end - one.start, one.sure_us, one.end - one.start + one.lead_us) for one in bad]
     times = (sum(us) for us in zip((0, 0, 0), *each, strict=True))
@@ -253,7 +255,9 @@ def _extent(watched: Watched, bad: Sequence[Interval]) -> Row:
     if bad and watched != UNSEEN:
         combine = sum if watched.is_counter else max
         low, high = (combine(interval.worst[end] for interval in bad) for end in (0, 1))
-    return {**lasted, "worst_low": low, "worst_high": high, "unit": watched.unit}
+    return {
+        **lasted, "worst_low": low, "worst_high": peak_high(high, silent_us), "unit": watched.unit
+    }  # fmt: skip
 
 
 def _with_context(
@@ -269,15 +273,17 @@ def _with_context(
         for interval, span, of_span in zip(of_metric, spans, silent, strict=True):
             wide = (span[0] - NOTICED_LATE_US, span[1] + NOTICED_LATE_US)
             first, end = (bisect_left(instants, edge) for edge in wide)
+            within = [part for one in of_span if (part := one.within(span))]
+            silent_us = length((one.start, one.end) for one in within)
             rows[interval] = {
                 **_names(watched),
                 **_span((interval.start, interval.end)),
                 "lead_us": None if watched.is_counter else interval.lead_us,
                 "tail_us": None if watched.is_counter else interval.tail_us,
-                **_extent(watched, [interval]),
+                **_extent(watched, [interval], silent_us),
                 "parts": list(interval.parts),
                 "told_by": list(interval.sources),
-                "silent": [_silence(part) for one in of_span if (part := one.within(span))],
+                "silent": [_silence(one) for one in within],
                 "events": [_event(row) for row in events[first:end]],
             }
     return [rows[one] for one in bad]

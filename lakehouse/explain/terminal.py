@@ -236,8 +236,10 @@ def _how_long(row: Row) -> str:
 
 def _worst(row: Row) -> str:
     low, high, unit = row["worst_low"], row["worst_high"], str(row["unit"])
-    if high is None or (unit == "partitions" and len(row["parts"]) == 1 and high == 1):
+    if (not low and high is None) or (unit == "partitions" and len(row["parts"]) == low == 1):
         return ""
+    if high is None:
+        return _worst_at_least(row)
     if unit == "ms":
         return f"at worst {display.milliseconds(high)} a request"
     most = display.quantity(high, unit)
@@ -246,6 +248,16 @@ def _worst(row: Row) -> str:
     if low != high:
         return f"at worst {display.quantity(low, unit)} to {most}"
     return f"at worst {most} at once" if unit == "partitions" else f"at worst {most}"
+
+
+def _worst_at_least(row: Row) -> str:
+    """The worst observed value beside silences, which may hide a worse one."""
+    low, unit = row["worst_low"], str(row["unit"])
+    least = f"at least {display.milliseconds(low) if unit == 'ms' else display.quantity(low, unit)}"
+    if row["lasted_us"] is None:
+        return least
+    after = {"ms": " a request", "partitions": " at once"}.get(unit, "")
+    return f"at worst {least}{after}"
 
 
 def _silent(silences: Sequence[Row], at: Callable[[str], str]) -> list[str]:

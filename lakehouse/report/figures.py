@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from lakehouse.core import display
+from lakehouse.core.observed_share import peak_high
 from lakehouse.core.periods import micros
 from lakehouse.core.spans import Span
 
@@ -167,6 +168,20 @@ def least_to_most(
     if low == high:
         return Figure(write(low), "" if unknown else "±0", unknown, high)
     return Figure(f"{write(low)} to {write(high)}", "", unknown, high)
+
+
+def peak(row: Row, key: str, write: Callable[[Any], str], limit: str = "at least") -> Figure:
+    """Return a maximum; "at least" it, if its subject has unknown time.
+
+    Args:
+        row: The row with the value and ``unknown_us``.
+        key: The key of the value.
+        write: Formats the value.
+        limit: ``at most`` for a minimum.
+    """
+    value = row.get(key)
+    is_exact = value is None or peak_high(value, row.get("unknown_us")) is not None
+    return Figure(write(value) if is_exact else f"{limit} {write(value)}", order=value)
 
 
 def between(row: Row, stem: str, write: Callable[[float | None], str]) -> Figure:

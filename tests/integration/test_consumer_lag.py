@@ -78,7 +78,7 @@ def test_the_most_of_the_period_and_what_was_seen_last(tmp_path: Path) -> None:
         or ()
     )
     assert (row.group, row.topic) == ("g", "t")
-    assert row.most == Behind(11, 12.0, 60.0, 120.0, 0), "11 of 12 may be rounding"
+    assert row.most == Behind(11, None, 60.0, None, 0), "11 of 12 may be rounding; 20 s are unknown"
     assert row.last == Behind(0, 0.0, 0.0, 75.0, 0)
     assert row.as_of == "2026-11-16T10:05:00Z"
     whole = Bounds(100 * SECOND, 80 * SECOND, 119 * SECOND)
@@ -93,7 +93,8 @@ def test_an_age_that_nothing_bounds_has_no_upper_bound(
     """It was an hour late, and at some other time 75 seconds at most."""
     low = 60.0 if high == 60.0 else 3600.0
     figures = {"seconds_low_max": low, "seconds_high_max": high, "seconds_unknown_us": 30 * SECOND}
-    (row,) = found(tmp_path, window(0, **figures, **behind(1, 1, 1))).groups or ()
+    windows = window(0, **figures, **behind(1, 1, 1)), window(1, seconds_high_max=high)
+    (row,) = found(tmp_path, *windows).groups or ()
     assert row.most == Behind(0, 0.0, low, bound, 30 * SECOND)
 
 
@@ -131,10 +132,25 @@ def test_a_partition_far_behind_has_all_its_stretches(tmp_path: Path) -> None:
     section = found(tmp_path, window(0, **behind(1, 1, 1)), stretches=stretches)
     first, second = section.partitions or ()
     assert (first.partition, second.partition) == (3, 4), "the worst first"
-    assert (first.records_low, first.records_high) == (16_818, 20_000.0)
+    assert (first.records_low, first.records_high) == (16_818, None)
     assert first.above_us == Bounds(200 * SECOND, 194 * SECOND, 214 * SECOND)
     assert first.unknown_us == 300 * SECOND
 
 
+@pytest.mark.edge(7)
+@pytest.mark.parametrize(("seen", "is_bounded"), [(300, True), (299, False), (10, False)])
+def test_consumer_lag_beside_unknown_time_most_is_a_low_bound(
+    tmp_path: Path, seen: int, *, is_bounded: bool
+) -> None:
+    late = {"records_max": 256.0, "seconds_low_max": 20.0, "seconds_high_max": 30.0}
+    windows = window(0, **late, **behind(10, 20, 30)), window(1, seen_us=seen * SECOND)
+    section = found(tmp_path, *windows, stretches=[stretch(3)])
+    ((group,), (partition,)) = section.groups or (), section.partitions or ()
+    assert group.most == Behind(
+        216, 256.0 if is_bounded else None, 20.0, 75.0 if is_bounded else None, 0
+    )
+    assert partition.records_high == (11_996.0 if is_bounded else None)
+
+
 def test_where_no_lag_was_read_it_is_not_known(tmp_path: Path) -> None:
-    assert found(tmp_path) == ConsumerLag(None, None)
+    assert found(tmp_path) == ConsumerLag(None, None, None)

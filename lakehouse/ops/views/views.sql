@@ -230,9 +230,10 @@ SELECT
     CASE WHEN seen_us + behind_high_us > 0 THEN behind_low_us / 6e7 END AS behind_low_minutes, -- at least
     CASE WHEN seen_us + behind_high_us > 0 THEN behind_high_us / 6e7 END AS behind_high_minutes, -- at most
     CAST(ceil(records_max / 1.189207115002721e0) AS BIGINT) AS most_records_low, -- most not read, at least
-    records_max AS most_records_high, -- the same, at most
+    CASE WHEN seen_us >= 36e8 THEN records_max END AS most_records_high, -- at most; NULL: an hour seen in part
     seconds_low_max / 6e1 AS oldest_low_minutes, -- greatest age of the oldest record not read, at least
-    CASE WHEN seconds_high_max >= seconds_low_max THEN seconds_high_max / 6e1 END AS oldest_high_minutes, -- at most
+    CASE WHEN seen_us >= 36e8 AND seconds_high_max >= seconds_low_max THEN seconds_high_max / 6e1
+        END AS oldest_high_minutes, -- at most; NULL: not known
     seconds_unknown_us / 6e7 AS oldest_unknown_minutes, -- minutes in which that age has no upper bound
     seen_us / 6e7 AS seen_minutes, -- minutes in which all brokers with its partitions reported
     seen_us / 36e6 AS observed_percent, -- percent of the hour

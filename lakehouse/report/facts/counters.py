@@ -10,17 +10,62 @@ from collections import defaultdict
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from math import fsum
 from operator import itemgetter
-from typing import TypeVar
+from typing import Final, TypeVar
 
 from lakehouse import tables
+from lakehouse.core.metrics import families
 from lakehouse.core.periods import HOUR_US
-from lakehouse.core.spans import Span
-from lakehouse.engines.gold_reader import Row
-from lakehouse.report.facts.fields import NONE, Bounds, total
+from lakehouse.core.spans import Span, length, without
+from lakehouse.engines.gold_reader import Row, is_one_of
+from lakehouse.report.facts.fields import NONE, Bounds, Unread, total
 from lakehouse.report.facts.gold import Gold, Sums, by_subject
+from lakehouse.slo import attainment
 from lakehouse.slo.uncounted import Uncounted
 
+BROKERS: Final = ("broker-", "cluster-")
+"""Sources that report of partitions: brokers, and a cluster that is read as a whole."""
+
+CONTROLLERS: Final = ("controller-",)
 K = TypeVar("K", bound=Hashable)
+
+
+def unread(gold: Gold, metric: str, sources: tuple[str, ...] = BROKERS) -> dict[str, list[Span]]:
+    """When a metric's family was not read, by source; empty where no agent reads it."""
+    stretches: dict[str, list[Span]] = {}
+    for row in gold.ask(
+        "SELECT r.source, r.outcome, r.start, r.end FROM {rows} r "
+        f"WHERE {is_one_of('r.family', sorted(families(metric)))}",
+        rows=gold.whole(tables.READINGS),
+    ):
+        own = stretches.setdefault(row["source"], [])
+        if row["outcome"] == "ok":
+            own.append((row["start"], row["end"]))
+    if not stretches:
+        return {}
+    start, end = gold.period.span
+    return {
+        source: without((max(start, first), last), stretches.get(source, []))
+        for one in attainment.lifetimes(gold.subjects, min(end, gold.now_us))
+        if (source := str(one.subject.source)).startswith(sources)
+        for first, last in one.spans
+    }
+
+
+def unread_times(
+    gold: Gold, *metrics: str, sources: tuple[str, ...] = BROKERS
+) -> dict[str, Unread]:
+    """The unread time of each source, of the first of some metrics that any agent reads."""
+    start, end = gold.period.span
+    lived: defaultdict[str, int] = defaultdict(int)
+    for one in attainment.lifetimes(gold.subjects, min(end, gold.now_us)):
+        lived[str(one.subject.source)] += length(
+            (max(start, first), last) for first, last in one.spans
+        )
+    for metric in metrics:
+        if away := unread(gold, metric, sources):
+            times = {source: length(spans) for source, spans in away.items()}
+            return {one: Unread(us, 0 < us == lived[one]) for one, us in times.items()}
+    return {}
 
 
 def uncounted(gold: Gold, metric: str, source: str | None = None) -> list[Uncounted]:

@@ -26,6 +26,13 @@ class Bounds(NamedTuple):
         return type(self)(*(None if figure is None else figure * factor for figure in self))
 
 
+class Unread(NamedTuple):
+    """For how long a source was not read, microseconds; ``is_whole``: never in its lifetime."""
+
+    us: int
+    is_whole: bool
+
+
 NONE: Final = Bounds(0, 0, 0)
 """The increase of a counter that surely did not rise."""
 
@@ -74,19 +81,44 @@ def figures(record: Callable[..., Any], rows: Metrics) -> dict[str, Any]:
     return {name: _figure(rows, *declared) for name, declared in _declared(record).items()}
 
 
-def of_sources(record: Callable[..., R], sums: Mapping[str, Metrics], *metrics: str) -> list[R]:
+def of_sources(
+    record: Callable[..., R],
+    sums: Mapping[str, Metrics],
+    *metrics: str,
+    unread: Mapping[str, Unread] | None = None,
+) -> list[R]:
     """A record of every source that has one of some metrics, in the order of their names.
 
     Args:
         record: A named tuple whose first field is the source, see ``figures`` for the others.
         sums: Sums of gold/brokers, by source and metric.
         metrics: The metrics; none: any.
+        unread: Unread time by source, for a record that ends with ``unknown_us``. A source that was
+            never read has a record without figures, if any other source has a record.
     """
+    found = {name: own for name, own in sums.items() if any(one in own for one in metrics or own)}
+    if unread is None:
+        return [record(name, **figures(record, own)) for name, own in sorted(found.items())]
     return [
-        record(source, **figures(record, rows))
-        for source, rows in sorted(sums.items())
-        if any(name in rows for name in metrics or rows)
+        record(name, **figures(record, found.get(name, {})), unknown_us=unknown_us(unread, name))
+        for name in listed(found, unread)
     ]
+
+
+def listed(found: Iterable[str], unread: Mapping[str, Unread]) -> list[str]:
+    """Return the sources of a table in order: those with figures, and those that were never read.
+
+    Args:
+        found: Sources with figures; without any of them the table is empty.
+        unread: Unread time by source.
+    """
+    names = set(found)
+    return sorted(names | {name for name, one in unread.items() if one.is_whole} if names else ())
+
+
+def unknown_us(unread: Mapping[str, Unread], source: str) -> int | None:
+    """Return the unknown time of a source, microseconds; None: not known."""
+    return unread[source].us if source in unread else None
 
 
 @lru_cache

@@ -76,8 +76,8 @@ def partition_time(row: Row, stem: str) -> Figure:
 
 def at_once(row: Row) -> str:
     """How many of a topic's partitions were bad at once."""
-    most = row.get("max_concurrent")
-    return f", at most {display.plural(most, 'partition')} at once" if most else ""
+    most = figures.peak(row, "max_concurrent", lambda number: display.plural(number, "partition"))
+    return f", peak {most.text} at once" if most.order else ""
 
 
 def number_of_incidents(row: Row) -> Figure:
@@ -340,6 +340,12 @@ def measured(row: Row, key: str) -> Figure:
     if value is None and row.get("kind") in {"gauge", "counter"}:
         return Figure("")
     return Figure(display.quantity(value, str(unit)), order=value)
+
+
+def measured_extreme(row: Row, key: str) -> Figure:
+    """The greatest value of a row in its unit, or the least if the key is ``min``."""
+    exact, limit = measured(row, key), "at most" if key == "min" else "at least"
+    return figures.peak(row, key, lambda _: exact.value, limit)
 
 
 def above(row: Row) -> Figure:

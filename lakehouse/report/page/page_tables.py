@@ -202,6 +202,18 @@ def _bounded(row: Row, definition: str) -> Figure:
     return figures.between(row, key, _FORMATS[unit])
 
 
+def _peak(row: Row, definition: str, limit: str = "at least") -> Figure:
+    unit, _, path = definition.partition(" ")
+    inner, _, key = path.rpartition(".")
+    beside: Row = (value_at(row, inner) or {}) if inner else row
+    own = {"unknown_us": row.get("unknown_us"), **beside}
+    return figures.peak(own, key, _FORMATS[unit], limit)
+
+
+def _lowest(row: Row, definition: str) -> Figure:
+    return _peak(row, definition, "at most")
+
+
 _FORMATS: Final[Mapping[str, Callable[[Any], str]]] = {
     "count": display.count,
     "size": display.size,
@@ -218,6 +230,8 @@ _FORMATS: Final[Mapping[str, Callable[[Any], str]]] = {
 _KINDS: Final[Mapping[str, Callable[[Row, str], Content]]] = {
     **{kind: _plain(write) for kind, write in _FORMATS.items()},
     "bounded": _bounded,
+    "peak": _peak,
+    "lowest": _lowest,
     "figure": _computed,
     "text": _computed,
     "time": figures.time,

@@ -11,6 +11,7 @@ from typing import Final, NamedTuple
 from lakehouse import tables
 from lakehouse.core.metrics import PARTITION_LAG
 from lakehouse.core.objective import Objective
+from lakehouse.core.observed_share import peak_high
 from lakehouse.core.periods import iso
 from lakehouse.engines.gold_reader import Row, is_same
 from lakehouse.report.facts.fields import Bounds, duration
@@ -42,7 +43,10 @@ class Behind(NamedTuple):
 
 
 class GroupLag(NamedTuple):
-    """A group that was behind in a topic: the most of a period, and what was seen last."""
+    """A group that was behind in a topic: the most of a period, and what was seen last.
+
+    The most has no high bound beside unknown time.
+    """
 
     group: str
     topic: str
@@ -54,13 +58,16 @@ class GroupLag(NamedTuple):
 
 
 class PartitionBehind(NamedTuple):
-    """A partition in which a group was far behind; ``above_us``: for how long it was."""
+    """A partition in which a group was far behind; ``above_us``: for how long it was.
+
+    ``records_high`` is None beside unknown time: more may have been unread then.
+    """
 
     group: str
     topic: str
     partition: int | None
     records_low: float
-    records_high: float
+    records_high: float | None
     above_us: Bounds
     unknown_us: int | None
 
@@ -116,15 +123,7 @@ def consumer_lag(gold: Gold, objectives: Sequence[Objective]) -> ConsumerLag:
         return ConsumerLag(None, None, None)
     expected = {subject.group: us for subject, us in gold.expected("group")}
     groups = [
-        GroupLag(
-            row["group"],
-            row["topic"],
-            duration(row, "behind"),
-            _behind(row),
-            _behind(last[_key(row)]),
-            iso(last[_key(row)]["window"]),
-            max(0, expected[row["group"]] - row["seen_us"]) if row["group"] in expected else None,
-        )
+        _group(row, last[_key(row)], expected.get(row["group"]))
         for row in rows
         if gold.concerns(row, chosen) and (row["behind_high_us"] or row["seconds_low_max"])
     ]
@@ -158,6 +157,18 @@ def lost_before_read(
     groups.sort(key=lambda one: (-one.offsets_low, str(one.group), str(one.topic)))
     totals = group_totals(one._asdict() for one in groups)
     return LostBeforeRead(groups, [LostOfGroup(**one) for one in totals])
+
+
+def _group(row: Row, last: Row, expected_us: int | None) -> GroupLag:
+    most, unknown_us = _behind(row), None
+    if expected_us is not None:
+        unknown_us = max(0, expected_us - row["seen_us"])
+    most = most._replace(
+        records_high=peak_high(most.records_high, unknown_us),
+        seconds_high=peak_high(most.seconds_high, unknown_us),
+    )
+    at, behind_us = iso(last["window"]), duration(row, "behind")
+    return GroupLag(row["group"], row["topic"], behind_us, most, _behind(last), at, unknown_us)
 
 
 def _behind(row: Row) -> Behind:
@@ -201,4 +212,5 @@ def _stretches(gold: Gold) -> list[Row]:
 def _partition(row: Row, unknown: Mapping[_Key, int | None]) -> PartitionBehind:
     group, topic, most = row["group"], row["topic"], row["records"]
     above, unseen = duration(row, "above"), unknown.get((group, topic))
-    return PartitionBehind(group, topic, row["partition"], _least(most), most, above, unseen)
+    high = peak_high(most, unseen)
+    return PartitionBehind(group, topic, row["partition"], _least(most), high, above, unseen)

@@ -11,14 +11,13 @@ from collections.abc import Hashable, Mapping, Sequence
 from typing import Final, NamedTuple, TypeVar
 
 from lakehouse import tables
-from lakehouse.core.metrics import LEADERLESS, UNAVAILABLE, families
+from lakehouse.core.metrics import LEADERLESS, UNAVAILABLE
 from lakehouse.core.periods import micros
-from lakehouse.core.spans import Span, length, without
-from lakehouse.engines.gold_reader import is_one_of, is_same
-from lakehouse.report.facts.counters import counted, nothing
+from lakehouse.core.spans import length
+from lakehouse.engines.gold_reader import is_same
+from lakehouse.report.facts.counters import counted, nothing, unread
 from lakehouse.report.facts.fields import Bounds, total
 from lakehouse.report.facts.gold import Gold
-from lakehouse.slo import attainment
 from lakehouse.slo.sla_statement import Statement, unknown_of
 
 ANSWERS: Final = {"produce": "kafka.broker.produce.answers", "fetch": "kafka.broker.fetch.answers"}
@@ -37,8 +36,6 @@ _RATES: Final = ("kafka.client.produce.byte_rate", "kafka.client.fetch.byte_rate
 GOOD: Final = "NONE"
 """Kafka's error code of a success."""
 
-_READ: Final = ("broker-", "cluster-")
-"""Sources that report of partitions: brokers, and a cluster that is read as a whole."""
 K = TypeVar("K", bound=Hashable)
 
 
@@ -151,28 +148,6 @@ def _leaderless(gold: Gold) -> Bounds:
         if row["metric"] == LEADERLESS and LEADERLESS in known[row["topic"]]
     )
     return Bounds(seen, surely, possibly + max(more, default=0))
-
-
-def unread(gold: Gold, metric: str) -> dict[str, list[Span]]:
-    """When a metric's family was not read, by source; empty where no agent reads it."""
-    stretches: dict[str, list[Span]] = {}
-    for row in gold.ask(
-        "SELECT r.source, r.outcome, r.start, r.end FROM {rows} r "
-        f"WHERE {is_one_of('r.family', sorted(families(metric)))}",
-        rows=gold.whole(tables.READINGS),
-    ):
-        own = stretches.setdefault(row["source"], [])
-        if row["outcome"] == "ok":
-            own.append((row["start"], row["end"]))
-    if not stretches:
-        return {}
-    start, end = gold.period.span
-    return {
-        source: without((max(start, first), last), stretches.get(source, []))
-        for one in attainment.lifetimes(gold.subjects, min(end, gold.now_us))
-        if (source := str(one.subject.source)).startswith(_READ)
-        for first, last in one.spans
-    }
 
 
 def _answers(gold: Gold) -> tuple[list[Answers], list[Answers], list[Error]]:

@@ -17,7 +17,7 @@ from lakehouse.core.metrics import LEADERLESS, PARTITION_COUNT, UNAVAILABLE, UND
 from lakehouse.core.periods import iso
 from lakehouse.core.spans import touching
 from lakehouse.engines.gold_reader import Row, is_one_of
-from lakehouse.report.facts.counters import with_bounds
+from lakehouse.report.facts.counters import CONTROLLERS, unread_times, with_bounds
 from lakehouse.report.facts.fields import Bounds, Known, duration, figures, of_sources
 from lakehouse.report.facts.gold import Gold, attribute
 from lakehouse.slo import partition_level
@@ -119,6 +119,7 @@ class IsrBroker(NamedTuple):
     isr_shrinks: Annotated[Bounds, "kafka.broker.isr_shrinks", "increase"]
     isr_expands: Annotated[Bounds, "kafka.broker.isr_expands", "increase"]
     writes_refused: Annotated[Bounds, _REFUSED, "counted", COUNTED_BY_BROKER, _REFUSED_LATER]
+    unknown_us: int | None
 
 
 class Controller(NamedTuple):
@@ -131,6 +132,7 @@ class Controller(NamedTuple):
     ]
     fenced_brokers_max: Annotated[Known, "kafka.controller.fenced_brokers", "max"]
     active_brokers_min: Annotated[Known, "kafka.controller.active_brokers", "min"]
+    unknown_us: int | None
 
 
 class MinIsr(NamedTuple):
@@ -148,8 +150,16 @@ def min_isr(gold: Gold, statements: Sequence[Statement]) -> MinIsr:
     return MinIsr(
         _topics(gold, unknown_of(statements, UNAVAILABLE), unseen),
         _partitions(gold, unseen),
-        of_sources(IsrBroker, sources, COUNTED_BY_BROKER, UNDER_MIN_ISR),
-        of_sources(Controller, sources, ACTIVE),
+        of_sources(
+            IsrBroker,
+            sources,
+            COUNTED_BY_BROKER,
+            UNDER_MIN_ISR,
+            unread=unread_times(gold, COUNTED_BY_BROKER, UNDER_MIN_ISR),
+        ),
+        of_sources(
+            Controller, sources, ACTIVE, unread=unread_times(gold, ACTIVE, sources=CONTROLLERS)
+        ),
     )
 
 

@@ -11,8 +11,17 @@ from collections.abc import Mapping
 from typing import Annotated, Any, Final, Literal, NamedTuple
 
 from lakehouse import tables
-from lakehouse.report.facts.counters import with_bounds
-from lakehouse.report.facts.fields import Bounds, Known, Metrics, figures, of_sources
+from lakehouse.report.facts.counters import unread_times, with_bounds
+from lakehouse.report.facts.fields import (
+    Bounds,
+    Known,
+    Metrics,
+    Unread,
+    figures,
+    listed,
+    of_sources,
+    unknown_us,
+)
 from lakehouse.report.facts.gold import Gold
 
 _FETCHES: Final = "kafka.topic.remote_fetch.requests"
@@ -46,6 +55,7 @@ class ReadingBroker(NamedTuple):
     held_back_us: Annotated[Bounds, "kafka.broker.remote_fetch.throttle_time.avg", "held_back"]
     held_back_ms_max: Annotated[Known, "kafka.broker.remote_fetch.throttle_time.max", "max"]
     fetch_rate_max: Annotated[Known, "kafka.broker.remote_fetch.byte_rate", "max"]
+    unknown_us: int | None
 
 
 class Plugin(NamedTuple):
@@ -66,6 +76,7 @@ class Plugin(NamedTuple):
     index_loads_failed: Annotated[Bounds, "kafka.rsm.index_cache.load_failures", "increase"]
     index_evictions: Annotated[Bounds, "kafka.rsm.index_cache.evictions", "increase"]
     index_entries_max: Annotated[Known, "kafka.rsm.index_cache.size", "max"]
+    unknown_us: int | None
 
 
 class RemoteReadCounts(NamedTuple):
@@ -114,7 +125,8 @@ class Cost(NamedTuple):
 
     Attributes:
         source: The broker.
-        basis: Whether ``fetches``, ``round_trips`` and ``seconds`` are measured or modelled.
+        basis: Whether ``fetches``, ``round_trips`` and ``seconds`` are measured or modelled; None:
+            the broker was not read, so that no figure is known.
         way: How the broker's indexes of a segment are fetched. Where it is ``at once``, the last
             three say what that has saved; elsewhere they are modelled.
         fetches: Indexes that the broker asked the plugin for.
@@ -127,15 +139,16 @@ class Cost(NamedTuple):
     """
 
     source: str
-    basis: Literal["measured", "modelled"]
-    way: Literal["one by one", "at once"]
-    fetches: Bounds
-    round_trips: Bounds
-    seconds: Bounds
-    segment_seconds: Bounds
-    at_once: Bounds
-    saved: Bounds
-    saved_seconds: Bounds
+    basis: Literal["measured", "modelled"] | None = None
+    way: Literal["one by one", "at once"] | None = None
+    fetches: Bounds = Bounds()
+    round_trips: Bounds = Bounds()
+    seconds: Bounds = Bounds()
+    segment_seconds: Bounds = Bounds()
+    at_once: Bounds = Bounds()
+    saved: Bounds = Bounds()
+    saved_seconds: Bounds = Bounds()
+    unknown_us: int | None = None
 
 
 class RemoteReads(NamedTuple):
@@ -149,41 +162,52 @@ class RemoteReads(NamedTuple):
 
 def remote_reads(gold: Gold) -> RemoteReads:
     """Reads from the remote tier, by topic and broker."""
-    brokers = with_bounds(gold, tables.BROKERS)
+    brokers, away = with_bounds(gold, tables.BROKERS), unread_times(gold, _READS)
     topics = [
         ReadTopic(topic, **figures(ReadTopic, rows))
         for topic, rows in sorted(with_bounds(gold, tables.TOPICS).items())
     ]
     return RemoteReads(
         [one for one in topics if any(figure.value for figure in one[1:])],
-        of_sources(ReadingBroker, brokers, _READS),
-        costs(brokers),
-        _plugins(brokers),
+        of_sources(ReadingBroker, brokers, _READS, unread=away),
+        costs(brokers, away),
+        _plugins(brokers, away),
     )
 
 
-def _plugins(brokers: Mapping[str, Metrics]) -> list[Plugin]:
-    """Every broker with a bean of the Aiven plugin."""
-    found = of_sources(Plugin, brokers)
-    return [one for one in found if any(map(_is_known, one[1:]))]
+def _plugins(brokers: Mapping[str, Metrics], unread: Mapping[str, Unread]) -> list[Plugin]:
+    """Every broker with a bean of the Aiven plugin, and those that were never read."""
+    known = {
+        source: rows
+        for source, rows in brokers.items()
+        if any(map(_is_known, figures(Plugin, rows).values()))
+    }
+    return of_sources(Plugin, known, unread=unread)
 
 
 def _is_known(figure: Bounds | Known) -> bool:
     return (figure.value if isinstance(figure, Bounds) else figure) is not None
 
 
-def costs(brokers: Mapping[str, Mapping[str, Mapping[str, Any]]]) -> list[Cost]:
+def costs(
+    brokers: Mapping[str, Mapping[str, Mapping[str, Any]]],
+    unread: Mapping[str, Unread] | None = None,
+) -> list[Cost]:
     """The cost of each broker that reads remotely, in the order of their names.
 
     Args:
         brokers: Sums of gold/brokers over a period with bounds, by source and metric.
+        unread: Unread time by source. A broker that was never read has a row without figures.
     """
-    found = []
-    for source, sums in sorted(brokers.items()):
+    found, away = {}, unread or {}
+    for source, sums in brokers.items():
         one = cost(RemoteReadCounts(source, **figures(RemoteReadCounts, sums)))
         if one is not None:
-            found.append(_at_least(one) if _is_open(sums) else one)
-    return found
+            found[source] = _at_least(one) if _is_open(sums) else one
+    return [
+        found.get(source, Cost(source))._replace(unknown_us=unknown_us(away, source))
+        for source in listed(found, away)
+    ]
 
 
 def _is_open(sums: Metrics) -> bool:

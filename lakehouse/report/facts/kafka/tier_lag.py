@@ -9,8 +9,16 @@ from lakehouse import tables
 from lakehouse.core.metrics import COPY_LAG, DELETE_LAG, families
 from lakehouse.core.periods import HOUR_US, Period, micros
 from lakehouse.engines.gold_reader import EXACT, Row, is_one_of
-from lakehouse.report.facts.counters import with_bounds
-from lakehouse.report.facts.fields import Bounds, Known, duration, figures, per_second
+from lakehouse.report.facts.counters import unread_times, with_bounds
+from lakehouse.report.facts.fields import (
+    Bounds,
+    Known,
+    duration,
+    figures,
+    listed,
+    per_second,
+    unknown_us,
+)
 from lakehouse.report.facts.gold import SEEN, Gold
 from lakehouse.slo.sla_statement import Statement, unknown_of
 from lakehouse.slo.trends.lag_drain import HOURS, Drain, Point, drain
@@ -90,6 +98,7 @@ class TierBroker(NamedTuple):
     held_back_ms_max: Annotated[Known, "kafka.broker.remote_copy.throttle_time.max", "max"]
     copy_rate_max: Annotated[Known, "kafka.broker.remote_copy.byte_rate", "max"]
     copy_idle_min: Annotated[Known, "kafka.broker.remote_log_manager.tasks_idle", "min"]
+    unknown_us: int | None
 
 
 class TierLag(NamedTuple):
@@ -135,20 +144,26 @@ def tier_lag(gold: Gold, statements: Sequence[Statement]) -> TierLag:
 
 
 def _brokers(gold: Gold) -> list[TierBroker]:
-    """Every broker of which a topic's copy lag was reported."""
+    """Every broker that reported a topic's copy lag, and those that were never read."""
+    sums, away = with_bounds(gold, tables.BROKERS), unread_times(gold, COPY_LAG)
     read_us = {
         row["source"]: row["duration_us"]
         for row in gold.sums(tables.COVERAGE)
         if row["family"] in families(COPY_LAG) and row["outcome"] == "ok"
     }
+    means = {
+        source: per_second({**rows[COPY_LAG], "us": read_us.get(source)}, "us")
+        for source, rows in sums.items()
+        if COPY_LAG in rows
+    }
     return [
         TierBroker(
             source,
-            per_second({**rows[COPY_LAG], "us": read_us.get(source)}, "us"),
-            **figures(TierBroker, rows),
+            means.get(source),
+            **figures(TierBroker, sums[source] if source in means else {}),
+            unknown_us=unknown_us(away, source),
         )
-        for source, rows in sorted(with_bounds(gold, tables.BROKERS).items())
-        if COPY_LAG in rows
+        for source in listed(means, away)
     ]
 
 
