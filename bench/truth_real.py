@@ -4,7 +4,8 @@ Brokers show what the controllers decided once they have heard of it, so the tru
 partition's incident is as wide as that took at most.
 
 What a client says of its throttling, and a group of what it lost, is compared as well. The tiers'
-lags are not: nobody but the brokers' beans knows them to the second.
+lags are not: nobody but the brokers' beans knows them to the second. A scenario that the demo could
+not play has no truth, and is not judged.
 """
 
 from __future__ import annotations
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
 Row = dict[str, Any]
 _S: Final = 1_000_000
 _KINDS: Final = {"under": "under_min_isr", "leaderless": "leaderless"}
+_SCENARIOS: Final = {"clients": "throttling", "expired": "expiry"}
+"""The scenario without which the demo's truth has no list of that name."""
 _FAMILIES: Final = {
     "under": "min_isr",
     "any": "min_isr",
@@ -38,7 +41,7 @@ _FAMILIES: Final = {
 
 
 def played(folder: Path, name: str) -> Judgement:
-    """Run the demo once and judge its report.
+    """Run the demo once and judge its report; print the scenarios that it could not play.
 
     Raises:
         DemoError: A step of it failed.
@@ -47,6 +50,8 @@ def played(folder: Path, name: str) -> Judgement:
     truth, report = (
         json.loads((folder / f"{file}.json").read_text()) for file in ("truth", "report")
     )
+    for one in truth["scenarios_missed"]:
+        print(f"{name}: scenario {one['scenario']} was not played: {one['reason']}", flush=True)
     return judge(truth, report, name)
 
 
@@ -56,6 +61,13 @@ def judge(truth: Row, report: Row, name: str) -> Judgement:
     checks = [*_min_isr(truth, report, name, floor_us), *_clients(truth, report, name)]
     checks += _lost(truth, report, name)
     return Judgement(checks, [], [], 0, 0)
+
+
+def _facts(truth: Row, key: str) -> list[Row]:
+    """A list of the truth; empty if its scenario was not played."""
+    missed = {one["scenario"] for one in truth["scenarios_missed"]}
+    found: list[Row] = truth.get(key, []) if _SCENARIOS[key] in missed else truth[key]
+    return found
 
 
 def _min_isr(truth: Row, report: Row, name: str, floor_us: int) -> Iterator[Check]:
@@ -81,7 +93,7 @@ def _clients(truth: Row, report: Row, name: str) -> Iterator[Check]:
     rows = {
         (row["user"], row["client_id"], row["kind"]): row for row in report["throttling"]["clients"]
     }
-    for client in truth["clients"]:
+    for client in _facts(truth, "clients"):
         row = rows.get((client["user"], client["client_id"], client["kind"]), {})
         spans = [
             {"us": _micros(span["end"]) - _micros(span["start"])}
@@ -95,11 +107,11 @@ def _clients(truth: Row, report: Row, name: str) -> Iterator[Check]:
 def _lost(truth: Row, report: Row, name: str) -> Iterator[Check]:
     """Offsets, told as if they were microseconds."""
     found: defaultdict[Any, list[float]] = defaultdict(lambda: [0.0, 0.0])
-    for row in report["lost_before_read"]["groups"]:
+    for row in report["lost_before_read"]["groups"] or ():
         bounds = found[row["group"], row["topic"], row["partition"]]
         bounds[0] += row["offsets_low"]
         bounds[1] += inf if row["offsets_high"] is None else row["offsets_high"]
-    for fact in truth["expired"]:
+    for fact in _facts(truth, "expired"):
         low, high = found[fact["group"], fact["topic"], fact["partition"]]
         offsets = fact["offsets"]
         told = Truth(offsets, offsets, offsets, incidents=0)
@@ -117,7 +129,8 @@ def _truth(spans: Iterable[Row], floor_us: int, heard_us: int = 0) -> Truth:
 def _check(
     name: str, figure: str, subject: str, row: Row, stem: str, truth: Truth, unknown_us: float,
 ) -> Check:  # fmt: skip
-    low, high = (row.get(f"{stem}_{end}_us") or 0 for end in ("low", "high"))
+    low, high = (row.get(f"{stem}_{end}_us", 0) for end in ("low", "high"))
+    low, high = low or 0, inf if high is None else high
     interval_us = int(INTERVALS[_FAMILIES[stem]].removesuffix("s")) * _S
     return Check(name, f"real: {figure}", subject, low, high, unknown_us, truth, interval_us)
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 import random
 from typing import Any
 
 import pytest
 
-from bench import truth_true
+from bench import truth_real, truth_true
 from bench.truth_findings import Findings
 from bench.truth_judge import judge
 from bench.truth_schedule import LAGS, Schedule, Watch, schedule
@@ -37,6 +38,36 @@ def world_of(*events: tuple[int, str, Any]) -> Any:
         for number in range(len(HOUR.topics["events.tiered"].replicas)):
             world.lag[metric, "events.tiered", number] = Steps(0)
     return world
+
+
+def of_demo(*missed: str, **truth: Any) -> dict[str, Any]:
+    kinds = {"under_min_isr": [], "leaderless": [], "under_min_isr_any": []}
+    scenarios = [{"scenario": name, "reason": "no"} for name in missed]
+    return {"slowest_heard_us": 0, "scenarios_missed": scenarios, **kinds, **truth}
+
+
+REPORT: dict[str, Any] = {
+    "detection_floor_us": FLOOR,
+    "min_isr": {"partitions": [], "topics": []},
+    "throttling": {"clients": []},
+    "lost_before_read": {"groups": None},
+}
+
+
+def test_truth_real_missed_scenario_is_not_judged() -> None:
+    truth = of_demo("throttling", "expiry")
+    assert truth_real.judge(truth, REPORT, "demo").checks == []
+    with pytest.raises(KeyError, match="clients"):
+        truth_real.judge(of_demo("expiry"), REPORT, "demo")
+
+
+def test_truth_real_high_of_null_is_no_bound() -> None:
+    client: dict[str, Any] = {"user": None, "client_id": "c", "kind": "produce"}
+    span = {"start": "2026-11-28T17:00:00+00:00", "end": "2026-11-28T17:10:00+00:00"}
+    truth = of_demo("expiry", clients=[client | {"throttled": True, "spans": [span]}])
+    row = {**client, "throttled_low_us": S, "throttled_high_us": None, "unknown_us": 0}
+    (check,) = truth_real.judge(truth, REPORT | {"throttling": {"clients": [row]}}, "demo").checks
+    assert (check.low, check.high) == (S, math.inf)
 
 
 def test_spans_are_united_cut_and_counted():
