@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 
@@ -17,8 +17,11 @@ from lakehouse.report.facts.kafka.min_isr import COUNTED_BY_BROKER, min_isr
 from lakehouse.report.facts.kafka.remote_reads import remote_reads
 from lakehouse.report.facts.kafka.throttling import throttling
 from lakehouse.report.facts.kafka.tier_lag import tier_lag
-from tests.lake_builder import CLUSTER, Batch
+from tests.lake_builder import CLUSTER, Batch, micros
 from tests.rollups import local
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 WINDOW: Final = 300.0
 SECOND: Final = 1_000_000
@@ -95,21 +98,51 @@ def test_a_broker_is_held_back_within_the_bounds_of_its_bean(gold: Gold) -> None
 def test_what_waits_at_a_broker_is_the_sum_of_its_topics(gold: Gold) -> None:
     first, second = tier_lag(gold, ()).brokers
     assert (first.waits_bytes_mean, first.waits_bytes_max_of_a_topic) == (4e6, 3e6)
-    assert (first.copies_failed, first.deletions_failed) == (5, 0)
-    assert (second.waits_bytes_mean, second.copies_failed) == (0, 0)
+    assert (first.copies_failed.value, first.deletions_failed.value) == (5, 0)
+    assert (second.waits_bytes_mean, second.copies_failed.value) == (0, 0)
 
 
 def test_failures_and_untiered_records_are_told_of_each_topic_and_partition(gold: Gold) -> None:
     found = tier_lag(gold, ())
-    assert [(one.topic, one.copies_failed) for one in found.topics] == [("a", 3), ("b", 2)]
+    assert [(one.topic, one.copies_failed.value) for one in found.topics] == [("a", 3), ("b", 2)]
     assert [one.partition for one in found.partitions] == [0, 1]
     assert found.partitions[0].records_max == found.partitions[0].records_mean == 5000
     assert found.partitions_omitted == 0
 
 
 def test_refused_writes_are_zero_where_counted_and_unknown_where_not(gold: Gold) -> None:
-    refused = {one.source: one.writes_refused for one in min_isr(gold, ()).brokers}
+    refused = {one.source: one.writes_refused.value for one in min_isr(gold, ()).brokers}
     assert refused == {"broker-1": 9, "broker-2": 0, "broker-3": None}
+
+
+@pytest.mark.edge(6)
+def test_broker_never_read_is_listed_without_figures(tmp_path: Path) -> None:
+    """It was read in the window before the period only."""
+    batch = Batch()
+    for source, start in (("broker-1", 0.0), ("broker-2", 0.0), ("broker-1", WINDOW)):
+        end = start + WINDOW
+        for family in ("min_isr", "tiered", "remote_reads"):
+            batch.scrape(family, start, end, source=source)
+        batch.run(COUNTED_BY_BROKER, start, end, 0.0, source=source)
+        batch.run(COPY_LAG, start, end, 3e6, topic="a", source=source)
+        batch.counter("kafka.broker.remote_log_reader.fetches", start, end, 5.0, source=source)
+    batch.commit(tmp_path)
+    local(tmp_path)
+    engine, now_us = LocalEngine(lakes.at(str(tmp_path))), micros(2 * WINDOW)
+    subjects = subjects_of(engine, CLUSTER)[1]
+    period = periods.Period.of((micros(WINDOW), now_us))
+    gold = Gold(engine, CLUSTER, period, int(WINDOW), subjects, now_us)
+    reads = remote_reads(gold)
+    for rows in (
+        min_isr(gold, ()).brokers,
+        tier_lag(gold, ()).brokers,
+        reads.brokers,
+        reads.indexes,
+    ):
+        known, unread = to_json([*rows])
+        assert (known["source"], known["unknown_us"]) == ("broker-1", 0)
+        assert (unread.pop("source"), unread.pop("unknown_us")) == ("broker-2", WINDOW * SECOND)
+        assert set(unread.values()) == {None}
 
 
 def test_a_controller_counts_for_itself(gold: Gold) -> None:
@@ -137,4 +170,5 @@ def test_brokers_are_listed_where_a_quota_held_something_back(gold: Gold) -> Non
 
 def test_a_plugin_is_told_of_where_there_is_one(gold: Gold) -> None:
     (one,) = remote_reads(gold).plugins
-    assert (one.source, one.index_evictions, one.uploads) == ("broker-1", 11, None)
+    figures = one.source, one.index_evictions.value, one.uploads.value
+    assert figures == ("broker-1", 11, None)

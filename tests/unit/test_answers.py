@@ -451,6 +451,23 @@ def test_every_statement_is_in_the_table_above() -> None:
     assert made == set(STATED)
 
 
+@pytest.mark.edge(7)
+@pytest.mark.parametrize(("unknown_us", "said"), [(0, "peak "), (1, "peak at least ")])
+def test_statement_peak_beside_unknown_time_is_at_least(unknown_us: int, said: str) -> None:
+    facts = sample_facts.demo()
+    tier = facts["tier_lag"]["topics"][0]
+    for row in (
+        *facts["service"]["latency"],
+        tier["copy"],
+        tier["delete"],
+        *facts["min_isr"]["topics"],
+    ):
+        row["unknown_us"] = unknown_us
+    answered = {one.anchor: plain_text(one.answer) for one in answers(facts)}
+    for anchor, peak in (("latency", "2.3"), ("tier-lag", "45.0"), ("min-isr", "3")):
+        assert f"{said}{peak}" in answered[anchor]
+
+
 def generated(figure: int, other: int, number: int, key: str) -> Facts:
     """A row with a figure, and with another one in every column that is not stated."""
     keys = (

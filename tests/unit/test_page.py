@@ -103,8 +103,8 @@ def test_what_happened_says_each_question_in_words(pages):
         "Latency 1 of 3 brokers exceeded 500 ms p99. Worst: broker-1 (writes), 48 s (44 s to "
         "52 s), peak 2.3 s.",
         "Safe writes At least 2 of 4 topics were under min ISR or without a leader. Worst: orders, "
-        "1 m 11 s (1 m 10 s to 1 m 14 s), 20 s unknown, at most 3 partitions at once. Coverage "
-        "98.14 %.",
+        "1 m 11 s (1 m 10 s to 1 m 14 s), 20 s unknown, peak at least 3 partitions at once. "
+        "Coverage 98.14 %.",
         "Throttling 3 clients were throttled. Worst: client id bulk-loader (writing), 1 m 35 s "
         "(1 m 1 s to 2 m 1 s).",
         "Tiered storage 1 of 1 tiered topic had upload lag. Worst: archive, 52 s (48 s to 55 s), "
@@ -130,7 +130,7 @@ def test_a_figure_in_a_table_has_its_bounds_and_its_unknown_time(pages):
         "3 m 34 s (3 m 30 s to 3 m 41 s), 20 s unknown",
         "0 s, 20 s unknown",
         "2 m 0 s",
-        "3",
+        "at least 3",
     ]
     lost = table(pages["demo"].one("section", id="lost"), "Partitions")
     assert cells(lost, 1) == ["nightly", "topic clicks partition 1", "not known, 6 m 0 s unknown"]

@@ -49,6 +49,22 @@ def test_lost_offsets_are_told_by_their_bounds(low, high, text):
     assert said(figures.offsets(lost)) == text
 
 
+@pytest.mark.edge(7)
+@pytest.mark.parametrize(
+    ("unknown_us", "limit", "text"),
+    [
+        (0, "at least", "479"),
+        (1, "at least", "at least 479"),
+        (None, "at least", "at least 479"),
+        (100 * SECOND, "at most", "at most 479"),
+    ],
+)
+def test_peak_beside_unknown_time_is_a_bound(unknown_us: int | None, limit: str, text: str) -> None:
+    row = {"most": 479, "unknown_us": unknown_us}
+    assert said(figures.peak(row, "most", str, limit)) == text
+    assert said(figures.peak({**row, "most": None}, "most", str, limit)) == "None"
+
+
 def test_an_incident_is_bounded_by_its_edges():
     incident = {
         "start": "2026-11-21T06:00:10Z",

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from hypothesis import given, strategies as st
 
-from lakehouse.report.facts.fields import Bounds, to_json
+from lakehouse.report.facts.fields import Bounds, Unread, to_json
 from lakehouse.report.facts.kafka.remote_reads import INDEXES, Cost, RemoteReadCounts, cost, costs
 
 FIELDS = RemoteReadCounts._fields
@@ -112,6 +112,21 @@ def test_brokers_before_the_timer_are_modelled_from_the_topics_requests():
 def test_a_broker_that_tells_nothing_is_not_told_as_zero():
     assert cost(counts("b", read_bytes=100.0, hits=3.0)) is None
     assert costs({"b": {}}) == []
+
+
+@pytest.mark.edge(6)
+def test_costs_broker_never_read_has_no_figures():
+    brokers = {
+        "a": {"kafka.broker.remote_log_reader.fetches": {"increase": 0.0, "increase_high": 0.0}},
+        "c": {},
+    }
+    unread = {
+        name: Unread(us, is_whole=name == "b") for name, us in {"a": 0, "b": 300, "c": 7}.items()
+    }
+    first, second = costs(brokers, unread)
+    assert (first.source, first.round_trips.value, first.unknown_us) == ("a", 0.0, 0)
+    assert second == Cost("b", unknown_us=300), "not 0 round trips"
+    assert costs({}, unread) == [], "of no broker anything is known"
 
 
 def test_json_has_every_figure_with_its_bounds():
