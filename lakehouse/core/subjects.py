@@ -3,7 +3,8 @@
 A subject exists from its first report. Silence is no proof of an end: a source ends when the
 cluster's metadata names other nodes but not it; a topic or a group ends when every live source that
 lists topics has listed them after the subject was last seen. A source that has ended or is fenced
-is not waited for. Clients exist until they were last seen.
+is not waited for. A client ends when a client of the cluster was seen later: without any, nobody may
+have looked.
 """
 
 from collections.abc import Iterable, Mapping
@@ -67,17 +68,24 @@ def with_ends(subjects: Iterable[Subject]) -> list[tuple[Subject, int | None]]:
     up = (s for s in sources if not (s.attributes.get(NODE_FENCED) or 0.0) > 0)
     live = [s for s in up if _source_end(s, nodes_us) is None]
     topics_us = min((s.whole_until_us for s in live if s.whole_until_us is not None), default=None)
-    return [(subject, _end(subject, nodes_us, topics_us)) for subject in everything]
+    clients_us = max((one.last_us for one in everything if one.kind == "client"), default=None)
+    return [(subject, _end(subject, nodes_us, topics_us, clients_us)) for subject in everything]
 
 
-def _end(subject: Subject, nodes_us: int | None, topics_us: int | None) -> int | None:
-    """Its end; nodes were listed last at ``nodes_us``, topics by all sources at ``topics_us``."""
+def _end(
+    subject: Subject, nodes_us: int | None, topics_us: int | None, clients_us: int | None
+) -> int | None:
+    """Its end.
+
+    Nodes were listed last at ``nodes_us``, topics by all sources at ``topics_us``, and clients by
+    any source at ``clients_us``.
+    """
     if subject.kind == "source":
         return _source_end(subject, nodes_us)
-    if subject.kind in ("topic", "group"):  # both are read over the same connection to the cluster
-        gone = topics_us is not None and topics_us > subject.last_us + _SLACK_US
-        return subject.last_us if gone else None
-    return subject.last_us
+    # Topics and groups are read over the same connection to the cluster.
+    listed_us = clients_us if subject.kind == "client" else topics_us
+    gone = listed_us is not None and listed_us > subject.last_us + _SLACK_US
+    return subject.last_us if gone else None
 
 
 def _source_end(source: Subject, nodes_us: int | None) -> int | None:

@@ -97,6 +97,18 @@ def test_the_interval_holds_the_attainment(good, bad, less, more, expected):
         assert 0 <= one.attainment_low <= one.attainment <= one.attainment_high <= 1
 
 
+@pytest.mark.edge(6)
+@pytest.mark.parametrize("readers", [0, HOUR, 5 * HOUR])
+def test_client_ends_only_if_another_was_seen_later(readers: int) -> None:
+    """Agents that stop, or read no quotas from then on, say nothing of the clients."""
+    clients = [subject("client", client_id=str(n), last=HOUR + n * SECOND) for n in range(3)]
+    source = subject("source", source="broker-1", last=readers)
+    assert {end for _, end in with_ends([*clients, source])} == {None}
+    other = subject("client", client_id="other", last=2 * HOUR)
+    ends = {one.client_id: end for one, end in with_ends([*clients, other, source])}
+    assert ends == {one.client_id: one.last_us for one in clients} | {"other": None, None: None}
+
+
 def test_a_silent_topic_goes_on_and_a_deleted_one_ends():
     seen_whole = {"whole_until_us": 2 * HOUR}
     broker = subject("source", source="broker-1", **seen_whole)
