@@ -326,7 +326,7 @@ def test_who_is_expected_is_the_one_agent(story: Story) -> None:
 
 def test_what_only_beans_answer_is_said_to_be_unknown(story: Story) -> None:
     said = verdict_table(story.facts, terminal=False)
-    assert said.count("Not known, as no agent reads beans") == 6, said
+    assert said.count("Not collected: the Admin API does not provide it.") == 6, said
     page = render(story.facts)
     for anchor in ("availability", "latency", "throttling", "tier-lag", "remote-reads", "traffic"):
         section = page.split(f'id="{anchor}"')[1][:3000]

@@ -17,7 +17,7 @@ TWICE = "it is there twice"
 ITSELF = "its agent recorded that time twice"
 ANOTHER = "another agent read it as well"
 
-_ORDER = {"ok": 0, "down": 1, "skipped": 3}
+_ORDER = {"ok": 0, "down": 1}
 
 
 def scrapes(rows: Iterable[Scrapes]) -> list[Scrapes]:
@@ -27,17 +27,23 @@ def scrapes(rows: Iterable[Scrapes]) -> list[Scrapes]:
     """
     found = [row for row in rows if row.reason is not None]
     usable = [row for row in rows if row.reason is None]
-    for own in _grouped(usable, lambda row: (row.cluster, row.window, row.source, row.family)):
+    for own in _grouped(usable, _place):
         before: list[Scrapes] = []
         for row in sorted(own, key=_turn_of_scrapes):
             pieces = _without([(row.start, row.end)], before)
             if pieces == [(row.start, row.end)]:
                 found.append(row)
             else:
-                found.append(replace(row, reason=_why(row, before)))
+                if row.outcome != "skipped":
+                    found.append(replace(row, reason=_why(row, before)))
                 found += _attempts(row, pieces)
             before.append(row)
     return found
+
+
+def _place(row: Scrapes) -> tuple[Any, ...]:
+    """A tick that was skipped is no attempt: the late attempt before it may overlap it."""
+    return (row.cluster, row.window, row.source, row.family, row.outcome == "skipped")
 
 
 def _turn_of_scrapes(row: Scrapes) -> tuple[Any, ...]:

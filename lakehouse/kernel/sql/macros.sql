@@ -40,7 +40,7 @@ CREATE MACRO is_unavailable(metric, positive) AS
 CREATE MACRO reported(t, v, r) AS
     {instant: t, known: v IS NOT NULL, value: v, placed: r IS NOT NULL, rack: r};
 -- Which of several attempts at one instant counts.
-CREATE MACRO order_of(outcome) AS CASE outcome WHEN 'ok' THEN 0 WHEN 'down' THEN 1 WHEN 'skipped' THEN 3 ELSE 2 END;
+CREATE MACRO order_of(outcome) AS CASE outcome WHEN 'ok' THEN 0 WHEN 'down' THEN 1 ELSE 2 END;
 -- Time of the segments that meet a condition.
 CREATE MACRO time_of(us, met) AS coalesce(sum(us) FILTER (met), 0);
 CREATE MACRO lead_edge(flags, us) AS CASE WHEN is_previous_positive(flags) THEN 0 ELSE us END;

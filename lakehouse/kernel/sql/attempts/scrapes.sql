@@ -11,17 +11,20 @@ FROM scrapes;
 
 -- What is read twice counts once: where attempts at a family overlap, the first of them counts. A success comes before
 -- a failure, and `down` before other failures; then the smallest agent comes first, and of an agent its earliest batch.
+-- A tick that was skipped is no attempt: it overlaps the late attempt before it, and competes with other ticks only.
 CREATE TABLE overlapping_scrapes AS
-WITH doubles AS (
-    SELECT w, source, family FROM judged_scrapes WHERE reason IS NULL
-    QUALIFY s < lag(e) OVER (PARTITION BY w, source, family ORDER BY s)),
+WITH placed AS (
+    SELECT *, j.rowid AS id, {w: w, source: source, family: family, skipped: outcome = 'skipped'} AS place
+    FROM judged_scrapes j WHERE reason IS NULL),
+doubles AS (
+    SELECT place FROM placed QUALIFY s < lag(e) OVER (PARTITION BY place ORDER BY s)),
 ranked AS (
-    SELECT *, j.rowid AS id, row_number() OVER (PARTITION BY w, source, family ORDER BY order_of(outcome), agent,
-        batch, outcome, s, e, scrapes, seconds_total, seconds_max, interval_us, error) AS rank
-    FROM judged_scrapes j SEMI JOIN doubles USING (w, source, family) WHERE reason IS NULL)
-SELECT id, s, e, agent, {w: w, source: source, family: family} AS place, rank,
-    rank > min(rank) OVER (PARTITION BY w, source, family, outcome, agent, s, e, scrapes, seconds_total,
-        seconds_max, interval_us, error) AS again
+    SELECT *, row_number() OVER (PARTITION BY place ORDER BY order_of(outcome), agent, batch, outcome, s, e,
+        scrapes, seconds_total, seconds_max, interval_us, error) AS rank
+    FROM placed SEMI JOIN doubles USING (place))
+SELECT id, s, e, agent, place, rank,
+    rank > min(rank) OVER (PARTITION BY place, outcome, agent, s, e, scrapes, seconds_total, seconds_max,
+        interval_us, error) AS again
 FROM ranked;
 
 CREATE TABLE pieces_of_scrapes AS
@@ -29,7 +32,7 @@ SELECT id, f.s, f.e
 FROM overlapping_scrapes o JOIN left_to_first(overlapping_scrapes) f USING (place, rank);
 
 CREATE TABLE cut_scrapes AS
-SELECT id, CASE WHEN again THEN 'it is there twice'
+SELECT id, CASE WHEN place.skipped THEN '' WHEN again THEN 'it is there twice'
         WHEN EXISTS (FROM overlapping_scrapes x WHERE x.place = o.place AND x.rank < o.rank
             AND x.agent <> o.agent AND x.s < o.e AND o.s < x.e) THEN 'another agent read it as well'
         ELSE 'its agent recorded that time twice' END AS reason
@@ -50,7 +53,7 @@ CREATE VIEW attempts AS SELECT * FROM judged_scrapes WHERE reason IS NULL;
 INSERT INTO out_rejected BY NAME
 SELECT w, reason, 'scrapes' AS "table", source, family AS metric, s AS "start", e AS "end",
     agent, batch, 1 AS rows
-FROM judged_scrapes WHERE reason IS NOT NULL;
+FROM judged_scrapes WHERE reason <> '';
 
 INSERT INTO out_coverage BY NAME
 SELECT w, source, family, outcome, sum(e - s) AS duration_us, sum(scrapes) AS scrapes,
