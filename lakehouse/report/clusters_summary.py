@@ -31,6 +31,7 @@ def _cluster(facts: Mapping[str, Any]) -> Row:
         findings = [
             {"question": one.anchor, "answer": plain_text(one.answer)} for one in answers(facts)
         ]
+        headline_ = verdicts.headline(facts)
     return {
         "cluster": facts.get("cluster"),
         "from": facts["from"],
@@ -38,7 +39,7 @@ def _cluster(facts: Mapping[str, Any]) -> Row:
         "time_zone": facts.get("time_zone") or periods.UTC_NAME,
         "week": facts.get("week"),
         "verdict": rows[0].get("verdict") if rows else "no_data",
-        "headline": verdicts.headline(facts),
+        "headline": headline_,
         "verdicts": rows,
         "findings": findings,
         "restated": len(facts.get("restated") or ()),

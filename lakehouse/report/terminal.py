@@ -27,7 +27,8 @@ def verdict_table(facts: Facts, *, terminal: bool | None = None) -> str:
         facts: The report's facts, as docs/report-json.md describes them.
         terminal: Whether the output is a terminal; None looks at standard output.
     """
-    parts = (Text(headline(facts), "bold"), _verdicts(facts), _answers(facts))
+    with display.shown_in(display.zone_of(facts)):
+        parts = (Text(headline(facts), "bold"), _verdicts(facts), _answers(facts))
     return printed(lambda _: parts, terminal=terminal)
 
 

@@ -48,6 +48,7 @@ def window(number: int, brokers: int, seen: float, value_seconds: float, most: f
 def gold_of(root: Path) -> Gold:
     for table in ("partitions", "brokers", "coverage"):  # of which nothing is asked here
         gold_builder.put(root, tables.WINDOWS[table])
+    gold_builder.progress(root, PERIOD.end)
     return Gold(LocalEngine(Lake(str(root))), CLUSTER, PERIOD, WINDOW, [TOPIC])
 
 

@@ -29,7 +29,7 @@ def sli(bronze: Bronze, objectives: Sequence[Objective]) -> Rows:
     times: dict[str, Callable[[Objective], Rows]] = {
         "topic": lambda objective: _topics(runs, objective, attention),
         "client": lambda objective: _clients(runs, objective, attention),
-        "group": lambda objective: _groups(runs, objective),
+        "group": lambda objective: _groups(runs, objective, attention),
         "source": lambda objective: _sources(bronze, objective),
     }
     found: Rows = {}
@@ -167,8 +167,11 @@ def _clients(runs: list[Run], objective: Objective, attention: Attention) -> Row
     return rows
 
 
-def _groups(runs: list[Run], objective: Objective) -> Rows:
-    """Bad while offsets were lost; good while the loss of all is known and for certain none."""
+def _groups(runs: list[Run], objective: Objective, attention: Attention) -> Rows:
+    """Bad while offsets were lost; good while the loss of all is known and for certain none.
+
+    And while every broker was asked: one that was not may lead a partition of the group.
+    """
     by_group: defaultdict[Key, list[Run]] = defaultdict(list)
     for run in runs:
         name, _, bound = run.metric.rpartition(".")
@@ -186,7 +189,8 @@ def _groups(runs: list[Run], objective: Objective) -> Rows:
         told = [r for r in own if r.metric.endswith(".high")]
         unknown = [(r.start, r.end) for r in told if r.value is None]
         seen = [(r.start, r.end) for r in told for _ in range(r.series)]
-        good = at_best(seen, [*lows, *unknown])
+        unread = attention.missed_by_brokers(cluster, window, objective.metric)
+        good = at_best(seen, [*lows, *unknown, *unread])
         rows[(cluster, window, objective.name, None, None, None, group, None)] = {
             "good_us": good,
             "bad_us": length(lows),

@@ -18,6 +18,7 @@ from hypothesis import given, settings, strategies as st
 
 from lakehouse.core.metrics import families
 from lakehouse.report import evidence
+from lakehouse.report.clusters_summary import summary
 from lakehouse.report.csv_files import files
 from lakehouse.report.figures import plain_text
 from lakehouse.report.page.page import render
@@ -592,3 +593,47 @@ def test_lost_records_are_those_of_the_whole_group(
 
 def test_families_of_the_questions_are_known() -> None:
     assert all(families(metric) for metric in evidence.metrics())
+
+
+# The headline (row 6).
+
+
+def headlines(facts: Facts) -> list[str]:
+    """The first sentence of every output."""
+    page = read(render(facts)).one("h1").text
+    terminal = verdict_table(facts, terminal=False).partition("\n\n")[0]
+    short = digest(facts)
+    said = [
+        page,
+        terminal,
+        short.headline,
+        payload(short)["text"],
+        summary([facts])["clusters"][0]["headline"],
+    ]
+    return [" ".join(clean(str(one)).split()) for one in said]
+
+
+@pytest.mark.edge(6)
+@pytest.mark.parametrize("zone", ["UTC", "Europe/Berlin"])
+def test_headline_first_week_of_lake_says_since_when(zone: str) -> None:
+    """Agents were installed on a Sunday evening: all expected time was observed, and no more."""
+    facts = quiet() | {"time_zone": zone}
+    facts["coverage"]["since"] = "2026-11-15T20:15:00Z"
+    hour = {"UTC": "20", "Europe/Berlin": "21"}[zone]
+    for said in headlines(facts):
+        assert f"Nothing was observed before Sun 15 Nov {hour}:15:00" in said
+    facts["coverage"]["since"] = None
+    assert not any("observed before" in said for said in headlines(facts))
+
+
+@pytest.mark.edge(6)
+@pytest.mark.parametrize("policy", ["good", "exclude"])
+@pytest.mark.parametrize("both_ways", ["uncertain", "missed", "no_data"])
+def test_headline_lenient_objective_is_not_plainly_met(policy: str, both_ways: str) -> None:
+    facts = quiet()
+    for one in facts["objectives"][:1]:
+        one["unknown"] = policy
+        for row in one["subjects"]:
+            row["interval_verdict"] = both_ways
+    for said in headlines(facts):
+        assert "1 of the met depends on how unknown time counts." in said

@@ -46,13 +46,24 @@ class SourceCoverage(NamedTuple):
 
 
 class Coverage(NamedTuple):
-    """The section: all sources together, and each."""
+    """The section: all sources together, and each.
+
+    Attributes:
+        expected_us: Time in which sources existed, from their first reading on, added up.
+        observed_us: Time of that in which they were read.
+        unknown_us: The rest.
+        percent: The share that was read.
+        sources: Each family of each source.
+        since: The first reading of the cluster, if the period began earlier; nothing is expected
+            before it.
+    """
 
     expected_us: int
     observed_us: int
     unknown_us: int
     percent: float | None
     sources: list[SourceCoverage]
+    since: str | None = None
 
 
 def coverage(gold: Gold) -> Coverage:
@@ -68,7 +79,13 @@ def coverage(gold: Gold) -> Coverage:
             failed = failures[subject.source, family]
             sources.append(_of_source(subject.source, family, expected, outcomes, failed))
     total, seen = sum(one.expected_us for one in sources), sum(one.observed_us for one in sources)
-    return Coverage(*_totals(total, seen), sources)
+    return Coverage(*_totals(total, seen), sources, _since(gold))
+
+
+def _since(gold: Gold) -> str | None:
+    first_us = min((one.first_us for one in gold.subjects if one.kind == "source"), default=None)
+    began = first_us is not None and first_us > gold.period.span[0]
+    return iso(first_us) if began and first_us is not None else None
 
 
 def _of_source(

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from lakehouse.core import display
+from lakehouse.report.facts_lookup import value_at
 from lakehouse.report.figures import Answer, Facts, Figure, Name, Row, attainment, time
 from lakehouse.report.page import cells
 from lakehouse.report.page.page_tables import Listing, table
@@ -111,9 +112,20 @@ def headline(facts: Facts) -> str:
     tally = Counter(row.get("verdict") for row in rows)
     agreed = Counter(row.get("agreed") or row.get("verdict") for row in rows)
     objectives = sentence(
-        "headline", tally=tally, total=tally.total(), counted=_COUNTED, agreed=agreed
-    )
+        "headline", tally=tally, total=tally.total(), counted=_COUNTED, agreed=agreed,
+        since=value_at(facts, "coverage.since"), lenient=_lenient(facts),
+    )  # fmt: skip
     return " ".join((*map(_in_short, composites(facts)), objectives))
+
+
+def _lenient(facts: Facts) -> int:
+    """How many objectives are met only as their policy takes unknown time."""
+    met = {row["objective"] for row in facts.get("verdicts") or () if row.get("verdict") == "met"}
+    return sum(
+        any(row.get("interval_verdict") not in (None, "met") for row in one.get("subjects") or ())
+        for one in facts.get("objectives") or ()
+        if one["name"] in met
+    )
 
 
 def _in_short(one: Verdict) -> str:

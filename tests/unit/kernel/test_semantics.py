@@ -11,6 +11,7 @@ from lakehouse.core.metrics import Definition, families_by_metric, shipped
 from lakehouse.kernel import program as programs
 from tests.kernel_inputs import together
 from tests.kernel_tables import COMMITTED, rolled_up
+from tests.lake_builder import Batch
 from tests.oracle import gold, stories
 from tests.oracle.objectives import OBJECTIVES
 
@@ -329,3 +330,21 @@ def test_what_is_known_by_bounds_is_surely_bad_by_the_better_one(one: Reader):
     assert of_limits(row) == (120, 60, 60, 120)
     least = one("sli_windows", "behind_by_bounds", objective="ahead", group="g")
     assert of_limits(least) == (120, 60, 60, 120)
+
+
+@pytest.mark.edge(8)
+@pytest.mark.parametrize("read", [0, 120, 300])
+def test_group_is_good_only_while_every_broker_is_read(program: run_in_duckdb.Program, read: int):
+    """A broker that no agent reads may lead the partition in which the group lost records."""
+    batch = Batch()
+    batch.scrape("offsets", 0, 300)
+    batch.run("kafka.cluster.node.fenced", 0, 300, 0.0, labels=[("node", "broker-2")])
+    if read:
+        batch.scrape("offsets", 0, read, source="broker-2")
+    for bound in ("low", "high"):
+        batch.counter(
+            f"kafka.group.non_consumed.{bound}", 0, 300, 0.0, group="g", topic="t", partition=0
+        )
+    found = rolled_up(program, batch)["sli_windows"]
+    good = {row["good_us"] for key, row in found.items() if "lost" in key[2] or "g" in key}
+    assert good == ({read * SECOND} if read else set())

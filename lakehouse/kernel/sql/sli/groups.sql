@@ -1,5 +1,6 @@
 -- Groups: bad while an increase of the offsets lost spans it; good while the loss of all partitions is
--- known and is none. The bounds are two counters: what was lost at least, and at most.
+-- known and is none, and every broker is read: one that is not may lead the partition that lost some. The
+-- bounds are two counters: what was lost at least, and at most.
 INSERT INTO out_sli BY NAME
 WITH bounds AS (
     SELECT w, regexp_replace(metric, '[.](low|high)$', '') AS metric, "group", s, e, series,
@@ -10,5 +11,11 @@ steps AS (
         step(CASE WHEN high THEN series ELSE 0 END) AS members,
         step((high AND unknown)::INTEGER) AS unknown, step((lost AND NOT high)::INTEGER) AS bad, bad AS low,
         step((lost AND high)::INTEGER) AS high
-    FROM bounds JOIN objectives o USING (metric) WHERE o.level = 'group')
+    FROM bounds JOIN objectives o USING (metric) WHERE o.level = 'group'
+    UNION ALL BY NAME
+    SELECT {w: x.w, objective: objective, "group": "group"} AS place, unnest([x.s, x.e]) AS t, step(1) AS unknown
+    FROM (SELECT DISTINCT w, metric, "group" FROM bounds) g
+        JOIN objectives o ON o.metric = g.metric AND o.level = 'group'
+        JOIN unread x ON x.w = g.w AND x.metric = g.metric
+    WHERE x.live AND reports_partitions(x.source))
 SELECT unnest(place), * EXCLUDE (place) FROM timed(steps) WHERE greatest(good_us, bad_us, bad_high_us) > 0;
