@@ -178,7 +178,9 @@ def _cell(value: Any) -> str:
             return _iso(value)
         case str():
             return _quoted(value)
-    return _quoted(json.dumps(dict(value), ensure_ascii=False, default=_iso))
+    pairs = isinstance(value, list) and all(isinstance(one, tuple) for one in value)
+    content = dict(value) if pairs else value
+    return _quoted(json.dumps(content, ensure_ascii=False, default=_iso))
 
 
 def _iso(value: dt.date) -> str:

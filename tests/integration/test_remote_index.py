@@ -62,6 +62,9 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> Any:
     return {row["source"]: row for row in to_json(remote_reads(gold))["indexes"]}
 
 
+# No reading proves that these brokers ran throughout, so counts of theirs have no high bound.
+
+
 def test_brokers_that_read_remotely_are_told_and_no_others(told: Any) -> None:
     assert {name: row["basis"] for name, row in told.items()} == {
         "broker-1": "measured",
@@ -73,8 +76,8 @@ def test_brokers_that_read_remotely_are_told_and_no_others(told: Any) -> None:
 def test_a_plugin_s_counters_are_the_figures(told: Any) -> None:
     row = told["broker-1"]
     assert (row["fetches"], row["round_trips"], row["seconds"]) == (18.0, 12.0, 6.0)
-    assert (row["at_once_low"], row["at_once"], row["at_once_high"]) == (4, None, 6)
-    assert (row["saved_seconds_low"], row["saved_seconds_high"]) == (3.0, 4.0)
+    assert (row["at_once_low"], row["at_once"], row["at_once_high"]) == (4, None, None)
+    assert (row["saved_seconds_low"], row["saved_seconds_high"]) == (3.0, None)
 
 
 def test_the_counters_of_our_plugin_are_the_figures_and_the_saving(told: Any) -> None:
@@ -88,6 +91,6 @@ def test_the_counters_of_our_plugin_are_the_figures_and_the_saving(told: Any) ->
 def test_without_a_plugin_they_come_from_the_bytes_read_and_the_mean_segment(told: Any) -> None:
     # 4,000 bytes of segments of 500: eight of them, in 40 reads.
     row = told["broker-2"]
-    assert (row["at_once"], row["at_once_low"], row["at_once_high"]) == (8.0, 0.0, 40.0)
+    assert (row["at_once"], row["at_once_low"], row["at_once_high"]) == (8.0, 0.0, None)
     assert (row["round_trips"], row["saved"]) == (24.0, 16.0)
     assert row["seconds"] == pytest.approx(0.4 * 24 / 64)

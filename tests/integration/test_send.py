@@ -85,7 +85,10 @@ def test_a_mail_arrives_encrypted_and_authenticated(
     message = message_from_bytes(content, policy=policy.default)
     assert message["Subject"].startswith("Kafka SLA: 5 objectives: 2 missed")
     assert message["From"] == "Kafka reports <reports@example.org>"
-    assert "Topic orders could not be written" in message.get_body(("plain",)).get_content()
+    assert (
+        "were under min ISR or without a leader. Worst: orders"
+        in message.get_body(("plain",)).get_content()
+    )
     page, told_again = message.iter_attachments()
     assert page.get_filename() == "kafka-sla-2026-11-21.html"
     assert page.get_content().startswith("<!doctype html>")

@@ -472,21 +472,23 @@ WITH parts AS (
     SELECT cluster, CAST(hour_local AS DATE) AS day_local, NULL AS observed,
         CASE WHEN family IN ('min_isr', 'leaders', 'metadata_log') THEN 0e0 END AS unavailable,
         CASE WHEN family = 'quotas' THEN 0e0 END AS throttled, CASE WHEN family = 'tiered' THEN 0e0 END AS most,
-        CASE WHEN family = 'offsets' THEN 0e0 END AS lost, CASE WHEN family = 'remote_reads' THEN 0e0 END AS gib
+        CASE WHEN family = 'offsets' THEN 0e0 END AS lost_low, CASE WHEN family = 'offsets' THEN 0e0 END AS lost_high,
+        CASE WHEN family = 'remote_reads' THEN 0e0 END AS gib
     FROM {outcomes} WHERE outcome = 'ok' AND minutes > 0
     UNION ALL
-    SELECT cluster, CAST(week_local + days AS DATE), NULL, NULL, NULL, NULL, NULL, NULL
+    SELECT cluster, CAST(week_local + days AS DATE), NULL, NULL, NULL, NULL, NULL, NULL, NULL
     FROM {outcomes} CROSS JOIN (VALUES (INTERVAL '0' DAY), (INTERVAL '1' DAY), (INTERVAL '2' DAY),
         (INTERVAL '3' DAY), (INTERVAL '4' DAY), (INTERVAL '5' DAY), (INTERVAL '6' DAY)) AS d (days)
-    UNION ALL SELECT cluster, day_local, NULL, unavailable_minutes, NULL, NULL, NULL, NULL FROM {topic_days}
-    UNION ALL SELECT cluster, CAST(hour_local AS DATE), NULL, NULL, throttled_minutes, NULL, NULL, NULL
+    UNION ALL SELECT cluster, day_local, NULL, unavailable_minutes, NULL, NULL, NULL, NULL, NULL FROM {topic_days}
+    UNION ALL SELECT cluster, CAST(hour_local AS DATE), NULL, NULL, throttled_minutes, NULL, NULL, NULL, NULL
     FROM {throttled_clients}
-    UNION ALL SELECT cluster, CAST(hour_local AS DATE), NULL, NULL, NULL, most_lag_gib, NULL, NULL FROM {tier_lag}
-    UNION ALL SELECT cluster, CAST(hour_local AS DATE), NULL, NULL, NULL, NULL, lost_high, NULL FROM {lost_records}
-    UNION ALL SELECT cluster, CAST(hour_local AS DATE), NULL, NULL, NULL, NULL, NULL, read_gib FROM {remote_reads}
+    UNION ALL SELECT cluster, CAST(hour_local AS DATE), NULL, NULL, NULL, most_lag_gib, NULL, NULL, NULL FROM {tier_lag}
+    UNION ALL SELECT cluster, CAST(hour_local AS DATE), NULL, NULL, NULL, NULL, lost_low, lost_high, NULL
+    FROM {lost_records}
+    UNION ALL SELECT cluster, CAST(hour_local AS DATE), NULL, NULL, NULL, NULL, NULL, NULL, read_gib FROM {remote_reads}
     UNION ALL
     SELECT cluster, CAST(hour_local AS DATE),
-        sum(seen_minutes) / (144e-1 * count(DISTINCT concat(source, ' ', family))), NULL, NULL, NULL, NULL, NULL
+        sum(seen_minutes) / (144e-1 * count(DISTINCT concat(source, ' ', family))), NULL, NULL, NULL, NULL, NULL, NULL
     FROM {sources_seen} GROUP BY cluster, CAST(hour_local AS DATE))
 SELECT
     cluster, day_local, -- Kafka cluster id | day, local time
@@ -494,9 +496,11 @@ SELECT
     sum(unavailable) AS unavailable_minutes, -- minutes with a partition unavailable, summed over topics
     sum(throttled) AS throttled_minutes, -- minutes throttled, summed over clients and kinds of requests
     max(most) AS most_lag_gib, -- most GiB of a topic that waited for the remote tier
-    sum(lost) AS lost_high, -- offsets lost, at most
+    sum(lost_low) AS lost_low, -- offsets lost, at least
+    CASE WHEN count(lost_low) = count(lost_high) THEN sum(lost_high) END AS lost_high, -- at most; NULL: not known
     sum(gib) AS read_gib, -- GiB read back from the remote tier
     least(max(observed), 100) AS observed_percent, -- percent of 24 hours, of all sources and families; NULL: none was
-    state_of[observed_percent; sum(unavailable) > 0 OR sum(throttled) > 0 OR sum(lost)] AS state -- as in topic_days
+    state_of[observed_percent; sum(unavailable) > 0 OR sum(throttled) > 0 OR
+        sum(coalesce(lost_high, lost_low))] AS state -- as in topic_days
 FROM parts
 GROUP BY cluster, day_local

@@ -20,7 +20,7 @@ WORST: Final = 8
 MORE: Final = 34
 """Rows behind the fold, so that the page of a fleet stays below 1.5 MB."""
 
-PRINTED: Final = 12
+PRINTED: Final = 10
 """Rows of a list on paper, and of a list in a section that is none of the questions."""
 
 Content = Figure | str | tuple[Name, ...] | Cell
