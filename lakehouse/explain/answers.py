@@ -14,8 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection
 
     from lakehouse.core.subjects import Subject
-    from lakehouse.explain.evidence import Evidence
-    from lakehouse.explain.story import Scope
+    from lakehouse.explain.evidence import Evidence, Scope
 
 _OTHER: Final = "other"
 """Stands for the families that the story is not about."""

@@ -1,11 +1,13 @@
 """Reads the evidence of a story: rows of gold on a subject and on the sources that report it."""
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
 
 from lakehouse import tables
 from lakehouse.core.metrics import Watched
+from lakehouse.core.periods import Period
+from lakehouse.core.spans import Span
 from lakehouse.core.subjects import Subject
 from lakehouse.engines.gold_reader import EXACT, Row, is_one_of, is_same, text
 from lakehouse.errors import TableNotFoundError
@@ -13,7 +15,7 @@ from lakehouse.explain.bad_intervals import Stretch
 from lakehouse.explain.gaps import Attempt
 from lakehouse.report.facts.gold import EVENT, Gold
 from lakehouse.report.facts.other_metrics import levels
-from lakehouse.slo.sla_statement import Times
+from lakehouse.slo.sla_statement import Statement, Times
 
 MOST: Final = 50_000
 """The most rows of one kind in a story; with more it ends early, and ``until`` is set."""
@@ -31,6 +33,30 @@ _PARTS: Final = {
     "partition": "CAST(r.partition AS STRING)",
     "group": "concat_ws('/', r.topic, CAST(r.partition AS STRING))",
 }
+
+
+class Scope(NamedTuple):
+    """The subject of a story, its period and its objectives; instants in microseconds.
+
+    Attributes:
+        subject: A row of gold/subjects, or a partition of a topic.
+        period: Whole windows.
+        window_us: Length of a window.
+        now_us: Nothing is expected later than this.
+        watched: The metrics of the story.
+        life: When the subject existed within the period; None: it did not.
+        lives: When each source that may report it was expected to be read within the period.
+        statements: Attainments of its objectives; of a partition, those of its topic.
+    """
+
+    subject: Subject
+    period: Period
+    window_us: int
+    now_us: int
+    watched: Sequence[Watched]
+    life: Span | None
+    lives: Mapping[str, Span]
+    statements: Sequence[Statement]
 
 
 class Evidence(NamedTuple):

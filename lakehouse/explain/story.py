@@ -3,7 +3,7 @@
 import datetime as dt
 from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from lakehouse.core import display
 from lakehouse.core.metrics import COVERAGE, PARTITION_METRICS, UNAVAILABLE, WATCHED_OF, Watched
@@ -17,7 +17,7 @@ from lakehouse.engines.gold_reader import Row, last_week, subjects, window_of
 from lakehouse.errors import SubjectError
 from lakehouse.explain.answers import answers
 from lakehouse.explain.bad_intervals import UNSEEN, Interval, intervals
-from lakehouse.explain.evidence import Evidence, gather
+from lakehouse.explain.evidence import Evidence, Scope, gather
 from lakehouse.explain.find_subject import find
 from lakehouse.explain.gaps import Silence, silences as silences_of, unknown as unknown_of
 from lakehouse.report.facts.coverage import ANY_FAMILY
@@ -31,30 +31,6 @@ _OF_PARTITIONS: Final = {"topic", "partition"}
 _OF_OBJECTIVE: Final = ("title", "metric", "level", "op", "threshold", "target")
 NOTICED_LATE_US: Final = 60_000_000
 """Elections and changes are noticed when the topology is read, once a minute."""
-
-
-class Scope(NamedTuple):
-    """The subject of a story, its period and its objectives; instants in microseconds.
-
-    Attributes:
-        subject: A row of gold/subjects, or a partition of a topic.
-        period: Whole windows.
-        window_us: Length of a window.
-        now_us: Nothing is expected later than this.
-        watched: The metrics of the story.
-        life: When the subject existed within the period; None: it did not.
-        lives: When each source that may report it was expected to be read within the period.
-        statements: Attainments of its objectives; of a partition, those of its topic.
-    """
-
-    subject: Subject
-    period: Period
-    window_us: int
-    now_us: int
-    watched: Sequence[Watched]
-    life: Span | None
-    lives: Mapping[str, Span]
-    statements: Sequence[Statement]
 
 
 def explain(

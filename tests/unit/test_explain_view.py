@@ -18,9 +18,9 @@ from lakehouse.core import periods
 from lakehouse.core.metrics import LEADERLESS, UNDER_MIN_ISR, WATCHED_OF
 from lakehouse.core.subjects import Subject
 from lakehouse.explain.bad_intervals import Stretch
-from lakehouse.explain.evidence import Evidence
+from lakehouse.explain.evidence import Evidence, Scope
 from lakehouse.explain.gaps import Attempt
-from lakehouse.explain.story import Scope, story
+from lakehouse.explain.story import story
 from lakehouse.explain.terminal import GOOD, LEGEND, view
 from lakehouse.slo.openslo import objective_files
 from lakehouse.slo.sla_statement import Statement, Times
