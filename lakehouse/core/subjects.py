@@ -3,8 +3,8 @@
 A subject exists from its first report. Silence is no proof of an end: a source ends when the
 cluster's metadata names other nodes but not it; a topic or a group ends when every live source that
 lists topics has listed them after the subject was last seen. A source that has ended or is fenced
-is not waited for. A client ends when a client of the cluster was seen later: without any, nobody
-may have looked.
+is not waited for. A client ends when another client of the cluster was observed later. Without
+one, no agent may have read clients.
 """
 
 from collections.abc import Iterable, Mapping

@@ -76,8 +76,10 @@ def partition_time(row: Row, stem: str) -> Figure:
 
 def at_once(row: Row) -> str:
     """How many of a topic's partitions were bad at once."""
+    if not row.get("max_concurrent"):
+        return ""
     most = figures.peak(row, "max_concurrent", lambda number: display.plural(number, "partition"))
-    return f", peak {most.text} at once" if most.order else ""
+    return f", peak {most.text} at once"
 
 
 def number_of_incidents(row: Row) -> Figure:
