@@ -47,7 +47,7 @@ pytestmark = pytest.mark.kafka
 
 SECOND: Final = 1_000_000
 ADMIN: Final = ("partitions", "offsets", "tiered_offsets", "quota_limits", "topology")
-OUT_OF_REACH: Final = "Not known, as no agent reads beans"
+OUT_OF_REACH: Final = "Not collected: the Admin API does not provide it"
 
 
 class Story(NamedTuple):
@@ -312,8 +312,12 @@ def test_lag_and_loss_of_a_group(story: Story) -> None:
     assert lost["offsets_low"] == 6
     assert lost["offsets_high"] == (None if lost["unknown_us"] else 6)
     (lag,) = (one for one in story.facts["consumer_lag"]["groups"] if one["group"] == "readers")
-    assert lag["most"]["records_low"] <= 16 <= lag["most"]["records_high"] < 20, "before the loss"
-    assert lag["last"]["records_high"] >= 10, "16 less 6 were left"
+    assert 13 < lag["most"]["records_low"] <= 16, "before the loss"
+    if lag["unknown_us"]:
+        assert lag["most"]["records_high"] is None, "the lag may have been greater meanwhile"
+    else:
+        assert 16 <= lag["most"]["records_high"] < 20
+    assert lag["last"]["records_high"] is None or lag["last"]["records_high"] >= 10, "16 less 6"
     assert lag["unknown_us"] < 30 * SECOND, "no broker beside is waited for"
 
 
@@ -326,7 +330,7 @@ def test_who_is_expected_is_the_one_agent(story: Story) -> None:
 
 def test_what_only_beans_answer_is_said_to_be_unknown(story: Story) -> None:
     said = verdict_table(story.facts, terminal=False)
-    assert said.count("Not collected: the Admin API does not provide it.") == 6, said
+    assert said.count(OUT_OF_REACH) == 6, said
     page = render(story.facts)
     for anchor in ("availability", "latency", "throttling", "tier-lag", "remote-reads", "traffic"):
         section = page.split(f'id="{anchor}"')[1][:3000]
