@@ -15,6 +15,7 @@ from deltalake import DeltaTable
 from deltalake.exceptions import TableNotFoundError as NoDeltaTableError
 from deltalake.fs import DeltaStorageHandler
 
+from lakehouse import tables
 from lakehouse.core import missing_files
 from lakehouse.core.delta_rs import explained, url_of
 from lakehouse.core.lake import Lake
@@ -67,6 +68,18 @@ class Store:
     def url(self, table: Table) -> str:
         """Where a table lies."""
         return f"{self._lake.root.rstrip('/')}/{table.path}"
+
+    def folders(self) -> list[str]:
+        """Return the folders of the lake on this machine, with links resolved; none of a bucket."""
+        root = self._lake.root
+        if root.startswith("file://"):
+            root = unquote(root.removeprefix("file://"))
+        if "://" in root:
+            return []
+        # A layer's or a table's folder may be a link to another disk.
+        every = (*tables.BRONZE, tables.METRIC_DEFINITIONS, *tables.GOLD, *tables.ROLLUP_STATE)
+        below = ("", "bronze", "gold", *(table.path for table in every))
+        return sorted({str(Path(root, one).resolve()) for one in below})
 
     def find(self, table: Table, version: int | None = None) -> DeltaTable | None:
         """A table, as it is now or as of a version; None where there is none.
