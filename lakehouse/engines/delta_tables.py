@@ -6,7 +6,7 @@ import shutil
 import threading
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final, Literal, NamedTuple
 from urllib.parse import unquote
 
 import pyarrow as pa
@@ -191,3 +191,8 @@ def stored_schema(table: Table) -> pa.Schema:
 def row_schema(table: Table) -> pa.Schema:
     """The schema of a table's rows: the comments are those of the version that created it."""
     return pa.schema([stored(column).remove_metadata() for column in table.columns])
+
+
+def schema_mode(table: Table, delta: DeltaTable) -> Literal["merge"] | None:
+    """How rows of the declared columns are written: where a table has others, these are null."""
+    return "merge" if table.undeclared(one.name for one in delta.schema().fields) else None

@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Any, Final
 
 import duckdb
 import pyarrow as pa
@@ -22,7 +22,7 @@ from lakehouse.core.lake import Lake, Version
 from lakehouse.core.missing_files import MissingFile
 from lakehouse.core.periods import Period, instant
 from lakehouse.engines import local_relations
-from lakehouse.engines.delta_tables import Store, row_schema, stored, stored_schema
+from lakehouse.engines.delta_tables import Store, row_schema, schema_mode, stored, stored_schema
 from lakehouse.engines.engine import Detail, LeaseRow, Staged, instant_of
 from lakehouse.engines.local_kernel import Bronze
 from lakehouse.engines.local_relations import Relation
@@ -53,11 +53,6 @@ def _only_query(duck: duckdb.DuckDBPyConnection, sql: str) -> duckdb.Statement:
     if [one.type for one in statements] != [duckdb.StatementType.SELECT]:
         raise duckdb.InvalidInputException(f"{len(statements)} statements, not one SELECT")
     return statements[0]
-
-
-def _schema_mode(table: Table, delta: DeltaTable) -> Literal["merge"] | None:
-    """How rows of the declared columns are written: where a table has others, these are null."""
-    return "merge" if table.undeclared(local_relations.columns(delta)) else None
 
 
 class LocalEngine:
@@ -206,7 +201,7 @@ class LocalEngine:
             how = {"mode": "overwrite", "predicate": where}
         with self._stream(table, rows, row_schema(table)) as found:
             write_deltalake(
-                delta, found, **how, schema_mode=_schema_mode(table, delta),
+                delta, found, **how, schema_mode=schema_mode(table, delta),
                 commit_properties=_COMMIT,
             )  # fmt: skip
 
@@ -281,7 +276,7 @@ class LocalEngine:
             with explained(self._store.url(tables.LEASE)):
                 try:
                     write_deltalake(
-                        delta, row, mode="overwrite", schema_mode=_schema_mode(tables.LEASE, delta),
+                        delta, row, mode="overwrite", schema_mode=schema_mode(tables.LEASE, delta),
                         commit_properties=_NEXT_COMMIT,
                     )  # fmt: skip
                 except CommitFailedError:
