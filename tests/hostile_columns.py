@@ -18,7 +18,7 @@ WRITTEN: Final = "sql-ran.txt"
 _COPY: Final = f"COPY (SELECT 'x') TO '{WRITTEN}' (FORMAT csv)"
 
 NAMES: Final = (
-    f'rack") r; {_COPY}; SELECT * FROM (SELECT 1 AS first_seen, 2 AS last_seen, 1 AS "y',
+    f'rack") r; {_COPY}; SELECT * FROM (SELECT 1 AS first_seen, 2 AS last_seen, 1 AS "y',  # noqa: S608 - it is hostile
     f'x" FROM raw); {_COPY}; SELECT ("',
     f"'; {_COPY}; --",
     f"`; {_COPY}; --",

@@ -17,7 +17,7 @@ from deltalake.fs import DeltaStorageHandler
 
 from lakehouse import tables
 from lakehouse.core import missing_files
-from lakehouse.core.delta_rs import explained, url_of
+from lakehouse.core.delta_rs import checked, explained, url_of
 from lakehouse.core.lake import Lake
 from lakehouse.core.periods import Period
 from lakehouse.errors import LakeNotFoundError, TableNotFoundError, TableSchemaError
@@ -89,7 +89,9 @@ class Store:
         """
         with explained(self.url(table)):
             try:
-                delta = DeltaTable(self.url(table), version=version, storage_options=self.options)
+                delta = checked(
+                    DeltaTable(self.url(table), version=version, storage_options=self.options)
+                )
             except NoDeltaTableError:
                 return None
             features = set(delta.protocol().reader_features or ())
