@@ -14,7 +14,8 @@ import yaml
 from deltalake import DeltaTable, QueryBuilder, exceptions
 
 from lakehouse import errors, tables
-from lakehouse.core import missing_files
+from lakehouse.core import display, missing_files
+from lakehouse.tables.table import delta_type, identifier
 
 TABLE: Final = "lake_table"
 """The name of a table in SQL; see ``query``."""
@@ -45,12 +46,13 @@ class Location:
 
         Raises:
             TableNotFoundError: It does not exist.
+            TableSchemaError: Nothing can read it.
             MaintenanceError: It cannot be read.
         """
         url = self.url(table)
         with delta_errors(url):
             try:
-                return DeltaTable(url, version=version, storage_options=self.options)
+                return checked(DeltaTable(url, version=version, storage_options=self.options))
             except exceptions.TableNotFoundError as error:
                 created = "agents create it at their first delivery"
                 if table.layer == "gold":
@@ -133,6 +135,21 @@ def url_of(delta: DeltaTable) -> str:
     return unquote(uri.removeprefix("file://")) if uri.startswith("file:") else uri
 
 
+def checked(delta: DeltaTable) -> DeltaTable:
+    """Return an open table whose columns have names that Arrow can hold.
+
+    Raises:
+        TableSchemaError: A name has a NUL.
+    """
+    for column in delta.schema().fields:
+        if "\0" in f"{column.name} {delta_type(column.type)}":
+            raise errors.TableSchemaError(
+                f"{url_of(delta)}: the name of column {display.line(column.name)} has a NUL, so "
+                "nothing can read the table; restore the version before it was added"
+            )
+    return delta
+
+
 @contextmanager
 def delta_errors(url: str) -> Iterator[None]:
     """Turn an exception of delta-rs into an error of maintenance, of one line.
@@ -179,7 +196,8 @@ def newest_progress(location: Location, *columns: str) -> dict[str, Any] | None:
     Raises:
         MaintenanceError: It exists and cannot be read.
     """
-    sql = f"SELECT {', '.join(columns)} FROM {TABLE} ORDER BY at DESC LIMIT 1"
+    names = ", ".join(map(identifier, columns))
+    sql = f"SELECT {names} FROM {TABLE} ORDER BY at DESC LIMIT 1"
     try:
         return next(query(location.open(tables.PROGRESS), sql), None)
     except errors.TableNotFoundError:

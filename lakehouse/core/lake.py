@@ -11,7 +11,7 @@ from lakehouse import tables
 from lakehouse.core.spark_session import REMOTE
 from lakehouse.errors import LakeNotFoundError
 from lakehouse.tables import Table
-from lakehouse.tables.table import spark_text
+from lakehouse.tables.table import spark_identifier, spark_text
 
 _SCHEMA: Final = re.compile(r"[\w-]+\.[\w-]+")
 
@@ -45,10 +45,9 @@ class Lake:
         """The table's name in Spark SQL."""
         schema = self.gold if table.layer == "gold" else self.bronze
         if schema is not None:
-            parts = (*schema.replace("`", "``").split("."), table.name)
-            return ".".join(f"`{part}`" for part in parts)
-        path = f"{self.root.rstrip('/')}/{table.path}".replace("`", "``")
-        return f"delta.`{path}`"
+            return spark_identifier(*schema.split("."), table.name)
+        place = f"{self.root.rstrip('/')}/{table.path}"
+        return f"delta.{spark_identifier(place)}"
 
     def location(self, table: Table) -> str:
         """The LOCATION clause of a table of gold that is made; empty where it needs none."""

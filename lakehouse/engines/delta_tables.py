@@ -6,7 +6,7 @@ import shutil
 import threading
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final, Literal, NamedTuple
 from urllib.parse import unquote
 
 import pyarrow as pa
@@ -15,8 +15,9 @@ from deltalake import DeltaTable
 from deltalake.exceptions import TableNotFoundError as NoDeltaTableError
 from deltalake.fs import DeltaStorageHandler
 
+from lakehouse import tables
 from lakehouse.core import missing_files
-from lakehouse.core.delta_rs import explained, url_of
+from lakehouse.core.delta_rs import checked, explained, url_of
 from lakehouse.core.lake import Lake
 from lakehouse.core.periods import Period
 from lakehouse.errors import LakeNotFoundError, TableNotFoundError, TableSchemaError
@@ -68,6 +69,18 @@ class Store:
         """Where a table lies."""
         return f"{self._lake.root.rstrip('/')}/{table.path}"
 
+    def folders(self) -> list[str]:
+        """Return the folders of the lake on this machine, with links resolved; none of a bucket."""
+        root = self._lake.root
+        if root.startswith("file://"):
+            root = unquote(root.removeprefix("file://"))
+        if "://" in root:
+            return []
+        # A layer's or a table's folder may be a link to another disk.
+        every = (*tables.BRONZE, tables.METRIC_DEFINITIONS, *tables.GOLD, *tables.ROLLUP_STATE)
+        below = ("", "bronze", "gold", *(table.path for table in every))
+        return sorted({str(Path(root, one).resolve()) for one in below})
+
     def find(self, table: Table, version: int | None = None) -> DeltaTable | None:
         """A table, as it is now or as of a version; None where there is none.
 
@@ -76,7 +89,9 @@ class Store:
         """
         with explained(self.url(table)):
             try:
-                delta = DeltaTable(self.url(table), version=version, storage_options=self.options)
+                delta = checked(
+                    DeltaTable(self.url(table), version=version, storage_options=self.options)
+                )
             except NoDeltaTableError:
                 return None
             features = set(delta.protocol().reader_features or ())
@@ -178,3 +193,8 @@ def stored_schema(table: Table) -> pa.Schema:
 def row_schema(table: Table) -> pa.Schema:
     """The schema of a table's rows: the comments are those of the version that created it."""
     return pa.schema([stored(column).remove_metadata() for column in table.columns])
+
+
+def schema_mode(table: Table, delta: DeltaTable) -> Literal["merge"] | None:
+    """How rows of the declared columns are written: where a table has others, these are null."""
+    return "merge" if table.undeclared(one.name for one in delta.schema().fields) else None

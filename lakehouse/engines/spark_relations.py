@@ -1,16 +1,22 @@
-"""Tables of a lake as Spark reads them, and relations that Spark makes of their rows."""
+"""Tables of a lake as Spark reads them, and relations that Spark makes of their rows.
+
+Columns of a table that its declaration does not have are never read.
+"""
 
 from collections.abc import Sequence
 from typing import Final
 
 from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.functions import expr, unix_micros
 
+from lakehouse.core import display
 from lakehouse.core.lake import Lake
 from lakehouse.core.periods import FIRST, HOUR_US, LAST, Period, micros
 from lakehouse.engines.engine import instant_of
-from lakehouse.errors import TableNotFoundError, TableSchemaError
+from lakehouse.errors import LogExpiredError, TableNotFoundError, TableSchemaError
 from lakehouse.tables import Column, Table
+from lakehouse.tables.table import spark_identifier
 
 _MISSING: Final = ("NOT_FOUND", "MISSING_DELTA_TABLE", "DOES_NOT_EXIST", "MISSING_TRANSACTION_LOG")
 _TOO_NEW: Final = ("DELTA_UNSUPPORTED_FEATURES_FOR_READ", "DELTA_INVALID_PROTOCOL_VERSION")
@@ -57,30 +63,71 @@ def inside(columns: Sequence[str], span: Period) -> str:
     ends = (span.start, span.end)
     first, end = (f"TIMESTAMP '{moment:%Y-%m-%d %H:%M:%S.%f}Z'" for moment in ends)
     dates = f"date BETWEEN DATE '{span.start:%Y-%m-%d}' AND DATE '{span.end:%Y-%m-%d}'"
-    return f"{dates} AND `{start}` >= {first} AND `{start}` < {end}"
+    name = spark_identifier(start)
+    return f"{dates} AND {name} >= {first} AND {name} < {end}"
 
 
-def related(rows: DataFrame, *, written: bool = False) -> DataFrame:
-    """Rows as a relation: instants in microseconds, with the hour and whether it is misdated."""
-    shaped = {name: f"`{name}`" for name in rows.columns}
-    for name, kind in rows.dtypes:
-        if kind == "timestamp":
-            shaped[name] = f"unix_micros(`{name}`)"
-        elif kind == "map<string,timestamp>":
-            shaped[name] = f"transform_values(`{name}`, (k, v) -> unix_micros(v))"
+def inserted(changes: DataFrame, name: str) -> DataFrame:
+    """The rows of a change feed that were inserted.
+
+    Args:
+        changes: The feed.
+        name: The table's name in Spark SQL, for errors.
+
+    Raises:
+        LogExpiredError: Spark cannot read it, for the table has a column of that name.
+    """
+    names = [column.lower() for column in changes.columns]
+    for own in ("_change_type", "_commit_version", "_commit_timestamp"):
+        if names.count(own) > 1:
+            raise LogExpiredError(f"{name}: Delta has no change feed of a table with column {own}")
+    return changes.where("_change_type = 'insert'")
+
+
+def related(rows: DataFrame, table: Table, name: str, *, written: bool = False) -> DataFrame:
+    """Rows as a relation: instants in microseconds, with the hour and whether it is misdated.
+
+    Args:
+        rows: The rows.
+        table: The declaration of their table.
+        name: The table's name in Spark SQL, for errors.
+        written: Whether the relation has the column ``written``.
+
+    Raises:
+        TableSchemaError: A column has another type than the declared one.
+    """
+    types = dict(rows.dtypes)
+    if wrong := table.wrong_types(types):
+        raise TableSchemaError(
+            f"{name}: {display.line('; '.join(wrong))}; another version of jmxlake made it, or it "
+            "is no table of jmxlake"
+        )
+    shaped = {one.name: _related(one) for one in table.declared(types)}
     if start := instant_of(shaped):
-        latest = micros(LAST) // HOUR_US
-        shaped["hour"] = f"greatest(0L, least(unix_micros(`{start}`) div {HOUR_US}, {latest}L))"
-    if "date" in rows.columns and start == "start":
+        latest, at = micros(LAST) // HOUR_US, f"unix_micros({spark_identifier(start)})"
+        shaped["hour"] = f"greatest(0L, least({at} div {HOUR_US}, {latest}L))"
+    if "date" in shaped and start == "start":
         shaped["misdated"] = _MISDATED
-    if written:
-        shaped["written"] = "unix_micros(_metadata.file_modification_time)"
-    return rows.selectExpr(*(f"{text} AS `{name}`" for name, text in shaped.items()))
+    columns = [expr(text).alias(name) for name, text in shaped.items()]
+    if written:  # the table may have a column of its own with the name _metadata
+        file = rows.metadataColumn("_metadata")
+        columns.append(unix_micros(file["file_modification_time"]).alias("written"))
+    return rows.select(*columns)
+
+
+def _related(column: Column) -> str:
+    """A column of a table as its relation has it."""
+    name = spark_identifier(column.name)
+    if column.type == "timestamp":
+        return f"unix_micros({name})"
+    if column.type == "map<string,timestamp>":
+        return f"transform_values({name}, (k, v) -> unix_micros(v))"
+    return name
 
 
 def stored(column: Column) -> str:
     """A column of a relation as its table has it."""
-    name = f"`{column.name}`"
+    name = spark_identifier(column.name)
     if column.type == "timestamp":
         return f"timestamp_micros({name}) AS {name}"
     if column.type == "map<string,timestamp>":

@@ -14,11 +14,12 @@ from lakehouse import tables
 from lakehouse.core.delta_rs import explained
 from lakehouse.engines.delta_tables import row_schema
 from lakehouse.errors import LakehouseError
-from lakehouse.kernel import arrow_types
+from lakehouse.kernel import arrow_types, run_in_duckdb
 from lakehouse.sample import cluster, what_scrapes_see
 from lakehouse.sample.values import SampleValues, Series
 from lakehouse.sample.what_scrapes_see import WINDOW_US
 from lakehouse.tables.parquet_layout import writer_properties
+from lakehouse.tables.table import identifier
 
 Row = tuple[Any, ...]
 
@@ -56,8 +57,8 @@ def write(root: Path, sample: SampleValues) -> int:
 
 def rows(sample: SampleValues) -> dict[str, pa.Table]:
     """The rows of each table of bronze, in its order."""
-    with duckdb.connect() as db:
-        db.execute(f"SET TimeZone = 'UTC'; {_MACROS.format(start_us=sample.start_us)}")
+    with run_in_duckdb.connect() as db:
+        db.execute(_MACROS.format(start_us=sample.start_us))
         subjects = _register_series(db, sample)
         _register(db, "attempts", _ATTEMPTS, list(_attempts(sample)))
         noticed = [(cluster.SOURCES[one.source], *one[1:]) for one in sample.events()]
@@ -71,18 +72,23 @@ def rows(sample: SampleValues) -> dict[str, pa.Table]:
 
 
 def _ordered(db: duckdb.DuckDBPyConnection, table: tables.Table, sql: str) -> pa.Table:
-    columns = ", ".join(f'"{one}"' for one in table.column_names)
-    order = ", ".join(f'"{one}" NULLS FIRST' for one in (*table.partition_by, *table.sort_by))
+    columns = ", ".join(map(identifier, table.column_names))
+    by = map(identifier, (*table.partition_by, *table.sort_by))
+    order = ", ".join(f"{one} NULLS FIRST" for one in by)
     return db.sql(f"SELECT {columns} FROM ({sql}) ORDER BY {order}").to_arrow_table()
 
 
-def _register(db: duckdb.DuckDBPyConnection, name: str, columns: str, rows: Sequence[Row]) -> None:
+def _register(
+    db: duckdb.DuckDBPyConnection, name: str, columns: str, rows: Sequence[Row]
+) -> None:
     """Register rows as a table with the columns of these names."""
     shape = arrow_types.schema((one, _TYPES.get(one, "bigint")) for one in columns.split())
     db.register(name, arrow_types.rows(shape, rows))
 
 
-def _register_series(db: duckdb.DuckDBPyConnection, sample: SampleValues) -> list[cluster.Subject]:
+def _register_series(
+    db: duckdb.DuckDBPyConnection, sample: SampleValues
+) -> list[cluster.Subject]:
     """Register all series, their spans, and increases of counters; returns their subjects."""
     subjects: list[cluster.Subject] = []
     series: list[Row] = []
