@@ -16,6 +16,9 @@ from typing import Any, Final, NoReturn
 SETTINGS_BYTES: Final = 1_000_000
 """Maximum size of a file of settings, bytes."""
 
+CERTIFICATE_BYTES: Final = 10_000_000
+"""Maximum size of a key store or a bundle of certificates, bytes."""
+
 DEEPEST: Final = 40
 """Maximum nesting of YAML and JSON."""
 
@@ -43,6 +46,14 @@ class UnreadableFileError(Exception):
         self.place = ":".join(part for part in parts if part)
         self.problem, self.line, self.column = problem, line, column
         super().__init__(": ".join(part for part in (self.place, problem) if part))
+
+    def advised(self, advice: str) -> str:
+        """Return the error's line, with advice for a file whose content is not the problem.
+
+        Args:
+            advice: What to do about a file that cannot be read.
+        """
+        return str(self) if self.line is not None else f"{self}; {advice}"
 
 
 def read_text(path: Path, most: int = SETTINGS_BYTES) -> str:
@@ -93,6 +104,24 @@ def read_bytes(path: Path, most: int = SETTINGS_BYTES) -> bytes:
     if len(data) > most:
         raise UnreadableFileError(where, f"larger than {most:,} bytes")
     return data
+
+
+def read_certificates(path: Path | None) -> str | None:
+    """Return the certificates of a PEM file for ``cadata`` of an SSL context.
+
+    Args:
+        path: The file. None: the authorities of this machine, as an SSL context has them.
+
+    Raises:
+        UnreadableFileError: It cannot be read, or has no certificate: an empty text would stand
+            for the authorities of this machine.
+    """
+    if path is None:
+        return None
+    text = read_bytes(path, CERTIFICATE_BYTES).decode("ascii", "ignore")  # comments may be no ASCII
+    if "-----BEGIN " not in text:
+        raise UnreadableFileError(str(path), "no certificate in PEM")
+    return text
 
 
 def parse_json(text: str, where: str = "") -> Any:

@@ -6,6 +6,7 @@ might hold secrets.
 """
 
 import re
+from collections.abc import Iterable, Iterator
 from math import isfinite
 from pathlib import Path
 from typing import Any, Final, Literal, cast
@@ -30,7 +31,7 @@ MOST_NODES: Final = 50_000
 _TAG: Final = "tag:yaml.org,2002:"
 _TAGS: Final = {f"{_TAG}{kind}" for kind in ("str", "int", "float", "bool", "null", "map", "seq")}
 # PyYAML quotes what it found: names of anchors and tags, which a password might look like.
-_QUOTED: Final = re.compile(r"""'(?!<)[^']{3,}'|"(?!<)[^"]{3,}\"""")
+_QUOTED: Final = re.compile(r"""'[^']*'|"[^"]*\"""")
 
 
 def load_file(path: Path, duplicates: Duplicates = "refuse", most: int = SETTINGS_BYTES) -> Any:
@@ -62,10 +63,22 @@ def load(text: str, where: str = "", duplicates: Duplicates = "refuse") -> Any:
     roots = loader.roots()
     if len(roots) > 1:
         raise _refused(where, roots[1].start_mark, "a second document; expected one")
-    try:
-        return loader.construct_document(roots[0]) if roots else None
-    except yaml.MarkedYAMLError as error:
-        raise _not_yaml(where, error) from None
+    return next(loader.contents(roots), None)
+
+
+def load_all(text: str, where: str = "", duplicates: Duplicates = "refuse") -> list[Any]:
+    """Return the content of each document of a YAML text.
+
+    Args:
+        text: The YAML.
+        where: Its name in errors.
+        duplicates: Treatment of duplicate keys.
+
+    Raises:
+        UnreadableFileError: It is not YAML within the limits.
+    """
+    loader = _Loader(text, where, duplicates)
+    return list(loader.contents(loader.roots()))
 
 
 def compose(text: str, where: str = "", duplicates: Duplicates = "refuse") -> list[yaml.Node]:
@@ -110,6 +123,20 @@ class _Loader(yaml.SafeLoader):
         except yaml.MarkedYAMLError as error:
             raise _not_yaml(self._where, error) from None
         return found
+
+    def contents(self, roots: Iterable[yaml.Node]) -> Iterator[Any]:
+        """Yield the content of each document.
+
+        Args:
+            roots: Their roots.
+
+        Raises:
+            UnreadableFileError: One holds values that cannot exist.
+        """
+        try:
+            yield from map(self.construct_document, roots)
+        except yaml.MarkedYAMLError as error:
+            raise _not_yaml(self._where, error) from None
 
     def compose_node(self, parent: yaml.Node | None, index: Any) -> yaml.Node | None:
         """Compose a node, if it is within the limits."""
@@ -188,9 +215,15 @@ def _refused(where: str, mark: Any, problem: str) -> UnreadableFileError:
 
 def _not_yaml(where: str, error: yaml.MarkedYAMLError) -> UnreadableFileError:
     mark = error.problem_mark or error.context_mark
-    said = " ".join(_QUOTED.sub("a text", str(error.problem or error.context)).split())
+    said = " ".join(_QUOTED.sub(_shortened, str(error.problem or error.context)).split())
     place = (mark.line + 1, mark.column + 1) if mark else ()
     return UnreadableFileError(where, f"not YAML: {said}", *place)
+
+
+def _shortened(quoted: re.Match[str]) -> str:
+    """Return a quoted character or token of YAML as it is, and anything longer without its text."""
+    is_token = quoted[0][1:-1].startswith("<")
+    return quoted[0] if is_token or len(quoted[0]) <= len("'\\t'") else "a text"
 
 
 def _special_character(
