@@ -69,7 +69,7 @@ def read_text(path: Path, most: int = SETTINGS_BYTES) -> str:
     data = read_bytes(path, most)
     where = str(path)
     if data.startswith(_OTHER_ENCODINGS):
-        raise UnreadableFileError(where, "UTF-16 or UTF-32. Save it as UTF-8")
+        raise UnreadableFileError(where, "UTF-16 or UTF-32. Save it as UTF-8", 1)
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
