@@ -10,6 +10,7 @@ from msgspec import inspect
 
 _T = TypeVar("_T")
 _UNKNOWN: Final = re.compile(r"unknown field `(.+)`")
+_EXPECTED: Final = "expected"
 _INDEX: Final = re.compile(r"\[\d+\]")
 _MISSING: Final = re.compile(r"missing required field `(.+)`")
 
@@ -25,6 +26,15 @@ class WrongSettingError(Exception):
     def __init__(self, key: str, problem: str) -> None:
         self.key, self.problem = key, problem
         super().__init__(f"{key}: {problem}" if key else problem)
+
+
+def told(expected: str) -> dict[str, str]:
+    """Return ``extra`` of a type's ``msgspec.Meta``: the words for what is expected.
+
+    Args:
+        expected: A noun phrase, such as ``a number from 1 to 65535``.
+    """
+    return {_EXPECTED: expected}
 
 
 def convert(content: Any, kind: type[_T], dec_hook: Callable[[type, Any], Any] | None = None) -> _T:
@@ -55,53 +65,67 @@ def explained(error: msgspec.ValidationError, kind: Any) -> WrongSettingError:
     key = place.strip("`").removeprefix("$").strip(".").replace("[...]", ".*")
     of = inspect.type_info(kind)
     if unknown := _UNKNOWN.search(text):
-        name, here = unknown[1], set(_fields(of, key))
-        known = {field for one in _structs(of) for field in _names(one)}
-        near = difflib.get_close_matches(name, sorted(here), n=1) or (
-            difflib.get_close_matches(name, sorted(known), n=1)
-        )
-        hint = f"; did you mean {near[0]!r}?" if near else ""
-        if name in known:
-            hint = " here: it belongs to another section"
-        return WrongSettingError(f"{key}.{name}" if key else name, f"unknown key{hint}")
+        return _unknown(of, key, unknown[1])
     if missing := _MISSING.search(text):
         return WrongSettingError(key, f"{missing[1]} is missing")
-    if text.startswith("Invalid enum value") and (choices := _choices(of, key)):
-        return WrongSettingError(key, f"expected one of {', '.join(choices)}")
+    if text.startswith(("Expected ", "Invalid ")) and (expected := _expected(of, key)):
+        return WrongSettingError(key, f"expected {expected}")
     return WrongSettingError(key, text)
 
 
+def _unknown(of: inspect.Type, key: str, name: str) -> WrongSettingError:
+    known = {field for one in _structs(of) for field in _names(one)}
+    near = [
+        one
+        for names in (_fields(of, key), known)
+        for one in difflib.get_close_matches(name, sorted(names), n=1)
+    ]
+    hint = f"; did you mean {near[0]!r}?" if near else ""
+    if name in known:
+        hint = " here: it belongs to another section"
+    return WrongSettingError(f"{key}.{name}" if key else name, f"unknown key{hint}")
+
+
 def _fields(of: inspect.Type, key: str) -> Iterator[str]:
-    for one in _at(of, key):
-        if isinstance(one, inspect.StructType):
-            yield from _names(one)
+    for declared in _at(of, key):
+        for one in _alternatives(declared):
+            if isinstance(one, inspect.StructType):
+                yield from _names(one)
 
 
 def _names(of: inspect.StructType) -> Iterator[str]:
     return (field.encode_name for field in of.fields)
 
 
-def _choices(of: inspect.Type, key: str) -> list[str]:
-    return [
-        str(value)
-        for one in _at(of, key)
-        if isinstance(one, inspect.LiteralType)
-        for value in one.values
-    ]
+def _expected(of: inspect.Type, key: str) -> str | None:
+    """Return the words of the key's type, or its choices. None: it has neither."""
+    for declared in _at(of, key):
+        if isinstance(declared, inspect.Metadata) and _EXPECTED in (declared.extra or {}):
+            return str((declared.extra or {})[_EXPECTED])
+        for one in _alternatives(declared):
+            if isinstance(one, inspect.LiteralType):
+                return f"one of {', '.join(map(str, one.values))}"
+    return None
 
 
 def _at(of: inspect.Type, key: str) -> list[inspect.Type]:
-    """Return the types that a key can have."""
-    found = [*_alternatives(of)]
+    """Return the types that a key can have, as they are declared."""
+    found = [of]
     for part in _INDEX.sub(".*", key).split(".") if key else ():
-        inner = [below for one in found for below in _inner(one, part)]
-        found = [one for below in inner for one in _alternatives(below)]
-    return found
+        alternatives = [one for declared in found for one in _alternatives(declared)]
+        found = [below for one in alternatives for below in _inner(one, part)]
+    return [one for declared in found for one in (declared, *_parts(declared))]
 
 
 def _alternatives(of: inspect.Type) -> Iterator[inspect.Type]:
-    for one in of.types if isinstance(of, inspect.UnionType) else (of,):
+    """Yield the plain types of a declared one."""
+    for one in _parts(of):
         yield one.type if isinstance(one, inspect.Metadata) else one
+
+
+def _parts(of: inspect.Type) -> tuple[inspect.Type, ...]:
+    plain = of.type if isinstance(of, inspect.Metadata) else of
+    return plain.types if isinstance(plain, inspect.UnionType) else (of,)
 
 
 def _inner(of: inspect.Type, part: str) -> Iterator[inspect.Type]:

@@ -10,6 +10,7 @@ import pytest
 from lakehouse.core import delta_rs
 from lakehouse.errors import LakehouseError
 from lakehouse.report import owners
+from lakehouse.report.send import settings
 from lakehouse.slo.calendar import corrections, maintenance
 from lakehouse.slo.openslo.objective_files import read
 
@@ -33,6 +34,9 @@ READERS: dict[str, Callable[[Path], Any]] = {
     "owners": owners.load,
     "maintenance": maintenance.load,
     "corrections": corrections.load,
+    "send": settings.load,
+    "password": lambda file: settings.Secret("file", str(file)).read("mail"),
+    "ca_file": lambda file: settings.trust(str(file), "mail"),
 }
 SPECIAL: dict[str, Callable[[Path], object]] = {
     "fifo": os.mkfifo,
@@ -41,8 +45,9 @@ SPECIAL: dict[str, Callable[[Path], object]] = {
     "UTF-16": lambda file: file.write_bytes(SECRET.encode("utf-16")),
     "bytes": lambda file: file.write_bytes(b"hunter2: \xff"),
     "NUL": lambda file: file.write_bytes(b"hunter2: \0"),
-    "large": lambda file: file.write_bytes(b"- hunter2\n" * 200_000),
+    "large": lambda file: file.write_bytes(b"- hunter2\n" * 2_000_000),
 }
+NO_YAML = {"password", "ca_file"}
 BOMB = "\n".join(["l0: &l0 [1]", *(f"l{n}: &l{n} [*l{n - 1}, *l{n - 1}]" for n in range(1, 30))])
 TEXTS = {
     "depth": "[" * 5_000,
@@ -75,11 +80,18 @@ def test_special_file_is_refused_in_one_line(tmp_path: Path, reader: str, kind: 
 
 
 @pytest.mark.parametrize("kind", TEXTS)
-@pytest.mark.parametrize("reader", READERS)
+@pytest.mark.parametrize("reader", READERS.keys() - NO_YAML)
 def test_hostile_yaml_is_refused_in_one_line(tmp_path: Path, reader: str, kind: str) -> None:
     file = tmp_path / "settings.yaml"
     file.write_text(TEXTS[kind])
     refused(reader, file)
+
+
+def test_duplicate_setting_is_refused(tmp_path: Path) -> None:
+    file = tmp_path / "send.yaml"
+    file.write_text("mail: {host: h, host: localhost, from: a, to: b}")
+    with pytest.raises(LakehouseError, match=r"send.yaml:1:17: duplicate key 'host'"):
+        settings.load(file)
 
 
 @pytest.mark.parametrize(
