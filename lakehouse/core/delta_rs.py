@@ -10,12 +10,14 @@ from pathlib import Path
 from typing import Any, Final
 from urllib.parse import unquote
 
-import yaml
 from deltalake import DeltaTable, QueryBuilder, exceptions
 
 from lakehouse import errors, tables
 from lakehouse.core import display, missing_files
+from lakehouse.tables import strict_yaml, typed_settings
+from lakehouse.tables.strict_files import UnreadableFileError
 from lakehouse.tables.table import delta_type, identifier
+from lakehouse.tables.typed_settings import WrongSettingError
 
 TABLE: Final = "lake_table"
 """The name of a table in SQL; see ``query``."""
@@ -89,17 +91,13 @@ def storage_options(file: Path) -> dict[str, str]:
     Raises:
         LakehouseError: It is not a mapping of names to text.
     """
-    wrong = errors.LakehouseError(f"--options-file {file}: not a readable mapping of names to text")
     try:
-        options = yaml.safe_load(file.read_text("utf-8"))
-    except (OSError, UnicodeDecodeError, yaml.YAMLError):
-        # Neither the error's text nor the error as cause: it may quote secrets of the file.
-        raise wrong from None
-    if not isinstance(options, dict) or not all(
-        isinstance(part, str) for pair in options.items() for part in pair
-    ):
-        raise wrong
-    return options
+        return typed_settings.convert(strict_yaml.load_file(file), dict[str, str])
+    except UnreadableFileError as error:
+        raise errors.LakehouseError(f"--options-file {error}") from None
+    except WrongSettingError:
+        why = "not a mapping of names to text: quote numbers and dates"
+        raise errors.LakehouseError(f"--options-file {file}: {why}") from None
 
 
 @contextmanager
