@@ -18,23 +18,14 @@ JmxlakeError
 
 import traceback
 from pathlib import Path
-from typing import ClassVar, Final, Literal
+from typing import ClassVar, Literal
 
 Failure = Literal["error", "timeout", "refused"]
-UNEXPECTED: Final = "unexpected "
-"""Begins the line of an error that should not be."""
 
 
 def extra(name: str) -> str:
     """How to install an extra whose package is missing: jmxlake is on no package index."""
     return f"jmxlake[{name}] (in a checkout pip install '.[{name}]', else the wheel with [{name}])"
-
-
-def unexpected(error: BaseException) -> str:
-    """An unexpected error, and where it was raised, in one line."""
-    places = traceback.extract_tb(error.__traceback__)
-    where = f" ({Path(places[-1].filename).name}:{places[-1].lineno})" if places else ""
-    return " ".join(f"{UNEXPECTED}{type(error).__name__}: {error}{where}".split())
 
 
 def places(error: BaseException) -> str:

@@ -16,7 +16,7 @@ import click
 
 from collector.cli.command import CONFIG, JSON, Step, guarded
 from collector.errors import JmxlakeError
-from collector.telemetry.logs import printable
+from lakehouse.tables.error_text import printable
 
 if TYPE_CHECKING:
     from collector.cli.read_families import Read

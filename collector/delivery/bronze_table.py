@@ -14,10 +14,12 @@ from deltalake import CommitProperties, DeltaTable, write_deltalake
 from deltalake.exceptions import TableNotFoundError
 
 from collector.delivery import arrow, commit_fsync, store_probe
-from collector.delivery.error_messages import explain, is_fault, scrubbed
+from collector.delivery.error_messages import explain, scrubbed
 from collector.delivery.storage_options import bounded, secrets
 from collector.errors import JmxlakeError, LakeError, LakeReplacedError, LakeSchemaError
 from lakehouse import tables
+from lakehouse.tables import delta_log
+from lakehouse.tables.error_text import is_fault
 from lakehouse.tables.parquet_layout import writer_properties
 
 # delta-rs tries again at once, without a pause. Of n that commit at the same time one wins each
@@ -97,6 +99,7 @@ class BronzeTable:
             LakeSchemaError: It has another schema, or a protocol that agents cannot write.
         """
         with self._explained():
+            delta_log.check(self._url)
             options, now = self._storage_options(), self._monotonic()
             is_fresh = options == self._opened_with and now - self._opened < _HELD_SECONDS
             is_held = is_fresh and self._log_folder() == self._opened_log
@@ -284,7 +287,10 @@ class BronzeTable:
             yield
         except JmxlakeError:
             raise
+        except delta_log.DamagedLogError as error:
+            raise LakeError(f"{self._where}: {error}") from None
         except BaseException as error:
             if not is_fault(error):  # it raises OSError and plain Exception, too
                 raise
-            raise LakeError(f"{self._where}: {explain(error, self._secrets)}") from None
+            why = explain(error, self._secrets, self._url)
+            raise LakeError(f"{self._where}: {why}") from None
