@@ -11,6 +11,7 @@ JmxlakeError
 │   └── IdentityError           it is another broker than the one we were sent to
 ├── HealthError             the health server cannot listen
 ├── SpoolError              the spool on this host cannot be read or written
+│   └── SpoolInUseError         another agent has it open
 └── LakeError               the lake cannot be read or written
     ├── LakeSchemaError         the table has another schema or protocol: a person must fix it
     └── CommitError             the commit did not land, or may have; the next delivery looks
@@ -93,6 +94,10 @@ class HealthError(JmxlakeError):
 
 class SpoolError(JmxlakeError):
     """The spool cannot be read or written."""
+
+
+class SpoolInUseError(SpoolError):
+    """Another agent has the spool open."""
 
 
 class LakeError(JmxlakeError):

@@ -6,6 +6,7 @@ import uuid
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from importlib import metadata
+from tempfile import TemporaryFile
 from typing import Final
 
 import deltalake
@@ -189,10 +190,15 @@ class BronzeTable:
     def check_store(self) -> None:
         """See whether its store lets just one of several writers commit a version.
 
+        In a folder a temporary file is written to its log, and removed.
+
         Raises:
             LakeError: It does not, or it cannot be tried.
         """
         if self._folder is not None:
+            with self._explained(), TemporaryFile(dir=self._folder / "_delta_log") as file:
+                file.write(b"1")
+                file.flush()
             return
         with self._explained():
             options = self._storage_options()

@@ -131,8 +131,10 @@ def explained(
     except BaseException as error:
         if not _is_of_libraries(error):
             raise
-        why = delta_log.explain(where, str(error)) or errors.one_line(error)
-        raise kind(f"{where}: {why}") from error
+        why = errors.one_line(error)
+        if isinstance(error, (ValueError, OverflowError)):
+            why = f"a value in its log or its files is invalid ({why}); restore it from a backup"
+        raise kind(f"{where}: {delta_log.explain(where, str(error)) or why}") from error
 
 
 def _is_of_libraries(error: BaseException) -> bool:

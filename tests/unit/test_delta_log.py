@@ -13,10 +13,11 @@ from deltalake import DeltaTable, write_deltalake
 from collector.delivery.bronze_table import BronzeTable
 from collector.errors import LakeError
 from lakehouse import tables
+from lakehouse.core import table_notes
 from lakehouse.core.delta_rs import Location, explained, query
 from lakehouse.core.lake import Lake
 from lakehouse.engines.delta_tables import Store
-from lakehouse.errors import EngineError, LakehouseError, MaintenanceError
+from lakehouse.errors import EngineError, LakehouseError, MaintenanceError, TableSchemaError
 from lakehouse.ops.doctor.table_health import damaged_log
 from lakehouse.tables import delta_log
 
@@ -217,3 +218,15 @@ def test_impossible_file_size_ends_a_query(lake: Path, size: int) -> None:
     edited(1, "add", size=size)(lake / tables.RUNS.path / "_delta_log")
     with pytest.raises(MaintenanceError, match=f"a size of {size} bytes"):
         next(query(Location(str(lake)).open(tables.RUNS), "SELECT count(*) AS n FROM lake_table"))
+
+
+@pytest.mark.parametrize("text", ["junk", "a/b reason", "2026-11-16T00:00:00Z/ x", "; ;x"])
+def test_invalid_note_of_a_table_is_an_error_of_the_lake(text: str) -> None:
+    with pytest.raises(TableSchemaError, match=r"invalid property jmxlake\.incomplete"):
+        table_notes.gaps({table_notes.NOTE: text})
+
+
+@pytest.mark.parametrize("text", ["", "x", "progress", "progress id many", "progress id -1 2"])
+def test_invalid_note_of_progress_names_no_version(text: str) -> None:
+    found = table_notes.known_tables([text], "id")
+    assert all(noted.version is None for noted in found.values())
