@@ -18,6 +18,8 @@ from collector.cli.command import Step, guarded
 from collector.cli.main import main
 from collector.errors import ConfigError, HealthError, JmxlakeError, SourceError
 from lakehouse.cli.main import main as lakehouse_main
+from lakehouse.core import periods
+from lakehouse.errors import PeriodError
 
 if TYPE_CHECKING:
     from collector.config.schema import Config
@@ -230,3 +232,46 @@ def test_rust_logs_nothing_unless_it_is_asked_to(
     monkeypatch.delenv("RUST_LOG", raising=False)
     CliRunner().invoke(PROGRAMS[program], ["completion", "bash"], prog_name=program)
     assert os.environ["RUST_LOG"] == "off"
+
+
+_HUGE = "9" * 25
+ODD_VALUES = [
+    ("maintain", "--keep", f"{_HUGE}d"), ("maintain", "--keep", "36501d"),
+    ("maintain", "--every", f"{_HUGE}d"), ("maintain", "--keep", "0d"),
+    ("maintain", "--read-until", f"{_HUGE}d"), ("maintain", "--read-until", "999999d"),
+    ("maintain", "--read-until", "0001-01-01"), ("maintain", "--accept", f"runs@{_HUGE}"),
+    ("maintain", "--accept", "runs@\u0661"), ("doctor", "--late", _HUGE),
+    ("doctor", "--days", _HUGE), ("rollup", "--since", "0001-01-01"),
+    ("rollup", "--since", "9999-12-31"), ("rollup", "--window", f"{_HUGE}m"),
+    ("rollup", "--rows", "0"), ("verify", "--windows", "0"), ("sample", "--until", "0001-01-01"),
+    ("sample", "--until", "1970-01-02"), ("report", "--min-coverage", "nan"),
+    ("report", "--min-coverage", "-inf"), ("report", "--min-coverage", "1e400"),
+    ("report", "--week", "0001-W01"), ("report", "--week", "9999-W52"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("command", "option", "value"), ODD_VALUES)
+def test_odd_value_of_an_option_is_refused_in_one_line(
+    command: str, option: str, value: str, tmp_path: Path
+) -> None:
+    (tmp_path / "bronze/runs/_delta_log").mkdir(parents=True)
+    arguments = [command, str(tmp_path), option, value]
+    arguments += ["--gold", "none"] if option == "--read-until" else []
+    ended = CliRunner().invoke(lakehouse_main, arguments, prog_name="jmxlake")
+    assert ended.exit_code in {1, 2}
+    assert "unexpected" not in ended.stderr
+    last = ended.stderr.splitlines()[-1]
+    assert option in last or value[:40] in last
+    assert len(last) < 250
+
+
+@pytest.mark.parametrize(
+    ("start", "end"),
+    [
+        ("0001-01-01T00:00:00+14:00", "2026-01-01"), ("2026-01-01", "9999-12-31T23:00:00-12:00"),
+        ("0001-01-01", "9999-12-31"), ("1969-12-31", "1970-01-02"),
+    ],
+)  # fmt: skip
+def test_instant_outside_the_calendar_is_refused(start: str, end: str) -> None:
+    with pytest.raises(PeriodError, match="write a time between 1970 and 9998"):
+        periods.span(start, end)
