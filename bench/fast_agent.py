@@ -8,7 +8,7 @@ from __future__ import annotations
 from collector.cli.main import main
 from collector.config import checks
 
-checks._SHORTEST = "1ms"  # type: ignore[misc]  # noqa: SLF001
+checks._check_limits = lambda config: None  # noqa: ARG005, SLF001
 
 if __name__ == "__main__":
     main()

@@ -11,6 +11,7 @@ JmxlakeError
 │   └── IdentityError           it is another broker than the one we were sent to
 ├── HealthError             the health server cannot listen
 ├── SpoolError              the spool on this host cannot be read or written
+│   └── SpoolInUseError         another agent has it open
 └── LakeError               the lake cannot be read or written
     ├── LakeSchemaError         the table has another schema or protocol: a person must fix it
     └── CommitError             the commit did not land, or may have; the next delivery looks
@@ -18,23 +19,14 @@ JmxlakeError
 
 import traceback
 from pathlib import Path
-from typing import ClassVar, Final, Literal
+from typing import ClassVar, Literal
 
 Failure = Literal["error", "timeout", "refused"]
-UNEXPECTED: Final = "unexpected "
-"""Begins the line of an error that should not be."""
 
 
 def extra(name: str) -> str:
     """How to install an extra whose package is missing: jmxlake is on no package index."""
     return f"jmxlake[{name}] (in a checkout pip install '.[{name}]', else the wheel with [{name}])"
-
-
-def unexpected(error: BaseException) -> str:
-    """An unexpected error, and where it was raised, in one line."""
-    places = traceback.extract_tb(error.__traceback__)
-    where = f" ({Path(places[-1].filename).name}:{places[-1].lineno})" if places else ""
-    return " ".join(f"{UNEXPECTED}{type(error).__name__}: {error}{where}".split())
 
 
 def places(error: BaseException) -> str:
@@ -102,6 +94,10 @@ class HealthError(JmxlakeError):
 
 class SpoolError(JmxlakeError):
     """The spool cannot be read or written."""
+
+
+class SpoolInUseError(SpoolError):
+    """Another agent has the spool open."""
 
 
 class LakeError(JmxlakeError):

@@ -24,26 +24,19 @@ LakehouseError
 └── SubjectError            no subject, or more than one, has the name asked for
 """
 
-import re
 from typing import Final
 
-_COLOURS: Final = re.compile(r"\x1b\[[0-9;]*m")  # delta-rs writes some of its errors for terminals
-_SECRETS: Final = re.compile(
-    r"(?<=\w)\?[^\s<>'\"]*=[^\s<>'\"]*|"  # the query of a URL: it may be signed
-    r"(?:(?<=://)[^/\s:@]+:|\b\w*(?:token|secret|password|credential)\w*\s*[=:]\s*|\bBearer\s+)"
-    r"[^\s&;,<>'\"@]+",
-    re.IGNORECASE,
-)
+from lakehouse.tables import error_text
+
 _LONGEST: Final = 500
 
 
-def one_line(error: Exception) -> str:
-    """What an error of a library says, as one line that is not too long and has no secrets."""
-    text = _SECRETS.sub("***", _COLOURS.sub("", str(error)))
-    return " ".join(text.split())[:_LONGEST]
+def one_line(error: BaseException) -> str:
+    """Return the text of a library's error as one line, cut off, without secrets."""
+    return error_text.one_line(str(error))[:_LONGEST] or type(error).__name__
 
 
-def is_of_spark(error: Exception) -> bool:
+def is_of_spark(error: BaseException) -> bool:
     """Whether an error is one of Spark's own; those of classic Spark and Connect share no class."""
     return type(error).__module__.split(".")[0] in {"pyspark", "py4j"}
 

@@ -17,7 +17,7 @@ from collector.agent.scrape_attempt import skipped
 from collector.clock import Clock, StepDetector
 from collector.config.schema import Limits
 from collector.delivery.worker import DeliveryWorker
-from collector.errors import UNEXPECTED, JmxlakeError, SpoolError, unexpected
+from collector.errors import JmxlakeError, SpoolError
 from collector.model import Event, Series
 from collector.sources.java.crash_reports import Crash
 from collector.sources.metadata_log.history import expand
@@ -26,6 +26,7 @@ from collector.telemetry import logs, memory
 from collector.telemetry.agent_stats import AgentStats, Read
 from collector.telemetry.live_metrics import Live
 from collector.telemetry.sd_notify import BEAT_SECONDS, Service
+from lakehouse.tables.error_text import UNEXPECTED, unexpected
 
 _JOBS: Final = ("start", "discovery", "seal", "delivery", "clock", "limits", "reload")
 _IN_EVENT: Final = ("version", "config", "catalogue")

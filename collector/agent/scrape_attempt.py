@@ -8,11 +8,12 @@ from collector.agent.partition_counts import PartitionCounts
 from collector.agent.stale_values import StaleValues
 from collector.catalogue import Family
 from collector.clock import Clock
-from collector.errors import SourceError, unexpected
+from collector.errors import SourceError
 from collector.model import Answer, Identity, Outcome, Reading, Scrape, Source
 from collector.sources.hidden_names import HiddenNames
 from collector.telemetry import logs
 from lakehouse.tables import FLAG_DISTRIBUTION
+from lakehouse.tables.error_text import unexpected
 
 _ERROR_LENGTH: Final = 500
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import sys
 from collections.abc import Callable
@@ -16,7 +15,7 @@ import click
 
 from collector.cli.command import CONFIG, JSON, Step, guarded
 from collector.errors import JmxlakeError
-from collector.telemetry.logs import printable
+from lakehouse.tables.error_text import printable
 
 if TYPE_CHECKING:
     from collector.cli.read_families import Read
@@ -26,6 +25,7 @@ if TYPE_CHECKING:
 _Found = tuple[str, str, str, "Finding"]
 """Source, family, metric (empty: the family is unknown) and what was found of it."""
 _BAD = ("missing", "unknown")
+_IN_USE = "in use by an agent that runs"
 _STYLES = {"found": "green", "wrong": "yellow", "absent": "dim", **dict.fromkeys(_BAD, "bold red")}
 
 
@@ -46,7 +46,8 @@ _STYLES = {"found": "green", "wrong": "yellow", "absent": "dim", **dict.fromkeys
 def check(path: Path, *, as_json: bool, accept_lake: bool, offline: bool) -> None:
     """Try what the agent needs: configuration, sources, spool, lake and every bean.
 
-    Missing tables of the lake are created, and reported; nothing else is kept. A lake that this
+    Missing tables of the lake are created, and reported; nothing else is kept. The spool and the
+    address of health are tried as `run` does, unless an agent runs. A lake that this
     agent has delivered to must have its tables, and the same ones.
 
     The exit code is 1 for a failed check, 78 for a wrong configuration; a bean that is absent for a
@@ -76,7 +77,8 @@ def check(path: Path, *, as_json: bool, accept_lake: bool, offline: bool) -> Non
         if accept_lake:
             _accept(config)
         read = read_all(found(config, say), loaded, say)
-        say(_try("spool", lambda: _spool(config)))
+        say(spool := _try("spool", lambda: _spool(config)))
+        say(_try("health", lambda: _health(config, spool.found)))
         say(_try("lake", lambda: _lake(config)))
         findings = _findings(read)
         (_print_lines if as_json else _print_table)(findings)
@@ -88,18 +90,35 @@ def check(path: Path, *, as_json: bool, accept_lake: bool, offline: bool) -> Non
 
 
 def _spool(config: Config) -> str:
-    """Whether a spool can be there, without opening it: the agent's own may be in use."""
+    """Try the spool as the agent opens it; nothing of that stays."""
+    from collector.errors import SpoolInUseError
+    from collector.spool.spool import try_spool
+
     path = config.spool.path
-    folder = next(one for one in path.absolute().parents if os.access(one, os.F_OK))
-    for place in (path, folder) if os.access(path, os.F_OK) else (folder,):
-        if not os.access(place, os.W_OK):
-            raise JmxlakeError(f"spool {path}: {place} is not writable for this user")
+    try:
+        note = try_spool(path)
+    except SpoolInUseError:
+        note = _IN_USE
+    folder = next(one for one in path.absolute().parents if one.exists())
     files = folder.glob(f"{path.name}*") if path.exists() else ()
     free = shutil.disk_usage(folder).free + sum(file.stat().st_size for file in files)
     if free < config.spool.max_size:
         why = f"{free >> 20} MiB are free, less than spool.max_size: lower it"
         raise JmxlakeError(f"spool {path}: {why}")
-    return f"{path}, {free >> 20} MiB free"
+    return f"{path}, {free >> 20} MiB free" + (f"; {note}" if note else "")
+
+
+def _health(config: Config, spool: str) -> str:
+    """Listen for a moment; an agent that runs already has the address."""
+    from collector.telemetry.agent_stats import AgentStats
+    from collector.telemetry.health_server import HealthServer
+
+    host, port = config.health.host, config.health.port
+    if not port:
+        return "off"
+    if not spool.endswith(_IN_USE):
+        HealthServer(host, port, AgentStats()).close()
+    return f"{host}:{port}"
 
 
 def _accept(config: Config) -> None:

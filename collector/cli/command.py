@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, NoReturn
 
 import click
 
-from collector.errors import ConfigError, JmxlakeError, SettingError, extra, unexpected
-from collector.telemetry.logs import printable
+from collector.errors import ConfigError, JmxlakeError, SettingError, extra
+from lakehouse.tables import error_text
+from lakehouse.tables.error_text import printable
 
 if TYPE_CHECKING:
     from collector.config.schema import Config
@@ -39,14 +40,23 @@ class Step(NamedTuple):
 
 
 class OneLine(click.Group):
-    """A group whose commands end with one line where an extra is not installed."""
+    """A group whose commands end with one line for any error."""
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run a command."""
+        error_text.silence_rust()
         try:
             return super().invoke(ctx)
         except ModuleNotFoundError as error:
             fail(JmxlakeError(f"{error.name} is missing: install {extra('agent')}"))
+        except _OF_OTHERS:
+            raise
+        except BaseException as error:
+            if not error_text.is_fault(error):
+                raise
+            fail(
+                error if isinstance(error, JmxlakeError) else JmxlakeError(error_text.fault(error))
+            )
 
 
 def guarded(
@@ -72,9 +82,10 @@ def guarded(
         failed = located(error, str(where)) if isinstance(error, SettingError) else error
     except _OF_OTHERS:
         raise
-    except Exception as error:  # noqa: BLE001 - our own fault is one line, too, and ends a JVM
-        said = f"{unexpected(error)}: this is a fault of jmxlake, please report it"
-        failed = JmxlakeError(said)
+    except BaseException as error:
+        if not error_text.is_fault(error):
+            raise
+        failed = JmxlakeError(error_text.fault(error))
     if failed is not None:
         (say or _say)(failed)
     _leave(_code(failed) if failed else 0)

@@ -9,8 +9,8 @@ from threading import Event, Timer
 import click
 
 from collector.spool.spool import Spool
-from collector.telemetry.logs import printable
 from lakehouse.tables import EVENTS, RUNS, SCRAPES
+from lakehouse.tables.error_text import printable
 
 _COUNTED = ((RUNS, "start", "metric"), (SCRAPES, "start", "family"), (EVENTS, "at", "kind"))
 

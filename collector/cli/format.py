@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from collector.model import Series
-from collector.telemetry.logs import printable
+from lakehouse.tables.error_text import printable
 
 _SPANS: Final = ((86_400, "d", 3600, "h"), (3600, "h", 60, "m"), (60, "m", 1, "s"))
 _SIZES: Final = ("B", "KiB", "MiB", "GiB", "TiB")

@@ -100,8 +100,8 @@ def _run(config: Config, options: Mapping[str, Any]) -> None:
 
     section, now_us = config.source.prometheus, time.time_ns() // 1000
     span = _us(options["start"]), min(_us(options["end"]) or now_us, now_us)
-    if section is None or span[0] >= span[1]:
-        raise ConfigError("--to: it must be after --from, and --from before now")
+    if section is None or not 0 <= span[0] < span[1]:
+        raise ConfigError("--to: it must be after --from, and --from between 1970 and now")
     given = dict(one.rpartition("=")[::2] for one in options["node"])
     rules, match = exporter_rules.read(section.rules_file), options["match"]
     with closing(PrometheusApi(section, options["tenant"])) as api:

@@ -66,7 +66,7 @@ def _print_lines(scrapes: Iterable[Scrape]) -> None:
 
 def _print_table(read: list[tuple[Task, Scrape]], most: int | None) -> None:
     from collector.cli.format import new_table, setting, show, styled, subject
-    from collector.telemetry.logs import printable
+    from lakehouse.tables.error_text import printable
 
     table = new_table("Family and metric", "Of", "Value", right=2)
     several = len({task.source for task, _ in read}) > 1

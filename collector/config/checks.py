@@ -1,13 +1,20 @@
 """Checks of a configuration's values, beyond their types."""
 
+import re
 import shlex
-from collections.abc import Iterator
 from ipaddress import ip_address
 from typing import Final
 from urllib.parse import urlsplit
 
-from collector.config.schema import AUTO, EVERY, WAYS, Config, SourceSettings, UnityCatalog
-from collector.config.units import Quantity
+from collector.config.schema import (
+    AUTO,
+    EVERY,
+    WAYS,
+    Config,
+    SourceSettings,
+    UnityCatalog,
+    limited,
+)
 from collector.errors import SettingError
 from lakehouse.tables import DEFAULT_WINDOW_SECONDS, MAX_GAP_INTERVALS
 
@@ -15,8 +22,8 @@ WINDOW_RULES: Final = (
     f"must divide 5m or be a multiple of it, and be longer than {MAX_GAP_INTERVALS} intervals of"
     " every family"
 )
-_SHORTEST: Final = "1s"
-_SHORTEST_TIMEOUT: Final = "100ms"
+_PLACEHOLDER: Final = re.compile(r"\{(?:host|node|port)\}")
+_LARGEST_NODE: Final = 2**31 - 1
 
 
 def check(config: Config) -> None:
@@ -31,7 +38,7 @@ def check(config: Config) -> None:
             _check_source(one.source)
             _check_cluster(one)
             _check_found(one)
-            _check_least(one)
+            _check_limits(one)
         except SettingError as error:
             raise _of_list(error, number) if config.sources else error from None
     try:
@@ -95,23 +102,12 @@ def _check_found(config: Config) -> None:
         raise SettingError(f"source.{next(iter(source.ways), 'jmx')}", why)
 
 
-def _check_least(config: Config) -> None:
-    for key, value, least in _least(config):
-        if value is not None and value < type(value)(least):
+def _check_limits(config: Config) -> None:
+    for key, value, least, most in limited(config):
+        if value < type(value)(least):
             raise SettingError(key, f"must be at least {least}")
-
-
-def _least(config: Config) -> Iterator[tuple[str, Quantity | None, str]]:
-    """Key, value and lower limit of each setting that has one."""
-    ways = {f"source.{way}": getattr(config.source, way) for way in WAYS}
-    for key, section in {**ways, "admin": config.admin}.items():
-        yield f"{key}.timeout", getattr(section, "timeout", None), _SHORTEST_TIMEOUT
-    for name, family in config.families.items():
-        yield f"families.{name}.interval", family.interval, _SHORTEST
-    yield "lake.commit_interval", config.lake.commit_interval, _SHORTEST
-    yield "spool.max_size", config.spool.max_size, "1MiB"
-    yield "java.heap", config.java.heap, "32MiB"
-    yield "limits.memory", config.limits.memory, "256MiB"  # the agent itself takes some 150 MiB
+        if most is not None and value > type(value)(most):
+            raise SettingError(key, f"must be at most {most}")
 
 
 def _check_source(source: SourceSettings) -> None:
@@ -119,6 +115,8 @@ def _check_source(source: SourceSettings) -> None:
     numbered = source.role in ("broker", "controller", "combined")
     if numbered and not node.isdecimal() and node not in (AUTO, EVERY):
         raise SettingError("source.node", f"node id {node!r} is no number, nor {AUTO} or {EVERY}")
+    if numbered and node.isdecimal() and (len(node) > 10 or int(node) > _LARGEST_NODE):
+        raise SettingError("source.node", f"must be at most {_LARGEST_NODE}")
     if source.role != "cluster" and len(source.ways) != 1:
         there = f", not {' and '.join(source.ways)}" if source.ways else ""
         ways = tuple(f"source.{way}" for way in source.ways)
@@ -130,10 +128,7 @@ def _check_source(source: SourceSettings) -> None:
         if getattr(section, "password_file", None) and section.password_env:
             both = (f"{key}.password_file", f"{key}.password_env")
             raise SettingError(key, "give password_file or password_env, not both", both)
-        url = getattr(section, "url", "https://")
-        if not url.startswith(("http://", "https://")) or "@" in url:
-            why = "must be http:// or https:// without user and password"
-            raise SettingError(f"{key}.url", why)
+        _check_url(f"{key}.url", getattr(section, "url", "https://host"))
     tls, host = source.jmx and source.jmx.tls, source.address
     # Java before 2026 checks no host name: with its own authorities anybody's certificate does.
     if tls and tls.trust_store is None and not is_loopback(host):
@@ -145,6 +140,18 @@ def _check_source(source: SourceSettings) -> None:
         command = "`kafka-cluster.sh cluster-id --bootstrap-server HOST:PORT`"
         why = f"needed: an exporter does not give its cluster's id; {command} prints it"
         raise SettingError("source.cluster", why)
+
+
+def _check_url(key: str, text: str) -> None:
+    fits, why = text.startswith(("http://", "https://")) and "@" not in text, ""
+    try:
+        url = urlsplit(_PLACEHOLDER.sub("1", text))
+        fits = fits and bool(url.hostname) and url.port != 0
+    except ValueError as error:
+        fits, why = False, f" ({error})"
+    if not fits:
+        text = "must be http:// or https:// without user and password, with a host"
+        raise SettingError(key, f"{text} and a port from 1 to 65535 if it names one{why}")
 
 
 def _check_cluster(config: Config) -> None:
@@ -170,6 +177,7 @@ def is_loopback(host: str) -> bool:
 
 
 def _check_unity_catalog(section: UnityCatalog) -> None:
+    _check_url("lake.unity_catalog.url", section.url)
     try:
         url = urlsplit(section.url)
         is_safe = url.scheme == "https" or (

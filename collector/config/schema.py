@@ -6,11 +6,19 @@ from typing import Annotated, Any, Final, Literal, Self
 
 import msgspec
 
-from collector.config.units import Duration, Size
+from collector.config.units import Duration, Quantity, Size
 from lakehouse.tables import DEFAULT_WINDOW_SECONDS
 
 _RESTART = msgspec.Meta(extra={"restart": True})
 _SECRET = msgspec.Meta(extra={"secret": True})
+
+
+def _least(least: str, most: str | None = None) -> msgspec.Meta:
+    """Limits of a quantity; None: that of its class."""
+    return msgspec.Meta(extra={"least": least, "most": most})
+
+
+_TIMEOUT = _least("100ms", "10m")
 _Port = Annotated[int, msgspec.Meta(ge=1, le=65_535)]
 Role = Literal["broker", "controller", "combined", "client", "cluster"]
 """What runs in the JVM that is read; ``combined``: broker and controller, read as two sources;
@@ -70,7 +78,7 @@ class Jmx(JmxPort, frozen=True):
     """
 
     tls: Annotated[Tls | None, _RESTART] = None
-    timeout: Annotated[Duration, _RESTART] = Duration("5s")
+    timeout: Annotated[Duration, _RESTART, _TIMEOUT] = Duration("5s")
 
 
 class Attach(Section, frozen=True):
@@ -83,10 +91,10 @@ class Attach(Section, frozen=True):
         timeout: For attaching, and for one read.
     """
 
-    pid: int | None = None
+    pid: Annotated[int, msgspec.Meta(ge=1, le=4_194_304)] | None = None
     unit: str | None = None
     main_class: str = "kafka.Kafka"
-    timeout: Annotated[Duration, _RESTART] = Duration("5s")
+    timeout: Annotated[Duration, _RESTART, _TIMEOUT] = Duration("5s")
 
 
 class Endpoint(Section, frozen=True):
@@ -106,7 +114,7 @@ class Endpoint(Section, frozen=True):
     password_file: SecretFile = None
     password_env: str | None = None
     ca_file: Path | None = None
-    timeout: Duration = Duration("5s")
+    timeout: Annotated[Duration, _TIMEOUT] = Duration("5s")
 
 
 class Jolokia(Endpoint, frozen=True):
@@ -130,7 +138,7 @@ class Prometheus(Endpoint, frozen=True):
     rules_file: Annotated[Path | None, _RESTART] = None
     staleness: Annotated[Duration, _RESTART] = Duration("0s")
     kafka_version: Annotated[str | None, _RESTART] = None
-    timeout: Duration = Duration("10s")
+    timeout: Annotated[Duration, _TIMEOUT] = Duration("10s")
 
 
 class Jmxquery(JmxPort, frozen=True):
@@ -144,7 +152,7 @@ class Jmxquery(JmxPort, frozen=True):
     """
 
     allow_password_in_argv: bool = False
-    timeout: Duration = Duration("30s")
+    timeout: Annotated[Duration, _TIMEOUT] = Duration("30s")
 
 
 class Statistics(Section, frozen=True):
@@ -236,7 +244,7 @@ class Admin(Section, frozen=True):
     libs: Annotated[Path, _RESTART]
     iam_jar: Annotated[Path | None, _RESTART] = None
     properties_file: Path | None = None
-    timeout: Duration = Duration("5s")
+    timeout: Annotated[Duration, _TIMEOUT] = Duration("5s")
     groups: dict[str, tuple[str, ...]] = msgspec.field(default_factory=dict)
 
 
@@ -251,7 +259,7 @@ class MetadataLog(Section, frozen=True):
 
     folder: Path
     libs: Annotated[Path, _RESTART]
-    min_insync_replicas: int = 1
+    min_insync_replicas: Annotated[int, msgspec.Meta(ge=1, le=1_000)] = 1
 
 
 class UnityCatalog(Section, frozen=True):
@@ -271,7 +279,7 @@ class UnityCatalog(Section, frozen=True):
     client_secret_file: SecretFile = None
     token_file: SecretFile = None
     ca_file: Path | None = None
-    timeout: Duration = Duration("10s")
+    timeout: Annotated[Duration, _TIMEOUT] = Duration("10s")
 
 
 class Lake(Section, frozen=True):
@@ -287,7 +295,7 @@ class Lake(Section, frozen=True):
     path: Annotated[str, _RESTART, msgspec.Meta(min_length=1)]
     options_file: Annotated[SecretFile, _RESTART] = None
     unity_catalog: Annotated[UnityCatalog | None, _RESTART] = None
-    commit_interval: Annotated[Duration, _RESTART] = Duration("5m")
+    commit_interval: Annotated[Duration, _RESTART, _least("1s")] = Duration("5m")
 
 
 class SpoolSettings(Section, frozen=True):
@@ -299,7 +307,7 @@ class SpoolSettings(Section, frozen=True):
     """
 
     path: Annotated[Path, _RESTART]
-    max_size: Annotated[Size, _RESTART] = Size("1GiB")
+    max_size: Annotated[Size, _RESTART, _least("1MiB")] = Size("1GiB")
 
 
 class Health(Section, frozen=True):
@@ -324,7 +332,7 @@ class Java(Section, frozen=True):
         options: Further options, written as for a shell; JAVA_TOOL_OPTIONS is not looked at.
     """
 
-    heap: Annotated[Size, _RESTART] = Size("128MiB")
+    heap: Annotated[Size, _RESTART, _least("32MiB", "256GiB")] = Size("128MiB")
     options: Annotated[str, _RESTART] = ""
 
 
@@ -336,8 +344,8 @@ class Limits(Section, frozen=True):
         memory: Resident memory of the agent, below what its unit or pod allows.
     """
 
-    window_rows: Annotated[int, msgspec.Meta(ge=1_000)] = 200_000
-    memory: Size = Size("400MiB")
+    window_rows: Annotated[int, msgspec.Meta(ge=1_000, le=1_000_000_000)] = 200_000
+    memory: Annotated[Size, _least("256MiB")] = Size("400MiB")  # the agent takes some 150 MiB
 
 
 class NameRule(Section, frozen=True):
@@ -383,10 +391,10 @@ class FamilySettings(Section, frozen=True):
         enabled: Whether it is read at all; by default as the catalogue says.
     """
 
-    interval: Duration | None = None
+    interval: Annotated[Duration | None, _least("1s")] = None
     memory: Duration | None = None
     refresh: Duration | None = None
-    cap: Annotated[int, msgspec.Meta(ge=1)] | None = None
+    cap: Annotated[int, msgspec.Meta(ge=1, le=10_000_000)] | None = None
     enabled: bool | None = None
 
 
@@ -419,7 +427,7 @@ class Config(Section, frozen=True):
     java: Java = msgspec.field(default_factory=Java)
     limits: Limits = msgspec.field(default_factory=Limits)
     names: Names = msgspec.field(default_factory=Names)
-    window: Annotated[Duration, _RESTART] = Duration(f"{DEFAULT_WINDOW_SECONDS}s")
+    window: Annotated[Duration, _RESTART, _least("1s")] = Duration(f"{DEFAULT_WINDOW_SECONDS}s")
     families: dict[str, FamilySettings] = msgspec.field(default_factory=dict)
     catalogue: Path | None = None
     sources: tuple[SourceSettings, ...] | None = None
@@ -439,10 +447,23 @@ def marked(section: Section, mark: str, above: str = "") -> Iterator[tuple[str, 
         mark: ``restart``: a change takes one; ``secret``: a file that may hold one.
         above: What goes before each key.
     """
+    return ((key, value) for key, value, extra in _keys(section, above) if mark in extra)
+
+
+def limited(section: Section) -> Iterator[tuple[str, Quantity, str, str | None]]:
+    """Key, value, least and most of each quantity with limits of its own."""
+    for key, value, extra in _keys(section, ""):
+        if isinstance(value, Quantity) and "least" in extra:
+            yield key, value, extra["least"], extra["most"]
+
+
+def _keys(section: Section, above: str) -> Iterator[tuple[str, object, dict[str, Any]]]:
+    """Keys, values and marks of a section and of those below it, families included."""
     for field in msgspec.structs.fields(section):
         key, value = f"{above}{field.name}", getattr(section, field.name)
         metas = getattr(field.type, "__metadata__", ())
-        if any(mark in (meta.extra or {}) for meta in metas):
-            yield key, value
-        elif isinstance(value, Section):
-            yield from marked(value, mark, f"{key}.")
+        marks = {name: what for meta in metas for name, what in (meta.extra or {}).items()}
+        yield key, value, marks
+        for name, below in value.items() if isinstance(value, dict) else [("", value)]:
+            if isinstance(below, Section):
+                yield from _keys(below, f"{key}.{name}." if name else f"{key}.")

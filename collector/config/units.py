@@ -3,23 +3,41 @@
 import re
 from typing import ClassVar, Self
 
+_SHOWN = 40
+
 
 class Quantity(int):
-    """A number with a unit, as the amount in the smallest one."""
+    """A number with a unit, as the amount in the smallest one.
+
+    Attributes:
+        units: Amount of each unit.
+        expected: Description of a value.
+        most: Largest value of any key; a key can have a lower limit.
+    """
 
     units: ClassVar[dict[str, int]]
     expected: ClassVar[str]
+    most: ClassVar[str]
 
     def __new__(cls, text: str) -> Self:
-        """The amount that a text says.
+        """Return the amount that a text has.
 
         Raises:
-            ValueError: It is no number with a unit.
+            ValueError: It is not a number with a unit, or is above the limit.
         """
-        match = re.fullmatch(r"(\d+)\s*([A-Za-z]+)", text)
-        if match is None or match[2] not in cls.units:
-            raise ValueError(f"expected {cls.expected}, got {text!r}")
-        return super().__new__(cls, int(match[1]) * cls.units[match[2]])
+        amount = cls._amount(text)
+        if amount is None:
+            shown = text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."
+            raise ValueError(f"expected {cls.expected}, got {shown!r}")
+        if amount > (cls._amount(cls.most) or 0):
+            raise ValueError(f"must be at most {cls.most}")
+        return super().__new__(cls, amount)
+
+    @classmethod
+    def _amount(cls, text: str) -> int | None:
+        match = re.fullmatch(r"([0-9]{1,4000})\s*([A-Za-z]+)", text)
+        unit = cls.units.get(match[2]) if match else None
+        return int(match[1]) * unit if match and unit else None
 
 
 class Duration(Quantity):
@@ -27,6 +45,7 @@ class Duration(Quantity):
 
     units: ClassVar = {"ms": 1_000, "s": 1_000_000, "m": 60_000_000, "h": 3_600_000_000}
     expected = "a duration such as 10s or 5m"
+    most = "24h"
 
     @property
     def us(self) -> int:
@@ -44,3 +63,4 @@ class Size(Quantity):
 
     units: ClassVar = {"B": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}
     expected = "a size such as 512MiB"
+    most = "16384GiB"

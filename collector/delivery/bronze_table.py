@@ -6,6 +6,7 @@ import uuid
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from importlib import metadata
+from tempfile import TemporaryFile
 from typing import Final
 
 import deltalake
@@ -14,10 +15,12 @@ from deltalake import CommitProperties, DeltaTable, write_deltalake
 from deltalake.exceptions import TableNotFoundError
 
 from collector.delivery import arrow, commit_fsync, store_probe
-from collector.delivery.error_messages import explain, is_fault, scrubbed
+from collector.delivery.error_messages import explain, scrubbed
 from collector.delivery.storage_options import bounded, secrets
 from collector.errors import JmxlakeError, LakeError, LakeReplacedError, LakeSchemaError
 from lakehouse import tables
+from lakehouse.tables import delta_log
+from lakehouse.tables.error_text import is_fault
 from lakehouse.tables.parquet_layout import writer_properties
 
 # delta-rs tries again at once, without a pause. Of n that commit at the same time one wins each
@@ -97,6 +100,7 @@ class BronzeTable:
             LakeSchemaError: It has another schema, or a protocol that agents cannot write.
         """
         with self._explained():
+            delta_log.check(self._url)
             options, now = self._storage_options(), self._monotonic()
             is_fresh = options == self._opened_with and now - self._opened < _HELD_SECONDS
             is_held = is_fresh and self._log_folder() == self._opened_log
@@ -186,10 +190,15 @@ class BronzeTable:
     def check_store(self) -> None:
         """See whether its store lets just one of several writers commit a version.
 
+        In a folder a temporary file is written to its log, and removed.
+
         Raises:
             LakeError: It does not, or it cannot be tried.
         """
         if self._folder is not None:
+            with self._explained(), TemporaryFile(dir=self._folder / "_delta_log") as file:
+                file.write(b"1")
+                file.flush()
             return
         with self._explained():
             options = self._storage_options()
@@ -284,7 +293,10 @@ class BronzeTable:
             yield
         except JmxlakeError:
             raise
+        except delta_log.DamagedLogError as error:
+            raise LakeError(f"{self._where}: {error}") from None
         except BaseException as error:
             if not is_fault(error):  # it raises OSError and plain Exception, too
                 raise
-            raise LakeError(f"{self._where}: {explain(error, self._secrets)}") from None
+            why = explain(error, self._secrets, self._url)
+            raise LakeError(f"{self._where}: {why}") from None

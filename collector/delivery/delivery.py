@@ -26,12 +26,12 @@ from collector.catalogue import Catalogue
 from collector.delivery.arrow import to_arrow
 from collector.delivery.bronze_table import BronzeTable
 from collector.delivery.commit_group import CommitGroup, commit_group, next_batches
-from collector.delivery.error_messages import is_fault
-from collector.errors import CommitError, LakeError, LakeReplacedError, unexpected
+from collector.errors import CommitError, LakeError, LakeReplacedError
 from collector.spool.batch_tables import UnreadableBatchError
 from collector.spool.recorder import Recorder
 from collector.spool.spool import Spool
 from lakehouse import tables
+from lakehouse.tables.error_text import is_fault, unexpected
 
 # Sets go before the runs that refer to them, and accounts after the runs that they say were seen.
 _ORDER: Final = (tables.MEMBERS, tables.RUNS, tables.SCRAPES, tables.EVENTS)

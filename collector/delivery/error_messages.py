@@ -9,6 +9,8 @@ import re
 from collections.abc import Sequence
 from typing import Final
 
+from lakehouse.tables import delta_log, error_text
+
 # The first match holds: the store's own codes before the more general status. Errors with the same
 # fix have one line; the store's code or the system's own words follow it.
 _KNOWN: Final = tuple(
@@ -47,12 +49,6 @@ _KNOWN: Final = tuple(
          " ReadWritePaths= of the unit"),
         ("NotADirectory|Not a directory|Path does not exist|Could not create local directory",
          "it is no folder, or lies in none; check lake.path"),
-        ("Unsupported table features|is not supported|Invalid protocol|ReaderFeatures|"
-         "WriterFeatures|Unsupported reader|Unsupported writer",
-         "its Delta protocol asks for features that agents cannot write, which another tool has"
-         " turned on; drop them, or give the agent another lake.path"),
-        ("Json error|Invalid JSON|InvalidJsonLog|not valid JSON",
-         "its log is damaged or no Delta log; restore it, or give the agent another lake.path"),
         ("Invalid table version|No files in log segment|NoSuchKey|BlobNotFound"
          "|(?:File not found|Object at location).{1,300}_delta_log"
          "|(?:Metadata|Protocol) ?changed",
@@ -66,8 +62,6 @@ _KNOWN: Final = tuple(
     )
 )  # fmt: skip
 _CODE: Final = re.compile(r"<Code>(\w{1,60})</Code>")  # the store's own, for who looks it up
-_COLOURS: Final = re.compile(r"\x1b\[[0-9;]*m|\u21b3")  # it writes some errors for terminals
-_FRAMES: Final = re.compile(r"\s+\d+: <?\w[\w:<>]*>?(?=\s|$).*", re.DOTALL)  # a backtrace
 _CHANGING: Final = (
     (re.compile(r" in [\d.]+(?:ns|\u00b5s|us|ms|s)\b"), ""),
     (re.compile(r",? after \d+ retries, max_retries[: ]+\d+, retry_timeout[: ]+\S+"), ""),
@@ -75,29 +69,20 @@ _CHANGING: Final = (
     (re.compile(r"\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b"), "..."),
     (re.compile(r"\b\d{20}\b"), "..."),  # a version's file in the log
 )
-_QUERIES: Final = re.compile(r"(?<=\w)\?[^\s<>'\"]*=[^\s<>'\"]*")  # of a URL: it may be signed
-_TOKENS: Final = re.compile(
-    r"((?:sig|token|secret|key|password|credential|signature)[\w-]*\s*[=:]\s*|Bearer\s+|"
-    r"(?<=://)[^/\s:@]+:)[^\s&;,<>'\"@]+",
-    re.IGNORECASE,
-)
-_HIDDEN: Final = "***"
 _LONGEST: Final = 300
 
 
-def is_fault(error: BaseException) -> bool:
-    """Whether this is a fault and not an exit; a panic of Rust is no Exception."""
-    return isinstance(error, Exception) or type(error).__name__ == "PanicException"
-
-
-def explain(error: BaseException, secrets: Sequence[str]) -> str:
+def explain(error: BaseException, secrets: Sequence[str], table: str | None = None) -> str:
     """One line for an error of delta-rs.
 
     Args:
         error: What it raised.
         secrets: Texts to hide, the longest first.
+        table: Path or URL of the table, whose log may be why.
     """
     text = str(error)
+    if damage := delta_log.explain(table, text):
+        return damage
     code = _CODE.search(text)
     for pattern, advice in _KNOWN:
         if found := pattern.search(text):
@@ -110,11 +95,8 @@ def explain(error: BaseException, secrets: Sequence[str]) -> str:
 
 
 def scrubbed(text: str, secrets: Sequence[str]) -> str:
-    """A text as one line, without secrets, queries of URLs, tokens, or what changes each time."""
-    line = _FRAMES.sub("", _COLOURS.sub("", text))
-    for secret in secrets:
-        line = line.replace(secret, _HIDDEN)
-    line = _TOKENS.sub(rf"\1{_HIDDEN}", _QUERIES.sub("", line))
+    """Return a text as one line, without secrets, backtraces and parts that change each time."""
+    line = error_text.one_line(text, secrets)
     for pattern, instead in _CHANGING:
         line = pattern.sub(instead, line)
     return " ".join(line.split())

@@ -34,6 +34,16 @@ _NUMBERS: Final = (
 )
 
 
+def refuse_other_kinds(path: Path) -> None:
+    """Refuse what is not a regular file, before anything is created beside it.
+
+    Raises:
+        SpoolError: The path is a folder, a device, a pipe or a socket.
+    """
+    if path.exists() and not path.is_file():
+        raise SpoolError(f"spool {path}: not a regular file; set spool.path to a file of its own")
+
+
 def set_aside_if_damaged(path: Path, now_us: int, *, was_made: bool) -> str | None:
     """Rename what lies at the path, if that is damaged.
 

@@ -12,8 +12,8 @@ import msgspec
 from collector.encoding.counter import CounterTrack
 from collector.encoding.encoder import Encoder
 from collector.encoding.gauge import GaugeTrack
-from collector.errors import unexpected
 from collector.model import Reading, Scrape, Series
+from lakehouse.tables.error_text import unexpected
 
 
 class Delta(msgspec.Struct, array_like=True):

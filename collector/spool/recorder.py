@@ -12,11 +12,12 @@ from typing import Final
 from collector.catalogue.entries import Delays
 from collector.encoding.bronze_rows import Origin, Row, batches_of, event_row
 from collector.encoding.encoder import Encoder, SealedRows
-from collector.errors import SpoolError, unexpected
+from collector.errors import SpoolError
 from collector.model import Event, Scrape, Series
 from collector.spool import journal
 from collector.spool.batch_tables import Dropped
 from collector.spool.spool import Spool
+from lakehouse.tables.error_text import unexpected
 
 _EVENTS: Final = 1_000  # that wait while the spool cannot be written
 _STEP_US: Final = 1_000_000  # sources answer in any order; a clock that is set moves by more

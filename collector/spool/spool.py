@@ -3,19 +3,29 @@
 A write is on disk when the call returns, or the call raises and nothing has changed.
 """
 
+import errno
 import fcntl
 import os
+import shutil
 import sqlite3
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack, closing, suppress
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import (
+    AbstractContextManager,
+    ExitStack,
+    closing,
+    contextmanager,
+    nullcontext,
+    suppress,
+)
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Final, NamedTuple
 
 import msgspec
 
 from collector.clock import Clock, SystemClock
 from collector.encoding.bronze_rows import Batch, Row
-from collector.errors import SpoolError
+from collector.errors import SpoolError, SpoolInUseError
 from collector.model import Event, Series
 from collector.spool import batch_tables, integrity, upgrade
 from collector.spool.batch_tables import Dropped, SetKey
@@ -23,6 +33,7 @@ from collector.spool.spool_file import SpoolFile, advise, checksum, meta, put_me
 from lakehouse import tables
 
 _KEPT_SETS: Final = 10_000  # batches; about a month of windows of five minutes
+_MOST_COPIED: Final = 256 << 20  # bytes of a spool that is tried as a copy
 _FREE_PAGES: Final = 1_000  # of 4 KiB, that a file may have free within before it is made smaller
 
 
@@ -84,6 +95,7 @@ class Spool(AbstractContextManager["Spool"]):
         self._entry = self.last_number = 0
         self.found: list[Event] = []
         with ExitStack() as opened:
+            integrity.refuse_other_kinds(path)
             lock = self._take_lock(opened)
             now_us = (clock or SystemClock()).wall_us()
             was_made = os.fstat(lock).st_size > 0
@@ -313,7 +325,7 @@ class Spool(AbstractContextManager["Spool"]):
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
             why = f"spool {self._path} is in use by another agent"
-            raise SpoolError(f"{why}; give each its own spool.path") from error
+            raise SpoolInUseError(f"{why}; give each its own spool.path") from error
         except OSError as error:
             raise advise(self._path, error) from error
         return file
@@ -328,3 +340,59 @@ class Spool(AbstractContextManager["Spool"]):
         row = db.execute("SELECT entry, batch FROM snapshot").fetchone() or (0, 0)
         (entry,) = db.execute("SELECT MAX(number) FROM journal").fetchone()
         self._entry, self.last_number = max(entry or 0, row[0]), int(row[1])
+
+
+def try_spool(path: Path) -> str | None:
+    """Open a copy of a spool as an agent would, in a folder beside it that is removed again.
+
+    Args:
+        path: The spool; it may be missing.
+
+    Returns:
+        Finding that does not keep an agent from starting; None: there is none.
+
+    Raises:
+        SpoolInUseError: An agent has it open.
+        SpoolError: An agent could not open it.
+    """
+    integrity.refuse_other_kinds(path := path.resolve())
+    folder = next(one for one in path.parents if one.exists())
+    if not folder.is_dir():
+        raise advise(path, NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR)))
+    size = sum(file.stat().st_size for file in _files(path))
+    try:
+        with TemporaryDirectory(prefix=".jmxlake-check-", dir=folder) as trial, _unlocked(path):
+            copy = Path(trial, path.name)
+            for file in _files(path) if size <= _MOST_COPIED else ():
+                shutil.copyfile(file, copy.with_name(file.name))
+            try:
+                with Spool(copy, 1) as opened:
+                    damaged = any(one.kind == "spool_damaged" for one in opened.found)
+            except SpoolError as error:
+                raise SpoolError(str(error).replace(str(copy), str(path))) from error
+    except OSError as error:
+        raise advise(path, error) from error
+    if size > _MOST_COPIED:
+        return f"its content was not checked: it has {size >> 20} MiB"
+    return "it is damaged: the agent sets it aside and starts a new one" if damaged else None
+
+
+def _files(path: Path) -> list[Path]:
+    """The files of a spool without the index of its log, which is made again."""
+    names = (path.name, f"{path.name}.lock", f"{path.name}-wal", f"{path.name}-journal")
+    return [file for name in names if (file := path.with_name(name)).is_file()]
+
+
+@contextmanager
+def _unlocked(path: Path) -> Iterator[None]:
+    """Keep agents out of an existing spool for a moment."""
+    lock = Path(f"{path}.lock")
+    with lock.open("rb+") if lock.exists() else nullcontext() as file:
+        try:
+            if file is not None:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if path.exists() and not os.access(path, os.R_OK | os.W_OK):
+                raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+            yield
+        except BlockingIOError as error:
+            raise SpoolInUseError(f"spool {path} is in use by another agent") from error

@@ -5,7 +5,6 @@ Every line has ``event``, ``level`` and ``time``; what libraries and Python itse
 
 import json
 import logging
-import os
 import sys
 import threading
 import warnings
@@ -13,7 +12,8 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import Final
 
-from collector.errors import places, unexpected
+from collector.errors import places
+from lakehouse.tables.error_text import printable, unexpected
 
 _LOGGER: Final = logging.getLogger("jmxlake")
 
@@ -21,14 +21,11 @@ _LOGGER: Final = logging.getLogger("jmxlake")
 def configure(*, as_json: bool, level: str = "info") -> None:
     """Set up the log; libraries that use ``logging`` speak only of errors.
 
-    To be called before deltalake is imported, whose Rust writes lines of its own.
-
     Args:
         as_json: A JSON object a line.
         level: The least that is written: ``error``, ``warning``, ``info``, or ``debug``, which
             brings tracebacks.
     """
-    os.environ.setdefault("RUST_LOG", "off")
     logging.raiseExceptions = False  # standard error may be full or gone, which ends no agent
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(_Formatter(as_json=as_json))
@@ -74,13 +71,6 @@ class DedupLog:
             info("works again", what=what)
         else:
             warning("failed", what=what, error=" ".join(error.split()))
-
-
-def printable(text: str) -> str:
-    """The text with every character that could move a terminal's cursor written as an escape."""
-    return "".join(
-        one if one.isprintable() else one.encode("unicode_escape").decode("ascii") for one in text
-    )
 
 
 class _Formatter(logging.Formatter):

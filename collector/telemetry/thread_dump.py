@@ -6,9 +6,9 @@ import threading
 import traceback
 from pathlib import Path
 
-from collector.errors import unexpected
 from collector.sources.java.jvm import started_jvm
 from collector.telemetry import logs
+from lakehouse.tables.error_text import unexpected
 
 
 def file_beside(spool: Path) -> Path:

@@ -25,7 +25,8 @@ _INTRODUCTION: Final = """\
 One YAML file, by default `/etc/jmxlake/agent.yaml`. A key that is not known is refused, with the
 nearest one that is. *Required* keys have no default; all sections but `source`, `lake` and `spool`
 may be left out. Durations are whole numbers with a unit: `500ms`, `10s`, `5m`, `1h`; sizes
-likewise: `512MiB`, `1GiB` (`B`, `KiB`). Paths are of the agent's host.
+likewise: `512MiB`, `1GiB` (`B`, `KiB`). A duration is at most 24h, a
+timeout 100ms to 10m. Paths are of the agent's host.
 
 Every key can come from the environment instead, and goes before the file then: the variable's name
 is `JMXLAKE_AGENT__` and the key's full name in capitals, with two underscores for each point.

@@ -31,8 +31,8 @@ _STYLES: Final = {"error": "bold red", "warning": "yellow", "info": "cyan"}
     help="Days of the agents' records to check.",
 )  # fmt: skip
 @click.option(
-    "--late", type=click.IntRange(1), metavar="MINUTES", default=LATE // dt.timedelta(minutes=1),
-    show_default=True,
+    "--late", type=click.IntRange(1, 576_000), metavar="MINUTES",
+    default=LATE // dt.timedelta(minutes=1), show_default=True,
     help="An agent without records for that long is silent. Use more than 12 minutes, or 22 with "
     "commit_interval: 15m.",
 )  # fmt: skip

@@ -3,7 +3,6 @@
 A command's module is imported when the command is called, so that help is printed at once.
 """
 
-import os
 import sys
 from importlib import import_module
 from typing import Any, Final, NoReturn
@@ -13,6 +12,7 @@ from click.shell_completion import CompletionItem, shell_complete
 
 from lakehouse.cli.options import log
 from lakehouse.errors import LakehouseError, LeaseHeldError, extra, is_of_spark
+from lakehouse.tables import error_text
 
 _COMMANDS: Final = {
     "completion": ("main", "Print the completion script of a shell."),
@@ -49,6 +49,7 @@ _HINTS: Final = {
     "SCHEMA_NOT_FOUND": "create the schema, or name another",
 }
 """What to do about an error of Spark's, by a word in it."""
+_OF_CLICK: Final = (click.ClickException, click.exceptions.Exit, click.Abort)
 
 
 class _Commands(click.Group):
@@ -87,9 +88,13 @@ class _Commands(click.Group):
             _fail(str(error), 3 if is_locked else 1)
         except ModuleNotFoundError as error:
             _fail_for_missing(error, f"{ctx.invoked_subcommand}")
-        except Exception as error:
-            if not is_of_spark(error):
+        except (*_OF_CLICK, BrokenPipeError):
+            raise
+        except BaseException as error:
+            if not error_text.is_fault(error):
                 raise
+            if not is_of_spark(error):
+                _fail(error_text.fault(error))
             hint = next((f"; {what}" for word, what in _HINTS.items() if word in str(error)), "")
             _fail(f"Spark failed: {_first_line(error)}{hint}")
 
@@ -98,7 +103,7 @@ class _Commands(click.Group):
 @click.version_option(package_name="jmxlake")
 def main() -> None:
     """Kafka's JMX metrics in a lake: roll them up, publish attainment, write the report."""
-    os.environ.setdefault("RUST_LOG", "off")  # the errors have all that Rust would log
+    error_text.silence_rust()
 
 
 @click.command
@@ -128,5 +133,5 @@ def _first_line(error: BaseException) -> str:
 
 
 def _fail(message: str, code: int = 1) -> NoReturn:
-    log(" ".join(message.split()))
+    log(error_text.printable(" ".join(message.split())))
     sys.exit(code)

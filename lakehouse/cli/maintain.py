@@ -18,10 +18,9 @@ from rich.console import Console
 from rich.table import Table
 
 from lakehouse import tables
-from lakehouse.cli.options import AS_JSON, GOLD_OR_NONE, LAKE, OPTIONS_FILE, date, log
+from lakehouse.cli.options import AS_JSON, GOLD_OR_NONE, LAKE, OPTIONS_FILE, date, length, log
 from lakehouse.core import display
 from lakehouse.core.delta_rs import locate
-from lakehouse.core.periods import seconds
 from lakehouse.ops.maintain.actions import Executor
 from lakehouse.ops.maintain.rollup_position import ReadPositions, by_date, by_progress
 from lakehouse.ops.maintain.service import REFUSED, Maintenance, PlannedTable, serve
@@ -30,18 +29,11 @@ _REFUSED: Final = 3
 _DAY: Final = 86_400
 
 
-def _length(text: str) -> int:
-    """Seconds of a length of time."""
-    if (length := seconds(text)) is None:
-        raise click.BadParameter(f"{text!r} is not a length of time: write 30s, 1m, 2h or 400d")
-    return length
-
-
 def _until(text: str) -> Callable[[], dt.date | None]:
     """Gives a date, for a length of time the one so long ago; None: never."""
     ago, fixed = None, None
     if re.fullmatch(r"\d+[smhd]", text):
-        ago = dt.timedelta(seconds=_length(text))
+        ago = dt.timedelta(seconds=length(text))
     elif text != "never":
         fixed = date(text)
     return lambda: fixed if ago is None else (dt.datetime.now(dt.UTC) - ago).date()
@@ -50,7 +42,8 @@ def _until(text: str) -> Callable[[], dt.date | None]:
 def _version(text: str) -> tuple[str, int]:
     """A table's name and a version of it."""
     name, _, version = text.partition("@")
-    if name not in {table.name for table in tables.BRONZE} or not version.isdecimal():
+    is_bronze = name in {table.name for table in tables.BRONZE}
+    if not is_bronze or not re.fullmatch(r"[0-9]{1,18}", version):
         raise click.BadParameter(f"{text!r}: write a table of bronze and a version, as runs@1234")
     return name, int(version)
 
@@ -58,12 +51,12 @@ def _version(text: str) -> tuple[str, int]:
 @click.command
 @LAKE
 @click.option("--once", is_flag=True, help="Run one round, then exit (the default).")
-@click.option("--every", type=_length, metavar="LENGTH", help="Run a round every LENGTH.")
+@click.option("--every", type=length, metavar="LENGTH", help="Run a round every LENGTH.")
 @click.option("--dry-run", is_flag=True, help="Print what a round would do; change nothing.")
 @AS_JSON
 @OPTIONS_FILE
 @click.option(
-    "--keep", type=_length, metavar="LENGTH", default="400d", show_default=True,
+    "--keep", type=length, metavar="LENGTH", default="400d", show_default=True,
     help="Remove older dates of bronze, once they are rolled up.",
 )  # fmt: skip
 @GOLD_OR_NONE

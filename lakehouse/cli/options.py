@@ -41,11 +41,6 @@ OPTIONS_FILE: Final = click.option(
 CLUSTER: Final = click.option("--cluster", help="Id of the cluster, if the lake has several.")
 TEAM: Final = click.option("--team", help="Limit the report to this team.")
 AS_JSON: Final = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-MIN_COVERAGE: Final = click.option(
-    "--min-coverage", type=click.FloatRange(0, 100), metavar="PERCENT",
-    help="Observed share of the expected time below which nothing good is stated. Default: "
-    f"{FLOOR_PERCENT:g}.",
-)  # fmt: skip
 ENGINE: Final = click.option(
     "--engine", type=click.Choice(["spark", "local"]),
     help="Compute by Spark, or by delta-rs and DuckDB in this process (LAKE is a path then). By "
@@ -158,12 +153,40 @@ def date(text: str) -> dt.date:
     """An option's date.
 
     Raises:
-        click.BadParameter: It is not a date.
+        click.BadParameter: It is not a date between 1970 and 9998.
     """
     try:
-        return dt.date.fromisoformat(text)
+        found = dt.date.fromisoformat(text)
     except ValueError as error:
         raise click.BadParameter(f"{text!r} is not a date such as 2026-11-16") from error
+    if not periods.FIRST.date() <= found <= periods.LAST.date():
+        years = f"{periods.FIRST.year} and {periods.LAST.year}"
+        raise click.BadParameter(f"{text!r} is not a date between {years}")
+    return found
+
+
+def length(text: str) -> int:
+    """Seconds of an option's length of time.
+
+    Raises:
+        click.BadParameter: It is not a length of time.
+    """
+    found = periods.seconds(text)
+    if found is None:
+        what = f"{text[:40]!r} is not a length of time up to {periods.LONGEST}"
+        raise click.BadParameter(f"{what}: write 30s, 1m, 2h or 400d")
+    return found
+
+
+def _percent(text: str) -> float:
+    """A share; ``nan`` is one for a click.FloatRange, and no figure is below it."""
+    try:
+        found = float(text)
+    except ValueError:
+        found = -1.0
+    if not 0 <= found <= 100:
+        raise click.BadParameter(f"{text[:40]!r} is not a number from 0 to 100")
+    return found
 
 
 def between(start: str | None, end: str | None, zone: dt.tzinfo = dt.UTC) -> periods.Period | None:
@@ -175,6 +198,13 @@ def between(start: str | None, end: str | None, zone: dt.tzinfo = dt.UTC) -> per
     if (start is None) != (end is None):
         raise click.UsageError("--from and --to go together")
     return None if start is None or end is None else periods.span(start, end, zone)
+
+
+MIN_COVERAGE: Final = click.option(
+    "--min-coverage", type=_percent, metavar="PERCENT",
+    help="Observed share of the expected time below which nothing good is stated. Default: "
+    f"{FLOOR_PERCENT:g}.",
+)  # fmt: skip
 
 
 @contextmanager

@@ -2,12 +2,15 @@
 
 import datetime as dt
 from pathlib import Path
+from typing import Final
 
 import click
 
 from lakehouse.cli.options import FOLDER, log
 from lakehouse.sample import bronze
 from lakehouse.sample.values import sampled
+
+_EARLIEST: Final = dt.datetime(2000, 1, 1, tzinfo=dt.UTC)
 
 
 @click.command
@@ -31,5 +34,7 @@ def sample(lake: Path, weeks: int, seed: int, until: dt.datetime | None) -> None
     end = now if until is None else until.replace(tzinfo=dt.UTC)
     if end > now:
         raise click.UsageError(f"--until {end:%Y-%m-%d} is in the future")
+    if end < _EARLIEST:
+        raise click.UsageError(f"--until {end:%Y-%m-%d}: write a date from {_EARLIEST:%Y} on")
     runs = bronze.write(lake, sampled(end, weeks, seed))
     log(f"{lake}: {runs:,} runs; continue with: jmxlake weekly {lake} --html report.html")

@@ -14,13 +14,15 @@ from deltalake import DeltaTable, QueryBuilder, exceptions
 
 from lakehouse import errors, tables
 from lakehouse.core import display, missing_files
-from lakehouse.tables import strict_yaml, typed_settings
+from lakehouse.tables import delta_log, error_text, strict_yaml, typed_settings
 from lakehouse.tables.strict_files import UnreadableFileError
 from lakehouse.tables.table import delta_type, identifier
 from lakehouse.tables.typed_settings import WrongSettingError
 
 TABLE: Final = "lake_table"
 """The name of a table in SQL; see ``query``."""
+
+_MOST_BYTES: Final = 1 << 50
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +55,7 @@ class Location:
         """
         url = self.url(table)
         with delta_errors(url):
+            delta_log.check(url)
             try:
                 return checked(DeltaTable(url, version=version, storage_options=self.options))
             except exceptions.TableNotFoundError as error:
@@ -118,13 +121,26 @@ def explained(
     """
     try:
         yield
+    except delta_log.DamagedLogError as error:
+        raise kind(f"{where}: {error}") from error
     except (exceptions.DeltaError, OSError) as error:
-        raise kind(f"{where}: {errors.one_line(error)}; check the lake's {advice}") from error
-    except Exception as error:
-        # delta-rs has no class of its own for errors of its query engine and kernel.
-        if type(error) is not Exception:
+        why = delta_log.explain(where, str(error))
+        why = why or f"{errors.one_line(error)}; check the lake's {advice}"
+        raise kind(f"{where}: {why}") from error
+    except BaseException as error:
+        if not _is_of_libraries(error):
             raise
-        raise kind(f"{where}: {errors.one_line(error)}") from error
+        why = errors.one_line(error)
+        if isinstance(error, (ValueError, OverflowError)):
+            why = f"a value in its log or its files is invalid ({why}); restore it from a backup"
+        raise kind(f"{where}: {delta_log.explain(where, str(error)) or why}") from error
+
+
+def _is_of_libraries(error: BaseException) -> bool:
+    """Whether this is an error of delta-rs, Arrow or a value that they returned."""
+    # delta-rs has no class of its own for errors of its query engine and kernel.
+    is_plain = type(error) is Exception or isinstance(error, (ValueError, OverflowError))
+    return is_plain or error_text.is_panic(error)
 
 
 def url_of(delta: DeltaTable) -> str:
@@ -179,6 +195,7 @@ def query(delta: DeltaTable, sql: str) -> Iterator[dict[str, Any]]:
     """
     url = url_of(delta)
     with delta_errors(url):
+        _check_sizes(delta)
         try:
             for batch in QueryBuilder().register(TABLE, delta).execute(sql):
                 yield from batch.to_struct_array().to_pylist()
@@ -186,6 +203,16 @@ def query(delta: DeltaTable, sql: str) -> Iterator[dict[str, Any]]:
             if missing_files.may_be_why(error):
                 missing_files.refuse(delta, url)
             raise
+
+
+def _check_sizes(delta: DeltaTable) -> None:
+    """Refuse sizes that make DataFusion allocate until the process is aborted."""
+    for size in delta.get_add_actions().column("size_bytes").to_pylist():
+        if not 0 <= size <= _MOST_BYTES:
+            raise delta_log.DamagedLogError(
+                f"its log is damaged: it gives a data file a size of {size} bytes; restore "
+                "_delta_log from a backup of the lake"
+            )
 
 
 def newest_progress(location: Location, *columns: str) -> dict[str, Any] | None:

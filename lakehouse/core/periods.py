@@ -22,7 +22,11 @@ LAST: Final = dt.datetime(9998, 12, 31, 23, tzinfo=dt.UTC)
 WEEK: Final = "1w"
 """The grain of an ISO week of some time zone."""
 
+LONGEST: Final = "36500d"
+"""Longest length of time of an option."""
+
 _SECONDS: Final = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
+_LONGEST_SECONDS: Final = 36_500 * _SECONDS["d"]
 _WEEK: Final = re.compile(r"(\d{4})-W(\d{2})")
 
 
@@ -71,13 +75,15 @@ def week(text: str, zone: dt.tzinfo = dt.UTC) -> Period:
     """An ISO week such as ``2026-W47``, from Monday to Monday at midnight of a time zone.
 
     Raises:
-        PeriodError: There is no such week.
+        PeriodError: There is no such week between 1970 and 9998.
     """
     year, number = match.groups() if (match := _WEEK.fullmatch(text)) else ("0", "0")
     try:
-        return _from_monday(dt.date.fromisocalendar(int(year), int(number), 1), zone)
+        found = _from_monday(dt.date.fromisocalendar(int(year), int(number), 1), zone)
     except (ValueError, OverflowError) as error:
         raise PeriodError(f"week {text!r}: write an ISO week such as 2026-W47") from error
+    _within(found.start, text)
+    return found
 
 
 def week_of(moment: dt.datetime, zone: dt.tzinfo = dt.UTC) -> Period:
@@ -124,7 +130,7 @@ def span(start: str, end: str, zone: dt.tzinfo = dt.UTC) -> Period:
     """A span between two ISO 8601 instants; without an offset they are of the time zone.
 
     Raises:
-        PeriodError: One is no instant, or the end is not after the start.
+        PeriodError: One is no instant between 1970 and 9998, or the end is not after the start.
     """
     first, last = (_parsed(text, zone) for text in (start, end))
     if last <= first:
@@ -138,13 +144,27 @@ def _parsed(text: str, zone: dt.tzinfo) -> dt.datetime:
     except ValueError as error:
         raise PeriodError(f"{text!r}: write an instant such as 2026-11-16T10:00:00Z") from error
     aware = moment.replace(tzinfo=zone) if moment.tzinfo is None else moment
-    return aware.astimezone(dt.UTC)
+    try:
+        utc = aware.astimezone(dt.UTC)
+    except OverflowError:
+        utc = None
+    return _within(utc, text)
+
+
+def _within(moment: dt.datetime | None, text: str) -> dt.datetime:
+    if moment is None or not FIRST <= moment <= LAST:
+        raise PeriodError(f"{text!r}: write a time between {FIRST.year} and {LAST.year}")
+    return moment
 
 
 def seconds(text: str) -> int | None:
-    """Seconds of a length of time such as ``30s``, ``5m``, ``2h`` or ``400d``; None: it is none."""
-    match = re.fullmatch(r"([1-9][0-9]*)([smhd])", text)
-    return int(match[1]) * _SECONDS[match[2]] if match else None
+    """Seconds of a length of time such as ``30s``, ``5m``, ``2h`` or ``400d``, up to ``LONGEST``.
+
+    None where the text is not one.
+    """
+    match = re.fullmatch(r"([1-9][0-9]{0,11})([smhd])", text)
+    length = int(match[1]) * _SECONDS[match[2]] if match else None
+    return length if length is not None and length <= _LONGEST_SECONDS else None
 
 
 def window_seconds(text: str) -> int:

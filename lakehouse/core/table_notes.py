@@ -11,6 +11,7 @@ from typing import Final, NamedTuple
 from lakehouse import tables
 from lakehouse.core.periods import iso, micros
 from lakehouse.core.spans import Span, union
+from lakehouse.errors import TableSchemaError
 
 NOTE: Final = "jmxlake.incomplete"
 """Property of a table: the intervals in which it is incomplete."""
@@ -41,12 +42,22 @@ class Noted(NamedTuple):
 
 
 def gaps(properties: Mapping[str, str]) -> list[Gap]:
-    """The intervals that a table's own properties name."""
+    """Return the intervals that a table's own properties name.
+
+    Raises:
+        TableSchemaError: Another tool has changed the property.
+    """
     found = []
     for part in filter(None, properties.get(NOTE, "").split("; ")):
         span, _, reason = part.partition(" ")
         start, _, end = span.partition("/")
-        found.append(Gap(_us(start), _us(end), reason))
+        try:
+            found.append(Gap(_us(start), _us(end), reason))
+        except (ValueError, OverflowError, TypeError) as error:
+            raise TableSchemaError(
+                f"a table of gold has an invalid property {NOTE} ({part[:60]!r}): another tool has "
+                "changed it. Remove the property, then run jmxlake rollup LAKE --since DATE"
+            ) from error
     return found
 
 
@@ -88,8 +99,9 @@ def known_tables(notes: Sequence[str] | None, progress_id: str | None) -> dict[s
     """
     found = {}
     for text in notes or ():
-        name, id_, *version = text.split(" ")
-        found[name] = Noted(id_, int(version[0]) if version else None)
+        name, _, rest = text.partition(" ")
+        id_, _, version = rest.partition(" ")
+        found[name] = Noted(id_, int(version) if version.isdecimal() else None)
     own = found.get(tables.PROGRESS.name)
     return found if own and own.id == progress_id else {}
 

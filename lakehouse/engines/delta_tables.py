@@ -22,7 +22,7 @@ from lakehouse.core.lake import Lake
 from lakehouse.core.periods import Period
 from lakehouse.errors import LakeNotFoundError, TableNotFoundError, TableSchemaError
 from lakehouse.kernel import arrow_types
-from lakehouse.tables import Column, Table
+from lakehouse.tables import Column, Table, delta_log
 
 _INSTANT: Final = pa.timestamp("us", "UTC")
 _READ: Final = {"v2Checkpoint", "vacuumProtocolCheck"}
@@ -88,6 +88,7 @@ class Store:
             TableSchemaError: Its files cannot be read without a newer Delta.
         """
         with explained(self.url(table)):
+            delta_log.check(self.url(table))
             try:
                 delta = checked(
                     DeltaTable(self.url(table), version=version, storage_options=self.options)

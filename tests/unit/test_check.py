@@ -2,22 +2,31 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import shutil
+import socket
+import sqlite3
+from contextlib import closing
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from msgspec import structs
 
 from collector.cli import check
 from collector.config.loader import load
+from collector.delivery import bronze_table
 from collector.delivery.delivery import Delivery
 from collector.delivery.storage_options import of_lake
 from collector.encoding.bronze_rows import Batch
-from collector.errors import JmxlakeError, LakeError
+from collector.errors import HealthError, JmxlakeError, LakeError, SpoolError
 from collector.spool.spool import Spool
+from collector.spool.spool_file import checksum
 from lakehouse import tables
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    from collections.abc import Callable
 
     from collector.config.schema import Config
 
@@ -79,3 +88,123 @@ def test_what_the_spool_takes_already_is_room_for_it(
     with config.spool.path.with_name("spool.db-wal").open("wb") as log:
         log.truncate(30 << 20)
     assert "MiB free" in check._spool(config)
+
+
+def _text(path: Path) -> None:
+    path.write_text("root:x:0:0\n")
+
+
+def _other_database(path: Path) -> None:
+    with closing(sqlite3.connect(path)) as db:
+        db.execute("CREATE TABLE mine (x)")
+
+
+def _newer(path: Path) -> None:
+    Spool(path, 1 << 20).close()
+    with closing(sqlite3.connect(path)) as db:
+        db.execute("UPDATE meta SET value = '99', crc = ? WHERE key = 'version'",
+                   (checksum("99", "version"),))  # fmt: skip
+        db.commit()
+
+
+def _in_a_file(path: Path) -> None:
+    path.parent.rmdir()
+    path.parent.write_text("not a folder")
+
+
+BAD_SPOOLS: dict[str, tuple[Callable[[Path], object], str]] = {
+    "folder": (Path.mkdir, "not a regular file"),
+    "pipe": (os.mkfifo, "not a regular file"),
+    "device": (lambda path: path.symlink_to("/dev/full"), "not a regular file"),
+    "text": (_text, "is no spool of jmxlake-agent"),
+    "other_database": (_other_database, "is no spool of jmxlake-agent"),
+    "newer": (_newer, "another version of jmxlake-agent"),
+    "parent_is_a_file": (_in_a_file, "check the disk and the folder's owner"),
+}
+
+
+@pytest.mark.parametrize("kind", BAD_SPOOLS)
+def test_check_refuses_a_spool_that_run_refuses(config: Config, kind: str) -> None:
+    make, expected = BAD_SPOOLS[kind]
+    path = config.spool.path
+    path.parent.mkdir()
+    make(path)
+    before = _tree(path.parents[1])
+    with pytest.raises(JmxlakeError, match=expected) as checked:
+        check._spool(config)
+    assert _tree(path.parents[1]) == before
+    assert ".jmxlake-check" not in str(checked.value)
+    with pytest.raises(SpoolError, match=expected):
+        Spool(path, 1 << 20)
+
+
+def test_check_of_a_good_spool_leaves_nothing(config: Config, tmp_path: Path) -> None:
+    before = _tree(tmp_path)
+    assert check._spool(config).endswith("MiB free")
+    assert _tree(tmp_path) == before, "the folder that run would create is not created"
+    with Spool(config.spool.path, 1 << 20) as spool:
+        agent = spool.agent
+    before = _tree(tmp_path)
+    assert check._spool(config).endswith("MiB free")
+    assert _tree(tmp_path) == before
+    with Spool(config.spool.path, 1 << 20) as spool:
+        assert spool.agent == agent
+
+
+def test_check_reports_a_damaged_spool_and_keeps_it(config: Config, tmp_path: Path) -> None:
+    Spool(config.spool.path, 1 << 20).close()
+    config.spool.path.write_bytes(b"x" * 5000)
+    before = _tree(tmp_path)
+    assert check._spool(config).endswith(
+        "it is damaged: the agent sets it aside and starts a new one"
+    )
+    assert _tree(tmp_path) == before
+
+
+def test_check_beside_a_running_agent_passes(config: Config) -> None:
+    with Spool(config.spool.path, 1 << 20):
+        said = check._spool(config)
+        assert said.endswith("in use by an agent that runs")
+        with socket.create_server((config.health.host, 0)) as taken:
+            port = taken.getsockname()[1]
+            health = structs.replace(config.health, port=port)
+            check._health(structs.replace(config, health=health), said)
+
+
+def test_check_refuses_an_address_of_health_in_use(config: Config) -> None:
+    with socket.create_server((config.health.host, 0)) as taken:
+        health = structs.replace(config.health, port=taken.getsockname()[1])
+        with pytest.raises(HealthError, match="cannot listen"):
+            check._health(structs.replace(config, health=health), "")
+    assert check._health(structs.replace(config, health=health), "").endswith(str(health.port))
+    off = structs.replace(config.health, port=0)
+    assert check._health(structs.replace(config, health=off), "") == "off"
+
+
+def test_check_writes_to_the_folder_of_the_lake(config: Config, tmp_path: Path) -> None:
+    check._lake(config)
+    before = _tree(tmp_path / "lake")
+    check._lake(config)
+    assert _tree(tmp_path / "lake") == before
+
+
+def test_lake_that_cannot_be_written_fails_the_check(
+    config: Config, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A fake of a read-only file system: root may write anywhere else."""
+    check._lake(config)
+
+    def refuses(**_: object) -> None:
+        raise OSError(errno.EROFS, "Read-only file system")
+
+    monkeypatch.setattr(bronze_table, "TemporaryFile", refuses)
+    with pytest.raises(LakeError, match="cannot be written: Read-only file system"):
+        check._lake(config)
+
+
+def _tree(root: Path) -> dict[str, tuple[int, int]]:
+    """Kinds and sizes of all below a folder."""
+    return {
+        str(path.relative_to(root)): (path.lstat().st_mode, path.lstat().st_size)
+        for path in sorted(root.rglob("*"))
+    }

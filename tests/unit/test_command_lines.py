@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import subprocess
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 import pytest
-from click.testing import CliRunner
+from click.testing import CliRunner, Result
 
 from collector.cli import check
 from collector.cli.command import Step, guarded
 from collector.cli.main import main
 from collector.errors import ConfigError, HealthError, JmxlakeError, SourceError
+from lakehouse.cli.main import main as lakehouse_main
+from lakehouse.core import periods
+from lakehouse.errors import PeriodError
 
 if TYPE_CHECKING:
     from collector.config.schema import Config
@@ -159,3 +164,114 @@ def test_check_offline_ends_with_78_where_configuration_or_catalogue_is_wrong(
     assert ran.returncode == 78
     (line,) = ran.stderr.splitlines()
     assert said in line
+
+
+class PanicException(BaseException):
+    """A fake of pyo3's panic, which is not an Exception."""
+
+
+PROGRAMS = {"jmxlake-agent": main, "jmxlake": lakehouse_main}
+
+
+@pytest.fixture(params=PROGRAMS)
+def broken(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> tuple[str, Any]:
+    """A program whose command ``completion`` raises an error, which the returned call takes."""
+    group = PROGRAMS[request.param]
+
+    def run(error: BaseException) -> Result:
+        @click.command
+        def fails() -> None:
+            raise error
+
+        monkeypatch.setattr(type(group), "get_command", lambda *_: fails)
+        return CliRunner().invoke(group, ["completion"], prog_name=request.param)
+
+    return request.param, run
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (KeyError("of\nours"), "unexpected KeyError: 'of\\nours' (test_command_lines.py:"),
+        (RecursionError("too deep"), "unexpected RecursionError: too deep ("),
+        (PanicException("bad\n   0: <unknown>\n   1: f\n"), "unexpected PanicException: bad ("),
+        (OSError("http://u:HIDDEN@h:99/x?sig=HIDDEN"), "OSError: http://***@h:99/x?*** ("),
+        (ValueError("a\x1b[2Jb\u202ec"), "a\\x1b[2Jb\\u202ec"),
+    ],
+)
+def test_unexpected_error_is_one_line(
+    broken: tuple[str, Any], error: BaseException, said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program, run = broken
+    ended = run(error)
+    assert ended.exit_code == 1
+    assert ended.stderr.startswith(f"{program}: unexpected ")
+    assert said in ended.stderr
+    assert ended.stderr.count("\n") == 1
+    assert ended.stderr.endswith("please report it; set JMXLAKE_TRACEBACK=1 for the traceback\n")
+    monkeypatch.setenv("JMXLAKE_TRACEBACK", "1")
+    assert "Traceback (most recent call last)" in run(error).stderr
+
+
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [(KeyboardInterrupt(), 1), (SystemExit(5), 5), (BrokenPipeError(errno.EPIPE, "x"), 1)],
+)
+def test_exit_has_no_line_of_a_fault(
+    broken: tuple[str, Any], error: BaseException, code: int
+) -> None:
+    ended = broken[1](error)
+    assert ended.exit_code == code
+    assert "unexpected" not in ended.output
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_rust_logs_nothing_unless_it_is_asked_to(
+    program: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("RUST_LOG", raising=False)
+    CliRunner().invoke(PROGRAMS[program], ["completion", "bash"], prog_name=program)
+    assert os.environ["RUST_LOG"] == "off"
+
+
+_HUGE = "9" * 25
+ODD_VALUES = [
+    ("maintain", "--keep", f"{_HUGE}d"), ("maintain", "--keep", "36501d"),
+    ("maintain", "--every", f"{_HUGE}d"), ("maintain", "--keep", "0d"),
+    ("maintain", "--read-until", f"{_HUGE}d"), ("maintain", "--read-until", "999999d"),
+    ("maintain", "--read-until", "0001-01-01"), ("maintain", "--accept", f"runs@{_HUGE}"),
+    ("maintain", "--accept", "runs@\u0661"), ("doctor", "--late", _HUGE),
+    ("doctor", "--days", _HUGE), ("rollup", "--since", "0001-01-01"),
+    ("rollup", "--since", "9999-12-31"), ("rollup", "--window", f"{_HUGE}m"),
+    ("rollup", "--rows", "0"), ("verify", "--windows", "0"), ("sample", "--until", "0001-01-01"),
+    ("sample", "--until", "1970-01-02"), ("report", "--min-coverage", "nan"),
+    ("report", "--min-coverage", "-inf"), ("report", "--min-coverage", "1e400"),
+    ("report", "--week", "0001-W01"), ("report", "--week", "9999-W52"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("command", "option", "value"), ODD_VALUES)
+def test_odd_value_of_an_option_is_refused_in_one_line(
+    command: str, option: str, value: str, tmp_path: Path
+) -> None:
+    (tmp_path / "bronze/runs/_delta_log").mkdir(parents=True)
+    arguments = [command, str(tmp_path), option, value]
+    arguments += ["--gold", "none"] if option == "--read-until" else []
+    ended = CliRunner().invoke(lakehouse_main, arguments, prog_name="jmxlake")
+    assert ended.exit_code in {1, 2}
+    assert "unexpected" not in ended.stderr
+    last = ended.stderr.splitlines()[-1]
+    assert option in last or value[:40] in last
+    assert len(last) < 250
+
+
+@pytest.mark.parametrize(
+    ("start", "end"),
+    [
+        ("0001-01-01T00:00:00+14:00", "2026-01-01"), ("2026-01-01", "9999-12-31T23:00:00-12:00"),
+        ("0001-01-01", "9999-12-31"), ("1969-12-31", "1970-01-02"),
+    ],
+)  # fmt: skip
+def test_instant_outside_the_calendar_is_refused(start: str, end: str) -> None:
+    with pytest.raises(PeriodError, match="write a time between 1970 and 9998"):
+        periods.span(start, end)

@@ -257,6 +257,41 @@ def test_addresses_that_kafka_refuses_are_refused(addresses: str) -> None:
         loader.parse({**MINIMAL, "admin": admin}, "agent.yaml")
 
 
+@pytest.mark.parametrize(
+    "url",
+    [
+        "http://127.0.0.1:999999/",
+        "http://127.0.0.1:65536/metrics",
+        "http://127.0.0.1:0/",
+        "http://127.0.0.1:-1/",
+        "http://127.0.0.1:abc/",
+        "http:///metrics",
+        "http://[::1/",
+        "ftp://host/",
+        "http://user:pass@host/",
+    ],
+)
+@pytest.mark.parametrize("way", ["jolokia", "prometheus", "unity_catalog"])
+def test_impossible_url_is_refused(way: str, url: str) -> None:
+    raw = copy.deepcopy(MINIMAL)
+    if way == "unity_catalog":
+        raw["lake"]["unity_catalog"] = {"url": url, "token_file": "/t"}
+    else:
+        raw["source"] = {"node": 1, "cluster": "c", way: {"url": url}}
+    key = f"lake.{way}" if way == "unity_catalog" else f"source.{way}"
+    with pytest.raises(ConfigError, match=f"^agent.yaml: {key}.url: ") as caught:
+        loader.parse(raw, "agent.yaml")
+    assert "pass" not in str(caught.value).replace("password", "")
+
+
+@pytest.mark.parametrize(
+    "url", ["http://{host}:{port}/metrics", "https://k{node}.example/x", "http://[::1]:65535/"]
+)
+def test_url_with_placeholders_is_accepted(url: str) -> None:
+    raw = {**MINIMAL, "source": {"node": 1, "cluster": "c", "prometheus": {"url": url}}}
+    assert loader.parse(raw, "agent.yaml").source.address == url
+
+
 def test_a_window_too_short_for_a_family_says_what_to_do_and_where(tmp_path: Path) -> None:
     parsed = loader.parse({**MINIMAL, "window": "1m"}, "agent.yaml")
     scraper: Any = object()  # is handed on, and not called
@@ -337,6 +372,35 @@ def test_the_configuration_of_the_page_on_msk_is_one() -> None:
         (lambda c: c.update(admin={"bootstrap": "a:1", "libs": "/libs", "timeout": "99ms"}),
          "admin.timeout: must be at least 100ms"),
         (lambda c: c.update(java={"heap": "31MiB"}), "java.heap: must be at least 32MiB"),
+        (lambda c: c.update(java={"heap": "999GiB"}), "java.heap: must be at most 256GiB"),
+        (lambda c: c.update(window="10000h"), "window: must be at most 24h"),
+        (lambda c: c.update(window="0s"), "window: must be at least 1s"),
+        (lambda c: c.update(window="-5m"),
+         "window: expected a duration such as 10s or 5m, got '-5m'"),
+        (lambda c: c.update(window="9" * 5000 + "s"),
+         f"window: expected a duration such as 10s or 5m, got '{'9' * 40}...'"),
+        (lambda c: c["source"]["jmx"].update(timeout="99999999999999999h"),
+         "source.jmx.timeout: must be at most 24h"),
+        (lambda c: c["source"]["jmx"].update(timeout="1h"),
+         "source.jmx.timeout: must be at most 10m"),
+        (lambda c: c["lake"].update(commit_interval="0s"),
+         "lake.commit_interval: must be at least 1s"),
+        (lambda c: c.update(families={"min_isr": {"interval": "0s"}}),
+         "families.min_isr.interval: must be at least 1s"),
+        (lambda c: c.update(families={"min_isr": {"memory": "9999h"}}),
+         "families.*.memory: must be at most 24h"),
+        (lambda c: c.update(families={"min_isr": {"cap": 10**30}}),
+         "families.*.cap: Expected `int` <= 10000000"),
+        (lambda c: c.update(limits={"memory": "1MiB"}), "limits.memory: must be at least 256MiB"),
+        (lambda c: c.update(limits={"memory": "999999999GiB"}),
+         "limits.memory: must be at most 16384GiB"),
+        (lambda c: c.update(limits={"window_rows": 10**18}),
+         "limits.window_rows: Expected `int` <= 1000000000"),
+        (lambda c: c.update(spool={"path": "/s", "max_size": "99999999999999999GiB"}),
+         "spool.max_size: must be at most 16384GiB"),
+        (lambda c: c["source"].update(node=2**31), "source.node: must be at most 2147483647"),
+        (lambda c: c.update(source={"node": 1, "attach": {"pid": 0}}),
+         "source.attach.pid: Expected `int` >= 1"),
         (lambda c: c.update(spool={"path": "/s", "max_size": "0B"}),
          "spool.max_size: must be at least 1MiB"),
         (lambda c: c.update(catalogue=1), "catalogue: expected a path, got 1"),

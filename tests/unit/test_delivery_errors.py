@@ -108,7 +108,7 @@ def test_local_faults(tmp_path: Path) -> None:
     log = tmp_path / "bronze/runs/_delta_log"
     log.mkdir(parents=True)
     (log / "00000000000000000000.json").write_text("garbage\n")
-    assert "its log is damaged or no Delta log" in said_of(str(tmp_path), {})
+    assert "version 0 of its log is damaged: 000000000" in said_of(str(tmp_path), {})
 
 
 # As delta-rs 1.6.6 said it where a full disk, a backtrace or another process was needed for it.
@@ -128,7 +128,7 @@ _FULL = (
             "error sending request: client error (Connect): dns error",
             "the store cannot be reached; check",
         ),
-        ("Unsupported table features required: [ClusteredTable]", "features that agents cannot"),
+        ("Unsupported table features required: [ClusteredTable]", "[ClusteredTable]): another"),
         ("Failed to commit transaction: 100", "raise lake.commit_interval"),
         ("Failed to commit transaction: Concurrent transaction failed.", "of this very agent"),
         (

@@ -14,7 +14,7 @@ from collector.cli.format import amount, ranges, setting, span
 from collector.cli.top.symptoms import KINDS, Board, kinds_of
 from collector.cli.top.view import view
 from collector.model import Answer, Commit, Identity, Offsets, Partition, Reading, Scrape, Series
-from collector.telemetry.logs import printable
+from lakehouse.tables.error_text import printable
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -11,7 +11,7 @@ from rich.text import Text
 
 from collector.cli.format import amount, ranges, span, styled, subject
 from collector.cli.top.symptoms import KINDS, State, Symptom, Unknown
-from collector.telemetry.logs import printable
+from lakehouse.tables.error_text import printable
 
 _STYLES: Final = dict(
     zip(KINDS, ("bold red", "red", "bold magenta", "magenta", "yellow", "cyan"), strict=True)

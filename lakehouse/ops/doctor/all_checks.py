@@ -118,6 +118,7 @@ class Diagnosis:
         state = table_health.table_health(table, delta, a_day)
         self.tables.append(state)
         self._add(table_health.over_budget(state))
+        self._add(table_health.damaged_log(table, delta))
         self._add(table_health.files_gone(table, delta))
 
     def _unknown_position(self, table: Table, delta: DeltaTable) -> str | None:

@@ -19,6 +19,7 @@ CHECKS: Final = {
     "clock_skew": "let a time service (chrony, ntpd) set the clocks of all hosts",
     "copied": "find which restore or compaction copied files; the rollup counts such rows once, "
     "but figures of an older version are right only after jmxlake rollup LAKE --since {date}",
+    "damaged_log": "restore it from a backup of the lake; otherwise its rows stay unknown",
     "dropped": "raise spool.max_size, and find why the agent could not reach the lake",
     "engine": "inspect the table, then let maintenance accept it (docs/maintenance.md)",
     "family": _RUN_CHECK,
@@ -53,8 +54,8 @@ CHECKS: Final = {
 """The advice of each check, unless a finding has its own; docs/doctor.md describes the checks."""
 
 _ERRORS: Final = (
-    "clock_future", "copied", "dropped", "engine", "files_gone", "lost_commits", "missing",
-    "replaced", "schema", "silent", "two_agents", "unread",
+    "clock_future", "copied", "damaged_log", "dropped", "engine", "files_gone", "lost_commits",
+    "missing", "replaced", "schema", "silent", "two_agents", "unread",
 )  # fmt: skip
 _INFOS: Final = ("agent_version", "catalogue", "incomplete", "kafka_version")
 

@@ -15,7 +15,7 @@ from lakehouse.errors import ForeignEngineError, TableSchemaError
 from lakehouse.ops.doctor.finding import Finding, Severity, counted, finding, named, some
 from lakehouse.ops.maintain import table_state as states
 from lakehouse.ops.maintain.plan import MOST_FILES, MOST_UNCHECKPOINTED, day_of
-from lakehouse.tables import Table
+from lakehouse.tables import Table, delta_log
 
 MOST_COMMITS_A_DAY: Final = 10_000
 """30 agents with the default interval of five minutes make 8,640 (docs/maintenance.md)."""
@@ -54,7 +54,8 @@ class TableHealth(NamedTuple):
 
 def table_health(table: Table, delta: DeltaTable, a_day: int | None = None) -> TableHealth:
     """Health of a table, by its log alone."""
-    sizes, protocol = delta.get_add_actions().column("size_bytes").to_pylist(), delta.protocol()
+    with delta_errors(url_of(delta)):
+        sizes, protocol = delta.get_add_actions().column("size_bytes").to_pylist(), delta.protocol()
     checked = states.mark(delta, states.CHECKED)
     unread = delta.version() - checked if table.layer == "bronze" else None
     figures = (delta.version(), len(sizes), sum(sizes), unread, a_day)
@@ -189,6 +190,14 @@ def files_gone(table: Table, delta: DeltaTable) -> Iterator[Finding]:
     if files:
         what, todo = missing_files.what(files), missing_files.todo(table, files)
         yield finding("files_gone", table.path, what, todo)
+
+
+def damaged_log(table: Table, delta: DeltaTable) -> Iterator[Finding]:
+    """Return a finding for commit files that are empty: delta-rs reads them as no rows."""
+    versions = delta_log.empty_commits(url_of(delta))
+    if versions:
+        which = some([str(version) for version in versions])
+        yield finding("damaged_log", table.path, f"the commit file of version {which} is empty")
 
 
 def incomplete(table: Table, delta: DeltaTable) -> Iterator[Finding]:

@@ -182,10 +182,19 @@ def commits(delta: DeltaTable, first: int) -> list[LogEntry]:
         return []
     with delta_errors(url_of(delta)):
         history = delta.history(delta.version() - first + 1)
-    return [
-        LogEntry(number, instant((info.get("timestamp") or 0) * 1000), info.get("engineInfo"), info)
-        for number, info in enumerate(reversed(history), start=first)
-    ]
+        return [
+            LogEntry(number, _committed(info), _text(info.get("engineInfo")), info)
+            for number, info in enumerate(reversed(history), start=first)
+        ]
+
+
+def _committed(info: Mapping[str, Any]) -> dt.datetime:
+    at = info.get("timestamp")
+    return instant((at if isinstance(at, int) else 0) * 1000)
+
+
+def _text(value: object) -> str | None:
+    return None if value is None else str(value)
 
 
 def _files(delta: DeltaTable, *, dated: bool) -> tuple[DataFile, ...]:

@@ -1,0 +1,224 @@
+"""Damage of a table's Delta log: which version, which file, what to do.
+
+delta-rs skips what is not a regular file, and it does not name the file that it cannot read. Of a
+log in a store only the error's text is known; in a folder the log itself is read.
+"""
+
+import json
+import os
+import re
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+from urllib.parse import unquote
+
+LAST_CHECKPOINT: Final = "_last_checkpoint"
+_NAME: Final = re.compile(r"(\d{20})(?:\.json|(\.checkpoint)[\w.-]*\.(?:parquet|json))")
+_RESTORE: Final = "restore {} from a backup of the lake"
+_MOST_BYTES: Final = 64 << 20
+_ABOUT_LOG: Final = re.compile(
+    "Kernel error|Json error|Invalid ?JSON|Checkpoint|Arrow error|log segment|Invalid table version"
+)
+_KNOWN: Final = tuple(
+    (re.compile(pattern, re.DOTALL), text)
+    for pattern, text in (
+        (
+            r"Unsupported minimum (?:reader|writer) version \d+"
+            r"|Feature '[^']{1,60}' is not supported"
+            r"|Unsupported table features required: \[[^\]]{1,200}\]"
+            r"|Unsupported (?:reader|writer)[^;\n]{0,80}|(?:Reader|Writer)Features[^;\n]{0,80}",
+            r"its Delta protocol needs what jmxlake does not support (\g<0>): another tool has"
+            " upgraded it. Drop these features, or use another lake",
+        ),
+        (
+            r"No table metadata or protocol found|No table metadata found|No protocol found",
+            r"its log is damaged (\g<0>): restore the first commit or the last checkpoint of"
+            " _delta_log from a backup of the lake",
+        ),
+        (
+            r"(?:Invalid protocol action|Unsupported Delta table type"
+            r"|expected (?:ident|value) at line|invalid type: |Failed to parse value"
+            r"|unmasked nulls|Deletion Vector error)[^\n;]{0,120}",
+            r"its log is damaged (\g<0>): restore _delta_log from a backup of the lake",
+        ),
+        (
+            r"Json error:?|Invalid ?JSON|not valid JSON",
+            "its log is damaged, or is not a Delta log: restore _delta_log from a backup of the"
+            " lake",
+        ),
+    )
+)  # fmt: skip
+
+
+class DamagedLogError(Exception):
+    """A log must not be given to delta-rs; its text says which file and what to do."""
+
+
+class _Log(NamedTuple):
+    """The part of a log that readers need.
+
+    Attributes:
+        folder: ``_delta_log``.
+        checkpoint: Version of the newest checkpoint; -1: none.
+        checkpoint_files: Its files.
+        commits: Files of the later commits by version, in order.
+        others: Files that are not regular.
+    """
+
+    folder: Path
+    checkpoint: int
+    checkpoint_files: list[os.DirEntry[str]]
+    commits: dict[int, os.DirEntry[str]]
+    others: list[os.DirEntry[str]]
+
+
+def check(url: str) -> None:
+    """Check the files of a log in a folder, by one listing; a log in a store is not checked.
+
+    Args:
+        url: Path or URL of the table.
+
+    Raises:
+        DamagedLogError: A version is missing, or a file that readers open is not a regular file.
+    """
+    # A commit may land during the listing: the second one then has it.
+    if (folder := _folder(url)) and _fault(_listed(folder)) and (fault := _fault(_listed(folder))):
+        raise DamagedLogError(fault)
+
+
+def empty_commits(url: str) -> list[int]:
+    """Return the versions whose commit file in a folder is empty: a writer's host lost them."""
+    folder = _folder(url)
+    commits = _listed(folder).commits if folder else {}
+    return [version for version, file in commits.items() if not file.stat().st_size]
+
+
+def explain(url: str | None, text: str) -> str | None:
+    """Return what is wrong with a table's log, and what to do.
+
+    Args:
+        url: Path or URL of the table; None: only the text is known.
+        text: The text of delta-rs's error.
+
+    Returns:
+        None where the text does not point to a damaged log.
+    """
+    if url and _ABOUT_LOG.search(text) and (folder := _folder(url)):
+        log = _listed(folder)
+        fault = _fault(log) or _damaged_commit(log) or _damaged_checkpoint(log)
+        if fault:
+            return fault
+    known = ((pattern.search(text), advice) for pattern, advice in _KNOWN)
+    return next((found.expand(advice) for found, advice in known if found), None)
+
+
+def _folder(url: str) -> Path | None:
+    if "://" in url and not url.startswith("file://"):
+        return None
+    path = unquote(url.removeprefix("file://")) if url.startswith("file://") else url
+    folder = Path(path) / "_delta_log"
+    return folder if folder.is_dir() else None
+
+
+def _listed(folder: Path) -> _Log:
+    commits: dict[int, os.DirEntry[str]] = {}
+    checkpoints: dict[int, list[os.DirEntry[str]]] = {}
+    others: list[os.DirEntry[str]] = []
+    with os.scandir(folder) as entries:
+        for entry in entries:
+            match = _NAME.fullmatch(entry.name)
+            if match or entry.name == LAST_CHECKPOINT:
+                if not _is_regular(entry):
+                    others.append(entry)
+                elif match and match[2]:
+                    checkpoints.setdefault(int(match[1]), []).append(entry)
+                elif match:
+                    commits[int(match[1])] = entry
+    newest = max(checkpoints, default=-1)
+    later = {version: commits[version] for version in sorted(commits) if version > newest}
+    return _Log(folder, newest, checkpoints.get(newest, []), later, others)
+
+
+def _is_regular(entry: os.DirEntry[str]) -> bool:
+    try:
+        return entry.is_file()
+    except OSError:  # a link to itself
+        return False
+
+
+def _fault(log: _Log) -> str | None:
+    for entry in log.others:
+        if entry.name == LAST_CHECKPOINT:
+            return f"{entry.name} in its log is not a regular file; delete it: it is only a hint"
+        restore = _RESTORE.format(entry.name)
+        return f"{_version(entry.name)}: {entry.name} is not a regular file; remove it or {restore}"
+    versions = list(log.commits)
+    expected = range(log.checkpoint + 1, versions[-1] + 1) if versions else range(0)
+    if len(expected) == len(versions):
+        return None
+    first = next(version for version in expected if version not in log.commits)
+    last = next(version for version in versions if version > first) - 1
+    which = f"version {first} is" if first == last else f"versions {first} to {last} are"
+    return f"its log is damaged: {which} missing; {_RESTORE.format('its commit files')}"
+
+
+def _version(name: str) -> str:
+    return f"version {int(name.partition('.')[0])} of its log is damaged"
+
+
+def _damaged_commit(log: _Log) -> str | None:
+    for entry in log.commits.values():
+        if why := _unreadable(Path(entry.path)):
+            return f"{_version(entry.name)}: {entry.name} {why}; {_RESTORE.format('it')}"
+    return None
+
+
+def _unreadable(file: Path) -> str | None:
+    """Why a commit file cannot be read; None: every line is an action."""
+    try:
+        with file.open("rb") as opened:
+            content = opened.read(_MOST_BYTES)
+        for number, line in enumerate(filter(None, content.split(b"\n")), 1):
+            action = json.loads(line, parse_int=_int64, parse_constant=_int64)
+            if not isinstance(action, dict):
+                return f"has a line {number} that is not an action"
+    except OSError as error:
+        return f"cannot be read ({error.strerror})"
+    except (ValueError, RecursionError):
+        return f"has a line {number} that is not valid JSON of an action"
+    return None
+
+
+def _int64(text: str) -> Any:
+    if not -(2**63) <= (value := int(text)) < 2**63:
+        raise ValueError(text)
+    return value
+
+
+def _damaged_checkpoint(log: _Log) -> str | None:
+    for entry in log.checkpoint_files:
+        if entry.name.endswith(".parquet") and not _is_parquet(Path(entry.path)):
+            why = f"the checkpoint {entry.name} of its log is damaged"
+            return f"{why}; {_RESTORE.format('it')}"
+    hint = _hinted(log.folder / LAST_CHECKPOINT)
+    if hint is not None and hint > log.checkpoint:
+        why = f"{LAST_CHECKPOINT} in its log names version {hint}, which has no checkpoint"
+        return f"{why}; delete that file: it is only a hint"
+    return None
+
+
+def _is_parquet(file: Path) -> bool:
+    try:
+        with file.open("rb") as opened:
+            head = opened.read(4)
+            opened.seek(-4, os.SEEK_END)
+            return head == opened.read(4) == b"PAR1"
+    except OSError:  # it cannot be read, or is shorter
+        return False
+
+
+def _hinted(file: Path) -> int | None:
+    try:
+        hint = json.loads(file.read_bytes())["version"]
+    except (OSError, ValueError, TypeError, KeyError, RecursionError):
+        return None
+    return hint if isinstance(hint, int) else None
