@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 from lakehouse import tables
 from lakehouse.core.spark_session import REMOTE
 from lakehouse.errors import LakeNotFoundError
-from lakehouse.tables import Table
+from lakehouse.tables import Table, paths
 from lakehouse.tables.table import spark_text
 
 _SCHEMA: Final = re.compile(r"[\w-]+\.[\w-]+")
@@ -57,6 +57,19 @@ class Lake:
         return " LOCATION " + spark_text(f"{self.gold_root.rstrip('/')}/{table.name}")
 
 
+def checked_root(place: str) -> str:
+    """The place of a lake, as it is given.
+
+    Raises:
+        LakeNotFoundError: delta-rs cannot open it by that name.
+    """
+    try:
+        paths.check_lake(place if "://" in place else str(Path(place).resolve()))
+    except (OSError, ValueError) as error:
+        raise LakeNotFoundError(f"{place}: {error}") from None
+    return place
+
+
 def at(place: str, gold: str | None = None, gold_root: str | None = None) -> Lake:
     """The lake at a path or URI, or that whose bronze is registered as ``catalog.schema``.
 
@@ -70,8 +83,8 @@ def at(place: str, gold: str | None = None, gold_root: str | None = None) -> Lak
             without gold's.
     """
     if "://" in place:
-        return Lake(place, gold, gold_root=gold_root)
-    root = Path(place).resolve()
+        return Lake(checked_root(place), gold, gold_root=gold_root)
+    root = Path(checked_root(place)).resolve()
     if not root.is_dir() and _SCHEMA.fullmatch(place):
         if gold is None:
             raise LakeNotFoundError(

@@ -12,6 +12,7 @@ from deltalake import DeltaTable, PostCommitHookProperties, write_deltalake
 
 from lakehouse import tables
 from lakehouse.core.delta_rs import explained
+from lakehouse.core.lake import checked_root
 from lakehouse.engines.delta_tables import row_schema
 from lakehouse.errors import LakehouseError
 from lakehouse.kernel import arrow_types
@@ -36,7 +37,9 @@ def write(root: Path, sample: SampleValues) -> int:
 
     Raises:
         LakehouseError: There is a lake already, or nothing can be written there.
+        LakeNotFoundError: delta-rs cannot open a folder of that name.
     """
+    root = Path(checked_root(str(root))).resolve()
     if any((root / layer).exists() for layer in ("bronze", "gold")):
         raise LakehouseError(f"{root}: there is a lake already; give a folder that is new or empty")
     rows_by_table = rows(sample)
