@@ -41,9 +41,13 @@ class Lake:
     bronze: str | None = None
     gold_root: str | None = None
 
+    def schema_of(self, table: Table) -> str | None:
+        """``catalog.schema`` of a table; None: it lies below the root."""
+        return self.gold if table.layer == "gold" else self.bronze
+
     def name(self, table: Table) -> str:
         """The table's name in Spark SQL."""
-        schema = self.gold if table.layer == "gold" else self.bronze
+        schema = self.schema_of(table)
         if schema is not None:
             parts = (*schema.replace("`", "``").split("."), table.name)
             return ".".join(f"`{part}`" for part in parts)
