@@ -17,7 +17,7 @@ from deltalake.exceptions import CommitFailedError, DeltaError
 
 from lakehouse import tables
 from lakehouse.core import missing_files
-from lakehouse.core.delta_rs import explained
+from lakehouse.core.delta_rs import explained, refresh
 from lakehouse.core.lake import Lake, Version
 from lakehouse.core.missing_files import MissingFile
 from lakehouse.core.periods import Period, instant
@@ -295,7 +295,7 @@ class LocalEngine:
                 delta.alter.set_table_properties(
                     differing, raise_if_not_exists=False, commit_properties=_COMMIT
                 )
-                delta.update_incremental()
+                refresh(delta)
             if table not in self.scratch:
                 delta.optimize.compact(commit_properties=_COMMIT)
             delta.vacuum(dry_run=False, commit_properties=_COMMIT)

@@ -64,6 +64,7 @@ class SparkEngine:
 
     def __init__(self, spark: SparkSession, lake: lakes.Lake) -> None:
         self._spark, self.lake = spark, lake
+        self._confined = spark_relations.Confined(spark, lake)
         self.scratch: tuple[Table, ...] = (STAGING,)
         self._adaptive = spark_session.setting(spark, "spark.sql.adaptive.enabled") != "false"
 
@@ -93,8 +94,14 @@ class SparkEngine:
     def rows(
         self, table: Table, version: int | None = None, *, between: Period | None = None
     ) -> Relation:
-        """A table, as it is now or as of a version, as a relation."""
+        """A table, as it is now or as of a version, as a relation.
+
+        Raises:
+            TableLogError: Its log names files outside the table.
+        """
         found = spark_relations.table_of(self._spark, self.lake, table, version)
+        with self._one_line(table):
+            self._confined.check(table, version, found)
         if between is not None:
             found = found.where(spark_relations.inside(table.column_names, between))
         written = table in {tables.RUNS, tables.SCRAPES}

@@ -3,6 +3,8 @@
 Columns of a table that its declaration does not have are never read.
 """
 
+import os
+import re
 from collections.abc import Sequence
 from typing import Final
 
@@ -13,12 +15,21 @@ from pyspark.sql.functions import expr, unix_micros
 from lakehouse.core import display
 from lakehouse.core.lake import Lake
 from lakehouse.core.periods import FIRST, HOUR_US, LAST, Period, micros
+from lakehouse.core.spark_session import PLATFORM
 from lakehouse.engines.engine import instant_of
-from lakehouse.errors import LogExpiredError, TableNotFoundError, TableSchemaError
+from lakehouse.errors import (
+    LogExpiredError,
+    TableLogError,
+    TableNotFoundError,
+    TableSchemaError,
+)
 from lakehouse.tables import Column, Table
 from lakehouse.tables.table import spark_identifier
 
 _MISSING: Final = ("NOT_FOUND", "MISSING_DELTA_TABLE", "DOES_NOT_EXIST", "MISSING_TRANSACTION_LOG")
+_SCHEME: Final = re.compile(r"^[A-Za-z][A-Za-z0-9+.-]*:(?://(?=/))?")
+"""As file:/x and file:///x, or s3: and s3a:, are one place."""
+
 _TOO_NEW: Final = ("DELTA_UNSUPPORTED_FEATURES_FOR_READ", "DELTA_INVALID_PROTOCOL_VERSION")
 
 
@@ -48,6 +59,53 @@ def table_of(
             f"{lake.name(table)}: it needs a newer Delta than this Spark has; upgrade Delta, or "
             "find who upgraded the table"
         ) from error
+
+
+class Confined:
+    """Check that the logs of tables name only files below their table.
+
+    Spark follows every path of a log. Of what was inserted it names no files; only the hours to
+    compute again are taken from there. On Databricks a catalog lets nobody read outside a table,
+    and its shallow clones name files of another.
+
+    Args:
+        spark: The session.
+        lake: The lake.
+    """
+
+    def __init__(self, spark: SparkSession, lake: Lake) -> None:
+        self._spark, self._lake = spark, lake
+        self._places: dict[Table, str] = {}
+        self._known: set[tuple[Table, int]] = set()
+
+    def check(self, table: Table, version: int | None, rows: DataFrame) -> None:
+        """Check a table.
+
+        Args:
+            table: The table.
+            version: Its version; None: the newest.
+            rows: The table as Spark reads it.
+
+        Raises:
+            TableLogError: Its log names another file.
+        """
+        in_catalog = self._lake.schema_of(table) is not None
+        if (in_catalog and PLATFORM in os.environ) or (table, version) in self._known:
+            return
+        name = self._lake.name(table)
+        if table not in self._places:
+            found = self._spark.sql(f"DESCRIBE DETAIL {name}").select("location").collect()
+            self._places[table] = _SCHEME.sub("", found[0]["location"]).rstrip("/") + "/"
+        place = self._places[table]
+        for file in rows.inputFiles():
+            if not _SCHEME.sub("", file).startswith(place):
+                raise TableLogError(
+                    f"{name}: its log names {file[:200]!r}, which is not a file below the table. "
+                    "Find who wrote that commit, and restore the table from a backup (of a shallow "
+                    "clone make a deep one)"
+                )
+        if version is not None:
+            self._known.add((table, version))
 
 
 # Spark's own to_date goes through a calendar for each row; a rollup asks this of every run.

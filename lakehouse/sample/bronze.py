@@ -12,6 +12,7 @@ from deltalake import DeltaTable, PostCommitHookProperties, write_deltalake
 
 from lakehouse import tables
 from lakehouse.core.delta_rs import explained
+from lakehouse.core.lake import checked_root
 from lakehouse.engines.delta_tables import row_schema
 from lakehouse.errors import LakehouseError
 from lakehouse.kernel import arrow_types, run_in_duckdb
@@ -37,7 +38,9 @@ def write(root: Path, sample: SampleValues) -> int:
 
     Raises:
         LakehouseError: There is a lake already, or nothing can be written there.
+        LakeNotFoundError: delta-rs cannot open a folder of that name.
     """
+    root = Path(checked_root(str(root))).resolve()
     if any((root / layer).exists() for layer in ("bronze", "gold")):
         raise LakehouseError(f"{root}: there is a lake already; give a folder that is new or empty")
     rows_by_table = rows(sample)
@@ -78,17 +81,13 @@ def _ordered(db: duckdb.DuckDBPyConnection, table: tables.Table, sql: str) -> pa
     return db.sql(f"SELECT {columns} FROM ({sql}) ORDER BY {order}").to_arrow_table()
 
 
-def _register(
-    db: duckdb.DuckDBPyConnection, name: str, columns: str, rows: Sequence[Row]
-) -> None:
+def _register(db: duckdb.DuckDBPyConnection, name: str, columns: str, rows: Sequence[Row]) -> None:
     """Register rows as a table with the columns of these names."""
     shape = arrow_types.schema((one, _TYPES.get(one, "bigint")) for one in columns.split())
     db.register(name, arrow_types.rows(shape, rows))
 
 
-def _register_series(
-    db: duckdb.DuckDBPyConnection, sample: SampleValues
-) -> list[cluster.Subject]:
+def _register_series(db: duckdb.DuckDBPyConnection, sample: SampleValues) -> list[cluster.Subject]:
     """Register all series, their spans, and increases of counters; returns their subjects."""
     subjects: list[cluster.Subject] = []
     series: list[Row] = []
