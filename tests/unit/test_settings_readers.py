@@ -80,7 +80,7 @@ def test_special_file_is_refused_in_one_line(tmp_path: Path, reader: str, kind: 
 
 
 @pytest.mark.parametrize("kind", TEXTS)
-@pytest.mark.parametrize("reader", READERS.keys() - NO_YAML)
+@pytest.mark.parametrize("reader", [one for one in READERS if one not in NO_YAML])
 def test_hostile_yaml_is_refused_in_one_line(tmp_path: Path, reader: str, kind: str) -> None:
     file = tmp_path / "settings.yaml"
     file.write_text(TEXTS[kind])
