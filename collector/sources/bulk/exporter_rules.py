@@ -3,13 +3,17 @@
 The exporter turns ``domain<key=value, ...><>attribute: value`` into a sample by the first of its
 rules that matches; a rule without a name, and no rules at all, mean its default name. We apply the
 same rules to each of our questions, with a stand-in for each wildcard: where the stand-in turns up
-among the labels, there the value of that key can be read back (jmx_exporter 1.0 to 1.5,
-JmxCollector.java; names as client_java writes them, PrometheusNaming).
+among the labels, there the value of that key can be read back (JmxCollector.java of jmx_exporter
+1.0.1 and 1.6.0; names as client_java writes them, PrometheusNaming). Tried on the programs 0.16.1,
+0.20.0 and 1.0.1. Of two equal keys the last wins, as for SnakeYAML there.
+
+Whoever writes the file decides what the exporter shows, so its content is trusted as the agent's
+own configuration is. Its patterns are not: see ``rules_trial`` for one that takes for ever.
 """
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import cache, cached_property, partial
+from functools import cached_property, partial
 from itertools import combinations
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -17,12 +21,13 @@ from typing import Any, Final, NamedTuple
 import msgspec
 
 from collector.errors import ConfigError
+from collector.sources.bulk.java_patterns import compiled
 from collector.sources.jmx.bean_questions import Question
 from lakehouse.tables import strict_yaml
 from lakehouse.tables.strict_files import UnreadableFileError, read_text
 
 RESERVED: Final = re.compile(r"(_total|_created|_bucket|_info)+$")
-_REFERENCE: Final = re.compile(r"\\(.)|\$(\d+)|\$\{(\w+)\}")
+_REFERENCE: Final = re.compile(r"\\(.)|\$([0-9]+)|\$\{([a-zA-Z][a-zA-Z0-9]*)\}", re.DOTALL)
 _UNSAFE: Final = re.compile(r"[^a-zA-Z0-9:]+")
 _CAPITAL: Final = re.compile(r"(?<![A-Z_])(?<!^)(?=[A-Z])")
 _STAND_IN: Final = re.compile(r"(?:jmxlake|73010)(\d)(?:standin|8)")
@@ -89,12 +94,22 @@ class _Sample(NamedTuple):
     factor: float
 
 
-@cache
-def _compiled(pattern: str | None) -> re.Pattern[str]:
-    try:
-        return re.compile(f".*(?:{pattern or ''}).*")
-    except re.error as error:
-        raise ValueError(f"we cannot follow the pattern {pattern!r}: {error}") from None
+def _check_references(template: str, expression: re.Pattern[str]) -> None:
+    """Make sure that a replacement refers to groups that there are.
+
+    Raises:
+        ValueError: It does not; the exporter would fail at each bean that fits.
+    """
+    for _, number, name in _REFERENCE.findall(template):
+        if (number and int(number[0]) > expression.groups) or (
+            name and name not in expression.groupindex
+        ):
+            raise ValueError(
+                f"{template[:80]!a:.100} refers to group {number[:9] or name[:40]}, which its"
+                " pattern does not have"
+            )
+    if rest := re.search(r"[$\\]", _REFERENCE.sub("", template)):
+        raise ValueError(f"{template[:80]!a:.100} has a {rest[0]} that refers to no group")
 
 
 class _Rule(msgspec.Struct, frozen=True, rename="camel"):
@@ -107,7 +122,10 @@ class _Rule(msgspec.Struct, frozen=True, rename="camel"):
     attr_name_snake_case: bool = False
 
     def __post_init__(self) -> None:
-        _compiled(self.pattern)
+        expression = compiled(self.pattern or "")
+        given = (self.labels or {}).items()
+        for template in (self.name or "", *(str(one) for pair in given for one in pair)):
+            _check_references(template, expression)
 
 
 class Rules(msgspec.Struct, frozen=True, rename="camel", dict=True):
@@ -175,7 +193,7 @@ class Rules(msgspec.Struct, frozen=True, rename="camel", dict=True):
         head = f"{domain}<{', '.join(f'{key}={value}' for key, value in bean.items())}><"
         for rule in self.rules:
             last = _CAPITAL.sub("_", attribute).lower() if rule.attr_name_snake_case else attribute
-            match = _compiled(rule.pattern).fullmatch(f"{head}{', '.join(path)}>{last}: 1")
+            match = compiled(rule.pattern or "").fullmatch(f"{head}{', '.join(path)}>{last}: 1")
             if match is None:
                 continue
             if rule.value not in (None, "") or not rule.value_factor:
