@@ -167,6 +167,32 @@ def test_a_file_that_cannot_be_followed_is_one_line(text: str, why: str, tmp_pat
     assert "\n" not in str(refused.value)
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "rules: [{pattern: 'topic=(.+)><>Count', name: x, type: GAUGE, type: COUNTER,"
+        " labels: {topic: $2, topic: $1}}]",
+        "rules: [{pattern: x}]\nrules: [{pattern: 'topic=(.+)><>Count', name: x, type: COUNTER,"
+        " labels: {topic: $1}}]",
+        "kind: ConfigMap\ndata:\n  a: no\n  a: |\n    rules: 5\n    rules:\n"
+        "    - {pattern: 'topic=(.+)><>Count', name: y, name: x, type: COUNTER,"
+        " labels: {topic: $1}}",
+    ],
+    ids=["of a rule", "of the file", "of a ConfigMap"],
+)
+def test_last_of_two_equal_keys_wins(text: str, tmp_path: Path) -> None:
+    (tmp_path / "rules.yml").write_text(text)
+    (one,) = exporter_rules.read(tmp_path / "rules.yml").shown(BYTES) or ()
+    assert one.names == {"x_total"}
+    assert one.variables.keys() == {"topic"}
+
+
+def test_excluded_jvm_metrics_are_hidden() -> None:
+    rules = exporter_rules.parse({"excludeJvmMetrics": True})
+    assert rules.shown(Question("java.lang:type=Memory", "HeapMemoryUsage.used")) is None
+    assert rules.shown(BYTES)
+
+
 def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"rules\.yml: the exporter's rules: No such file"):
         exporter_rules.read(tmp_path / "rules.yml")

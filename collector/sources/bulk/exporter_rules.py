@@ -48,6 +48,9 @@ _HIDING: Final = (
     "metricCustomizers", "includeObjectNameAttributes", "excludeObjectNameAttributes"
 )  # fmt: skip
 
+_JVM: Final = frozenset({"com.sun.management", "java.lang", "java.nio", "java.util.logging"})
+"""Domains that ``excludeJvmMetrics`` hides, as far as the catalogue can name them."""
+
 _Pairs = list[tuple[str, str]]
 _Keys = Mapping[str, str]  # of a bean's name, with their values
 
@@ -135,6 +138,7 @@ class Rules(msgspec.Struct, frozen=True, rename="camel", dict=True):
     lowercase_output_name: bool = False
     lowercase_output_label_names: bool = False
     infer_counter_type_from_name: bool = False
+    exclude_jvm_metrics: bool = False
     include_object_names: Sequence[str] = ()
     exclude_object_names: Sequence[str] = ()
     whitelist_object_names: Sequence[str] = ()
@@ -203,6 +207,8 @@ class Rules(msgspec.Struct, frozen=True, rename="camel", dict=True):
         return None
 
     def _is_read(self, domain: str, bean: _Keys) -> bool:
+        if self.exclude_jvm_metrics and domain in _JVM:
+            return False  # by 1.6.0 unless it is included by name, by older ones in any case
         fits = partial(_fits, domain, bean)
         include = self.include_object_names or self.whitelist_object_names
         exclude = self.exclude_object_names or self.blacklist_object_names
@@ -268,7 +274,7 @@ def parse(found: Mapping[str, Any]) -> Rules:
         msgspec.ValidationError: It has a value of another type, or an expression that is none.
     """
     if hiding := [key for key in _HIDING if key in found]:
-        raise ValueError(f"we cannot follow {', '.join(hiding)}")
+        raise ValueError(f"the agent cannot follow {', '.join(hiding)}")
     given = {key: value for key, value in found.items() if value is not None}
     return msgspec.convert(given, Rules, strict=False)
 
