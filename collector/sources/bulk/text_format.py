@@ -158,9 +158,9 @@ def _why_cut(reply: Reply) -> str | None:
     """Return why a page may lack its end.
 
     The text format has no mark of its end. So a page whose end nothing else tells is refused,
-    rather than taken for a broker without the beans that did not arrive. OpenMetrics has one, but
-    is not asked for: jmx_exporter's HTTP server always sends chunks or a length, and by its version
-    OpenMetrics has other names (of counters) and further samples (``_created``).
+    rather than taken for a broker without the beans that did not arrive. OpenMetrics has such a
+    mark, but is not asked for: jmx_exporter 0.16.1, 0.20.0 and 1.0.1 send a length, and newer ones
+    a length or chunks, while OpenMetrics adds samples (``_created``) and exemplars.
     """
     if reply.body.endswith(_END):
         return None
