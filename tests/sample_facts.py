@@ -730,7 +730,7 @@ def silent_week() -> Facts:
             WEEK,
             WEEK,
             outcomes={},
-            gaps=[{"start": made["from"], "end": made["to"], "outcome": None, "error": None}],
+            gaps=[{"start": made["from"], "end": made["to"], "outcome": "refused", "error": None}],
         )
         for n in (1, 2, 3)
     ]
@@ -1041,7 +1041,7 @@ def trends(subjects: list[Facts]) -> Facts:
             {"name": "min-isr", "title": "Topics can be written to safely", "subjects": rows}
         ],
         "drains": [
-            {"topic": one.get("topic"), "kind": "copy", **lag, "verdict": "draining"}
+            {"topic": one.get("topic") or "orders", "kind": "copy", **lag, "verdict": "draining"}
             for one in subjects
         ],
     }
