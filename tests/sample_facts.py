@@ -1038,7 +1038,13 @@ def trends(subjects: list[Facts]) -> Facts:
         "forecast_by": "local level (statsmodels)",
         "forecast_level": 0.8,
         "objectives": [
-            {"name": "min-isr", "title": "Topics can be written to safely", "subjects": rows}
+            {
+                "name": "min-isr",
+                "title": "Topics can be written to safely",
+                "target": 0.99,
+                "never_bad": 0,
+                "subjects": rows,
+            }
         ],
         "drains": [
             {"topic": one.get("topic") or "orders", "kind": "copy", **lag, "verdict": "draining"}

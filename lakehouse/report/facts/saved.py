@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
+from lakehouse.core import display
 from lakehouse.errors import FactsError
 from lakehouse.report.facts import shape
 from lakehouse.report.facts.fields import FORMAT
@@ -34,11 +35,9 @@ def load(path: Path) -> dict[str, Any]:
         raise FactsError(f"{error}; {_WANTED}") from None
     if not isinstance(facts, dict) or "format" not in facts:
         raise FactsError(f"{path}: no facts of a report; {_WANTED}")
-    if facts["format"] != FORMAT:
-        raise FactsError(
-            f"{path}: format {str(facts['format'])[:20]!r}, and this version reads {FORMAT}; "
-            "use the jmxlake that wrote it"
-        )
+    if (other := facts["format"]) != FORMAT:
+        what = f"format {display.line(other, 20)}, and this version reads {FORMAT}"
+        raise FactsError(f"{path}: {what}; use the jmxlake that wrote it")
     try:
         shape.check(facts)
     except WrongSettingError as error:

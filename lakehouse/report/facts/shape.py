@@ -11,7 +11,6 @@ from typing import (
     Annotated,
     Any,
     Final,
-    Literal,
     NamedTuple,
     Union,
     get_args,
@@ -29,8 +28,8 @@ from lakehouse.report.evidence import Evidence
 from lakehouse.report.facts.build import Rack
 from lakehouse.report.facts.coverage import Coverage
 from lakehouse.report.facts.fields import Bounds
-from lakehouse.report.facts.kafka.consumer_groups import ConsumerLag, LostBeforeRead
-from lakehouse.report.facts.kafka.golden_signals import Service
+from lakehouse.report.facts.kafka.consumer_groups import ConsumerLag, LostBeforeRead, LostOffsets
+from lakehouse.report.facts.kafka.golden_signals import Answers, Service
 from lakehouse.report.facts.kafka.hygiene import Hygiene
 from lakehouse.report.facts.kafka.min_isr import MinIsr
 from lakehouse.report.facts.kafka.remote_reads import RemoteReads
@@ -50,7 +49,7 @@ from lakehouse.report.owners import LABELS
 from lakehouse.slo.burn_rate import Rate
 from lakehouse.slo.trends.changes import Change
 from lakehouse.tables import SLA, SLA_AGREED, SLA_FIGURES
-from lakehouse.tables.typed_settings import convert
+from lakehouse.tables.typed_settings import WrongSettingError, convert
 
 SECTIONS: Final[Mapping[str, Any]] = {
     "verdicts": Verdict,
@@ -94,6 +93,7 @@ class _Zone:
 
 _UNIONS: Final = (types.UnionType, Union)
 _Point = tuple[_Instant, float | None, float | None, float | None]
+_WeekName = Annotated[str, Meta(pattern=r"^(19[7-9]|20\d|21\d)\d-W(0[1-9]|[1-4]\d|5[0-3])\Z")]
 _Number = Annotated[float, Meta(ge=-_GREATEST, le=_GREATEST)]
 
 
@@ -171,8 +171,8 @@ class _SubjectWeek(NamedTuple):
     share: float | None
     share_low: float
     share_high: float
-    is_over: bool
-    is_known: bool
+    is_over: bool | None
+    is_known: bool | None
 
 
 def check(facts: Mapping[str, Any]) -> None:
@@ -185,6 +185,17 @@ def check(facts: Mapping[str, Any]) -> None:
         WrongSettingError: A key has another type, or is missing; with its place.
     """
     convert(facts, _whole(), _hook)
+    if not display.parse(facts["from"]) < display.parse(facts["to"]):
+        raise WrongSettingError("to", "not after from")
+    _check_weeks(facts.get("trends") or {})
+
+
+def _check_weeks(trends: Mapping[str, Any]) -> None:
+    weeks = trends.get("weeks") or ()
+    for objective in trends.get("objectives") or ():
+        for subject in objective.get("subjects") or ():
+            if not weeks or len(subject.get("weeks") or ()) != len(weeks):
+                raise WrongSettingError("trends", "a subject has other weeks than the section")
 
 
 @cache
@@ -216,18 +227,6 @@ def _list(kind: Any) -> Any:
 
 def _published() -> Any:
     return _struct("Published", [*_figures((*SLA_FIGURES, *SLA_AGREED))])
-
-
-_CLOSER: Final[Mapping[tuple[Any, str], Callable[[], Any]]] = {
-    (Restated, "before"): _published,
-    (Restated, "now"): _published,
-    (BusinessHours, "objectives"): lambda: _objectives(),
-    (BusinessHours, "spans"): lambda: list[tuple[_Instant, _Instant]],
-    (SubjectTrend, "weeks"): lambda: list[_SubjectWeek | None],
-    (SubjectTrend, "change"): lambda: Change | None,
-    (Timeline, "points"): lambda: list[_Point],
-}
-"""Types of fields whose records say no more than dict or Any."""
 
 
 def _objectives() -> Any:
@@ -263,6 +262,7 @@ def _objective() -> Any:
         *((name, _may_lack(_Number | None)) for name in ("slice_us", "slice_target")),
         ("weighted", _may_lack(_struct("Weighted", [
             *figures, ("weight", str), ("subjects", int),
+            *((name, _may_lack(str | None)) for name in ("cluster", "objective", "topic")),
         ]) | None)),
     ])  # fmt: skip
 
@@ -273,6 +273,27 @@ def _figures(names: tuple[str, ...]) -> Iterator[tuple[str, Any]]:
         if column.name in names:
             kind = str if column.type == "string" else _Number
             yield column.name, kind if column.name == "verdict" else _may_lack(kind | None)
+
+
+_CLOSER: Final[Mapping[tuple[Any, str], Callable[[], Any]]] = {
+    (Restated, "before"): _published,
+    (Restated, "now"): _published,
+    (BusinessHours, "objectives"): _objectives,
+    (BusinessHours, "spans"): lambda: list[tuple[_Instant, _Instant]],
+    (SubjectTrend, "weeks"): lambda: list[_SubjectWeek | None],
+    (SubjectTrend, "change"): lambda: Change | None,
+    (Timeline, "points"): lambda: list[_Point],
+    (LostOffsets, "offsets_low"): lambda: _Number | None,
+    (Trends, "weeks"): lambda: list[_WeekName],
+    (_IsoWeek, "iso"): lambda: _WeekName,
+}
+"""Types of fields whose records say no more than dict or Any, or less than older versions wrote."""
+
+_NEEDED: Final = frozenset({(Answers, "source"), (OwnMetrics, "metrics")})
+"""Fields without which a row says nothing, although they may be null or empty."""
+
+_LATER: Final[frozenset[tuple[Any, str]]] = frozenset({(TierLag, "partitions_omitted")})
+"""Figures that an older version did not write."""
 
 
 @cache
@@ -287,8 +308,9 @@ def _record(record: Any) -> Any:
         else:
             closer = _CLOSER.get((record, name))
             kind = _kind(closer() if closer else hint, name)
-            is_needed = hint is str or get_origin(hint) is Literal or hasattr(hint, "_fields")
-            fields.append((name, kind if is_needed else _may_lack(kind)))
+            is_needed = get_origin(hint) not in (list, dict, *_UNIONS) or (record, name) in _NEEDED
+            may_lack = not is_needed or (record, name) in _LATER
+            fields.append((name, _may_lack(kind) if may_lack else kind))
     return _struct(record.__name__, fields)
 
 
@@ -300,7 +322,7 @@ def _kind(hint: Any, name: str) -> Any:
     if origin in (list, dict, tuple):
         return origin[tuple(inner)]
     if hint in (int, float):
-        return _Number | None
+        return _Number
     if hint is str and name in _INSTANTS:
         return _Instant
     return _record(hint) if hasattr(hint, "_fields") else hint
