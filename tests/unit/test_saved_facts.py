@@ -29,11 +29,8 @@ if TYPE_CHECKING:
 GOLDEN: Final = Path(__file__).parents[1] / "golden/report.json"
 DELETED: Final = object()
 VALUES: Final[dict[str, Any]] = {
-    "deleted": DELETED, "null": None, "text": "hunter", "empty": "", "list": [], "map": {},
-    "list of null": [None], "list of lists": [[]], "another map": {"a": 1}, "negative": -1,
-    "greatest": 2**63 - 1, "great": 1e29, "least": -1e29, "beyond": 1e300, "true": True, "zero": 0,
-    "half": 0.5, "no date": "2026-13-99", "last date": "9999-12-31T23:59:59Z",
-    "first date": "0001-01-01T00:00:00Z", "surrogate": "\ud800",
+    "deleted": DELETED, "null": None, "text": "hunter", "surrogate": "\ud800", "list": [],
+    "map": {}, "negative": -1, "greatest": 2**63 - 1, "great": 1e29, "last date": "2199-12-31",
 }  # fmt: skip
 
 

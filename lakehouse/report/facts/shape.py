@@ -5,7 +5,7 @@ write it. A name, a verdict or an instant may not. Unknown keys are ignored.
 """
 
 import types
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from functools import cache
 from typing import (
     Annotated,
@@ -29,8 +29,8 @@ from lakehouse.report.facts.build import Rack
 from lakehouse.report.facts.coverage import Coverage
 from lakehouse.report.facts.fields import Bounds
 from lakehouse.report.facts.kafka.consumer_groups import ConsumerLag, LostBeforeRead, LostOffsets
-from lakehouse.report.facts.kafka.golden_signals import Answers, Service
-from lakehouse.report.facts.kafka.hygiene import Hygiene
+from lakehouse.report.facts.kafka.golden_signals import Answers, Error, Latency, Service
+from lakehouse.report.facts.kafka.hygiene import Hygiene, Replicas
 from lakehouse.report.facts.kafka.min_isr import MinIsr
 from lakehouse.report.facts.kafka.remote_reads import RemoteReads
 from lakehouse.report.facts.kafka.replication import Replication
@@ -43,7 +43,7 @@ from lakehouse.report.facts.objectives.trends import SubjectTrend, Trends
 from lakehouse.report.facts.objectives.verdicts import SUBJECT, Verdict
 from lakehouse.report.facts.other_metrics import OwnMetrics
 from lakehouse.report.facts.owner_accounts import Account
-from lakehouse.report.facts.storage import Capacity, Tiering
+from lakehouse.report.facts.storage import Capacity, StoredTopic, Tiering
 from lakehouse.report.facts.timelines import Timeline
 from lakehouse.report.owners import LABELS
 from lakehouse.slo.burn_rate import Rate
@@ -289,8 +289,22 @@ _CLOSER: Final[Mapping[tuple[Any, str], Callable[[], Any]]] = {
 }
 """Types of fields whose records say no more than dict or Any, or less than older versions wrote."""
 
-_NEEDED: Final = frozenset({(Answers, "source"), (OwnMetrics, "metrics")})
-"""Fields without which a row says nothing, although they may be null or empty."""
+_NEEDED: Final[Mapping[Any, Collection[str]]] = {
+    Answers: ("source", "unknown_us"),
+    BusinessHours: ("verdicts", "objectives"),
+    Composite: ("team", "tier", "target", "objectives"),
+    Error: ("answers",),
+    Hygiene: ("unused_quotas", "near_quota", "overtaken"),
+    Latency: ("threshold_ms",),
+    LostBeforeRead: ("groups",),
+    OwnMetrics: ("metrics",),
+    Replicas: ("partitions",),
+    Restated: ("before", "now"),
+    StoredTopic: ("disk_bytes_mean",),
+    Trends: ("weeks", "objectives"),
+    _Event: ("source", "old", "new"),
+}
+"""Keys that every version wrote although they may be null or empty, and that are relied on."""
 
 _LATER: Final[frozenset[tuple[Any, str]]] = frozenset({(TierLag, "partitions_omitted")})
 """Figures that an older version did not write."""
@@ -300,16 +314,18 @@ _LATER: Final[frozenset[tuple[Any, str]]] = frozenset({(TierLag, "partitions_omi
 def _record(record: Any) -> Any:
     """Return the type of a record in JSON; see ``fields.to_json``."""
     fields: list[Any] = []
+    needed = _NEEDED.get(record, ())
     for name, hint in get_type_hints(record).items():
         if hint is Bounds:
             stem, unit = (name[:-3], "_us") if name.endswith("_us") else (name, "")
             bounds = (name, f"{stem}_low{unit}", f"{stem}_high{unit}")
-            fields += [(key, _may_lack(_Number | None)) for key in bounds]
+            fields += [(key, _may_lack(_Number | None)) for key in bounds if key not in needed]
+            fields += [(key, _Number | None) for key in bounds if key in needed]
         else:
             closer = _CLOSER.get((record, name))
             kind = _kind(closer() if closer else hint, name)
-            is_needed = get_origin(hint) not in (list, dict, *_UNIONS) or (record, name) in _NEEDED
-            may_lack = not is_needed or (record, name) in _LATER
+            may_lack = get_origin(hint) in (list, dict, *_UNIONS) and name not in needed
+            may_lack = may_lack or (record, name) in _LATER
             fields.append((name, _may_lack(kind) if may_lack else kind))
     return _struct(record.__name__, fields)
 
