@@ -52,6 +52,8 @@ def convert(content: Any, kind: type[_T], dec_hook: Callable[[type, Any], Any] |
         return msgspec.convert(content, kind, dec_hook=dec_hook)
     except msgspec.ValidationError as error:
         raise explained(error, kind) from None
+    except UnicodeEncodeError:
+        raise WrongSettingError("", "a lone surrogate where a known word is expected") from None
 
 
 def explained(error: msgspec.ValidationError, kind: Any) -> WrongSettingError:
