@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from tests.hostile import places
+from tests.hostile import places, shared
 from tests.hostile.canary import Canary
 from tests.hostile.case import FIGURES, Found, Outcome, Room
 from tests.hostile.rooms import furnish
@@ -93,6 +93,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         findings = _given(cases, scratch, given.jobs, keep=given.keep)
     finally:
+        shared.end()
         if given.keep:
             _say(f"hostile: everything is in {scratch}")
         else:

@@ -118,7 +118,7 @@ class Command:
         lines: Most lines of error that it may print.
         listens: Number of ports that it may open.
         prepared: Makes further changes before it runs.
-        meanwhile: Runs beside it; SIGTERM follows. For commands that run until then.
+        meanwhile: Runs beside it, is told whether it runs, and says what it found; SIGTERM follows.
         judged: Looks at what came of it.
     """
 
@@ -131,7 +131,7 @@ class Command:
     lines: int = 6
     listens: int = 0
     prepared: Callable[[Room], None] | None = None
-    meanwhile: Callable[[Room, Callable[[], bool]], None] | None = None
+    meanwhile: Callable[[Room, Callable[[], bool]], Iterable[Found]] | None = None
     judged: Callable[[Room, Outcome], Iterable[Found]] | None = None
 
     @property

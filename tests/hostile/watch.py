@@ -14,6 +14,7 @@ import stat
 import subprocess
 import sys
 import time
+from fnmatch import fnmatchcase as fnmatch
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -52,17 +53,19 @@ def watched(command: Command, room: Room) -> tuple[Outcome, list[Found]]:
         What came of it, and what it did that it must not.
     """
     before = _snapshot(room.path)
-    outcome = _run(command, room)
+    beside: list[Found] = []
+    outcome = _run(command, room, beside)
     changed = _changed(before, _snapshot(room.path))
     writes = (*_OWN_OUTPUT, *command.writes)
     found = [*_of_streams(command, outcome), *_of_files(changed, writes)]
+    found += beside
     found += _of_content(room, outcome, changed)
     if len(outcome.ports) > command.listens:
         found.append(Found("ports_opened", ", ".join(sorted(outcome.ports))))
     return outcome, found
 
 
-def _run(command: Command, room: Room) -> Outcome:
+def _run(command: Command, room: Room, beside: list[Found]) -> Outcome:
     words = [program(command.words[0]), *map(room.fill, command.words[1:])]
     streams = room.path / "streams"
     streams.mkdir(exist_ok=True)
@@ -74,7 +77,7 @@ def _run(command: Command, room: Room) -> Outcome:
         )  # fmt: skip
         watch = _Watch(process, started + command.seconds)
         if command.meanwhile:
-            command.meanwhile(room, watch.runs)
+            beside += command.meanwhile(room, watch.runs)
             watch.end()
         code, peak = watch.wait()
         seconds = time.monotonic() - started
@@ -101,6 +104,7 @@ class _Watch:
         self._process, self._until = process, until
         self._ended: tuple[int, float] | None = None
         self._killed = False
+        self._peak_kb = 0
 
     def runs(self) -> bool:
         """Look at it once more; whether it still runs."""
@@ -128,11 +132,14 @@ class _Watch:
 
     def _look(self) -> None:
         self.ports |= _listening(self._process.pid)
+        self._peak_kb = max(self._peak_kb, _peak_kb(self._process.pid))
         pid, status, used = os.wait4(self._process.pid, os.WNOHANG)
         if pid:
             code = os.waitstatus_to_exitcode(status)
             self._process.returncode = code
-            self._ended = code, used.ru_maxrss * 1024 / 1e6
+            # Of a small process it is ours: it was a copy of this one until it became another.
+            peak = used.ru_maxrss if used.ru_maxrss > _peak_kb(os.getpid()) else self._peak_kb
+            self._ended = code, peak * 1024 / 1e6
 
     def _stop_children(self) -> None:
         """End what it left behind in its session."""
@@ -140,6 +147,16 @@ class _Watch:
             os.killpg(self._process.pid, signal.SIGKILL)
         except (ProcessLookupError, PermissionError):
             return
+
+
+def _peak_kb(pid: int) -> int:
+    """Largest resident memory of a process so far; 0 for one that has ended."""
+    try:
+        status = Path(f"/proc/{pid}/status").read_text("ascii")
+    except OSError:
+        return 0
+    found = re.search(r"VmHWM:\s+(\d+)", status)
+    return int(found[1]) if found else 0
 
 
 def _listening(pid: int) -> set[str]:
@@ -235,7 +252,8 @@ def _of_files(changed: set[str], writes: tuple[str, ...]) -> Iterator[Found]:
 def _is_below(place: str, writes: tuple[str, ...]) -> bool:
     # A folder on the way to what may be written has to be there.
     return any(
-        place == one or place.startswith(f"{one}/") or one.startswith(f"{place}/") for one in writes
+        fnmatch(place, one) or place.startswith(f"{one}/") or one.startswith(f"{place}/")
+        for one in writes
     )
 
 

@@ -189,7 +189,7 @@ def _named(name: str) -> bytes:
     return whole(page(name, more=_client(escaped)))
 
 
-def _filled(room: Room, answer: Answer) -> Answer:
+def filled(room: Room, answer: Answer) -> Answer:
     """An answer that is sent through here, so that it has the places of the room."""
 
     class Through:
@@ -208,7 +208,7 @@ def _filled(room: Room, answer: Answer) -> Answer:
 
 
 def _lay_exporter(room: Room, answer: Answer) -> None:
-    server = room.stack.enter_context(Server(_filled(room, answer)))
+    server = room.stack.enter_context(Server(filled(room, answer)))
     told = settings(room, f"{server.url}/metrics")
     told["source"]["prometheus"] |= {"user": "monitor", "password_env": "HOSTILE_PASSWORD"}
     configured(room, told)
@@ -248,7 +248,7 @@ _JOLOKIA: Final[dict[str, tuple[Answer, Codes]]] = {
 
 
 def _lay_jolokia(room: Room, answer: Answer) -> None:
-    server = room.stack.enter_context(Server(_filled(room, answer)))
+    server = room.stack.enter_context(Server(filled(room, answer)))
     told = settings(room)
     told["source"] = {"node": 1, "cluster": "abc", "jolokia": {
         "url": f"{server.url}/jolokia/", "timeout": TIMEOUT, "user": "monitor",
@@ -289,6 +289,6 @@ _PROMETHEUS: Final[dict[str, tuple[Answer, Codes]]] = {
 
 
 def _lay_prometheus(room: Room, answer: Answer) -> None:
-    server = room.stack.enter_context(Server(_filled(room, answer)))
+    server = room.stack.enter_context(Server(filled(room, answer)))
     room.write("password", SECRET).chmod(0o600)
     room.places["@SERVER@"] = server.url
