@@ -10,6 +10,7 @@ import argparse
 import fnmatch
 import json
 import os
+import shlex
 import shutil
 import sys
 import tempfile
@@ -43,14 +44,18 @@ class Shown:
 
     Attributes:
         place: Where it enters.
+        case: The name that ``--only`` takes.
         name: The case and the command.
+        inputs: Number of inputs that the command got.
         is_agent: Whether the agent got it.
         outcome: What came of it.
         found: What must not happen, and did.
     """
 
     place: str
+    case: str
     name: str
+    inputs: int
     is_agent: bool
     outcome: Outcome
     found: tuple[Found, ...]
@@ -62,15 +67,23 @@ class Findings:
 
     inputs: list[Shown] = field(default_factory=list)
 
+    @property
+    def count(self) -> int:
+        """How many inputs."""
+        return sum(one.inputs for one in self.inputs)
+
     def figures(self) -> dict[str, object]:
         """Figures of the JSON line."""
         counted = Counter(figure for one in self.inputs for figure in {f.figure for f in one.found})
+        places: Counter[str] = Counter()
+        for one in self.inputs:
+            places[one.place] += one.inputs
         agents = [one.outcome.peak_mb for one in self.inputs if one.is_agent]
         return {
-            "inputs": len(self.inputs),
+            "inputs": self.count,
             **{name: counted[name] for name in FIGURES},
             "peak_mb": round(max(agents, default=0.0)),
-            "by_place": dict(sorted(Counter(one.place for one in self.inputs).items())),
+            "by_place": dict(sorted(places.items())),
         }
 
     def missed(self, *, whole: bool) -> list[str]:
@@ -78,7 +91,7 @@ class Findings:
         figures = self.figures()
         bars = [name for name in FIGURES if figures[name]]
         bars += ["peak_mb"] * (int(str(figures["peak_mb"])) > PEAK_MB_AT_MOST)
-        bars += ["inputs"] * (whole and len(self.inputs) < INPUTS_AT_LEAST)
+        bars += ["inputs"] * (whole and self.count < INPUTS_AT_LEAST)
         return bars
 
 
@@ -99,11 +112,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         else:
             shutil.rmtree(scratch, ignore_errors=True)
     if given.slowest:
-        _say_slowest(findings)
-    _say_failed(findings)
+        _say_slowest(findings, given.slowest)
     figures, missed = findings.figures(), findings.missed(whole=not given.only)
     if missed:
         _say(f"hostile: missed: {', '.join(missed)}")
+        failed = sorted({one.case for one in findings.inputs if one.found})
+        for name in failed:
+            _say(f"hostile: again: python -m tests.hostile --keep --only {shlex.quote(name)}")
     sys.stdout.write(json.dumps({"claim": CLAIM, "figures": figures, "ratios": {}}) + "\n")
     return int(bool(missed))
 
@@ -140,15 +155,20 @@ def _given(cases: Sequence[Case], scratch: Path, jobs: int, *, keep: bool) -> Fi
             pool.submit(_give, case, scratch / f"{number:04}", keep=keep)
             for number, case in enumerate(cases)
         ]
-        for done, one in enumerate(as_completed(running), 1):
-            findings.inputs += one.result()
-            now = time.monotonic()
-            if now - told > _SHOWN_SECONDS or done == len(cases):
-                told = now
-                left = (now - started) / done * (len(cases) - done)
-                bad = sum(bool(shown.found) for shown in findings.inputs)
-                _say(f"hostile: {done} of {len(cases)} cases, {len(findings.inputs)} inputs, "
-                     f"{bad} failed, {left / 60:.1f} min left")  # fmt: skip
+        try:
+            for done, one in enumerate(as_completed(running), 1):
+                _say_failed(shown := one.result())
+                findings.inputs += shown
+                now = time.monotonic()
+                if now - told > _SHOWN_SECONDS or done == len(cases):
+                    told = now
+                    left = (now - started) / done * (len(cases) - done)
+                    bad = sum(bool(one.found) for one in findings.inputs)
+                    _say(f"hostile: {done} of {len(cases)} cases, {findings.count} inputs, "
+                         f"{bad} failed, {left / 60:.1f} min left")  # fmt: skip
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
     return findings
 
 
@@ -170,21 +190,21 @@ def _input(case: Case, command: Command, room: Room, canary: Canary) -> Shown:
         found += command.judged(room, outcome)
     found += [Found("connections", call) for call in canary.taken()]
     name = f"{case.full}: {command.shown}"
-    return Shown(case.place, name, command.is_agent, outcome, tuple(found))
+    return Shown(
+        case.place, case.full, name, command.inputs, command.is_agent, outcome, tuple(found)
+    )
 
 
-def _say_failed(findings: Findings) -> None:
-    for one in sorted(findings.inputs, key=lambda one: one.name):
+def _say_failed(inputs: Sequence[Shown]) -> None:
+    for one in inputs:
         for found in one.found:
             _say(f"{found.figure:13} {one.name}: {found.text}")
         if one.is_agent and one.outcome.peak_mb > PEAK_MB_AT_MOST:
             _say(f"peak_mb       {one.name}: {one.outcome.peak_mb:.0f} MB")
-    if any(one.found for one in findings.inputs):
-        _say("hostile: one alone: python -m tests.hostile --keep --only PLACE/NAME")
 
 
-def _say_slowest(findings: Findings) -> None:
-    for one in sorted(findings.inputs, key=lambda one: -one.outcome.seconds)[:20]:
+def _say_slowest(findings: Findings, count: int) -> None:
+    for one in sorted(findings.inputs, key=lambda one: -one.outcome.seconds)[:count]:
         _say(f"hostile: {one.outcome.seconds:5.1f} s {one.outcome.peak_mb:4.0f} MB {one.name}")
 
 

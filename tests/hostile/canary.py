@@ -3,24 +3,22 @@
 from __future__ import annotations
 
 import socket
-import threading
-from contextlib import suppress
-from typing import Self
+from typing import TYPE_CHECKING, Self
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 
 class Canary:
-    """Counts who calls; a context manager.
-
-    Attributes:
-        calls: The first bytes of each call.
-    """
+    """Holds a port; a context manager. Who calls is let wait until the calls are looked at."""
 
     def __init__(self, host: str = "127.0.0.2") -> None:
-        self.calls: list[str] = []
         self._tcp = socket.create_server((host, 0), backlog=64)
         self.address: tuple[str, int] = self._tcp.getsockname()
         self._udp = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         self._udp.bind(self.address)
+        for one in (self._tcp, self._udp):
+            one.settimeout(0)
 
     @property
     def where(self) -> str:
@@ -28,41 +26,32 @@ class Canary:
         return f"{self.address[0]}:{self.address[1]}"
 
     def __enter__(self) -> Self:
-        for serve in (self._accept, self._receive):
-            threading.Thread(target=serve, daemon=True).start()
         return self
 
     def __exit__(self, *_: object) -> None:
-        for one in (self._tcp, self._udp):
-            with suppress(OSError):  # a socket of datagrams is connected to nobody
-                one.shutdown(socket.SHUT_RDWR)
-            one.close()
+        self._tcp.close()
+        self._udp.close()
 
     def taken(self) -> list[str]:
-        """The calls so far, which count once."""
-        calls, self.calls = self.calls, []
-        return calls
+        """The calls since the last time."""
+        return [*self._connections(), *self._datagrams()]
 
-    def _accept(self) -> None:
+    def _connections(self) -> Iterator[str]:
         while True:
             try:
                 connection, _ = self._tcp.accept()
-            except OSError:
+            except BlockingIOError:
                 return
             with connection:
-                self.calls.append("tcp")
-                connection.settimeout(0.2)
+                connection.settimeout(0)
                 try:
-                    self.calls[-1] = f"tcp {connection.recv(60)!r}"
+                    yield f"tcp {connection.recv(60)!r}"
                 except OSError:  # who calls need not speak
-                    continue
+                    yield "tcp"
 
-    def _receive(self) -> None:
+    def _datagrams(self) -> Iterator[str]:
         while True:
             try:
-                told, _ = self._udp.recvfrom(60)
-            except OSError:
+                yield f"udp {self._udp.recv(60)!r}"
+            except BlockingIOError:
                 return
-            if not told:
-                return
-            self.calls.append(f"udp {told!r}")

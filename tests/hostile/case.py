@@ -117,6 +117,8 @@ class Command:
         seconds: Deadline. A command that needs longer hangs.
         lines: Most lines of error that it may print.
         listens: Number of ports that it may open.
+        inputs: Inputs that it gets one after the other, where a start takes long; ``judged``
+            looks at each.
         prepared: Makes further changes before it runs.
         meanwhile: Runs beside it, is told whether it runs, and says what it found; SIGTERM follows.
         judged: Looks at what came of it.
@@ -130,6 +132,7 @@ class Command:
     seconds: float = 60.0
     lines: int = 6
     listens: int = 0
+    inputs: int = 1
     prepared: Callable[[Room], None] | None = None
     meanwhile: Callable[[Room, Callable[[], bool]], Iterable[Found]] | None = None
     judged: Callable[[Room, Outcome], Iterable[Found]] | None = None

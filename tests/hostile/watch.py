@@ -32,7 +32,7 @@ _LISTENING: Final = "0A"
 _AFTER_TERM_SECONDS: Final = 30.0
 _MOST_BYTES: Final = 1 << 20
 _TRACES: Final = re.compile(
-    r"Traceback \(most recent|panicked at|<unknown>|^\s*at [\w.$]+\([\w. ]+(:\d+)?\)"
+    r"Traceback \(most recent|panicked at|<unknown>|^\s*at [\w.$/@<>]+\([\w. ]+(:\d+)?\)"
     r"|stack backtrace|Fatal Python error|^Exception in thread|core dumped",
     re.MULTILINE,
 )
@@ -43,7 +43,7 @@ _PROGRESS: Final = re.compile(r"^jmxlake(-agent)?: ")
 
 def program(name: str) -> str:
     """Path of one of the product's programs, in this environment."""
-    return str(Path(sys.executable).with_name(name))
+    return sys.executable if name == "python" else str(Path(sys.executable).with_name(name))
 
 
 def watched(command: Command, room: Room) -> tuple[Outcome, list[Found]]:
@@ -200,7 +200,9 @@ def _of_streams(command: Command, outcome: Outcome) -> Iterator[Found]:
     if outcome.code is None:
         yield Found("hangs", f"still ran after {command.seconds:g} s")
     elif outcome.code < 0:
-        yield Found("tracebacks", f"signal {-outcome.code}")
+        # Who is asked to end while it starts has no handler yet.
+        if not (command.meanwhile and outcome.code == -signal.SIGTERM):
+            yield Found("tracebacks", f"signal {-outcome.code}")
     elif outcome.code not in command.codes:
         yield Found("wrong_codes", f"exit code {outcome.code}: {_last(both)}")
     if found := _TRACES.search(both):

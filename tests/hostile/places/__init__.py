@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 PLACES: Final = (
     "names", "columns", "delta_log", "folders", "files", "report_facts", "settings_values", "answers",
-    "sending", "running", "jmx",
+    "sending", "running", "jmx", "buckets", "spark",
 )  # fmt: skip
 
 

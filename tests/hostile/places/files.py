@@ -181,12 +181,12 @@ KINDS: Final = (
          _agent(source={"targets_file": "targets.yaml"}), _MOST_TELLING,
          lax=("valid", "byte-order mark", "duplicate key")),
     Kind("objectives", "slo/slo.yaml", lambda _: _shipped(),
-         ("jmxlake", "objectives", "check", "slo/slo.yaml"), lax=("two documents", "empty")),
+         ("jmxlake", "objectives", "check", "slo/slo.yaml"), contents=_MOST_TELLING, lax=("two documents", "empty")),
     Kind("folder of objectives", "slo/slo.yaml", lambda _: _shipped(),
          ("jmxlake", "objectives", "list", "slo"), contents=_MOST_TELLING),
     Kind("send settings", "send.yaml", _plain(
         "mail:\n  host: 127.0.0.1\n  security: none\n  from: k@example.org\n  to: [a@b.org]\n"
-        "  username: reports\n  password_variable: HOSTILE_PASSWORD\n"), _SEND, rooms.facts),
+        "  username: reports\n  password_variable: HOSTILE_PASSWORD\n  attach: [json]\n"), _SEND, rooms.facts),
     Kind("storage options", "options.yaml", _plain(_OPTIONS),
          ("jmxlake", "export", "lake", "sla", "--format", "csv", "--options-file", "options.yaml"),
          rooms.lake, lax=("valid", "byte-order mark", "CRLF", "two documents", "unknown key",
@@ -254,9 +254,9 @@ _SECRETS: Final[dict[str, Callable[[Path, str], object]]] = {
 
 
 def _secrets() -> Iterator[Case]:
-    """A password file of an exporter, one of a mail server, the address of a chat."""
+    """A password file of an exporter, and the address of a chat."""
     for name, make in _SECRETS.items():
-        for kind in ("exporter", "mail", "webhook"):
+        for kind in ("exporter", "webhook"):
             lay = partial(_lay_secret, kind=kind, make=make)
             words = _ONCE if kind == "exporter" else _SEND[:-1]
             codes = EITHER if kind == "exporter" and name in ("valid", "lines", "long") else REFUSED

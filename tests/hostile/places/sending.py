@@ -110,7 +110,7 @@ def _lay_mail(room: Room, answers: Mapping[str, bytes | float], security: str) -
     server = room.stack.enter_context(Server(speak, is_http=False))
     mail: dict[str, Any] = {
         "host": "127.0.0.1", "port": server.port, "security": security, "from": "k@example.org",
-        "to": ["a@example.org"], "timeout_seconds": 4,
+        "to": ["a@example.org"], "timeout_seconds": 4, "attach": ["json"],
     }  # fmt: skip
     if security != "none":
         mail |= {"username": "u", "password_variable": "HOSTILE_PASSWORD"}
