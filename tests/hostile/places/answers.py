@@ -219,7 +219,8 @@ def _lay_page(room: Room, make: Callable[[], bytes]) -> None:
 
 
 def _json(content: Any) -> Answer:
-    return _sent(whole(content if isinstance(content, (str, bytes)) else json.dumps(content)))
+    text = content if isinstance(content, str) else json.dumps(content)
+    return lambda connection: connection.sendall(whole(text))
 
 
 def _chosen(names: Iterable[str]) -> dict[str, tuple[Answer, Codes]]:
@@ -235,8 +236,8 @@ _JOLOKIA: Final[dict[str, tuple[Answer, Codes]]] = {
     **_chosen(_OF_ANY),
     "deep": (_json('[{"more":' + "[" * _DEEP), REFUSED),
     "deep value": (_json('[{"status":200,"value":' + '{"a":' * 100_000), REFUSED),
-    "many numbers": (_json("[" + "1," * 20_000_000 + "1]"), REFUSED),
-    "many objects": (_json("[" + "{}," * 15_000_000 + "{}]"), REFUSED),
+    "many numbers": (lambda one: one.sendall(whole("[" + "1," * 20_000_000 + "1]")), REFUSED),
+    "many objects": (lambda one: one.sendall(whole("[" + "{}," * 15_000_000 + "{}]")), REFUSED),
     "null": (_json("null"), REFUSED),
     "text": (_json('"x"'), REFUSED),
     "NaN": (_json("[NaN]"), REFUSED),

@@ -6,7 +6,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from tests.hostile import rooms
-from tests.hostile.case import REFUSED, TAKEN, Case, Command, Found
+from tests.hostile.case import EITHER, REFUSED, TAKEN, Case, Command, Found
 from tests.hostile.serving import configured, page, serving, settings
 from tests.hostile.values import FOLDERS
 
@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 _ROWS: Final = 108
 """Rows of coverage in the small lake."""
+_CODES: Final = TAKEN | {1}
+"""A folder that no engine opens is refused, in one line."""
 _SIBLINGS: Final = {
     "star": "stXr", "brackets": "bra", "question": "lX1", "brace": "ba", "percent": "a b",
     "double-encoded": "a%20b", "hash": "l", "question-equals": "l",
@@ -45,11 +47,11 @@ def _commands(folder: str) -> tuple[Command, ...]:
     export = ("jmxlake", "export", place, "coverage", "--format", "csv")
     report = ("jmxlake", "report", place, *rooms.PERIOD)
     return (
-        Command(rollup, TAKEN, writes=own),
-        Command(export, TAKEN, judged=_whole),
-        Command(report, TAKEN),
+        Command(rollup, _CODES, writes=own),
+        Command(export, _CODES, judged=_whole),
+        Command(report, _CODES),
         Command(("jmxlake", "doctor", place), REFUSED),
-        Command(("jmxlake-agent", "check", "--config", "agent.yaml"), TAKEN | {1}, writes=own),
+        Command(("jmxlake-agent", "check", "--config", "agent.yaml"), EITHER, writes=own),
     )
 
 

@@ -39,7 +39,7 @@ MAIL: Final[dict[str, tuple[dict[str, bytes | float], str, Codes]]] = {
     "silence": ({"hello": 20.0}, "none", REFUSED),
     "closed": ({"hello": b""}, "none", REFUSED),
     "no EHLO": ({"EHLO": b"502 no\r\n", "HELO": b"250 ok\r\n"}, "none", TAKEN),
-    "endless EHLO": ({"EHLO": _ENDLESS * 500}, "none", REFUSED),
+    "endless EHLO": ({"EHLO": _ENDLESS * 99}, "none", REFUSED),
     "sender refused": ({"MAIL": b"550 " + _ESCAPES + b"\r\n"}, "none", REFUSED),
     "recipient refused": ({"RCPT": b"550 no\r\n"}, "none", REFUSED),
     "greylisted": ({"RCPT": b"451 later\r\n"}, "none", REFUSED),
