@@ -175,11 +175,23 @@ def _given(cases: Sequence[Case], scratch: Path, jobs: int, *, keep: bool) -> Fi
 def _give(case: Case, folder: Path, *, keep: bool) -> list[Shown]:
     with Canary() as canary, (room := Room(folder, canary.where)).stack:
         furnish(room)
-        case.lay(room)
+        try:
+            case.lay(room)
+        except Exception as error:  # noqa: BLE001 - the others go on
+            return [_not_laid(case, error)]
         shown = [_input(case, command, room, canary) for command in case.commands]
     if not keep:
         shutil.rmtree(folder, ignore_errors=True)
     return shown
+
+
+def _not_laid(case: Case, error: Exception) -> Shown:
+    """A case that nothing was shown of, which is a failure."""
+    found = Found("wrong_codes", f"could not be laid out: {type(error).__name__}: {error}"[:300])
+    nothing = Outcome(None, "", "", 0.0, 0.0, frozenset())
+    return Shown(
+        case.place, case.full, case.full, 0, is_agent=False, outcome=nothing, found=(found,)
+    )
 
 
 def _input(case: Case, command: Command, room: Room, canary: Canary) -> Shown:

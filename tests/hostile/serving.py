@@ -96,7 +96,11 @@ def whole(body: str | bytes, status: str = "200 OK", *headers: str) -> bytes:
 
 def page(*topics: str, more: str = "") -> str:
     """An exporter's page of a broker."""
-    return _START + _INFO + "".join(partition(one) for one in topics) + more
+    counts = "".join(
+        f'kafka_server_ReplicaManager_Value{{name="{name}"}} {float(len(topics))}\n'
+        for name in ("LeaderCount", "UnderMinIsrPartitionCount")
+    )
+    return _START + _INFO + counts + "".join(partition(one) for one in topics) + more
 
 
 def partition(topic: str, number: object = 0, value: object = "1.0") -> str:
@@ -106,6 +110,7 @@ def partition(topic: str, number: object = 0, value: object = "1.0") -> str:
     return (
         f'kafka_cluster_Partition_Value{{name="InSyncReplicasCount",{labels}}} 2.0\n'
         f'kafka_cluster_Partition_Value{{name="UnderMinIsr",{labels}}} {value}\n'
+        f'kafka_cluster_Partition_Value{{name="AtMinIsr",{labels}}} 0.0\n'
     )
 
 
