@@ -46,21 +46,23 @@ class Findings:
         """Theirs by ours, so that more is better.
 
         But ``growth_5x`` is 5,000 by 1,000 partitions, and ``prometheus_vs_jmx`` our time by an
-        exporter by our time over JMX.
+        exporter by our time over JMX, the only one if no peers were measured.
         """
         same = {result.name: result for result in self.same}
         everything = {result.name: result for result in self.everything}
         ours, beside = same[Jmxlake.name], everything[Jmxlake.name]
-        pairs = {
-            "jmx_exporter_same": (same[tools.EXPORTER_SAME], ours),
-            "jmx_exporter_all": (everything[tools.EXPORTER_ALL], beside),
-            "jmx_exporter_server": (same[tools.EXPORTER_SERVER], ours),
-            "jmxquery": (same[Jmxquery.name], ours),
-            "jolokia": (same[Jolokia.name], ours),
-        }
-        found = {f"vs_{name}": _faster(*pair) for name, pair in pairs.items()}
-        found |= {f"broker_cpu_vs_{name}": _cheaper(*pair) for name, pair in pairs.items()}
-        found["broker_cpu_vs_jmx_exporter"] = found["broker_cpu_vs_jmx_exporter_same"]
+        found: dict[str, float] = {}
+        if len(same) > 1:
+            pairs = {
+                "jmx_exporter_same": (same[tools.EXPORTER_SAME], ours),
+                "jmx_exporter_all": (everything[tools.EXPORTER_ALL], beside),
+                "jmx_exporter_server": (same[tools.EXPORTER_SERVER], ours),
+                "jmxquery": (same[Jmxquery.name], ours),
+                "jolokia": (same[Jolokia.name], ours),
+            }
+            found |= {f"vs_{name}": _faster(*pair) for name, pair in pairs.items()}
+            found |= {f"broker_cpu_vs_{name}": _cheaper(*pair) for name, pair in pairs.items()}
+            found["broker_cpu_vs_jmx_exporter"] = found["broker_cpu_vs_jmx_exporter_same"]
         found["prometheus_vs_jmx"] = _faster(everything[JmxlakeByExporter.name], beside)
         if len(healthy := [point for point in self.points if not point.under]) == 2:
             few, many = healthy

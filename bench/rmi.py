@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import jpype
 
+from collector.sources.jmx.remote_call import LOOKUP, NEW_CLIENT, QUERY_NAMES, called
 from demo.node import JMX_ROLE
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ class BareRmi:
 
     def names(self, pattern: str) -> list[Any]:
         """The beans that match."""
-        return list(self._connection.queryNames(self._name(pattern), None, None))
+        return list(called(self._connection, QUERY_NAMES, self._name(pattern), None, None))
 
     def attribute(self, name: Any, attribute: str) -> float:
         """One value."""
@@ -44,7 +45,9 @@ class BareRmi:
 
     def _connect(self) -> Any:
         registry = jpype.JClass("java.rmi.registry.LocateRegistry")
-        strings = jpype.JArray(jpype.JClass("java.lang.String"))
-        login = strings([JMX_ROLE, self._node.jmx_password])
-        server = registry.getRegistry("127.0.0.1", self._node.jmx_port).lookup("jmxrmi")
-        return server.newClient(login)
+        text = jpype.JClass("java.lang.String")
+        login = jpype.JArray(text)([JMX_ROLE, self._node.jmx_password])
+        server = called(
+            registry.getRegistry("127.0.0.1", self._node.jmx_port), LOOKUP, text("jmxrmi")
+        )
+        return called(server, NEW_CLIENT, login)

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from bench import against, cost, large_window, many_brokers, offsets, table, weight
 from bench.broker import LoadedBroker
 from bench.curve import curve
-from bench.extent import FULL, QUICK, Extent
+from bench.extent import FULL, OURS, QUICK, Extent
 from bench.findings import Findings
 from bench.peers.ours import Jmxlake
 from bench.rmi import BareRmi
@@ -29,7 +29,10 @@ if TYPE_CHECKING:
 
 _FEW, _MANY = 1_000, 5_000
 _OFFSET_ROUNDS = 5
-_TIMED = r"read_ms|read_p99_ms|tools\.jmxlake \(jmx\)\.broker_cpu_ms"
+_TIMED = (
+    r"read_ms|read_p99_ms|tools\.jmxlake \(jmx\)\.broker_cpu_ms"
+    r"|all_beans\.jmxlake \(prometheus\)\.median_ms"
+)
 
 
 def measure(folder: Path, extent: Extent, teller: Teller) -> Findings:
@@ -40,11 +43,8 @@ def measure(folder: Path, extent: Extent, teller: Teller) -> Findings:
         teller.say(f"{_FEW:,} partitions, and clients with quotas")
         broker.grow(_FEW)
         broker.start_clients()
-        teller.say(f"memory of agents without and with Admin: {extent.agent_scrapes:,} scrapes")
-        findings.weights = weight.weigh(broker, folder, extent, teller.say)
-        teller.show(table.weights(findings.weights))
-        teller.say(f"memory for a window of {large_window.ROWS:,} rows")
-        findings.large_window = weight.large_window(broker, folder / "large")
+        if extent.peers:
+            _weigh(broker, folder, extent, teller, findings)
         with _reading(broker) as (ours, bare):
             teller.say("the same beans: each tool in turn")
             findings.same = tools.same_beans(ours, broker, bare, extent)
@@ -52,6 +52,8 @@ def measure(folder: Path, extent: Extent, teller: Teller) -> Findings:
             teller.say("all beans: jmx_exporter and ours in turn")
             findings.everything = tools.all_beans(ours, broker, bare, extent)
             teller.show(table.tools("Beside jmx_exporter with all beans", findings.everything))
+            if not extent.peers:
+                return findings
             teller.say("log offsets: batched and bean by bean")
             findings.offsets = offsets.compare(broker, bare, _OFFSET_ROUNDS)
             teller.show(table.offsets(findings.offsets))
@@ -66,6 +68,16 @@ def measure(folder: Path, extent: Extent, teller: Teller) -> Findings:
     teller.say(f"memory of an agent that reads {many_brokers.BROKERS} brokers")
     findings.many_brokers = many_brokers.weigh(folder / "many", teller.say)
     return findings
+
+
+def _weigh(
+    broker: LoadedBroker, folder: Path, extent: Extent, teller: Teller, findings: Findings
+) -> None:
+    teller.say(f"memory of agents without and with Admin: {extent.agent_scrapes:,} scrapes")
+    findings.weights = weight.weigh(broker, folder, extent, teller.say)
+    teller.show(table.weights(findings.weights))
+    teller.say(f"memory for a window of {large_window.ROWS:,} rows")
+    findings.large_window = weight.large_window(broker, folder / "large")
 
 
 @contextmanager
@@ -84,7 +96,9 @@ def main() -> int:
     """Measure, tell, and print the one line that machines read."""
     parser = against.parser(__doc__)
     parser.add_argument("--quick", action="store_true", help="a short look, in ten minutes")
-    extent = QUICK if parser.parse_args().quick else FULL
+    parser.add_argument("--ours", action="store_true", help="jmxlake's own times, in two minutes")
+    chosen = parser.parse_args()
+    extent = OURS if chosen.ours else QUICK if chosen.quick else FULL
     try:
         with tempfile.TemporaryDirectory(prefix="jmxlake-bench-") as folder:
             findings = measure(Path(folder), extent, Teller())
@@ -96,4 +110,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(against.run("bench.scrape", main, _TIMED, "--quick"))
+    sys.exit(against.run("bench.scrape", main, _TIMED, "--ours"))

@@ -73,16 +73,17 @@ class Tools:
     def same_beans(
         self, ours: Peer, broker: LoadedBroker, bare: BareRmi, extent: Extent
     ) -> list[Result]:
-        """All tools for the same beans."""
+        """The tools for the same beans; without peers ours alone."""
         warm = extent.warm_up
         node, launcher = broker.node, broker.cluster.launcher
-        readers = [
-            Turns(ours, warm_up=warm),
-            Turns(ExporterAgent(EXPORTER_SAME, self._exporter_port), warm_up=warm // 2),
-            Turns(Jolokia(self._jolokia_port, self._beans), warm_up=warm // 2),
-            Turns(self._server(node, launcher), every=10),
-            Turns(Jmxquery(node, self._beans), every=30, warm_up=1),
-        ]
+        readers = [Turns(ours, warm_up=warm)]
+        if extent.peers:
+            readers += [
+                Turns(ExporterAgent(EXPORTER_SAME, self._exporter_port), warm_up=warm // 2),
+                Turns(Jolokia(self._jolokia_port, self._beans), warm_up=warm // 2),
+                Turns(self._server(node, launcher), every=10),
+                Turns(Jmxquery(node, self._beans), every=30, warm_up=1),
+            ]
         try:
             return _measured(readers, bare, extent, extent.rounds)
         finally:
@@ -98,18 +99,16 @@ class Tools:
         in the broker takes up another configuration instead.
         """
         exporter.write(self._config, exporter.EVERYTHING)
-        everything = ExporterAgent(EXPORTER_ALL, self._exporter_port)
         by_it = JmxlakeByExporter(broker, self._exporter_port)
-        readers = [
-            Turns(ours),
-            Turns(everything, warm_up=max(3, extent.warm_up // 20)),
-            Turns(by_it, warm_up=3),
-        ]
+        readers = [Turns(ours), Turns(by_it, warm_up=3)]
+        if extent.peers:
+            everything = ExporterAgent(EXPORTER_ALL, self._exporter_port)
+            readers.insert(1, Turns(everything, warm_up=max(3, extent.warm_up // 20)))
         try:
             return _measured(readers, bare, extent, extent.rounds_all)
         finally:
-            everything.close()
-            by_it.close()
+            for reader in readers[1:]:
+                reader.peer.close()
             exporter.write(self._config, exporter.only(self._beans))
 
     def _server(self, node: Node, launcher: Launcher) -> ExporterServer:

@@ -4,6 +4,7 @@ LakehouseError
 ├── LakeNotFoundError       there is no lake at that place
 ├── TableNotFoundError      the lake lacks a table
 ├── TableSchemaError        a table there has another schema
+│   └── TableLogError           a table's log names what is not in the table
 ├── EngineError             Spark could not start, or failed at work
 ├── LogExpiredError         what is new in bronze cannot be read any more; it is computed again
 ├── LakeReplacedError       bronze is not the one that was rolled up
@@ -60,6 +61,10 @@ class TableNotFoundError(LakehouseError):
 
 class TableSchemaError(LakehouseError):
     """A table of the lake has another schema than this version reads or writes."""
+
+
+class TableLogError(TableSchemaError):
+    """A table's log names a file outside the table, or one that has other rows than it says."""
 
 
 class EngineError(LakehouseError):

@@ -26,6 +26,9 @@ class Request:
     def send(self, data: bytes) -> None:
         self._handler.wfile.write(data)
 
+    def close(self) -> None:
+        self._handler.close_connection = True
+
     def answer(self, body: bytes, status: str = "200 OK", *headers: str) -> None:
         lines = [f"HTTP/1.1 {status}", f"Content-Length: {len(body)}", *headers, "", ""]
         self.send("\r\n".join(lines).encode() + body)

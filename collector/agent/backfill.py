@@ -189,7 +189,9 @@ def seen(config: Config, families: Iterable[str]) -> list[Span]:
                    WHERE {mine} AND kind = {_text(EVENT)}) p ON p.agent = s.agent"""  # noqa: S608 - of literals
     builder, options = QueryBuilder(), of_lake(config.lake)
     for table in (tables.SCRAPES, tables.EVENTS):
-        builder.register(table.name, BronzeTable(config.lake.path, table, options).load())
+        builder.register(
+            table.name, BronzeTable(config.lake.path, table, options).load_for_reading()
+        )
     found, newest_us = list[Span](), 0
     for batch in builder.execute(query):
         columns = (column.to_pylist() for column in batch.columns)

@@ -13,14 +13,15 @@ from typing import Final
 from urllib.parse import SplitResult, urlsplit
 
 import msgspec
-import yaml
 from msgspec.structs import replace
 
-from collector.config import strict_yaml
 from collector.config.schema import AUTO, EVERY, Config, SourceSettings
 from collector.errors import JmxlakeError, SettingError
 from collector.sources import factory
 from collector.sources.admin.source import AdminSource
+from lakehouse.tables import strict_yaml, typed_settings
+from lakehouse.tables.strict_files import UnreadableFileError
+from lakehouse.tables.typed_settings import WrongSettingError
 
 LOOK_US: Final = 60_000_000
 """How often it looks again."""
@@ -123,12 +124,14 @@ def _entries(config: Config) -> Iterator[SourceSettings]:
 
 def _targets(path: Path) -> list[SplitResult]:
     try:
-        raw = strict_yaml.load(path.read_text("utf-8"))  # of which JSON is a part
-        groups = msgspec.convert(raw, list[_Group])
+        raw = strict_yaml.load_file(path)  # JSON is a part of YAML
+        groups = typed_settings.convert(raw, list[_Group])
         places = [urlsplit(f"//{target}") for group in groups for target in group.targets]
         for place in places:
             place.port  # noqa: B018 - it is checked
-    except (OSError, ValueError, yaml.YAMLError, msgspec.ValidationError) as error:
+    except UnreadableFileError as error:
+        raise SettingError("source.targets_file", error.advised("name a file_sd")) from None
+    except (ValueError, WrongSettingError) as error:
         why = " ".join(str(error).split())[:200]
         raise SettingError("source.targets_file", f"{path} is no file_sd: {why}") from None
     return places

@@ -1,6 +1,5 @@
 """Reads the catalogue from its YAML files, and a user's own files over them."""
 
-import difflib
 import re
 from collections.abc import Mapping
 from functools import cache
@@ -8,21 +7,16 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import msgspec
-import yaml
 
-from collector.catalogue.entries import Catalogue, Family, KnownWrong, Metric
-from collector.config import strict_yaml
+from collector.catalogue.entries import Catalogue, Family, Metric
 from collector.errors import ConfigError
-from lakehouse.tables import METRIC_NAME
+from lakehouse.tables import METRIC_NAME, strict_yaml, typed_settings
+from lakehouse.tables.strict_files import UnreadableFileError
+from lakehouse.tables.typed_settings import WrongSettingError
 
 _Record = TypeVar("_Record", Family, Metric)
 _NAME = re.compile(METRIC_NAME)
-_UNKNOWN = re.compile(r"Object contains unknown field `(.+?)`")
 _OF_KNOWN_FAMILIES = ("admin", "metadata_log")  # their readers are written for each family
-_KEYS = (
-    *("family", "defaults"),
-    *(name for kind in (Family, Metric, KnownWrong) for name in kind.__struct_encode_fields__),
-)
 
 
 def load(extra: Path | None = None) -> Catalogue:
@@ -64,11 +58,9 @@ def _merged(folder: Path, known: Mapping[str, Family]) -> dict[str, Family]:
 
 def _content(path: Path) -> Any:
     try:
-        return strict_yaml.load(path.read_text("utf-8"))
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{path}: it cannot be read as UTF-8 text: {error}") from None
-    except yaml.YAMLError as error:
-        raise ConfigError(f"{path.name}: not valid YAML: {' '.join(str(error).split())}") from None
+        return strict_yaml.load_file(path)
+    except UnreadableFileError as error:
+        raise ConfigError(str(error)) from None
 
 
 def _family(file: str, content: Any, known: Mapping[str, Family]) -> Family:
@@ -96,14 +88,9 @@ def _family(file: str, content: Any, known: Mapping[str, Family]) -> Family:
 
 def _convert(where: str, value: dict[str, Any], kind: type[_Record]) -> _Record:
     try:
-        return msgspec.convert(value, kind)
-    except msgspec.ValidationError as error:
-        text = str(error)
-        if unknown := _UNKNOWN.search(text):
-            near = difflib.get_close_matches(unknown[1], _KEYS, n=1)
-            hint = f"; did you mean {near[0]!r}?" if near else ""
-            text = text.replace(unknown[0], f"unknown key {unknown[1]!r}{hint}")
-        raise ConfigError(f"{where}: {text}") from None
+        return typed_settings.convert(value, kind)
+    except WrongSettingError as error:
+        raise ConfigError(f"{where}: {error}") from None
 
 
 def _check_metric(where: str, family: Family, metric: Metric) -> None:

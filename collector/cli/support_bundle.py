@@ -21,12 +21,14 @@ import click
 
 from collector.cli.command import CONFIG, guarded
 from collector.errors import JmxlakeError
+from lakehouse.tables.strict_files import UnreadableFileError, read_text
 
 if TYPE_CHECKING:
     from collector.config.schema import Config
 
 _LOG_LINES = 2_000
 _SECONDS = 5.0
+_DUMP_BYTES = 10_000_000
 _PAGES = ("metrics", "healthz", "readyz")
 _COARSE = 0.1  # a file is dated by a clock that ticks seldom
 
@@ -127,9 +129,9 @@ def _threads(spool: Path) -> str:
         os.kill(holder, signal.SIGUSR1)
         while time.time() < asked + _SECONDS:
             if file.exists() and file.stat().st_mtime >= asked:
-                return file.read_text("utf-8")
+                return read_text(file, _DUMP_BYTES)
             time.sleep(0.05)
-    except OSError as error:
+    except (OSError, UnreadableFileError) as error:
         return f"no threads: {error}"
     return f"no threads: process {holder} wrote none within {_SECONDS:g} s"
 

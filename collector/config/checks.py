@@ -16,7 +16,7 @@ from collector.config.schema import (
     limited,
 )
 from collector.errors import SettingError
-from lakehouse.tables import DEFAULT_WINDOW_SECONDS, MAX_GAP_INTERVALS
+from lakehouse.tables import DEFAULT_WINDOW_SECONDS, MAX_GAP_INTERVALS, paths
 
 WINDOW_RULES: Final = (
     f"must divide 5m or be a multiple of it, and be longer than {MAX_GAP_INTERVALS} intervals of"
@@ -50,6 +50,10 @@ def check(config: Config) -> None:
         raise SettingError("names.key_file", "needed where names are hashed")
     if config.admin is not None:
         _check_addresses(config.admin.bootstrap)
+    try:
+        paths.check_lake(config.lake.path)
+    except paths.PathError as error:
+        raise SettingError("lake.path", str(error)) from None
     if config.lake.unity_catalog is not None:
         _check_unity_catalog(config.lake.unity_catalog)
     window, step = config.window.us, DEFAULT_WINDOW_SECONDS * 1_000_000

@@ -6,22 +6,22 @@ one that means no key is refused; no other variable is looked at, so that ``JMXL
 Kubernetes sets for a service of our name does no harm.
 """
 
-import difflib
 import hashlib
 import os
-import re
 from collections.abc import Mapping
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any, Final
 
 import msgspec
-import yaml
 
-from collector.config import checks, secrets, strict_yaml
-from collector.config.schema import Config, Section
+from collector.config import checks, secrets
+from collector.config.schema import Config
 from collector.config.units import Quantity
 from collector.errors import ConfigError, SettingError
+from lakehouse.tables import strict_yaml, typed_settings
+from lakehouse.tables.strict_files import UnreadableFileError
+from lakehouse.tables.typed_settings import WrongSettingError
 
 PREFIX: Final = "JMXLAKE_AGENT__"
 
@@ -37,11 +37,9 @@ def load(path: Path, environ: Mapping[str, str] | None = None) -> Config:
         ConfigError: One line: which file or variable, which key, what is wrong with it.
     """
     try:
-        raw = strict_yaml.load(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise ConfigError(f"{path}: {error.strerror}; give --config a readable file") from error
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{path}: not YAML: {' '.join(str(error).split())}") from error
+        raw = strict_yaml.load_file(path)
+    except UnreadableFileError as error:
+        raise ConfigError(error.advised("give --config a readable file")) from None
     return parse(raw, str(path), os.environ if environ is None else environ)
 
 
@@ -51,14 +49,17 @@ def parse(raw: Any, where: str, environ: Mapping[str, str] | None = None) -> Con
     listed = merged.get("sources") if isinstance(merged, dict) else None
     first = {"source": listed[0]} if isinstance(listed, list) and listed else {}
     try:
-        config = msgspec.convert({**merged, **first} if first else merged, Config, dec_hook=_hook)
+        whole = {**merged, **first} if first else merged
+        config = typed_settings.convert(whole, Config, _hook)
         checks.check(config)
         if first and "source" in merged:
             raise SettingError("sources", "give source or sources, not both", ("source",))  # noqa: TRY301
         secrets.refuse_exposed(config)
-    except (SettingError, msgspec.ValidationError) as error:
-        known = error if isinstance(error, SettingError) else _explained(str(error))
-        raise located(known, where, environ or {}) from error
+    except WrongSettingError as error:
+        wrong = SettingError(error.key or "top level", error.problem)
+        raise located(wrong, where, environ or {}) from error
+    except SettingError as error:
+        raise located(error, where, environ or {}) from error
     return config
 
 
@@ -128,7 +129,7 @@ def _scalar(name: str, text: str) -> Any:
     # The text is not in the error: it may be a password.
     try:
         value = strict_yaml.load(text)
-    except yaml.YAMLError:
+    except UnreadableFileError:
         raise ConfigError(f"environment: {name} is not a YAML value: quote it") from None
     if isinstance(value, (dict, list)):
         raise ConfigError(f"environment: {name} must be a single value: one variable for each key")
@@ -140,23 +141,3 @@ def _hook(type_: type, value: Any) -> Any:
         return type_(value)  # a quantity or a path
     expected = type_.expected if issubclass(type_, Quantity) else "a path"
     raise ValueError(f"expected {expected}, got {value!r}")
-
-
-def _explained(message: str) -> SettingError:
-    """The message of msgspec with the key spelled as in the file, and the nearest known name."""
-    text, _, place = message.partition(" - at ")
-    key = place.strip("`").removeprefix("$").strip(".").replace("[...]", ".*")
-    unknown = re.search(r"unknown field `(.+)`", text)
-    if unknown is None:
-        return SettingError(key or "top level", text)
-    known = _keys_below(Section)
-    near = difflib.get_close_matches(unknown[1], sorted(known), n=1)
-    hint = f"; did you mean {near[0]!r}?" if near else ""
-    if unknown[1] in known:
-        hint = " here: it belongs to another section"
-    return SettingError(f"{key}.{unknown[1]}".lstrip("."), f"unknown key{hint}")
-
-
-def _keys_below(section: type[Section]) -> set[str]:
-    """All keys of a kind of section and of those made from it."""
-    return set(section.__struct_fields__).union(*map(_keys_below, section.__subclasses__()))

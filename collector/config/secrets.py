@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 from collector.config.checks import is_loopback
 from collector.config.schema import Config, SourceSettings, marked
 from collector.errors import SettingError, SourceRefusedError
+from lakehouse.tables.strict_files import UnreadableFileError, read_text
 
 # What stands for a secret, ${file:...} or the like, is none.
 _SECRET_LINE: Final = re.compile(
@@ -53,11 +54,9 @@ class Secret:
         if self.file is None:
             return ""
         try:
-            lines = self.file.read_text("utf-8").splitlines()
-        except (OSError, UnicodeDecodeError) as error:
-            reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
-            why = f"cannot read the password file {self.file}: {reason}"
-            raise SourceRefusedError(f"{where}: {why}") from None
+            lines = read_text(self.file).splitlines()
+        except UnreadableFileError as error:
+            raise SourceRefusedError(f"{where}: cannot read the password file {error}") from None
         return self._password(where, lines, user)
 
     def _password(self, where: str, lines: list[str], user: str | None) -> str:
@@ -115,8 +114,8 @@ def _files(config: Config) -> Iterator[tuple[str, Path]]:
             if isinstance(value, Path):
                 yield key, value
     if config.admin is not None and config.admin.properties_file is not None:
-        with suppress(OSError):
-            if _SECRET_LINE.search(config.admin.properties_file.read_text("utf-8", "replace")):
+        with suppress(UnreadableFileError):  # who connects with it says that it cannot be read
+            if _SECRET_LINE.search(read_text(config.admin.properties_file)):
                 yield "admin.properties_file", config.admin.properties_file
 
 

@@ -19,7 +19,7 @@ from collector.delivery.error_messages import explain, scrubbed
 from collector.delivery.storage_options import bounded, secrets
 from collector.errors import JmxlakeError, LakeError, LakeReplacedError, LakeSchemaError
 from lakehouse import tables
-from lakehouse.tables import delta_log
+from lakehouse.tables import delta_log, paths
 from lakehouse.tables.error_text import is_fault
 from lakehouse.tables.parquet_layout import writer_properties
 
@@ -112,6 +112,21 @@ class BronzeTable:
                 self._opened_log = self._log_folder()
                 self._check(self._delta)
             return self._delta
+
+    def load_for_reading(self) -> DeltaTable:
+        """Load its current version, of which rows can be read.
+
+        Raises:
+            LakeError: As ``load``, or its log names files outside the table.
+        """
+        delta = self.load()
+        with self._explained():
+            names = delta.get_add_actions().column("path").to_pylist()
+            try:
+                paths.check_table(delta.table_uri, names)
+            except paths.PathError as error:
+                raise LakeSchemaError(f"{self._where}: {error}") from None
+        return delta
 
     def forget(self) -> None:
         """Drop the loaded state: the next ``load`` opens it again."""

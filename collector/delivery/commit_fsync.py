@@ -11,7 +11,8 @@ from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Final
-from urllib.parse import unquote, urlsplit
+
+from lakehouse.tables import paths
 
 # How many commits of an earlier process are synced again. The kernel has written older ones: it
 # leaves nothing in its cache for longer than half a minute.
@@ -22,7 +23,7 @@ _LAKE_DEPTH: Final = 3  # a table's layer, the lake and what that lies in
 def folder_of(url: str) -> Path | None:
     """The folder of a table; None where it is in a store, which answers when it has it."""
     if url.startswith("file://"):
-        return Path(unquote(urlsplit(url).path))
+        return paths.folder_of(url)
     return None if "://" in url else Path(url)
 
 
@@ -58,12 +59,13 @@ def _added_files(table: Path, commit: Path) -> Iterator[Path]:
     for line in lines:
         added = json.loads(line).get("add")
         if added is not None:
-            yield table / unquote(added["path"])
+            with suppress(paths.PathError):  # another writer's: an agent's own file is in the table
+                yield table / paths.below_table(added["path"])
 
 
 def _fsync(path: Path) -> None:
     try:
-        file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        file = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
     except FileNotFoundError:  # the maintenance has put another in its place
         return
     try:

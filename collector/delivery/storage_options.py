@@ -7,12 +7,11 @@ from functools import partial
 from typing import Final
 from urllib.parse import quote
 
-import msgspec
-import yaml
-
-from collector.config import strict_yaml
 from collector.config.schema import Lake
 from collector.errors import ConfigError
+from lakehouse.tables import strict_yaml, typed_settings
+from lakehouse.tables.strict_files import UnreadableFileError
+from lakehouse.tables.typed_settings import WrongSettingError
 
 # Long waits belong to the delivery's worker, which has jitter and ends at once when the agent
 # stops. A call into delta-rs cannot be interrupted, and object_store 0.13 would go on for three
@@ -49,12 +48,12 @@ def from_file(lake: Lake) -> dict[str, str]:
     if lake.options_file is None:
         return {}
     try:
-        raw = strict_yaml.load(lake.options_file.read_text(encoding="utf-8"))
-        return msgspec.convert(raw, dict[str, str])
-    except (OSError, UnicodeDecodeError, yaml.YAMLError, msgspec.ValidationError) as error:
-        # Not the error's own text: it may quote the file, and the file holds secrets.
-        why = "not a readable mapping of names to text"
-        raise ConfigError(f"lake.options_file {lake.options_file}: {why}") from error
+        return typed_settings.convert(strict_yaml.load_file(lake.options_file), dict[str, str])
+    except UnreadableFileError as error:
+        raise ConfigError(f"lake.options_file {error}") from None
+    except WrongSettingError:
+        why = "not a mapping of names to text: quote numbers and dates"
+        raise ConfigError(f"lake.options_file {lake.options_file}: {why}") from None
 
 
 def of_lake(lake: Lake) -> Callable[[], dict[str, str]]:

@@ -18,6 +18,7 @@ from collector.config.schema import UnityCatalog
 from collector.config.secrets import Secret
 from collector.errors import LakeError, SourceRefusedError
 from collector.sources.bulk.http_endpoint import first_bytes
+from lakehouse.tables.strict_files import UnreadableFileError, read_certificates
 
 _KEY: Final = "lake.unity_catalog"
 _TOKEN_PATH: Final = "/oidc/v1/token"  # noqa: S105 - no secret
@@ -112,6 +113,8 @@ class VendedCredentials:
             raise LakeError(f"{self._where}: no answer ({type(error).__name__})") from None
         except SourceRefusedError as error:
             raise LakeError(str(error)) from None
+        except UnreadableFileError as error:
+            raise LakeError(f"{self._where}: ca_file {error}") from None
         now = self._now()
         self._options = options
         self._expires_at = expires_at if expires_at > now else now + _UNSAID_SECONDS
@@ -119,7 +122,7 @@ class VendedCredentials:
 
     def _vend(self) -> tuple[dict[str, str], float]:
         section = self._section
-        trust = ssl.create_default_context(cafile=section.ca_file)
+        trust = ssl.create_default_context(cadata=read_certificates(section.ca_file))
         secret = Secret(section.token_file or section.client_secret_file).read(_KEY)
         with httpx.Client(verify=trust, timeout=section.timeout.seconds) as client:
             if section.token_file is None:

@@ -75,7 +75,7 @@ class MBeanSource(ABC):
 
     def _guarded(self, call: Callable[[], _Result]) -> _Result:
         try:
-            return self._worker.within(self._seconds, self._where, call)
+            return self._worker.within(self._seconds, lambda: self._where, call)
         except SourceDataError:
             raise  # the connection works, and its census was expensive
         except Exception as error:  # noqa: BLE001 - source_error maps all of them

@@ -7,7 +7,7 @@ from typing import Any, cast
 from collector.catalogue import Metric
 from collector.errors import SourceDataError
 from collector.model import Answer, Reading, Series
-from collector.sources.jmx.object_names import text_of
+from collector.sources.jmx.object_names import text_of, value_text
 from collector.sources.lake_limits import within_cap
 from lakehouse.tables import FLAG_KNOWN_WRONG
 
@@ -32,7 +32,7 @@ def number_of(value: object, where: str, name: Any, metric: Metric) -> float | N
     value = _item(value, metric)
     number = _float(value)
     if math.isinf(number):
-        shown = " ".join(text_of(value)[:80].split())
+        shown = " ".join(value_text(value)[:80].split())
         raise SourceDataError(
             f"{where}: {text_of(name):.200} {metric.attribute_text} is {shown}, not a number:"
             f" correct or remove {metric.name} in the catalogue"
@@ -53,7 +53,7 @@ def _item(value: object, metric: Metric) -> object:
         elif (composite := cast("Any", value)) and getattr(composite, "getCompositeType", None):
             value = composite.get(metric.item) if composite.containsKey(metric.item) else value
     if metric.states and not isinstance(value, (int, float)):
-        text = text_of(value)
+        text = value_text(value)
         return metric.states.get(text, metric.states.get("*", value))
     return value
 

@@ -78,7 +78,7 @@ def _write(
     form: str, location: Location, table: tables.Table, sql: Callable[..., str], out: Path | None
 ) -> tuple[int, str]:
     url, delta = location.url(table), location.open(table)
-    present = [field.name for field in delta.schema().fields]
+    present = [one.name for one in table.declared(field.name for field in delta.schema().fields)]
     nothing = f"{url}: there are no such rows; nothing was written"
     if form == "parquet" and out is not None:
         return exports.write_parquet(delta, sql(present), out, nothing), "rows"

@@ -3,19 +3,24 @@
 It is apart from ``lake``, as a Spark cluster lacks delta-rs.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
-from urllib.parse import unquote
 
-import yaml
 from deltalake import DeltaTable, QueryBuilder, exceptions
 
 from lakehouse import errors, tables
-from lakehouse.core import missing_files
-from lakehouse.tables import delta_log, error_text
+from lakehouse.core import display, missing_files
+from lakehouse.core.lake import checked_root
+from lakehouse.tables import delta_log, error_text, paths, strict_yaml, typed_settings
+from lakehouse.tables.strict_files import UnreadableFileError
+from lakehouse.tables.table import delta_type, identifier
+from lakehouse.tables.typed_settings import WrongSettingError
+
+_READ: Final = {"v2Checkpoint", "vacuumProtocolCheck"}
+"""Features of Delta that do not concern a reader of a table's files."""
 
 TABLE: Final = "lake_table"
 """The name of a table in SQL; see ``query``."""
@@ -48,13 +53,13 @@ class Location:
 
         Raises:
             TableNotFoundError: It does not exist.
+            TableSchemaError: Nothing can read it.
             MaintenanceError: It cannot be read.
         """
         url = self.url(table)
         with delta_errors(url):
-            delta_log.check(url)
             try:
-                return DeltaTable(url, version=version, storage_options=self.options)
+                return open_table(url, version, self.options)
             except exceptions.TableNotFoundError as error:
                 created = "agents create it at their first delivery"
                 if table.layer == "gold":
@@ -71,11 +76,13 @@ def locate(root: str, options_file: Path | None, gold: str | None = None) -> Loc
         gold: Folder or URL of gold's tables, if not ``gold`` below the root.
 
     Raises:
-        LakeNotFoundError: It is a local path without a lake.
+        LakeNotFoundError: It is a local path without a lake, or no path that delta-rs can open.
         LakehouseError: The options cannot be read.
     """
     options = {} if options_file is None else storage_options(options_file)
-    if "://" in root:
+    if gold is not None:
+        checked_root(gold)
+    if "://" in checked_root(root):
         return Location(root.rstrip("/"), options, gold)
     folder = Path(root).resolve()
     if not (folder / tables.RUNS.path / "_delta_log").is_dir():
@@ -91,17 +98,13 @@ def storage_options(file: Path) -> dict[str, str]:
     Raises:
         LakehouseError: It is not a mapping of names to text.
     """
-    wrong = errors.LakehouseError(f"--options-file {file}: not a readable mapping of names to text")
     try:
-        options = yaml.safe_load(file.read_text("utf-8"))
-    except (OSError, UnicodeDecodeError, yaml.YAMLError):
-        # Neither the error's text nor the error as cause: it may quote secrets of the file.
-        raise wrong from None
-    if not isinstance(options, dict) or not all(
-        isinstance(part, str) for pair in options.items() for part in pair
-    ):
-        raise wrong
-    return options
+        return typed_settings.convert(strict_yaml.load_file(file), dict[str, str])
+    except UnreadableFileError as error:
+        raise errors.LakehouseError(f"--options-file {error}") from None
+    except WrongSettingError:
+        why = "not a mapping of names to text: quote numbers and dates"
+        raise errors.LakehouseError(f"--options-file {file}: {why}") from None
 
 
 @contextmanager
@@ -144,10 +147,79 @@ def _is_of_libraries(error: BaseException) -> bool:
     return is_plain or error_text.is_panic(error)
 
 
+def open_table(
+    url: str, version: int | None = None, options: Mapping[str, str] | None = None
+) -> DeltaTable:
+    """Open a table whose log names only files below it.
+
+    Args:
+        url: Path or URL.
+        version: The version; None: the newest.
+        options: Storage options of delta-rs.
+
+    Raises:
+        TableLogError: Its log names another file, or a symbolic link in its folder leads outside.
+        delta_log.DamagedLogError: A file of its log is missing or no regular file.
+        TableSchemaError: The name of a column has a NUL.
+        deltalake.exceptions.TableNotFoundError: It does not exist.
+    """
+    delta_log.check(url)
+    delta = DeltaTable(url, version=version, storage_options=dict(options or {}))
+    return checked(delta)
+
+
+def refresh(delta: DeltaTable) -> None:
+    """Load a table's newest version.
+
+    Raises:
+        TableLogError: As ``open_table``.
+    """
+    delta.update_incremental()
+    checked(delta)
+
+
+def checked(delta: DeltaTable) -> DeltaTable:
+    """Return an open table if its log names only files below it, and columns without a NUL.
+
+    Raises:
+        TableLogError: Its log names another file, or a symbolic link in its folder leads outside.
+        TableSchemaError: The name of a column has a NUL.
+    """
+    for column in delta.schema().fields:
+        if "\0" in f"{column.name} {delta_type(column.type)}":
+            raise errors.TableSchemaError(
+                f"{url_of(delta)}: the name of column {display.line(column.name)} has a NUL, so "
+                "nothing can read the table; restore the version before it was added"
+            )
+    names = delta.get_add_actions().column("path").to_pylist()
+    try:
+        paths.check_table(delta.table_uri, names)
+    except paths.PathError as error:
+        raise errors.TableLogError(f"{url_of(delta)}: {error}") from None
+    return delta
+
+
+def check_readable(delta: DeltaTable) -> None:
+    """Check that delta-rs and DuckDB read a table's files as they are.
+
+    Files of deletion vectors may lie anywhere.
+
+    Raises:
+        TableSchemaError: They cannot be read without a newer Delta.
+    """
+    protocol = delta.protocol()
+    features = set(protocol.reader_features or ())
+    if protocol.min_reader_version == 2 or features - _READ:
+        raise errors.TableSchemaError(
+            f"{url_of(delta)}: it uses {', '.join(sorted(features)) or 'column mapping'}"
+            ", which delta-rs does not read; install Spark, or give it a catalog's name"
+        )
+
+
 def url_of(delta: DeltaTable) -> str:
     """Path or URL of an open table, as its files are listed."""
     uri = delta.table_uri.rstrip("/")
-    return unquote(uri.removeprefix("file://")) if uri.startswith("file:") else uri
+    return str(paths.folder_of(uri)) if uri.startswith("file:") else uri
 
 
 @contextmanager
@@ -177,9 +249,11 @@ def query(delta: DeltaTable, sql: str) -> Iterator[dict[str, Any]]:
 
     Raises:
         MaintenanceError: The table cannot be read.
+        TableSchemaError: It needs a newer Delta.
         MissingFilesError: Data files of it are gone.
     """
     url = url_of(delta)
+    check_readable(delta)
     with delta_errors(url):
         _check_sizes(delta)
         try:
@@ -207,7 +281,8 @@ def newest_progress(location: Location, *columns: str) -> dict[str, Any] | None:
     Raises:
         MaintenanceError: It exists and cannot be read.
     """
-    sql = f"SELECT {', '.join(columns)} FROM {TABLE} ORDER BY at DESC LIMIT 1"
+    names = ", ".join(map(identifier, columns))
+    sql = f"SELECT {names} FROM {TABLE} ORDER BY at DESC LIMIT 1"
     try:
         return next(query(location.open(tables.PROGRESS), sql), None)
     except errors.TableNotFoundError:

@@ -10,8 +10,8 @@ from typing import Final, NamedTuple
 from lakehouse import tables
 from lakehouse.core.spark_session import REMOTE
 from lakehouse.errors import LakeNotFoundError
-from lakehouse.tables import Table
-from lakehouse.tables.table import spark_text
+from lakehouse.tables import Table, paths
+from lakehouse.tables.table import spark_identifier, spark_text
 
 _SCHEMA: Final = re.compile(r"[\w-]+\.[\w-]+")
 
@@ -41,20 +41,36 @@ class Lake:
     bronze: str | None = None
     gold_root: str | None = None
 
+    def schema_of(self, table: Table) -> str | None:
+        """``catalog.schema`` of a table; None: it lies below the root."""
+        return self.gold if table.layer == "gold" else self.bronze
+
     def name(self, table: Table) -> str:
         """The table's name in Spark SQL."""
-        schema = self.gold if table.layer == "gold" else self.bronze
+        schema = self.schema_of(table)
         if schema is not None:
-            parts = (*schema.replace("`", "``").split("."), table.name)
-            return ".".join(f"`{part}`" for part in parts)
-        path = f"{self.root.rstrip('/')}/{table.path}".replace("`", "``")
-        return f"delta.`{path}`"
+            return spark_identifier(*schema.split("."), table.name)
+        place = f"{self.root.rstrip('/')}/{table.path}"
+        return f"delta.{spark_identifier(place)}"
 
     def location(self, table: Table) -> str:
         """The LOCATION clause of a table of gold that is made; empty where it needs none."""
         if self.gold_root is None:
             return ""
         return " LOCATION " + spark_text(f"{self.gold_root.rstrip('/')}/{table.name}")
+
+
+def checked_root(place: str) -> str:
+    """The place of a lake, as it is given.
+
+    Raises:
+        LakeNotFoundError: delta-rs cannot open it by that name.
+    """
+    try:
+        paths.check_lake(place if "://" in place else str(Path(place).resolve()))
+    except (OSError, ValueError) as error:
+        raise LakeNotFoundError(f"{place}: {error}") from None
+    return place
 
 
 def at(place: str, gold: str | None = None, gold_root: str | None = None) -> Lake:
@@ -70,8 +86,8 @@ def at(place: str, gold: str | None = None, gold_root: str | None = None) -> Lak
             without gold's.
     """
     if "://" in place:
-        return Lake(place, gold, gold_root=gold_root)
-    root = Path(place).resolve()
+        return Lake(checked_root(place), gold, gold_root=gold_root)
+    root = Path(checked_root(place)).resolve()
     if not root.is_dir() and _SCHEMA.fullmatch(place):
         if gold is None:
             raise LakeNotFoundError(

@@ -10,14 +10,13 @@ from typing import Final, Literal
 
 import yaml
 
+from lakehouse.tables import strict_yaml
+from lakehouse.tables.strict_files import UnreadableFileError, read_text
+
 Kind = Literal["invalid", "unsupported", "note"]
 """Worst first: not OpenSLO v1; OpenSLO v1 that jmxlake does not support; without effect here."""
 
 EXIT_CODES: Final[dict[Kind, int]] = {"invalid": 1, "unsupported": 3, "note": 0}
-
-_MOST_CHARACTERS: Final = 1_000_000
-_MOST_NODES: Final = 50_000
-_DEEPEST: Final = 40
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,11 +108,12 @@ class Findings(list[Finding]):
 
 
 class MalformedError(Exception):
-    """A text that is no YAML, or exceeds the limits; holds the finding."""
+    """A text that is no YAML within the limits; holds the finding."""
 
-    def __init__(self, file: str, mark: yaml.Mark | None, message: str) -> None:
-        line, column = (mark.line + 1, mark.column + 1) if mark else (1, 1)
-        self.finding = Finding("invalid", file, line, column, "", message)
+    def __init__(
+        self, file: str, message: str, line: int | None = None, column: int | None = None
+    ) -> None:
+        self.finding = Finding("invalid", file, line or 1, column or 1, "", message)
         super().__init__(str(self.finding))
 
 
@@ -133,25 +133,18 @@ def documents(text: str, file: str) -> list[tuple[Node, Findings]]:
         file: Its name in findings.
 
     Raises:
-        MalformedError: It is no YAML, or too large, or nested too deeply.
+        MalformedError: It is no YAML within the limits of ``strict_yaml``.
     """
-    if len(text) > _MOST_CHARACTERS:
-        raise MalformedError(file, None, f"more than {_MOST_CHARACTERS:,} characters: split it")
     try:
-        roots = list(yaml.compose_all(text, Loader=yaml.SafeLoader))
-    except yaml.MarkedYAMLError as error:
-        mark = error.problem_mark or error.context_mark
-        raise MalformedError(file, mark, f"no YAML: {error.problem or error.context}") from error
-    except yaml.YAMLError as error:
-        raise MalformedError(file, None, f"no YAML: {' '.join(str(error).split())}") from error
-    except RecursionError as error:
-        raise MalformedError(file, None, "nested too deeply") from error
+        roots = strict_yaml.compose(text, file, "last")
+    except UnreadableFileError as error:
+        raise MalformedError(file, error.problem, error.line, error.column) from None
     objects = []
     for root in roots:
         several = isinstance(root, yaml.SequenceNode)
         for index, value in enumerate(root.value if several else [root]):
             tree = _Tree(file)
-            node = tree.node(value, f"[{index}]" if several else "", 0)
+            node = tree.node(value, f"[{index}]" if several else "")
             if not node.is_null:
                 objects.append((node, tree.findings))
     return objects
@@ -166,10 +159,9 @@ def read(path: Path, error: type[Exception], wanted: str) -> list[tuple[Node, Fi
         wanted: What to do about a file that cannot be read.
     """
     try:
-        return documents(path.read_text(encoding="utf-8"), str(path))
-    except (OSError, UnicodeDecodeError) as caught:
-        reason = getattr(caught, "strerror", None) or "no text in UTF-8"
-        raise error(f"{path}: {reason}; {wanted}") from caught
+        return documents(read_text(path), str(path))
+    except UnreadableFileError as caught:
+        raise error(caught.advised(wanted)) from None
     except MalformedError as caught:
         raise error(str(caught.finding)) from caught
 
@@ -196,16 +188,12 @@ class _Tree:
 
     file: str
     findings: Findings = field(default_factory=Findings)
-    count: int = 0
 
-    def node(self, value: yaml.Node, path: str, depth: int) -> Node:
-        self.count += 1
+    def node(self, value: yaml.Node, path: str) -> Node:
         mark = value.start_mark
-        if depth > _DEEPEST or self.count > _MOST_NODES:
-            raise MalformedError(self.file, mark, "nested too deeply, or too many aliases")
         make = partial(Node, self.file, path, mark.line + 1, mark.column + 1)
         if isinstance(value, yaml.SequenceNode):
-            items = (self.node(o, f"{path}[{n}]", depth + 1) for n, o in enumerate(value.value))
+            items = (self.node(o, f"{path}[{n}]") for n, o in enumerate(value.value))
             return make("seq", items=tuple(items))
         if not isinstance(value, yaml.MappingNode):
             return make(str(value.tag).removeprefix("tag:yaml.org,2002:"), str(value.value))
@@ -215,7 +203,7 @@ class _Tree:
             name = key.value if isinstance(key, yaml.ScalarNode) else "?"
             below, mark = f"{path}.{name}" if path else name, key.start_mark
             at = Node(self.file, below, mark.line + 1, mark.column + 1, "str", name)
-            keys[name], entries[name], again = at, self.node(entry, below, depth + 1), name in keys
+            keys[name], entries[name], again = at, self.node(entry, below), name in keys
             if again:
                 self.findings.invalid(at, "the key is there twice")
         return make("map", entries=entries, keys=keys)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from lakehouse import tables
 from lakehouse.core.spark_session import PLATFORM, REMOTE, quiet_jvm, session
-from lakehouse.errors import EngineError, TableSchemaError
+from lakehouse.errors import EngineError, TableLogError, TableSchemaError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -42,6 +42,7 @@ def engine_of(lake: Lake, options: Mapping[str, str], progress: Say, *, by_spark
         by_spark: Whether Spark runs the kernel.
 
     Raises:
+        TableLogError: The log of a table names files outside it.
         EngineError: Neither delta-rs nor Spark can open it, or delta-rs cannot with these options.
         TableSchemaError: It needs a newer Delta than delta-rs has, and there is no Spark.
     """
@@ -52,6 +53,8 @@ def engine_of(lake: Lake, options: Mapping[str, str], progress: Say, *, by_spark
             engine = _on_path(lake, options, progress, by_spark=by_spark)
             for table in _PROBED:
                 engine.schema(table)
+        except TableLogError:
+            raise
         except (EngineError, TableSchemaError, ModuleNotFoundError) as error:
             if options or util.find_spec("pyspark") is None:
                 raise

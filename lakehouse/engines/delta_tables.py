@@ -1,40 +1,42 @@
 """Delta tables of a lake that is a path or a URI, by delta-rs: no Spark, no JVM."""
 
 import datetime as dt
+import hashlib
 import re
 import shutil
 import threading
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
-from typing import Final, NamedTuple
-from urllib.parse import unquote
+from typing import Final, Literal, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.parquet as pq
 from deltalake import DeltaTable
 from deltalake.exceptions import TableNotFoundError as NoDeltaTableError
 from deltalake.fs import DeltaStorageHandler
 
+from lakehouse import tables
 from lakehouse.core import missing_files
-from lakehouse.core.delta_rs import explained, url_of
+from lakehouse.core.delta_rs import check_readable, explained, open_table, url_of
 from lakehouse.core.lake import Lake
 from lakehouse.core.periods import Period
-from lakehouse.errors import LakeNotFoundError, TableNotFoundError, TableSchemaError
+from lakehouse.errors import LakeNotFoundError, TableLogError, TableNotFoundError
 from lakehouse.kernel import arrow_types
-from lakehouse.tables import Column, Table, delta_log
+from lakehouse.tables import Column, Table, paths
 
 _INSTANT: Final = pa.timestamp("us", "UTC")
-_READ: Final = {"v2Checkpoint", "vacuumProtocolCheck"}
-"""Features of Delta that do not concern a reader of a table's files."""
-
 _CHUNK: Final = 1 << 20
+_PATTERN: Final = re.compile(r"[*?\[]")
+"""DuckDB takes a path with one of these for a pattern."""
 
 
 class File(NamedTuple):
     """A live file of a table.
 
     Attributes:
-        place: A path on this machine.
+        place: A path on this machine, which is no pattern to DuckDB.
         written: When it was written, microseconds.
         keys: Values of its partition columns, as text.
     """
@@ -62,30 +64,38 @@ class Store:
                 f"{lake.gold or lake.bronze}: only Spark reads catalogs; use --engine spark"
             )
         self._lake, self._cache = lake, cache
+        self._counted: set[str] = set()
         self.options = dict(options)
 
     def url(self, table: Table) -> str:
         """Where a table lies."""
         return f"{self._lake.root.rstrip('/')}/{table.path}"
 
+    def folders(self) -> list[str]:
+        """Return the folders of the lake on this machine, with links resolved; none of a bucket."""
+        root = self._lake.root
+        if root.startswith("file://"):
+            root = str(paths.folder_of(root))
+        elif "://" in root:
+            return []
+        # A layer's or a table's folder may be a link to another disk.
+        every = (*tables.BRONZE, tables.METRIC_DEFINITIONS, *tables.GOLD, *tables.ROLLUP_STATE)
+        below = ("", "bronze", "gold", *(table.path for table in every))
+        return sorted({str(Path(root, one).resolve()) for one in below})
+
     def find(self, table: Table, version: int | None = None) -> DeltaTable | None:
         """A table, as it is now or as of a version; None where there is none.
 
         Raises:
+            TableLogError: Its log names files outside the table.
             TableSchemaError: Its files cannot be read without a newer Delta.
         """
         with explained(self.url(table)):
-            delta_log.check(self.url(table))
             try:
-                delta = DeltaTable(self.url(table), version=version, storage_options=self.options)
+                delta = open_table(self.url(table), version, self.options)
             except NoDeltaTableError:
                 return None
-            features = set(delta.protocol().reader_features or ())
-            if delta.protocol().min_reader_version == 2 or features - _READ:
-                raise TableSchemaError(
-                    f"{self.url(table)}: it uses {', '.join(sorted(features)) or 'column mapping'}"
-                    ", which delta-rs does not read; install Spark, or give it a catalog's name"
-                )
+            check_readable(delta)
             return delta
 
     def open(self, table: Table, version: int | None = None) -> DeltaTable:
@@ -120,33 +130,53 @@ class Store:
                 actions[f"partition.{key}"].cast(pa.string()).to_pylist()
                 for key in delta.metadata().partition_columns
             ]
-            paths, written = (actions[one].to_pylist() for one in ("path", "modification_time"))
+            paths_, written = (actions[one].to_pylist() for one in ("path", "modification_time"))
+            has_counts = "num_records" in actions.column_names  # no file has any statistics
+            counts = actions["num_records"].to_pylist() if has_counts else [None] * len(written)
+            rows = zip(paths_, written, counts, *keys, strict=True)
             try:
                 return [
-                    File(self._near(delta, path), at * 1000, tuple(values))
-                    for path, at, *values in zip(paths, written, *keys, strict=True)
+                    File(self._near(delta, path, count), at * 1000, tuple(values))
+                    for path, at, count, *values in rows
                 ]
             except Exception as error:
                 if missing_files.may_be_why(error):
                     missing_files.refuse(delta, url_of(delta))
                 raise
 
-    def _near(self, delta: DeltaTable, path: str) -> str:
-        """A file's place on this machine; it is copied once, as files of Delta never change."""
-        name = unquote(path)
-        if delta.table_uri.startswith("file:"):
-            local = f"{url_of(delta)}/{name}"
-            Path(local).stat()  # DuckDB would name the file, and not what to do
-            return local
-        place = self._cache / re.sub(r"\W", "_", delta.table_uri) / name
-        if not place.exists():
-            place.parent.mkdir(parents=True, exist_ok=True)
-            part = place.with_name(f"{place.name}.{threading.get_ident()}")
-            file = DeltaStorageHandler(delta.table_uri, self.options).open_input_file(path)
-            with file, part.open("wb") as copy:
-                shutil.copyfileobj(file, copy, _CHUNK)
-            part.rename(place)
+    def _near(self, delta: DeltaTable, path: str, rows: int | None) -> str:
+        """A file's place on this machine, with as many rows as its log says."""
+        url, name = url_of(delta), paths.below_table(path)
+        digest = hashlib.sha256(f"{url}/{name}".encode()).hexdigest()
+        place, near = Path(url, name), self._cache / f"{digest}.parquet"
+        if not delta.table_uri.startswith("file:"):
+            place = near
+            if not near.exists():
+                self._copy(delta, path, near)
+        elif _PATTERN.search(str(place)):
+            with suppress(FileExistsError):
+                near.parent.mkdir(parents=True, exist_ok=True)
+                near.symlink_to(place)
+            place = near
+        place.stat()  # DuckDB would name the file, and not what to do
+        if rows is not None and str(place) not in self._counted:
+            held = pq.read_metadata(place).num_rows
+            if held != rows:
+                raise TableLogError(
+                    f"{url}: {name} has {held:,} rows, and its log says {rows:,}. Restore the file "
+                    "from a backup (of gold: remove it, then run jmxlake rollup --tidy now)"
+                )
+            self._counted.add(str(place))
         return str(place)
+
+    def _copy(self, delta: DeltaTable, path: str, near: Path) -> None:
+        """Copy a file once, as files of Delta never change."""
+        near.parent.mkdir(parents=True, exist_ok=True)
+        part = near.with_name(f"{near.name}.{threading.get_ident()}")
+        file = DeltaStorageHandler(delta.table_uri, self.options).open_input_file(path)
+        with file, part.open("wb") as copy:
+            shutil.copyfileobj(file, copy, _CHUNK)
+        part.rename(near)
 
 
 def _may_hold(actions: pa.Table, by: str, between: Period) -> pa.Table:
@@ -179,3 +209,8 @@ def stored_schema(table: Table) -> pa.Schema:
 def row_schema(table: Table) -> pa.Schema:
     """The schema of a table's rows: the comments are those of the version that created it."""
     return pa.schema([stored(column).remove_metadata() for column in table.columns])
+
+
+def schema_mode(table: Table, delta: DeltaTable) -> Literal["merge"] | None:
+    """How rows of the declared columns are written: where a table has others, these are null."""
+    return "merge" if table.undeclared(one.name for one in delta.schema().fields) else None

@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import duckdb
 import pyarrow as pa
@@ -17,27 +17,21 @@ from deltalake.exceptions import CommitFailedError, DeltaError
 
 from lakehouse import tables
 from lakehouse.core import missing_files
-from lakehouse.core.delta_rs import explained
+from lakehouse.core.delta_rs import explained, refresh
 from lakehouse.core.lake import Lake, Version
 from lakehouse.core.missing_files import MissingFile
 from lakehouse.core.periods import Period, instant
 from lakehouse.engines import local_relations
-from lakehouse.engines.delta_tables import Store, row_schema, stored, stored_schema
+from lakehouse.engines.delta_tables import Store, row_schema, schema_mode, stored, stored_schema
 from lakehouse.engines.engine import Detail, LeaseRow, Staged, instant_of
 from lakehouse.engines.local_kernel import Bronze
 from lakehouse.engines.local_relations import Relation
 from lakehouse.engines.rollup_batches import Batch
 from lakehouse.errors import EngineError, LeaseLostError, LogExpiredError, one_line
-from lakehouse.kernel import arrow_types
+from lakehouse.kernel import arrow_types, run_in_duckdb
 from lakehouse.kernel.run_in_duckdb import KernelError, Program
 from lakehouse.tables import Column, Table
 
-_SETTINGS: Final[dict[str, str | int | float | list[str]]] = {
-    "threads": 2,
-    "memory_limit": "1GB",
-    "python_enable_replacements": False,
-    "autoinstall_known_extensions": False,
-}
 _CALLS_AT_ONCE: Final = 2
 """DuckDB leaves Python's lock alone while it works; more would take more memory."""
 
@@ -47,6 +41,18 @@ _COMMIT: Final = CommitProperties({"jmxlake": "rollup"})
 # With retries a commit may be later than the very next version.
 _NEXT_COMMIT: Final = CommitProperties({"jmxlake": "rollup"}, max_commit_retries=0)
 _HUGE: Final = pa.decimal128(38, 0)
+
+
+def _only_query(duck: duckdb.DuckDBPyConnection, sql: str) -> duckdb.Statement:
+    """The statement of a text.
+
+    Raises:
+        duckdb.Error: It is not one SELECT.
+    """
+    statements = duck.extract_statements(sql)
+    if [one.type for one in statements] != [duckdb.StatementType.SELECT]:
+        raise duckdb.InvalidInputException(f"{len(statements)} statements, not one SELECT")
+    return statements[0]
 
 
 class LocalEngine:
@@ -61,10 +67,12 @@ class LocalEngine:
         self.lake = lake
         self.writer, self.most_rows, self.at_once = "delta-rs", 5_000_000, 2
         self.scratch: tuple[Table, ...] = ()
-        folder = Path(tempfile.mkdtemp(prefix="jmxlake-"))
+        folder = Path(tempfile.mkdtemp(prefix="jmxlake-")).resolve()
         weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
         self._store = Store(lake, options or {}, folder / "files")
-        self._duck = duckdb.connect(config={**_SETTINGS, "temp_directory": str(folder / "spilled")})
+        folders = [str(folder), *self._store.folders()]
+        spill = str(folder / "spilled")
+        self._duck = run_in_duckdb.connect(folders, spill, memory_limit="1GB", threads=2)
 
     # Metadata
 
@@ -101,22 +109,22 @@ class LocalEngine:
         self, table: Table, version: int | None = None, *, between: Period | None = None
     ) -> Relation:
         """A table, as it is now or as of a version."""
-        return self.rows_of(self.open(table, version), between)
+        return self.rows_of(table, self.open(table, version), between)
 
-    def rows_of(self, delta: DeltaTable, between: Period | None = None) -> Relation:
+    def rows_of(self, table: Table, delta: DeltaTable, between: Period | None = None) -> Relation:
         """The rows of a table that is open."""
-        files = self._store.files(delta, instant_of(local_relations.columns(delta)), between)
-        return local_relations.of_files(delta, files, between)
+        files = self._store.files(delta, instant_of(table.column_names), between)
+        return local_relations.of_files(table, delta, files, between)
 
     def inserts(self, table: Table, first: int, last: int) -> Relation:
         """The rows that versions ``first`` to ``last`` inserted, with the columns of ``rows``."""
         delta = self.open(table)
-        feed = local_relations.Feed(delta, first, last)
+        feed = local_relations.Feed(table, delta, first, last)
         try:
             feed.__arrow_c_stream__()
         except DeltaError as error:
             raise self._expired(error) from error
-        return local_relations.of_feed(delta, feed)
+        return local_relations.of_feed(feed)
 
     def relation(self, rows: pa.Table) -> Relation:
         """A few rows of the driver's."""
@@ -140,7 +148,7 @@ class LocalEngine:
         try:
             for name, source in relation.sources.items():
                 duck.register(name, source)
-            yield duck.sql(relation.sql)
+            yield duck.sql(_only_query(duck, relation.sql))
         except duckdb.Error as error:
             if any(isinstance(one, local_relations.Feed) for one in relation.sources.values()):
                 raise self._expired(error) from error
@@ -188,13 +196,14 @@ class LocalEngine:
     def write(self, table: Table, rows: Relation, where: str | None = None) -> None:
         """Write rows in one commit: append them, or replace those that ``where`` names by them."""
         delta = self.open(table)
+        how: dict[str, Any] = {"mode": "append"}
+        if where is not None:
+            how = {"mode": "overwrite", "predicate": where}
         with self._stream(table, rows, row_schema(table)) as found:
-            if where is None:
-                write_deltalake(delta, found, mode="append", commit_properties=_COMMIT)
-            else:
-                write_deltalake(
-                    delta, found, mode="overwrite", predicate=where, commit_properties=_COMMIT
-                )
+            write_deltalake(
+                delta, found, **how, schema_mode=schema_mode(table, delta),
+                commit_properties=_COMMIT,
+            )  # fmt: skip
 
     def rebuild(self, table: Table, rows: Relation) -> None:
         """Make a table of gold of rows, as it is declared, in one commit; what it held is gone."""
@@ -259,12 +268,17 @@ class LocalEngine:
         row = plain.cast(row_schema(tables.LEASE))
         for _ in range(_TRIES):
             delta = self.open(tables.LEASE)
-            found = self.collect(self.rows_of(delta)).select(["id", "until"]).to_pylist()
+            found = (
+                self.collect(self.rows_of(tables.LEASE, delta)).select(["id", "until"]).to_pylist()
+            )
             if found != ([] if first else [{"id": seen.id, "until": seen.until}]):
                 return False
             with explained(self._store.url(tables.LEASE)):
                 try:
-                    write_deltalake(delta, row, mode="overwrite", commit_properties=_NEXT_COMMIT)
+                    write_deltalake(
+                        delta, row, mode="overwrite", schema_mode=schema_mode(tables.LEASE, delta),
+                        commit_properties=_NEXT_COMMIT,
+                    )  # fmt: skip
                 except CommitFailedError:
                     continue  # perhaps it was a vacuum
                 return True
@@ -281,7 +295,7 @@ class LocalEngine:
                 delta.alter.set_table_properties(
                     differing, raise_if_not_exists=False, commit_properties=_COMMIT
                 )
-                delta.update_incremental()
+                refresh(delta)
             if table not in self.scratch:
                 delta.optimize.compact(commit_properties=_COMMIT)
             delta.vacuum(dry_run=False, commit_properties=_COMMIT)

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Final
 
 from lakehouse import tables
 from lakehouse.core.periods import Period, micros
-from lakehouse.engines import replace_where
 from lakehouse.engines.engine import span_of
+from lakehouse.engines.gold_reader import is_one_of
 from lakehouse.kernel import run_in_duckdb
+from lakehouse.tables.table import identifier, standard_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -20,9 +21,10 @@ if TYPE_CHECKING:
     from lakehouse.engines.local_engine import LocalEngine
     from lakehouse.engines.local_relations import Relation
     from lakehouse.engines.rollup_batches import Batch, Call
+    from lakehouse.tables import Table
 
 _MASK: Final = " + ".join(
-    f"CASE WHEN list_contains(r.flags, '{flag}') THEN {bit} ELSE 0 END"
+    f"CASE WHEN list_contains(r.flags, {standard_text(flag)}) THEN {bit} ELSE 0 END"
     for flag, bit in run_in_duckdb.FLAGS.items()
 )
 _MADE: Final = {
@@ -66,7 +68,7 @@ class Bronze:
         sets = engine.query(
             _SETS,
             sets=engine.rows(tables.MEMBERS, batch.versions.members),
-            runs=engine.rows_of(self._runs, span_of(batch.units.hours)),
+            runs=engine.rows_of(tables.RUNS, self._runs, span_of(batch.units.hours)),
         )
         self._sets = engine.relation(engine.collect(sets))
 
@@ -75,30 +77,31 @@ class Bronze:
         units = run_in_duckdb.units_table((one.cluster, micros(one.hour)) for one in call.units)
         span = span_of(one.hour for one in call.units)
         given = self._engine.relation(units)
-        scrapes = self._read(self._scrapes, span, given, "scrapes")
+        scrapes = self._read(tables.SCRAPES, self._scrapes, span, given)
         described = None
         if call.windows_per_part:
-            metrics = f" AND r.metric IN {replace_where.strings(self._program.describing)}"
-            described = self._read(self._runs, span, given, "runs", metrics)
+            metrics = f" AND {is_one_of('r.metric', self._program.describing)}"
+            described = self._read(tables.RUNS, self._runs, span, given, metrics)
         parts = self._parts(call, given)
         return run_in_duckdb.roll_up(self._program, units, scrapes, described, parts)
 
     def _parts(self, call: Call, units: Relation) -> Iterator[tuple[pa.Table, pa.Table]]:
         """The runs of each part, and the sets that they name."""
         for span, condition in _cuts(call, self._window):
-            runs = self._read(self._runs, span, units, "runs", condition)
+            runs = self._read(tables.RUNS, self._runs, span, units, condition)
             sets = self._engine.query(
                 _SETS_OF_PART, runs=self._engine.relation(runs), units=units, sets=self._sets
             )
             yield runs, self._engine.collect(sets)
 
     def _read(
-        self, delta: DeltaTable, span: Period, units: Relation, kind: str, more: str = ""
+        self, table: Table, delta: DeltaTable, span: Period, units: Relation, more: str = ""
     ) -> pa.Table:
-        """The kernel's input of a kind: rows of some units, which lie in a span."""
-        names = self._program.inputs[kind].names
-        columns = ", ".join(_MADE.get(name, f'r."{name}"') for name in names)
-        sql, rows = _OF_UNITS.format(columns=columns) + more, self._engine.rows_of(delta, span)
+        """The kernel's input of a table of its name: rows of some units, which lie in a span."""
+        names = self._program.inputs[table.name].names
+        columns = ", ".join(_MADE.get(name, f"r.{identifier(name)}") for name in names)
+        sql = _OF_UNITS.format(columns=columns) + more
+        rows = self._engine.rows_of(table, delta, span)
         return self._engine.collect(self._engine.query(sql, rows=rows, units=units))
 
 

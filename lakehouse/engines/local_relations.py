@@ -1,4 +1,7 @@
-"""Relations of the local engine: queries of DuckDB over files of Delta tables and over Arrow."""
+"""Relations of the local engine: queries of DuckDB over files of Delta tables and over Arrow.
+
+Columns of a table, and of its files, that its declaration does not have are never read.
+"""
 
 import itertools
 import re
@@ -9,14 +12,23 @@ from typing import Any, Final
 import pyarrow as pa
 from deltalake import DeltaTable
 
+from lakehouse.core import display
+from lakehouse.core.delta_rs import url_of
 from lakehouse.core.periods import FIRST, HOUR_US, LAST, Period, micros
 from lakehouse.engines.delta_tables import File
 from lakehouse.engines.engine import instant_of
-from lakehouse.engines.replace_where import strings
-from lakehouse.tables.table import delta_type, standard_text
+from lakehouse.errors import TableSchemaError
+from lakehouse.tables.table import Column, Table, delta_type, identifier, standard_text
 
 _NAMED: Final = re.compile(r"\{(\w+)\}")
 _NUMBERS: Final = itertools.count()
+_TYPES: Final = {
+    "string": "VARCHAR", "int": "INTEGER", "bigint": "BIGINT", "double": "DOUBLE",
+    "boolean": "BOOLEAN", "date": "DATE", "timestamp": "TIMESTAMPTZ",
+    "struct<user:string,client_id:string>": 'STRUCT("user" VARCHAR, client_id VARCHAR)',
+}  # fmt: skip
+_CHANGE: Final = "_change_type"
+_WRITTEN: Final = Column("written", "bigint", "when the row's file was last modified")
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,15 +50,23 @@ def given(rows: pa.Table) -> Relation:
     return Relation(f"FROM {name}", {name: rows})
 
 
-def of_parquet(places: Sequence[str], names: Sequence[str]) -> Relation:
-    """Some columns of Parquet files on this machine."""
-    columns = ", ".join(f'"{name}"' for name in names)
-    return Relation(f"{_parquet(places)} SELECT {columns}")
+def of_parquet(places: Iterable[str], types: Mapping[str, str]) -> Relation:
+    """Some columns of Parquet files on this machine, null where a file does not have them.
 
-
-def _parquet(places: Iterable[str]) -> str:
+    Args:
+        places: Paths of the files.
+        types: Types of the columns, as Spark writes types, by name.
+    """
     listed = ", ".join(map(standard_text, places))
-    return f"FROM read_parquet([{listed}], union_by_name=true, hive_partitioning=false)"
+    # With a schema DuckDB reads no other column of a file, and what it calls file_index is its own.
+    schema = ", ".join(
+        f"{standard_text(name)}: {{name: {standard_text(name)}, "
+        f"type: {standard_text(_duckdb_type(kind))}, default_value: NULL}}"
+        for name, kind in types.items()
+    )
+    return Relation(
+        f"FROM read_parquet([{listed}], schema=MAP {{{schema}}}, hive_partitioning=false)"
+    )
 
 
 def queried(sql: str, relations: Mapping[str, Relation]) -> Relation:
@@ -58,55 +78,104 @@ def queried(sql: str, relations: Mapping[str, Relation]) -> Relation:
     return Relation(text, sources)
 
 
-def of_files(delta: DeltaTable, files: Sequence[File], between: Period | None) -> Relation:
+def of_files(
+    table: Table, delta: DeltaTable, files: Sequence[File], between: Period | None
+) -> Relation:
     """The rows of a table that are in some of its files, as relations have them.
 
     Args:
+        table: The table's declaration.
         delta: The table.
         files: The files.
         between: Only rows that lie in it.
+
+    Raises:
+        TableSchemaError: A column has another type than the declared one.
     """
-    types, name = columns(delta), _name()
-    shape = pa.schema(delta.schema().to_arrow())
+    types = _declared_types(table, delta)
+    of_file = {
+        key: [file.keys[at] for file in files]
+        for at, key in enumerate(delta.metadata().partition_columns)
+        if key in types
+    }
     if "start" in types and "date" in types:
-        types["written"], shape = "bigint", shape.append(pa.field("written", pa.int64()))
-    # An empty table of all columns stands in for those that no file has yet.
-    raw = f"FROM {name}"
+        types[_WRITTEN.name] = _WRITTEN.type
+        of_file[_WRITTEN.name] = [str(file.written) for file in files]
+    # Spark may write the columns of partitions into the file as well.
+    own = {name: kind for name, kind in types.items() if name not in of_file}
+    raw = _no_rows(types)
     if files:
-        of_file = {
-            key: [_literal(file.keys[at], types[key]) for file in files]
-            for at, key in enumerate(delta.metadata().partition_columns)
-        }
-        if "written" in types:
-            of_file["written"] = [str(file.written) for file in files]
-        keys = (
-            f', [{", ".join(values)}][file_index::BIGINT + 1] AS "{key}"'
-            for key, values in of_file.items()
+        keys = (f", {_of_its_file(values, types[key], key)}" for key, values in of_file.items())
+        raw = f"{of_parquet((file.place for file in files), own).sql} SELECT *{''.join(keys)}"
+    return Relation(f"FROM ({raw}) AS raw SELECT {_selected(types)}{_within(types, between)}")
+
+
+def _of_its_file(values: Iterable[str | None], kind: str, name: str) -> str:
+    """A column that has one value in each file."""
+    literals = ", ".join("NULL" if one is None else standard_text(one) for one in values)
+    whole = f"CAST([{literals}] AS {_duckdb_type(kind)}[])"
+    return f"{whole}[file_index::BIGINT + 1] AS {identifier(name)}"
+
+
+def _no_rows(types: Mapping[str, str]) -> str:
+    nulls = (f"NULL::{_duckdb_type(kind)} AS {identifier(name)}" for name, kind in types.items())
+    return f"SELECT {', '.join(nulls)} WHERE false"
+
+
+def _declared_types(table: Table, delta: DeltaTable) -> dict[str, str]:
+    """Types of the declared columns that a table has.
+
+    Raises:
+        TableSchemaError: One has another type than the declared one.
+    """
+    found = columns(delta)
+    if wrong := table.wrong_types(found):
+        raise TableSchemaError(
+            f"{url_of(delta)}: {display.line('; '.join(wrong))}; another version of jmxlake made "
+            "it, or it is no table of jmxlake"
         )
-        # Spark may write these columns into the file as well.
-        own = f"COLUMNS(lambda name: name NOT IN {strings(of_file)})" if of_file else "*"
-        found = _parquet(file.place for file in files)
-        raw += f" UNION ALL BY NAME {found} SELECT {own}{''.join(keys)}"
-    sql = f"FROM ({raw}) AS raw SELECT {_selected(types)}{_within(types, between)}"
-    return Relation(sql, {name: shape.empty_table()})
+    return {column.name: column.type for column in table.declared(found)}
+
+
+def _duckdb_type(kind: str) -> str:
+    """A type of DuckDB's, of one that is written as Spark writes it."""
+    if kind.startswith("array<"):
+        return f"{_duckdb_type(kind[6:-1])}[]"
+    if kind.startswith("map<string,"):
+        return f"MAP(VARCHAR, {_duckdb_type(kind[11:-1])})"
+    return _TYPES[kind]
 
 
 class Feed:
-    """A table's change feed, read again for each stream."""
+    """A table's change feed of its declared columns, read again for each stream.
 
-    def __init__(self, delta: DeltaTable, first: int, last: int) -> None:
+    Args:
+        table: The table's declaration.
+        delta: The table.
+        first: The first version.
+        last: The last one.
+
+    Raises:
+        TableSchemaError: A column has another type than the declared one.
+    """
+
+    def __init__(self, table: Table, delta: DeltaTable, first: int, last: int) -> None:
         self._delta, self._first, self._last = delta, first, last
+        self.types = _declared_types(table, delta)
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         """The stream, from its start."""
-        return self._delta.load_cdf(self._first, self._last).__arrow_c_stream__(requested_schema)
+        # delta-rs makes SQL of these names.
+        chosen = [identifier(name) for name in (*self.types, _CHANGE)]
+        feed = self._delta.load_cdf(self._first, self._last, columns=chosen)
+        return feed.__arrow_c_stream__(requested_schema)
 
 
-def of_feed(delta: DeltaTable, feed: Feed) -> Relation:
+def of_feed(feed: Feed) -> Relation:
     """The rows that a change feed says were inserted, as relations have them."""
     name = _name()
-    inserted = f"FROM {name} AS raw SELECT {_selected(columns(delta))}"
-    return Relation(f"{inserted} WHERE _change_type = 'insert'", {name: feed})
+    inserted = f"FROM {name} AS raw SELECT {_selected(feed.types)}"
+    return Relation(f"{inserted} WHERE {_CHANGE} = 'insert'", {name: feed})
 
 
 def columns(delta: DeltaTable) -> dict[str, str]:
@@ -123,8 +192,8 @@ def _selected(types: Mapping[str, str]) -> str:
     by = instant_of(types)
     if by:
         latest = micros(LAST) // HOUR_US
-        hour = f'greatest(0, least(epoch_us(raw."{by}") // {HOUR_US}, {latest}))'
-        chosen.append(f'CASE WHEN raw."{by}" IS NOT NULL THEN {hour} END AS hour')
+        hour = f"greatest(0, least(epoch_us(raw.{identifier(by)}) // {HOUR_US}, {latest}))"
+        chosen.append(f"CASE WHEN raw.{identifier(by)} IS NOT NULL THEN {hour} END AS hour")
     if by == "start" and "date" in types:
         us = 'epoch_us(raw."start")'
         inside = f"{us} BETWEEN {micros(FIRST)} AND {micros(LAST)}"
@@ -134,13 +203,13 @@ def _selected(types: Mapping[str, str]) -> str:
 
 
 def _shown(name: str, kind: str) -> str:
-    column = f'raw."{name}"'
+    column = f"raw.{identifier(name)}"
     match kind:
         case "timestamp":
-            return f'epoch_us({column}) AS "{name}"'
+            return f"epoch_us({column}) AS {identifier(name)}"
         case "map<string,timestamp>":
             values = f"list_transform(map_values({column}), lambda t: epoch_us(t))"
-            return f'MAP(map_keys({column}), {values}) AS "{name}"'
+            return f"MAP(map_keys({column}), {values}) AS {identifier(name)}"
     return column
 
 
@@ -150,14 +219,8 @@ def _within(types: Mapping[str, str], between: Period | None) -> str:
         return ""
     ends = (between.start, between.end)
     first, end = (f"TIMESTAMPTZ '{one:%Y-%m-%d %H:%M:%S.%f}+00'" for one in ends)
-    by = f'raw."{instant_of(types)}"'
+    by = f"raw.{identifier(instant_of(types))}"
     dated = (
         f" AND raw.date BETWEEN DATE '{between.start:%Y-%m-%d}' AND DATE '{between.end:%Y-%m-%d}'"
     )
     return f" WHERE {by} >= {first} AND {by} < {end}" + dated * ("date" in types)
-
-
-def _literal(value: str | None, kind: str) -> str:
-    if value is None:
-        return "NULL"
-    return f"DATE {standard_text(value)}" if kind == "date" else standard_text(value)

@@ -24,7 +24,7 @@ from lakehouse.engines.engine import Detail, LeaseRow, Relation, Staged, span_of
 from lakehouse.engines.rollup_batches import Batch
 from lakehouse.kernel.run_in_duckdb import Program
 from lakehouse.tables import Column, Table
-from lakehouse.tables.table import GOLD_PROPERTIES, of_gold, spark_text
+from lakehouse.tables.table import GOLD_PROPERTIES, of_gold, spark_identifier, spark_text
 
 STAGING: Final = of_gold(
     "staging",
@@ -64,6 +64,7 @@ class SparkEngine:
 
     def __init__(self, spark: SparkSession, lake: lakes.Lake) -> None:
         self._spark, self.lake = spark, lake
+        self._confined = spark_relations.Confined(spark, lake)
         self.scratch: tuple[Table, ...] = (STAGING,)
         self._adaptive = spark_session.setting(spark, "spark.sql.adaptive.enabled") != "false"
 
@@ -93,20 +94,27 @@ class SparkEngine:
     def rows(
         self, table: Table, version: int | None = None, *, between: Period | None = None
     ) -> Relation:
-        """A table, as it is now or as of a version, as a relation."""
+        """A table, as it is now or as of a version, as a relation.
+
+        Raises:
+            TableLogError: Its log names files outside the table.
+        """
         found = spark_relations.table_of(self._spark, self.lake, table, version)
+        with self._one_line(table):
+            self._confined.check(table, version, found)
         if between is not None:
-            found = found.where(spark_relations.inside(found.columns, between))
-        return spark_relations.related(found, written=table in {tables.RUNS, tables.SCRAPES})
+            found = found.where(spark_relations.inside(table.column_names, between))
+        written = table in {tables.RUNS, tables.SCRAPES}
+        return spark_relations.related(found, table, self.lake.name(table), written=written)
 
     def inserts(self, table: Table, first: int, last: int) -> Relation:
         """The rows that versions ``first`` to ``last`` inserted."""
         with self._one_line(table):
             feed = self._spark.read.option("readChangeFeed", "true")
             feed = feed.option("startingVersion", first).option("endingVersion", last)
-            changes = feed.table(self.lake.name(table)).where("_change_type = 'insert'")
-            inserted = changes.select(*(f"`{name}`" for name in table.column_names))
-            return spark_relations.related(inserted)
+            name = self.lake.name(table)
+            inserted = spark_relations.inserted(feed.table(name), name)
+            return spark_relations.related(inserted, table, name)
 
     def relation(self, rows: pa.Table) -> Relation:
         """A few rows of the driver's."""
@@ -124,7 +132,7 @@ class SparkEngine:
 
     def create(self, table: Table) -> None:
         """Create a table of gold with its comments, if it is not there."""
-        by = ", ".join(f"`{name}`" for name in table.partition_by)
+        by = ", ".join(map(spark_identifier, table.partition_by))
         self._spark.sql(
             f"CREATE TABLE IF NOT EXISTS {self.lake.name(table)} ({table.ddl}) USING delta"
             + (f" PARTITIONED BY ({by})" if by else "")
@@ -166,7 +174,7 @@ class SparkEngine:
         writer = commented.writeTo(self.lake.name(table)).using("delta")
         for key, value in {**table.properties, "comment": table.comment}.items():
             writer = writer.tableProperty(key, value)
-        by, *others = (col(f"`{name}`") for name in table.partition_by)
+        by, *others = (col(spark_identifier(name)) for name in table.partition_by)
         with self._one_line(table):
             writer.partitionedBy(by, *others).createOrReplace()
 
@@ -224,11 +232,13 @@ class SparkEngine:
         """Run the kernel over a batch's hours and write its rows to gold/staging, once."""
         version = self.stage(batch, program)
         rows = self._spark.sql(f"SELECT * FROM {self.lake.name(STAGING)} VERSION AS OF {version:d}")
+        filled = {name for (name,) in rows.select(spark_packets.TARGET).distinct().collect()}
         return {
-            name: rows.where(f"{spark_packets.TARGET} = '{name}'").select(
-                *(f"`{column}`" for column in program.schemas[name])
+            name: rows.where(col(spark_packets.TARGET) == name).select(
+                *map(spark_identifier, columns)
             )
-            for (name,) in rows.select(spark_packets.TARGET).distinct().collect()
+            for name, columns in program.schemas.items()
+            if name in filled
         }
 
     def stage(self, batch: Batch, program: Program) -> int:
@@ -301,7 +311,9 @@ def _meaning(text: str, place: str) -> errors.LakehouseError | None:
 
 
 def _listed(properties: Mapping[str, str]) -> str:
-    return ", ".join(f"'{key}' = '{value}'" for key, value in properties.items())
+    return ", ".join(
+        f"{spark_text(key)} = {spark_text(value)}" for key, value in properties.items()
+    )
 
 
 def _escaped(where: str) -> str:

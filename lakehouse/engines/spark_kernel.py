@@ -17,6 +17,7 @@ from lakehouse.engines import spark_packets
 from lakehouse.engines.rollup_batches import Batch
 from lakehouse.kernel import arrow_types, run_in_duckdb
 from lakehouse.kernel.run_in_duckdb import Program
+from lakehouse.tables.table import spark_identifier, spark_text
 
 _MOST_TASKS: Final = 512
 
@@ -24,7 +25,8 @@ _TOUCHED: Final = "cluster string, hour long, call long, u int, part_us long, sl
 """Columns of the hours that are recomputed: their call and number, and how they are cut."""
 
 _FLAGS: Final = " | ".join(
-    f"IF(array_contains(flags, '{name}'), {bit}, 0)" for name, bit in run_in_duckdb.FLAGS.items()
+    f"IF(array_contains(flags, {spark_text(name)}), {bit}, 0)"
+    for name, bit in run_in_duckdb.FLAGS.items()
 )
 _MADE: Final = {
     "start_us": "start AS start_us",
@@ -82,7 +84,7 @@ def frame(bronze: Bronze, batch: Batch, program: Program, columns: dict[str, str
     units = [[(one.cluster, micros(one.hour)) for one in call.units] for call in batch.calls]
     return placed.sortWithinPartitions("key").mapInArrow(
         spark_packets.mapper(program, units, arrow_types.schema(columns.items())),
-        ", ".join(f"`{name}` {kind}" for name, kind in columns.items()),
+        ", ".join(f"{spark_identifier(name)} {kind}" for name, kind in columns.items()),
     )
 
 
@@ -118,11 +120,11 @@ def _key(part: str, kind: int) -> str:
 
 
 def _quoted(program: Program, kind: str) -> list[str]:
-    return [f"`{name}`" for name in program.inputs[kind].names]
+    return [spark_identifier(name) for name in program.inputs[kind].names]
 
 
 def _made(program: Program, kind: str) -> list[str]:
-    return [_MADE.get(name, f"`{name}`") for name in program.inputs[kind].names]
+    return [_MADE.get(name, spark_identifier(name)) for name in program.inputs[kind].names]
 
 
 def staging_columns(program: Program) -> dict[str, str]:

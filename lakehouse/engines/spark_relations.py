@@ -1,18 +1,35 @@
-"""Tables of a lake as Spark reads them, and relations that Spark makes of their rows."""
+"""Tables of a lake as Spark reads them, and relations that Spark makes of their rows.
 
+Columns of a table that its declaration does not have are never read.
+"""
+
+import os
+import re
 from collections.abc import Sequence
 from typing import Final
 
 from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.functions import expr, unix_micros
 
+from lakehouse.core import display
 from lakehouse.core.lake import Lake
 from lakehouse.core.periods import FIRST, HOUR_US, LAST, Period, micros
+from lakehouse.core.spark_session import PLATFORM
 from lakehouse.engines.engine import instant_of
-from lakehouse.errors import TableNotFoundError, TableSchemaError
+from lakehouse.errors import (
+    LogExpiredError,
+    TableLogError,
+    TableNotFoundError,
+    TableSchemaError,
+)
 from lakehouse.tables import Column, Table
+from lakehouse.tables.table import spark_identifier
 
 _MISSING: Final = ("NOT_FOUND", "MISSING_DELTA_TABLE", "DOES_NOT_EXIST", "MISSING_TRANSACTION_LOG")
+_SCHEME: Final = re.compile(r"^[A-Za-z][A-Za-z0-9+.-]*:(?://(?=/))?")
+"""As file:/x and file:///x, or s3: and s3a:, are one place."""
+
 _TOO_NEW: Final = ("DELTA_UNSUPPORTED_FEATURES_FOR_READ", "DELTA_INVALID_PROTOCOL_VERSION")
 
 
@@ -44,6 +61,53 @@ def table_of(
         ) from error
 
 
+class Confined:
+    """Check that the logs of tables name only files below their table.
+
+    Spark follows every path of a log. Of what was inserted it names no files; only the hours to
+    compute again are taken from there. On Databricks a catalog lets nobody read outside a table,
+    and its shallow clones name files of another.
+
+    Args:
+        spark: The session.
+        lake: The lake.
+    """
+
+    def __init__(self, spark: SparkSession, lake: Lake) -> None:
+        self._spark, self._lake = spark, lake
+        self._places: dict[Table, str] = {}
+        self._known: set[tuple[Table, int]] = set()
+
+    def check(self, table: Table, version: int | None, rows: DataFrame) -> None:
+        """Check a table.
+
+        Args:
+            table: The table.
+            version: Its version; None: the newest.
+            rows: The table as Spark reads it.
+
+        Raises:
+            TableLogError: Its log names another file.
+        """
+        in_catalog = self._lake.schema_of(table) is not None
+        if (in_catalog and PLATFORM in os.environ) or (table, version) in self._known:
+            return
+        name = self._lake.name(table)
+        if table not in self._places:
+            found = self._spark.sql(f"DESCRIBE DETAIL {name}").select("location").collect()
+            self._places[table] = _SCHEME.sub("", found[0]["location"]).rstrip("/") + "/"
+        place = self._places[table]
+        for file in rows.inputFiles():
+            if not _SCHEME.sub("", file).startswith(place):
+                raise TableLogError(
+                    f"{name}: its log names {file[:200]!r}, which is not a file below the table. "
+                    "Find who wrote that commit, and restore the table from a backup (of a shallow "
+                    "clone make a deep one)"
+                )
+        if version is not None:
+            self._known.add((table, version))
+
+
 # Spark's own to_date goes through a calendar for each row; a rollup asks this of every run.
 _MISDATED: Final = (
     f"(unix_date(date) != unix_micros(start) div {24 * HOUR_US} "
@@ -57,30 +121,71 @@ def inside(columns: Sequence[str], span: Period) -> str:
     ends = (span.start, span.end)
     first, end = (f"TIMESTAMP '{moment:%Y-%m-%d %H:%M:%S.%f}Z'" for moment in ends)
     dates = f"date BETWEEN DATE '{span.start:%Y-%m-%d}' AND DATE '{span.end:%Y-%m-%d}'"
-    return f"{dates} AND `{start}` >= {first} AND `{start}` < {end}"
+    name = spark_identifier(start)
+    return f"{dates} AND {name} >= {first} AND {name} < {end}"
 
 
-def related(rows: DataFrame, *, written: bool = False) -> DataFrame:
-    """Rows as a relation: instants in microseconds, with the hour and whether it is misdated."""
-    shaped = {name: f"`{name}`" for name in rows.columns}
-    for name, kind in rows.dtypes:
-        if kind == "timestamp":
-            shaped[name] = f"unix_micros(`{name}`)"
-        elif kind == "map<string,timestamp>":
-            shaped[name] = f"transform_values(`{name}`, (k, v) -> unix_micros(v))"
+def inserted(changes: DataFrame, name: str) -> DataFrame:
+    """The rows of a change feed that were inserted.
+
+    Args:
+        changes: The feed.
+        name: The table's name in Spark SQL, for errors.
+
+    Raises:
+        LogExpiredError: Spark cannot read it, for the table has a column of that name.
+    """
+    names = [column.lower() for column in changes.columns]
+    for own in ("_change_type", "_commit_version", "_commit_timestamp"):
+        if names.count(own) > 1:
+            raise LogExpiredError(f"{name}: Delta has no change feed of a table with column {own}")
+    return changes.where("_change_type = 'insert'")
+
+
+def related(rows: DataFrame, table: Table, name: str, *, written: bool = False) -> DataFrame:
+    """Rows as a relation: instants in microseconds, with the hour and whether it is misdated.
+
+    Args:
+        rows: The rows.
+        table: The declaration of their table.
+        name: The table's name in Spark SQL, for errors.
+        written: Whether the relation has the column ``written``.
+
+    Raises:
+        TableSchemaError: A column has another type than the declared one.
+    """
+    types = dict(rows.dtypes)
+    if wrong := table.wrong_types(types):
+        raise TableSchemaError(
+            f"{name}: {display.line('; '.join(wrong))}; another version of jmxlake made it, or it "
+            "is no table of jmxlake"
+        )
+    shaped = {one.name: _related(one) for one in table.declared(types)}
     if start := instant_of(shaped):
-        latest = micros(LAST) // HOUR_US
-        shaped["hour"] = f"greatest(0L, least(unix_micros(`{start}`) div {HOUR_US}, {latest}L))"
-    if "date" in rows.columns and start == "start":
+        latest, at = micros(LAST) // HOUR_US, f"unix_micros({spark_identifier(start)})"
+        shaped["hour"] = f"greatest(0L, least({at} div {HOUR_US}, {latest}L))"
+    if "date" in shaped and start == "start":
         shaped["misdated"] = _MISDATED
-    if written:
-        shaped["written"] = "unix_micros(_metadata.file_modification_time)"
-    return rows.selectExpr(*(f"{text} AS `{name}`" for name, text in shaped.items()))
+    columns = [expr(text).alias(name) for name, text in shaped.items()]
+    if written:  # the table may have a column of its own with the name _metadata
+        file = rows.metadataColumn("_metadata")
+        columns.append(unix_micros(file["file_modification_time"]).alias("written"))
+    return rows.select(*columns)
+
+
+def _related(column: Column) -> str:
+    """A column of a table as its relation has it."""
+    name = spark_identifier(column.name)
+    if column.type == "timestamp":
+        return f"unix_micros({name})"
+    if column.type == "map<string,timestamp>":
+        return f"transform_values({name}, (k, v) -> unix_micros(v))"
+    return name
 
 
 def stored(column: Column) -> str:
     """A column of a relation as its table has it."""
-    name = f"`{column.name}`"
+    name = spark_identifier(column.name)
     if column.type == "timestamp":
         return f"timestamp_micros({name}) AS {name}"
     if column.type == "map<string,timestamp>":

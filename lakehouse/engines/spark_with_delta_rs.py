@@ -56,7 +56,7 @@ class SparkOnPath(LocalEngine):
         for file in self._store.files(self.open(STAGING, version), "", None):
             files[file.keys[0]].append(file.place)
         return {
-            name: local_relations.of_parquet(files[name], list(columns))
+            name: local_relations.of_parquet(files[name], columns)
             for name, columns in program.schemas.items()
             if name in files
         }

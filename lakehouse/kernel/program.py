@@ -2,7 +2,6 @@
 
 import datetime as dt
 import hashlib
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from importlib import resources
 from itertools import chain
@@ -17,6 +16,7 @@ from lakehouse.core.patterns import regexes
 from lakehouse.core.periods import micros, window_name
 from lakehouse.kernel import arrow_types
 from lakehouse.kernel.run_in_duckdb import FLAGS, Program
+from lakehouse.tables.table import identifier, standard_text
 
 CLOCK_SLACK: Final = dt.timedelta(hours=1)
 """A row may be this much later than bronze's newest commit; clocks differ by less."""
@@ -86,7 +86,7 @@ def program(
             (flag, f"CREATE MACRO is_{flag}(flags) AS flags & {bit} <> 0")
             for flag, bit in FLAGS.items()
         ),
-        ("name", f"CREATE MACRO window_name() AS '{window_name(window_seconds)}'"),
+        ("name", f"CREATE MACRO window_name() AS {standard_text(window_name(window_seconds))}"),
     )
     results = (("results", _result_table(table)) for table in _COMPUTED)
     return Program(
@@ -118,10 +118,11 @@ def _text(name: str) -> str:
 
 
 def _statements(name: str) -> Iterator[tuple[str, str]]:
-    """A file's statements, each with its place; no text in them has a semicolon."""
-    plain = re.sub(r"--[^\n]*", "", _text(name))
-    for number, sql in enumerate(filter(None, map(str.strip, plain.split(";"))), 1):
-        yield f"{name}.sql/{number}", sql
+    """Yield a file's statements, each with its place, as DuckDB splits them."""
+    import duckdb  # noqa: PLC0415 - as above
+
+    for number, statement in enumerate(duckdb.extract_statements(_text(name)), 1):
+        yield f"{name}.sql/{number}", statement.query
 
 
 def _inputs() -> dict[str, pa.Schema]:
@@ -199,7 +200,7 @@ def _result_table(table: tables.Table) -> str:
     """Finest rows of a table while parts are computed: sums of doubles stay exact."""
     exact = {("sum", "double"): "DECIMAL(38, 6)"}
     columns = ", ".join(
-        f'"{column.name}" {exact.get((column.over, column.type), _TYPES[column.type])}'
+        f"{identifier(column.name)} {exact.get((column.over, column.type), _TYPES[column.type])}"
         for column in table.columns
         if column.name not in {"date", "cluster", "window"} and column.over != "mean"
     )
@@ -227,9 +228,9 @@ def _subjects(each: str) -> str:
 
 def _summed(table: tables.Table, place: str, kept: str = "") -> str:
     """Rows of a table summed over parts, and windows where ``place`` is their hour."""
-    keys = ", ".join(f'"{key}"' for key in table.keys if key != "cluster")
+    keys = ", ".join(identifier(key) for key in table.keys if key != "cluster")
     measures = ", ".join(
-        f'{_over(column, place)} AS "{column.name}"'
+        f"{_over(column, place)} AS {identifier(column.name)}"
         for column in table.measures
         if column.over != "mean"
     )
@@ -249,7 +250,7 @@ def _rows_of(table: tables.Table, source: str) -> str:
     """Rows of a table as they are in ``source``, their instants taken off the axis of time."""
     named = (c for c in table.columns if c.name not in {"date", "cluster", "window"})
     columns = ", ".join(map(_final, named))
-    keys = ", ".join(f'"{key}"' for key in table.keys if key != "cluster")
+    keys = ", ".join(identifier(key) for key in table.keys if key != "cluster")
     return (
         f"SELECT {_PLACE}, {columns} FROM {source} JOIN units ON units.u = w // stride() "
         f"ORDER BY cluster, w, {keys}"
@@ -257,7 +258,7 @@ def _rows_of(table: tables.Table, source: str) -> str:
 
 
 def _over(column: tables.Column, place: str) -> str:
-    name = f'"{column.name}"'
+    name = identifier(column.name)
     if column.over != "first":
         return f"{_AGGREGATES[column.over]}({name})"
     if place != _HOUR:
@@ -267,7 +268,7 @@ def _over(column: tables.Column, place: str) -> str:
 
 
 def _final(column: tables.Column) -> str:
-    name = f'"{column.name}"'
+    name = identifier(column.name)
     if column.over == "mean":
         return (
             "CASE WHEN observed_us > 0 THEN value_seconds::DOUBLE / (observed_us::DOUBLE / 1e6) END"

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     import duckdb
     import pyarrow as pa
@@ -27,12 +27,8 @@ FLAGS = {
 }
 """Bits of the column ``flags`` of runs."""
 
-# In this order: settings cannot change once external access is off, and even without external
-# access DuckDB spills into the working directory unless this setting is empty.
-_SETTINGS = (
-    "SET temp_directory = ''",
-    "SET memory_limit = '{memory}'",
-    "SET threads = 1",
+# External access is off before the lock: nothing can turn it on again.
+_LOCKED = (
     "SET autoload_known_extensions = false",
     "SET autoinstall_known_extensions = false",
     "SET python_enable_replacements = false",
@@ -40,6 +36,29 @@ _SETTINGS = (
     "SET enable_external_access = false",
     "SET lock_configuration = true",
 )
+
+
+def connect(
+    folders: Sequence[str] = (), spill: str = "", **settings: str | int
+) -> duckdb.DuckDBPyConnection:
+    """Open a DuckDB that reads no file but those below some folders, and loads no extension.
+
+    No statement can change its settings.
+
+    Args:
+        folders: Absolute paths of folders.
+        spill: Folder for what does not fit into memory; empty: an error ends the query instead.
+        settings: Further settings, such as memory_limit and threads.
+    """
+    import duckdb  # noqa: PLC0415 - workers look for it when they need it
+
+    # Unless temp_directory is set, DuckDB spills into the working directory, also without external
+    # access.
+    db = duckdb.connect(":memory:", config={"temp_directory": spill, **settings})
+    db.execute("SET allowed_directories = ?", [[f"{one.rstrip('/')}/" for one in folders]])
+    for setting in _LOCKED:
+        db.execute(setting)
+    return db
 
 
 class KernelError(Exception):
@@ -146,9 +165,7 @@ class _Run:
         self._program, self._units = program, units
         self.part = 0
         self._error = duckdb.Error
-        self._db: duckdb.DuckDBPyConnection = duckdb.connect(":memory:")
-        for setting in _SETTINGS:
-            self._db.execute(setting.format(memory=program.memory))
+        self._db = connect(memory_limit=program.memory, threads=1)
         self.inputs(**program.literals)
         self._db.execute(f"CREATE MACRO doubt_all() AS {program.doubt_all}")
         self.execute("setup")

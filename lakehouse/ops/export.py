@@ -19,7 +19,7 @@ from lakehouse.core.periods import Period, micros
 from lakehouse.engines.replace_where import strings
 from lakehouse.errors import LakehouseError
 from lakehouse.tables import Table
-from lakehouse.tables.table import standard_text
+from lakehouse.tables.table import identifier, standard_text
 
 # Without Arrow's own schema, readers use the types of Parquet.
 _OPTIONS: Final = "('format.compression' 'zstd(9)', 'format.skip_arrow_metadata' 'true')"
@@ -73,11 +73,11 @@ def selected(
         for operator, at in ((">=", period.start), ("<", period.end)):
             # A constant of the column's type, so that statistics exclude files.
             instant = f"arrow_cast({micros(at)}, 'Timestamp(Microsecond, Some(\"UTC\"))')"
-            conditions.append(f'"window" {operator} {instant}')
+            conditions.append(f"{identifier('window')} {operator} {instant}")
     if present is not None:
-        conditions.append(f"{_quoted(present)} IS NOT NULL")
+        conditions.append(f"{identifier(present)} IS NOT NULL")
     where = f" WHERE {' AND '.join(conditions)}" if conditions else ""
-    names, order = (", ".join(map(_quoted, several)) for several in (columns, keys))
+    names, order = (", ".join(map(identifier, several)) for several in (columns, keys))
     return f"SELECT {names} FROM {TABLE}{where} ORDER BY {order}"
 
 
@@ -190,7 +190,7 @@ def _iso(value: dt.date) -> str:
 
 
 def _quoted(text: str) -> str:
-    """A text of CSV, or an identifier of SQL."""
+    """A text of CSV."""
     return '"' + text.replace('"', '""') + '"'
 
 

@@ -15,12 +15,13 @@ from deltalake import CommitProperties, DeltaTable, write_deltalake
 
 from lakehouse import tables
 from lakehouse.core.delta_rs import TABLE, Location, delta_errors, query
+from lakehouse.engines.delta_tables import row_schema, schema_mode
 from lakehouse.engines.replace_where import strings
 from lakehouse.errors import TableNotFoundError
 from lakehouse.ops.maintain.actions import Executor
 from lakehouse.tables import Table
 from lakehouse.tables.parquet_layout import writer_properties
-from lakehouse.tables.table import standard_text
+from lakehouse.tables.table import identifier, standard_text
 
 _AT_ONCE: Final = 500  # sets whose rows are replaced by one commit
 _COMMIT: Final = CommitProperties({"jmxlake": "forget"}, max_commit_retries=100)
@@ -86,7 +87,8 @@ def _replace(table: Table, delta: DeltaTable, name: str, other: str) -> int:
     if table is tables.MEMBERS:
         return _replace_in_sets(delta, name, other)
     old, new = standard_text(name), standard_text(other)
-    names = {f'"{c}"': f'CASE "{c}" WHEN {old} THEN {new} ELSE "{c}" END' for c in _columns(table)}
+    columns = map(identifier, _columns(table))
+    names = {name: f"CASE {name} WHEN {old} THEN {new} ELSE {name} END" for name in columns}
     updated = delta.update(
         names, predicate=_has(table, name), writer_properties=writer_properties(table),
         commit_properties=_COMMIT,
@@ -101,12 +103,12 @@ def _replace_in_sets(delta: DeltaTable, name: str, other: str) -> int:
         return {key: other if old == name else old for key, old in client.items()}
 
     sets = [{**row, "clients": [*map(renamed, row["clients"])]} for row in _sets(delta, name)]
-    schema = pa.schema(delta.schema().to_arrow())
     for first in range(0, len(sets), _AT_ONCE):
         rows = sets[first : first + _AT_ONCE]
         write_deltalake(
-            delta, pa.Table.from_pylist(rows, schema), mode="overwrite",
-            predicate=f'"set" IN {strings(row["set"] for row in rows)}',
+            delta, pa.Table.from_pylist(rows, row_schema(tables.MEMBERS)), mode="overwrite",
+            schema_mode=schema_mode(tables.MEMBERS, delta),
+            predicate=f"{identifier('set')} IN {strings(row['set'] for row in rows)}",
             writer_properties=writer_properties(tables.MEMBERS), commit_properties=_COMMIT,
         )  # fmt: skip
     return len(sets)
@@ -114,12 +116,13 @@ def _replace_in_sets(delta: DeltaTable, name: str, other: str) -> int:
 
 def _sets(delta: DeltaTable, name: str) -> list[dict[str, Any]]:
     """The sets of clients in which one has this name."""
-    rows = query(delta, f"SELECT * FROM {TABLE} WHERE kind = 'clients'")
+    names = ", ".join(map(identifier, tables.MEMBERS.column_names))
+    rows = query(delta, f"SELECT {names} FROM {TABLE} WHERE kind = 'clients'")
     return [row for row in rows if any(name in one.values() for one in row["clients"])]
 
 
 def _has(table: Table, name: str) -> str:
-    return " OR ".join(f'"{column}" = {standard_text(name)}' for column in _columns(table))
+    return " OR ".join(f"{identifier(one)} = {standard_text(name)}" for one in _columns(table))
 
 
 def _columns(table: Table) -> tuple[str, ...]:

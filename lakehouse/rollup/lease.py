@@ -12,16 +12,17 @@ import socket
 import threading
 import time
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from typing import Final, NamedTuple
 
 from lakehouse import tables
+from lakehouse.core import display
 from lakehouse.core.lake import Lake
 from lakehouse.core.periods import instant, micros
 from lakehouse.engines.engine import Engine, LeaseRow, ask
-from lakehouse.errors import LeaseHeldError, LeaseLostError
+from lakehouse.errors import LeaseHeldError, LeaseLostError, TableSchemaError
 
 
 class Terms(NamedTuple):
@@ -43,6 +44,12 @@ USUAL: Final = Terms()
 WRITER: Final = "jmxlake.writer"
 """Property of gold/lease: the writer of gold. delta-rs and Spark on Databricks decide by different
 means which commit is next, so both could believe that theirs was."""
+
+COLUMNS: Final = "jmxlake.columns"
+"""Property of gold/lease: the number of columns that gold's tables have in the writer's version.
+Versions only add columns, so an older one knows fewer, and would leave the others null."""
+
+_COLUMNS: Final = sum(len(one.columns) for one in (*tables.GOLD, *tables.ROLLUP_STATE))
 
 
 class Lease:
@@ -104,22 +111,19 @@ def hold(engine: Engine, terms: Terms, *, take_over: bool = False) -> Iterator[L
 
     Raises:
         LeaseHeldError: Another rollup holds it, or another kind of engine writes this gold.
+        TableSchemaError: A newer version of jmxlake wrote this gold.
     """
     found = engine.found(tables.LEASE)
-    writer = None if found is None else found.properties.get(WRITER)
-    if writer not in {None, engine.writer} and not take_over:
-        raise LeaseHeldError(
-            f"{engine.lake.name(tables.LEASE)}: {writer} writes this gold, and {engine.writer} "
-            "must not write beside it: roll it up as before, or, once nothing does so any more, "
-            "with --take-over"
-        )
+    properties = {} if found is None else found.properties
+    _check_writer(engine, properties, take_over=take_over)
     row = _take(engine, terms, take_over=take_over)
     lease, stop = Lease(engine, terms, row), threading.Event()
     keeper = threading.Thread(target=lease.keep, args=(stop,), daemon=True, name="lease")
     try:
-        if writer != engine.writer:  # before it is renewed: that would be two commits at once
-            named = {**tables.LEASE.properties, WRITER: engine.writer}
-            engine.tidy(replace(tables.LEASE, properties=named))
+        named = {WRITER: engine.writer, COLUMNS: str(_COLUMNS)}
+        if not named.items() <= properties.items():
+            # Before it is renewed: that would be two commits at once.
+            engine.tidy(replace(tables.LEASE, properties={**tables.LEASE.properties, **named}))
         keeper.start()
         yield lease
     finally:
@@ -127,6 +131,22 @@ def hold(engine: Engine, terms: Terms, *, take_over: bool = False) -> Iterator[L
         if keeper.ident is not None:
             keeper.join()
         lease.release()
+
+
+def _check_writer(engine: Engine, properties: Mapping[str, str], *, take_over: bool) -> None:
+    """Check that this version, and this kind of engine, may write gold."""
+    name, columns = engine.lake.name(tables.LEASE), properties.get(COLUMNS, "")
+    if columns.isdecimal() and int(columns[:9]) > _COLUMNS:
+        raise TableSchemaError(
+            f"{name}: a newer jmxlake wrote this gold, with columns that this one does not know; "
+            "use that"
+        )
+    writer = properties.get(WRITER)
+    if writer not in {None, engine.writer} and not take_over:
+        raise LeaseHeldError(
+            f"{name}: {display.line(writer)} writes this gold, and {engine.writer} must not write "
+            "beside it: roll it up as before, or, once nothing does so any more, with --take-over"
+        )
 
 
 def holder(engine: Engine) -> str | None:

@@ -8,18 +8,22 @@ is one commit. A table that still has ``grain`` is not done, so after a kill it 
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from typing import Final
 
 from lakehouse import tables
+from lakehouse.core import display
 from lakehouse.core.lake import Lake
 from lakehouse.core.periods import DAY_US, HOUR_US, window_name
 from lakehouse.engines.engine import Engine
+from lakehouse.engines.gold_reader import is_same
 from lakehouse.errors import TableNotFoundError, TableSchemaError
 from lakehouse.tables import Column, Table
 
 EVERY: Final[tuple[Table, ...]] = (*tables.GOLD, *tables.ROLLUP_STATE)
 """All tables below gold, but an engine's scratch tables."""
 
+_GRAIN: Final = Column("grain", "string", "length of the row's window")
 _OF_A_GRAIN: Final = (*tables.HOURS, tables.DISTRIBUTIONS, tables.REJECTED)
 
 
@@ -35,9 +39,9 @@ def check_bronze(engine: Engine, *wanted: Table) -> None:
         if found is None:
             raise TableNotFoundError(f"{engine.lake.name(table)}: no such table; agents make it")
         every = dict.fromkeys(table.column_names, "missing") | dict(found)
-        if wrong := _wrong_types(table, every):
+        if wrong := table.wrong_types(every):
             raise TableSchemaError(
-                f"{engine.lake.name(table)}: {wrong}; another version of jmxlake made "
+                f"{engine.lake.name(table)}: {_listed(wrong)}; another version of jmxlake made "
                 "it, or it is no table of jmxlake"
             )
 
@@ -45,33 +49,31 @@ def check_bronze(engine: Engine, *wanted: Table) -> None:
 def is_outdated(lake: Lake, table: Table, found: Mapping[str, str] | None) -> bool:
     """Whether a table of gold is missing, or lacks columns of this version.
 
+    Columns that this version does not declare are ignored: rows that it writes have null there.
+
     Raises:
-        TableSchemaError: It has a column of another type, or one that this version does not know.
+        TableSchemaError: It has a column of another type, or is not a table of jmxlake.
     """
     if found is None:
         return True
     name = lake.name(table)
-    unknown = sorted(found.keys() - set(table.column_names))
-    missing = [column for column in table.column_names if column not in found]
-    if unknown and missing:
+    unknown = table.undeclared(found)
+    missing = [column for column in table.columns if column.name not in found]
+    # An older version's table lacks columns, but none of those that every version requires.
+    foreign = next((column.name for column in missing if not column.nullable), None)
+    if unknown and foreign:
         raise TableSchemaError(
-            f"{name}: it has the column {unknown[0]} and lacks {missing[0]}: it is no table of "
-            "jmxlake; give gold a schema of its own"
+            f"{name}: it has the column {display.line(unknown[0])} and lacks {foreign}: it is no "
+            "table of jmxlake; give gold a schema of its own"
         )
-    if unknown:
-        newer = f"this jmxlake does not know the column {unknown[0]}; a newer one made it: use that"
-        raise TableSchemaError(f"{name}: {newer}")
-    if wrong := _wrong_types(table, found):
-        raise TableSchemaError(f"{name}: {wrong}; it is no table of jmxlake")
+    if wrong := table.wrong_types(found):
+        raise TableSchemaError(f"{name}: {_listed(wrong)}; it is no table of jmxlake")
     return bool(missing)
 
 
-def _wrong_types(table: Table, types: Mapping[str, str]) -> str:
-    return "; ".join(
-        f"{column.name} is {types[column.name]}, not {column.type}"
-        for column in table.columns
-        if types.get(column.name, column.type.lower()) != column.type.lower()
-    )
+def _listed(wrong: Sequence[str]) -> str:
+    """Columns of other types, whose text is of the table's."""
+    return display.line("; ".join(wrong))
 
 
 def prepare(engine: Engine, table: Table) -> str:
@@ -115,9 +117,10 @@ def upgrade(
     """
     finest = window_name(window_seconds)
     for table in chosen:
+        old = replace(table, columns=(*table.columns, _GRAIN))
         for target, sql in _statements(table, engine.schema(table) or {}, finest):
             check()
-            engine.rebuild(target, engine.query(sql, old=engine.rows(table)))
+            engine.rebuild(target, engine.query(sql, old=engine.rows(old)))
             step(f"new layout of {target.name}")
 
 
@@ -132,7 +135,7 @@ def _statements(table: Table, there: Mapping[str, str], finest: str) -> list[tup
 
 
 def _rows(table: Table, there: Mapping[str, str], grain: str) -> str:
-    return f"SELECT {_columns(table, there)} FROM {{old}} r WHERE r.grain = '{grain}'"
+    return f"SELECT {_columns(table, there)} FROM {{old}} r WHERE {is_same('r.grain', grain)}"
 
 
 def _columns(table: Table, there: Mapping[str, str]) -> str:
@@ -156,7 +159,7 @@ def _sli_windows(there: Mapping[str, str], finest: str) -> str:
     )
     return (
         f"SELECT {names} FROM (SELECT {_columns(tables.SLI, there)}, {sums} FROM {{old}} r "
-        f"WHERE r.grain = '{finest}') t "
+        f"WHERE {is_same('r.grain', finest)}) t "
         f"WHERE NOT (t.hours_good_us = {HOUR_US} AND t.hours_bad_high_us = 0)"
     )
 

@@ -12,13 +12,15 @@ from deltalake import DeltaTable, PostCommitHookProperties, write_deltalake
 
 from lakehouse import tables
 from lakehouse.core.delta_rs import explained
+from lakehouse.core.lake import checked_root
 from lakehouse.engines.delta_tables import row_schema
 from lakehouse.errors import LakehouseError
-from lakehouse.kernel import arrow_types
+from lakehouse.kernel import arrow_types, run_in_duckdb
 from lakehouse.sample import cluster, what_scrapes_see
 from lakehouse.sample.values import SampleValues, Series
 from lakehouse.sample.what_scrapes_see import WINDOW_US
 from lakehouse.tables.parquet_layout import writer_properties
+from lakehouse.tables.table import identifier
 
 Row = tuple[Any, ...]
 
@@ -36,7 +38,9 @@ def write(root: Path, sample: SampleValues) -> int:
 
     Raises:
         LakehouseError: There is a lake already, or nothing can be written there.
+        LakeNotFoundError: delta-rs cannot open a folder of that name.
     """
+    root = Path(checked_root(str(root))).resolve()
     if any((root / layer).exists() for layer in ("bronze", "gold")):
         raise LakehouseError(f"{root}: there is a lake already; give a folder that is new or empty")
     rows_by_table = rows(sample)
@@ -56,8 +60,8 @@ def write(root: Path, sample: SampleValues) -> int:
 
 def rows(sample: SampleValues) -> dict[str, pa.Table]:
     """The rows of each table of bronze, in its order."""
-    with duckdb.connect() as db:
-        db.execute(f"SET TimeZone = 'UTC'; {_MACROS.format(start_us=sample.start_us)}")
+    with run_in_duckdb.connect() as db:
+        db.execute(_MACROS.format(start_us=sample.start_us))
         subjects = _register_series(db, sample)
         _register(db, "attempts", _ATTEMPTS, list(_attempts(sample)))
         noticed = [(cluster.SOURCES[one.source], *one[1:]) for one in sample.events()]
@@ -71,8 +75,9 @@ def rows(sample: SampleValues) -> dict[str, pa.Table]:
 
 
 def _ordered(db: duckdb.DuckDBPyConnection, table: tables.Table, sql: str) -> pa.Table:
-    columns = ", ".join(f'"{one}"' for one in table.column_names)
-    order = ", ".join(f'"{one}" NULLS FIRST' for one in (*table.partition_by, *table.sort_by))
+    columns = ", ".join(map(identifier, table.column_names))
+    by = map(identifier, (*table.partition_by, *table.sort_by))
+    order = ", ".join(f"{one} NULLS FIRST" for one in by)
     return db.sql(f"SELECT {columns} FROM ({sql}) ORDER BY {order}").to_arrow_table()
 
 

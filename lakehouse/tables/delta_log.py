@@ -9,7 +9,8 @@ import os
 import re
 from pathlib import Path
 from typing import Any, Final, NamedTuple
-from urllib.parse import unquote
+
+from lakehouse.tables import paths
 
 LAST_CHECKPOINT: Final = "_last_checkpoint"
 _NAME: Final = re.compile(r"(\d{20})(?:\.json|(\.checkpoint)[\w.-]*\.(?:parquet|json))")
@@ -114,8 +115,7 @@ def explain(url: str | None, text: str) -> str | None:
 def _folder(url: str) -> Path | None:
     if "://" in url and not url.startswith("file://"):
         return None
-    path = unquote(url.removeprefix("file://")) if url.startswith("file://") else url
-    folder = Path(path) / "_delta_log"
+    folder = (paths.folder_of(url) if "://" in url else Path(url)) / "_delta_log"
     return folder if folder.is_dir() else None
 
 

@@ -1,5 +1,6 @@
 """Columns and tables as they are declared: plain data, free of any engine."""
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -25,7 +26,23 @@ class Column:
     def ddl(self) -> str:
         """The column as a Spark DDL fragment."""
         required = "" if self.nullable else " NOT NULL"
-        return f"`{self.name}` {self.type}{required} COMMENT {spark_text(self.comment)}"
+        comment = spark_text(self.comment)
+        return f"{spark_identifier(self.name)} {self.type}{required} COMMENT {comment}"
+
+
+def identifier(*parts: str, quote: str = '"') -> str:
+    """Return a name as an identifier of SQL, which no character of the name can end.
+
+    Args:
+        parts: The name; several parts are joined by dots.
+        quote: Quotation mark of the dialect: ``"`` in standard SQL (DataFusion, DuckDB, Trino).
+    """
+    return ".".join(f"{quote}{part.replace(quote, 2 * quote)}{quote}" for part in parts)
+
+
+def spark_identifier(*parts: str) -> str:
+    """Return a name as an identifier of Spark SQL."""
+    return identifier(*parts, quote="`")
 
 
 def spark_text(text: str) -> str:
@@ -91,6 +108,27 @@ class Table:
     def column_names(self) -> tuple[str, ...]:
         """The columns' names in order."""
         return tuple(column.name for column in self.columns)
+
+    def declared(self, names: Iterable[str]) -> tuple[Column, ...]:
+        """Return the declared columns that are among some names, in order."""
+        found = set(names)
+        return tuple(column for column in self.columns if column.name in found)
+
+    def wrong_types(self, types: Mapping[str, str]) -> list[str]:
+        """Return a text for each declared column that has another type.
+
+        Args:
+            types: Types of the columns that there are, by name, as Spark writes types.
+        """
+        return [
+            f"{column.name} is {types[column.name]}, not {column.type}"
+            for column in self.declared(types)
+            if types[column.name] != column.type.lower()
+        ]
+
+    def undeclared(self, names: Iterable[str]) -> list[str]:
+        """Return the names that are not of declared columns, in order of the alphabet."""
+        return sorted(set(names).difference(self.column_names))
 
 
 def required(name: str, type_: str, comment: str, over: str = "") -> Column:

@@ -471,7 +471,7 @@ def test_storage_options_come_from_their_file_and_stay_secret(tmp_path: Path) ->
     file.write_text("hunter2: [")
     told = run("s3://b/lake", "--options-file", str(file))
     assert told.exit_code == 1
-    assert "not a readable mapping" in told.stderr
+    assert f"--options-file {file}:1:11: not YAML" in told.stderr
     assert "hunter2" not in told.stderr
 
 

@@ -16,7 +16,7 @@ from collector.delivery import arrow
 from lakehouse import tables
 from lakehouse.core.objective import Objective
 from lakehouse.errors import LakehouseError, LeaseHeldError, TableSchemaError
-from lakehouse.rollup import table_schemas
+from lakehouse.rollup import lease, table_schemas
 from lakehouse.rollup.run import Wanted, rollup
 from lakehouse.rollup.verify import MISSING, UNEXPECTED, verify
 from lakehouse.slo.openslo import objective_files
@@ -99,13 +99,29 @@ def test_gold_of_an_older_version_gets_the_tables_and_columns_it_lacks(
     assert rolled(engine).hours == 0
 
 
-def test_gold_of_a_newer_version_or_of_others_is_refused(local: Engines, tmp_path: Path) -> None:
+def test_gold_of_a_newer_version_is_refused(local: Engines, tmp_path: Path) -> None:
     hours(1, 0).commit(tmp_path)
     engine = local(tmp_path)
-    more = tables.Column("of_later", "string", "what a later version knows")
-    table = tables.BROKERS
-    engine.create(dataclasses.replace(table, columns=(*table.columns, more)))
-    with pytest.raises(TableSchemaError, match="does not know the column of_later"):
+    rolled(engine)
+    before = engine.found(tables.LEASE)
+    assert before is not None
+    more = int(before.properties[lease.COLUMNS]) + 1
+    engine.set_properties(tables.LEASE, {lease.COLUMNS: str(more)})
+    hours(2, HOUR).commit(tmp_path)
+    with pytest.raises(TableSchemaError, match="a newer jmxlake wrote this gold"):
+        rolled(engine)
+    engine.set_properties(tables.LEASE, {lease.COLUMNS: "9" * 5000})
+    with pytest.raises(TableSchemaError, match="a newer jmxlake wrote this gold"):
+        rolled(engine)
+
+
+def test_gold_of_others_is_refused(local: Engines, tmp_path: Path) -> None:
+    hours(1, 0).commit(tmp_path)
+    engine = local(tmp_path)
+    more = tables.Column("of_others", "string", "what another program knows")
+    columns = (more, *tables.BROKERS.columns[4:])
+    engine.create(dataclasses.replace(tables.BROKERS, columns=columns, partition_by=()))
+    with pytest.raises(TableSchemaError, match="it has the column of_others and lacks date"):
         rolled(engine)
     wrong = dataclasses.replace(more, name="metric", type="bigint")
     columns = tuple(wrong if one.name == "metric" else one for one in tables.TOPICS.columns)

@@ -193,36 +193,36 @@ def test_a_folder_changes_a_cadence_and_one_metric_of_a_family(folder: Path) -> 
         (
             "attribute:",
             "atribute:",
-            "own.threads: unknown key 'atribute'; did you mean 'attribute'?",
+            "own.threads: atribute: unknown key; did you mean 'attribute'?",
         ),
-        ("cadence_seconds:", "cadence:", "unknown key 'cadence'; did you mean 'cadence_seconds'?"),
+        ("cadence_seconds:", "cadence:", "cadence: unknown key; did you mean 'cadence_seconds'?"),
         ("unit:", "name: x\n    unit:", "own.yaml: own.threads: unknown key 'name'"),
-        ("cadence_seconds: 30", "cadence_seconds: often", "own.yaml: Expected `int`, got `str`"),
-        ("cadence_seconds: 30", "cadence_seconds: 0", "Expected `int` >= 1 - at `$.cadence_sec"),
+        ("cadence_seconds: 30", "cadence_seconds: often", "cadence_seconds: Expected `int`, got"),
+        ("cadence_seconds: 30", "cadence_seconds: 0", "cadence_seconds: Expected `int` >= 1"),
         ("own.threads", "Threads", "own.yaml: Threads: a metric's name is lower case"),
-        ("unit:", "led: perhaps\n    unit:", "own.yaml: own.threads: Expected `bool`, got `str`"),
-        ("unit:", "filter: negative\n    unit:", "own.threads: Invalid enum value 'negative'"),
+        ("unit:", "led: perhaps\n    unit:", "own.threads: led: Expected `bool`, got `str`"),
+        ("unit:", "filter: negative\n    unit:", "filter: expected one of binary, positive"),
         ("type=Threading", "type=Threading,x=*", "no label says what key 'x'"),
         ("java.lang:type=Threading", "Threading", "'Threading' is not an object name"),
-        ("unit:", "first: new\n    unit:", "own.threads: Expected `str` matching regex"),
+        ("unit:", "first: new\n    unit:", "own.threads: first: Expected `str` matching regex"),
         ("unit:", "call: describeTopics\n    unit:", "names its object and no call"),
         (
             "unit:",
             "kind: counter\n    percentiles: true\n    unit:",
             "own.threads: a counter's increases have no percentiles",
         ),
-        ("unit:", "above: -1\n    unit:", "own.threads: Expected `float` >= 0.0 - at `$.above`"),
+        ("unit:", "above: -1\n    unit:", "own.threads: above: Expected `float` >= 0.0"),
         ("own.threads", "kafka.log.size", "metric kafka.log.size stands in family"),
         ("family: own", "family: [own]", "own.yaml: the key 'family' must name the family"),
-        ("metrics:", "metrics: {", "own.yaml: not valid YAML"),
-        ("family:", "name: other\nfamily:", "own.yaml: unknown key 'name'"),
-        ("cadence_seconds: 30", "cadence_seconds: 2026-13-45", "own.yaml: not valid YAML: month"),
+        ("metrics:", "metrics: {", "own.yaml:8:11: not YAML: expected ',' or '}', but got ':'"),
+        ("family:", "name: other\nfamily:", "own.yaml: name: unknown key"),
+        ("cadence_seconds: 30", "cadence_seconds: 2026-13-45", "own.yaml:4:18: not a valid time"),
         (
             "unit:",
             "known_wrong: [{sinc: 3.7.0}]\n    unit:",
-            "own.threads: unknown key 'sinc'",
+            "own.threads: known_wrong[0].sinc: unknown key; did you mean 'since'?",
         ),
-        ("unit:", "known_wrong: 5\n    unit:", "own.threads: Expected `array`, got `int`"),
+        ("unit:", "known_wrong: 5\n    unit:", "known_wrong: Expected `array`, got `int`"),
     ],
 )
 def test_a_wrong_file_is_refused_by_name(folder: Path, before: str, after: str, told: str) -> None:
@@ -236,7 +236,7 @@ def test_a_wrong_file_is_refused_by_name(folder: Path, before: str, after: str, 
 
 def test_a_file_that_is_no_text_is_refused_by_name(folder: Path) -> None:
     (folder / "own.yaml").write_bytes(OWN.encode() + "# für mich\n".encode("latin-1"))
-    with pytest.raises(ConfigError, match=r"own\.yaml: it cannot be read as UTF-8 text"):
+    with pytest.raises(ConfigError, match=r"own\.yaml:12: not UTF-8 text"):
         catalogue.load(folder)
 
 

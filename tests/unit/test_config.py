@@ -15,7 +15,7 @@ from click.testing import CliRunner
 
 from collector.agent import plan
 from collector.cli.main import main
-from collector.config import loader, secrets, strict_yaml
+from collector.config import loader, secrets
 from collector.config.schema import WAYS, Config, Lake, Section
 from collector.config.units import Duration
 from collector.delivery.storage_options import from_file
@@ -191,7 +191,7 @@ def test_what_is_wrong_in_the_environment_names_the_variable(
          "source.jmx: give password_file or password_env, not both"),
         ({"ADMIN__BOOTSTRAP": "localhost:9092"},
          "agent.yaml, JMXLAKE_AGENT__ADMIN__BOOTSTRAP: "
-         "admin: Object missing required field `libs`"),
+         "admin: libs is missing"),
     ],
 )  # fmt: skip
 def test_a_variable_that_does_not_go_with_the_file_is_named(
@@ -329,19 +329,14 @@ def test_two_variables_for_one_key_are_refused() -> None:
 def test_a_key_that_stands_twice_is_refused(tmp_path: Path) -> None:
     doubled = tmp_path / "agent.yaml"
     doubled.write_text("window: 5m\nhealth: {port: 1, host: a, port: 2}\n")
-    with pytest.raises(ConfigError, match=r"'port' stands there twice.* line 2"):
+    with pytest.raises(ConfigError, match=r"agent.yaml:2:28: duplicate key 'port'"):
         loader.load(doubled)
-
-
-def test_a_key_may_override_what_was_merged_in() -> None:
-    text = "a: {b: &x {<<: {k: 1}, k: 2}}\nc: {<<: *x, k: 3}\n"
-    assert strict_yaml.load(text) == {"a": {"b": {"k": 2}}, "c": {"k": 3}}
 
 
 def test_the_configuration_of_the_page_on_msk_is_one() -> None:
     page = (Path(__file__).parents[2] / "docs/msk.md").read_text("utf-8")
     text = textwrap.dedent(page.split("```yaml\n")[1].split("```")[0])
-    (source,) = loader.parse(strict_yaml.load(text), "agent.yaml", {}).sources
+    (source,) = loader.parse(yaml.safe_load(text), "agent.yaml", {}).sources
     assert source.node == "every"
     assert source.prometheus
 
@@ -409,7 +404,7 @@ def test_the_configuration_of_the_page_on_msk_is_one() -> None:
         (lambda c: c.update(spool={"path": "/s", "max_size": "0B"}),
          "spool.max_size: must be at least 1MiB"),
         (lambda c: c.update(catalogue=1), "catalogue: expected a path, got 1"),
-        (lambda c: c.pop("lake"), "top level: Object missing required field `lake`"),
+        (lambda c: c.pop("lake"), "top level: lake is missing"),
         (lambda c: c["lake"].update(commit_interval="soon"),
          "lake.commit_interval: "
          "expected a duration such as 10s or 5m, got 'soon'"),
@@ -434,7 +429,7 @@ def test_a_file_that_cannot_be_read_or_parsed_is_one_line(tmp_path: Path) -> Non
         loader.load(broken)
     assert "\n" not in str(caught.value)
     broken.write_text("a: 2026-13-45")  # a date to YAML, of which Python says ValueError
-    with pytest.raises(ConfigError, match="not YAML"):
+    with pytest.raises(ConfigError, match=r"broken.yaml:1:4: not a valid timestamp"):
         loader.load(broken)
 
 

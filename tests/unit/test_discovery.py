@@ -153,9 +153,15 @@ def test_each_target_of_a_file_sd_is_a_source(processes: FakeProcesses, tmp_path
     file.write_text("- targets: ['kafka-1:9404']\n")
     found.look(config)
     assert names(found.found(config)) == ["broker-1"]
-    for wrong in ("{", '[{"targets": "kafka-1"}]', '[{"targets": ["kafka-1:none"]}]'):
-        file.write_text(wrong)
-        with pytest.raises(SettingError, match=r"targets_file: .*kafka.json is no file_sd"):
+    wrong = {
+        "{": "kafka.json:1:2: not YAML",
+        '[{"targets": "kafka-1"}]': r"kafka.json is no file_sd: \[0\].targets: Expected `array`",
+        '[{"targets": ["kafka-1:none"]}]': "kafka.json is no file_sd: Port",
+        '[{"targets": [], "targets": []}]': "kafka.json:1:18: duplicate key 'targets'",
+    }
+    for text, told in wrong.items():
+        file.write_text(text)
+        with pytest.raises(SettingError, match=rf"targets_file: .*{told}"):
             found.look(config)
     assert names(Discovery().found(config_of({"node": 5, **JMX}))) == ["broker-5"]
 

@@ -86,7 +86,7 @@ ODD: Final[dict[str, tuple[Misbehaviour, str]]] = {
         lambda request: request.answer(
             gzip.compress(b"[]" * 99_999), "200 OK", "Content-Encoding: gzip"
         ),
-        "is not Jolokia's",
+        "is compressed",
     ),
     "nests without end": (_json('[{"more":' + "[" * 1_000_000), "is not Jolokia's"),
     "nests in a value": (_json('[{"status":200,"value":' + '{"a":' * 100_000), "not Jolokia's"),

@@ -287,6 +287,14 @@ BAD: Final[dict[str, tuple[Fault, str]]] = {
     ),
     "400": (on_range(lambda _: failure(400, "parse error")), 'status 400): "parse error"'),
     "404": (on_range(lambda _: (404, "text/plain", b"no")), "status 404"),
+    "405": (
+        on_range(lambda _: (405, "text/plain", b"no")),
+        "status 405: it does not allow POST there; allow POST in the proxy",
+    ),
+    "503 of a proxy": (
+        on_range(lambda _: (503, "text/html", b"no")), "status 503: it is overloaded or not up",
+    ),
+    "429": (on_range(lambda _: (429, "text/html", b"no")), "status 429: it limits requests"),
     "401": (on_range(lambda _: (401, "text/plain", b"no")), "wants a user and a password"),
     "half": (on_range(lambda _: (200, "application/json", b'{"status":"succ')), "not Prometheus's"),
     "another shape": (on_range(lambda _: success({"resultType": "vector", "result": []})),

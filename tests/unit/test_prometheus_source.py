@@ -85,7 +85,14 @@ def test_staleness_widens_the_bounds() -> None:
         (page(f"{STARTED}{LED}{UNDER}+Inf\n"), "is inf, not a number"),
         (page(f"{STARTED}{LED}{UNDER}1.0\n{UNDER}0.0\n"), "two samples of"),
         (page(f"{STARTED}jmx_scrape_error 1.0\n"), "could not read the JVM's beans itself"),
-        (lambda request: request.answer(b"\xff\n", "200 OK", TEXT), "not UTF-8"),
+        (
+            lambda request: request.answer(
+                STARTED.encode() + b'kafka_server_app_info_StartTimeMs{id="\xff"} 1\n',
+                "200 OK",
+                TEXT,
+            ),
+            "not UTF-8",
+        ),
         (page(LED), "does not report when its JVM started"),
         (page(f"process_start_time_seconds 1.7E9\n{LED}"), "does not report when its JVM started"),
         (lambda request: request.stream(iter([b"x" * 65_536] * 2_000)), "longer than 64 MiB"),
@@ -237,7 +244,10 @@ def test_hidden_in_sync_replicas_are_named(rules: str, tmp_path: Path) -> None:
 def test_strimzis_allowlist_without_in_sync_is_named() -> None:
     allowed = ("kafka_cluster_partition_under.*", "kafka_server.*")
     with pytest.raises(SourceError, match=r"rules hide kafka\.cluster:.*InSyncReplicasCount"):
-        read("process_start_time_seconds 1.7E9\n", exporter="strimzi", allowlist=allowed)
+        read(
+            "process_start_time_seconds 1.7E9\nkafka_server_x 1\n",
+            exporter="strimzi", allowlist=allowed,
+        )  # fmt: skip
 
 
 @pytest.mark.edge(5)
@@ -288,3 +298,115 @@ def test_a_stamp_older_than_the_interval_is_an_error(stamp: str) -> None:
     assert (scrape.outcome, scrape.answer) == ("timeout", None)
     assert scrape.error is not None
     assert "old, more than the interval" in scrape.error
+
+
+KINDS: Final = {"text": TEXT, "open": "Content-Type: application/openmetrics-text; version=1.0.0"}
+CLOSE: Final = "Connection: close"
+
+
+def unframed(text: str, kind: str, version: str = "1.1") -> Callable[[Request], None]:
+    def answer(request: Request) -> None:
+        request.send(f"HTTP/{version} 200 OK\r\n{kind}\r\n{CLOSE}\r\n\r\n{text}".encode())
+        request.close()
+
+    return answer
+
+
+@pytest.mark.parametrize(
+    ("answer", "why"),
+    [
+        (unframed(FITTING, TEXT), "neither a length nor chunks"),
+        (unframed(FITTING, TEXT, "1.0"), "neither a length nor chunks"),
+        (unframed(f"{STARTED}{INFO}", TEXT), "neither a length nor chunks"),
+        (unframed("", TEXT), "neither a length nor chunks"),
+        (unframed(FITTING[:-3], TEXT), "ends within a line"),
+        (unframed(FITTING, KINDS["open"]), "ends without # EOF"),
+        (page(FITTING, KINDS["open"]), "ends without # EOF"),
+        (page(FITTING + "# EOF\n# x\n", KINDS["open"]), "ends without # EOF"),
+    ],
+)
+def test_page_whose_end_is_unknown_is_refused(answer: Callable[[Request], None], why: str) -> None:
+    with (
+        HostileHttp(answer) as fake,
+        closing(source(fake.url)) as one,
+        pytest.raises(SourceError, match=why),
+    ):
+        one.read(ONE_METRIC)
+
+
+@pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
+@pytest.mark.parametrize("way", [page, unframed], ids=["length", "close"])
+def test_page_with_an_eof_mark_is_whole(way: Any, kind: str) -> None:
+    with HostileHttp(way(FITTING + "# EOF\n", kind)) as fake, closing(source(fake.url)) as one:
+        assert list(one.read(ONE_METRIC).readings[0].values.values()) == [1.0]
+
+
+def test_stamps_of_openmetrics_are_seconds() -> None:
+    text = FITTING.replace("} 1.0\n", f"}} 1.0 {time.time() - 600}\n") + "# EOF\n"
+    with HostileHttp(page(text, KINDS["open"])) as fake, closing(source(fake.url)) as one:
+        assert 599_000_000 <= one.read(ONE_METRIC).listed_us <= 660_000_000
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("kminion_kafka_broker_info{a=\"b\"} 1\nprocess_start_time_seconds 1.7e9\n",
+         r"begins with 'kminion_kafka_broker_info', as the page of KMinion does: is it jmx_exp"),
+        ("process_start_time_seconds 1.7e9\nnode_load1 0.3\n", r"'node_load1', .* node_exporter"),
+        ("# HELP\nconfluent_kafka_server_received_bytes{} 1\n", "Confluent Cloud's export"),
+        ("otelcol_process_uptime 1\n", "OpenTelemetry"),
+        ("target_info{x=\"y\"} 1\n", "OpenTelemetry"),
+        ("go_threads 7\nkafka_brokers 3\nkafka_consumergroup_lag 1\n", "kafka_exporter"),
+        ("windows_cpu_time_total 1\n", "windows_exporter"),
+        ("container_cpu_usage_seconds_total 1\n", "cAdvisor"),
+        ("go_threads 7\nprocess_start_time_seconds 1.7e9\n", r"begins with 'go_threads': is it"),
+        ("<html><body>login</body></html>\n", r"begins with '<html><body>login"),
+        ("", "the page is empty"),
+        ("\x1b[31m\u202e" + "y" * 999 + "\n", r"begins with '\\x1b\[31m\\u202ey{20,60}': is"),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("exporter", ["jmx_exporter", "strimzi"])
+def test_page_of_another_exporter_is_named(text: str, told: str, exporter: str) -> None:
+    with pytest.raises(
+        SourceError, match=told if exporter == "jmx_exporter" else "is it Strimzi's|empty"
+    ) as refused:
+        read(text, exporter=exporter)
+    assert len(str(refused.value)) < 300
+    assert str(refused.value).isascii()
+
+
+@pytest.mark.parametrize("own", ["jmx_scrape_error 0\n", "kafka_log_size 1\njava_lang_x 1\n"])
+def test_page_that_hides_its_start_is_jmx_exporters(own: str) -> None:
+    with pytest.raises(IdentityError, match="does not report when its JVM started"):
+        read(own)
+
+
+@pytest.mark.parametrize(
+    ("status", "header", "told"),
+    [
+        ("301 Moved", "Location: https://me:secret@b.example/x?token=secret#secret",
+         "status 301: it redirects to 'https://b.example/x'; redirects are not followed"),
+        ("302 Found", "Location: /elsewhere?token=secret", r"to 'http://127.0.0.1:\d+/elsewhere'"),
+        ("307 Moved", "Location: https://b.example/" + "y" * 9999, "to 'https://b.example/y{99}"),
+        ("308 Moved", "Location: http://[b.example", "to 'http://%5bb.example'"),
+        ("308 Moved", "Location: http://b.example:secret/", "to an address that is not a URL"),
+        ("302 Found", "Location: //b.example/%1b[31m", r"to .http://b.example/%1b\[31m.; redir"),
+        ("304 Not Modified", "X: y", "status 304: jmx_exporter does not answer so"),
+        ("404 No", "X: y", "status 404: there is nothing at that path"),
+        ("405 No", "X: y", "status 405: it does not allow GET there"),
+        ("407 No", "X: y", "status 407: a proxy wants a login"),
+        ("429 No", "X: y", "status 429: it limits requests"),
+        ("500 No", "X: y", "status 500: it failed; read its log"),
+        ("502 No", "X: y", "status 502: a proxy got no usable answer"),
+        ("200 OK", "Content-Encoding: gzip", r"is compressed \('gzip'\)"),
+    ],
+)  # fmt: skip
+def test_status_says_its_meaning_and_the_way_out(status: str, header: str, told: str) -> None:
+    with (
+        HostileHttp(page(FITTING, f"{TEXT}\r\n{header}", status)) as fake,
+        closing(source(fake.url)) as one,
+        pytest.raises(SourceError, match=told) as refused,
+    ):
+        one.identify()
+    assert "secret" not in str(refused.value)
+    assert len(str(refused.value)) < 300

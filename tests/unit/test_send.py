@@ -5,11 +5,11 @@ from __future__ import annotations
 import datetime as dt
 import json
 import re
-from dataclasses import replace
 from email import message_from_bytes, policy
 from typing import TYPE_CHECKING
 
 import pytest
+from msgspec.structs import replace
 
 from lakehouse.errors import SendError
 from lakehouse.report.facts import saved
@@ -182,7 +182,7 @@ def test_a_secret_is_in_no_repr(tmp_path: Path):
     assert secret.read("mail") == "hunter2"
     assert "hunter2" not in repr(secret)
     assert Secret("variable", "X").read("mail", {"X": " hunter2 "}) == "hunter2"
-    for bad, told in ((b"\n", "is empty"), (b"\xff", "is not UTF-8 text")):
+    for bad, told in ((b"\n", "is empty"), (b"\xff", "not UTF-8 text")):
         file.write_bytes(bad)
         with pytest.raises(SendError, match=told):
             secret.read("mail")
@@ -209,22 +209,22 @@ def test_what_is_not_said_is_safe(tmp_path: Path):
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ("", "the file has keys such as mail, webhook"),
+        ("", "expected the keys mail and webhook"),
         ("{}", "it has neither mail nor webhook"),
-        ("mail: {host: h, from: a, to: []}", "mail.to is a list"),
-        ("mail: {from: a, to: [b]}", "mail.host is missing"),
+        ("mail: {host: h, from: a, to: []}", "mail.to: expected an address or a list"),
+        ("mail: {from: a, to: [b]}", "mail: host is missing"),
         ("mail: {host: h, from: a, to: [b], password: x}", "no place here; use password_file"),
         ("webhook: {url: 'https://x'}", "a secret has no place here; use url_file"),
-        ("webhook: {}", "webhook has url_file, url_variable or url_databricks"),
+        ("webhook: {}", "webhook: it has url_file, url_variable or url_databricks"),
         ("webhook: {url_file: a, url_variable: B}", "not both"),
         ("mail: {host: h, from: a, to: [b], security: none}", "on this machine alone"),
-        ("mail: {host: h, from: a, to: [b], security: ssl}", "one of starttls, tls, none"),
+        ("mail: {host: h, from: a, to: [b], security: ssl}", "mail.security: expected one of none, starttls, tls"),
         ("mail: {host: h, from: a, to: [b], username: u}", "a username and a password"),
-        ("mail: {host: h, from: a, to: [b], attach: [exe]}", "mail.attach has html, pdf, json"),
+        ("mail: {host: h, from: a, to: [b], attach: [exe]}", "mail.attach[0]: expected one of html, json, pdf"),
         ("mail: {host: h, from: a, to: [b], port: 99999}", "from 1 to 65535"),
         ("mail: {host: h, from: a, to: [b], timeout_seconds: 0}", "up to 600"),
-        ("mail: {hots: h}", "mail has no 'hots'"),
-        ('mail: {host: "h\\nx", from: a, to: [b]}', "mail.host is a line of text"),
+        ("mail: {hots: h}", "mail.hots: unknown key; did you mean 'host'?"),
+        ('mail: {host: "h\\nx", from: a, to: [b]}', "mail.host: expected a line of text"),
         ("mail: [", "not YAML"),
     ],
 )  # fmt: skip

@@ -13,6 +13,7 @@ from collector.sources.admin.client import KafkaAdmin
 from collector.sources.connection.backoff import Backoff
 from collector.sources.connection.error_mapping import is_answer, source_error
 from collector.sources.java.jvm import java
+from lakehouse.tables.strict_files import UnreadableFileError, read_text
 
 ONE_TRY: Final = 0.4
 """Share of a read's time for one call, so that there is time for a second."""
@@ -154,11 +155,9 @@ def java_admin(bootstrap: str, properties_file: Path | None, timeout_seconds: fl
     """
     properties = java("java.util.Properties")()
     try:
-        text = properties_file.read_text("utf-8") if properties_file else ""
-    except OSError as error:
-        raise SourceRefusedError(
-            f"Admin client: cannot read properties_file {properties_file}: {error.strerror}"
-        ) from None
+        text = read_text(properties_file) if properties_file else ""
+    except UnreadableFileError as error:
+        raise SourceRefusedError(f"Admin client: cannot read properties_file {error}") from None
     properties.load(java("java.io.StringReader")(text))
     for key in map(str, properties.stringPropertyNames()):
         name = str(properties.getProperty(key)).strip()

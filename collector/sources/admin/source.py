@@ -146,7 +146,7 @@ class AdminSource:
         where, seconds = self._connection.where, self._connection.timeout_seconds
         until = time.monotonic() + seconds
         try:
-            return self._worker.within(seconds, where, lambda: self._ask(ask, until))
+            return self._worker.within(seconds, lambda: where, lambda: self._ask(ask, until))
         except Exception as error:  # noqa: BLE001 - source_error maps Java's
             self._identity = None
             raise source_error(where, error) from None

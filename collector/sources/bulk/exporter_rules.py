@@ -15,11 +15,11 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 import msgspec
-import yaml
 
-from collector.config import strict_yaml
 from collector.errors import ConfigError
 from collector.sources.jmx.bean_questions import Question
+from lakehouse.tables import strict_yaml
+from lakehouse.tables.strict_files import UnreadableFileError, read_text
 
 RESERVED: Final = re.compile(r"(_total|_created|_bucket|_info)+$")
 _REFERENCE: Final = re.compile(r"\\(.)|\$(\d+)|\$\{(\w+)\}")
@@ -224,21 +224,20 @@ def read(path: Path | None) -> Rules:
     if path is None:
         return Rules()
     try:
-        return parse(next(configurations(path.read_text("utf-8")), {}))
-    except OSError as error:
-        raise ConfigError(f"{path}: the exporter's rules: {error.strerror}") from None
-    except (yaml.YAMLError, msgspec.MsgspecError, AttributeError, TypeError, ValueError) as error:
+        return parse(next(configurations(read_text(path), str(path)), {}))
+    except UnreadableFileError as error:
+        raise ConfigError(f"{error.place}: the exporter's rules: {error.problem}") from None
+    except (msgspec.MsgspecError, AttributeError, TypeError, ValueError) as error:
         why = " ".join(str(error).split())[:200]
         raise ConfigError(f"{path}: that is no configuration of jmx_exporter: {why}") from None
 
 
-def configurations(text: str) -> Iterator[Mapping[str, Any]]:
+def configurations(text: str, where: str = "") -> Iterator[Mapping[str, Any]]:
     """Those in a file of several documents, some of which may be other objects of Kubernetes."""
-    for document in re.split(r"(?m)^---\s*$", text):
-        found = strict_yaml.load(document)
+    for found in strict_yaml.load_all(text, where, "last"):  # as the exporter does
         if found and found.get("kind") == "ConfigMap":
             texts = map(str, found.get("data", {}).values())
-            yield from (strict_yaml.load(one) for one in texts if "rules:" in one)
+            yield from (strict_yaml.load(one, where, "last") for one in texts if "rules:" in one)
         elif found and "kind" not in found:
             yield found
 

@@ -1,11 +1,12 @@
 """An HTTP endpoint inside or beside a JVM: its URL, who asks there, and an answer within bounds."""
 
+import io
 import socket
 import ssl
 import time
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final, NamedTuple
 
 import httpx
 
@@ -18,6 +19,37 @@ from collector.errors import (
     SourceRefusedError,
     SourceTimeoutError,
 )
+
+_MEANINGS: Final = {
+    404: "there is nothing at that path; correct the URL's path",
+    405: "it does not allow {method} there; allow {method} in the proxy, or correct the URL's path",
+    407: "a proxy wants a login of its own; set the URL of {what} itself",
+    408: "it waited too long for the request; check the network to it",
+    429: "it limits requests; raise its limit, or read less often",
+    500: "it failed; read its log",
+    501: "it does not support {method}; correct the URL",
+    502: "a proxy got no usable answer from it; check that it runs",
+    503: "it is overloaded or not up, or so says a proxy; check that it runs",
+    504: "a proxy got no answer from it in time; check that it runs",
+}
+"""By status (RFC 9110, RFC 6585): its meaning, and what to do."""
+_REDIRECTS: Final = (301, 302, 303, 307, 308)
+_UNPACKED: Final = ("", "identity")
+
+
+class Reply(NamedTuple):
+    """An answer.
+
+    Attributes:
+        kind: Its content type.
+        body: Its body.
+        is_framed: Its head or its chunks tell where the body ends. Otherwise the end of the
+            connection does, and a body that was cut short looks like a whole one.
+    """
+
+    kind: str
+    body: bytes
+    is_framed: bool
 
 
 class TooMuchError(SourceError):
@@ -64,39 +96,55 @@ class HttpEndpoint:
         if client is not None:
             client.close()  # a call that was left behind ends with its next byte
 
-    def ask(self, method: str, path: str = "", **request: Any) -> tuple[str, bytearray]:
-        """Ask, at the URL or a path below it, and return the answer's content type and body.
+    def ask(self, method: str, path: str = "", **request: Any) -> Reply:
+        """Ask, at the URL or a path below it.
 
         Raises:
             TooMuchError: The answer is too long.
             TooSlowError: It comes too slowly.
-            SourceError: It has another status than 200.
+            SourceError: It has another status than 200, or is compressed.
         """
         timeout = self._section.timeout.seconds
         end = time.monotonic() + timeout  # httpx bounds each read, not their sum
         client = self._client = self._client or self._open()
         with client.stream(method, self._url.join(path), **request) as response:
             _acknowledge(response)
-            self._check_status(response.status_code)
+            self._check_status(response)
+            self._check_packing(response)
             body = first_bytes(response.iter_raw(), self.max_bytes, end)
         if len(body) > self.max_bytes:
             most = f"{self.max_bytes >> 20} MiB"
             raise TooMuchError(f"{self.where}: the answer is longer than {most}; is that a broker?")
         if time.monotonic() > end:
             raise TooSlowError(f"{self.where}: no answer within {timeout:g} s, only a part of one")
-        return response.headers.get("content-type", ""), body
+        headers = response.headers
+        is_framed = "content-length" in headers or "transfer-encoding" in headers
+        return Reply(headers.get("content-type", ""), body, is_framed)
 
-    def _check_status(self, status: int) -> None:
+    def _check_status(self, response: httpx.Response) -> None:
+        status = response.status_code
+        if status == 200:
+            return
         if status == 401:
             raise CredentialsError(f"{self.where}: {self._refusal()}")
         if status == 403:
             raise SourceRefusedError(
-                f"{self.where}: it forbids us to ask; allow this host in the agent's policy"
+                f"{self.where}: it forbids the request (status 403); allow this host and user there"
             )
-        if status != 200:
+        if status in _MEANINGS:
+            meaning = _MEANINGS[status].format(method=response.request.method, what=self._what)
+        elif place := _location(response):
+            meaning = f"it redirects to {place}; redirects are not followed: correct the URL"
+        else:
+            meaning = f"{self._what} does not answer so; correct the URL"
+        raise SourceError(f"{self.where}: it answers with status {status}: {meaning}")
+
+    def _check_packing(self, response: httpx.Response) -> None:
+        packing = response.headers.get("content-encoding", "")
+        if packing not in _UNPACKED:  # what unpacks may be endless
             raise SourceError(
-                f"{self.where}: it answers with status {status} and not as {self._what} does; is"
-                " the URL that of the agent itself?"
+                f"{self.where}: its answer is compressed ({packing!a:.40}), which the request ruled"
+                " out; turn compression off in the proxy"
             )
 
     def _refusal(self) -> str:
@@ -112,28 +160,46 @@ class HttpEndpoint:
         return httpx.Client(
             auth=auth,
             params=self._params,
-            headers={"Accept-Encoding": "identity"},  # what unpacks may be endless
+            headers={"Accept-Encoding": "identity"},
             timeout=1.1 * self._section.timeout.seconds,  # by then the worker has given up
             verify=self._context,
             limits=httpx.Limits(max_connections=1, keepalive_expiry=None),
             trust_env=False,  # the password is not for a proxy
+            event_hooks={"response": [_keep_location]},
         )
 
 
-def first_bytes(pieces: Iterable[bytes], most: int, until: float) -> bytearray:
-    """The body of an answer; of one that is longer than we take, or comes too slowly, a part.
+def first_bytes(pieces: Iterable[bytes], most: int, until: float) -> bytes:
+    """Return the body of an answer, or a part of it if it is too long or comes too slowly.
 
     Args:
-        pieces: What comes.
-        most: The longest that is taken, in bytes; what is returned may be a piece longer.
+        pieces: The pieces of the body.
+        most: The longest body that is taken, in bytes; the result may be a piece longer.
         until: When the time is over, by ``time.monotonic``.
     """
-    body = bytearray()
+    body = io.BytesIO()
     for piece in pieces:
-        body += piece
-        if len(body) > most or time.monotonic() > until:
+        if body.write(piece) and (body.tell() > most or time.monotonic() > until):
             break
-    return body
+    return body.getvalue()
+
+
+def _keep_location(response: httpx.Response) -> None:
+    # httpx parses the header of each redirect, and fails at what is not an address.
+    response.extensions["location"] = response.headers.pop("location", "")
+
+
+def _location(response: httpx.Response) -> str | None:
+    """Return where a redirect points, without what may be secret, as one short printable word."""
+    location = response.extensions["location"]
+    if response.status_code not in _REDIRECTS or not location:
+        return None
+    try:
+        place = response.request.url.join(location)
+        shown = str(place.copy_with(userinfo=b"", query=None, fragment=None))
+    except (httpx.InvalidURL, ValueError):  # UnicodeError is one
+        return "an address that is not a URL"
+    return f"{shown[:120]!a}"
 
 
 def _acknowledge(response: httpx.Response) -> None:

@@ -31,7 +31,8 @@ from collector.errors import ConfigError, SourceError, extra
 from collector.sources.bulk.source import BulkSource
 from collector.sources.connection.error_mapping import printed_error
 from collector.sources.connection.identity import STARTED, Expected
-from collector.sources.java.jvm import FROM_OUTSIDE, FRUGAL, SERIAL_FILTER, java_home, rmi_options
+from collector.sources.java import serial_filter
+from collector.sources.java.jvm import FROM_OUTSIDE, FRUGAL, java_home, rmi_options
 from collector.sources.jmx.bean_questions import Answers, Failed, Question
 
 try:
@@ -42,8 +43,9 @@ except ModuleNotFoundError:
     ) from None
 
 _DESCRIPTIONS: Final = (
-    "javax.management.ObjectInstance;javax.management.MBean*;javax.management.ImmutableDescriptor;"
-    "javax.management.openmbean.*;java.util.TreeMap;java.util.HashMap;java.util.LinkedHashMap"
+    *("javax.management.ObjectInstance", "javax.management.MBean*"),
+    *("javax.management.ImmutableDescriptor", "javax.management.openmbean.*"),
+    *("java.util.HashMap", "java.util.LinkedHashMap"),
 )
 _OPTIONS: Final = (
     "-Xmx256m",
@@ -51,7 +53,7 @@ _OPTIONS: Final = (
     "-Dfile.encoding=UTF-8",
     "-Dstdout.encoding=UTF-8",
     "-Djdk.jndi.object.factoriesFilter=!*",
-    f"-Djdk.serialFilter={_DESCRIPTIONS};{SERIAL_FILTER}",
+    f"-Djdk.serialFilter={serial_filter.pattern((*_DESCRIPTIONS, *serial_filter.EVERY))}",
 )
 _MAX_BYTES: Final = 64 * 1024 * 1024
 _SEPARATORS: Final = ("/", ";", "==", '"')

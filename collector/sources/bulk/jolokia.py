@@ -50,8 +50,8 @@ class JolokiaSource(BulkSource):
         requests = _requests(questions)
         if self._session is None:
             requests.append({"type": "version"})
-        _, body = self._endpoint.ask("POST", json=requests)
-        return parse_answers(body, requests, self._where)
+        reply = self._endpoint.ask("POST", json=requests)  # JSON itself shows its end
+        return parse_answers(reply.body, requests, self._where)
 
 
 def _requests(questions: Iterable[Question]) -> list[dict[str, Any]]:
@@ -89,7 +89,7 @@ _Scalar = int | float | str | bool | None
 _Value = _Scalar | dict[str, msgspec.Raw]
 
 
-def parse_answers(body: bytearray, requests: Sequence[Mapping[str, Any]], where: str) -> Answers:
+def parse_answers(body: bytes, requests: Sequence[Mapping[str, Any]], where: str) -> Answers:
     """The answers, by pattern and attribute, then by bean name.
 
     Args:
@@ -171,7 +171,7 @@ def _value(where: str, what: str, response: _Response) -> msgspec.Raw:
     raise SourceError(f"{where}: {what}: status {response.status}: {reason}")
 
 
-def _decoded(where: str, kind: Any, text: bytearray | msgspec.Raw) -> Any:
+def _decoded(where: str, kind: Any, text: bytes | msgspec.Raw) -> Any:
     try:
         return msgspec.json.decode(text, type=kind)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:

@@ -13,9 +13,6 @@ from dataclasses import replace
 from functools import cache, partial
 from typing import Final, cast
 
-from prometheus_client.parser import text_string_to_metric_families
-from prometheus_client.samples import Sample
-
 from collector.catalogue import Family, Metric
 from collector.config.schema import Prometheus
 from collector.errors import ConfigError, IdentityError, SourceDataError, SourceError
@@ -23,14 +20,18 @@ from collector.model import Answer, Identity
 from collector.sources.bulk import exporter_rules
 from collector.sources.bulk.exporter_rules import Rules, Shown
 from collector.sources.bulk.http_endpoint import HttpEndpoint
+from collector.sources.bulk.other_pages import other_page
 from collector.sources.bulk.source import BulkReader, BulkSource
 from collector.sources.bulk.strimzi_metrics_reporter import Reporter
+from collector.sources.bulk.text_format import Page, Sample
 from collector.sources.connection.identity import STARTED, Expected
 from collector.sources.jmx.bean_questions import IN_SYNC, Answers, Question, asked_for
 
 # Families that start together share an answer, as over RMI: for as long as it took, within these.
 _SHARED_SECONDS: Final = 0.25
 _MOST_SHARED_SECONDS: Final = 1.0
+_MOST_SHARED: Final = 16 << 20
+"""Bytes; a page is kept between scrapes, and an agent has many sources."""
 APP_INFO: Final = Question("kafka.server:type=app-info,id=*", "StartTimeMs")
 _FAILED: Final = "jmx_scrape_error"
 _LATE: Final = "jmx_scrape_timeout_total"
@@ -38,7 +39,6 @@ _PROCESS: Final = "process_start_time_seconds"
 _BUILD: Final = "jmx_exporter_build_info"
 OWN: Final = frozenset({_FAILED, _LATE, _PROCESS, _BUILD})
 _HTTP_HEADERS: Final = {"Accept": "text/plain;version=0.0.4"}
-_TYPES: Final = ("text/plain", "application/openmetrics-text")
 _OBJECT_NAME: Final = "_objectname"  # added by the exporter where two samples would be one
 
 
@@ -89,8 +89,8 @@ class PrometheusSource(BulkSource):
 
     def __init__(self, expected: Expected, section: Prometheus) -> None:
         self._is_strimzi = section.exporter == "strimzi"
-        what = "Strimzi's metrics reporter" if self._is_strimzi else "jmx_exporter"
-        self._endpoint = HttpEndpoint(what, section, "source.prometheus")
+        self._what = "Strimzi's metrics reporter" if self._is_strimzi else "jmx_exporter"
+        self._endpoint = HttpEndpoint(self._what, section, "source.prometheus")
         where, timeout = self._endpoint.where, section.timeout.seconds
         super().__init__(where, expected, timeout, section.password_file)
         self._rules = _names(section)
@@ -99,7 +99,8 @@ class PrometheusSource(BulkSource):
         self._version = section.kafka_version
         self._keys: dict[str, tuple[str, ...]] = {}
         self._items: dict[Question, set[str | None]] = defaultdict(set)
-        self._asked, self._shared_until, self._lines = 0.0, 0.0, [""]
+        self._asked, self._shared_until = 0.0, 0.0
+        self._shared: Page | None = None
         self._late: float | None = None
         self._stamped = math.inf
         self._learned: dict[str, Family] = {}
@@ -108,7 +109,7 @@ class PrometheusSource(BulkSource):
         """Give up the connection; the source may be used again."""
         super().close()
         self._endpoint.close()
-        self._shared_until = 0.0
+        self._shared = None
 
     def _read(self, identity: Identity, reader: BulkReader, family: Family) -> Answer:
         self._learn(family)
@@ -262,36 +263,31 @@ class PrometheusSource(BulkSource):
         began, info, *_ = self._expected.questions
         return {began: {STARTED.pattern: round(started)}, info: dict.fromkeys(nodes, self._version)}
 
-    def _samples(self, names: set[str]) -> Iterator[Sample]:
-        """The samples of these names, from an answer that may be a moment old."""
-        lines = [line for line in self._page() if line.partition("{")[0].split(" ")[0] in names]
-        try:
-            for family in text_string_to_metric_families("\n".join(lines)):
-                yield from family.samples
-        except (ValueError, IndexError, KeyError) as error:
-            said = " ".join(str(error).split())[:200]
-            raise SourceError(f"{self._where}: that is not Prometheus's text: {said}") from None
+    def _samples(self, names: Set[str]) -> Iterator[Sample]:
+        """The samples of these names, from an answer that may be a moment old.
 
-    def _page(self) -> list[str]:
+        Raises:
+            SourceError: It is another exporter's, so that they are not absent but unknown.
+        """
+        page, is_known = self._page(), False
+        for sample in page.samples(names):
+            is_known = is_known or sample.name not in OWN
+            yield sample
+        if not is_known and (reason := other_page(page.names())):
+            hint = "" if self._is_strimzi else " (MSK: port 11001)"
+            raise SourceError(f"{self._where}: {reason}: is it {self._what}'s{hint}?")
+
+    def _page(self) -> Page:
         asked = time.monotonic()
-        if asked < self._shared_until:
-            return self._lines
-        kind, body = self._endpoint.ask("GET", headers=_HTTP_HEADERS)
-        if not kind.startswith(_TYPES):
-            raise SourceError(
-                f"{self._where}: it answers with {kind or 'no content type'!a:.80}, not with"
-                " Prometheus's text; is the path right?"
-            )
-        try:
-            lines = body.decode("utf-8").split("\n")  # a label may have other ends of lines
-        except UnicodeDecodeError:
-            raise SourceError(f"{self._where}: its answer is not UTF-8") from None
-        if lines.pop():
-            raise SourceError(f"{self._where}: its answer ends within a line; was it cut short?")
-        now = time.monotonic()
+        if self._shared is not None and asked < self._shared_until:
+            return self._shared
+        self._shared = None
+        reply = self._endpoint.ask("GET", headers=_HTTP_HEADERS)
+        page, now = Page(reply, self._where), time.monotonic()
         shared = min(max(_SHARED_SECONDS, now - asked), _MOST_SHARED_SECONDS)
-        self._asked, self._shared_until, self._lines = asked, now + shared, lines
-        return lines
+        self._asked, self._shared_until = asked, now + shared
+        self._shared = page if len(reply.body) <= _MOST_SHARED else None
+        return page
 
     def _is_shown(self, metric: Metric) -> bool:
         # The exporter leaves texts out.

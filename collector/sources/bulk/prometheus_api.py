@@ -18,6 +18,7 @@ Labels = dict[str, str]
 
 _LONGEST_US: Final = 6 * 3_600_000_000
 _MOST_POINTS: Final = 10_000  # of a series; Prometheus refuses more than 11,000
+_JSON: Final = "application/json"
 _EXPLAINED: Final = (400, 422, 500, 503)
 """Status of answers that say in JSON what is wrong."""
 _TOO_MUCH: Final = (422, 503)
@@ -122,10 +123,11 @@ class PrometheusApi(HttpEndpoint):
         except (ValueError, OverflowError):
             raise SourceDataError(f"{self.where}: it answers with values that are none") from None
 
-    def _check_status(self, status: int) -> None:
-        self._status = status
-        if status not in _EXPLAINED:
-            super()._check_status(status)
+    def _check_status(self, response: httpx.Response) -> None:
+        self._status = response.status_code
+        is_explained = response.headers.get("content-type", "").startswith(_JSON)
+        if self._status not in _EXPLAINED or not is_explained:  # a proxy's own is a page
+            super()._check_status(response)
 
     def _asked(
         self, path: str, asked: Mapping[str, str], span: tuple[int, int], kind: type[_Result]
@@ -133,10 +135,10 @@ class PrometheusApi(HttpEndpoint):
         start, end = map(_seconds, span)
         data = {**asked, "start": start, "end": end, **_OF_ALL}
         try:
-            found, body = self.ask("POST", path, data=data, headers=self._headers)
+            found, body, _ = self.ask("POST", path, data=data, headers=self._headers)
         except (httpx.HTTPError, OSError) as error:
             raise source_error(self.where, error) from None
-        if not found.startswith("application/json"):
+        if not found.startswith(_JSON):
             raise SourceError(
                 f"{self.where}: it answers with {found or 'no content type'!a:.80}, not as"
                 " Prometheus's API does; is the URL that of its start page?"

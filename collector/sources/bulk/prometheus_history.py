@@ -8,12 +8,10 @@ lookback), is of no scrape and is not used.
 
 import json
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Set
 from dataclasses import replace
 from itertools import pairwise
 from typing import Final, NamedTuple
-
-from prometheus_client.samples import Sample
 
 from collector.catalogue import Family
 from collector.config.schema import Prometheus
@@ -22,6 +20,7 @@ from collector.model import Answer, Identity
 from collector.sources.bulk.exporter_rules import Rules
 from collector.sources.bulk.prometheus import APP_INFO, OWN, PrometheusSource, misfit
 from collector.sources.bulk.prometheus_api import Kept, Labels, PrometheusApi
+from collector.sources.bulk.text_format import Sample
 from collector.sources.connection.identity import Expected
 from collector.sources.jmx.bean_questions import all_asked
 from collector.sources.jmx.object_names import keys_of
@@ -235,7 +234,7 @@ class PastSource(PrometheusSource):
             self._last = self._kept.samples, answer
         return replace(answer, listed_us=self._staleness_us + self._kept.age_us)
 
-    def _samples(self, names: set[str]) -> Iterator[Sample]:
+    def _samples(self, names: Set[str]) -> Iterator[Sample]:
         return (one for name in names for one in self._kept.samples.get(name, ()))
 
 

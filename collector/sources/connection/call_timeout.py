@@ -30,20 +30,27 @@ class Worker:
         self._threads: list[threading.Thread] = []
         self._answers: queue.SimpleQueue[_Answer] = queue.SimpleQueue()
 
-    def within(self, seconds: float, where: str, call: Callable[[], _Result]) -> _Result:
+    def within(
+        self, seconds: float, where: Callable[[], str], call: Callable[[], _Result]
+    ) -> _Result:
         """Make a call and wait for it no longer than this.
+
+        Args:
+            seconds: How long.
+            where: Who is called, for messages; the call may learn more of that.
+            call: The call.
 
         Raises:
             SourceTimeoutError: The call has not ended in time.
         """
-        inbox = self._inbox or self._begin(where)
+        inbox = self._inbox or self._begin(where())
         inbox.put(call)
         try:
             result, error = self._answers.get(timeout=seconds)
         except queue.Empty:
             self.close()
             raise SourceTimeoutError(
-                f"{where}: no answer within {seconds:g} s; is it overloaded, stopped or cut off?"
+                f"{where()}: no answer within {seconds:g} s; is it overloaded, stopped or cut off?"
             ) from None
         if error is not None:
             raise error

@@ -10,6 +10,9 @@ _KAFKA: Final = "org.apache.kafka.common.errors"
 NOTHING_LISTENS: Final = "nothing listens there"
 """What the error says where a connection was refused by the host: its port is closed."""
 
+NOT_ACCEPTED: Final = "which the agent does not accept"
+"""What the error says of a class that a JVM answered with."""
+
 _TLS: Final = "javax.net.ssl.SSLException.*"
 _NO_LOGIN: Final = f"{_KAFKA}.AuthenticationException"
 NO_PERMISSION: Final = "no permission: let the agent's user read the folder"
@@ -83,6 +86,9 @@ def source_error(where: str, error: BaseException) -> SourceError:
     """The error to raise for what was thrown; its text names the place and never a credential."""
     if isinstance(error, SourceError):
         return error
+    refused = refused_class(error)
+    if refused is not None:
+        return SourceError(f"{where}: its answer holds {refused}, {NOT_ACCEPTED}")
     causes = list(_causes(error))
     thrown = "\n".join(f"{' '.join(_lineage(cause))}: {_text(cause)}" for cause in causes)
     return _meant(where, thrown, _text(causes[-1]) or type(causes[-1]).__name__)
@@ -92,6 +98,23 @@ def printed_error(where: str, printed: str) -> SourceError:
     """The error to raise for what another JVM printed before it failed."""
     reason = " ".join(printed.strip().partition("\n")[0].split())
     return _meant(where, printed, f"jmxquery failed: {reason or 'it said nothing'}")
+
+
+def refused_class(error: BaseException) -> str | None:
+    """What of Java's answer was not made into an object; None: that was not the problem.
+
+    It is a class that a filter of ours refuses (collector.sources.java.serial_filter), or that this
+    process has no code of: mostly an exception of the broker's own.
+    """
+    causes = list(_causes(error))
+    for cause, reason in zip(causes, [*causes[1:], None], strict=True):
+        name = type(cause).__name__
+        if name == "java.lang.ClassNotFoundException":
+            return f"{_text(cause).removeprefix(f'{name}: ').partition(' ')[0]:.200}"
+        if name == "java.io.InvalidClassException" and reason is not None:
+            found = _text(reason).rpartition(" ")[2]
+            return "too much" if found == "null" else f"{found:.200}"
+    return None
 
 
 def is_answer(error: BaseException) -> bool:

@@ -17,46 +17,20 @@ from pathlib import Path
 from typing import Any, Final
 
 from collector.errors import ConfigError, SettingError
+from collector.sources.java import serial_filter
 
 _CLIENT_JARS: Final[tuple[str, ...]] = ("kafka-clients", "slf4j-api")
 # What OAUTHBEARER of a Kafka client needs besides, where the folder has it.
 _OAUTH_JARS: Final = ("jackson-core", "jackson-databind", "jackson-annotations", "jose4j")
 _METADATA_JARS: Final = ("kafka-metadata", "kafka-server-common")
-_MANAGEMENT: Final = (
-    *("ObjectName", "Attribute", "AttributeList", "Notification", "MBeanServerNotification"),
-    *("OperationsException", "JMException", "JMRuntimeException", "InstanceNotFoundException"),
-    *("AttributeNotFoundException", "MBeanException", "ReflectionException"),
-    *("RuntimeMBeanException", "RuntimeErrorException", "RuntimeOperationsException"),
-    *("remote.NotificationResult", "remote.TargetedNotification", "remote.rmi.*"),
-)
-_COMPOSITE: Final = ("CompositeDataSupport", "CompositeType", "OpenType", "SimpleType")
-_BOUNDS: Final = "maxdepth=30;maxarray=2000000;maxrefs=20000000;maxbytes=536870912"
-_ACCEPTED: Final = (
-    "java.lang.*",  # of it, not of what is below it: numbers, texts and exceptions
-    *(f"javax.management.{name}" for name in _MANAGEMENT),
-    *(f"javax.management.openmbean.{name}" for name in _COMPOSITE),
-    *("java.util.TreeMap", "java.util.EventObject", "javax.rmi.ssl.SslRMIClientSocketFactory"),
-    *("java.rmi.**", "sun.rmi.**", "javax.security.auth.login.*"),
-    *("java.security.GeneralSecurityException", "java.net.SocketException"),
-    *("java.net.ConnectException", "java.net.InetAddress", "java.net.Inet4Address"),
-    *("java.io.IOException", "java.io.ObjectStreamException", "java.io.InvalidClassException"),
-    *("java.util.HashSet", "java.util.Map$Entry", "java.util.ArrayList", "java.util.Collections$*"),
-)
 # Two threads that meet a class for the first time at one instant may crash JPype (its issue 756):
 # those that answers are made of are met before there are threads.
 _RETURNED: Final = (
     *(f"java.lang.{name}" for name in ("Thread", "String", "Integer", "Long", "Double", "Boolean")),
     *("java.util.HashMap", "java.util.Optional", "javax.management.Query"),
-    *("java.rmi.MarshalledObject", "java.rmi.ConnectException", "java.rmi.UnmarshalException"),
-    *(name for name in _ACCEPTED if "*" not in name),
+    *("java.rmi.MarshalledObject", "java.util.Collections", "java.util.Map"),
+    *(name for name in serial_filter.EVERY if not set(name) & {"*", "$"}),
 )
-
-SERIAL_FILTER: Final = ";".join((_BOUNDS, *_ACCEPTED, "!*"))
-"""The value of ``jdk.serialFilter``: what this process deserialises.
-
-A broker's answers hold names, numbers, RMI's own records and the exceptions of JMX; anything else
-is refused before it becomes an object.
-"""
 # The last, as it wakes up twenty times a second and keeps the command line in a file of /tmp.
 FRUGAL: Final = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-XX:-UsePerfData")
 FROM_OUTSIDE: Final = ("JAVA_TOOL_OPTIONS", "_JAVA_OPTIONS", "JDK_JAVA_OPTIONS")
@@ -109,6 +83,7 @@ def start(
         raise ConfigError(
             f"Java at {home} does not start: {error}; set JAVA_HOME to Java 17 or later"
         ) from None
+    serial_filter.install(java)  # before anything is read
     # A thread of JPype wakes up four times a second, an eighth of an agent's processor time, and
     # lets Python collect when Java did. It waits for Java to drop an object of Python (a proxy, a
     # buffer), and Java is given none: who gives it one must start the queue again before.
@@ -188,7 +163,6 @@ def _options(timeout_seconds: float, heap_bytes: int) -> list[str]:
         "-Xrs",  # SIGTERM and SIGINT are the agent's
         "-Djava.awt.headless=true",
         "-Dslf4j.internal.verbosity=ERROR",
-        f"-Djdk.serialFilter={SERIAL_FILTER}",
         *rmi_options(timeout_seconds),
         "-Dsun.rmi.transport.connectionTimeout=60000",  # longer than a cadence: keep the socket
         "--enable-native-access=ALL-UNNAMED",

@@ -22,6 +22,7 @@ from collector.config.schema import Attach
 from collector.errors import SourceRefusedError
 from collector.sources.connection.identity import Expected
 from collector.sources.java.jvm import java
+from collector.sources.jmx.remote_call import NEW_CLIENT, called, stub_of
 from collector.sources.jmx.rmi_source import RmiSource
 
 _PROC: Final = Path("/proc")
@@ -51,7 +52,7 @@ class AttachSource(RmiSource):
             address = machine.startLocalManagementAgent()
         finally:
             machine.detach()
-        return _server(str(address)).newClient(None)
+        return called(_server(str(address)), NEW_CLIENT, None)
 
     def _pid(self) -> int:
         if self._attach.pid is not None:
@@ -65,9 +66,7 @@ def _server(address: str) -> Any:
     """The RMI stub that the address of a local management agent holds, encoded."""
     url = java("javax.management.remote.JMXServiceURL")(address)
     encoded = str(url.getURLPath()).removeprefix("/stub/")
-    stub = java("java.util.Base64").getDecoder().decode(encoded)
-    stream = java("java.io.ByteArrayInputStream")(stub)
-    return java("java.io.ObjectInputStream")(stream).readObject()
+    return stub_of(java("java.util.Base64").getDecoder().decode(encoded))
 
 
 class _Jvm(NamedTuple):

@@ -4,12 +4,12 @@ What is not there is absent, and what is no number is refused.
 """
 
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from typing import Any, Final
 
 from collector.catalogue import Metric
 from collector.errors import SourceDataError
 from collector.model import Series
+from collector.sources.connection.error_mapping import NOT_ACCEPTED, refused_class
 from collector.sources.java.jvm import java
 from collector.sources.jmx.census import Beans
 from collector.sources.jmx.mbean_server import MBeanServer
@@ -75,8 +75,13 @@ class AttributeReader:
 
     def _several(self, name: Any, attributes: list[str]) -> Mapping[str, object]:
         if len(attributes) > 1:
-            with suppress(java("javax.management.InstanceNotFoundException")):
+            try:
                 return self._server.values(name, attributes)
+            except java("javax.management.InstanceNotFoundException"):
+                return {}
+            except java("java.rmi.UnmarshalException") as error:
+                if refused_class(error) is None:
+                    raise
         return {}
 
     def _ask(self, name: Any, attribute: str) -> object:
@@ -92,7 +97,16 @@ class AttributeReader:
             java("javax.management.ReflectionException"),
             java("javax.management.JMRuntimeException"),
         ) as error:
-            reason = str(error).splitlines()[0]
+            reason = text_of(error).splitlines()[0]
             raise SourceDataError(
-                f"{self._where}: {text_of(name):.200} {attribute} failed in the broker: {reason}"
+                f"{self._where}: {text_of(name):.200} {attribute} failed in the broker:"
+                f" {reason:.200}"
+            ) from None
+        except java("java.rmi.UnmarshalException") as error:
+            refused = refused_class(error)
+            if refused is None:
+                raise
+            raise SourceDataError(
+                f"{self._where}: the answer for {text_of(name):.200} {attribute} holds {refused},"
+                f" {NOT_ACCEPTED}; does the attribute fail in the broker?"
             ) from None

@@ -12,6 +12,7 @@ from typing import Any, Final, Literal, NamedTuple
 import jpype
 
 from collector.sources.java.jvm import java
+from collector.sources.jmx.remote_call import QUERY_NAMES, called
 
 
 class Comparison(NamedTuple):
@@ -42,7 +43,7 @@ class MBeanServer:
     def names(self, pattern: str, attribute: str = "", comparison: Comparison | None = None) -> Any:
         """The java.util.Set of the names that match, and whose attribute compares so."""
         query = _query(attribute, comparison) if comparison else None
-        return self._connection.queryNames(_name(pattern), query, None)
+        return called(self._connection, QUERY_NAMES, _name(pattern), query, None)
 
     def value(self, name: Any, attribute: str) -> Any:
         """The value of one attribute; ``name`` as text or as ObjectName."""

@@ -93,6 +93,17 @@ def text_of(name: Any) -> str:
         return units.tobytes().decode("utf-16", "surrogatepass")
 
 
+def value_text(value: Any) -> str:
+    """A text or number of a bean as text; of anything else the name of its class.
+
+    A composite or an array as text holds the texts of what is in it, and may be in itself.
+    """
+    if type(value).__name__ == "java.lang.String":
+        return text_of(value)
+    plain = value is None or isinstance(value, (str, int, float, list, dict))
+    return str(value) if plain else type(value).__name__
+
+
 @lru_cache(maxsize=1024)
 def _keys(pattern: str) -> frozenset[str]:
     return frozenset(keys_of(pattern))

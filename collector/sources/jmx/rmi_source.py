@@ -3,7 +3,6 @@
 ``JmxSource`` opens it at a JMX port, without JNDI; ``attach.py`` in a JVM of this host without one.
 """
 
-import re
 import socket
 import threading
 import time
@@ -22,16 +21,19 @@ from collector.sources.java.jvm import detach, java
 from collector.sources.jmx import tls
 from collector.sources.jmx.bean_questions import Answers
 from collector.sources.jmx.mbean_server import MBeanServer
-from collector.sources.jmx.object_names import text_of
+from collector.sources.jmx.object_names import text_of, value_text
 from collector.sources.jmx.reader import MBeanReader
+from collector.sources.jmx.remote_call import (
+    LOOKUP,
+    NEW_CLIENT,
+    Endpoint,
+    called,
+    endpoint_of,
+)
 from collector.sources.mbean_source import MBeanSource, Session
 
 _IDLE_SECONDS: Final = 100.0
 """A JVM gives up a connection that was not used for two minutes: by then we have made a new one."""
-
-_ENDPOINT: Final = re.compile(r"endpoint:\[(?P<host>[\w.:%-]+):\d+(?P<factory>,[^\]]*)?\]")
-"""In a stub's text; a false registry may write what it likes, but then it is no host either."""
-_TLS: Final = ",javax.rmi.ssl.SslRMIClientSocketFactory"
 
 
 class RmiSource(MBeanSource):
@@ -86,40 +88,69 @@ class JmxSource(RmiSource):
     """
 
     def __init__(self, expected: Expected, jmx: Jmx) -> None:
-        where = f"JMX of {jmx.host}:{jmx.port}"
-        super().__init__(where, expected, jmx.timeout.seconds, jmx.password_file)
+        self._configured = f"JMX of {jmx.host}:{jmx.port}"
+        super().__init__(self._configured, expected, jmx.timeout.seconds, jmx.password_file)
         self._jmx = jmx
         if jmx.tls is not None:
             tls.install(jmx.tls)
 
     def _connect(self) -> Any:
+        self._where = self._configured
         at: tuple[Any, ...] = (self._jmx.host, self._jmx.port)
         if self._jmx.tls is not None and self._jmx.tls.registry:
             at += (java("javax.rmi.ssl.SslRMIClientSocketFactory")(),)
-        stub = java("java.rmi.registry.LocateRegistry").getRegistry(*at).lookup("jmxrmi")
+        registry = java("java.rmi.registry.LocateRegistry").getRegistry(*at)
+        text = java("java.lang.String")
+        stub = called(registry, LOOKUP, text("jmxrmi"), check=self._check_server)
+        login = None
         user = self._jmx.user
-        if user is None:
-            return stub.newClient(None)
-        self._check_endpoint(stub)
-        secret = Secret(self._jmx.password_file, self._jmx.password_env)
-        login = jpype.JArray(java("java.lang.String"))([user, secret.read(self._where, user)])
-        return stub.newClient(login)
+        if user is not None:
+            secret = Secret(self._jmx.password_file, self._jmx.password_env)
+            login = jpype.JArray(text)([user, secret.read(self._where, user)])
+        return called(stub, NEW_CLIENT, login, check=self._check_connection)
 
-    def _check_endpoint(self, stub: Any) -> None:
-        """Make sure that the password goes to the host that is configured, or over TLS.
+    def _check_server(self, stub: Any) -> None:
+        """Note where the registry sends us; with a password only to the configured host, or by TLS.
 
         The registry gives the address of JMX, and any process may be the registry while the broker
         is down.
         """
-        found = _ENDPOINT.search(text_of(stub))
-        host = found["host"] if found else "an address that cannot be read"
-        by_tls = found is not None and _TLS in (found["factory"] or "")
+        found = endpoint_of(stub, self._where)
         ours = self._jmx.tls is not None and self._jmx.tls.trust_store is not None
-        if not (by_tls and ours) and not is_same_host(host, self._jmx.host):
+        guarded = self._jmx.user is None or (found.tls and ours)
+        if not guarded and not is_same_host(found.host, self._jmx.host):
             raise IdentityError(
-                f"{self._where}: its registry sends us, and our password, to {host:.100}: set"
-                f" -Djava.rmi.server.hostname={self._jmx.host} there, or use TLS with a trust_store"
+                f"{self._where}: its registry sends us, and our password, to {_shown(found.host)}:"
+                f" set -Djava.rmi.server.hostname={self._jmx.host} there, or use TLS with a"
+                " trust_store"
             )
+        self._server = found
+        self._where += _redirection(found, self._jmx)
+
+    def _check_connection(self, stub: Any) -> None:
+        """Follow a login to the host that the registry named, or to the configured one."""
+        host = endpoint_of(stub, self._where).host
+        if not any(is_same_host(host, known) for known in (self._server.host, self._jmx.host)):
+            raise IdentityError(
+                f"{self._where}: its login sends us to another host, {_shown(host)}; set"
+                f" -Djava.rmi.server.hostname={self._jmx.host} there"
+            )
+
+
+def _redirection(found: Endpoint, jmx: Jmx) -> str:
+    """Where a registry sends us, if that is not where it is itself; for messages."""
+    if found.host.casefold() != jmx.host.casefold():
+        there, setting = f"{_shown(found.host)}:{found.port}", "java.rmi.server.hostname"
+    elif found.port != jmx.port:
+        there, setting = f"port {found.port}", "com.sun.management.jmxremote.rmi.port"
+    else:
+        return ""
+    return f" (the registry there sends us to {there}: {setting})"
+
+
+def _shown(host: str) -> str:
+    """The name of a host as others wrote it."""
+    return "".join(one if one.isprintable() else "?" for one in host[:100])
 
 
 def is_same_host(one: str, other: str) -> bool:
@@ -140,7 +171,7 @@ def _answers(server: MBeanServer, expected: Expected) -> Answers:
 
 
 def _plain(value: Any) -> object:
-    return value if isinstance(value, int) else text_of(value)
+    return value if isinstance(value, int) else value_text(value)
 
 
 def _close(connection: Any) -> None:

@@ -20,6 +20,7 @@ from collector.config.schema import Tls
 from collector.config.secrets import Secret
 from collector.errors import ConfigError, SourceRefusedError
 from collector.sources.java.jvm import java
+from lakehouse.tables.strict_files import CERTIFICATE_BYTES, UnreadableFileError, read_bytes
 
 _WHERE: Final = "source.jmx.tls"
 
@@ -83,9 +84,9 @@ def _made(factory: str, *content: Any) -> Any:
 def _store(file: Path, where: str, password_file: Path | None) -> Any:
     """A store of whatever type its content has."""
     try:
-        content = file.read_bytes()
-    except OSError as error:
-        raise ConfigError(f"{where}: {error.strerror}; give a file that we may read") from None
+        content = read_bytes(file, CERTIFICATE_BYTES)
+    except UnreadableFileError as error:
+        raise ConfigError(f"{where}: {error.problem}; give a file that we may read") from None
     if b"-----BEGIN " in content:
         return _of_pem(content, where)
     try:

@@ -18,6 +18,7 @@ from collector.sources.connection.error_mapping import NO_PERMISSION, source_err
 from collector.sources.java.jvm import java
 from collector.sources.metadata_log import records
 from collector.sources.metadata_log.records import LogBatch, Place, Record
+from lakehouse.tables.strict_files import UnreadableFileError, read_text
 
 _SEGMENT: Final = re.compile(r"(\d{20})\.log")
 _SNAPSHOT: Final = re.compile(r"(\d{20})-(\d{10})\.checkpoint")
@@ -52,7 +53,11 @@ class MetadataFolder:
         """
         path = self._folder / "meta.properties"
         with _guarded(path):
-            lines = path.read_text("utf-8").splitlines()
+            path.stat()  # a missing file and a missing right have errors of their own
+        try:
+            lines = read_text(path).splitlines()
+        except UnreadableFileError as error:
+            raise SourceError(str(error)) from None
         properties = dict(line.split("=", 1) for line in lines if "=" in line and line[0] != "#")
         try:
             return properties["cluster.id"], properties["node.id"]

@@ -3,11 +3,11 @@
 import datetime as dt
 import json
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import click
+from msgspec.structs import replace
 
 from lakehouse.cli.options import FILE, TEAM, kept_in, log
 from lakehouse.errors import SendError
@@ -80,7 +80,10 @@ def _mail(facts: dict[str, Any], mail: Mail, *, dry_run: bool) -> None:
         log(f"would send {how}")
         click.echo(message.content)
         return
-    deliver(message, mail)
+    refused = deliver(message, mail)
+    if refused:
+        # No error: who calls this again would send it to all others twice.
+        log(f"mail: {mail.host}:{mail.port} accepted it, but refused {refused}")
     click.echo(f"sent {how}")
 
 

@@ -8,9 +8,12 @@ from typing import Final, NamedTuple, TypeVar
 
 from deltalake import DeltaTable
 
+from lakehouse import tables
 from lakehouse.core.delta_rs import TABLE, query
 from lakehouse.core.periods import micros
 from lakehouse.ops.doctor.finding import named
+from lakehouse.tables import Table
+from lakehouse.tables.table import identifier
 
 CLOCK_SLACK: Final = dt.timedelta(minutes=1)
 """A row that ends later than that from now comes from a clock that is ahead."""
@@ -188,18 +191,18 @@ def gaps(scrapes: DeltaTable, since: dt.datetime) -> list[Gap]:
 
 def overlaps(scrapes: DeltaTable, since: dt.datetime) -> list[Overlap]:
     """Successful scrapes of one family at one instant, by pairs of agents."""
-    return _overlaps(scrapes, f"SELECT * FROM ({_scrapes(since)}) WHERE outcome = 'ok'", "family")
+    return _overlaps(scrapes, f"{_scrapes(since)} AND outcome = 'ok'", "family")
 
 
 def copied_runs(runs: DeltaTable, since: dt.datetime) -> list[Overlap]:
     """Copies among the runs of metrics of a source itself, which every batch has a few of."""
-    alone = " AND ".join(f"{name} IS NULL" for name in _SUBJECT)
-    rows = f"SELECT * FROM {TABLE} WHERE {_since(since, 'start')} AND {alone}"
+    alone = " AND ".join(f"{identifier(name)} IS NULL" for name in _SUBJECT)
+    rows = f"{_rows(tables.RUNS)} WHERE {_since(since, 'start')} AND {alone}"
     found = _overlaps(runs, rows, "metric")
     return [one for one in found if one.copies]
 
 
-_SUBJECT: Final = ("topic", "partition", '"user"', "client_id", '"group"', "members", "labels")
+_SUBJECT: Final = ("topic", "partition", "user", "client_id", "group", "members", "labels")
 
 
 def _overlaps(delta: DeltaTable, rows: str, what: str) -> list[Overlap]:
@@ -259,12 +262,17 @@ def latest(instants: Iterable[dt.datetime | None]) -> dt.datetime | None:
 
 def _scrapes(since: dt.datetime) -> str:
     """SQL of the valid rows of scrapes since an instant."""
-    return f'SELECT * FROM {TABLE} WHERE {_since(since, "start")} AND "end" > "start"'
+    return f'{_rows(tables.SCRAPES)} WHERE {_since(since, "start")} AND "end" > "start"'
+
+
+def _rows(table: Table) -> str:
+    """SQL of a table's rows, with the declared columns."""
+    return f"SELECT {', '.join(map(identifier, table.column_names))} FROM {TABLE}"
 
 
 def _since(since: dt.datetime, column: str) -> str:
     day = f"date >= DATE '{since:%Y-%m-%d}'"
-    return f'{day} AND CAST("{column}" AS BIGINT) >= {micros(since)}'
+    return f"{day} AND CAST({identifier(column)} AS BIGINT) >= {micros(since)}"
 
 
 def _records(shape: Callable[..., T], delta: DeltaTable, sql: str) -> list[T]:

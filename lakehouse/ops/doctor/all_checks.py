@@ -201,6 +201,7 @@ class Diagnosis:
                     self._add(table_health.incomplete(table, delta))
             for table in tables.ROLLUP_STATE:
                 with suppress(LakehouseError):  # rollups make them as they need them
+                    self._add(table_health.unknown_columns(table, self._open(table)))
                     self._add(table_health.files_gone(table, self._open(table)))
         with self._unknown_on_error(tables.REJECTED):
             self._add(rollup.rejected(self._open(tables.REJECTED), self.since, self.days))

@@ -46,6 +46,8 @@ CHECKS: Final = {
     "twice": "leave one of them: the agent of the cluster, or those of its brokers",
     "uncheckpointed": _RUN_MAINTAIN,
     "unknown": "fix that, then run the doctor again",
+    "unknown_columns": "find what added them; this jmxlake ignores them: upgrade it if a newer one "
+    "did",
     "unread": _RUN_CHECK,
     "unwatched": "install an agent there, or let another agent read it",
 }

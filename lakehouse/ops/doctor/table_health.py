@@ -67,10 +67,18 @@ def table_health(table: Table, delta: DeltaTable, a_day: int | None = None) -> T
 def bronze_shape(table: Table, delta: DeltaTable) -> Iterator[Finding]:
     """Whether agents of this version can write a table of bronze, and whether others wrote it."""
     url = url_of(delta)
-    try:
-        states.check_schema(table, delta)
-    except TableSchemaError as error:
-        yield finding("schema", table.path, str(error).removeprefix(f"{url}: "))
+    wrong = states.wrong_columns(table, delta)
+    if wrong and not wrong.keys() & {*table.column_names}:
+        todo = (
+            "find what added them, then restore the version before (Delta's RESTORE); until then "
+            "agents cannot deliver to the table, and maintenance leaves it as it is"
+        )
+        yield from unknown_columns(table, delta, todo, "error")
+    else:
+        try:
+            states.check_schema(table, delta)
+        except TableSchemaError as error:
+            yield finding("schema", table.path, str(error).removeprefix(f"{url}: "))
     features = set(delta.protocol().writer_features or ()) - _WRITABLE
     if features:
         what = f"it needs Delta features that no agent turns on: {some(sorted(features))}"
@@ -81,6 +89,17 @@ def bronze_shape(table: Table, delta: DeltaTable) -> Iterator[Finding]:
         yield finding("engine", table.path, str(error).removeprefix(f"{url}: "))
 
 
+def unknown_columns(
+    table: Table, delta: DeltaTable, todo: str = "", severity: Severity | None = None
+) -> Iterator[Finding]:
+    """Whether a table has columns that this version does not declare."""
+    names = table.undeclared(field.name for field in delta.schema().fields)
+    if names:
+        number = counted(len(names), "column")
+        what = f"{number} that this version does not declare: {some(names)}"
+        yield finding("unknown_columns", table.path, what, todo, severity)
+
+
 def gold_shape(table: Table, delta: DeltaTable) -> Iterator[Finding]:
     """Whether a table of gold has the declared columns, and whether any engine can read it."""
     declared = {column.name for column in table.columns}
@@ -89,6 +108,7 @@ def gold_shape(table: Table, delta: DeltaTable) -> Iterator[Finding]:
         more = f" and {counted(len(wrong) - 3, 'other')}" if len(wrong) > 3 else ""
         todo = "run jmxlake rollup: it adds columns; if a type differs, find what made the table"
         yield finding("schema", table.path, f"{'; '.join(wrong[:3])}{more}", todo, "warning")
+    yield from unknown_columns(table, delta)
     protocol = delta.protocol()
     features = sorted(protocol.reader_features or ())
     if protocol.min_reader_version > 1 or features:

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from deltalake import CommitProperties, DeltaTable, PostCommitHookProperties, Transaction
 
-from lakehouse.core.delta_rs import Location, delta_errors
+from lakehouse.core.delta_rs import Location, delta_errors, refresh
 from lakehouse.ops.maintain import checkpoint_retention, plan
 from lakehouse.ops.maintain.table_state import CHECKED, CLEANED, mark
 from lakehouse.tables import Table
@@ -87,7 +87,7 @@ class Executor:
         differing = {name: value for name, value in wanted.items() if present.get(name) != value}
         if differing:
             delta.alter.set_table_properties(differing, raise_if_not_exists=False, **_NO_RETRY)
-            delta.update_incremental()
+            refresh(delta)
 
     def _checkpoint(
         self, table: Table, delta: DeltaTable, action: plan.Checkpoint

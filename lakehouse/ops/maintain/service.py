@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple
 
 from deltalake import DeltaTable
 
-from lakehouse.core.delta_rs import Location, delta_errors
+from lakehouse.core.delta_rs import Location, check_readable, delta_errors, refresh
 from lakehouse.errors import ForeignEngineError, LakehouseError, TableSchemaError
 from lakehouse.ops.maintain import table_state as states
 from lakehouse.ops.maintain.actions import Executor
@@ -145,8 +145,9 @@ class Maintenance:
             delta = self.location.open(table)
         else:
             with delta_errors(self.location.url(table)):
-                delta.update_incremental()
+                refresh(delta)
         states.check_schema(table, delta)
+        check_readable(delta)
         self._tables[table.name] = delta
         return delta
 

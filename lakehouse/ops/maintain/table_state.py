@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from deltalake import DeltaTable
 
 from lakehouse import tables
+from lakehouse.core import display
 from lakehouse.core.delta_rs import Location, delta_errors, url_of
 from lakehouse.core.periods import instant
 from lakehouse.errors import ForeignEngineError, MaintenanceError, TableSchemaError
@@ -84,15 +85,17 @@ def check_schema(table: tables.Table, delta: DeltaTable) -> None:
     version = delta.metadata().configuration.get("jmxlake.schema")
     if version != tables.BRONZE_VERSION:
         raise TableSchemaError(
-            f"{url_of(delta)}: its property jmxlake.schema is {version or 'missing'}, not "
+            f"{url_of(delta)}: its property jmxlake.schema is {display.line(version or 'missing')}, "
+            "not "
             f"{tables.BRONZE_VERSION}; it is not a table of this version of jmxlake, nothing was "
             "changed"
         )
     wrong = wrong_columns(table, delta)
     if wrong:
+        names = display.line(", ".join(wrong))
         raise TableSchemaError(
-            f"{url_of(delta)}: it has another schema (columns {', '.join(wrong)}); another "
-            "version or tool created it, nothing was changed"
+            f"{url_of(delta)}: it has another schema (columns {names}); another version or tool "
+            "created it, nothing was changed"
         )
 
 
@@ -101,7 +104,9 @@ def wrong_columns(table: tables.Table, delta: DeltaTable) -> dict[str, str]:
     present = {field.name: delta_type(field.type) for field in delta.schema().fields}
     declared = {column.name: column.type.lower() for column in table.columns}
     return {
-        name: f"{name} is {present.get(name, 'missing')}, not {declared.get(name, 'declared')}"
+        name: display.line(
+            f"{name} is {present.get(name, 'missing')}, not {declared.get(name, 'declared')}"
+        )
         for name in sorted(present.keys() | declared.keys())
         if present.get(name) != declared.get(name)
     }

@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 
 from lakehouse import tables
 from lakehouse.core.observed_share import FLOOR_PERCENT, WHOLE_PERCENT
-from lakehouse.tables.table import spark_text, standard_text
+from lakehouse.tables.table import identifier, spark_text, standard_text
 
 _VIEW: Final = re.compile(r"(?ms)^-- VIEW (\w+)\n((?:-- [^\n]*\n)+)(.+?)(?=^-- VIEW |\Z)")
 _ALIAS: Final = re.compile(r"(?:^|, |AS )(\w+)(?=,|$)")
@@ -68,8 +68,7 @@ class Dialect:
 
     def name(self, *parts: str) -> str:
         """A name of one or several parts."""
-        quote = self.quote
-        return ".".join(f"{quote}{one.replace(quote, 2 * quote)}{quote}" for one in parts)
+        return identifier(*parts, quote=self.quote)
 
 
 _SPARK_UTC: Final = (

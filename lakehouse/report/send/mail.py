@@ -8,11 +8,12 @@ import datetime as dt
 import hashlib
 import re
 import smtplib
-import ssl
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from email.message import EmailMessage
 from email.policy import SMTP
+from typing import Final
 
 from lakehouse.core import display
 from lakehouse.errors import SendError
@@ -20,7 +21,9 @@ from lakehouse.report.figures import Facts
 from lakehouse.report.resources import templates
 from lakehouse.report.send.digest import Digest, plain
 from lakehouse.report.send.pictures import WIDTH, Picture
-from lakehouse.report.send.settings import Mail
+from lakehouse.report.send.settings import Mail, trust
+
+_QUIT_SECONDS: Final = 5.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,19 +162,25 @@ def _sign(message: EmailMessage, parts: Sequence[str]) -> None:
             part.set_boundary(f"=_{digest}_{number}")
 
 
-def deliver(letter: Letter, mail: Mail) -> None:
-    """Hand a message to the server.
+def deliver(letter: Letter, mail: Mail) -> str:
+    """Hand a message to the server; once it accepted the message, nothing is an error any more.
+
+    Returns:
+        The refused recipients with the server's reasons; empty: it took the message for all.
 
     Raises:
-        SendError: The server did not accept it, or not for every recipient.
+        SendError: The server accepted it for nobody.
     """
     where = f"mail: {mail.host}:{mail.port}"
     password = None if mail.password is None else mail.password.read("mail")
     try:
-        with _connected(mail) as server:
+        server = _connected(mail)
+        try:
             if mail.username is not None and password is not None:
                 server.login(mail.username, password)
             refused = server.sendmail(letter.sender, letter.to, letter.content)
+        finally:
+            _leave(server)
     except UnicodeEncodeError:
         # smtplib sends ASCII only, and the text of this error has the secret.
         raise SendError(f"{where}: user name or password have letters beyond ASCII") from None
@@ -186,13 +195,26 @@ def deliver(letter: Letter, mail: Mail) -> None:
     except (smtplib.SMTPException, OSError) as error:
         reason = getattr(error, "strerror", None) or str(error) or type(error).__name__
         raise SendError(f"{where}: {display.line(reason)}") from None
-    if refused:
-        raise SendError(f"{where} accepted it, but refused {_reasons(refused)}")
+    return _reasons(refused)
+
+
+def _leave(server: smtplib.SMTP) -> None:
+    """End the session, whatever the answer: servers say 250 or 421 to QUIT, hang up or say nothing.
+
+    An error here would let a scheduler send an accepted message again.
+    """
+    with suppress(smtplib.SMTPException, OSError):
+        server.putcmd("quit")
+        if server.sock is not None:
+            server.sock.settimeout(_QUIT_SECONDS)
+            server.sock.recv(1)  # by any answer, QUIT has arrived
+    with suppress(OSError):
+        server.close()
 
 
 def _connected(mail: Mail) -> smtplib.SMTP:
     # It verifies certificates and their host names.
-    context = ssl.create_default_context(cafile=mail.ca_file)
+    context = trust(mail.ca_file, "mail")
     if mail.security == "tls":
         return smtplib.SMTP_SSL(mail.host, mail.port, timeout=mail.timeout_seconds, context=context)
     server = smtplib.SMTP(mail.host, mail.port, timeout=mail.timeout_seconds)

@@ -1,20 +1,28 @@
 """How a report is sent, and to whom: one YAML file, without a secret in it."""
 
 import os
-from collections.abc import Callable, Mapping
+import ssl
+from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
-from typing import Any, Final, Literal, get_args
+from typing import Annotated, Any, Final, Literal
 
-import yaml
+import msgspec
+from msgspec import Meta
+from msgspec.structs import force_setattr
 
 from lakehouse.errors import SendError, one_line
-
-_Parser = Callable[[str, object], Any]
+from lakehouse.tables import strict_yaml, typed_settings
+from lakehouse.tables.strict_files import UnreadableFileError, read_certificates, read_text
+from lakehouse.tables.typed_settings import WrongSettingError, told
 
 Security = Literal["starttls", "tls", "none"]
 Attachment = Literal["html", "pdf", "json"]
+_LINE: Final = r"^(?=.*\S)[^\x00-\x1f\x7f-\x9f\u2028\u2029]+\Z"
+Line = Annotated[str, Meta(pattern=_LINE, extra=told("a line of text"))]
+Port = Annotated[int, Meta(ge=1, le=65_535, extra=told("a number from 1 to 65535"))]
+Seconds = Annotated[float, Meta(gt=0, le=600, extra=told("a number of seconds up to 600"))]
 
 PORTS: Final[dict[str, int]] = {"starttls": 587, "tls": 465, "none": 25}
 TIMEOUT_SECONDS: Final = 30.0
@@ -53,82 +61,150 @@ class Secret:
         try:
             match self.kind:
                 case "file":
-                    content = Path(self.name).read_text("utf-8")
+                    content = read_text(Path(self.name))
                 case "variable":
                     content = environment[self.name]
                 case _:
                     content = _of_databricks(what, self)
         except KeyError:
             raise SendError(f"{what}: {self.place} is not set") from None
-        except UnicodeDecodeError:
-            raise SendError(f"{what}: {self.place} is not UTF-8 text") from None
-        except OSError as error:
-            raise SendError(f"{what}: {self.place}: {error.strerror}") from None
+        except UnreadableFileError as error:
+            raise SendError(f"{what}: {self.place}: {error.problem}") from None
         secret = content.partition("\n")[0].strip()
         if not secret:
             raise SendError(f"{what}: {self.place} is empty")
         return secret
 
 
-@dataclass(frozen=True, slots=True)
-class Mail:
+class Mail(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """An SMTP server, and the mail's addresses.
 
     Attributes:
-        sender: ``Name <address>`` or an address.
+        sender: ``Name <address>`` or an address; ``from`` in the file.
         to: The same of each recipient.
         security: ``none`` is only for a server on this machine.
-        password: None: the server needs none.
+        port: 0: the one that is usual for the security.
+        username: None: the server needs no password.
+        password_file: The place of the password, or one of the two below.
         ca_file: Trusted certificate authorities; None: those of the machine.
         attach: The attachments.
-        timeout_seconds: For each step.
+        timeout_seconds: Timeout for each step (seconds).
     """
 
-    host: str
-    sender: str
-    to: tuple[str, ...]
+    host: Line
+    sender: Line = msgspec.field(name="from")
+    to: Annotated[tuple[Line, ...], Meta(min_length=1, extra=told("an address or a list of them"))]
     security: Security = "starttls"
-    port: int = 0
-    username: str | None = None
-    password: Secret | None = None
-    ca_file: Path | None = None
+    port: Port = 0
+    username: Line | None = None
+    password_file: Line | None = None
+    password_variable: Line | None = None
+    password_databricks: Line | None = None
+    ca_file: Line | None = None
     attach: tuple[Attachment, ...] = ("html",)
-    timeout_seconds: float = TIMEOUT_SECONDS
+    timeout_seconds: Seconds = TIMEOUT_SECONDS
+
+    def __post_init__(self) -> None:
+        """Check what several settings say together.
+
+        Raises:
+            ValueError: They do not fit.
+        """
+        if self.security == "none" and not is_loopback(self.host):
+            raise ValueError("security none is for a server on this machine alone")
+        if (self.username is None) != (self.password is None):
+            raise ValueError(
+                "it has a username and a password (file, variable or databricks), or neither"
+            )
+        force_setattr(self, "port", self.port or PORTS[self.security])
+
+    @property
+    def password(self) -> Secret | None:
+        """Place of the password. None: the server needs none."""
+        return _secret(self, "password")
 
 
-@dataclass(frozen=True, slots=True)
-class Webhook:
-    """An address that takes a Slack message as JSON; the whole address is a secret."""
+class Webhook(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """An address that takes a Slack message as JSON; the whole address is a secret.
 
-    url: Secret
-    ca_file: Path | None = None
-    timeout_seconds: float = TIMEOUT_SECONDS
+    Attributes:
+        url_file: The place of the address, or one of the two below.
+        ca_file: Trusted certificate authorities; None: those of the machine.
+        proxy: Whether HTTPS_PROXY and NO_PROXY of the environment count, whose proxy then learns
+            the host. False: the connection is direct.
+        timeout_seconds: Timeout for the whole call (seconds).
+    """
+
+    url_file: Line | None = None
+    url_variable: Line | None = None
+    url_databricks: Line | None = None
+    ca_file: Line | None = None
+    proxy: bool = False
+    timeout_seconds: Seconds = TIMEOUT_SECONDS
+
+    def __post_init__(self) -> None:
+        """Check that the address has one place.
+
+        Raises:
+            ValueError: It has none or several.
+        """
+        _ = self.url
+
+    @property
+    def url(self) -> Secret:
+        """Place of the address."""
+        if (found := _secret(self, "url")) is None:
+            raise ValueError("it has url_file, url_variable or url_databricks")
+        return found
 
 
-@dataclass(frozen=True, slots=True)
-class Settings:
+class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The content of the file: a mail, a webhook or both."""
 
     mail: Mail | None = None
     webhook: Webhook | None = None
 
+    def __post_init__(self) -> None:
+        """Check that there is a way to send.
+
+        Raises:
+            ValueError: There is none.
+        """
+        if self.mail is None and self.webhook is None:
+            raise ValueError("it has neither mail nor webhook")
+
 
 def load(path: Path) -> Settings:
-    """The settings of a file.
+    """Return the settings of a file.
 
     Raises:
         SendError: It cannot be read, or a setting is wrong.
     """
     try:
-        document = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise SendError(f"{path}: {error.strerror}; name a file of settings") from error
-    except (yaml.YAMLError, ValueError) as error:
-        raise SendError(f"{path}: not YAML: {' '.join(str(error).split())}") from error
+        return typed_settings.convert(_plain(strict_yaml.load_file(path)), Settings)
+    except UnreadableFileError as error:
+        raise SendError(error.advised("name a file of settings")) from None
+    except WrongSettingError as error:
+        raise SendError(f"{path}: {error}; see docs/send.md") from None
+
+
+def trust(ca_file: str | None, what: str) -> ssl.SSLContext:
+    """Return a context that verifies certificates and their host names.
+
+    Args:
+        ca_file: Trusted certificate authorities; None: those of the machine.
+        what: The setting it is for, as the error's line begins.
+
+    Raises:
+        SendError: The file cannot be read, or has no certificate.
+    """
     try:
-        return _settings(document)
-    except ValueError as error:
-        raise SendError(f"{path}: {error}; see docs/send.md") from error
+        certificates = read_certificates(None if ca_file is None else Path(ca_file))
+        return ssl.create_default_context(cadata=certificates)
+    except UnreadableFileError as error:
+        raise SendError(f"{what}.ca_file: {error}") from None
+    except ssl.SSLError as error:
+        raise SendError(f"{what}.ca_file: {ca_file}: {one_line(error)}") from None
 
 
 def is_loopback(host: str) -> bool:
@@ -136,45 +212,43 @@ def is_loopback(host: str) -> bool:
     return host in {"localhost", "127.0.0.1", "::1"}
 
 
-def _settings(document: object) -> Settings:
-    sections = _values("the file", document, {"mail": _mail, "webhook": _webhook})
-    if not sections:
-        raise ValueError("it has neither mail nor webhook")
-    return Settings(**sections)
+def _plain(document: Any) -> Any:
+    """Return the content with lists where one value may stand, and without empty settings.
+
+    Raises:
+        WrongSettingError: A secret is in it.
+    """
+    if not isinstance(document, dict):
+        raise WrongSettingError("", "expected the keys mail and webhook")
+    return {key: _section(key, value) for key, value in document.items()}
 
 
-def _mail(_: str, section: object) -> Mail:
-    given = _values("mail", section, _MAIL)
-    for key in ("host", "from", "to"):
-        if key not in given:
-            raise ValueError(f"mail.{key} is missing")
-    sender, password = given.pop("from"), _secret("mail", given, "password")
-    security = given.get("security", "starttls")
-    if security == "none" and not is_loopback(given["host"]):
-        raise ValueError("mail.security none is for a server on this machine alone")
-    if ("username" in given) != (password is not None):
-        raise ValueError(
-            "mail has a username and a password (file, variable or databricks), or neither"
-        )
-    return Mail(sender=sender, password=password, **{"port": PORTS[security], **given})
+def _section(section: str, given: Any) -> Any:
+    if not isinstance(given, dict):
+        return given
+    found = {key: value for key, value in given.items() if value is not None}
+    for key in found.keys() & {"password", "url"}:
+        raise WrongSettingError(f"{section}.{key}", f"a secret has no place here; use {key}_file")
+    for key in found.keys() & {"to", "attach"}:
+        listed = [found[key]] if isinstance(found[key], str) else found[key]
+        if isinstance(listed, list) and all(isinstance(one, str) for one in listed):
+            listed = list(dict.fromkeys(listed))
+        found[key] = listed
+    return found
 
 
-def _webhook(_: str, section: object) -> Webhook:
-    given = _values("webhook", section, _WEBHOOK)
-    url = _secret("webhook", given, "url")
-    if url is None:
-        raise ValueError("webhook has url_file, url_variable or url_databricks")
-    return Webhook(url, **given)
+def _secret(section: Mail | Webhook, key: str) -> Secret | None:
+    """Return the place of a secret; None: it has none.
 
-
-def _secret(section: str, given: dict[str, Any], key: str) -> Secret | None:
-    """Remove the settings of a secret's place from a section, and return the secret."""
-    found = {kind: given.pop(f"{key}_{kind}", None) for kind in PLACES}
-    secrets = [Secret(kind, str(name)) for kind, name in found.items() if name is not None]
-    if len(secrets) > 1:
-        names = " or ".join(f"{key}_{secret.kind}" for secret in secrets)
-        raise ValueError(f"{section} has {names}, not both")
-    return secrets[0] if secrets else None
+    Raises:
+        ValueError: It has several.
+    """
+    named = {kind: getattr(section, f"{key}_{kind}") for kind in PLACES}
+    found = [Secret(kind, name) for kind, name in named.items() if name is not None]
+    if len(found) > 1:
+        names = " or ".join(f"{key}_{secret.kind}" for secret in found)
+        raise ValueError(f"it has {names}, not both")
+    return found[0] if found else None
 
 
 def _of_databricks(what: str, secret: Secret) -> str:
@@ -185,72 +259,3 @@ def _of_databricks(what: str, secret: Secret) -> str:
     except Exception as error:  # noqa: BLE001 - the SDK's own kinds are not known here
         raise SendError(f"{what}: {secret.place}: {one_line(error)}") from None
     return str(found)
-
-
-def _values(section: str, given: object, parsers: Mapping[str, _Parser]) -> dict[str, Any]:
-    """The settings of a section; one without a value is left out."""
-    if not isinstance(given, dict):
-        raise ValueError(f"{section} has keys such as {', '.join([*parsers][:3])}")  # noqa: TRY004
-    values = {}
-    for key, value in given.items():
-        if key in ("password", "url"):
-            raise ValueError(f"{section}.{key}: a secret has no place here; use {key}_file")
-        if key not in parsers:
-            raise ValueError(f"{section} has no {str(key)!r}, but {', '.join(parsers)}")
-        if value is not None:
-            values[key] = parsers[key](f"{section}.{key}", value)
-    return values
-
-
-def _text(name: str, value: object) -> str:
-    if isinstance(value, str) and value.strip() and value.isprintable():
-        return value.strip()
-    raise ValueError(f"{name} is a line of text")
-
-
-def _path(name: str, value: object) -> Path:
-    return Path(_text(name, value))
-
-
-def _texts(name: str, value: object, least: int = 1) -> tuple[str, ...]:
-    listed = [value] if isinstance(value, str) else value
-    if isinstance(listed, list) and len(listed) >= least:
-        return tuple(dict.fromkeys(_text(name, item) for item in listed))
-    raise ValueError(f"{name} is a list of text")
-
-
-def _security(name: str, value: object) -> str:
-    if value in get_args(Security):
-        return str(value)
-    raise ValueError(f"{name} is one of {', '.join(get_args(Security))}")
-
-
-def _attachments(name: str, value: object) -> tuple[str, ...]:
-    kinds = _texts(name, value, least=0)
-    if set(kinds) <= set(get_args(Attachment)):
-        return kinds
-    raise ValueError(f"{name} has {', '.join(get_args(Attachment))}")
-
-
-def _port(name: str, value: object) -> int:
-    if isinstance(value, int) and not isinstance(value, bool) and 0 < value < 65_536:
-        return value
-    raise ValueError(f"{name} is a number from 1 to 65535")
-
-
-def _seconds(name: str, value: object) -> float:
-    if isinstance(value, int | float) and not isinstance(value, bool) and 0 < value <= 600:
-        return float(value)
-    raise ValueError(f"{name} is a number of seconds up to 600")
-
-
-def _places(key: str) -> dict[str, _Parser]:
-    return {f"{key}_{kind}": _text for kind in PLACES}
-
-
-_BOTH: Final[dict[str, _Parser]] = {"ca_file": _path, "timeout_seconds": _seconds}
-_WEBHOOK: Final = {**_places("url"), **_BOTH}
-_MAIL: Final[dict[str, _Parser]] = {
-    "host": _text, "port": _port, "security": _security, "username": _text, **_places("password"),
-    "from": _text, "to": _texts, "attach": _attachments, **_BOTH,
-}  # fmt: skip

@@ -5,17 +5,20 @@ Names come from clients of the cluster. In a chat's own markup a name could noti
 clients without blocks.
 """
 
-import ssl
+import threading
 from collections.abc import Iterable
+from concurrent.futures import Future
+from contextlib import suppress
 from typing import Any, Final
 from urllib.parse import urlsplit
+from urllib.request import getproxies, proxy_bypass
 
 import httpx
 
 from lakehouse.core import display
 from lakehouse.errors import SendError
 from lakehouse.report.send.digest import Digest
-from lakehouse.report.send.settings import Webhook, is_loopback
+from lakehouse.report.send.settings import Webhook, is_loopback, trust
 
 HEADER_LIMIT: Final = 150
 TEXT_LIMIT: Final = 3_000
@@ -59,25 +62,64 @@ def _fallback(headline: str, lines: Iterable[str]) -> str:
 
 
 def post(message: dict[str, Any], webhook: Webhook) -> None:
-    """Post a message.
+    """Post a message: to this address alone, directly, and within the timeout as a whole.
 
     Raises:
         SendError: It was not accepted. The address is not in the error, because it is a secret.
     """
     url = webhook.url.read("webhook")
     _check(url)
+    client = httpx.Client(
+        verify=trust(webhook.ca_file, "webhook"),
+        timeout=webhook.timeout_seconds,
+        proxy=_proxy(url) if webhook.proxy else None,
+        trust_env=False,  # the address is a secret, and ~/.netrc has others
+        follow_redirects=False,
+        headers={"Accept-Encoding": "identity"},  # unpacked, an answer could be endless
+    )
+    call: Future[str] = Future()
+    threading.Thread(
+        target=_run, args=(call, client, url, message), daemon=True, name="webhook"
+    ).start()
     try:
-        context = ssl.create_default_context(cafile=webhook.ca_file)
-        with httpx.stream(
-            "POST", url, json=message, verify=context, timeout=webhook.timeout_seconds
-        ) as response:
-            content = next(response.iter_bytes(_RESPONSE_BYTES), b"")
-    except (httpx.HTTPError, httpx.InvalidURL, OSError) as error:
+        # httpx bounds each read and not their sum, and nothing bounds the look-up of the host.
+        refusal = call.result(webhook.timeout_seconds)
+    except TimeoutError:
+        why = f"no answer within {webhook.timeout_seconds:g} s; it might have been posted"
+        raise SendError(f"webhook: {why}") from None
+    except (httpx.HTTPError, httpx.InvalidURL, OSError, ValueError) as error:
         reason = display.line(str(error).replace(url, "its address") or type(error).__name__)
         raise SendError(f"webhook: {reason}") from None
-    if not response.is_success:
-        text = display.line(content.decode(errors="replace").replace(url, "its address"))
-        raise SendError(f"webhook: it answered {response.status_code} {text}".rstrip())
+    if refusal:
+        raise SendError(f"webhook: {display.line(refusal.replace(url, 'its address'))}")
+
+
+def _run(call: Future[str], client: httpx.Client, url: str, message: dict[str, Any]) -> None:
+    """Post in a thread of its own; a call that is given up ends with the process."""
+    try:
+        with client:
+            call.set_result(_refusal(client, url, message))
+    except Exception as error:  # noqa: BLE001 - it is raised where the result is taken
+        call.set_exception(error)
+
+
+def _refusal(client: httpx.Client, url: str, message: dict[str, Any]) -> str:
+    """Return why a message was not accepted; empty: it was, whatever else the answer says."""
+    with client.stream("POST", url, json=message) as response:
+        if response.is_success:
+            return ""
+        content = b""
+        with suppress(httpx.HTTPError):
+            content = next(response.iter_raw(_RESPONSE_BYTES), b"")
+    return f"it answered {response.status_code} {content.decode(errors='replace')}".rstrip()
+
+
+def _proxy(url: str) -> str | None:
+    """Return the environment's proxy for an address. None: there is none for it."""
+    parts = urlsplit(url)
+    if proxy_bypass(parts.hostname or ""):
+        return None
+    return getproxies().get(parts.scheme)
 
 
 def _check(url: str) -> None:

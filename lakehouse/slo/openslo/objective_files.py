@@ -15,6 +15,7 @@ from lakehouse.core.yaml_nodes import Findings, MalformedError, Node, documents,
 from lakehouse.errors import ObjectiveError
 from lakehouse.slo.openslo import composites, schema, slo_to_objectives
 from lakehouse.slo.openslo.metric import Library
+from lakehouse.tables.strict_files import UnreadableFileError, read_text
 
 SHIPPED: Final = Path(__file__).parents[1] / "objectives"
 """The folder of the objectives that jmxlake ships."""
@@ -123,14 +124,14 @@ def _paths(places: Sequence[Path]) -> list[Path]:
 
 def _nodes(path: Path) -> list[tuple[Node, Findings]]:
     try:
-        text = path.read_text(encoding="utf-8")
-    except UnicodeDecodeError as error:
-        raise MalformedError(str(path), None, f"no text in UTF-8: {error.reason}") from error
-    except OSError as error:
-        raise ObjectiveError(f"{path}: {error.strerror}; name a file that can be read") from error
+        text = read_text(path)
+    except UnreadableFileError as error:
+        if error.line is not None:
+            raise MalformedError(str(path), error.problem, error.line) from None
+        raise ObjectiveError(error.advised("name a file that can be read")) from None
     nodes = documents(text, str(path))
     if not nodes:
-        raise MalformedError(str(path), None, "the file has no object")
+        raise MalformedError(str(path), "the file has no object")
     return nodes
 
 
