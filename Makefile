@@ -146,10 +146,13 @@ definitions: $(VENV)/.installed ## What the lakehouse knows of metrics, from the
 ON_DATABRICKS := $(BIN)/uv pip compile --constraint requirements.lock --universal --python-version 3.12 \
   --no-header --no-annotate --no-emit-index-url --quiet -o deploy/databricks/
 
+LOCKED := --universal --python-version 3.11 --generate-hashes --no-header --no-emit-index-url --quiet
+
 .PHONY: lock
 lock: $(VENV)/.installed ## Resolve pyproject.toml anew into requirements.lock, with hashes
-	@$(BIN)/uv pip compile pyproject.toml --all-extras --universal --python-version 3.11 \
-	  --generate-hashes --no-header --no-emit-index-url --quiet -o requirements.lock
+	@$(BIN)/uv pip compile pyproject.toml --all-extras $(LOCKED) -o requirements.lock
+	@$(BIN)/uv pip compile deploy/tools.txt $(LOCKED) --no-annotate -o deploy/tools.lock
+	@$(BIN)/uv pip compile deploy/audit.txt $(LOCKED) --no-annotate -o deploy/audit.lock
 	@echo click duckdb pyyaml rich | tr ' ' '\n' | $(ON_DATABRICKS)rollup.txt -
 	@$(ON_DATABRICKS)report.txt --extra databricks pyproject.toml
 
@@ -217,17 +220,19 @@ dist: $(VENV)/.installed ## Wheel and source distribution, in dist/
 
 EXTRAS := agent jmxquery maintain databricks local lakehouse trends connect
 
-# Beside the project's environment: what it brings makes importing jsonschema, and so altair, a second slower.
-SBOM := $(BIN)/uv tool run --quiet --python $(BIN)/python --from 'cyclonedx-bom>=7.5,<8'
+.PHONY: audit
+audit: $(VENV)/.installed ## Known vulnerabilities of requirements.lock; AUDIT=--json for a JSON line; asks the advisory service
+	@exec $(BIN)/python -m deploy.audit $(AUDIT)
 
 .PHONY: sbom
 sbom: $(VENV)/.installed ## What each extra brings, as CycloneDX, in dist/; asks the package index
 	@mkdir -p $(DIST)
-	@for extra in $(EXTRAS); do \
+	@tools=$$($(BIN)/python -m deploy.tools audit); \
+	for extra in $(EXTRAS); do \
 	  clean=$$(mktemp -d); \
 	  $(BIN)/uv venv --quiet --python $(BIN)/python $$clean/venv; \
 	  $(BIN)/uv pip install --quiet --python $$clean/venv/bin/python --constraints requirements.lock ".[$$extra]"; \
-	  $(SBOM) cyclonedx-py environment --pyproject pyproject.toml --mc-type application --output-reproducible \
+	  $$tools/cyclonedx-py environment --pyproject pyproject.toml --mc-type application --output-reproducible \
 	    --output-format JSON --output-file $(DIST)/jmxlake-$$extra.cdx.json $$clean/venv/bin/python; \
 	  rm -rf $$clean; \
 	done

@@ -1,7 +1,8 @@
-"""What builds and tests deploy/: a virtual environment in the cache, kustomize and Helm.
+"""Tools of deploy/, of make audit and of make sbom: virtual environments, kustomize and Helm.
 
-Both lie in the folder that ``demo.jars`` keeps its jars in, under a name that carries the versions,
-and are made when they are first asked for.
+They are in the folder that ``demo.jars`` keeps its jars in, under a name that has the versions, and
+are made when they are first used. A list NAME.txt has the tools, NAME.lock all versions and hashes
+(``make lock``).
 """
 
 from __future__ import annotations
@@ -25,7 +26,12 @@ from deploy.errors import DeployError
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-_LIST: Final = Path(__file__).with_name("tools.txt")
+DEPLOY: Final = "tools"
+"""What builds and tests deploy/."""
+
+AUDIT: Final = "audit"
+"""What make audit and make sbom run."""
+
 _KUSTOMIZE: Final = go.Program("kustomize", "sigs.k8s.io/kustomize/kustomize/v5", "v5.7.1")
 _HELM: Final = go.Program("helm", "helm.sh/helm/v3/cmd/helm", "v3.22.0")
 _INSTALL_SECONDS: Final = 600
@@ -43,13 +49,13 @@ def uv() -> Path:
     return Path(found)
 
 
-def program(name: str) -> Path:
-    """A program of ``tools.txt``, such as ``ansible-lint`` or ``python``.
+def program(name: str, tools: str = DEPLOY) -> Path:
+    """A program of a list, such as ``ansible-lint`` or ``python``.
 
     Raises:
         DeployError: It could not be installed.
     """
-    return _environment() / "bin" / name
+    return _environment(tools) / "bin" / name
 
 
 def kustomize() -> Path:
@@ -73,31 +79,45 @@ def _built(program: go.Program) -> Path:
         raise DeployError(str(error)) from error
 
 
-def _environment() -> Path:
-    content = hashlib.sha256(_LIST.read_bytes()).hexdigest()[:12]
-    folder = cache_folder() / "deploy" / f"tools-{content}-{sys.version_info.minor}"
+def _environment(tools: str) -> Path:
+    lock = Path(__file__).with_name(f"{tools}.lock")
+    content = hashlib.sha256(lock.read_bytes()).hexdigest()[:12]
+    folder = cache_folder() / "deploy" / f"{tools}-{content}-{sys.version_info.minor}"
     done = folder / ".installed"
     if not done.is_file():
         folder.parent.mkdir(parents=True, exist_ok=True)
         with _locked(folder.parent / "lock"):
             if not done.is_file():
-                _install(folder)
+                _install(folder, lock)
                 done.touch()
     return folder
 
 
-def _install(folder: Path) -> None:
-    click.echo("Installing what deploy/ is tested with, once ...", err=True)
+def _install(folder: Path, lock: Path) -> None:
+    click.echo(f"Installing {lock.name}, once ...", err=True)
     python = str(folder / "bin" / "python")
     for command in (
         [str(uv()), "venv", "--quiet", "--clear", "--python", sys.executable, str(folder)],
-        [str(uv()), "pip", "install", "--quiet", "--python", python, "-r", str(_LIST)],
+        [
+            str(uv()),
+            "pip",
+            "install",
+            "--quiet",
+            "--python",
+            python,
+            "--require-hashes",
+            "-r",
+            str(lock),
+        ],
     ):
-        ran = subprocess.run(
-            command, capture_output=True, text=True, check=False, timeout=_INSTALL_SECONDS
-        )
+        try:
+            ran = subprocess.run(
+                command, capture_output=True, text=True, check=False, timeout=_INSTALL_SECONDS
+            )
+        except subprocess.TimeoutExpired as error:
+            raise DeployError(f"{lock.name}: not installed in {_INSTALL_SECONDS} s") from error
         if ran.returncode != 0:
-            raise DeployError(f"{_LIST}: not installed: {' '.join(ran.stderr.split())}")
+            raise DeployError(f"{lock.name}: not installed: {' '.join(ran.stderr.split())}")
 
 
 @contextmanager
@@ -108,8 +128,11 @@ def _locked(file: Path) -> Iterator[None]:
 
 
 def main() -> int:
-    """Make all of them; for a Makefile, so that the first run says what it waits for."""
+    """Make all of them, or a list's, and print their folder; for a Makefile."""
     try:
+        if sys.argv[1:]:
+            click.echo(program("python", sys.argv[1]).parent)
+            return 0
         click.echo(program("python").parent)
         click.echo(kustomize())
     except DeployError as error:

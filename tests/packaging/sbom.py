@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 import subprocess
-import sys
 import tempfile
 import tomllib
 from pathlib import Path
@@ -14,6 +13,7 @@ from typing import Any
 import pytest
 from packaging.requirements import Requirement
 
+from deploy import tools
 from tests.packaging.conftest import ROOT, SECONDS
 
 LOCK = (ROOT / "requirements.lock").read_text("utf-8")
@@ -78,10 +78,7 @@ sys.exit(3 if JsonStrictValidator(version).validate_str(text) else 0)
 
 def is_valid(text: str) -> bool:
     """What the library of CycloneDX says, which is no part of the project's environment."""
-    command = [
-        *(str(ROOT / ".venv/bin/uv"), "tool", "run", "--quiet", "--python", sys.executable),
-        *("--from", "cyclonedx-bom>=7.5,<8", "python", "-c", _VALIDATES),
-    ]
+    command = [str(tools.program("python", tools.AUDIT)), "-c", _VALIDATES]
     ran = subprocess.run(command, input=text, text=True, check=False, timeout=SECONDS)
     assert ran.returncode in {0, 3}
     return ran.returncode == 0
