@@ -37,7 +37,8 @@ ATOMS: Final = (
 REPEATED: Final = ("", "+", "*?", "++", "{2}", "{1,2}", "{2,}+", "?+")
 WHOLE: Final = (
     r"kafka.(\w+)<type=(.+), name=(.+), topic=([^,]++), partition=(\d+)><>Value",
-    "(?i)KAFKA.(SERVER|cluster)<TYPE=partition", "(?i:PARTITION), name=(x)", "a(?i)b|C", "(a(?i)B)c",
+    "(?i)KAFKA.(SERVER|cluster)<TYPE=partition", "(?i:PARTITION), name=(x)", "a(?i)b|C",
+    "(a(?i)B)c",
     "(?i)a(?-i)B", "(?s).", "(?is)A.B", "(?m)^a", "(?-s)a.", "(?u)a", "(?d)a$", "(?U)a", "(?iu)AB",
     "(?i)[^a]b", "(?i)[A-C]+", r"(?i)\p{Lower}{3}", r"(?i)\p{Lu}\p{Ll}", "(?i)[^A-Z ]",
     r"(?<type>\w+), name=(?<name>\w+).*\k<type>?", r"(a)\1", r"(a)(b)?\2", r"(\w)\1", r"(a)\11",

@@ -109,7 +109,7 @@ class Page:
         if len(line) > _LONGEST_LINE:
             raise SourceError(
                 f"{self._where}: a line of its page is longer than {_LONGEST_LINE >> 10} KiB:"
-                f" {line[:60]!a:.80}; is that a broker?"
+                f" {_quoted(line, 60)}; is that a broker?"
             )
         try:
             return self._parsed(line.decode("utf-8"))
@@ -117,7 +117,7 @@ class Page:
             raise SourceError(f"{self._where}: its answer is not UTF-8") from None
         except (ValueError, OverflowError):
             raise SourceError(
-                f"{self._where}: that is not Prometheus's text: {line[:200]!a:.200}"
+                f"{self._where}: that is not Prometheus's text: {_quoted(line, 150)}"
             ) from None
 
     def _parsed(self, line: str) -> Sample:
@@ -130,6 +130,10 @@ class Page:
             raise ValueError(line)
         stamp = None if value[2] is None else float(value[2]) / self._second
         return Sample(head[1], labels, float(value[1]), stamp)
+
+
+def _quoted(line: bytes, most: int) -> str:
+    return f"{line[:most].decode('utf-8', 'replace')!a:.200}"
 
 
 def _name_of(line: bytes) -> bytes:
