@@ -7,7 +7,7 @@ among the labels, there the value of that key can be read back (JmxCollector.jav
 1.0.1 and 1.6.0; names as client_java writes them, PrometheusNaming). Tried on the programs 0.16.1,
 0.20.0 and 1.0.1. Of two equal keys the last wins, as for SnakeYAML there.
 
-Whoever writes the file decides what the exporter shows, so its content is trusted as the agent's
+The author of the file decides what the exporter shows, so its content is trusted as the agent's
 own configuration is. Its patterns are not: see ``rules_trial`` for one that takes for ever.
 """
 

@@ -43,8 +43,8 @@ class Reply(NamedTuple):
     Attributes:
         kind: Its content type.
         body: Its body.
-        is_framed: Its head or its chunks tell where the body ends. Otherwise the end of the
-            connection does, and a body that was cut short looks like a whole one.
+        is_framed: A length or chunks show where the body ends. Otherwise the connection ends it,
+            and a body that was cut short looks like a whole one.
     """
 
     kind: str

@@ -30,7 +30,7 @@ def check_time(path: Path) -> None:
     try:
         state = path.stat()
     except OSError:
-        return  # whoever reads it says so
+        return  # its reader names it
     if not _is_in_time(path, state.st_ino, state.st_mtime_ns, state.st_size):
         raise ConfigError(
             f"{path}: the exporter's rules: their patterns take more than {_MOST_SECONDS} s to"

@@ -1,7 +1,7 @@
 """A page in Prometheus's text format 0.0.4, or in OpenMetrics 1.0: its samples of some names.
 
-A page is foreign bytes, so it is read line by line and within bounds: of a line whose name nobody
-asked for, nothing is kept or parsed.
+A page is foreign bytes, so it is read line by line and within bounds. Lines with other names are
+neither parsed nor kept.
 """
 
 import io
@@ -161,7 +161,7 @@ def _unescaped(found: re.Match[str]) -> str:
 def _why_cut(reply: Reply) -> str | None:
     """Return why a page may lack its end.
 
-    The text format has no mark of its end. So a page whose end nothing else tells is refused,
+    The text format has no mark of its end. So a page without any sign of its end is refused,
     rather than taken for a broker without the beans that did not arrive. OpenMetrics has such a
     mark, but is not asked for: jmx_exporter 0.16.1, 0.20.0 and 1.0.1 send a length, and newer ones
     a length or chunks, while OpenMetrics adds samples (``_created``) and exemplars.
