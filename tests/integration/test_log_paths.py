@@ -22,6 +22,7 @@ from lakehouse.core import lake as lakes
 from lakehouse.core.delta_rs import TABLE, locate, open_table, query, refresh
 from lakehouse.core.missing_files import missing_files
 from lakehouse.engines.delta_tables import Store
+from lakehouse.engines.local_engine import LocalEngine
 from lakehouse.errors import TableLogError, TableSchemaError
 from tests.log_paths import HOSTILE, name_file
 from tests.rollups import HOUR, hours, local, rows_of
@@ -243,3 +244,15 @@ def test_spark_refuses_hostile_log(spark: SparkSession, lake: Path, path: str) -
     name_file(lake / tables.TOPICS.path, path)
     with pytest.raises(TableLogError, match="not a file below the table"):
         engine.rows(tables.TOPICS)
+
+
+def test_copied_id_of_checked_table_hides_nothing(lake: Path) -> None:
+    engine = LocalEngine(lakes.at(str(lake)))
+    name_file(lake / tables.TOPICS.path, "date=2026-11-16/x.parquet", rows=0)
+    shutil.rmtree(lake / tables.SUBJECTS.path)
+    shutil.copytree(lake / tables.TOPICS.path, lake / tables.SUBJECTS.path)
+    newest = max((lake / tables.SUBJECTS.path / "_delta_log").glob("*.json"))
+    newest.write_text(newest.read_text().replace("date=2026-11-16/x", "../other/x"))
+    engine.open(tables.TOPICS)
+    with pytest.raises(TableLogError, match="not a file below the table"):
+        engine.open(tables.SUBJECTS)
