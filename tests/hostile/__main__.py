@@ -12,6 +12,7 @@ import json
 import os
 import shlex
 import shutil
+import signal
 import sys
 import tempfile
 import time
@@ -102,6 +103,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if given.list:
         sys.stdout.writelines(f"{one.full}\n" for one in cases)
         return 0
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that what was started is ended
     scratch = Path(tempfile.mkdtemp(prefix="jmxlake-hostile-"))
     try:
         findings = _given(cases, scratch, given.jobs, keep=given.keep)
