@@ -10,6 +10,7 @@ import argparse
 import fnmatch
 import json
 import os
+import resource
 import shlex
 import shutil
 import signal
@@ -113,6 +114,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             _say(f"hostile: everything is in {scratch}")
         else:
             shutil.rmtree(scratch, ignore_errors=True)
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    _say(f"hostile: {used.ru_utime + used.ru_stime:.0f} s of processor time")
     if given.slowest:
         _say_slowest(findings, given.slowest)
     figures, missed = findings.figures(), findings.missed(whole=not given.only)

@@ -24,12 +24,12 @@ if TYPE_CHECKING:
 _ROOT: Final = Path(__file__).parents[3]
 _COLUMNS: Final = ("statement", "subquery", "backtick", "braces", "newline", "quote", "dotted")
 _PATHS: Final = ("parents", "parents-encoded", "absolute", "file-url", "http", "quote", "symlink")
-_TABLES: Final = ("bronze/runs", "bronze/scrapes", "gold/subjects", "gold/clients")
+_TABLES: Final = ("bronze/runs", "gold/clients")
 _CASES: Final = tuple(
     (kind, name, path)
     for kind, names in (("column", _COLUMNS), ("path", _PATHS))
     for name in names
-    for path in (_TABLES if kind == "column" else ("gold/clients", "bronze/runs"))
+    for path in _TABLES
 )
 _LINES: Final = 200
 """Of Spark's own log."""
