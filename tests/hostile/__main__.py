@@ -10,8 +10,10 @@ import argparse
 import fnmatch
 import json
 import os
+import resource
 import shlex
 import shutil
+import signal
 import sys
 import tempfile
 import time
@@ -102,6 +104,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if given.list:
         sys.stdout.writelines(f"{one.full}\n" for one in cases)
         return 0
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that what was started is ended
     scratch = Path(tempfile.mkdtemp(prefix="jmxlake-hostile-"))
     try:
         findings = _given(cases, scratch, given.jobs, keep=given.keep)
@@ -111,6 +114,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             _say(f"hostile: everything is in {scratch}")
         else:
             shutil.rmtree(scratch, ignore_errors=True)
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    _say(f"hostile: {used.ru_utime + used.ru_stime:.0f} s of processor time")
     if given.slowest:
         _say_slowest(findings, given.slowest)
     figures, missed = findings.figures(), findings.missed(whole=not given.only)

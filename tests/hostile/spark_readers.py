@@ -1,6 +1,6 @@
 """Reads hostile lakes with Spark, one after the other in one session: ``places/spark.py``.
 
-Standard input has a JSON list of ``[name, lake, table]``. A line of JSON for each says what came
+The argument is a JSON list of ``[name, lake, table]``. A line of JSON for each says what came
 of it: rows, or the kind and text of the error.
 """
 
@@ -11,7 +11,7 @@ import sys
 
 from lakehouse.core import lake as lakes, spark_session
 from lakehouse.engines.spark_engine import SparkEngine
-from lakehouse.errors import LakehouseError
+from lakehouse.errors import LakehouseError, is_of_spark, one_line
 from lakehouse.rollup import table_schemas
 from lakehouse.tables import BRONZE
 
@@ -28,7 +28,8 @@ def main() -> None:
         except LakehouseError as error:
             told |= {"kind": "refused", "error": str(error)}
         except Exception as error:  # noqa: BLE001 - what a command would show as a traceback
-            told |= {"kind": type(error).__name__, "error": str(error)}
+            kind = "refused" if is_of_spark(error) else type(error).__name__
+            told |= {"kind": kind, "error": one_line(error)}
         sys.stdout.write(json.dumps(told) + "\n")
     session.stop()
 

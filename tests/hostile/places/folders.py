@@ -29,7 +29,9 @@ _SIBLINGS: Final = {
 def cases() -> Iterator[Case]:
     """Each name, for what reads and what writes a lake."""
     for name, folder in FOLDERS.items():
-        yield Case("folders", name, partial(_lay, name=name, folder=folder), _commands(folder))
+        yield Case(
+            "folders", name, partial(_lay, name=name, folder=folder), _commands(name, folder)
+        )
 
 
 def _lay(room: Room, name: str, folder: str) -> None:
@@ -40,7 +42,7 @@ def _lay(room: Room, name: str, folder: str) -> None:
     configured(room, settings(room, serving(room, page("orders")), lake={"path": place}))
 
 
-def _commands(folder: str) -> tuple[Command, ...]:
+def _commands(name: str, folder: str) -> tuple[Command, ...]:
     place = f"@ROOM@/in/{folder}"
     own = (f"in/{folder}",)
     rollup = ("jmxlake", "rollup", place, "--engine", "local", "--tidy", "never")
@@ -49,7 +51,7 @@ def _commands(folder: str) -> tuple[Command, ...]:
     return (
         Command(rollup, _CODES, writes=own),
         Command(export, _CODES, judged=_whole),
-        Command(report, _CODES),
+        *([Command(report, _CODES)] if name in _SIBLINGS else ()),
         Command(("jmxlake", "doctor", place), REFUSED),
         Command(("jmxlake-agent", "check", "--config", "agent.yaml"), EITHER, writes=own),
     )

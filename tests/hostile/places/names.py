@@ -28,7 +28,7 @@ _SET_ASIDE: Final = ("empty", "too-long", "reserved")
 """Names that a rollup does not take, so that nothing is left to explain."""
 _OF_CLUSTERS: Final = (
     "sql-quote", "braces", "script", "terminal", "parents", "absolute", "percent", "formula", "newlines",
-    "nul", "too-long", "empty", "option",
+    "nul", "too-long", "empty",
 )  # fmt: skip
 """Names that a report could take for a file's, a query's or a page's."""
 _CONTROLS: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
@@ -110,8 +110,6 @@ def _asked(value: str) -> tuple[Command, ...]:
     explain = ("jmxlake", "explain", _LAKE)
     return (
         Command((*explain, f"topic:{value}", *_WEEK), name="explain topic", judged=_terminal),
-        Command((*explain, f"client:{value}", *_WEEK, "--json"), name="explain client",
-                judged=_terminal),
         Command(("jmxlake", "forget", _LAKE, "--", value), writes=("lake",), judged=_terminal),
     )  # fmt: skip
 
