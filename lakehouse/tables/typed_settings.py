@@ -3,6 +3,7 @@
 import difflib
 import re
 from collections.abc import Callable, Iterator
+from functools import cache
 from typing import Any, Final, TypeVar
 
 import msgspec
@@ -65,7 +66,7 @@ def explained(error: msgspec.ValidationError, kind: Any) -> WrongSettingError:
     """
     text, _, place = str(error).partition(" - at ")
     key = place.strip("`").removeprefix("$").strip(".").replace("[...]", ".*")
-    of = inspect.type_info(kind)
+    of = _type_info(kind)
     if unknown := _UNKNOWN.search(text):
         return _unknown(of, key, unknown[1])
     if missing := _MISSING.search(text):
@@ -73,6 +74,11 @@ def explained(error: msgspec.ValidationError, kind: Any) -> WrongSettingError:
     if text.startswith(("Expected ", "Invalid ")) and (expected := _expected(of, key)):
         return WrongSettingError(key, f"expected {expected}")
     return WrongSettingError(key, text)
+
+
+@cache
+def _type_info(kind: Any) -> inspect.Type:
+    return inspect.type_info(kind)
 
 
 def _unknown(of: inspect.Type, key: str, name: str) -> WrongSettingError:

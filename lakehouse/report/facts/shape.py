@@ -47,7 +47,6 @@ from lakehouse.report.facts.storage import Capacity, StoredTopic, Tiering
 from lakehouse.report.facts.timelines import Timeline
 from lakehouse.report.owners import LABELS
 from lakehouse.slo.burn_rate import Rate
-from lakehouse.slo.trends.changes import Change
 from lakehouse.tables import SLA, SLA_AGREED, SLA_FIGURES
 from lakehouse.tables.typed_settings import WrongSettingError, convert
 
@@ -160,6 +159,16 @@ class _Owners(NamedTuple):
     accounts: list[Account]
 
 
+class _Change(NamedTuple):
+    """The change to the last week, with its verdict."""
+
+    share_low: float
+    share_high: float
+    p: float | None
+    compared: float
+    verdict: str
+
+
 class _SubjectWeek(NamedTuple):
     """A week of a subject, whose name is that of the section."""
 
@@ -226,7 +235,9 @@ def _list(kind: Any) -> Any:
 
 
 def _published() -> Any:
-    return _struct("Published", [*_figures((*SLA_FIGURES, *SLA_AGREED))])
+    figures = [*_figures((*SLA_FIGURES, *SLA_AGREED))]
+    stated = [("statement", _may_lack(_Number | None)), ("stated_at", _may_lack(_Instant | None))]
+    return _struct("Published", [*figures, *stated])
 
 
 def _objectives() -> Any:
@@ -281,7 +292,7 @@ _CLOSER: Final[Mapping[tuple[Any, str], Callable[[], Any]]] = {
     (BusinessHours, "objectives"): _objectives,
     (BusinessHours, "spans"): lambda: list[tuple[_Instant, _Instant]],
     (SubjectTrend, "weeks"): lambda: list[_SubjectWeek | None],
-    (SubjectTrend, "change"): lambda: Change | None,
+    (SubjectTrend, "change"): lambda: _Change | None,
     (Timeline, "points"): lambda: list[_Point],
     (LostOffsets, "offsets_low"): lambda: _Number | None,
     (Trends, "weeks"): lambda: list[_WeekName],
