@@ -41,7 +41,6 @@ _COMMIT: Final = CommitProperties({"jmxlake": "rollup"})
 # With retries a commit may be later than the very next version.
 _NEXT_COMMIT: Final = CommitProperties({"jmxlake": "rollup"}, max_commit_retries=0)
 _HUGE: Final = pa.decimal128(38, 0)
-_LINKED: Final = "; a link within a table may not lead out of the lake"
 
 
 def _only_query(duck: duckdb.DuckDBPyConnection, sql: str) -> duckdb.Statement:
@@ -153,8 +152,7 @@ class LocalEngine:
         except duckdb.Error as error:
             if any(isinstance(one, local_relations.Feed) for one in relation.sources.values()):
                 raise self._expired(error) from error
-            why = _LINKED if isinstance(error, duckdb.PermissionException) else ""
-            raise EngineError(f"{self.lake.root}: DuckDB: {one_line(error)}{why}") from error
+            raise EngineError(f"{self.lake.root}: DuckDB: {one_line(error)}") from error
         finally:
             duck.close()
 
