@@ -76,7 +76,7 @@ class FakeJmx:
         host = b"127.0.0.1"
         connection.sendall(b"\x4e" + struct.pack(">H", len(host)) + host + struct.pack(">i", 1))
         while request := connection.recv(65_536):
-            at = request.find(b"\xac\xed\x00\x05\x77\x22")
+            at = request.find(b"\xac\xed\x00\x05\x77")
             if at >= 0:
                 connection.sendall(self._answer(request[at + 6 :]))
             elif request[:1] == b"\x52":  # a ping

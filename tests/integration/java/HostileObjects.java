@@ -336,7 +336,9 @@ public class HostileObjects {
             show("stub", "RMIServerImpl_Stub " + number, new RMIServerImpl_Stub((RemoteRef) stubs[number]));
         }
         show("redirect", "plain", new RMIServerImpl_Stub(plain));
-        show("redirect", "tls", new RMIServerImpl_Stub(byTls));
+        host = "elsewhere.invalid";
+        show("redirect", "elsewhere", new RMIServerImpl_Stub(ref()));
+        show("redirect", "elsewhere by TLS", new RMIServerImpl_Stub(new UnicastRef2(live(port, tls))));
         Object sets = "x";
         for (int depth = 0; depth < 12; depth++) {
             sets = twice(sets);
