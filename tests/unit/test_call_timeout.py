@@ -41,7 +41,7 @@ def test_error_of_a_call_does_not_keep_its_answer() -> None:
     gc.disable()  # a cycle would live until it comes by
     try:
         with contextlib.suppress(SourceError):
-            backoff.attempt(lambda: worker.within(60, "x", refuse))
+            backoff.attempt(lambda: worker.within(60, lambda: "x", refuse))
         assert kept[0]() is None
     finally:
         gc.enable()
