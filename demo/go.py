@@ -1,8 +1,8 @@
 """Programs that are built once from their Go module, and kept in a folder.
 
-Go comes as a wheel of the development environment, so that no machine needs one of its own; the
-sources come by the Go module proxy, checked by Go's checksum database. What the build needed is
-removed again.
+Go comes as a wheel of the development environment, so that no machine needs one of its own. The
+sources come by the Go module proxy; ``demo/modules/NAME`` pins the version and the hash of each
+module (``go.mod``, ``go.sum``). What the build needed is removed again.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from demo.errors import DemoError
 from demo.locked import locked
 
 _BUILD_SECONDS = 1_200
+_MODULES = Path(__file__).parent / "modules"
 _UNFINISHED = "build."
 
 
@@ -65,14 +66,17 @@ def _run_go(program: Program, folder: Path) -> None:
         "GOPATH": str(folder / "path"),
         "GOBIN": str(folder / "bin"),
         "GOCACHE": str(folder / "cache"),
-        "GOFLAGS": "-modcacherw -trimpath",  # a read-only module cache could not be removed
+        # A read-only module cache could not be removed; only modules that go.sum has are used.
+        "GOFLAGS": "-modcacherw -trimpath -mod=readonly",
+        "GOWORK": "off",
         "CGO_ENABLED": "0",
     }
-    package = f"{program.package}@{program.version}"
-    command = [str(go_root / "bin" / "go"), "install", "-ldflags=-s -w", package]
+    module = Path(shutil.copytree(_MODULES / program.name, folder / "module"))
+    command = [str(go_root / "bin" / "go"), "install", "-ldflags=-s -w", program.package]
     try:
         ran = subprocess.run(
             command,
+            cwd=module,
             env=environment,
             capture_output=True,
             text=True,

@@ -1,8 +1,9 @@
 """Kafka's and Delta's jars by Maven coordinates, through the Ivy that pyspark ships.
 
-The exact versions stand in ``demo/ivy/*.xml``. The cache is ``.cache`` in the repository's root, or
-the folder that JMXLAKE_CACHE names. Where a mirror must be used instead of Ivy's default resolver,
-JMXLAKE_IVY_SETTINGS names an Ivy settings file.
+The exact versions are in ``demo/ivy/*.xml``, the SHA-256 of each jar in ``demo/ivy/jars.sha256``
+(``python -m demo.jars --digests`` prints those of the cache). The cache is ``.cache`` in the
+repository's root, or the folder that JMXLAKE_CACHE names. Where a mirror must be used instead of
+Ivy's default resolver, JMXLAKE_IVY_SETTINGS names an Ivy settings file.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from demo.java import java_command
 from demo.locked import locked
 
 _IVY_FILES = Path(__file__).parent / "ivy"
+_DIGESTS = _IVY_FILES / "jars.sha256"
 _FETCH_SECONDS = 900
 
 TEST_JARS = "test"
@@ -163,12 +165,42 @@ def _fetch(ivy: str, folder: Path, title: str) -> None:
         ivy_file.write_text(ivy, "utf-8")
         _run_ivy(ivy_file, fetched, folder.parent / "ivy", title)
         ivy_file.unlink()
+        check_digests(fetched, title)
         _set_test_jars_apart(fetched)
         fetched.chmod(0o755)
         fetched.rename(folder)
         print(f"Fetched {title}: {len(list(folder.rglob('*.jar')))} jars.", flush=True)
     finally:
         shutil.rmtree(fetched, ignore_errors=True)
+
+
+def check_digests(fetched: Path, title: str) -> None:
+    """Compare fetched jars with the pinned digests, before anything runs them.
+
+    Raises:
+        DemoError: A jar is not pinned, or is another one.
+    """
+    pinned: dict[str, set[str]] = {}
+    for line in _DIGESTS.read_text("utf-8").splitlines():
+        digest, _, name = line.partition("  ")
+        pinned.setdefault(name, set()).add(digest)
+    for jar in sorted(fetched.glob("*.jar")):
+        if jar.name not in pinned:
+            raise DemoError(f"{title}: {jar.name} is not in {_DIGESTS.name}; inspect and add it")
+        if _digest(jar) not in pinned[jar.name]:
+            raise DemoError(f"{title}: {jar.name} is not the pinned file; its repository changed")
+
+
+def digests() -> list[str]:
+    """Return the lines of ``jars.sha256`` for every jar in the cache."""
+    folders = [one for one in cache_folder().iterdir() if one.is_dir() and one.name != "ivy"]
+    jars = (jar for folder in folders for jar in folder.rglob("*.jar"))
+    return sorted({f"{_digest(jar)}  {jar.name}" for jar in jars}, key=lambda one: one[66:])
+
+
+def _digest(jar: Path) -> str:
+    with jar.open("rb") as opened:
+        return hashlib.file_digest(opened, "sha256").hexdigest()
 
 
 def _set_test_jars_apart(fetched: Path) -> None:
@@ -220,6 +252,9 @@ def _ivy_jar() -> Path:
 
 def main() -> int:
     """Fetch everything; for a Makefile, so that the first run says what it waits for."""
+    if sys.argv[1:] == ["--digests"]:
+        print("\n".join(digests()))
+        return 0
     try:
         print(kafka_libs())
         print(delta_jars()[0].parent)

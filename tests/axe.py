@@ -6,6 +6,7 @@ we take that one file and neither its code nor what it depends on.
 
 from __future__ import annotations
 
+import hashlib
 import os
 import subprocess
 import sys
@@ -18,6 +19,7 @@ _WHEEL: Final = "axe-playwright-python==0.1.8"
 _SHA256: Final = "fdd263c998388f1a8e67cad02677e612d946248bd44d163be5e8650ea31f95f8"
 _FILE: Final = "axe_playwright_python/axe.min.js"
 _VERSION: Final = "4.12.1"
+_SCRIPT_SHA256: Final = "84494fec757e4710dc751c8d7a636e457f4532f08f85c86dc9070133fbff53bc"
 _SECONDS: Final = 300
 
 
@@ -26,12 +28,16 @@ def script() -> str:
 
     Raises:
         subprocess.CalledProcessError: It could not be fetched.
+        ValueError: The file in the cache is not the pinned one.
     """
     cache = Path(os.environ.get("JMXLAKE_CACHE") or Path(__file__).parents[1] / ".cache")
     file = cache / f"axe-{_VERSION}.min.js"
     if not file.exists():
         _fetch(file)
-    return file.read_text(encoding="utf-8")
+    content = file.read_bytes()
+    if hashlib.sha256(content).hexdigest() != _SCRIPT_SHA256:
+        raise ValueError(f"{file} is not axe-core {_VERSION}; delete it")
+    return content.decode("utf-8")
 
 
 def _fetch(file: Path) -> None:

@@ -61,10 +61,7 @@ class Location:
             try:
                 return open_table(url, version, self.options)
             except exceptions.TableNotFoundError as error:
-                created = "agents create it at their first delivery"
-                if table.layer == "gold":
-                    created = "run jmxlake rollup first"
-                raise errors.TableNotFoundError(f"{url}: no such table; {created}") from error
+                raise missing_files.no_table(table, url) from error
 
 
 def locate(root: str, options_file: Path | None, gold: str | None = None) -> Location:

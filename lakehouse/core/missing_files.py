@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from lakehouse import tables
 from lakehouse.core.periods import DAY_US, instant, micros
-from lakehouse.errors import MissingFilesError
+from lakehouse.errors import MissingFilesError, TableNotFoundError
 from lakehouse.tables import Table, paths
 
 if TYPE_CHECKING:
@@ -146,6 +146,20 @@ def todo(table: Table, files: Sequence[MissingFile]) -> str:
 def error(table: Table, url: str, files: Sequence[MissingFile]) -> MissingFilesError:
     """The error of a reader that meets files that are gone."""
     return MissingFilesError(f"{url}: {what(files)}; {todo(table, files)}", table.layer)
+
+
+def no_table(table: Table, place: str) -> TableNotFoundError:
+    """Return the error for a table that does not exist at a place, with what to do."""
+    if table.layer == "gold":
+        todo = "run jmxlake rollup first"
+    elif table in tables.BRONZE and table is not tables.RUNS:
+        todo = (
+            "agents create it together with bronze/runs, so it was deleted: restore it from a "
+            "backup, or restart the agents with --new-lake; its earlier rows stay unknown then"
+        )
+    else:
+        todo = "agents create it at their first delivery"
+    return TableNotFoundError(f"{place}: no such table; {todo}")
 
 
 def may_be_why(error: Exception) -> bool:

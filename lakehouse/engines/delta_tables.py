@@ -22,7 +22,7 @@ from lakehouse.core import missing_files
 from lakehouse.core.delta_rs import check_readable, explained, open_table, url_of
 from lakehouse.core.lake import Lake
 from lakehouse.core.periods import Period
-from lakehouse.errors import LakeNotFoundError, TableLogError, TableNotFoundError
+from lakehouse.errors import LakeNotFoundError, TableLogError
 from lakehouse.kernel import arrow_types
 from lakehouse.tables import Column, Table, paths
 
@@ -107,8 +107,7 @@ class Store:
         """
         found = self.find(table, version)
         if found is None:
-            made_by = "run jmxlake rollup first" if table.layer == "gold" else "agents make it"
-            raise TableNotFoundError(f"{self.url(table)}: no such table; {made_by}")
+            raise missing_files.no_table(table, self.url(table))
         return found
 
     def files(self, delta: DeltaTable, by: str, between: Period | None) -> list[File]:

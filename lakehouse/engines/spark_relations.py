@@ -12,7 +12,7 @@ from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.functions import expr, unix_micros
 
-from lakehouse.core import display
+from lakehouse.core import display, missing_files
 from lakehouse.core.lake import Lake
 from lakehouse.core.periods import FIRST, HOUR_US, LAST, Period, micros
 from lakehouse.core.spark_session import PLATFORM
@@ -20,7 +20,6 @@ from lakehouse.engines.engine import instant_of
 from lakehouse.errors import (
     LogExpiredError,
     TableLogError,
-    TableNotFoundError,
     TableSchemaError,
 )
 from lakehouse.tables import Column, Table
@@ -47,10 +46,7 @@ def table_of(
         return spark.sql(f"SELECT * FROM {lake.name(table)}{as_of}")
     except AnalysisException as error:
         if any(word in (error.getCondition() or "") for word in _MISSING):
-            raise TableNotFoundError(
-                f"{lake.name(table)}: no such table; "
-                + ("run jmxlake rollup first" if table.layer == "gold" else "agents make it")
-            ) from error
+            raise missing_files.no_table(table, lake.name(table)) from error
         raise
     except Exception as error:  # classic Spark and Connect have no class in common here
         if not any(word in str(error) for word in _TOO_NEW):

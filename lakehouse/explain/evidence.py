@@ -9,8 +9,7 @@ from lakehouse.core.metrics import Watched
 from lakehouse.core.periods import Period
 from lakehouse.core.spans import Span
 from lakehouse.core.subjects import Subject
-from lakehouse.engines.gold_reader import EXACT, Row, is_one_of, is_same, text
-from lakehouse.errors import TableNotFoundError
+from lakehouse.engines.gold_reader import EXACT, Row, bronze_or_none, is_one_of, is_same, text
 from lakehouse.explain.bad_intervals import Stretch
 from lakehouse.explain.gaps import Attempt
 from lakehouse.report.facts.gold import EVENT, Gold
@@ -136,9 +135,8 @@ def _attempts(gold: Gold, subject: Subject, watched: Sequence[Watched]) -> list[
 
 def _events(gold: Gold, subject: Subject) -> list[Row]:
     """Events of the subject, and of the sources that may report it."""
-    try:
-        rows = gold.hours(tables.EVENTS)
-    except TableNotFoundError:
+    rows = bronze_or_none(gold.engine, lambda: gold.hours(tables.EVENTS))
+    if rows is None:
         return []
     return gold.ask(
         f"SELECT {EVENT} FROM {{rows}} r WHERE {_of_event(subject)} "

@@ -40,6 +40,7 @@ class Progress:
         kernel: Version of the kernel's SQL that made the hours; None in b88afb5's layout.
         duckdb: Version of the DuckDB that ran it; None in b88afb5's layout.
         tables: Gold's tables after it (``completeness.notes_of``); None in older rows.
+        rejected_dates: Dates of rows that it rejected (``rejected.dates``); None in older rows.
     """
 
     at: dt.datetime
@@ -53,6 +54,7 @@ class Progress:
     kernel: str | None = None
     duckdb: str | None = None
     tables: Sequence[str] | None = None
+    rejected_dates: Sequence[str] | None = None
 
 
 class Last(NamedTuple):

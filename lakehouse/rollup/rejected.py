@@ -74,6 +74,16 @@ def set_aside(engine: Engine, plan: Plan, window_seconds: int) -> tuple[int, int
     return found.pop(TOO_LATE, 0), sum(found.values())
 
 
+def rejected_dates(engine: Engine, plan: Plan) -> list[str]:
+    """Return the dates of rows of gold/rejected in the hours of a plan that was carried out."""
+    hours = sorted({one.hour for one in plan.chosen | plan.late | plan.misdated})
+    if not hours:
+        return []
+    rows = engine.rows(tables.REJECTED, between=span_of(hours))
+    query = f"SELECT DISTINCT r.date FROM {{rows}} r WHERE {in_hours(hours)}"
+    return sorted(str(date) for (date,) in ask(engine, query, rows=rows))
+
+
 def _set_aside(engine: Engine, plan: Plan, window_seconds: int) -> Iterator[Relation]:
     """New rows of bronze that are set aside, with their window and the reason."""
     start, end = (f"least(greatest(r.{name}, 0), {micros(LAST)})" for name in ("start", "end"))

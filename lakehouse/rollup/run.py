@@ -34,7 +34,7 @@ from lakehouse.rollup.commit import Commit
 from lakehouse.rollup.lake_catalogues import families_of
 from lakehouse.rollup.lease import USUAL, Lease, Terms, hold
 from lakehouse.rollup.progress import Progress
-from lakehouse.rollup.rejected import accept_lost, set_aside
+from lakehouse.rollup.rejected import accept_lost, rejected_dates, set_aside
 
 
 @dataclass(frozen=True, slots=True)
@@ -254,6 +254,7 @@ class _Run:
             new = Progress(
                 dt.datetime.now(dt.UTC), self.window_seconds, now, outcome.hours, newest.committed,
                 outcome.how, outcome.late_rows, runs_id, kernel.kernel, kernel.duckdb,
+                rejected_dates=rejected_dates(self.engine, todo),
             )  # fmt: skip
             row = self._record(new, row)
             if len(todo.batches) > 1 or todo.resumed:
@@ -263,7 +264,7 @@ class _Run:
             # Tidying changes no figure, so the kernel of the row before stays.
             tidied = replace(
                 row, at=dt.datetime.now(dt.UTC), hours=0, committed=newest.committed,
-                how=progresses.TIDIED, late_rows=0, runs_id=runs_id,
+                how=progresses.TIDIED, late_rows=0, runs_id=runs_id, rejected_dates=(),
             )  # fmt: skip
             self._record(tidied, row)
         return outcome
@@ -279,7 +280,9 @@ class _Run:
         repair.settle(recomputed)
         hours = len(recomputed.done)
         now = dt.datetime.now(dt.UTC)
-        repaired = replace(row, at=now, hours=hours, how=progresses.REPAIRED, late_rows=0)
+        repaired = replace(
+            row, at=now, hours=hours, how=progresses.REPAIRED, late_rows=0, rejected_dates=()
+        )
         new = self._record(repaired, row)
         self._clear_batches()
         return new

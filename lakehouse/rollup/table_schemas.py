@@ -12,12 +12,12 @@ from dataclasses import replace
 from typing import Final
 
 from lakehouse import tables
-from lakehouse.core import display
+from lakehouse.core import display, missing_files
 from lakehouse.core.lake import Lake
 from lakehouse.core.periods import DAY_US, HOUR_US, window_name
 from lakehouse.engines.engine import Engine
 from lakehouse.engines.gold_reader import is_same
-from lakehouse.errors import TableNotFoundError, TableSchemaError
+from lakehouse.errors import TableSchemaError
 from lakehouse.tables import Column, Table
 
 EVERY: Final[tuple[Table, ...]] = (*tables.GOLD, *tables.ROLLUP_STATE)
@@ -37,7 +37,7 @@ def check_bronze(engine: Engine, *wanted: Table) -> None:
     for table in wanted:
         found = engine.schema(table)
         if found is None:
-            raise TableNotFoundError(f"{engine.lake.name(table)}: no such table; agents make it")
+            raise missing_files.no_table(table, engine.lake.name(table))
         every = dict.fromkeys(table.column_names, "missing") | dict(found)
         if wrong := table.wrong_types(every):
             raise TableSchemaError(

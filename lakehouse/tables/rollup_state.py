@@ -34,6 +34,11 @@ PROGRESS: Final = of_gold(
         "array<string>",
         "name, Delta id and version of each table of gold after the rollup; null in older rows",
     ),
+    Column(
+        "rejected_dates",
+        "array<string>",
+        "dates of which the rollup put rows into gold/rejected; null in older rows",
+    ),
 )
 
 STRETCHES: Final = of_gold(

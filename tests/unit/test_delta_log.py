@@ -17,7 +17,14 @@ from lakehouse.core import table_notes
 from lakehouse.core.delta_rs import Location, explained, query
 from lakehouse.core.lake import Lake
 from lakehouse.engines.delta_tables import Store
-from lakehouse.errors import EngineError, LakehouseError, MaintenanceError, TableSchemaError
+from lakehouse.engines.gold_reader import bronze_or_none
+from lakehouse.errors import (
+    EngineError,
+    LakehouseError,
+    MaintenanceError,
+    TableNotFoundError,
+    TableSchemaError,
+)
 from lakehouse.ops.doctor.table_health import damaged_log
 from lakehouse.tables import delta_log
 
@@ -230,3 +237,40 @@ def test_invalid_note_of_a_table_is_an_error_of_the_lake(text: str) -> None:
 def test_invalid_note_of_progress_names_no_version(text: str) -> None:
     found = table_notes.known_tables([text], "id")
     assert all(noted.version is None for noted in found.values())
+
+
+@pytest.mark.parametrize(
+    ("table", "todo"),
+    [
+        (tables.EVENTS, "so it was deleted: restore it from a backup, or restart the agents"),
+        (tables.SCRAPES, "so it was deleted"),
+        (tables.MEMBERS, "so it was deleted"),
+        (tables.METRIC_DEFINITIONS, "agents create it at their first delivery"),
+        (tables.SUBJECTS, "run jmxlake rollup first"),
+    ],
+    ids=lambda one: getattr(one, "name", ""),
+)
+def test_missing_table_says_what_to_do(lake: Path, table: tables.Table, todo: str) -> None:
+    with pytest.raises(TableNotFoundError, match=f"no such table; .*{todo}"):
+        Location(str(lake)).open(table)
+    with pytest.raises(TableNotFoundError, match=f"no such table; .*{todo}"):
+        Store(Lake(str(lake)), {}, lake / "cache").open(table)
+
+
+class FakeEngine:
+    """A fake of an engine with or without bronze."""
+
+    def __init__(self, *, has_bronze: bool) -> None:
+        self.has_bronze = has_bronze
+
+    def schema(self, _: tables.Table) -> dict[str, str] | None:
+        return {"x": "bigint"} if self.has_bronze else None
+
+
+def test_deleted_events_are_an_error_where_bronze_is_readable() -> None:
+    def read() -> Any:
+        raise TableNotFoundError("gone")
+
+    assert bronze_or_none(FakeEngine(has_bronze=False), read) is None  # type: ignore[arg-type]
+    with pytest.raises(TableNotFoundError):
+        bronze_or_none(FakeEngine(has_bronze=True), read)  # type: ignore[arg-type]

@@ -204,7 +204,9 @@ class Diagnosis:
                     self._add(table_health.unknown_columns(table, self._open(table)))
                     self._add(table_health.files_gone(table, self._open(table)))
         with self._unknown_on_error(tables.REJECTED):
-            self._add(rollup.rejected(self._open(tables.REJECTED), self.since, self.days))
+            dates = rollup.rejected_dates(self._open(tables.PROGRESS), self.since)
+            found = rollup.rejected(self._open(tables.REJECTED), dates, self.since, self.days)
+            self._add(found)
         with self._unknown_on_error(tables.SUBJECTS):
             known = rollup.known_sources(self._open(tables.SUBJECTS))
             within = dt.timedelta(days=self.days)

@@ -1,7 +1,8 @@
 """Findings of the rollup: how far it is behind, and rows that it could not use."""
 
 import datetime as dt
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Collection, Iterator, Mapping
 from typing import Final, NamedTuple
 
 from deltalake import DeltaTable
@@ -22,6 +23,8 @@ _AGES: Final[tuple[tuple[dt.timedelta, Severity, str], ...]] = (
     (dt.timedelta(hours=2), "info", "nothing, if it runs once a day"),
 )
 """By the age of the oldest commit that is not rolled up."""
+
+_DATE: Final = re.compile(r"\d{4}-\d\d-\d\d")
 
 
 class Backlog(NamedTuple):
@@ -110,14 +113,34 @@ def behind(backlog: Backlog | None, now: dt.datetime, days: int) -> Iterator[Fin
         yield finding("rollup", tables.PROGRESS.path, what, todo)
 
 
-def rejected(delta: DeltaTable, since: dt.datetime, days: int) -> Iterator[Finding]:
-    """Rows of bronze that the rollup could not use, by reason."""
+def rejected_dates(progress: DeltaTable, since: dt.datetime) -> set[dt.date]:
+    """Return the dates of rows that rollups since an instant rejected, however old the rows are."""
+    if "rejected_dates" not in {field.name for field in progress.schema().fields}:
+        return set()
+    sql = f"SELECT rejected_dates FROM {TABLE} WHERE CAST(at AS BIGINT) >= {micros(since)}"
+    texts = {text for row in query(progress, sql) for text in row["rejected_dates"] or ()}
+    return {dt.date.fromisoformat(text) for text in texts if _DATE.fullmatch(text)}
+
+
+def rejected(
+    delta: DeltaTable, dates: Collection[dt.date], since: dt.datetime, days: int
+) -> Iterator[Finding]:
+    """Yield the rows of bronze that the rollup could not use, by reason.
+
+    Args:
+        delta: gold/rejected.
+        dates: Dates of rows that were rejected lately; see ``rejected_dates``.
+        since: Later rows count as well.
+        days: Length of that time.
+    """
+    listed = ", ".join(f"DATE '{date}'" for date in sorted(dates))
+    lately = f" OR date IN ({listed})" if listed else ""
     sql = f"""
         SELECT reason, CAST(sum("rows") AS BIGINT) AS number FROM {TABLE}
-        WHERE CAST("window" AS BIGINT) >= {micros(since)}
+        WHERE CAST("window" AS BIGINT) >= {micros(since)}{lately}
         GROUP BY reason ORDER BY number DESC"""
     for row in query(delta, sql):
-        number = f"{counted(row['number'], 'row')} of the last {counted(days, 'day')}"
+        number = f"{counted(row['number'], 'row')} rejected in the last {counted(days, 'day')}"
         what = f"{number} could not be used: {named(row['reason'])}"
         yield finding("rejected", tables.REJECTED.path, what)
 
