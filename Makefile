@@ -80,6 +80,10 @@ test-truth-kafka: setup ## Where Kafka's own beans mislead, each on real brokers
 test-edges: setup ## Ordinary faults after which no report may reassure, each a test of the others
 	@exec $(BIN)/python -m tests.edges
 
+.PHONY: test-hostile
+test-hostile: setup ## Each place where a name, path, file or answer enters, times hostile values; HOSTILE="--only PLACE"
+	@exec $(BIN)/python -m tests.hostile $(HOSTILE)
+
 .PHONY: test-demo-truth
 test-demo-truth: setup ## The demo's report against what its clients, plugin and log counted; BENCH=--busy: on a busy machine
 	@exec $(BIN)/python -m tests.demo_truth $(BENCH)

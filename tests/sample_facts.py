@@ -730,7 +730,7 @@ def silent_week() -> Facts:
             WEEK,
             WEEK,
             outcomes={},
-            gaps=[{"start": made["from"], "end": made["to"], "outcome": None, "error": None}],
+            gaps=[{"start": made["from"], "end": made["to"], "outcome": "refused", "error": None}],
         )
         for n in (1, 2, 3)
     ]
@@ -1038,10 +1038,16 @@ def trends(subjects: list[Facts]) -> Facts:
         "forecast_by": "local level (statsmodels)",
         "forecast_level": 0.8,
         "objectives": [
-            {"name": "min-isr", "title": "Topics can be written to safely", "subjects": rows}
+            {
+                "name": "min-isr",
+                "title": "Topics can be written to safely",
+                "target": 0.99,
+                "never_bad": 0,
+                "subjects": rows,
+            }
         ],
         "drains": [
-            {"topic": one.get("topic"), "kind": "copy", **lag, "verdict": "draining"}
+            {"topic": one.get("topic") or "orders", "kind": "copy", **lag, "verdict": "draining"}
             for one in subjects
         ],
     }

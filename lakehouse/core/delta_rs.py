@@ -145,7 +145,10 @@ def _is_of_libraries(error: BaseException) -> bool:
 
 
 def open_table(
-    url: str, version: int | None = None, options: Mapping[str, str] | None = None
+    url: str,
+    version: int | None = None,
+    options: Mapping[str, str] | None = None,
+    known: set[tuple[str, str, int]] | None = None,
 ) -> DeltaTable:
     """Open a table whose log names only files below it.
 
@@ -153,6 +156,8 @@ def open_table(
         url: Path or URL.
         version: The version; None: the newest.
         options: Storage options of delta-rs.
+        known: Places, ids and versions of checked tables, to which this one is added: a report
+            opens a table ten times.
 
     Raises:
         TableLogError: Its log names another file, or a symbolic link in its folder leads outside.
@@ -162,7 +167,12 @@ def open_table(
     """
     delta_log.check(url)
     delta = DeltaTable(url, version=version, storage_options=dict(options or {}))
-    return checked(delta)
+    found = (url, str(delta.metadata().id), delta.version())
+    if known is None or found not in known:
+        checked(delta)
+    if known is not None:
+        known.add(found)
+    return delta
 
 
 def refresh(delta: DeltaTable) -> None:

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import datetime as dt
 from typing import TYPE_CHECKING, Final, NamedTuple
-from urllib.parse import unquote
 
 from lakehouse import tables
 from lakehouse.core.periods import DAY_US, instant, micros
 from lakehouse.errors import MissingFilesError, TableNotFoundError
-from lakehouse.tables import Table
+from lakehouse.tables import Table, paths
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -62,14 +61,14 @@ def missing_files(delta: DeltaTable) -> list[MissingFile]:
 
     The store is listed once, whatever the number of files.
     """
-    gone = {unquote(path) for path in delta.repair(dry_run=True)["files_removed"]}
+    gone = set(delta.repair(dry_run=True)["files_removed"])  # decoded once
     if not gone:
         return []
     actions = delta.get_add_actions(flatten=True)
     names = actions.schema.names
     columns = {name: actions.column(name).to_pylist() for name in names if _is_read(name)}
     rows = (dict(zip(columns, values, strict=True)) for values in zip(*columns.values()))  # noqa: B905
-    return [_file(row) for row in rows if unquote(row["path"]) in gone]
+    return [_file(row) for row in rows if paths.below_table(row["path"]) in gone]
 
 
 def _is_read(name: str) -> bool:

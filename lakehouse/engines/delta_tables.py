@@ -64,6 +64,7 @@ class Store:
                 f"{lake.gold or lake.bronze}: only Spark reads catalogs; use --engine spark"
             )
         self._lake, self._cache = lake, cache
+        self._checked: set[tuple[str, str, int]] = set()
         self._counted: set[str] = set()
         self.options = dict(options)
 
@@ -92,7 +93,7 @@ class Store:
         """
         with explained(self.url(table)):
             try:
-                delta = open_table(self.url(table), version, self.options)
+                delta = open_table(self.url(table), version, self.options, self._checked)
             except NoDeltaTableError:
                 return None
             check_readable(delta)

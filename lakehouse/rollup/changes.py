@@ -10,6 +10,7 @@ from lakehouse.core.lake import Version
 from lakehouse.core.periods import HOUR_US, LAST, Period, instant, micros
 from lakehouse.engines.completeness import ALLOWED_LATENESS
 from lakehouse.engines.engine import Engine, Relation, ask, in_hours, span_of, united
+from lakehouse.engines.gold_reader import is_same
 from lakehouse.engines.rollup_batches import ClusterHour, Versions
 from lakehouse.errors import LogExpiredError
 from lakehouse.kernel.program import CLOCK_SLACK
@@ -151,7 +152,7 @@ def now_due(engine: Engine, last: dt.datetime, committed: dt.datetime) -> tuple[
     if span.start >= span.end:
         return ()
     rejected = engine.rows(tables.REJECTED, between=span)
-    due = f"{_OF_REJECTED} WHERE r.reason = '{IN_THE_FUTURE}'"
+    due = f"{_OF_REJECTED} WHERE {is_same('r.reason', IN_THE_FUTURE)}"
     return (engine.query(due, rejected=rejected),)
 
 
@@ -159,7 +160,8 @@ def _waiting_for_sets(engine: Engine, sets: Relation) -> Relation:
     """Hours of rows that were rejected because their member set had not arrived."""
     return engine.query(
         f"{_OF_REJECTED} JOIN (SELECT DISTINCT s.cluster, s.set AS members FROM {{sets}} s) k "
-        f"ON k.cluster = r.cluster AND k.members = r.members WHERE r.reason = '{SET_NOT_KNOWN}'",
+        f"ON k.cluster = r.cluster AND k.members = r.members "
+        f"WHERE {is_same('r.reason', SET_NOT_KNOWN)}",
         rejected=engine.rows(tables.REJECTED),
         sets=sets,
     )

@@ -11,6 +11,7 @@ import pyarrow as pa
 from lakehouse import tables
 from lakehouse.engines import replace_where
 from lakehouse.engines.engine import Engine, Relation, Staged, ask, in_hours, span_of, united
+from lakehouse.engines.gold_reader import text
 from lakehouse.engines.rollup_batches import HourSet
 from lakehouse.errors import LakehouseError, LeaseLostError
 from lakehouse.kernel import arrow_types, run_in_duckdb
@@ -62,7 +63,7 @@ class Commit:
             return set()
         found = (
             self.engine.query(
-                f"SELECT '{table.name}' AS name FROM {{rows}} r",
+                f"SELECT {text(table.name)} AS name FROM {{rows}} r",
                 rows=rows_of(self.engine, table, self.units),
             )
             for table in chosen

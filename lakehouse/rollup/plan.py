@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final
 
 from lakehouse import tables
 from lakehouse.engines.engine import Engine, ask, in_hours, span_of
+from lakehouse.engines.gold_reader import is_same
 from lakehouse.engines.rollup_batches import Batch, ClusterHour, Versions, batches
 from lakehouse.errors import LogExpiredError
 from lakehouse.rollup import changes, progress as progresses
@@ -141,7 +142,7 @@ def lost_hours(engine: Engine, hours: Iterable[dt.datetime]) -> frozenset[Cluste
     rows = ask(
         engine,
         "SELECT DISTINCT r.cluster, r.hour FROM {rejected} r "
-        f"WHERE r.reason = '{LOST}' AND {in_hours(wanted)}",
+        f"WHERE {is_same('r.reason', LOST)} AND {in_hours(wanted)}",
         rejected=engine.rows(tables.REJECTED, between=span_of(wanted)),
     )
     return frozenset(cluster_hour(*row) for row in rows)

@@ -12,6 +12,7 @@ from typing import Any, Final, NamedTuple
 from lakehouse import tables
 from lakehouse.core.periods import HOUR_US, instant, micros
 from lakehouse.engines.engine import Engine
+from lakehouse.engines.gold_reader import is_same
 from lakehouse.engines.rollup_batches import ClusterHour, HourSet, Versions
 from lakehouse.kernel import arrow_types
 
@@ -75,7 +76,7 @@ def last(engine: Engine) -> Last:
     query = (
         "SELECT * FROM {rows} p WHERE p.at IN (SELECT max(r.at) FROM {rows} r "
         "UNION ALL SELECT min(r.at) FROM {rows} r "
-        f"UNION ALL SELECT max(r.at) FROM {{rows}} r WHERE r.how = '{TIDIED}')"
+        f"UNION ALL SELECT max(r.at) FROM {{rows}} r WHERE {is_same('r.how', TIDIED)})"
     )
     relation = engine.query(query, rows=engine.rows(tables.PROGRESS))
     rows = sorted(engine.collect(relation).to_pylist(), key=lambda row: row["at"])
@@ -120,7 +121,7 @@ def done_batches(
 ) -> Iterator[tuple[Versions, frozenset[ClusterHour]]]:
     """Batches that an interrupted rollup of that kind finished after a row of progress."""
     since = "r.after IS NULL" if after is None else f"r.after = {micros(after.at)}"
-    same = f"SELECT * FROM {{rows}} r WHERE {since} AND r.how = '{how}'"
+    same = f"SELECT * FROM {{rows}} r WHERE {since} AND {is_same('r.how', how)}"
     rows = engine.query(same, rows=engine.rows(tables.STRETCHES))
     for row in engine.collect(rows).to_pylist():
         hours = tuple(instant(hour * HOUR_US) for hour in row["hours"])

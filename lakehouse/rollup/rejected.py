@@ -13,6 +13,7 @@ from lakehouse.core.missing_files import MissingFile
 from lakehouse.core.periods import DAY_US, FIRST, HOUR_US, LAST, micros
 from lakehouse.engines import replace_where
 from lakehouse.engines.engine import Engine, Relation, ask, in_hours, span_of, united
+from lakehouse.engines.gold_reader import text
 from lakehouse.errors import EngineError
 from lakehouse.kernel import arrow_types
 from lakehouse.rollup.plan import Plan
@@ -34,7 +35,8 @@ _KEYS: Final = ("cluster", "window", "reason", "table", "source", "metric", "age
 _BY_KEY: Final = ", ".join(f"t.{key}" for key in _KEYS)
 _OURS: Final = f"r.start >= {micros(FIRST)} AND r.start <= {micros(LAST)}"
 _REASON: Final = (
-    f"CASE WHEN NOT r.misdated THEN '{TOO_LATE}' WHEN {_OURS} THEN '{MISDATED}' ELSE '{BEYOND}' END"
+    f"CASE WHEN NOT r.misdated THEN {text(TOO_LATE)} WHEN {_OURS} THEN {text(MISDATED)} "
+    f"ELSE {text(BEYOND)} END"
 )
 _GROUPED: Final = (
     f"SELECT {_BY_KEY}, min(t.start) AS start, max(t.end) AS end, %s AS rows FROM {{rows}} t "
@@ -94,7 +96,7 @@ def _set_aside(engine: Engine, plan: Plan, window_seconds: int) -> Iterator[Rela
         new = engine.rows(table, now) if before is None else engine.inserts(table, before + 1, now)
         yield engine.query(
             f"SELECT r.cluster, {start} - {start} % {window_seconds * 1_000_000} AS window, "
-            f"{_REASON} AS reason, '{table.name}' AS table, r.source, r.{metric} AS metric, "
+            f"{_REASON} AS reason, {text(table.name)} AS table, r.source, r.{metric} AS metric, "
             f"r.agent, r.batch, {start} AS start, {end} AS end FROM {{rows}} r "
             "LEFT JOIN {late} p ON p.cluster = r.cluster AND p.hour = r.hour "
             "WHERE r.misdated OR p.cluster IS NOT NULL",

@@ -45,7 +45,7 @@ def below_table(path: str) -> str:
 
 def _decoded(path: str) -> str:
     try:
-        return unquote(path, errors="strict")
+        return unquote(path, errors="strict") if "%" in path else path
     except UnicodeDecodeError:
         raise _outside(path) from None
 

@@ -3,6 +3,7 @@
 import difflib
 import re
 from collections.abc import Callable, Iterator
+from functools import cache
 from typing import Any, Final, TypeVar
 
 import msgspec
@@ -52,6 +53,8 @@ def convert(content: Any, kind: type[_T], dec_hook: Callable[[type, Any], Any] |
         return msgspec.convert(content, kind, dec_hook=dec_hook)
     except msgspec.ValidationError as error:
         raise explained(error, kind) from None
+    except UnicodeEncodeError:
+        raise WrongSettingError("", "a lone surrogate where a known word is expected") from None
 
 
 def explained(error: msgspec.ValidationError, kind: Any) -> WrongSettingError:
@@ -63,7 +66,7 @@ def explained(error: msgspec.ValidationError, kind: Any) -> WrongSettingError:
     """
     text, _, place = str(error).partition(" - at ")
     key = place.strip("`").removeprefix("$").strip(".").replace("[...]", ".*")
-    of = inspect.type_info(kind)
+    of = _type_info(kind)
     if unknown := _UNKNOWN.search(text):
         return _unknown(of, key, unknown[1])
     if missing := _MISSING.search(text):
@@ -71,6 +74,11 @@ def explained(error: msgspec.ValidationError, kind: Any) -> WrongSettingError:
     if text.startswith(("Expected ", "Invalid ")) and (expected := _expected(of, key)):
         return WrongSettingError(key, f"expected {expected}")
     return WrongSettingError(key, text)
+
+
+@cache
+def _type_info(kind: Any) -> inspect.Type:
+    return inspect.type_info(kind)
 
 
 def _unknown(of: inspect.Type, key: str, name: str) -> WrongSettingError:

@@ -136,10 +136,13 @@ def probe_all(*calls: list[dict[str, Any]]) -> list[list[dict[str, Any]]]:
         return list(pool.map(lambda sections: probe(*sections), calls))
 
 
-def assert_refused(told: dict[str, Any], node: Node, text: str) -> None:
+def assert_refused(
+    told: dict[str, Any], node: Node, text: str, *, other_port: bool = False
+) -> None:
     kind = "CredentialsError" if "password" in text else "SourceRefusedError"
     assert told.get("error") == kind, told
-    assert told["text"].startswith(f"JMX of 127.0.0.1:{node.jmx_port}: ")
+    where = " (the registry there sends us to port " if other_port else ": "
+    assert told["text"].startswith(f"JMX of 127.0.0.1:{node.jmx_port}{where}")
     assert text in told["text"]
 
 
@@ -182,7 +185,9 @@ def test_each_fault_of_ours_is_told_apart(cluster: Cluster, keys: Keys) -> None:
         [section(nodes[GOOD], {"trust_store": keys("stranger.pem")})],
     )  # fmt: skip
     assert_refused(without[0], nodes[GOOD], "does it want TLS, or is it no JMX port")
-    assert_refused(without[1], nodes[PLAIN], "not signed by a CA that we trust; put its CA into")
+    # A registry without TLS has another port than the server that has it.
+    untrusted = "not signed by a CA that we trust; put its CA into"
+    assert_refused(without[1], nodes[PLAIN], untrusted, other_port=True)
     assert plain[0].get("node") == "3000"
     assert_refused(plain[1], nodes[GOOD], "does it want TLS")
     assert_refused(stranger[0], nodes[GOOD], "not signed by a CA that we trust; put its CA into")

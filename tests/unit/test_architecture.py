@@ -31,3 +31,13 @@ def test_every_file_and_folder_that_a_page_names_is_there(page: Path) -> None:
 
 def test_each_folder_that_a_value_passes_has_its_page() -> None:
     assert len(PAGES) >= 12
+
+
+def test_tables_are_opened_in_one_place() -> None:
+    opens = re.compile(r"\bDeltaTable\(|\bis_deltatable\(|\bto_pyarrow_\w+\(")
+    found = [
+        str(path.relative_to(ROOT))
+        for path in (ROOT / "lakehouse").rglob("*.py")
+        if opens.search(path.read_text("utf-8"))
+    ]
+    assert found == ["lakehouse/core/delta_rs.py"]

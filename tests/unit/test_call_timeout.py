@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
+import gc
 import threading
+import weakref
 
 import pytest
 
-from collector.errors import SourceTimeoutError
+from collector.errors import SourceError, SourceTimeoutError
+from collector.sources.connection.backoff import Backoff
 from collector.sources.connection.call_timeout import Worker
 from tests.waiting import wait_for
 
@@ -20,6 +24,28 @@ def test_one_thread_makes_all_calls_that_end_in_time() -> None:
         worker.within(60, lambda: "x", lambda: {}["missing"])
     assert worker.within(60, lambda: "x", threading.get_ident) in threads
     worker.close()
+
+
+def test_error_of_a_call_does_not_keep_its_answer() -> None:
+    class Body:
+        """Stands for an answer of 64 MiB."""
+
+    kept = list[weakref.ref[Body]]()
+
+    def refuse() -> None:
+        body = Body()
+        kept.append(weakref.ref(body))
+        raise SourceError("not an answer")
+
+    worker, backoff = Worker(), Backoff()
+    gc.disable()  # a cycle would live until it comes by
+    try:
+        with contextlib.suppress(SourceError):
+            backoff.attempt(lambda: worker.within(60, lambda: "x", refuse))
+        assert kept[0]() is None
+    finally:
+        gc.enable()
+        worker.close()
 
 
 def test_a_call_that_hangs_is_left_behind_and_the_next_one_is_made() -> None:

@@ -57,3 +57,21 @@ def test_what_the_agent_has_written_must_be_its_own(
     refused(monkeypatch, table / "date=2026-11-22")
     with pytest.raises(PermissionError):
         fsync_commits(table, None, 0)
+
+
+def test_path_of_log_outside_table_is_not_opened(
+    table: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other = table.parent / "other.parquet"
+    other.write_bytes(b"rows")
+    added = {"add": {"path": "../other.parquet"}}
+    (table / "_delta_log" / f"{1:020}.json").write_text(json.dumps(added))
+    opened = refused(monkeypatch, table.parents[2])
+    fsync_commits(table, None, 1)
+    assert not any("other.parquet" in one for one in opened)
+
+
+def test_pipe_that_log_names_does_not_block(table: Path) -> None:
+    os.mkfifo(table / "pipe.parquet")
+    (table / "_delta_log" / f"{1:020}.json").write_text('{"add": {"path": "pipe.parquet"}}')
+    fsync_commits(table, None, 1)

@@ -9,7 +9,7 @@ import pytest
 
 from collector import catalogue
 from collector.errors import ConfigError
-from collector.sources.bulk import exporter_rules
+from collector.sources.bulk import exporter_rules, rules_trial
 from collector.sources.jmx.bean_questions import Question
 
 if TYPE_CHECKING:
@@ -102,6 +102,36 @@ def test_a_pattern_that_allows_further_keys_is_asked_with_each_of_them() -> None
     ]  # fmt: skip
 
 
+@pytest.mark.parametrize(
+    ("pattern", "name"),
+    [
+        (r"kafka.server<type=(?<type>\w+), name=(?<what>\w+)PerSec, topic=(.+)><>Count", "$2"),
+        (r"kafka.server<type=(?<type>\w+), name=(?<what>\w+)PerSec, topic=(.+)><>", "${what}"),
+        (r"(?i)KAFKA.server<TYPE=(\w+), name=(\w+)persec, topic=(.+)><>count", "$2"),
+        (r"a<b|(?i)SERVER<type=(\w+)(?-i), name=(Bytes\w+)PerSec, topic=(.+)><>", "$2"),
+        (r"\Qkafka.server<type=\E(\p{Alpha}++), name=(\p{L}+)PerSec, topic=([^,>]++)><>", "$2"),
+        (r"type=([A-Za-z&&[^x]]+),\h(?>name)=(\p{IsAlphabetic}*?)PerSec, topic=([\w.-]+)", "$2"),
+        (r"type=(\p{javaUpperCase}.+), name=([\p{Alnum}[-]]+)PerSec, topic=(\p{Graph}+)><>", "$2"),
+    ],
+)
+def test_patterns_mean_what_java_means(pattern: str, name: str) -> None:
+    rule = {"pattern": pattern, "name": name, "labels": {"topic": "$3"}}
+    assert shown({"rules": [rule]}, BYTES).names == {"BytesIn"}
+    assert shown({"rules": [rule]}, BYTES).named({"topic": "x"}) == BYTES.pattern.replace("*", "x")
+
+
+def test_patterns_that_take_for_ever_are_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(rules_trial, "_MOST_SECONDS", 1)
+    good, bad = tmp_path / "good.yml", tmp_path / "bad.yml"
+    good.write_text((RULES / "kafka.yml").read_text())
+    bad.write_text(r"rules: [{pattern: 'kafka.(\w+)<type=((\w+)+)+!', name: x}, {pattern: '.*'}]")
+    rules_trial.check_time(good)
+    with pytest.raises(ConfigError, match="more than 1 s to match; take out repetitions"):
+        rules_trial.check_time(bad)
+
+
 def test_part_of_a_composite_attribute() -> None:
     one = shown({}, Question("java.lang:type=Memory", "HeapMemoryUsage.used"))
     assert one.names == {"java_lang_Memory_HeapMemoryUsage_used"}
@@ -115,6 +145,18 @@ def test_part_of_a_composite_attribute() -> None:
         ("metricCustomizers: []", "cannot follow metricCustomizers"),
         ("rules: 5", "no configuration"),
         ("- 1", "no configuration"),
+        ("rules: [{pattern: 'x(?<=a+)y'}]", "looks behind by no fixed length"),
+        ("rules: [{pattern: '(?x)a'}]", "the flag x"),
+        ("rules: [{pattern: 'a(b', name: x}]", "a bracket is not closed"),
+        ("rules: [{pattern: '(?P<a>b)'}]", r"Java has no group that begins with \(\?P"),
+        ("rules: [{pattern: '\\p{Nope}'}]", r"class \\p{Nope} is not supported"),
+        ("rules: [{pattern: '" + "(" * 9_999 + "'}]", "nested more than 50 deep"),
+        ("rules: [{pattern: '" + "[" * 9_999 + "'}]", "nested more than 50 deep"),
+        ("rules: [{pattern: '" + "a" * 10_001 + "'}]", "longer than 10,000 characters"),
+        ("rules: [{pattern: '(a)', name: $2}]", "refers to group 2, which its pattern does not"),
+        ("rules: [{pattern: '(?<a>a)', name: '${b}'}]", "refers to group b, which"),
+        ("rules: [{pattern: a, name: x, labels: {$1: y}}]", "refers to group 1, which"),
+        ("rules: [{pattern: a, name: x, labels: {y: a$}}]", r"has a \$ that refers to no group"),
         ("rules: [{pattern: x, valueFactor: y}]", "Expected `float`, got `str` - at .*valueFactor"),
     ],
 )
@@ -123,6 +165,32 @@ def test_a_file_that_cannot_be_followed_is_one_line(text: str, why: str, tmp_pat
     with pytest.raises(ConfigError, match=why) as refused:
         exporter_rules.read(tmp_path / "rules.yml")
     assert "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "rules: [{pattern: 'topic=(.+)><>Count', name: x, type: GAUGE, type: COUNTER,"
+        " labels: {topic: $2, topic: $1}}]",
+        "rules: [{pattern: x}]\nrules: [{pattern: 'topic=(.+)><>Count', name: x, type: COUNTER,"
+        " labels: {topic: $1}}]",
+        "kind: ConfigMap\ndata:\n  a: no\n  a: |\n    rules: 5\n    rules:\n"
+        "    - {pattern: 'topic=(.+)><>Count', name: y, name: x, type: COUNTER,"
+        " labels: {topic: $1}}",
+    ],
+    ids=["of a rule", "of the file", "of a ConfigMap"],
+)
+def test_last_of_two_equal_keys_wins(text: str, tmp_path: Path) -> None:
+    (tmp_path / "rules.yml").write_text(text)
+    (one,) = exporter_rules.read(tmp_path / "rules.yml").shown(BYTES) or ()
+    assert one.names == {"x_total"}
+    assert one.variables.keys() == {"topic"}
+
+
+def test_excluded_jvm_metrics_are_hidden() -> None:
+    rules = exporter_rules.parse({"excludeJvmMetrics": True})
+    assert rules.shown(Question("java.lang:type=Memory", "HeapMemoryUsage.used")) is None
+    assert rules.shown(BYTES)
 
 
 def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:

@@ -10,53 +10,12 @@ from typing import Any, get_args, get_origin, get_type_hints
 import pytest
 
 from lakehouse.report import csv_files
-from lakehouse.report.evidence import Evidence
-from lakehouse.report.facts.build import Rack
-from lakehouse.report.facts.coverage import Coverage
 from lakehouse.report.facts.fields import Bounds
-from lakehouse.report.facts.kafka.consumer_groups import ConsumerLag, LostBeforeRead
-from lakehouse.report.facts.kafka.golden_signals import Service
-from lakehouse.report.facts.kafka.hygiene import Hygiene
-from lakehouse.report.facts.kafka.min_isr import MinIsr
-from lakehouse.report.facts.kafka.remote_reads import RemoteReads
-from lakehouse.report.facts.kafka.replication import Replication
-from lakehouse.report.facts.kafka.throttling import Throttling
-from lakehouse.report.facts.kafka.tier_lag import TierLag
-from lakehouse.report.facts.objectives.business_hours import BusinessHours
-from lakehouse.report.facts.objectives.composites import Composite
-from lakehouse.report.facts.objectives.restated import Restated
-from lakehouse.report.facts.objectives.trends import Trends
-from lakehouse.report.facts.objectives.verdicts import Verdict
-from lakehouse.report.facts.other_metrics import OwnMetrics
 from lakehouse.report.facts.owner_accounts import Account
-from lakehouse.report.facts.storage import Capacity, Tiering
-from lakehouse.report.facts.timelines import Timeline
+from lakehouse.report.facts.shape import SECTIONS
 from lakehouse.report.owners import LABELS
 
 ROOT = Path(__file__).parents[2]
-SECTIONS = {
-    "verdicts": Verdict,
-    "composites": Composite,
-    "restated": Restated,
-    "business_hours": BusinessHours,
-    "service": Service,
-    "min_isr": MinIsr,
-    "replication": Replication,
-    "throttling": Throttling,
-    "tier_lag": TierLag,
-    "consumer_lag": ConsumerLag,
-    "lost_before_read": LostBeforeRead,
-    "remote_reads": RemoteReads,
-    "tiering": Tiering,
-    "capacity": Capacity,
-    "own_metrics": OwnMetrics,
-    "hygiene": Hygiene,
-    "coverage": Coverage,
-    "timelines": Timeline,
-    "trends": Trends,
-    "racks": Rack,
-    "answers": Evidence,
-}
 PLAIN = {"objectives", "maintenance", "corrections", "events", "incomplete", "collected"}
 """Lists of no records: statements, maintenance, corrections, events, lost hours and metrics."""
 

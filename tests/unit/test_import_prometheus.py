@@ -287,6 +287,9 @@ BAD: Final[dict[str, tuple[Fault, str]]] = {
     ),
     "400": (on_range(lambda _: failure(400, "parse error")), 'status 400): "parse error"'),
     "404": (on_range(lambda _: (404, "text/plain", b"no")), "status 404"),
+    "nested without end": (
+        on_range(lambda _: (200, "application/json", b'{"a":' * 99_999)), "not Prometheus's API",
+    ),
     "405": (
         on_range(lambda _: (405, "text/plain", b"no")),
         "status 405: it does not allow POST there; allow POST in the proxy",

@@ -389,6 +389,36 @@ def test_check_says_by_its_exit_code_what_it_found(tmp_path: Path):
     assert run("check", str(tmp_path / "empty")).exit_code == 1
 
 
+@pytest.mark.parametrize(
+    ("before", "after", "hint"),
+    [
+        (
+            "targetPercent: 99.9",
+            "target: 99.9",
+            "not a number of [0, 1); write targetPercent: 99.9",
+        ),
+        (
+            "targetPercent: 99.9",
+            "target: {{ .Values.target }}",
+            "it is a template ({{ }}; render it",
+        ),
+        ("openslo/v1", "openslo/v1alpha", "v1 has a list under timeWindow with a duration"),
+        ("Method: Timeslices", "Method: timeSlices", "did you mean 'Timeslices'?"),
+        ("Method: Timeslices", "Method: Occurences", "did you mean 'Occurrences'?"),
+        ("- duration: 28d", "- unit: Day\n      count: 28", "calendar; write duration: 28d"),
+        ("- duration: 28d", "- unit: Fortnight", "calendar; write duration: 30d"),
+        ("service: kafka", "servise: kafka", "did you mean 'service'?"),
+        ("service: kafka", "zzz: kafka", "compositeWeight: mistyped?"),
+    ],
+)
+def test_fault_of_other_tools_has_a_hint(
+    tmp_path: Path, before: str, after: str, hint: str
+) -> None:
+    if hint.startswith("compositeWeight"):
+        before, after = "op: lte", "op: lte\n      zzz: 1"
+    assert any(hint in str(one) for one in findings(found_in(tmp_path, changed(before, after))))
+
+
 def test_check_tells_json(tmp_path: Path):
     (tmp_path / "a.yaml").write_text(MINE, "utf-8")
     told = json.loads(run("check", str(tmp_path / "a.yaml"), "--json").output)

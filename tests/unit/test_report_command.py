@@ -77,12 +77,12 @@ def test_what_cannot_be_is_one_line(saved: str, arguments: list[str], told: str)
 @pytest.mark.parametrize(
     ("content", "told"),
     [
-        ("{", "no JSON"),
-        ("[" * 100_000, "no JSON"),
+        ("{", "report.json:1:2: not JSON"),
+        ("[" * 100_000, "nested too deeply"),
         ("[]", "no facts of a report"),
         ('{"format": 1}', "no facts of a report"),
         (json.dumps(sample_facts.demo() | {"format": 9}), "format 9, and this version reads 1"),
-        (b"\xff\xfe", "no JSON"),
+        (b"\xff\xfe", "UTF-16"),
     ],
 )
 def test_a_file_of_something_else_is_one_line(tmp_path: Path, content: str | bytes, told: str):

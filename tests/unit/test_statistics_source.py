@@ -15,7 +15,7 @@ from collector import catalogue
 from collector.errors import IdentityError, SourceError, SourceRefusedError, SourceTimeoutError
 from collector.model import Series
 from collector.sources.connection.identity import Expected
-from collector.sources.librdkafka import tail
+from collector.sources.librdkafka import statistics_source, tail
 from collector.sources.librdkafka.statistics_source import StatisticsSource
 from lakehouse.tables import OTHER
 
@@ -242,6 +242,31 @@ def test_of_a_large_file_only_the_end_is_read(
     source.close()
     assert answer.readings[1].values == {series(MAX): 1}
     assert answer.dropped_series == 0
+
+
+def test_too_many_lines_at_once_are_dropped(
+    source: StatisticsSource, app: Application, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source.read(FAMILY)
+    monkeypatch.setattr(tail, "_MOST_LINES", 10)
+    app.append(app.line(7, 7) + "\n" * 99 + app.line(9, 9))
+    answer = source.read(FAMILY)
+    assert answer.readings[1].values == {series(MAX): 7.0}
+    assert answer.dropped_series == 1
+    app.append(app.line(8, 8) + app.line(5, 5))  # the first of them may be the rest of a line
+    assert source.read(FAMILY).readings[1].values == {series(MAX): 5.0}
+
+
+def test_too_many_objects_at_once_are_garbage(
+    source: StatisticsSource, app: Application, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(statistics_source, "_MOST_OBJECTS", 20)
+    app.append(app.line(brokers={str(node): {"nodeid": node} for node in range(20)}))
+    answer = source.read(FAMILY)
+    assert (
+        len(answer.readings[1].values) + len(answer.readings[1].zeros),
+        answer.dropped_series,
+    ) == (1, 1)
 
 
 def test_clients_of_one_file_and_coordinators_are_told_apart(

@@ -3,13 +3,17 @@
 The exporter turns ``domain<key=value, ...><>attribute: value`` into a sample by the first of its
 rules that matches; a rule without a name, and no rules at all, mean its default name. We apply the
 same rules to each of our questions, with a stand-in for each wildcard: where the stand-in turns up
-among the labels, there the value of that key can be read back (jmx_exporter 1.0 to 1.5,
-JmxCollector.java; names as client_java writes them, PrometheusNaming).
+among the labels, there the value of that key can be read back (JmxCollector.java of jmx_exporter
+1.0.1 and 1.6.0; names as client_java writes them, PrometheusNaming). Tried on the programs 0.16.1,
+0.20.0 and 1.0.1. Of two equal keys the last wins, as for SnakeYAML there.
+
+The author of the file decides what the exporter shows, so its content is trusted as the agent's
+own configuration is. Its patterns are not: see ``rules_trial`` for one that takes for ever.
 """
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import cache, cached_property, partial
+from functools import cached_property, partial
 from itertools import combinations
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -17,12 +21,13 @@ from typing import Any, Final, NamedTuple
 import msgspec
 
 from collector.errors import ConfigError
+from collector.sources.bulk.java_patterns import compiled
 from collector.sources.jmx.bean_questions import Question
 from lakehouse.tables import strict_yaml
 from lakehouse.tables.strict_files import UnreadableFileError, read_text
 
 RESERVED: Final = re.compile(r"(_total|_created|_bucket|_info)+$")
-_REFERENCE: Final = re.compile(r"\\(.)|\$(\d+)|\$\{(\w+)\}")
+_REFERENCE: Final = re.compile(r"\\(.)|\$([0-9]+)|\$\{([a-zA-Z][a-zA-Z0-9]*)\}", re.DOTALL)
 _UNSAFE: Final = re.compile(r"[^a-zA-Z0-9:]+")
 _CAPITAL: Final = re.compile(r"(?<![A-Z_])(?<!^)(?=[A-Z])")
 _STAND_IN: Final = re.compile(r"(?:jmxlake|73010)(\d)(?:standin|8)")
@@ -42,6 +47,9 @@ _PLAIN: Final = re.compile(r"[\w\-%. \t]*", re.ASCII)
 _HIDING: Final = (
     "metricCustomizers", "includeObjectNameAttributes", "excludeObjectNameAttributes"
 )  # fmt: skip
+
+_JVM: Final = frozenset({"com.sun.management", "java.lang", "java.nio", "java.util.logging"})
+"""Domains that ``excludeJvmMetrics`` hides, as far as the catalogue can name them."""
 
 _Pairs = list[tuple[str, str]]
 _Keys = Mapping[str, str]  # of a bean's name, with their values
@@ -89,12 +97,22 @@ class _Sample(NamedTuple):
     factor: float
 
 
-@cache
-def _compiled(pattern: str | None) -> re.Pattern[str]:
-    try:
-        return re.compile(f".*(?:{pattern or ''}).*")
-    except re.error as error:
-        raise ValueError(f"we cannot follow the pattern {pattern!r}: {error}") from None
+def _check_references(template: str, expression: re.Pattern[str]) -> None:
+    """Make sure that a replacement refers to groups that there are.
+
+    Raises:
+        ValueError: It does not; the exporter would fail at each bean that fits.
+    """
+    for _, number, name in _REFERENCE.findall(template):
+        if (number and int(number[0]) > expression.groups) or (
+            name and name not in expression.groupindex
+        ):
+            raise ValueError(
+                f"{template[:80]!a:.100} refers to group {number[:9] or name[:40]}, which its"
+                " pattern does not have"
+            )
+    if rest := re.search(r"[$\\]", _REFERENCE.sub("", template)):
+        raise ValueError(f"{template[:80]!a:.100} has a {rest[0]} that refers to no group")
 
 
 class _Rule(msgspec.Struct, frozen=True, rename="camel"):
@@ -107,7 +125,10 @@ class _Rule(msgspec.Struct, frozen=True, rename="camel"):
     attr_name_snake_case: bool = False
 
     def __post_init__(self) -> None:
-        _compiled(self.pattern)
+        expression = compiled(self.pattern or "")
+        given = (self.labels or {}).items()
+        for template in (self.name or "", *(str(one) for pair in given for one in pair)):
+            _check_references(template, expression)
 
 
 class Rules(msgspec.Struct, frozen=True, rename="camel", dict=True):
@@ -117,6 +138,7 @@ class Rules(msgspec.Struct, frozen=True, rename="camel", dict=True):
     lowercase_output_name: bool = False
     lowercase_output_label_names: bool = False
     infer_counter_type_from_name: bool = False
+    exclude_jvm_metrics: bool = False
     include_object_names: Sequence[str] = ()
     exclude_object_names: Sequence[str] = ()
     whitelist_object_names: Sequence[str] = ()
@@ -175,7 +197,7 @@ class Rules(msgspec.Struct, frozen=True, rename="camel", dict=True):
         head = f"{domain}<{', '.join(f'{key}={value}' for key, value in bean.items())}><"
         for rule in self.rules:
             last = _CAPITAL.sub("_", attribute).lower() if rule.attr_name_snake_case else attribute
-            match = _compiled(rule.pattern).fullmatch(f"{head}{', '.join(path)}>{last}: 1")
+            match = compiled(rule.pattern or "").fullmatch(f"{head}{', '.join(path)}>{last}: 1")
             if match is None:
                 continue
             if rule.value not in (None, "") or not rule.value_factor:
@@ -185,6 +207,8 @@ class Rules(msgspec.Struct, frozen=True, rename="camel", dict=True):
         return None
 
     def _is_read(self, domain: str, bean: _Keys) -> bool:
+        if self.exclude_jvm_metrics and domain in _JVM:
+            return False  # by 1.6.0 unless it is included by name, by older ones in any case
         fits = partial(_fits, domain, bean)
         include = self.include_object_names or self.whitelist_object_names
         exclude = self.exclude_object_names or self.blacklist_object_names
@@ -250,7 +274,7 @@ def parse(found: Mapping[str, Any]) -> Rules:
         msgspec.ValidationError: It has a value of another type, or an expression that is none.
     """
     if hiding := [key for key in _HIDING if key in found]:
-        raise ValueError(f"we cannot follow {', '.join(hiding)}")
+        raise ValueError(f"the agent cannot follow {', '.join(hiding)}")
     given = {key: value for key, value in found.items() if value is not None}
     return msgspec.convert(given, Rules, strict=False)
 

@@ -19,6 +19,7 @@ from collector.errors import (
     SourceRefusedError,
     SourceTimeoutError,
 )
+from lakehouse.tables.strict_files import UnreadableFileError, read_certificates
 
 _MEANINGS: Final = {
     404: "there is nothing at that path; correct the URL's path",
@@ -43,8 +44,8 @@ class Reply(NamedTuple):
     Attributes:
         kind: Its content type.
         body: Its body.
-        is_framed: Its head or its chunks tell where the body ends. Otherwise the end of the
-            connection does, and a body that was cut short looks like a whole one.
+        is_framed: A length or chunks show where the body ends. Otherwise the connection ends it,
+            and a body that was cut short looks like a whole one.
     """
 
     kind: str
@@ -227,7 +228,9 @@ def _context(url: httpx.URL, ca_file: Path | None, key: str) -> ssl.SSLContext:
     if url.scheme == "http":
         return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)  # not used, and without trusted CAs
     try:
-        return ssl.create_default_context(cafile=ca_file)
+        return ssl.create_default_context(cadata=read_certificates(ca_file))
+    except UnreadableFileError as error:
+        raise ConfigError(f"{key}.ca_file: {error}") from None
     except OSError as error:  # an SSLError is one too
         raise ConfigError(
             f"{key}.ca_file: {ca_file} holds no certificates that can be read:"

@@ -17,7 +17,7 @@ from collector.catalogue import Family, Metric
 from collector.config.schema import Prometheus
 from collector.errors import ConfigError, IdentityError, SourceDataError, SourceError
 from collector.model import Answer, Identity
-from collector.sources.bulk import exporter_rules
+from collector.sources.bulk import exporter_rules, rules_trial
 from collector.sources.bulk.exporter_rules import Rules, Shown
 from collector.sources.bulk.http_endpoint import HttpEndpoint
 from collector.sources.bulk.other_pages import other_page
@@ -64,7 +64,10 @@ def _names(section: Prometheus) -> Rules | Reporter:
     if section.exporter == "jmx_exporter":
         if section.allowlist:
             raise ConfigError("source.prometheus.allowlist: it is of exporter: strimzi; remove it")
-        return exporter_rules.read(section.rules_file)
+        rules = exporter_rules.read(section.rules_file)
+        if section.rules_file is not None:
+            rules_trial.check_time(section.rules_file)
+        return rules
     if section.rules_file is not None:
         raise ConfigError(
             "source.prometheus.rules_file: it is of exporter: jmx_exporter; remove it"

@@ -148,7 +148,7 @@ class PrometheusApi(HttpEndpoint):
             whole = not answer.warnings and not answer.is_partial
             if answer.status == "success" and self._status == 200 and whole:
                 return msgspec.json.decode(answer.data, type=kind)
-        except msgspec.MsgspecError as error:
+        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
             raise SourceError(f"{self.where}: that is not Prometheus's API: {error}") from None
         partial = ["isPartial is true"] if answer.is_partial else []
         why = json.dumps(" ".join([answer.error, *partial, *answer.warnings])[:300])

@@ -1,7 +1,7 @@
 """A page in Prometheus's text format 0.0.4, or in OpenMetrics 1.0: its samples of some names.
 
-A page is foreign bytes, so it is read line by line and within bounds: of a line whose name nobody
-asked for, nothing is kept or parsed.
+A page is foreign bytes, so it is read line by line and within bounds. Lines with other names are
+neither parsed nor kept.
 """
 
 import io
@@ -109,7 +109,7 @@ class Page:
         if len(line) > _LONGEST_LINE:
             raise SourceError(
                 f"{self._where}: a line of its page is longer than {_LONGEST_LINE >> 10} KiB:"
-                f" {line[:60]!a:.80}; is that a broker?"
+                f" {_quoted(line, 60)}; is that a broker?"
             )
         try:
             return self._parsed(line.decode("utf-8"))
@@ -117,7 +117,7 @@ class Page:
             raise SourceError(f"{self._where}: its answer is not UTF-8") from None
         except (ValueError, OverflowError):
             raise SourceError(
-                f"{self._where}: that is not Prometheus's text: {line[:200]!a:.200}"
+                f"{self._where}: that is not Prometheus's text: {_quoted(line, 150)}"
             ) from None
 
     def _parsed(self, line: str) -> Sample:
@@ -130,6 +130,10 @@ class Page:
             raise ValueError(line)
         stamp = None if value[2] is None else float(value[2]) / self._second
         return Sample(head[1], labels, float(value[1]), stamp)
+
+
+def _quoted(line: bytes, most: int) -> str:
+    return f"{line[:most].decode('utf-8', 'replace')!a:.200}"
 
 
 def _name_of(line: bytes) -> bytes:
@@ -157,10 +161,10 @@ def _unescaped(found: re.Match[str]) -> str:
 def _why_cut(reply: Reply) -> str | None:
     """Return why a page may lack its end.
 
-    The text format has no mark of its end. So a page whose end nothing else tells is refused,
-    rather than taken for a broker without the beans that did not arrive. OpenMetrics has one, but
-    is not asked for: jmx_exporter's HTTP server always sends chunks or a length, and by its version
-    OpenMetrics has other names (of counters) and further samples (``_created``).
+    The text format has no mark of its end. So a page without any sign of its end is refused,
+    rather than taken for a broker without the beans that did not arrive. OpenMetrics has such a
+    mark, but is not asked for: jmx_exporter 0.16.1, 0.20.0 and 1.0.1 send a length, and newer ones
+    a length or chunks, while OpenMetrics adds samples (``_created``) and exemplars.
     """
     if reply.body.endswith(_END):
         return None

@@ -72,7 +72,8 @@ class Backoff:
         again = type(error) is type(self._error)
         wait = self._wait = min(2 * self._wait, longest) if again else first
         self._until = self._clock() + wait * random.uniform(0.5, 1)  # noqa: S311 - to spread agents
-        self._error = error
+        # A traceback would keep the answer that was refused, which may be 64 MiB.
+        self._error = type(error)(str(error))
 
     def _version(self) -> object:
         """Time, inode and size of the file, which differ after a change."""

@@ -53,7 +53,11 @@ class Worker:
                 f"{where()}: no answer within {seconds:g} s; is it overloaded, stopped or cut off?"
             ) from None
         if error is not None:
-            raise error
+            try:
+                raise error
+            finally:
+                # It and this frame would hold one another, and with them the answer at fault.
+                del error
         return result  # type: ignore[return-value]
 
     def close(self) -> None:

@@ -11,6 +11,8 @@ from collector.errors import SourceRefusedError
 LONGEST_LINE: Final = 16 << 20
 """Bytes; statistics of a client with 10,000 partitions have 10 MB."""
 MOST_AT_ONCE: Final = 4 * LONGEST_LINE
+_MOST_LINES: Final = 100_000
+"""At once; statistics have 1,500 bytes and more."""
 
 
 class AppendedLines:
@@ -73,11 +75,17 @@ class AppendedLines:
     def _lines(self, file: BinaryIO) -> Iterator[bytes | None]:
         # Only to where it ends now: who appends faster than we read must not hold us up.
         size = os.fstat(file.fileno()).st_size
-        begin = max(0, size - MOST_AT_ONCE)
-        if not begin <= file.tell() <= size:
-            file.seek(begin)
+        begin, at, lines = max(0, size - MOST_AT_ONCE), file.tell(), 0
+        if not begin <= at <= size:
+            at = file.seek(begin)
             self._rest, self._skipping = b"", begin > 0  # maybe inside a line
-        while file.tell() < size and (part := file.readline(LONGEST_LINE)):
+        while at < size and (part := file.readline(LONGEST_LINE)):
+            at, lines = at + len(part), lines + 1
+            if lines > _MOST_LINES:
+                at = file.seek(size)
+                self._rest, self._skipping = b"", True
+                yield None
+                return
             if part.endswith(b"\n"):
                 line, self._rest = self._rest + part[:-1], b""
                 if not self._skipping:

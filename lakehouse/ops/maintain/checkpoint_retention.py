@@ -76,7 +76,7 @@ def supersede(location: Location, table: Table, version: int, by: int) -> None:
     file = files.open_input_file(_LAST_CHECKPOINT)
     text = bytes(file.read(file.size()))
     hint = None
-    with suppress(ValueError):
+    with suppress(ValueError, RecursionError):
         hint = json.loads(text)
     # A table whose hint names a deleted checkpoint cannot be read if no newer one exists.
     if not isinstance(hint, dict) or hint.get("version") != by:

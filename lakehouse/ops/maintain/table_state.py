@@ -85,10 +85,9 @@ def check_schema(table: tables.Table, delta: DeltaTable) -> None:
     version = delta.metadata().configuration.get("jmxlake.schema")
     if version != tables.BRONZE_VERSION:
         raise TableSchemaError(
-            f"{url_of(delta)}: its property jmxlake.schema is {display.line(version or 'missing')}, "
-            "not "
-            f"{tables.BRONZE_VERSION}; it is not a table of this version of jmxlake, nothing was "
-            "changed"
+            f"{url_of(delta)}: its property jmxlake.schema is "
+            f"{display.line(version or 'missing')}, not {tables.BRONZE_VERSION}; it is not a table "
+            "of this version of jmxlake, nothing was changed"
         )
     wrong = wrong_columns(table, delta)
     if wrong:

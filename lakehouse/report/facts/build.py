@@ -16,7 +16,7 @@ from lakehouse.engines.engine import Engine
 from lakehouse.engines.gold_reader import subjects_of, window_of
 from lakehouse.report import evidence
 from lakehouse.report.facts.coverage import Coverage, coverage, detection_floor_us, rejected
-from lakehouse.report.facts.fields import to_json
+from lakehouse.report.facts.fields import FORMAT, to_json
 from lakehouse.report.facts.gold import Gold
 from lakehouse.report.facts.kafka.consumer_groups import consumer_lag, lost_before_read
 from lakehouse.report.facts.kafka.golden_signals import service
@@ -32,7 +32,6 @@ from lakehouse.report.facts.objectives.restated import restated
 from lakehouse.report.facts.objectives.trends import trends
 from lakehouse.report.facts.objectives.verdicts import objective, verdicts
 from lakehouse.report.facts.other_metrics import OwnMetrics, levels, own_metrics
-from lakehouse.report.facts.saved import FORMAT
 from lakehouse.report.facts.storage import capacity, tiering
 from lakehouse.report.facts.timelines import timelines
 from lakehouse.slo.calendar.report_calendar import OF_UTC, Calendar

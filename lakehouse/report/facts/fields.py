@@ -7,6 +7,9 @@ from typing import Annotated, Any, Final, NamedTuple, Self, TypeVar, get_origin,
 
 from lakehouse.engines.gold_reader import Row
 
+FORMAT: Final = 1
+"""The ``format`` of docs/report-json.md that this version writes and reads."""
+
 
 class Bounds(NamedTuple):
     """A figure and the least and greatest that it can truly be; None: not known.

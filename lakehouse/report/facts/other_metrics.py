@@ -15,7 +15,7 @@ from typing import Final, NamedTuple
 from lakehouse import tables
 from lakehouse.core.metrics import COVERAGE, UNAVAILABLE, Definition, known, shipped
 from lakehouse.core.objective import Objective
-from lakehouse.engines.gold_reader import Row, is_one_of, summed
+from lakehouse.engines.gold_reader import Row, is_one_of, summed, text
 from lakehouse.report.facts.counters import counted
 from lakehouse.report.facts.coverage import Coverage, SourceCoverage
 from lakehouse.report.facts.fields import Bounds, duration, per_second, seconds_mean
@@ -124,7 +124,7 @@ def own_metrics(
 def levels(gold: Gold) -> dict[str, str]:
     """Return the finest subject of each metric that gold has rows of."""
     rows = {level: gold.whole(table) for level, table in TABLES.items()}
-    each = (f"SELECT '{level}' AS level, r.metric FROM {{{level}}} r" for level in rows)
+    each = (f"SELECT {text(level)} AS level, r.metric FROM {{{level}}} r" for level in rows)
     found = gold.ask(f"SELECT DISTINCT s.* FROM ({' UNION ALL '.join(each)}) s", **rows)
     found.sort(key=lambda row: [*TABLES].index(row["level"]), reverse=True)
     return {row["metric"]: row["level"] for row in found}

@@ -5,12 +5,17 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
+from lakehouse.core import display
 from lakehouse.errors import FactsError
+from lakehouse.report.facts import shape
+from lakehouse.report.facts.fields import FORMAT
+from lakehouse.tables.strict_files import UnreadableFileError, parse_json, read_text
+from lakehouse.tables.typed_settings import WrongSettingError
 
-FORMAT: Final = 1
-"""The ``format`` of docs/report-json.md that this version writes and reads."""
+MOST_BYTES: Final = 200_000_000
+"""Maximum size of report.json, bytes."""
 
-_NEEDED: Final = ("cluster", "from", "to", "verdicts", "objectives")
+_WANTED: Final = "name what report --json wrote"
 
 
 def is_saved(place: str) -> bool:
@@ -25,18 +30,18 @@ def load(path: Path) -> dict[str, Any]:
         FactsError: The file cannot be read, or holds something else.
     """
     try:
-        facts = json.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise FactsError(f"{path}: {error.strerror}; name what report --json wrote") from error
-    except (ValueError, RecursionError) as error:
-        raise FactsError(f"{path}: no JSON; name what report --json wrote") from error
-    if not isinstance(facts, dict) or any(key not in facts for key in _NEEDED):
-        raise FactsError(f"{path}: no facts of a report; name what report --json wrote")
-    if facts.get("format") != FORMAT:
-        raise FactsError(
-            f"{path}: format {str(facts.get('format'))[:20]}, and this version reads {FORMAT}; "
-            "use the jmxlake that wrote it"
-        )
+        facts = parse_json(read_text(path, MOST_BYTES), str(path))
+    except UnreadableFileError as error:
+        raise FactsError(f"{error}; {_WANTED}") from None
+    if not isinstance(facts, dict) or "format" not in facts:
+        raise FactsError(f"{path}: no facts of a report; {_WANTED}")
+    if (other := facts["format"]) != FORMAT:
+        what = f"format {display.line(other, 20)}, and this version reads {FORMAT}"
+        raise FactsError(f"{path}: {what}; use the jmxlake that wrote it")
+    try:
+        shape.check(facts)
+    except WrongSettingError as error:
+        raise FactsError(f"{path}: no facts of a report: {error}; {_WANTED}") from None
     return facts
 
 

@@ -13,6 +13,7 @@ from lakehouse.core import periods
 from lakehouse.core.objective import Level
 from lakehouse.core.yaml_nodes import Findings, Node, number
 from lakehouse.errors import PeriodError
+from lakehouse.slo.openslo import hints
 
 API: Final = "openslo/v1"
 GOOD_SECONDS: Final = "GoodSeconds"
@@ -97,7 +98,8 @@ def check(node: Node, findings: Findings) -> str:
     version, kind = node.entries.get("apiVersion"), node.entries.get("kind")
     if version is None or version.text != API:
         actual = f"it is {version.text!r}" if version else "apiVersion is missing"
-        findings.invalid(version or node, f"{actual}; only {API} is supported")
+        hint = hints.of_version(version.text) if version else ""
+        findings.invalid(version or node, f"{actual}; only {API} is supported{hint}")
         return ""
     kinds = _schema()["kinds"]
     if kind is None or kind.text not in kinds:
@@ -122,7 +124,16 @@ def check_shape(node: Node, shape: Any, findings: Findings) -> None:
     else:
         expected, is_valid = _scalar(shape)
         if not is_valid(node):
-            findings.invalid(node, f"it is {_content(node)}, not {expected}")
+            findings.invalid(node, f"it is {_content(node)}, not {expected}{_hint(node, shape)}")
+
+
+def _hint(node: Node, shape: str) -> str:
+    """Return a hint for a scalar that is not of its shape; empty: there is none."""
+    if node.is_nested or shape in _SCALARS:
+        return ""
+    if shape[0] in "[(":
+        return hints.of_number(node)
+    return hints.of_choice(node.text, shape.split(" | "))
 
 
 def _check_map(node: Node, shape: dict[str, Any], findings: Findings) -> None:
@@ -139,7 +150,8 @@ def _check_map(node: Node, shape: dict[str, Any], findings: Findings) -> None:
     for key, value in node.entries.items():
         value_shape = known.get(key, known.get("*"))
         if value_shape is None:
-            findings.unsupported(node.keys[key], f"not one of {', '.join(known)}: mistyped?")
+            hint = hints.of_key(node, key, known)
+            findings.unsupported(node.keys[key], f"not one of {', '.join(known)}{hint}")
         elif key in required or not value.is_null:
             check_shape(value, value_shape, findings)
     for key in required:
@@ -194,6 +206,8 @@ def _scalar(shape: str) -> Scalar:
 
 
 def _content(node: Node) -> str:
+    if hints.is_template(node):
+        return "a template ({{ }}; render it first)"
     if node.is_nested:
         return {"map": "a map", "seq": "a list"}[node.tag]
     return "empty" if node.is_null else repr(node.text[:60])

@@ -1,5 +1,13 @@
 import java.lang.management.ManagementFactory;
+import java.lang.reflect.Proxy;
 import java.net.URI;
+import java.rmi.Remote;
+import java.rmi.RemoteException;
+import java.rmi.registry.Registry;
+import java.rmi.server.RemoteObject;
+import java.rmi.server.RemoteObjectInvocationHandler;
+import java.rmi.server.RemoteRef;
+import java.rmi.server.UnicastRemoteObject;
 import java.util.HashMap;
 import java.util.Map;
 import java.util.PriorityQueue;
@@ -13,6 +21,7 @@ import javax.management.MBeanAttributeInfo;
 import javax.management.MBeanException;
 import javax.management.MBeanInfo;
 import javax.management.ObjectName;
+import javax.management.remote.rmi.RMIServerImpl_Stub;
 
 /** Passes for broker 1 of cluster c until its other beans are read: each of them means no good. */
 public class HostileJmx {
@@ -71,6 +80,10 @@ public class HostileJmx {
         final byte[] weight = new byte[1 << 20];
     }
 
+    static class Exported extends UnicastRemoteObject implements Remote {
+        Exported() throws RemoteException {}
+    }
+
     static void register(String name, String attribute, Callable<Object> value) throws Exception {
         ManagementFactory.getPlatformMBeanServer()
                 .registerMBean(new Bean(attribute, value, true), new ObjectName(name));
@@ -97,6 +110,16 @@ public class HostileJmx {
         register("hostile:type=Thrower", "Value", () -> {
             throw new OwnException();
         });
+        // RMI's own: once they are read, a port is open, or a host is called.
+        UnicastRemoteObject exported = new Exported();
+        Remote stub = RemoteObject.toStub(exported);
+        RemoteRef ref = ((RemoteObject) Proxy.getInvocationHandler(stub)).getRef();
+        UnicastRemoteObject.unexportObject(exported, true);
+        register("hostile:type=Exported", "Value", () -> exported);
+        register("hostile:type=Stub", "Value", () -> new RMIServerImpl_Stub(ref));
+        register("hostile:type=Proxy", "Value", () -> Proxy.newProxyInstance(
+                HostileJmx.class.getClassLoader(), new Class<?>[] {Registry.class},
+                new RemoteObjectInvocationHandler(ref)));
         register("hostile:type=Quotes", "Value", () -> "a\", \"attribute\" : \"b\nc");
         ManagementFactory.getPlatformMBeanServer()
                 .registerMBean(new Bean("Value", () -> 1, false), new ObjectName("hostile:type=Shy"));

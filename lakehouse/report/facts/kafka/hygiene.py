@@ -11,7 +11,7 @@ from lakehouse import tables
 from lakehouse.core.metrics import PARTITION_COUNT
 from lakehouse.core.periods import iso, micros
 from lakehouse.core.subjects import Subject
-from lakehouse.engines.gold_reader import Row
+from lakehouse.engines.gold_reader import Row, is_one_of, is_same
 from lakehouse.report.facts.gold import Gold, attribute
 from lakehouse.report.facts.kafka.throttling import KINDS, Entity, Quotas, quotas, uses
 
@@ -112,13 +112,13 @@ def _headroom(gold: Gold) -> list[Row]:
     its upper bound; ``window`` its start, microseconds. Groups that are not listed were not read.
     """
     last, most = (
-        f"min(CASE WHEN r.metric = '{_HEADROOM}.{bound}' THEN r.min END)"
+        f"min(CASE WHEN {is_same('r.metric', f'{_HEADROOM}.{bound}')} THEN r.min END)"
         for bound in ("low", "high")
     )
     windows = (
         f"SELECT r.group, r.topic, r.window, {last} AS last, {most} AS most, row_number() OVER "
         "(PARTITION BY r.group, r.topic ORDER BY r.window DESC) AS place FROM {rows} r "
-        f"WHERE r.metric IN ('{_HEADROOM}.low', '{_HEADROOM}.high') "
+        f"WHERE {is_one_of('r.metric', (f'{_HEADROOM}.low', f'{_HEADROOM}.high'))} "
         "GROUP BY r.group, r.topic, r.window"
     )
     return gold.ask(

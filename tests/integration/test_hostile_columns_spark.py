@@ -1,0 +1,71 @@
+"""Columns that nobody declared, through Spark: their names never enter its SQL."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from lakehouse import tables
+from lakehouse.core import lake as lakes
+from lakehouse.engines.engine import LeaseRow
+from lakehouse.errors import LogExpiredError
+from tests import hostile_columns, rollups
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pyspark.sql import SparkSession
+
+    from lakehouse.engines.spark_engine import SparkEngine
+    from lakehouse.tables import Table
+
+pytestmark = pytest.mark.spark
+
+CHANGED = (tables.RUNS, tables.MEMBERS, tables.SUBJECTS, tables.BROKERS, tables.LEASE)
+
+
+@pytest.fixture
+def engine(spark: SparkSession, tmp_path: Path) -> SparkEngine:
+    """A lake that is rolled up."""
+    from lakehouse.engines.spark_engine import SparkEngine  # noqa: PLC0415 - it imports Spark
+
+    rollups.hours(1, 0).commit(tmp_path)
+    rollups.prepare(tmp_path)
+    rollups.local(tmp_path)
+    return SparkEngine(spark, lakes.at(str(tmp_path)))
+
+
+def rows(engine: SparkEngine, table: Table) -> list[dict[str, Any]]:
+    return sorted(engine.collect(engine.rows(table)).to_pylist(), key=repr)
+
+
+def test_spark_with_hostile_columns_reads_and_writes_the_declared(
+    engine: SparkEngine, tmp_path: Path
+) -> None:
+    before = {table: rows(engine, table) for table in CHANGED}
+    for table in CHANGED:
+        hostile_columns.add(tmp_path, table, *hostile_columns.NAMES)
+    assert {table: rows(engine, table) for table in CHANGED} == before
+    subjects = engine.relation(engine.collect(engine.rows(tables.SUBJECTS)))
+    engine.write(tables.SUBJECTS, subjects, "cluster = 'cluster-a'")
+    assert rows(engine, tables.SUBJECTS) == before[tables.SUBJECTS]
+    engine.write(tables.SUBJECTS, subjects)
+    assert len(rows(engine, tables.SUBJECTS)) == 2 * len(before[tables.SUBJECTS])
+    assert engine.swap(LeaseRow(), LeaseRow("id", "holder", 1, 2))
+
+
+def test_spark_change_feed_ignores_hostile_columns(engine: SparkEngine, tmp_path: Path) -> None:
+    names = [name for name in hostile_columns.NAMES if name.lower() != "_change_type"]
+    hostile_columns.add(tmp_path, tables.RUNS, *names)
+    found = engine.collect(engine.inserts(tables.RUNS, 0, 2))
+    assert found.num_rows == len(rows(engine, tables.RUNS))
+    assert set(found.column_names) == {*tables.RUNS.column_names, "hour", "misdated"}
+
+
+def test_spark_reserved_column_is_no_silent_gap(engine: SparkEngine, tmp_path: Path) -> None:
+    hostile_columns.add(tmp_path, tables.RUNS, "_Change_Type")
+    name = re.escape(engine.lake.name(tables.RUNS))
+    with pytest.raises(LogExpiredError, match=f"{name}: Delta has no change feed"):
+        engine.collect(engine.inserts(tables.RUNS, 0, 2))
