@@ -52,8 +52,10 @@ def _sparse(file: Path, valid: str) -> None:
 
 def _twice(file: Path, valid: str) -> None:
     """The first key stands there again, with nothing in it."""
-    first = next(line for line in valid.splitlines() if line and line[0] not in "#{-[ ")
-    file.write_text(f"{valid}\n{first.split(':')[0]}: null\n", "utf-8")
+    first = next(line for line in valid.splitlines() if line and line[0] not in "#{[")
+    key = first.lstrip("- ").partition(":")[0]
+    again = f"  {key}: null" if first.startswith("-") else f"{key}: null"
+    file.write_text(f"{valid.rstrip()}\n{again}\n", "utf-8")
 
 
 CONTENTS: Final[dict[str, tuple[Callable[[Path, str], object], Codes]]] = {
