@@ -20,6 +20,8 @@ TRACEBACK: Final = "JMXLAKE_TRACEBACK"
 """Environment variable: if it is set, an unexpected error prints its Python traceback."""
 
 _LONGEST: Final = 500
+_MOST: Final = 100_000
+"""Characters that are read of an error; callers show some hundreds of them."""
 _COLOURS: Final = re.compile(r"\x1b\[[0-9;]*m|\u21b3")  # delta-rs writes some errors for terminals
 # The first frame has number 0 or 1 and starts a line; "line 3: x" in a message is not a frame.
 _RUST_FRAMES: Final = re.compile(
@@ -33,23 +35,31 @@ _PYTHON_FRAMES: Final = re.compile(
 _JAVA_FRAMES: Final = re.compile(r"^[ \t]*(?:at [\w.$/<>@-]+\(.*\)|\.\.\. \d+ more)[ \t]*$",
                                  re.MULTILINE)  # fmt: skip
 _VALUE: Final = r"(?:\"[^\"\n]*\"|'[^'\n]*'|[^\s&;,<>'\"]+)"
+# A program that hides a secret must not hang on hostile text: every quantifier that may give back
+# what it took is bounded, or starts where a word starts.
+_DELIMITER: Final = r"[\"']?\s*(?:[=:]|=>)\s*"
 _SECRETS: Final = tuple(
     (re.compile(pattern, re.IGNORECASE | re.DOTALL), instead)
     for pattern, instead in (
         # A URL's user and password, not its HOST:PORT; the container of abfss:// is not secret.
-        (r"(?<=://)(?![^\s/@:]+:\d{1,5}(?:[/?#,;\s'\")\]]|$))[^\s/@:]*:[^\s@'\"]*@", f"{HIDDEN}@"),
+        (
+            r"(?<=://)(?![^\s/@:]{1,255}:\d{1,5}(?:[/?#,;\s'\")\]]|$))"
+            r"[^\s/@:]{0,255}:[^\s@'\"]{0,2000}@",
+            f"{HIDDEN}@",
+        ),
         (r"((?<!\w)https?://)[^\s/@:'\"]+@", rf"\1{HIDDEN}@"),
-        (r"(?<=[\w/])\?[^\s<>'\"]*=[^\s<>'\"]*", f"?{HIDDEN}"),  # a query: it may be signed
+        (r"(?<=[\w/])\?[^\s<>'\"=?]*=[^\s<>'\"]*", f"?{HIDDEN}"),  # a query: it may be signed
         (rf"(\bauthorization[\"']?\s*[=:]\s*[\"']?)(?:[A-Z][\w-]*\s+)?{_VALUE}", rf"\1{HIDDEN}"),
         (r"(\bBearer\s+)[^\s&;,<>'\"]+", rf"\1{HIDDEN}"),
         (
-            r"((?:\b|_|-)(?:[\w-]*(?:token|secret|passw(?:or)?d|passphrase|credential|signature)[\w-]*"
-            r"|(?:[\w-]+[_-])?(?:access|account|api|private|shared|storage)[_-]?key(?:[_-]?id)?"
-            rf"|sig|sas)[\"']?\s*(?:[=:]|=>)\s*){_VALUE}",
+            r"((?<![\w-])(?:(?=[\w-]*?(?:token|secret|passw(?:or)?d|passphrase|credential|signature))"
+            rf"[\w-]+{_DELIMITER}"
+            r"|(?:[\w-]*[_-])?(?:(?:access|account|api|private|shared|storage)[_-]?key(?:[_-]?id)?"
+            rf"|sig|sas){_DELIMITER})){_VALUE}",
             rf"\1{HIDDEN}",
         ),
         (r"\b(?:AKIA|ASIA|ABIA|ACCA)[A-Z0-9]{16}\b", HIDDEN),  # an AWS access key
-        (r"\beyJ[\w-]{8,}\.[\w-]+(?:\.[\w-]*)?", HIDDEN),  # a JSON Web Token
+        (r"\beyJ[\w-]{8,2000}\.[\w-]+(?:\.[\w-]*)?", HIDDEN),  # a JSON Web Token
         (r"-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(?:-----END [A-Z ]*PRIVATE KEY-----|$)", HIDDEN),
     )
 )  # fmt: skip
@@ -59,10 +69,10 @@ def one_line(text: str, secrets: Sequence[str] = ()) -> str:
     """Return an error's text as one line, without backtraces and secrets.
 
     Args:
-        text: The text.
+        text: The text; of a longer one than ``_MOST`` the rest is left out.
         secrets: Further texts to hide, the longest first.
     """
-    line = _COLOURS.sub("", text)
+    line = _COLOURS.sub("", text[:_MOST])
     for pattern in (_PYTHON_FRAMES, _RUST_FRAMES, _RUST_NOTES, _JAVA_FRAMES):
         line = pattern.sub("", line)
     for secret in secrets:

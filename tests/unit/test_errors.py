@@ -100,3 +100,20 @@ def test_error_without_text_has_its_type() -> None:
 
 def test_terminal_escapes_are_spelt_out() -> None:
     assert error_text.printable("a\x1b[2Jb\u202ec") == r"a\x1b[2Jb\u202ec"
+
+
+@pytest.mark.parametrize(
+    "part",
+    ["token-", "-access_", "a-", "://", "http://", "://a:", "a?", "/?", "eyJ-", "\n 0: x", " at a"],
+)
+def test_hostile_long_text_ends(part: str) -> None:
+    """Without bounds some of these patterns took hours, and held the lock of the interpreter."""
+    line = error_text.one_line(part * (2_000_000 // len(part)) + " password=HIDDEN")
+    assert len(line) <= 100_000
+    assert "HIDDEN" not in line
+
+
+def test_secrets_among_others_are_hidden() -> None:
+    text = "a=password=HIDDEN my-token-x: HIDDEN b.sas=HIDDEN x_private_key => 'HIDDEN' key=shown"
+    assert "HIDDEN" not in one_line(OSError(text))
+    assert one_line(OSError(text)).endswith("key=shown")
