@@ -6,6 +6,7 @@ even as a fenced one (one before Kafka 4.0 lists none of those: of it no broker 
 start); a process that was asked for its id is not asked again.
 """
 
+import re
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
@@ -26,6 +27,8 @@ from lakehouse.tables.typed_settings import WrongSettingError
 LOOK_US: Final = 60_000_000
 """How often it looks again."""
 _Known = dict[str, dict[int, str]]
+_HOST: Final = re.compile(r"[\w.-]+|[0-9A-Fa-f:.]+(?:%[\w.-]+)?", re.ASCII)
+"""A name or an address."""
 
 
 class _Group(msgspec.Struct):
@@ -143,6 +146,8 @@ def _at(entry: SourceSettings, host: str, **parts: str) -> SourceSettings:
     if not text:
         return entry  # on this host
     key = "url" if hasattr(section, "url") else "host"
+    # A broker says its host by itself: no more than a host may come of it, not a port or a path.
+    host = host if _HOST.fullmatch(host) else ""
     parts["host"] = f"[{host}]" if ":" in host and key == "url" else host
     for part, value in parts.items():
         text = text.replace(f"{{{part}}}", value) if value else text

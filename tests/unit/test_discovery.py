@@ -100,6 +100,21 @@ def test_every_broker_of_the_cluster_is_a_source_at_its_own_address(cluster: Fak
     assert names(found.found(config)) == ["broker-2", "broker-3"]
 
 
+@pytest.mark.parametrize(
+    "host", ["evil.test/x?", "evil.test#", "127.0.0.1:22/", "a b", "{port}", "evil.test:1"]
+)
+def test_host_of_a_broker_adds_no_port_and_path(cluster: FakeCluster, host: str) -> None:
+    jolokia = {"jolokia": {"url": "http://{host}:8778/jolokia"}}
+    config = config_of({"node": "every", **jolokia}, admin=ADMIN)
+    cluster.hosts = {1: host, 2: "kafka-2", 3: "fe80::1%eth0"}
+    found = Discovery()
+    found.look(config)
+    assert [one.source.address for one in found.found(config).each()] == [
+        "http://{host}:8778/jolokia", "http://kafka-2:8778/jolokia",
+        "http://[fe80::1%eth0]:8778/jolokia",
+    ]  # fmt: skip
+
+
 def test_while_nothing_answers_those_are_read_who_were_there(cluster: FakeCluster) -> None:
     config = config_of({"node": "every", **JMX}, admin=ADMIN)
     kept: list[str] = []
