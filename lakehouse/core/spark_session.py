@@ -164,6 +164,9 @@ def _builder(builder: SparkSession.Builder, *, large: bool) -> SparkSession.Buil
         return builder.config(_ZONE, "UTC")
     # The kernel runs in Spark's Python workers: of this Python, which has DuckDB.
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    # They begin with -m, so without this they would import what lies in the working directory,
+    # which may be a lake.
+    os.environ["PYTHONSAFEPATH"] = "1"
     scratch = Path(tempfile.gettempdir()) / "jmxlake-spark"
     java = f"-Dlog4j2.configurationFile={_LOG_CONFIG.as_uri()} -Dderby.system.home={scratch}"
     settings: dict[str, bool | float | int | str | None] = {

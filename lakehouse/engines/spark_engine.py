@@ -65,6 +65,7 @@ class SparkEngine:
     def __init__(self, spark: SparkSession, lake: lakes.Lake) -> None:
         self._spark, self.lake = spark, lake
         self._confined = spark_relations.Confined(spark, lake)
+        self._writable = spark_relations.Writable(spark, lake)
         self.scratch: tuple[Table, ...] = (STAGING,)
         self._adaptive = spark_session.setting(spark, "spark.sql.adaptive.enabled") != "false"
 
@@ -153,6 +154,7 @@ class SparkEngine:
 
     def write(self, table: Table, rows: Relation, where: str | None = None) -> None:
         """Append rows in one commit, or replace by them those that a predicate names."""
+        self._writable.check(table)
         shaped = rows.selectExpr(*(spark_relations.stored(column) for column in table.columns))
         # By adaptive execution files get their due size; without it the rows are few.
         sized = shaped.hint("rebalance") if self._adaptive else shaped.coalesce(1)
@@ -187,6 +189,7 @@ class SparkEngine:
 
     def delete(self, table: Table, where: str) -> None:
         """Delete the rows that a predicate names."""
+        self._writable.check(table)
         with self._one_line(table):
             self._spark.sql(f"DELETE FROM {self.lake.name(table)} WHERE {_escaped(where)}")
 
@@ -196,6 +199,7 @@ class SparkEngine:
         ``UPDATE ... WHERE id = what I saw`` changes nothing where another was faster, and of two at
         the same instant Delta lets one commit.
         """
+        self._writable.check(tables.LEASE)
         name = self.lake.name(tables.LEASE)
         values = {column: _literal(value) for column, value in wanted._asdict().items()}
         if first:
@@ -260,6 +264,7 @@ class SparkEngine:
         # Not saveAsTable, which asks a catalog to replace the table: Unity Catalog refuses that
         # for external ones.
         self.create(staging)
+        self._writable.check(staging)
         writer = rows.writeTo(name).option("mergeSchema", "true").option("userMetadata", mark)
         with self._one_line(STAGING):
             writer.overwrite(lit(True))  # noqa: FBT003 - every row

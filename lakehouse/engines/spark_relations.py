@@ -29,6 +29,7 @@ _MISSING: Final = ("NOT_FOUND", "MISSING_DELTA_TABLE", "DOES_NOT_EXIST", "MISSIN
 _SCHEME: Final = re.compile(r"^[A-Za-z][A-Za-z0-9+.-]*:(?://(?=/))?")
 """As file:/x and file:///x, or s3: and s3a:, are one place."""
 
+_CONSTRAINTS: Final = "delta.constraints."
 _TOO_NEW: Final = ("DELTA_UNSUPPORTED_FEATURES_FOR_READ", "DELTA_INVALID_PROTOCOL_VERSION")
 
 
@@ -102,6 +103,49 @@ class Confined:
                 )
         if version is not None:
             self._known.add((table, version))
+
+
+class Writable:
+    """Check that the metadata of tables has no SQL that Spark would run as it writes.
+
+    A generated column that is not among the written ones may call any Java method. The expressions
+    of constraints may not, but whoever may write the log has them computed for each row.
+
+    Args:
+        spark: The session.
+        lake: The lake.
+    """
+
+    def __init__(self, spark: SparkSession, lake: Lake) -> None:
+        self._spark, self._lake = spark, lake
+        self._known: set[str] = set()
+
+    def check(self, table: Table) -> None:
+        """Check a table before it is written for the first time.
+
+        Args:
+            table: The table, with all columns that are written.
+
+        Raises:
+            TableSchemaError: Its metadata may have such SQL.
+        """
+        if (name := self._lake.name(table)) in self._known:
+            return
+        found = self._spark.sql(f"DESCRIBE DETAIL {name}").select("properties", "tableFeatures")
+        (row,) = found.collect()
+        other = table.undeclared(self._spark.sql(f"SELECT * FROM {name}").columns)
+        if other and "generatedColumns" in (row["tableFeatures"] or ()):
+            raise TableSchemaError(
+                f"{name}: its column {display.line(other[0])} is not of jmxlake and may be "
+                "generated, so to write the table might run its SQL. Drop the column"
+            )
+        named = [key for key in row["properties"] or () if key.startswith(_CONSTRAINTS)]
+        if named:
+            raise TableSchemaError(
+                f"{name}: it has the constraint {display.line(named[0])}, whose SQL Spark would "
+                "run. Drop it"
+            )
+        self._known.add(name)
 
 
 # Spark's own to_date goes through a calendar for each row; a rollup asks this of every run.
