@@ -30,7 +30,7 @@ _COMBINED: Final = {"sum": "sum", "max": "max", "min": "min", "any": "max"}
 _SPECIAL: Final = re.compile(r"([\x00-\x1f{}\\])")
 """Characters that engines read differently."""
 
-_LABEL: Final = re.compile(r"((?:[^\\,=]|\\.)*)=((?:[^\\,=]|\\.)*)", re.DOTALL)
+_LABEL: Final = re.compile(r"((?:[^\\,=]|\\.)*+)=((?:[^\\,=]|\\.)*+)", re.DOTALL)
 _ESCAPE: Final = re.compile(r"\\(.)", re.DOTALL)
 
 _GOOD_THROUGHOUT: Final = f"good_us = {HOUR_US} AND bad_high_us = 0"
@@ -268,9 +268,13 @@ def text(value: str) -> str:
 
 def labels_in(labels: str) -> dict[str, str]:
     """The labels of a series, of which gold/labelled has one text."""
-    return {
-        _ESCAPE.sub(r"\1", key): _ESCAPE.sub(r"\1", value) for key, value in _LABEL.findall(labels)
-    }
+    found: dict[str, str] = {}
+    at = 0
+    # From one label to the next: a search would begin at each character of a text without labels.
+    while label := _LABEL.match(labels, at):
+        key, value = (_ESCAPE.sub(r"\1", part) for part in label.groups())
+        found[key], at = value, label.end() + 1
+    return found
 
 
 def is_one_of(column: str, values: Iterable[str]) -> str:

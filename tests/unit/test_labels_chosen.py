@@ -205,3 +205,9 @@ def test_hostile_labels_choose_events_too(tmp_path: Path) -> None:
     (statement,) = stated(tmp_path, batch, (one,)).values()
     assert statement.counts is not None
     assert (statement.counts.good, statement.counts.total) == (95.0, 100.0)
+
+
+@pytest.mark.parametrize("part", ["a", "\\\\", "\\,", ",", "a\\="])
+def test_text_that_has_no_label_is_read_in_one_go(part: str) -> None:
+    """A search from each of its characters took hours."""
+    assert labels_in(part * 1_000_000) == {}
