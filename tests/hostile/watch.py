@@ -208,7 +208,9 @@ def _of_streams(command: Command, outcome: Outcome) -> Iterator[Found]:
     if found := _TRACES.search(both):
         yield Found("tracebacks", f"{found[0].strip()}: {_last(both)}")
     lines = [one for one in outcome.err.splitlines() if one and not _PROGRESS.match(one)]
-    if len(lines) > command.lines and not command.meanwhile:
+    # How a command is called takes as many lines as it has arguments.
+    is_usage = outcome.err.startswith("Usage: ")
+    if len(lines) > command.lines and not command.meanwhile and not is_usage:
         yield Found("tracebacks", f"{len(lines)} lines of error: {lines[0][:120]}")
 
 
