@@ -6,7 +6,7 @@ the SQL that ``engines.engine`` describes, with instants in microseconds.
 
 import datetime as dt
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -34,20 +34,6 @@ _LABEL: Final = re.compile(r"((?:[^\\,=]|\\.)*+)=((?:[^\\,=]|\\.)*+)", re.DOTALL
 _ESCAPE: Final = re.compile(r"\\(.)", re.DOTALL)
 
 _GOOD_THROUGHOUT: Final = f"good_us = {HOUR_US} AND bad_high_us = 0"
-
-
-def bronze_or_none(engine: Engine, read: Callable[[], Relation]) -> Relation | None:
-    """Return rows of a table of bronze; None where bronze cannot be read from here.
-
-    Raises:
-        TableNotFoundError: Bronze is here and lacks the table: it was deleted.
-    """
-    try:
-        return read()
-    except TableNotFoundError:
-        if engine.schema(tables.RUNS) is None:
-            return None
-        raise
 
 
 @dataclass(frozen=True, slots=True)

@@ -62,7 +62,7 @@ class Confined:
     """Check that the logs of tables name only files below their table.
 
     Spark follows every path of a log. Of what was inserted it names no files; only the hours to
-    compute again are taken from there. On Databricks a catalog lets nobody read outside a table,
+    compute again are taken from there. On Databricks a catalog confines readers to a table,
     and its shallow clones name files of another.
 
     Args:
@@ -109,7 +109,7 @@ class Writable:
     """Check that the metadata of tables has no SQL that Spark would run as it writes.
 
     A generated column that is not among the written ones may call any Java method. The expressions
-    of constraints may not, but whoever may write the log has them computed for each row.
+    of constraints may not, but a writer of the log could have them computed for each row.
 
     Args:
         spark: The session.

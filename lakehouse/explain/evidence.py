@@ -9,7 +9,8 @@ from lakehouse.core.metrics import Watched
 from lakehouse.core.periods import Period
 from lakehouse.core.spans import Span
 from lakehouse.core.subjects import Subject
-from lakehouse.engines.gold_reader import EXACT, Row, bronze_or_none, is_one_of, is_same, text
+from lakehouse.engines.gold_reader import EXACT, Row, is_one_of, is_same, text
+from lakehouse.errors import TableNotFoundError
 from lakehouse.explain.bad_intervals import Stretch
 from lakehouse.explain.gaps import Attempt
 from lakehouse.report.facts.gold import EVENT, Gold
@@ -135,8 +136,9 @@ def _attempts(gold: Gold, subject: Subject, watched: Sequence[Watched]) -> list[
 
 def _events(gold: Gold, subject: Subject) -> list[Row]:
     """Events of the subject, and of the sources that may report it."""
-    rows = bronze_or_none(gold.engine, lambda: gold.hours(tables.EVENTS))
-    if rows is None:
+    try:
+        rows = gold.hours(tables.EVENTS)
+    except TableNotFoundError:
         return []
     return gold.ask(
         f"SELECT {EVENT} FROM {{rows}} r WHERE {_of_event(subject)} "

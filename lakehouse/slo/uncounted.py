@@ -21,7 +21,7 @@ from typing import Final, NamedTuple
 from lakehouse import tables
 from lakehouse.core.periods import HOUR_US, Period
 from lakehouse.core.spans import Span, overlap, union, without
-from lakehouse.engines.gold_reader import GoldRows, Row, bronze_or_none, is_one_of
+from lakehouse.engines.gold_reader import GoldRows, Row, is_one_of
 from lakehouse.errors import TableNotFoundError
 from lakehouse.slo.sla_statement import Lifetime
 from lakehouse.tables.bronze import MAX_GAP_INTERVALS
@@ -224,14 +224,11 @@ class UncountedTime:
 
     def _rows(self, sql: str, table: tables.Table, within: Period | None = None) -> list[Row]:
         """Rows of a table that old lakes, or readers without access to bronze, may lack."""
-        engine, between = self.gold.engine, within or self._to_after
         try:
-            found = bronze_or_none(engine, lambda: engine.rows(table, between=between))
+            rows = self.gold.engine.rows(table, between=within or self._to_after)
         except TableNotFoundError:
-            if table.layer == "bronze":
-                raise
-            found = None
-        return [] if found is None else self.gold.ask(sql, rows=found)
+            return []
+        return self.gold.ask(sql, rows=rows)
 
     @property
     def _of_clusters(self) -> str:

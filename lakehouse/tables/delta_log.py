@@ -59,14 +59,14 @@ class _Log(NamedTuple):
 
     Attributes:
         folder: ``_delta_log``.
-        checkpoint: Version of the newest checkpoint; -1: none.
+        checkpoint_version: Version of the newest checkpoint; -1: none.
         checkpoint_files: Its files.
         commits: Files of the later commits by version, in order.
         others: Files that are not regular.
     """
 
     folder: Path
-    checkpoint: int
+    checkpoint_version: int
     checkpoint_files: list[os.DirEntry[str]]
     commits: dict[int, os.DirEntry[str]]
     others: list[os.DirEntry[str]]
@@ -152,7 +152,7 @@ def _fault(log: _Log) -> str | None:
         restore = _RESTORE.format(entry.name)
         return f"{_version(entry.name)}: {entry.name} is not a regular file; remove it or {restore}"
     versions = list(log.commits)
-    expected = range(log.checkpoint + 1, versions[-1] + 1) if versions else range(0)
+    expected = range(log.checkpoint_version + 1, versions[-1] + 1) if versions else range(0)
     if len(expected) == len(versions):
         return None
     first = next(version for version in expected if version not in log.commits)
@@ -200,7 +200,7 @@ def _damaged_checkpoint(log: _Log) -> str | None:
             why = f"the checkpoint {entry.name} of its log is damaged"
             return f"{why}; {_RESTORE.format('it')}"
     hint = _hinted(log.folder / LAST_CHECKPOINT)
-    if hint is not None and hint > log.checkpoint:
+    if hint is not None and hint > log.checkpoint_version:
         why = f"{LAST_CHECKPOINT} in its log names version {hint}, which has no checkpoint"
         return f"{why}; delete that file: it is only a hint"
     return None

@@ -1,6 +1,6 @@
 """Paths of a lake: the folders and URLs that it may have, and the files that a Delta log may name.
 
-A log is written by whoever may write to the lake, so its paths are not trusted. delta-rs 1.6.6
+Every writer of the lake can write a log, so its paths are not trusted. delta-rs 1.6.6
 follows ``..``, absolute paths and URLs of a log when it reads, and neither it nor DuckDB looks at
 symbolic links.
 """

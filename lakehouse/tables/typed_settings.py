@@ -1,9 +1,9 @@
 """Conversion of what a file of settings holds into declared types, by msgspec."""
 
 import difflib
+import functools
 import re
 from collections.abc import Callable, Iterator
-from functools import cache
 from typing import Any, Final, TypeVar
 
 import msgspec
@@ -29,7 +29,7 @@ class WrongSettingError(Exception):
         super().__init__(f"{key}: {problem}" if key else problem)
 
 
-def told(expected: str) -> dict[str, str]:
+def wording(expected: str) -> dict[str, str]:
     """Return ``extra`` of a type's ``msgspec.Meta``: the words for what is expected.
 
     Args:
@@ -76,7 +76,7 @@ def explained(error: msgspec.ValidationError, kind: Any) -> WrongSettingError:
     return WrongSettingError(key, text)
 
 
-@cache
+@functools.cache
 def _type_info(kind: Any) -> inspect.Type:
     return inspect.type_info(kind)
 

@@ -17,7 +17,6 @@ from lakehouse.core import table_notes
 from lakehouse.core.delta_rs import Location, explained, query
 from lakehouse.core.lake import Lake
 from lakehouse.engines.delta_tables import Store
-from lakehouse.engines.gold_reader import bronze_or_none
 from lakehouse.errors import (
     EngineError,
     LakehouseError,
@@ -255,22 +254,3 @@ def test_missing_table_says_what_to_do(lake: Path, table: tables.Table, todo: st
         Location(str(lake)).open(table)
     with pytest.raises(TableNotFoundError, match=f"no such table; .*{todo}"):
         Store(Lake(str(lake)), {}, lake / "cache").open(table)
-
-
-class FakeEngine:
-    """A fake of an engine with or without bronze."""
-
-    def __init__(self, *, has_bronze: bool) -> None:
-        self.has_bronze = has_bronze
-
-    def schema(self, _: tables.Table) -> dict[str, str] | None:
-        return {"x": "bigint"} if self.has_bronze else None
-
-
-def test_deleted_events_are_an_error_where_bronze_is_readable() -> None:
-    def read() -> Any:
-        raise TableNotFoundError("gone")
-
-    assert bronze_or_none(FakeEngine(has_bronze=False), read) is None  # type: ignore[arg-type]
-    with pytest.raises(TableNotFoundError):
-        bronze_or_none(FakeEngine(has_bronze=True), read)  # type: ignore[arg-type]

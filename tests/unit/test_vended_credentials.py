@@ -234,7 +234,7 @@ def test_they_go_with_the_options_of_the_file_and_win_and_are_secrets(
     ("changed", "said"),
     [
         ({"url": "http://workspace.example"}, "lake.unity_catalog.url: a secret is sent there"),
-        ({"url": "http://[::1"}, "lake.unity_catalog.url: a secret is sent there"),
+        ({"url": "http://[::1"}, "lake.unity_catalog.url: must be http:// or https://"),
         ({"client_id": None}, "give client_id and client_secret_file, or token_file"),
         ({"token_file": "/token"}, "give client_id and client_secret_file, or token_file"),
     ],

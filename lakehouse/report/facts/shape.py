@@ -4,9 +4,9 @@ A key that a record may lack (a figure, its bounds, a list) may be absent: an ol
 write it. A name, a verdict or an instant may not. Unknown keys are ignored.
 """
 
+import functools
 import types
 from collections.abc import Callable, Collection, Iterator, Mapping
-from functools import cache
 from typing import (
     Annotated,
     Any,
@@ -207,7 +207,7 @@ def _check_weeks(trends: Mapping[str, Any]) -> None:
                 raise WrongSettingError("trends", "a subject has other weeks than the section")
 
 
-@cache
+@functools.cache
 def _whole() -> Any:
     fields: list[Any] = [
         ("cluster", str), ("from", _Instant), ("to", _Instant), ("time_zone", _may_lack(_Zone)),
@@ -244,7 +244,7 @@ def _objectives() -> Any:
     return _list(_objective())
 
 
-@cache
+@functools.cache
 def _objective() -> Any:
     figures = list(_figures((*SLA_FIGURES, *SLA_AGREED)))
     subject = _struct("Subject", [
@@ -321,7 +321,7 @@ _LATER: Final[frozenset[tuple[Any, str]]] = frozenset({(TierLag, "partitions_omi
 """Figures that an older version did not write."""
 
 
-@cache
+@functools.cache
 def _record(record: Any) -> Any:
     """Return the type of a record in JSON; see ``fields.to_json``."""
     fields: list[Any] = []

@@ -169,7 +169,7 @@ def deliver(letter: Letter, mail: Mail) -> str:
         The refused recipients with the server's reasons; empty: it took the message for all.
 
     Raises:
-        SendError: The server accepted it for nobody.
+        SendError: The server accepted it for no recipient.
     """
     where = f"mail: {mail.host}:{mail.port}"
     password = None if mail.password is None else mail.password.read("mail")

@@ -15,14 +15,14 @@ from msgspec.structs import force_setattr
 from lakehouse.errors import SendError, one_line
 from lakehouse.tables import strict_yaml, typed_settings
 from lakehouse.tables.strict_files import UnreadableFileError, read_certificates, read_text
-from lakehouse.tables.typed_settings import WrongSettingError, told
+from lakehouse.tables.typed_settings import WrongSettingError, wording
 
 Security = Literal["starttls", "tls", "none"]
 Attachment = Literal["html", "pdf", "json"]
 _LINE: Final = r"^(?=.*\S)[^\x00-\x1f\x7f-\x9f\u2028\u2029]+\Z"
-Line = Annotated[str, Meta(pattern=_LINE, extra=told("a line of text"))]
-Port = Annotated[int, Meta(ge=1, le=65_535, extra=told("a number from 1 to 65535"))]
-Seconds = Annotated[float, Meta(gt=0, le=600, extra=told("a number of seconds up to 600"))]
+Line = Annotated[str, Meta(pattern=_LINE, extra=wording("a line of text"))]
+Port = Annotated[int, Meta(ge=1, le=65_535, extra=wording("a number from 1 to 65535"))]
+Seconds = Annotated[float, Meta(gt=0, le=600, extra=wording("a number of seconds up to 600"))]
 
 PORTS: Final[dict[str, int]] = {"starttls": 587, "tls": 465, "none": 25}
 TIMEOUT_SECONDS: Final = 30.0
@@ -93,7 +93,9 @@ class Mail(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     host: Line
     sender: Line = msgspec.field(name="from")
-    to: Annotated[tuple[Line, ...], Meta(min_length=1, extra=told("an address or a list of them"))]
+    to: Annotated[
+        tuple[Line, ...], Meta(min_length=1, extra=wording("an address or a list of them"))
+    ]
     security: Security = "starttls"
     port: Port = 0
     username: Line | None = None
