@@ -127,7 +127,7 @@ def test_check_says_which_bean_is_missing(settings: dict[str, Any], tmp_path: Pa
 
 
 def test_a_spool_folder_that_cannot_be_written(settings: dict[str, Any], tmp_path: Path) -> None:
-    settings["spool"] = {"path": str(tmp_path / "spool.db"), "max_size": "1000000GiB"}
+    settings["spool"] = {"path": str(tmp_path / "spool.db"), "max_size": "16384GiB"}
     assert_one_line(call(settings, tmp_path, "check"), "FAILED  spool", "lower it")
 
 
