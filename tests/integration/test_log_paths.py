@@ -147,7 +147,7 @@ def test_rows_that_differ_from_log_are_an_error(lake: Path) -> None:
     shutil.copy(scrapes, runs)
     with pytest.raises(TableLogError) as refused:
         by_duckdb(lake, tables.RUNS)
-    assert "rows, and its log says" in str(refused.value)
+    assert "rows, and the log says" in str(refused.value)
     assert "\n" not in str(refused.value)
 
 
@@ -232,6 +232,19 @@ def test_remote_log_writes_nothing_outside_cache(
     with pytest.raises(TableLogError, match="not a file below the table"):
         store.open(table)
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.spark
+def test_linked_data_is_refused_by_spark(spark: SparkSession, lake: Path, tmp_path: Path) -> None:
+    from lakehouse.engines.spark_engine import SparkEngine  # noqa: PLC0415 - it imports Spark
+
+    engine = SparkEngine(spark, lakes.at(str(lake)))
+    assert engine.collect(engine.rows(tables.RUNS)).num_rows
+    file = next((lake / tables.RUNS.path).rglob("*.parquet"))
+    file.rename(tmp_path / "away.parquet")
+    file.symlink_to(tmp_path / "away.parquet")
+    with pytest.raises(TableLogError, match="symbolic link"):
+        engine.rows(tables.RUNS)
 
 
 @pytest.mark.spark
