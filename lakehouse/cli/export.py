@@ -1,7 +1,7 @@
 """``jmxlake export``: gold as files of other formats."""
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
@@ -10,7 +10,8 @@ import click
 
 from lakehouse import tables
 from lakehouse.cli.options import FILE, LAKE, OPTIONS_FILE, between, log
-from lakehouse.core.delta_rs import Location, locate, newest_progress, query
+from lakehouse.core.delta_rs import Location, check_counts, locate, newest_progress, query
+from lakehouse.core.periods import Period
 from lakehouse.errors import LakehouseError
 from lakehouse.ops import export as exports
 
@@ -49,8 +50,8 @@ def export(  # noqa: PLR0913, PLR0917 - a click command
         raise click.UsageError("--format parquet needs --out FILE")
     wanted = _TABLES[table]
     _check(wanted, form, metrics, dated=start is not None or end is not None)
-    sql = partial(exports.selected, wanted, between(start, end), metrics)
-    count, noun = _write(form, locate(lake, options_file, gold), wanted, sql, out)
+    rows = between(start, end), metrics
+    count, noun = _write(form, locate(lake, options_file, gold), wanted, rows, out)
     if out is not None:
         log(f"{count:,} {noun} in {out}")
 
@@ -75,9 +76,12 @@ def _check(table: tables.Table, form: str, metrics: Sequence[str], *, dated: boo
 
 
 def _write(
-    form: str, location: Location, table: tables.Table, sql: Callable[..., str], out: Path | None
-) -> tuple[int, str]:
+    form: str, location: Location, table: tables.Table,
+    rows: tuple[Period | None, Sequence[str]], out: Path | None,
+) -> tuple[int, str]:  # fmt: skip
     url, delta = location.url(table), location.open(table)
+    check_counts(delta, rows[0])
+    sql = partial(exports.selected, table, *rows)
     present = [one.name for one in table.declared(field.name for field in delta.schema().fields)]
     nothing = f"{url}: there are no such rows; nothing was written"
     if form == "parquet" and out is not None:

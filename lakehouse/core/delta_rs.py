@@ -3,6 +3,7 @@
 It is apart from ``lake``, as a Spark cluster lacks delta-rs.
 """
 
+import datetime as dt
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -10,10 +11,12 @@ from pathlib import Path
 from typing import Any, Final
 
 from deltalake import DeltaTable, QueryBuilder, exceptions
+from deltalake.schema import PrimitiveType
 
 from lakehouse import errors, tables
 from lakehouse.core import display, missing_files
 from lakehouse.core.lake import checked_root
+from lakehouse.core.periods import Period
 from lakehouse.tables import delta_log, error_text, paths, strict_yaml, typed_settings
 from lakehouse.tables.strict_files import UnreadableFileError
 from lakehouse.tables.table import delta_type, identifier
@@ -26,6 +29,7 @@ TABLE: Final = "lake_table"
 """The name of a table in SQL; see ``query``."""
 
 _MOST_BYTES: Final = 1 << 50
+_LEAST: Final = dt.timedelta(microseconds=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -280,6 +284,59 @@ def _check_sizes(delta: DeltaTable) -> None:
                 f"its log is damaged: it gives a data file a size of {size} bytes; restore "
                 "_delta_log from a backup of the lake"
             )
+
+
+def check_counts(delta: DeltaTable, between: Period | None = None) -> None:
+    """Check that a table's files have as many rows as its log says, where it says so of all.
+
+    It reads a column, for DataFusion believes the log where it needs none.
+
+    Args:
+        delta: The table.
+        between: Only files of its dates, of a table with dates; None: all.
+
+    Raises:
+        TableLogError: They have not.
+        LakehouseError: As ``query``.
+    """
+    keys, where = delta.metadata().partition_columns, ""
+    with delta_errors(url_of(delta)):
+        counts = _listed(delta, "num_records")
+        if between is not None and "date" in keys:
+            first, last = between.start.date(), (between.end - _LEAST).date()
+            days = zip(counts, _listed(delta, "partition.date"), strict=True)
+            counts = [count for count, day in days if day is None or first <= day <= last]
+            where = f" AND (date IS NULL OR date BETWEEN DATE '{first}' AND DATE '{last}')"
+    of_files = [
+        one.name for one in delta.schema().fields
+        if one.name not in keys and isinstance(one.type, PrimitiveType)
+    ]  # fmt: skip
+    if None in counts or not of_files:
+        return
+    counted = f"SELECT count(*) AS n, min({identifier(of_files[0])}) AS least FROM {TABLE}"
+    (row,) = query(delta, f"{counted} WHERE random() >= 0{where}")
+    check_count(url_of(delta), "its files", row["n"], sum(counts))
+
+
+def _listed(delta: DeltaTable, name: str) -> list[Any]:
+    """A column of the log's live files; None of each where none has it."""
+    actions = delta.get_add_actions(flatten=True)
+    if name not in actions.column_names:
+        return [None] * actions.num_rows
+    return list(actions.column(name).to_pylist())
+
+
+def check_count(url: str, what: str, held: int, told: int | None) -> None:
+    """Check that a file, or all of a table's files, have as many rows as the log says.
+
+    Raises:
+        TableLogError: They have not.
+    """
+    if told is not None and held != told:
+        raise errors.TableLogError(
+            f"{url}: {what}: {held:,} rows, and the log says {told:,}. Restore the file from a "
+            "backup (of gold: remove it, then run jmxlake rollup --tidy now)"
+        )
 
 
 def newest_progress(location: Location, *columns: str) -> dict[str, Any] | None:

@@ -19,10 +19,10 @@ from deltalake.fs import DeltaStorageHandler
 
 from lakehouse import tables
 from lakehouse.core import missing_files
-from lakehouse.core.delta_rs import check_readable, explained, open_table, url_of
+from lakehouse.core.delta_rs import check_count, check_readable, explained, open_table, url_of
 from lakehouse.core.lake import Lake
 from lakehouse.core.periods import Period
-from lakehouse.errors import LakeNotFoundError, TableLogError
+from lakehouse.errors import LakeNotFoundError
 from lakehouse.kernel import arrow_types
 from lakehouse.tables import Column, Table, paths
 
@@ -160,12 +160,7 @@ class Store:
             place = near
         place.stat()  # DuckDB would name the file, and not what to do
         if rows is not None and str(place) not in self._counted:
-            held = pq.read_metadata(place).num_rows
-            if held != rows:
-                raise TableLogError(
-                    f"{url}: {name} has {held:,} rows, and its log says {rows:,}. Restore the file "
-                    "from a backup (of gold: remove it, then run jmxlake rollup --tidy now)"
-                )
+            check_count(url, name, pq.read_metadata(place).num_rows, rows)
             self._counted.add(str(place))
         return str(place)
 

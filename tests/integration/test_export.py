@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import dataclasses
 import datetime as dt
+import json
+import shutil
 import subprocess
 import sys
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import duckdb
@@ -17,6 +20,7 @@ from prometheus_client.openmetrics.parser import text_string_to_metric_families
 from lakehouse import tables
 from lakehouse.cli.main import main
 from tests import bronze_commits, gold_builder
+from tests.hostile import delta
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -180,6 +184,29 @@ def test_a_table_that_breaks_off_leaves_the_file_that_was_there(lake: Path, tmp_
     assert run.exit_code == 1
     assert file.read_text() == "before"
     assert list(tmp_path.iterdir()) == [file]
+
+
+@pytest.mark.parametrize("told", [10**6, 1, -1])
+@pytest.mark.parametrize("form", ["csv", "parquet", "openmetrics"])
+@pytest.mark.parametrize("more", [(), ("--from", "2026-11-16", "--to", "2026-11-17")])
+def test_a_log_with_other_counts_is_refused(
+    lake: Path, tmp_path: Path, told: int, form: str, more: tuple[str, ...]
+) -> None:
+    root = tmp_path / "lake"
+    shutil.copytree(lake, root)
+    delta.edit(root / tables.TOPICS.path, partial(with_count, told))
+    run = export(root, "topics", "--format", form, "--out", tmp_path / "x", *more)
+    assert run.exit_code == 1
+    assert run.stderr.count("\n") == 1
+    assert f"rows, and the log says {told:,}" in run.stderr
+    assert not (tmp_path / "x").exists()
+    more = ("--from", "2026-11-17", "--to", "2026-11-18")  # whose dates have other files
+    other = export(root, "topics", "--format", form, "--out", tmp_path / "x", *more)
+    assert "there are no such rows" in other.stderr
+
+
+def with_count(told: int, add: dict[str, Any]) -> None:
+    add["stats"] = json.dumps({**json.loads(add["stats"]), "numRecords": told})
 
 
 def test_it_needs_neither_spark_nor_pandas_nor_pyarrow(lake: Path, tmp_path: Path) -> None:
