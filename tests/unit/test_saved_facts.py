@@ -142,6 +142,8 @@ def is_there(facts: Any, place: Path_) -> bool:
         ({"week": {"iso": "x", "time_zone": "UTC"}}, "week.iso: "),
         ({"min_coverage_percent": True}, "min_coverage_percent: Expected `float`, got `bool`"),
         ({"detection_floor_us": 1e31}, "detection_floor_us: "),
+        ({"detection_floor_us": -1}, "detection_floor_us: Expected `float` >= 0"),
+        ({"window_seconds": -300}, "window_seconds: Expected `float` >= 0"),
         ({"format": 2}, "format 2, and this version reads 1"),
         ({"format": [[[]]]}, "format [[[]]], and"),
     ],
@@ -154,6 +156,27 @@ def test_tampered_facts_are_one_line(tmp_path: Path, change: dict[str, Any], tol
     assert f"{file}: " in str(caught.value)
     assert told in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+def test_only_a_budget_that_is_left_may_be_negative() -> None:
+    facts = facts_of("golden")
+    # Of each key one place: its record is the same elsewhere.
+    times = {
+        (len(place), *place[-2:]): place
+        for place in places(facts)
+        if str(place[-1]).endswith("_us") and None is not facts_at(facts, place)
+    }
+    assert len(times) > 30
+    negative = {one[-1] for one in times.values() if is_accepted(changed(facts, one, -1))}
+    assert negative == {
+        f"budget_{one}_us" for one in ("left", "left_low", "left_high", "of_window_left")
+    }
+
+
+def facts_at(facts: Any, place: Path_) -> Any:
+    for key in place:
+        facts = facts[key]
+    return facts
 
 
 def sparse(file: Path) -> None:

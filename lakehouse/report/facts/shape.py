@@ -94,6 +94,11 @@ _UNIONS: Final = (types.UnionType, Union)
 _Point = tuple[_Instant, float | None, float | None, float | None]
 _WeekName = Annotated[str, Meta(pattern=r"^(19[7-9]|20\d|21\d)\d-W(0[1-9]|[1-4]\d|5[0-3])\Z")]
 _Number = Annotated[float, Meta(ge=-_GREATEST, le=_GREATEST)]
+_Duration = Annotated[float, Meta(ge=0, le=_GREATEST)]
+_OVERSPENT: Final = frozenset({
+    "budget_left_us", "budget_left_low_us", "budget_left_high_us", "budget_of_window_left_us",
+})  # fmt: skip
+"""Times that are negative where more was used than there is."""
 
 
 class _Burn(NamedTuple):
@@ -213,14 +218,14 @@ def _whole() -> Any:
         ("cluster", str), ("from", _Instant), ("to", _Instant), ("time_zone", _may_lack(_Zone)),
         ("generated_at", _may_lack(_Instant)), ("jmxlake", _may_lack(str)),
         ("week", _may_lack(_record(_IsoWeek) | None)),
-        ("window_seconds", _may_lack(_Number)), ("min_coverage_percent", _may_lack(_Number)),
+        ("window_seconds", _may_lack(_Duration)), ("min_coverage_percent", _may_lack(_Number)),
         ("team", _may_lack(str)), ("owners", _may_lack(_record(_Owners))),
         ("objectives", _objectives()),
         ("maintenance", _may_lack(_list(_record(_Planned)))),
         ("corrections", _may_lack(_list(_record(_Planned)))),
         ("events", _may_lack(_list(_record(_Event)))),
         ("events_omitted", _may_lack(dict[str, int])),
-        ("rejected", _may_lack(_Number)), ("detection_floor_us", _may_lack(_Number | None)),
+        ("rejected", _may_lack(_Number)), ("detection_floor_us", _may_lack(_Duration | None)),
         ("incomplete", _may_lack(list[dict[str, str]])), ("collected", _may_lack(list[str])),
     ]  # fmt: skip
     for name, record in SECTIONS.items():
@@ -251,7 +256,7 @@ def _objective() -> Any:
         *((name, _may_lack((_Number if name == "partition" else str) | None)) for name in SUBJECT),
         *figures,
         ("partitions", _may_lack(_Number)),
-        *((name, _may_lack(_Number | None)) for name in (
+        *((name, _may_lack(_number(name) | None)) for name in (
             "budget_left_low_us", "budget_left_high_us", "ahead_us", "budget_of_window_us",
             "budget_of_window_left_us",
         )),
@@ -270,7 +275,7 @@ def _objective() -> Any:
         *((name, _may_lack(_Instant | None)) for name in ("from", "to")),
         ("metrics", _may_lack(list[str])), ("labels", _may_lack(dict[str, list[str]])),
         ("composites", _may_lack(_list(_record(Part)))),
-        *((name, _may_lack(_Number | None)) for name in ("slice_us", "slice_target")),
+        *((name, _may_lack(_number(name) | None)) for name in ("slice_us", "slice_target")),
         ("weighted", _may_lack(_struct("Weighted", [
             *figures, ("weight", str), ("subjects", int),
             *((name, _may_lack(str | None)) for name in ("cluster", "objective", "topic")),
@@ -282,7 +287,7 @@ def _figures(names: tuple[str, ...]) -> Iterator[tuple[str, Any]]:
     """Yield the fields of a statement's figures, by the columns of gold/sla."""
     for column in SLA.columns:
         if column.name in names:
-            kind = str if column.type == "string" else _Number
+            kind = str if column.type == "string" else _number(column.name)
             yield column.name, kind if column.name == "verdict" else _may_lack(kind | None)
 
 
@@ -330,8 +335,9 @@ def _record(record: Any) -> Any:
         if hint is Bounds:
             stem, unit = (name[:-3], "_us") if name.endswith("_us") else (name, "")
             bounds = (name, f"{stem}_low{unit}", f"{stem}_high{unit}")
-            fields += [(key, _may_lack(_Number | None)) for key in bounds if key not in needed]
-            fields += [(key, _Number | None) for key in bounds if key in needed]
+            kind = _number(name) | None
+            fields += [(key, _may_lack(kind)) for key in bounds if key not in needed]
+            fields += [(key, kind) for key in bounds if key in needed]
         else:
             closer = _CLOSER.get((record, name))
             kind = _kind(closer() if closer else hint, name)
@@ -349,10 +355,15 @@ def _kind(hint: Any, name: str) -> Any:
     if origin in (list, dict, tuple):
         return origin[tuple(inner)]
     if hint in (int, float):
-        return _Number
+        return _number(name)
     if hint is str and name in _INSTANTS:
         return _Instant
     return _record(hint) if hasattr(hint, "_fields") else hint
+
+
+def _number(name: str) -> Any:
+    """Return the type of a number; ``_seconds`` may be a broker's value times time, of any sign."""
+    return _Duration if name.endswith("_us") and name not in _OVERSPENT else _Number
 
 
 def _may_lack(kind: Any) -> Any:
