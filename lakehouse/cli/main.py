@@ -129,7 +129,7 @@ def _first_line(error: BaseException) -> str:
     lines = [line.strip(" :") for line in str(error).splitlines() if line.strip(" :")]
     # The first line of py4j only says that a call failed.
     causes = [line for line in lines if not line.startswith("An error occurred while calling")]
-    return next(iter(causes or lines), repr(error))
+    return error_text.one_line(next(iter(causes or lines), repr(error)))
 
 
 def _fail(message: str, code: int = 1) -> NoReturn:

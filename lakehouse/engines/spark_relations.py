@@ -22,7 +22,7 @@ from lakehouse.errors import (
     TableLogError,
     TableSchemaError,
 )
-from lakehouse.tables import Column, Table
+from lakehouse.tables import Column, Table, paths
 from lakehouse.tables.table import spark_identifier
 
 _MISSING: Final = ("NOT_FOUND", "MISSING_DELTA_TABLE", "DOES_NOT_EXIST", "MISSING_TRANSACTION_LOG")
@@ -61,9 +61,9 @@ def table_of(
 class Confined:
     """Check that the logs of tables name only files below their table.
 
-    Spark follows every path of a log. Of what was inserted it names no files; only the hours to
-    compute again are taken from there. On Databricks a catalog confines readers to a table,
-    and its shallow clones name files of another.
+    Spark follows every path of a log, and symbolic links of a folder on this machine. Of what was
+    inserted it names no files; only the hours to compute again are taken from there. On Databricks
+    a catalog confines readers to a table, and its shallow clones name files of another.
 
     Args:
         spark: The session.
@@ -84,7 +84,7 @@ class Confined:
             rows: The table as Spark reads it.
 
         Raises:
-            TableLogError: Its log names another file.
+            TableLogError: Its log names another file, or a link in its folder leads outside.
         """
         in_catalog = self._lake.schema_of(table) is not None
         if (in_catalog and PLATFORM in os.environ) or (table, version) in self._known:
@@ -92,8 +92,12 @@ class Confined:
         name = self._lake.name(table)
         if table not in self._places:
             found = self._spark.sql(f"DESCRIBE DETAIL {name}").select("location").collect()
-            self._places[table] = _SCHEME.sub("", found[0]["location"]).rstrip("/") + "/"
-        place = self._places[table]
+            self._places[table] = found[0]["location"]
+        try:
+            paths.check_table(self._places[table], ())
+        except paths.PathError as error:
+            raise TableLogError(f"{name}: {error}") from None
+        place = _SCHEME.sub("", self._places[table]).rstrip("/") + "/"
         for file in rows.inputFiles():
             if not _SCHEME.sub("", file).startswith(place):
                 raise TableLogError(

@@ -235,6 +235,19 @@ def test_remote_log_writes_nothing_outside_cache(
 
 
 @pytest.mark.spark
+def test_linked_data_is_refused_by_spark(spark: SparkSession, lake: Path, tmp_path: Path) -> None:
+    from lakehouse.engines.spark_engine import SparkEngine  # noqa: PLC0415 - it imports Spark
+
+    engine = SparkEngine(spark, lakes.at(str(lake)))
+    assert engine.collect(engine.rows(tables.RUNS)).num_rows
+    file = next((lake / tables.RUNS.path).rglob("*.parquet"))
+    file.rename(tmp_path / "away.parquet")
+    file.symlink_to(tmp_path / "away.parquet")
+    with pytest.raises(TableLogError, match="symbolic link"):
+        engine.rows(tables.RUNS)
+
+
+@pytest.mark.spark
 @pytest.mark.parametrize("path", FOLLOWED)
 def test_spark_refuses_hostile_log(spark: SparkSession, lake: Path, path: str) -> None:
     from lakehouse.engines.spark_engine import SparkEngine  # noqa: PLC0415 - it imports Spark
