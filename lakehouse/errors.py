@@ -42,6 +42,14 @@ def is_of_spark(error: BaseException) -> bool:
     return type(error).__module__.split(".")[0] in {"pyspark", "py4j"}
 
 
+def line_of_spark(error: BaseException) -> str:
+    """Return the first line of Spark's text that says why, without secrets."""
+    lines = [line.strip(" :") for line in str(error).splitlines() if line.strip(" :")]
+    # The first line of py4j only says that a call failed.
+    causes = [line for line in lines if not line.startswith("An error occurred while calling")]
+    return error_text.one_line(next(iter(causes or lines), repr(error)))[:_LONGEST]
+
+
 def extra(name: str) -> str:
     """What to install where a package of an extra is missing: jmxlake is on no package index."""
     return f"jmxlake[{name}] (in a checkout pip install '.[{name}]', else the wheel with [{name}])"

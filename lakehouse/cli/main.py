@@ -11,7 +11,7 @@ import click
 from click.shell_completion import CompletionItem, shell_complete
 
 from lakehouse.cli.options import log
-from lakehouse.errors import LakehouseError, LeaseHeldError, extra, is_of_spark
+from lakehouse.errors import LakehouseError, LeaseHeldError, extra, is_of_spark, line_of_spark
 from lakehouse.tables import error_text
 
 _COMMANDS: Final = {
@@ -96,7 +96,7 @@ class _Commands(click.Group):
             if not is_of_spark(error):
                 _fail(error_text.fault(error))
             hint = next((f"; {what}" for word, what in _HINTS.items() if word in str(error)), "")
-            _fail(f"Spark failed: {_first_line(error)}{hint}")
+            _fail(f"Spark failed: {line_of_spark(error)}{hint}")
 
 
 @click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
@@ -123,13 +123,6 @@ def _fail_for_missing(error: ModuleNotFoundError, command: str) -> NoReturn:
     needed = "lakehouse" if name in {"pyspark", "pandas"} else "local"
     needed = "maintain" if command in _DELTA_RS_ONLY else needed
     _fail(f"{name} is missing: install {extra(needed)}")
-
-
-def _first_line(error: BaseException) -> str:
-    lines = [line.strip(" :") for line in str(error).splitlines() if line.strip(" :")]
-    # The first line of py4j only says that a call failed.
-    causes = [line for line in lines if not line.startswith("An error occurred while calling")]
-    return error_text.one_line(next(iter(causes or lines), repr(error)))
 
 
 def _fail(message: str, code: int = 1) -> NoReturn:

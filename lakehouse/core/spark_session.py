@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from lakehouse.errors import EngineError, extra
+from lakehouse.errors import EngineError, extra, line_of_spark
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -124,8 +124,7 @@ def session(*, large: bool = False) -> SparkSession:
     except ImportError as error:
         raise EngineError(_what_is_missing(error)) from error
     except (PySparkException, OSError) as error:
-        reason = str(error).strip().splitlines()[0]
-        raise EngineError(f"Spark does not start: {reason}; {_advice()}") from error
+        raise EngineError(f"Spark does not start: {line_of_spark(error)}; {_advice()}") from error
 
 
 def _advice() -> str:

@@ -213,6 +213,30 @@ def test_unexpected_error_is_one_line(
     assert "Traceback (most recent call last)" in run(error).stderr
 
 
+class FakeSparkError(Exception):
+    """A fake of an error of classic Spark, known by its module."""
+
+    __module__ = "py4j.protocol"
+
+
+def test_error_of_spark_is_one_line_without_secrets(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = (
+        "An error occurred while calling o84.sql.\n: org.x.SparkException: [UDF] "
+        "sc://h:1/;token=HIDDEN has x\x1b[2J\n\tat org.x.Y.z(Y.scala:5)\nCaused by: more\n"
+    )
+
+    @click.command
+    def fails() -> None:
+        raise FakeSparkError(text)
+
+    monkeypatch.setattr(type(lakehouse_main), "get_command", lambda *_: fails)
+    ended = CliRunner().invoke(lakehouse_main, ["completion"], prog_name="jmxlake")
+    assert ended.exit_code == 1
+    assert ended.stderr == (
+        "jmxlake: Spark failed: org.x.SparkException: [UDF] sc://h:1/;token=*** has x\\x1b[2J\n"
+    )
+
+
 @pytest.mark.parametrize(
     ("error", "code"),
     [(KeyboardInterrupt(), 1), (SystemExit(5), 5), (BrokenPipeError(errno.EPIPE, "x"), 1)],
