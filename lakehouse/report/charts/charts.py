@@ -117,10 +117,10 @@ def _svg(layers: Sequence[Layer], width: int, height: object) -> str:
     unused = (chr(one) for one in _PRIVATE if chr(one) not in text)
     instead = dict.fromkeys(wide, "\ufffd") | dict(zip(wide, unused, strict=False))
     svg: str = vl_convert.vegalite_to_svg(
-        text.translate(str.maketrans(instead)), vl_version=_VEGA_LITE
+        text.translate({ord(one): other for one, other in instead.items()}), vl_version=_VEGA_LITE
     )
-    back = {other: one for one, other in instead.items() if other != "\ufffd"}
-    return svg.translate(str.maketrans(back))
+    back = {ord(other): one for one, other in instead.items() if other != "\ufffd"}
+    return svg.translate(back)
 
 
 def timeline_svg(series: Series, width: int, marks: Marks = NONE) -> str:
