@@ -147,6 +147,8 @@ class Spool(AbstractContextManager["Spool"]):
 
     def know_lake_of(self, path: Path) -> None:
         """Copy the known tables of another spool, which an agent may have open."""
+        if not path.is_file():  # to open a FIFO would wait
+            return
         with suppress(sqlite3.Error), closing(read_only(path)) as other:
             rows = other.execute("SELECT * FROM meta WHERE key LIKE 'table %'").fetchall()
             with self._file.writing() as db:

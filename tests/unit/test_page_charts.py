@@ -124,3 +124,15 @@ def test_a_reader_can_ask_a_drawing_what_it_is_made_of():
 def test_of_a_drawing_that_is_not_there_nothing_can_be_asked():
     silent = chart(sample_facts.quiet_week(), "under_min_isr")
     assert (silent.drawings, silent.within, silent.spans, silent.unit) == ((), "", "", "")
+
+
+@pytest.mark.parametrize("name", ["\U0001f600" * 60, "a" + "\U0001f600" * 60])
+def test_long_names_beyond_one_unit_are_drawn(name: str) -> None:
+    """Vega cuts names in units of UTF-16."""
+    drawn = charts.incidents(
+        [incident_lanes.Bar(name, 0, 3_600_000_000, "edge")], (0, 7_200_000_000)
+    )
+    assert len(drawn) == 2
+    for one in drawn:
+        assert name[:2] in one
+        assert not any("\ue000" <= letter <= "\uf8ff" for letter in one)

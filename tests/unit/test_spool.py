@@ -378,3 +378,14 @@ def test_after_kill_9_every_finished_scrape_is_there(tmp_path: Path, killed_at: 
         for second in range(0, killed_at + 10, 10):
             record.record(scrape(second * S, bad=second % 70 == 0))
     assert rows(path) == rows(untouched)
+
+
+def test_lake_of_a_pipe_is_unknown_and_waits_for_nobody(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    program = (
+        "import sys; from pathlib import Path; from collector.spool.spool import Spool\n"
+        "with Spool(Path(sys.argv[1], 'spool.db'), 1) as spool:\n"
+        "    spool.know_lake_of(Path(sys.argv[1], 'pipe'))\n"
+    )
+    command = [sys.executable, "-c", program, str(tmp_path)]
+    assert subprocess.run(command, timeout=60, check=False).returncode == 0

@@ -48,6 +48,11 @@ _MINUTES: Final = (1, 2, 5, 10, 15, 30, 60, 120, 180, 360, 720)
 _DAYS: Final = (1, 2, 7, 14, 28, 91, 364)
 _STEPS: Final = (*(timedelta(minutes=n) for n in _MINUTES), *(timedelta(days=n) for n in _DAYS))
 
+_ONE_UNIT: Final = 0xFFFF
+"""Greatest character that is one unit of UTF-16."""
+_PRIVATE: Final = range(0xE000, 0xF900)
+"""Characters that mean nothing by themselves."""
+
 
 @dataclass(frozen=True, slots=True)
 class Chart:
@@ -105,8 +110,17 @@ def _both(draw: Callable[[int], str]) -> tuple[Markup, ...]:
 def _svg(layers: Sequence[Layer], width: int, height: object) -> str:
     config = declared("charts.yaml")["config"]
     spec = {"config": config, "layer": layers, "width": width, "height": height}
-    svg: str = vl_convert.vegalite_to_svg(spec, vl_version=_VEGA_LITE)
-    return svg
+    text = json.dumps(spec, ensure_ascii=False)
+    # Vega cuts long labels between the halves of a surrogate pair, and fails: such characters have
+    # others stand in for them.
+    wide = sorted({one for one in text if ord(one) > _ONE_UNIT})
+    unused = (chr(one) for one in _PRIVATE if chr(one) not in text)
+    instead = dict.fromkeys(wide, "\ufffd") | dict(zip(wide, unused, strict=False))
+    svg: str = vl_convert.vegalite_to_svg(
+        text.translate({ord(one): other for one, other in instead.items()}), vl_version=_VEGA_LITE
+    )
+    back = {ord(other): one for one, other in instead.items() if other != "\ufffd"}
+    return svg.translate(back)
 
 
 def timeline_svg(series: Series, width: int, marks: Marks = NONE) -> str:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from demo.s3.server import S3Server
 from tests.hostile import delta, rooms, shared
-from tests.hostile.case import REFUSED, Case, Command
+from tests.hostile.case import REFUSED, TAKEN, Case, Command
 from tests.hostile.places.delta_log import PATHS
 
 if TYPE_CHECKING:
@@ -25,6 +25,9 @@ _NAMES: Final = (
     "absolute-encoded", "file-url", "http", "s3", "nul-encoded", "newline", "long", "home", "quote",
 )  # fmt: skip
 
+_BELOW: Final = ("home", "quote")
+"""Plain keys below the table, where an object is: a bucket has no home and no quotes."""
+
 
 def cases() -> Iterator[Case]:
     """Each path, through two readers; an object is there wherever the store lets one be."""
@@ -32,7 +35,8 @@ def cases() -> Iterator[Case]:
     export = ("jmxlake", "export", "@BUCKET@", "clients", "--format", "csv", *read)
     report = ("jmxlake", "report", "@BUCKET@", *rooms.PERIOD, *read)
     for name in _NAMES:
-        commands = (Command(export, REFUSED), Command(report, REFUSED))
+        codes = TAKEN if name in _BELOW else REFUSED
+        commands = (Command(export, codes), Command(report, codes))
         yield Case("bucket", name, partial(_lay, path=PATHS[name]), commands)
 
 

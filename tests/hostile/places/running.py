@@ -17,7 +17,7 @@ from tests.hostile.serving import configured, page, serving, settings
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from tests.hostile.case import Room
+    from tests.hostile.case import Outcome, Room
 
 _RUN: Final = ("jmxlake-agent", "run", "--config", "agent.yaml", "--json")
 _CHECK: Final = ("jmxlake-agent", "check", "--config", "agent.yaml")
@@ -64,9 +64,17 @@ def cases() -> Iterator[Case]:
     for name, make in SPOOLS.items():
         lay = partial(_lay_spool, make=make)
         own = ("spool.db*", "elsewhere/text.lock")
-        check = Command(_CHECK, EITHER, writes=own)
+        # It tries the configured health port, as `run` does: one port for a moment, on loopback.
+        check = Command(_CHECK, EITHER, listens=1, writes=own, judged=_only_health)
         run = Command(_RUN, EITHER, listens=1, meanwhile=_until_up, writes=own)
         yield Case("spool", name, lay, (check, run))
+
+
+def _only_health(room: Room, outcome: Outcome) -> Iterator[Found]:
+    """Every other port than the health port."""
+    own = f"0100007F:{room.places['@PORT@']}"
+    if others := sorted(outcome.ports - {own}):
+        yield Found("ports_opened", ", ".join(others))
 
 
 def _running(beside: Callable[[Room, Callable[[], bool]], list[Found]]) -> Command:
