@@ -27,7 +27,7 @@ def settings(tmp_path: Path) -> dict[str, Any]:
     ports = free_ports(2)
     return {
         "source": {"node": 1, "cluster": "c", "jmx": {"port": ports[0]}},
-        "lake": {"path": str(tmp_path / "lake?token=hunter2"), "commit_interval": "1s"},
+        "lake": {"path": str(tmp_path / "lake"), "commit_interval": "1s"},
         "spool": {"path": str(tmp_path / "spool" / "spool.db")},
         "java": {"options": "-Dhidden='a hunter2' -Dother=x"},
         "health": {"port": ports[1]},

@@ -182,8 +182,8 @@ def test_an_address_that_is_none_is_refused_by_its_key(url: str) -> None:
 
 def test_a_file_without_certificates_is_refused_by_its_key(tmp_path: Path) -> None:
     (tmp_path / "none.pem").write_text("nothing")
-    for name in ("none.pem", "not-there.pem"):
-        with pytest.raises(ConfigError, match=rf"source\.jolokia\.ca_file: .*{name}: no certificate"):
+    for name, why in (("none.pem", "no certificate"), ("not-there.pem", "No such file")):
+        with pytest.raises(ConfigError, match=rf"source\.jolokia\.ca_file: .*{name}: {why}"):
             JolokiaSource(CONTROLLER, Jolokia("https://127.0.0.1/", ca_file=tmp_path / name))
 
 
