@@ -326,15 +326,15 @@ def _listed(delta: DeltaTable, name: str) -> list[Any]:
     return list(actions.column(name).to_pylist())
 
 
-def check_count(url: str, what: str, held: int, told: int | None) -> None:
+def check_count(url: str, what: str, held: int, logged: int | None) -> None:
     """Check that a file, or all of a table's files, have as many rows as the log says.
 
     Raises:
         TableLogError: They have not.
     """
-    if told is not None and held != told:
+    if logged is not None and held != logged:
         raise errors.TableLogError(
-            f"{url}: {what}: {held:,} rows, and the log says {told:,}. Restore the file from a "
+            f"{url}: {what}: {held:,} rows, and the log says {logged:,}. Restore the file from a "
             "backup (of gold: remove it, then run jmxlake rollup --tidy now)"
         )
 

@@ -16,6 +16,9 @@ LAST_CHECKPOINT: Final = "_last_checkpoint"
 _NAME: Final = re.compile(r"(\d{20})(?:\.json|(\.checkpoint)[\w.-]*\.(?:parquet|json))")
 _RESTORE: Final = "restore {} from a backup of the lake"
 _MOST_BYTES: Final = 64 << 20
+_LATEST: Final = 10**20
+"""Above every version."""
+
 _ABOUT_LOG: Final = re.compile(
     "Kernel error|Json error|Invalid ?JSON|Checkpoint|Arrow error|log segment|Invalid table version"
 )
@@ -62,7 +65,7 @@ class _Log(NamedTuple):
         checkpoint_version: Version of the newest checkpoint; -1: none.
         checkpoint_files: Its files.
         commits: Files of the later commits by version, in order.
-        others: Files that are not regular.
+        others: Entries that are not regular files, of later versions or the hint.
     """
 
     folder: Path
@@ -122,20 +125,21 @@ def _folder(url: str) -> Path | None:
 def _listed(folder: Path) -> _Log:
     commits: dict[int, os.DirEntry[str]] = {}
     checkpoints: dict[int, list[os.DirEntry[str]]] = {}
-    others: list[os.DirEntry[str]] = []
+    others: list[tuple[int, os.DirEntry[str]]] = []
     with os.scandir(folder) as entries:
         for entry in entries:
             match = _NAME.fullmatch(entry.name)
             if match or entry.name == LAST_CHECKPOINT:
                 if not _is_regular(entry):
-                    others.append(entry)
+                    others.append((int(match[1]) if match else _LATEST, entry))
                 elif match and match[2]:
                     checkpoints.setdefault(int(match[1]), []).append(entry)
                 elif match:
                     commits[int(match[1])] = entry
     newest = max(checkpoints, default=-1)
     later = {version: commits[version] for version in sorted(commits) if version > newest}
-    return _Log(folder, newest, checkpoints.get(newest, []), later, others)
+    opened = [entry for version, entry in others if version > newest]
+    return _Log(folder, newest, checkpoints.get(newest, []), later, opened)
 
 
 def _is_regular(entry: os.DirEntry[str]) -> bool:

@@ -89,7 +89,7 @@ def test_gold_of_an_older_version_gets_the_tables_and_columns_it_lacks(
         engine.create(dataclasses.replace(table, columns=table.columns[:fewer]))
     told: list[str] = []
     rolled(engine, progress=told.append)
-    assert "new columns of progress: kernel, duckdb, tables" in told
+    assert "new columns of progress: kernel, duckdb, tables, rejected_dates" in told
     assert any(line.startswith("new columns of brokers: positive_low_us, ") for line in told)
     assert "new table coverage" in told
     fields = DeltaTable(f"{tmp_path}/{tables.BROKERS.path}").schema().fields

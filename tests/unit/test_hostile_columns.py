@@ -236,7 +236,7 @@ def test_file_without_declared_columns_has_null_rows(lake: Path) -> None:
 @pytest.mark.parametrize(
     "name",
     # Its folder has this name, for which delta-rs takes no control characters.
-    [one for one in hostile_columns.NAMES if len(one) < 200 and not {*one} & {*"\n\x07"}],
+    [one for one in hostile_columns.NAMES if len(one) < 200 and not {*one} & {*"\n\x07\\"}],
     ids=lambda name: repr(name)[:20],
 )
 def test_hostile_partition_column_is_not_read(lake: Path, name: str) -> None:
@@ -246,6 +246,15 @@ def test_hostile_partition_column_is_not_read(lake: Path, name: str) -> None:
     odd = whole.append_column(name, pa.array(["'; x"] * whole.num_rows))
     write_deltalake(f"{lake}/{tables.SUBJECTS.path}", odd, partition_by=[name])
     assert rows(lake, tables.SUBJECTS) == before
+
+
+def test_partition_column_with_backslash_is_refused(lake: Path) -> None:
+    whole = DeltaTable(f"{lake}/{tables.SUBJECTS.path}").to_pyarrow_table()
+    shutil.rmtree(lake / tables.SUBJECTS.path)
+    odd = whole.append_column("\\", pa.array(["x"] * whole.num_rows))
+    write_deltalake(f"{lake}/{tables.SUBJECTS.path}", odd, partition_by=["\\"])
+    with pytest.raises(TableLogError, match="not a file below the table"):
+        rows(lake, tables.SUBJECTS)
 
 
 def test_partition_values_are_text(lake: Path) -> None:

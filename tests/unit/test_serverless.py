@@ -40,6 +40,13 @@ LAKEHOUSE = sorted((ROOT / "lakehouse").rglob("*.py"))
 CATALOG = Lake("main.bronze", "main.gold", "main.bronze")
 
 
+class FakeDetail:
+    """A fake of what DESCRIBE DETAIL says of a table without features."""
+
+    def collect(self) -> list[dict[str, None]]:
+        return [{"properties": None, "tableFeatures": None}]
+
+
 class FakeServerless:
     """A session that refuses settings, and whose statements meet another writer at first."""
 
@@ -56,6 +63,13 @@ class FakeServerless:
     def sql(self, text: str) -> FakeServerless:
         self.asked.append(text)
         return self
+
+    def select(self, *_: str) -> FakeDetail:
+        return FakeDetail()
+
+    @property
+    def columns(self) -> list[str]:
+        return list(tables.LEASE.column_names)
 
     def collect(self) -> list[dict[str, int]]:
         if self.conflicts:
@@ -91,7 +105,8 @@ def test_f08_a_lease_is_taken_beside_an_optimize_of_the_platform(conflicts: int)
     session = FakeServerless(conflicts)
     taken = engine(session).swap(LeaseRow(), LeaseRow("a", "host", 1, 2))
     assert taken is (conflicts < 3)
-    assert len(set(session.asked)) == 1, "what it saw is asked for again each time"
+    writes = {one for one in session.asked if not one.startswith(("DESCRIBE ", "SELECT "))}
+    assert len(writes) == 1, "what it saw is asked for again each time"
 
 
 def test_f07_a_length_of_time_moves_with_the_days(monkeypatch: pytest.MonkeyPatch) -> None:
