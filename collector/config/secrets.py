@@ -44,7 +44,8 @@ class Secret:
             user: Whose it is, where the file has a line for each.
 
         Raises:
-            SourceRefusedError: The file or the variable is not there, or the file holds a hash.
+            SourceRefusedError: The file or the variable is not there, or the file is empty or
+                holds a hash.
         """
         if self.variable is not None:
             value = os.environ.get(self.variable)
@@ -68,6 +69,10 @@ class Secret:
                 why = f"{self.file} holds a hash, as JVMs make of their own password file"
                 raise SourceRefusedError(f"{where}: {why}: give us another file, with the password")
         first = lines[0].strip() if lines else ""
+        if not first:
+            raise SourceRefusedError(
+                f"{where}: the first line of {self.file} is empty: write the password there"
+            )
         if user is not None and len(first.split()) > 1:
             why = f"{self.file} has no line for {user!r}, and its first line is no password alone"
             raise SourceRefusedError(f"{where}: {why}")

@@ -31,6 +31,14 @@ def test_another_users_line_is_not_sent_as_our_password(tmp_path: Path) -> None:
     assert "other-secret" not in str(refused.value)
 
 
+@pytest.mark.parametrize("text", ["", "\n", "  \nhunter2\n"])
+def test_empty_password_file_is_refused(tmp_path: Path, text: str) -> None:
+    file = tmp_path / "secret"
+    file.write_text(text)
+    with pytest.raises(SourceRefusedError, match=r"the first line of .* is empty"):
+        Secret(file).read("JMX")
+
+
 def test_a_variable_goes_without_a_file(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SOME_PASSWORD", "s3cret")
     assert Secret(variable="SOME_PASSWORD").read("JMX") == "s3cret"

@@ -255,13 +255,17 @@ _SECRETS: Final[dict[str, Callable[[Path, str], object]]] = {
 }  # fmt: skip
 
 
+_TAKEN: Final = ("valid", "lines", "long", "header", "readable by all")
+"""A password is the first line alone, and the folder of an input is private."""
+
+
 def _secrets() -> Iterator[Case]:
     """A password file of an exporter, and the address of a chat."""
     for name, make in _SECRETS.items():
         for kind in ("exporter", "webhook"):
             lay = partial(_lay_secret, kind=kind, make=make)
             words = _ONCE if kind == "exporter" else _SEND[:-1]
-            codes = EITHER if kind == "exporter" and name in ("valid", "lines", "long") else REFUSED
+            codes = EITHER if kind == "exporter" and name in _TAKEN else REFUSED
             yield Case("files", f"secret of {kind}: {name}", lay, (Command(words, codes),))
 
 
