@@ -415,7 +415,7 @@ def test_rejected_dates_are_those_of_recent_rollups(tmp_path: Path) -> None:
     rows = [
         {"at": NOW - 9 * DAY, "rejected_dates": ["2020-01-01"]},
         {"at": NOW - DAY, "rejected_dates": None},
-        {"at": NOW - DAY, "rejected_dates": ["2020-02-02", "x'; DROP"]},
+        {"at": NOW - DAY, "rejected_dates": ["2020-02-02", "2020-13-45", "x'; DROP"]},
     ]
     write_deltalake(tmp_path, pa.Table.from_pylist(rows, shape))
     assert rollup.rejected_dates(DeltaTable(tmp_path), NOW - 7 * DAY) == {dt.date(2020, 2, 2)}

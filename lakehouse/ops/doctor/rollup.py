@@ -1,7 +1,6 @@
 """Findings of the rollup: how far it is behind, and rows that it could not use."""
 
 import datetime as dt
-import re
 from collections.abc import Collection, Iterator, Mapping
 from typing import Final, NamedTuple
 
@@ -23,8 +22,6 @@ _AGES: Final[tuple[tuple[dt.timedelta, Severity, str], ...]] = (
     (dt.timedelta(hours=2), "info", "nothing, if it runs once a day"),
 )
 """By the age of the oldest commit that is not rolled up."""
-
-_DATE: Final = re.compile(r"\d{4}-\d\d-\d\d")
 
 
 class Backlog(NamedTuple):
@@ -119,7 +116,14 @@ def rejected_dates(progress: DeltaTable, since: dt.datetime) -> set[dt.date]:
         return set()
     sql = f"SELECT rejected_dates FROM {TABLE} WHERE CAST(at AS BIGINT) >= {micros(since)}"
     texts = {text for row in query(progress, sql) for text in row["rejected_dates"] or ()}
-    return {dt.date.fromisoformat(text) for text in texts if _DATE.fullmatch(text)}
+    return set(filter(None, map(_date, texts)))
+
+
+def _date(text: str) -> dt.date | None:
+    try:
+        return dt.date.fromisoformat(text)
+    except ValueError:  # no rollup wrote it
+        return None
 
 
 def rejected(
