@@ -1,0 +1,1 @@
+"""The report in short: what page, PDF, terminal, mail, chats and JSON readers state, in words."""
