@@ -13,10 +13,10 @@ from lakehouse.report.summary.model import Status, Text
 from lakehouse.report.summary.texts import joined, line, words
 
 WIDE: Final = 0.05
-"""Share of a figure beyond which its bounds are written."""
+"""Relative distance of a bound from its figure. Texts have only wider bounds."""
 
 _ALIKE: Final = 0.1
-"""Share of their distance by which two bounds may lie unevenly around a figure that has ``±``."""
+"""Greatest difference of the distances of two bounds, as a share of their sum, that ``±`` hides."""
 
 STATUSES: Final[tuple[Status, ...]] = (
     "missed", "at_risk", "uncertain", "no_data", "on_track", "met",
@@ -43,9 +43,9 @@ def length(us: float | None) -> str:
 
 
 def around(figure: Bounded) -> str:
-    """Return the bounds of a duration if they must be read with it, else an empty text.
+    """Return the bounds of a duration for the text; empty if they are within 5 % of it.
 
-    Those within 5 % of it are left to the tooltip. A lower bound is rounded down, an upper one up.
+    A lower bound is rounded down, an upper bound up.
     """
     us, low, high = figure
     if us is None or low is None or (high is not None and _is_near(us, low, high)):
@@ -93,7 +93,7 @@ def between_shares(low: float, high: float, digits: int, target: float = 1) -> s
     """
     apart = (0, 1, target)
     first = last = ""
-    for places in range(digits, 7):  # both with as many digits as the one that needs more
+    for places in range(digits, 7):  # the same digits in both
         first = display.share(low, places, "down", apart)
         last = display.share(high, places, "up", apart)
         if places == max(_places(first), _places(last)):
@@ -130,7 +130,7 @@ def names(values: Iterable[object]) -> list[Name]:
 
 
 def first_name(row: Row) -> Name | None:
-    """Return the name that ``jmxlake explain`` takes for a row; None without any."""
+    """Return the subject of ``jmxlake explain`` for a row; None without a name."""
     keys = ("topic", "group", "client_id", "user", "source")
     found = next((row[key] for key in keys if row.get(key) is not None), None)
     return None if found is None else figures.name(found)

@@ -1,7 +1,7 @@
 """The likely cause of an event, and the next step.
 
-A cause that is inferred from what happened at the same time starts with *Likely*. Where no evidence
-was found it is *Not known*, with what was ruled out and what was not observed.
+A cause that is inferred from evidence of the same time starts with *Likely*. Without evidence it is
+*Not known*, with the causes that were ruled out and the sources that were not observed.
 """
 
 from typing import Any, Final

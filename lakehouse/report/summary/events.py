@@ -1,4 +1,4 @@
-"""Events in words: when, how long, what was hit, the likely cause, what to do, the budget used."""
+"""Events in words: time, duration, impact, likely cause, next step, used budget."""
 
 from collections.abc import Mapping, Sequence
 from typing import Final
@@ -25,7 +25,7 @@ _ORDINALS: Final = {1: "st", 2: "nd", 3: "rd"}
 
 
 def rows(facts: Facts) -> Sequence[Row] | None:
-    """Return the events of the facts; None where they have none, as those of older versions."""
+    """Return the events of the facts; None if they have no events, as in older versions."""
     if (facts.get("format") or 1) < _OF_EVENTS:
         return None
     found: Sequence[Row] | None = facts.get("events")

@@ -1,4 +1,4 @@
-"""The report's period, whether it is over, and whether enough of it was observed."""
+"""The report's period, its state, and the observed share of it."""
 
 from typing import NamedTuple
 
@@ -13,16 +13,16 @@ from lakehouse.report.summary.texts import line
 
 
 class Frame(NamedTuple):
-    """What every text of a report depends on.
+    """Period and coverage, on which every text of a report depends.
 
     Attributes:
         span: The period, microseconds.
-        observed_to: The end of the time that can be observed; that of the period once it is over.
-        is_running: Whether the period is not over.
+        observed_to: End of the observable time; the end of the period if it has ended.
+        is_running: Whether the period has not ended.
         is_blind: Whether too little was observed to state anything good.
-        floor: Observed share below which nothing good is stated.
+        floor: Least observed share for a good statement.
         coverage: Observed share of the expected time; None: nothing was expected.
-        word: What the period is called: ``week``, or ``period``.
+        word: Word for the period: ``week`` or ``period``.
     """
 
     span: Span
@@ -80,7 +80,7 @@ def _first_day(start: int, last: int) -> str:
 
 
 def elapsed(frame: Frame) -> str:
-    """Return how much of a running period is over; empty once it is over."""
+    """Return the elapsed share of a running period; empty if it has ended."""
     if not frame.is_running:
         return ""
     start, end = frame.span

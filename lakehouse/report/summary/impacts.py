@@ -1,4 +1,4 @@
-"""What an event was, and what it hit."""
+"""Title and impact of an event."""
 
 from collections.abc import Callable
 from typing import Any, Final, NamedTuple
@@ -25,7 +25,7 @@ class Scene(NamedTuple):
 
 
 def lag_is_known(facts: Facts) -> bool:
-    """Return True unless the report says that the lag of groups is not collected."""
+    """Return True unless the lag of groups is not collected."""
     asked = {row["question"]: row.get("state") for row in facts.get("answers") or ()}
     return asked.get("lag") != "not_collected"
 
@@ -85,7 +85,7 @@ def lost(row: Row) -> dict[str, str]:
 
 
 def fell(row: Row) -> str:
-    """Return what happened to the partitions of an event."""
+    """Return the verb for the partitions of an event."""
     kinds = {one["kind"] for one in row.get("hits") or ()}
     return words("lead.leaderless" if kinds == {"leaderless"} else "lead.fell")
 
@@ -107,7 +107,7 @@ def _name(value: object) -> Text:
 
 
 def impact(row: Row) -> Text:
-    """Return what an event hit, with counts; empty where the facts do not have it."""
+    """Return the impact of an event, with counts; empty where the facts do not have it."""
     write = _IMPACTS.get(row["kind"])
     return write(row) if write else ()
 

@@ -1,4 +1,4 @@
-"""The lead: at most three sentences on what mattered."""
+"""The lead: at most three sentences on the greatest events and objectives."""
 
 from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
@@ -18,7 +18,7 @@ _SEVERAL_DAYS: Final = 2
 def lead(
     facts: Facts, objectives: Sequence[Objective], found: Sequence[Event], frame: Frame
 ) -> tuple[Text, ...]:
-    """Return what mattered most, one sentence each.
+    """Return the greatest events and objectives, one sentence each.
 
     Args:
         facts: The facts of the report.
@@ -72,7 +72,7 @@ def _days(row: Row, frame: Frame) -> str:
 
 
 def _availability(rows: Sequence[Row]) -> Text:
-    """Return one sentence on all availability events: those with a cause, and those without."""
+    """Return one sentence on all availability events, with and without a cause."""
     explained = [row for row in rows if words(f"lead_cause.{row['cause']['kind']}")]
     others = [row for row in rows if row not in explained]
     values: dict[str, Value] = {

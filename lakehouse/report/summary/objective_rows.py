@@ -69,12 +69,12 @@ def worst_subject(row: Row) -> Row | None:
 def _status(row: Row, verdict: Row, worst: Row | None, frame: Frame) -> Status:
     found = texts.first(row.get("status"), _status_of_old(verdict, worst, frame))
     status = cast("Status", found) if found in amounts.STATUSES else "no_data"
-    # Below the floor of coverage nothing good is said; what was missed was missed for certain.
+    # No status is good below the floor of coverage. A missed objective is missed for certain.
     return "no_data" if frame.is_blind and status in {"met", "on_track", "at_risk"} else status
 
 
 def _status_of_old(verdict: Row, worst: Row | None, frame: Frame) -> str:
-    """Return the status where the facts have verdicts only, as those of older versions."""
+    """Return the status from the verdict, for facts of older versions."""
     found = display.verdict(verdict.get("verdict"))
     if not frame.is_running or found not in {"met", "missed"}:
         return found

@@ -21,7 +21,7 @@ def summarize(facts: Mapping[str, Any]) -> Summary:
     """Return the summary of a report, with instants in the report's time zone.
 
     Args:
-        facts: The facts of a report; those of an older version lack events and key figures.
+        facts: The facts of a report; older versions lack events and key figures.
     """
     with display.shown_in(display.zone_of(facts)):
         return _summary(facts, frame_of(facts))

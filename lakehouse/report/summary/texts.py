@@ -17,7 +17,7 @@ from lakehouse.report.figures import Name
 from lakehouse.report.summary.model import Strong, Text
 
 Value = str | int | Name | Text | None
-"""What a template is filled in with; None and empty ones leave out their part."""
+"""A value of a template; None and empty values leave out their part."""
 
 _FILE: Final = "summary/words.yaml"
 _PARTS: Final = re.compile(r"\[([^\]]*)\]")
@@ -74,8 +74,8 @@ def listed(items: Sequence[Value], limit: int = 3, last: str = "list.and") -> Te
     """Return ``a``, ``a and b``, ``a, b and c`` or ``a, b, c and 4 more``.
 
     Args:
-        items: What is listed.
-        limit: The number that is written out.
+        items: Names or texts.
+        limit: Number of items that are written out.
         last: The text between the last two.
     """
     shown = [_parts(item) for item in items[:limit]]

@@ -128,7 +128,7 @@ def _bound(value: Any, unit: str) -> str:
 
 
 def _delta(row: Row, frame: Frame) -> tuple[str, str]:
-    """Return the change against the week before, and what it means."""
+    """Return the change against the week before, in words and as a kind."""
     if frame.is_running:
         return line("tile.running", period=frame.word), "none"
     before = row.get("previous")
