@@ -208,7 +208,7 @@ def events() -> list[Facts]:
     ]  # fmt: skip
     return [
         event(1, "loss", "18 02:40", "18 04:45", 125 * MINUTE,
-              cause("slow_group", "18 02:40", "18 04:45", ruled_out=["restart"]),
+              cause("retention", "18 02:40", "18 04:45", ruled_out=["restart"]),
               group="audit-archive", topics=["audit"], objective="lost-before-read", used=12.40,
               owner="Compliance data", owners=["Compliance data"],
               size={"partitions": 6, "offsets_low": 42_000, "offsets_high": 42_000}),

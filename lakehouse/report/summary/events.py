@@ -40,12 +40,12 @@ def is_major(row: Row) -> bool:
 def events(facts: Facts, frame: Frame) -> tuple[Event, ...]:
     """Return all events in the order of the facts: most of a budget first."""
     titles = {one["name"]: one.get("title") for one in facts.get("objectives") or ()}
-    scene = impacts.Scene(frame, impacts.lag_is_known(facts))
+    scene = impacts.scene_of(facts, frame)
     return tuple(_event(row, scene, titles) for row in rows(facts) or ())
 
 
 def _event(row: Row, scene: impacts.Scene, titles: Mapping[str, object]) -> Event:
-    parts = parts_of(row)
+    parts = amounts.parts_of(row)
     used, objective = row.get("used"), row.get("objective")
     return Event(
         number=row["number"],
@@ -55,7 +55,7 @@ def _event(row: Row, scene: impacts.Scene, titles: Mapping[str, object]) -> Even
         length=_plain(amounts.length(row.get("bad_us"))),
         repeats=_repeats(row.get("weeks_in_row") or 1),
         title=impacts.title(row),
-        impact=impacts.impact(row),
+        impact=impacts.impact(row, scene),
         cause=causes.cause(row, scene),
         next_step=causes.next_step(row),
         owner=_owner(row),
@@ -75,16 +75,10 @@ def _status(used: float | None) -> Status:
     return "missed" if used >= 1 else "at_risk" if used >= MAJOR else "met"
 
 
-def parts_of(row: Row) -> tuple[Span, ...]:
-    """Return the times in which an event was bad, microseconds."""
-    parts = row.get("parts") or ({"start": row["from"], "end": row["to"]},)
-    return tuple(amounts.span(part) for part in parts)
-
-
 def when(row: Row, frame: Frame) -> str:
     """Return when an event was: its start and end, or its days and hours if it recurred."""
     start, end = amounts.span(row, "from", "to")
-    parts = parts_of(row)
+    parts = amounts.parts_of(row)
     days = {amounts.date(part[0]) for part in parts}
     if len(days) >= _RECURRING_DAYS and len(days) * 2 > len(parts):
         return _daily(parts, len(days), frame)
@@ -100,17 +94,8 @@ def when(row: Row, frame: Frame) -> str:
 
 def _daily(parts: Sequence[Span], days: int, frame: Frame) -> str:
     first, last = (date.toordinal() for date in amounts.dates_of(frame.span))
-    hours = hours_of(parts) or ("", "")
+    hours = amounts.hours_of(parts) or ("", "")
     return line("event.daily", days=days, total=last - first + 1, start=hours[0], end=hours[1])
-
-
-def hours_of(parts: Sequence[Span]) -> tuple[str, str] | None:
-    """Return the earliest and the latest time of day; None if a part is across midnight."""
-    if any(amounts.date(start) != amounts.date(end) for start, end in parts):
-        return None
-    return min(amounts.clock(start) for start, _ in parts), max(
-        amounts.clock(end) for _, end in parts
-    )
 
 
 def _repeats(weeks: int) -> str:
