@@ -1,0 +1,161 @@
+"""The page: one self-contained HTML file that needs neither network nor script."""
+
+import base64
+import hashlib
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+from markupsafe import Markup
+
+from lakehouse.core import display
+from lakehouse.report.charts import budget, event_strip, week_lanes
+from lakehouse.report.charts.lanes import lanes
+from lakehouse.report.charts.time_axis import Axis
+from lakehouse.report.figures import Facts
+from lakehouse.report.resources import asset, templates
+from lakehouse.report.summary.model import Event, Objective, Status, Summary, Tile
+
+CARDS: Final = 5
+"""Events with a card of their own."""
+
+ALSO: Final = 5
+"""Further events, in the last card."""
+
+_PAGE_ONE: Final = 12
+"""Objectives on the first sheet of paper; further ones that are met are on the second."""
+
+_STATUSES: Final[tuple[Status, ...]] = (
+    "missed", "at_risk", "uncertain", "no_data", "on_track", "met",
+)  # fmt: skip
+
+
+def page(summary: Summary, details: Sequence[Any], facts: Facts) -> str:
+    """Return the report as one HTML page.
+
+    Args:
+        summary: The report in short.
+        details: The folds with tables.
+        facts: The report's facts, for the hour-by-hour figures and the footer.
+    """
+    axis, to = Axis(summary.span), summary.elapsed_to
+    cards, also = _shown(summary.events)
+    numbered = (*cards, *also)
+    ids = {f"d-{one.anchor}" for one in details}
+    planned = week_lanes.planned_of(facts)
+    steps = week_lanes.steps_of(facts, to)
+    drawn = [] if summary.is_blind else week_lanes.lanes_of(facts, steps)
+    return html(
+        "page.html.j2",
+        report=summary,
+        title=f"{summary.headline.text}: {summary.title}, {summary.cluster.text}, {summary.period}",
+        menu=_menu(summary, bool(drawn), bool(details)),
+        cards=cards,
+        also=also,
+        more_events=_more(len(summary.events) - len(numbered)),
+        no_events=_NO_EVENTS,
+        no_objectives="No objective is defined.",
+        strip=event_strip.strip(numbered, summary.events[len(numbered) :], planned, axis, to),
+        planned=planned,
+        lanes=lanes(drawn, numbered, planned, axis, to) if drawn else None,
+        lanes_title=steps.title(summary.week),
+        bar_length=steps.words,
+        weeks_heading=_weeks_heading(summary),
+        page_two=_page_two(summary.objectives),
+        details=details,
+        made_by=_made_by(facts),
+        folded=lambda anchor: f"d-{anchor}" if f"d-{anchor}" in ids else "objectives",
+        row_of=_row_of(summary),
+        rank=_STATUSES.index,
+        tile_trend=_tile_trend,
+        bar=_bar,
+        burn=lambda one: _burn(one, summary),
+        weeks=lambda one: budget.eight_weeks(one.weeks),
+    )
+
+
+_NO_EVENTS: Final = "No event in the observed time."
+
+
+def html(template: str, **values: Any) -> str:
+    """Return a page made of a template, with a policy that admits only its style and script.
+
+    Args:
+        template: File of the template.
+        values: Its variables; every text is escaped.
+    """
+    style, script = asset("templates", "page.css"), asset("templates", "page.js")
+    policy = (
+        f"default-src 'none'; style-src {_digest(style)}; script-src {_digest(script)}; "
+        "base-uri 'none'; form-action 'none'"
+    )
+    # Both are files of this package and have nothing from outside.
+    safe = {"style": Markup(style), "script": Markup(script)}  # noqa: S704
+    environment = templates("lakehouse.report")
+    return environment.get_template(template).render(**safe, policy=policy, **values)
+
+
+def _digest(text: str) -> str:
+    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
+
+
+def _shown(events: Sequence[Event]) -> tuple[tuple[Event, ...], tuple[Event, ...]]:
+    """The events with a card, and those in the last card."""
+    major = [event for event in events if event.is_major][:CARDS]
+    return tuple(major), tuple(events[len(major) : len(major) + ALSO])
+
+
+def _more(number: int) -> str:
+    return f"{display.plural(number, 'more event')} in All incidents" if number > 0 else ""
+
+
+def _menu(summary: Summary, has_lanes: bool, has_details: bool) -> list[tuple[str, str]]:
+    parts = [
+        ("events", "What happened", not summary.is_blind),
+        ("objectives", "Objectives", True),
+        ("week", "Hour by hour", has_lanes),
+        ("details", "Details", has_details),
+    ]
+    return [(anchor, label) for anchor, label, is_there in parts if is_there]
+
+
+def _weeks_heading(summary: Summary) -> str:
+    """The first and the last of the weeks that are drawn."""
+    names = [week.name for one in summary.objectives[:1] for week in one.weeks[-budget.WEEKS :]]
+    return f"{names[0]} to {names[-1]}" if names else "Weeks"
+
+
+def _page_two(objectives: Sequence[Objective]) -> int:
+    """The first row on the second sheet of paper; -1: all are on the first."""
+    quiet = [nth for nth, one in enumerate(objectives) if one.status in {"met", "on_track"}]
+    is_long = len(objectives) > _PAGE_ONE and quiet and quiet[0] > 0
+    return max(quiet[0], 1) if is_long else -1
+
+
+def _made_by(facts: Facts) -> str:
+    version, made = facts.get("jmxlake"), facts.get("generated_at")
+    by = f"Made by jmxlake {display.line(version or '')}".rstrip()
+    return f"{by}, {display.day_and_time(made)} {display.zone()}." if made else f"{by}."
+
+
+def _row_of(summary: Summary) -> Callable[[Event], str]:
+    rows = {one.title: f"slo-{one.name}" for one in summary.objectives}
+    return lambda event: rows.get(event.objective or "", "objectives")
+
+
+def _tile_trend(tile: Tile) -> Markup:
+    if not any(value is not None for value in tile.trend):
+        return Markup()
+    known = sum(value is not None for value in tile.trend)
+    return budget.trend(tile.trend, f"{tile.label}: last {len(tile.trend)} weeks, {known} known")
+
+
+def _bar(one: Objective) -> Markup:
+    label = f"{one.used} of the error budget used"
+    return budget.budget_bar(one.used_share, one.used_low, one.used_high, label)
+
+
+def _burn(one: Objective, summary: Summary) -> Markup:
+    hours = (summary.span[1] - summary.span[0]) // 3_600_000_000
+    if one.left:
+        return budget.burn_down(one.left, hours)
+    return Markup('<span class="meta">not known</span>')
