@@ -66,7 +66,7 @@ def weeks(letters: str) -> tuple[Week, ...]:
     return tuple(Week(f"W{40 + nth}", _LETTERS[one]) for nth, one in enumerate(letters))
 
 
-def objective(
+def objective(  # noqa: PLR0917  as a row of the table
     file: str, title: str, letters: str, used: float, worst: Text, attained: str, target: str,
     owner: str | None, section: str, **more: Any,
 ) -> Objective:  # fmt: skip
@@ -79,7 +79,7 @@ def objective(
     )._replace(**more)  # fmt: skip
 
 
-def event(
+def event(  # noqa: PLR0917  as a card
     number: int, used: float, when: str, length: str, title: Text, impact: Text, cause: Text,
     step: str, owner: str | None, what: str, spans: Any, **more: Any,
 ) -> Event:  # fmt: skip
@@ -236,7 +236,7 @@ def facts(**more: Any) -> dict[str, Any]:
             {"name": "copy_lag_bytes", "unit": "By", "subject": "sessions",
              "points": points({113: 9.6e9, 114: 2e9})},
             {"name": "remote_fetch_bytes", "unit": "By", "subject": None,
-             "points": points({hour: 7.2e9 for hour in range(1, 168, 24)})},
+             "points": points(dict.fromkeys(range(1, 168, 24), 7.2e9))},
             {"name": "coverage", "unit": "%", "subject": None,
              "points": points({29: 98.0, 87: 94.0, 88: None}, 100.0)},
         ],

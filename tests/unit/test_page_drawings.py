@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from datetime import UTC, datetime, timedelta
+from itertools import pairwise
 
 import pytest
 
@@ -94,7 +95,7 @@ def test_events_have_their_number_once_a_day_and_stay_apart():
     numbers = [one.text for one in strip.all("text", class_="num")]
     assert sorted(numbers) == sorted([*"1345", *"67", *"2222222"])
     places = [float(one.attributes["cx"].rstrip("%")) for one in strip.all("circle")]
-    assert all(right - left >= 1.59 for left, right in zip(places, places[1:], strict=False))
+    assert all(right - left >= 1.59 for left, right in pairwise(places))
     assert 0 < min(places) < max(places) < 100
     assert strip.attributes["aria-hidden"] == "true", "the cards say the same"
 
@@ -132,9 +133,7 @@ def test_a_lane_has_the_bad_minutes_of_each_hour():
         "Read from tiered storage", "Not observed",
     ]  # fmt: skip
     assert len(steps.spans) == 168
-    known = {
-        nth: one.value for nth, one in enumerate(by_name["Unavailable"].buckets) if one.value
-    }
+    known = {nth: one.value for nth, one in enumerate(by_name["Unavailable"].buckets) if one.value}
     minutes = {hour: value / 60_000_000 for hour, value in known.items()}
     assert minutes == {24 + 5: 5, 48 + 14: 20, 72 + 15: 7}
     assert by_name["Clients throttled"].highest.replace("\u00a0", " ").startswith("49 m")
@@ -232,7 +231,5 @@ def test_a_day_of_25_hours_has_its_own_length():
     end = datetime(2026, 10, 25, 23, tzinfo=UTC)
     with display.shown_in(display.zone_of({"time_zone": "Europe/Berlin"})):
         ticks = ticks_of((micros(start), micros(end)), 8)
-    lengths = [
-        (later - at) / HOUR for (at, _), (later, _) in zip(ticks, ticks[1:], strict=False)
-    ]
+    lengths = [(later - at) / HOUR for (at, _), (later, _) in pairwise(ticks)]
     assert lengths == [24] * 6 + [25]

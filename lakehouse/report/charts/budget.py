@@ -128,6 +128,4 @@ def _bar(x: int, value: float | None, top: float, *, is_now: bool) -> Markup:
         return element("rect", class_="hole", x=x + 0.5, y=1, width=6, height=26)
     height = max(1.0, 27 * value / top) if top else 1.0
     kind = "now" if is_now else None
-    return element(
-        "rect", class_=kind, x=x, y=number(28 - height), width=7, height=number(height)
-    )
+    return element("rect", class_=kind, x=x, y=number(28 - height), width=7, height=number(height))

@@ -1,13 +1,13 @@
 """Figures over the period, one lane each on one axis of time, with events as numbered bands."""
 
 from collections.abc import Iterator, Sequence
-from typing import Final, NamedTuple
+from typing import Final, Literal, NamedTuple
 
 from markupsafe import Markup
 
 from lakehouse.core import display, periods
 from lakehouse.core.spans import Span, union
-from lakehouse.report.charts.event_strip import days_of, kind_of, numbers, to_come
+from lakehouse.report.charts.event_strip import days_of, numbers, to_come
 from lakehouse.report.charts.svg import drawing, element, number, percent
 from lakehouse.report.charts.time_axis import Axis
 from lakehouse.report.summary.model import Event
@@ -20,6 +20,10 @@ _TEXT: Final = 26
 
 _RECURS: Final = 2
 """An event on more days has its times in the strip only."""
+
+
+Kind = Literal["bad", "use"]
+"""Of a figure: more is worse, or just more."""
 
 
 class Bucket(NamedTuple):
@@ -41,15 +45,15 @@ class Lane(NamedTuple):
         name: Its name.
         about: Its unit and meaning, after the highest value.
         highest: The highest value with its unit.
-        is_bad: Whether more is worse.
+        kind: Whether more is worse.
         buckets: In order, without those that are still to come.
-        write: A text for each bucket's value.
+        texts: The value of each bucket with its unit.
     """
 
     name: str
     about: str
     highest: str
-    is_bad: bool
+    kind: Kind
     buckets: tuple[Bucket, ...]
     texts: tuple[str, ...]
 
@@ -77,9 +81,7 @@ def lanes(
         *to_come(axis, to, _TOP, foot - _TOP),
         *(part for nth, lane in enumerate(all_lanes) for part in _lane(lane, nth, axis)),
     ]
-    # Heights of drawings without a view box are attributes, as sizes in style would not be.
-    shape = drawing("lanes", names, *body)
-    return shape.replace("<svg", Markup(f'<svg height="{foot + _FOOT}"'), 1)
+    return drawing("lanes", names, *body, height=foot + _FOOT)
 
 
 def _whole(event: Event) -> Span:
@@ -101,7 +103,7 @@ def _lane(lane: Lane, nth: int, axis: Axis) -> Iterator[Markup]:
     for bucket, text in zip(lane.buckets, lane.texts, strict=True):
         if bucket.value:
             height = max(1.5, (_LANE - _TEXT) * bucket.value / top)
-            yield _bar("bad" if lane.is_bad else "use", bucket.span, base, height, text, axis)
+            yield _bar(lane.kind, bucket.span, base, height, text, axis)
 
 
 def _bar(kind: str, span: Span, base: int, height: float, text: str, axis: Axis) -> Markup:

@@ -25,7 +25,9 @@ def element(tag: str, *content: str | Markup, **attributes: object) -> Markup:
     return Markup(f"<{tag}{given}>{inner}</{tag}>" if inner else f"<{tag}{given}/>")  # noqa: S704
 
 
-def drawing(kind: str, label: str, *content: Markup, box: str | None = None) -> Markup:
+def drawing(
+    kind: str, label: str, *content: Markup, box: str | None = None, height: int | None = None
+) -> Markup:
     """Return a drawing.
 
     Args:
@@ -34,11 +36,13 @@ def drawing(kind: str, label: str, *content: Markup, box: str | None = None) -> 
             says the same in words.
         content: Its elements.
         box: Width and height of its coordinates; such a drawing is stretched and has no text.
+        height: Its height, pixels; None: that of its class.
     """
     hidden = {} if label else {"aria_hidden": "true"}
     named = {"role": "img", "aria_label": label} if label else {}
     boxed = {} if box is None else {"viewBox": f"0 0 {box}", "preserveAspectRatio": "none"}
-    return element("svg", *content, class_=kind, focusable="false", **hidden, **named, **boxed)
+    given = {"class_": kind, "focusable": "false", "height": height}
+    return element("svg", *content, **given, **hidden, **named, **boxed)
 
 
 def percent(share: float) -> str:

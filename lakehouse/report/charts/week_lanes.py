@@ -4,13 +4,13 @@ An hour that was not read has no value. Nothing here is a mean: the worst minute
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import groupby
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import groupby, pairwise
 from typing import Any, Final, NamedTuple
 
 from lakehouse.core import display, periods
 from lakehouse.core.spans import Span, overlap, union
-from lakehouse.report.charts.lanes import Bucket, Lane
+from lakehouse.report.charts.lanes import Bucket, Kind, Lane
 from lakehouse.report.figures import Facts, Row, span_of
 
 _MOST: Final = 168
@@ -27,58 +27,6 @@ _UNITS: Final = (
 
 Values = Mapping[int, float | None]
 """A value for the start of each bucket; None: not known."""
-
-
-class OfEvents(NamedTuple):
-    """A lane with the bad minutes of events of some kinds."""
-
-    name: str
-    about: str
-    kinds: frozenset[str]
-
-
-class OfTimeline(NamedTuple):
-    """A lane of a timeline.
-
-    Attributes:
-        name: Its name.
-        about: What one bar is.
-        timeline: Name in the facts' ``timelines``.
-        write: The value with its unit.
-        joined: How values of one bar become one: ``sum`` or ``max``.
-        is_bad: Whether more is worse.
-    """
-
-    name: str
-    about: str
-    timeline: str
-    write: Callable[[float], str]
-    joined: Callable[[Iterable[float]], float]
-    is_bad: bool
-
-
-def _count(noun: str) -> Callable[[float], str]:
-    return lambda value: display.plural(round(value), noun)
-
-
-LANES: Final[tuple[OfEvents | OfTimeline, ...]] = (
-    OfEvents("Unavailable", "with a partition under min ISR or leaderless",
-             frozenset({"availability"})),
-    OfTimeline("Failed requests", "produce and fetch", "error_answers", _count("request"), sum,
-               is_bad=True),
-    OfEvents("Clients throttled", "with a throttled client", frozenset({"throttling"})),
-    OfTimeline("Messages lost unread", "at most", "lost_offsets", _count("message"), sum,
-               is_bad=True),
-    OfTimeline("Consumer lag", "of a group", "consumer_lag", _count("record"), max, is_bad=True),
-    OfTimeline("Waiting for upload", "of a topic", "copy_lag_bytes", display.size, max,
-               is_bad=True),
-    OfTimeline("Produce latency, p99", "of the slowest broker", "produce_p99",
-               display.milliseconds, max, is_bad=False),
-    OfTimeline("Read from tiered storage", "", "remote_fetch_bytes", display.size, sum,
-               is_bad=False),
-    OfTimeline("Written by producers", "", "bytes_in", display.size, sum, is_bad=False),
-)  # fmt: skip
-"""Most important first; a lane without a value above zero is not drawn."""
 
 
 class Steps(NamedTuple):
@@ -120,58 +68,57 @@ def steps_of(facts: Facts, to: int) -> Steps:
     """
     start, end = span_of(facts, "from", "to")
     starts = [_start(point) for point in _coverage(facts)]
-    finest = min((b - a for a, b in zip(starts, starts[1:], strict=False)), default=end - start)
+    finest = min((b - a for a, b in pairwise(starts)), default=end - start)
     length = finest * -(-(end - start) // (finest * _MOST))
     first = min(starts, default=start)
     spans = (overlap((at, at + length), (start, to)) for at in range(first, to, length))
     return Steps(tuple(filter(None, spans)), length)
 
 
-def lanes_of(facts: Facts, steps: Steps) -> list[Lane]:
-    """Return the lanes that have a value above zero, and at last what was not observed."""
-    missing = _not_observed(facts, steps)
-    unread = {at for at, value in missing.items() if value is None or value > _FLOOR_PERCENT}
-    drawn = [lane for spec in LANES if (lane := _lane(spec, facts, steps, unread))]
-    coverage = _made("Not observed", "of the expected observations", False, missing, steps, _share)
-    return [*drawn[: _MOST_LANES - 1], *([coverage] if coverage else [])]
+class Spec(NamedTuple):
+    """A lane that a report can have.
+
+    Attributes:
+        name: Its name.
+        about: What its highest value is, in words after it.
+        write: A value with its unit.
+        kind: Whether more is worse.
+        values: Its value in each bucket, from the facts.
+    """
+
+    name: str
+    about: str
+    write: Callable[[float], str]
+    kind: Kind
+    values: Callable[[Facts, Steps], Values]
 
 
-def planned_of(facts: Facts) -> list[Span]:
-    """Return planned maintenance in the period, microseconds."""
-    within = span_of(facts, "from", "to")
-    spans = (overlap(span_of(row), within) for row in facts.get("maintenance") or ())
-    return union(filter(None, spans))
+def _of_events(*kinds: str) -> Callable[[Facts, Steps], Values]:
+    """The bad minutes of events of some kinds."""
 
-
-def _lane(
-    spec: OfEvents | OfTimeline, facts: Facts, steps: Steps, unread: set[int]
-) -> Lane | None:
-    if isinstance(spec, OfEvents):
+    def values(facts: Facts, steps: Steps) -> Values:
         parts = [
             span_of(part)
             for event in facts.get("events") or ()
-            if event.get("kind") in spec.kinds
+            if event.get("kind") in kinds
             for part in event.get("parts") or ()
         ]
-        values = _minutes(union(parts), steps, unread)
-        return _made(spec.name, spec.about, True, values, steps, _time)
-    rows = [row for row in facts.get("timelines") or () if row.get("name") == spec.timeline]
-    values = _joined(rows, steps, spec.joined)
-    return _made(spec.name, spec.about, spec.is_bad, values, steps, spec.write)
+        return _bad_time(union(parts), steps, _unread(facts, steps))
+
+    return values
 
 
-def _made(
-    name: str, about: str, is_bad: bool, values: Values, steps: Steps, write: Callable[[Any], str]
-) -> Lane | None:
-    highest = max((value for value in values.values() if value), default=0)
-    if not highest:
-        return None
-    buckets = tuple(Bucket(span, values.get(span[0])) for span in steps.spans)
-    texts = tuple(write(one.value) if one.value else "" for one in buckets)
-    return Lane(name, about, write(highest), is_bad, buckets, texts)
+def _of_timeline(name: str, joined: Callable[[Any], float]) -> Callable[[Facts, Steps], Values]:
+    """The values of a timeline; those of one bucket are joined, and never by a mean."""
+
+    def values(facts: Facts, steps: Steps) -> Values:
+        rows = [row for row in facts.get("timelines") or () if row.get("name") == name]
+        return _joined(rows, steps, joined)
+
+    return values
 
 
-def _minutes(parts: Sequence[Span], steps: Steps, unread: set[int]) -> Values:
+def _bad_time(parts: Sequence[Span], steps: Steps, unread: set[int]) -> Values:
     """Bad time of each bucket; one that was mostly not read and shows nothing is not known."""
     values: dict[int, float | None] = {}
     for span in steps.spans:
@@ -204,6 +151,12 @@ def _points(rows: Sequence[Row]) -> Iterator[tuple[int, float | None, float | No
             yield periods.micros(display.parse(at)), value, high
 
 
+def _unread(facts: Facts, steps: Steps) -> set[int]:
+    """The buckets of which less than half was observed."""
+    missing = _not_observed(facts, steps)
+    return {at for at, value in missing.items() if value is None or value > 100 - _FLOOR_PERCENT}
+
+
 def _not_observed(facts: Facts, steps: Steps) -> Values:
     """The share of the expected observations that is missing, percent; the worst of a bucket."""
     points = [(_start(point), point[1]) for point in _coverage(facts)]
@@ -228,9 +181,62 @@ def _start(point: Sequence[Any]) -> int:
     return periods.micros(display.parse(point[0]))
 
 
+def _count(noun: str) -> Callable[[float], str]:
+    return lambda value: display.plural(round(value), noun)
+
+
 def _time(us: float) -> str:
     return display.duration(round(us))
 
 
 def _share(percent: float) -> str:
     return f"{percent:.3g} %"
+
+
+LANES: Final = (
+    Spec("Unavailable", "with a partition under min ISR or leaderless", _time, "bad",
+         _of_events("availability")),
+    Spec("Failed requests", "produce and fetch", _count("request"), "bad",
+         _of_timeline("error_answers", sum)),
+    Spec("Clients throttled", "with a throttled client", _time, "bad", _of_events("throttling")),
+    Spec("Messages lost unread", "at most", _count("message"), "bad",
+         _of_timeline("lost_offsets", sum)),
+    Spec("Consumer lag", "of a group", _count("record"), "bad", _of_timeline("consumer_lag", max)),
+    Spec("Waiting for upload", "of a topic", display.size, "bad",
+         _of_timeline("copy_lag_bytes", max)),
+    Spec("Produce latency, p99", "of the slowest broker", display.milliseconds, "use",
+         _of_timeline("produce_p99", max)),
+    Spec("Read from tiered storage", "", display.size, "use",
+         _of_timeline("remote_fetch_bytes", sum)),
+    Spec("Written by producers", "", display.size, "use", _of_timeline("bytes_in", sum)),
+)  # fmt: skip
+"""Most important first; a lane without a value above zero is not drawn."""
+
+
+_MISSING: Final = Spec(
+    "Not observed", "of the expected observations", _share, "use", _not_observed
+)  # fmt: skip
+
+
+def lanes_of(facts: Facts, steps: Steps) -> list[Lane]:
+    """Return the lanes that have a value above zero, and at last what was not observed."""
+    drawn = list(filter(None, (_lane(spec, facts, steps) for spec in LANES)))
+    missing = _lane(_MISSING, facts, steps)
+    return [*drawn[: _MOST_LANES - 1], *([missing] if missing else [])]
+
+
+def _lane(spec: Spec, facts: Facts, steps: Steps) -> Lane | None:
+    values = spec.values(facts, steps)
+    highest = max((value for value in values.values() if value), default=0)
+    if not highest:
+        return None
+    buckets = tuple(Bucket(span, values.get(span[0])) for span in steps.spans)
+    texts = tuple(spec.write(one.value) if one.value else "" for one in buckets)
+    return Lane(spec.name, spec.about, spec.write(highest), spec.kind, buckets, texts)
+
+
+def planned_of(facts: Facts) -> list[Span]:
+    """Return planned maintenance in the period, microseconds."""
+    within = span_of(facts, "from", "to")
+    spans = (overlap(span_of(row), within) for row in facts.get("maintenance") or ())
+    return union(filter(None, spans))

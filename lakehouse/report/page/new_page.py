@@ -9,7 +9,7 @@ from markupsafe import Markup
 
 from lakehouse.core import display
 from lakehouse.report.charts import budget, event_strip, week_lanes
-from lakehouse.report.charts.lanes import lanes
+from lakehouse.report.charts.lanes import Lane, lanes
 from lakehouse.report.charts.time_axis import Axis
 from lakehouse.report.figures import Facts
 from lakehouse.report.resources import asset, templates
@@ -48,7 +48,7 @@ def page(summary: Summary, details: Sequence[Any], facts: Facts) -> str:
         "page.html.j2",
         report=summary,
         title=f"{summary.headline.text}: {summary.title}, {summary.cluster.text}, {summary.period}",
-        menu=_menu(summary, bool(drawn), bool(details)),
+        menu=_menu(summary, drawn, details),
         cards=cards,
         also=also,
         more_events=_more(len(summary.events) - len(numbered)),
@@ -108,12 +108,12 @@ def _more(number: int) -> str:
     return f"{display.plural(number, 'more event')} in All incidents" if number > 0 else ""
 
 
-def _menu(summary: Summary, has_lanes: bool, has_details: bool) -> list[tuple[str, str]]:
+def _menu(summary: Summary, drawn: Sequence[Lane], details: Sequence[Any]) -> list[tuple[str, str]]:
     parts = [
         ("events", "What happened", not summary.is_blind),
         ("objectives", "Objectives", True),
-        ("week", "Hour by hour", has_lanes),
-        ("details", "Details", has_details),
+        ("week", "Hour by hour", drawn),
+        ("details", "Details", details),
     ]
     return [(anchor, label) for anchor, label, is_there in parts if is_there]
 
