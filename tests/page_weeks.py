@@ -1,4 +1,4 @@
-"""Weeks for tests of the page: that of the design, running, uncertain, blind, hostile, a fleet."""
+"""Weeks for tests of the page: of the design, running, uncertain, blind, hostile, of a fleet."""
 
 from __future__ import annotations
 
@@ -186,7 +186,7 @@ TILES: Final = (
 
 
 def bad_week(**more: Any) -> Summary:
-    """The week of the design's picture."""
+    """Return the week of the design's picture."""
     return Summary(
         title="Kafka SLO report", cluster=name("sample"), team=None, week="Week 47",
         period="Mon 16 to Sun 22 Nov 2026, UTC", running="", span=(micros(START), micros(END)),
@@ -218,7 +218,7 @@ def points(values: dict[int, float | None], quiet: float | None = 0.0, hours: in
 
 
 def facts(**more: Any) -> dict[str, Any]:
-    """The facts of that week which the drawings use."""
+    """Return the facts of this week for the drawings."""
     kinds = ("loss", "throttling", "availability", "availability", "availability", "tiered",
              "throttling")  # fmt: skip
     return {
@@ -248,7 +248,7 @@ def _iso(us: int) -> str:
 
 
 def running_week() -> Summary:
-    """The same week before it is over."""
+    """Return the same week before its end."""
     status: tuple[Status, ...] = ("missed", "at_risk", "on_track", "no_data")
     rows = tuple(
         one._replace(status=status[nth % 4], word=WORDS[status[nth % 4]], left=one.left[:136])

@@ -13,6 +13,7 @@ from lakehouse.core.periods import micros
 from lakehouse.report.charts import budget, event_strip, week_lanes
 from lakehouse.report.charts.lanes import lanes
 from lakehouse.report.charts.time_axis import Axis, ticks_of
+from lakehouse.report.summary.model import Week
 from tests import page_weeks
 from tests.page_reader import Node, read
 
@@ -203,7 +204,7 @@ def test_text_is_escaped():
     for markup in (
         lanes([lane], (), (), axis, axis.within[1]),
         budget.budget_bar(1, 1, 1, EVIL),
-        budget.eight_weeks([page_weeks.Week(EVIL, "met")]),
+        budget.eight_weeks([Week(EVIL, "met")]),
     ):
         assert "<script" not in markup
         assert not list(read(markup).all("script"))

@@ -13,7 +13,7 @@ SCALE: Final = 3.0
 
 WEEKS: Final = 8
 _LEAST: Final = 0.01
-"""Share of a budget below which a possible use is not drawn."""
+"""A smaller possible use is not drawn, share of a budget."""
 
 _WORDS: Final = {"no_data": "no data", "at_risk": "at risk", "on_track": "on track"}
 
@@ -51,7 +51,7 @@ def _part(kind: str, start: float, end: float) -> Markup:
 
 
 def _beyond() -> Markup:
-    """Two chevrons at the end of the scale: the bar goes on."""
+    """Draw two chevrons: the figure is beyond the scale."""
     path = element("path", class_="beyond", d="M-16 4.5l3.5 3.5-3.5 3.5m6-7l3.5 3.5-3.5 3.5")
     return element("svg", path, x="100%", overflow="visible")
 
@@ -75,7 +75,7 @@ def burn_down(left: Sequence[float], hours: int) -> Markup:
 
 
 def _area(kind: str, values: Sequence[float]) -> Markup:
-    """A step for each change, between the zero line and the values."""
+    """Draw a step for each change, between the zero line and the values."""
     heights = [number(15 - 14 * max(-1.0, min(1.0, value))) for value in values]
     if not any(values):
         return Markup()

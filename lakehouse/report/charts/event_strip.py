@@ -18,7 +18,7 @@ _APART: Final = 0.016
 
 _APART_ON_A_PHONE: Final = 0.055
 _FINEST: Final = 800
-"""Parts of the axis below which gaps between bad times are not drawn."""
+"""Shorter gaps between bad times are not drawn, parts of the axis."""
 
 _DAYS_NUMBERED: Final = 14
 """In a longer period only the first bad time of an event has its number."""
@@ -27,14 +27,14 @@ _DAYS_NUMBERED: Final = 14
 def strip(
     shown: Sequence[Event], others: Sequence[Event], planned: Sequence[Span], axis: Axis, to: int
 ) -> Markup:
-    """Draw the events of a period; hidden from screen readers, as the cards say the same.
+    """Draw the events of a period, hidden from screen readers: the cards have the same in words.
 
     Args:
         shown: Events with a card, which have their number.
         others: Events without.
         planned: Planned maintenance, microseconds.
         axis: The period.
-        to: Until when the period can be observed, microseconds.
+        to: End of the time that can be observed, microseconds.
     """
     rest = (part for event in others for part in event.parts)
     return drawing(
@@ -62,7 +62,7 @@ def numbers(at: Iterable[tuple[int, Event]], axis: Axis, y: float) -> Iterator[M
     reached = on_phone = -1.0
     for us, event in sorted(at, key=lambda one: (one[0], one[1].number)):
         place = min(1 - _APART / 2, max(_APART / 2, axis.share(us), reached + _APART))
-        # What does not fit on a phone is left out there: the cards have all of them.
+        # A phone has no room for this number. Its card has it.
         has_room = place >= on_phone + _APART_ON_A_PHONE
         reached, on_phone = place, place if has_room else on_phone
         x = percent(place)

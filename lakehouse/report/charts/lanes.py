@@ -23,7 +23,7 @@ _RECURS: Final = 2
 
 
 Kind = Literal["bad", "use"]
-"""Of a figure: more is worse, or just more."""
+"""Whether more of a figure is worse."""
 
 
 class Bucket(NamedTuple):
@@ -45,8 +45,8 @@ class Lane(NamedTuple):
         name: Its name.
         about: Its unit and meaning, after the highest value.
         highest: The highest value with its unit.
-        kind: Whether more is worse.
-        buckets: In order, without those that are still to come.
+        kind: Class of its bars.
+        buckets: In order, without hours that are still to come.
         texts: The value of each bucket with its unit.
     """
 
@@ -65,10 +65,10 @@ def lanes(
 
     Args:
         all_lanes: From top to bottom.
-        events: Those with a number on the page.
+        events: Events with a number on the page.
         planned: Planned maintenance, microseconds.
         axis: The period.
-        to: Until when the period can be observed, microseconds.
+        to: End of the time that can be observed, microseconds.
     """
     foot = _TOP + _LANE * len(all_lanes)
     names = ", ".join(f"{lane.name}: highest {lane.highest}" for lane in all_lanes)

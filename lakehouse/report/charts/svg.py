@@ -13,7 +13,7 @@ def element(tag: str, *content: str | Markup, **attributes: object) -> Markup:
     Args:
         tag: Its name.
         content: Text or elements.
-        attributes: ``class_`` is ``class``, other underscores are hyphens; None is left out.
+        attributes: ``class_`` means ``class``, other underscores are hyphens. None is left out.
     """
     given = "".join(
         f' {key.strip("_").replace("_", "-")}="{escape(value)}"'
@@ -32,11 +32,11 @@ def drawing(
 
     Args:
         kind: Its class.
-        label: What it shows, for screen readers; empty: it is hidden from them, because the page
-            says the same in words.
+        label: Its content for screen readers; empty: it is hidden from them, because the page has
+            the same in words.
         content: Its elements.
         box: Width and height of its coordinates; such a drawing is stretched and has no text.
-        height: Its height, pixels; None: that of its class.
+        height: Its height, pixels; None: as its class has it.
     """
     hidden = {} if label else {"aria_hidden": "true"}
     named = {"role": "img", "aria_label": label} if label else {}

@@ -33,7 +33,7 @@ class Steps(NamedTuple):
     """The buckets of all lanes.
 
     Attributes:
-        spans: In order, cut to the period; without those that are still to come.
+        spans: In order, cut to the period, without hours that are still to come.
         length: The length of each, microseconds.
     """
 
@@ -42,7 +42,7 @@ class Steps(NamedTuple):
 
     @property
     def words(self) -> str:
-        """The length of one in words: ``one hour``."""
+        """Length of a bucket in words: ``one hour``."""
         unit, noun = next(
             (unit, noun) for unit, noun in _UNITS if self.length % unit == 0 or unit == 1
         )
@@ -53,18 +53,18 @@ class Steps(NamedTuple):
         """Return the title of all lanes.
 
         Args:
-            week: Name of the ISO week that the period is; empty: it is no week.
+            week: Name of the ISO week; empty: the period is not a week.
         """
         is_hourly = week and self.length == _HOUR
         return "The week, hour by hour" if is_hourly else f"The period in steps of {self.words}"
 
 
 def steps_of(facts: Facts, to: int) -> Steps:
-    """Return the buckets: those of the facts' timelines, joined where they are too many.
+    """Return the buckets of the facts' timelines, joined where they are too many.
 
     Args:
         facts: The report's facts.
-        to: Until when the period can be observed, microseconds.
+        to: End of the time that can be observed, microseconds.
     """
     start, end = span_of(facts, "from", "to")
     starts = [_start(point) for point in _coverage(facts)]
@@ -80,9 +80,9 @@ class Spec(NamedTuple):
 
     Attributes:
         name: Its name.
-        about: What its highest value is, in words after it.
+        about: Meaning of its highest value, in words after it.
         write: A value with its unit.
-        kind: Whether more is worse.
+        kind: Class of its bars.
         values: Its value in each bucket, from the facts.
     """
 
@@ -94,7 +94,7 @@ class Spec(NamedTuple):
 
 
 def _of_events(*kinds: str) -> Callable[[Facts, Steps], Values]:
-    """The bad minutes of events of some kinds."""
+    """Return a function for the bad time of events of some kinds."""
 
     def values(facts: Facts, steps: Steps) -> Values:
         parts = [
@@ -109,7 +109,7 @@ def _of_events(*kinds: str) -> Callable[[Facts, Steps], Values]:
 
 
 def _of_timeline(name: str, joined: Callable[[Any], float]) -> Callable[[Facts, Steps], Values]:
-    """The values of a timeline; those of one bucket are joined, and never by a mean."""
+    """Return a function for the values of a timeline, joined in each bucket, never by a mean."""
 
     def values(facts: Facts, steps: Steps) -> Values:
         rows = [row for row in facts.get("timelines") or () if row.get("name") == name]
@@ -119,7 +119,7 @@ def _of_timeline(name: str, joined: Callable[[Any], float]) -> Callable[[Facts, 
 
 
 def _bad_time(parts: Sequence[Span], steps: Steps, unread: set[int]) -> Values:
-    """Bad time of each bucket; one that was mostly not read and shows nothing is not known."""
+    """Return the bad time of each bucket, None where too little was read to call it good."""
     values: dict[int, float | None] = {}
     for span in steps.spans:
         shared = sum(end - start for start, end in filter(None, (overlap(p, span) for p in parts)))
@@ -128,7 +128,7 @@ def _bad_time(parts: Sequence[Span], steps: Steps, unread: set[int]) -> Values:
 
 
 def _joined(rows: Sequence[Row], steps: Steps, joined: Callable[[Any], float]) -> Values:
-    """The values of timelines of one figure, as one for each bucket."""
+    """Return one value of a figure's timelines for each bucket."""
     found: defaultdict[int, list[float]] = defaultdict(list)
     holes = set()
     for at, value, high in _points(rows):
@@ -152,13 +152,13 @@ def _points(rows: Sequence[Row]) -> Iterator[tuple[int, float | None, float | No
 
 
 def _unread(facts: Facts, steps: Steps) -> set[int]:
-    """The buckets of which less than half was observed."""
+    """Return the buckets that were observed for less than half of their time."""
     missing = _not_observed(facts, steps)
     return {at for at, value in missing.items() if value is None or value > 100 - _FLOOR_PERCENT}
 
 
 def _not_observed(facts: Facts, steps: Steps) -> Values:
-    """The share of the expected observations that is missing, percent; the worst of a bucket."""
+    """Return the missing share of the expected observations, percent, at its worst in a bucket."""
     points = [(_start(point), point[1]) for point in _coverage(facts)]
     values: dict[int, float | None] = {span[0]: None for span in steps.spans}
     for bucket, alike in groupby(points, lambda point: _bucket(point[0], steps)):
@@ -173,8 +173,10 @@ def _bucket(at: int, steps: Steps) -> int:
 
 
 def _coverage(facts: Facts) -> Sequence[Any]:
-    rows = (row for row in facts.get("timelines") or () if row.get("name") == "coverage")
-    return next(rows, {}).get("points") or ()
+    for row in facts.get("timelines") or ():
+        if row.get("name") == "coverage":
+            return row.get("points") or ()
+    return ()
 
 
 def _start(point: Sequence[Any]) -> int:
@@ -219,7 +221,7 @@ _MISSING: Final = Spec(
 
 
 def lanes_of(facts: Facts, steps: Steps) -> list[Lane]:
-    """Return the lanes that have a value above zero, and at last what was not observed."""
+    """Return the lanes that have a value above zero, and the missing observations below them."""
     drawn = list(filter(None, (_lane(spec, facts, steps) for spec in LANES)))
     missing = _lane(_MISSING, facts, steps)
     return [*drawn[: _MOST_LANES - 1], *([missing] if missing else [])]

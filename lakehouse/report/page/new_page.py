@@ -53,7 +53,7 @@ def page(summary: Summary, details: Sequence[Any], facts: Facts) -> str:
         also=also,
         more_events=_more(len(summary.events) - len(numbered)),
         no_events=_NO_EVENTS,
-        no_objectives="No objective is defined.",
+        no_objectives="0 objectives are defined.",
         strip=event_strip.strip(numbered, summary.events[len(numbered) :], planned, axis, to),
         planned=planned,
         lanes=lanes(drawn, numbered, planned, axis, to) if drawn else None,
@@ -73,7 +73,7 @@ def page(summary: Summary, details: Sequence[Any], facts: Facts) -> str:
     )
 
 
-_NO_EVENTS: Final = "No event in the observed time."
+_NO_EVENTS: Final = "0 events in the observed time."
 
 
 def html(template: str, **values: Any) -> str:
@@ -99,7 +99,7 @@ def _digest(text: str) -> str:
 
 
 def _shown(events: Sequence[Event]) -> tuple[tuple[Event, ...], tuple[Event, ...]]:
-    """The events with a card, and those in the last card."""
+    """Return the events with a card, and the further ones in the last card."""
     major = [event for event in events if event.is_major][:CARDS]
     return tuple(major), tuple(events[len(major) : len(major) + ALSO])
 
@@ -119,13 +119,13 @@ def _menu(summary: Summary, drawn: Sequence[Lane], details: Sequence[Any]) -> li
 
 
 def _weeks_heading(summary: Summary) -> str:
-    """The first and the last of the weeks that are drawn."""
+    """Return the first and the last of the weeks that are drawn."""
     names = [week.name for one in summary.objectives[:1] for week in one.weeks[-budget.WEEKS :]]
     return f"{names[0]} to {names[-1]}" if names else "Weeks"
 
 
 def _page_two(objectives: Sequence[Objective]) -> int:
-    """The first row on the second sheet of paper; -1: all are on the first."""
+    """Return the first row on the second sheet of paper; -1: all are on the first."""
     quiet = [nth for nth, one in enumerate(objectives) if one.status in {"met", "on_track"}]
     is_long = len(objectives) > _PAGE_ONE and quiet and quiet[0] > 0
     return max(quiet[0], 1) if is_long else -1
