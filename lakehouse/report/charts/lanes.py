@@ -96,7 +96,7 @@ def _lane(lane: Lane, nth: int, axis: Axis) -> Iterator[Markup]:
     yield element(
         "text",
         element("tspan", lane.name, class_="name"), f" highest {lane.highest}",
-        element("tspan", f" {lane.about}", class_="opt"),
+        element("tspan", f", {lane.about}" if lane.about else "", class_="opt"),
         x=4, y=base - _LANE + 16,
     )  # fmt: skip
     top = max((bucket.value or 0 for bucket in lane.buckets), default=0)

@@ -52,13 +52,12 @@ def page(summary: Summary, details: Sequence[Any], facts: Facts) -> str:
         cards=cards,
         also=also,
         more_events=_more(len(summary.events) - len(numbered)),
-        no_events=_NO_EVENTS,
-        no_objectives="0 objectives are defined.",
         strip=event_strip.strip(numbered, summary.events[len(numbered) :], planned, axis, to),
         planned=planned,
         lanes=lanes(drawn, numbered, planned, axis, to) if drawn else None,
         lanes_title=steps.title(summary.week),
         bar_length=steps.words,
+        has_left=any(one.left for one in summary.objectives),
         weeks_heading=_weeks_heading(summary),
         page_two=_page_two(summary.objectives),
         details=details,
@@ -71,9 +70,6 @@ def page(summary: Summary, details: Sequence[Any], facts: Facts) -> str:
         burn=lambda one: _burn(one, summary),
         weeks=lambda one: budget.eight_weeks(one.weeks),
     )
-
-
-_NO_EVENTS: Final = "0 events in the observed time."
 
 
 def html(template: str, **values: Any) -> str:
@@ -119,9 +115,9 @@ def _menu(summary: Summary, drawn: Sequence[Lane], details: Sequence[Any]) -> li
 
 
 def _weeks_heading(summary: Summary) -> str:
-    """Return the first and the last of the weeks that are drawn."""
+    """Return the first and the last of the weeks that are drawn; empty: none is."""
     names = [week.name for one in summary.objectives[:1] for week in one.weeks[-budget.WEEKS :]]
-    return f"{names[0]} to {names[-1]}" if names else "Weeks"
+    return f"{names[0]} to {names[-1]}" if names else ""
 
 
 def _page_two(objectives: Sequence[Objective]) -> int:

@@ -2,7 +2,7 @@
 for (const table of document.querySelectorAll("table[data-sort]")) {
   const cells = [...table.tHead.rows[0].cells];
   cells.forEach((th, n) => {
-    if (th.className === "plain") return;
+    if (th.classList.contains("plain")) return;
     const column = cells.slice(0, n).reduce((sum, cell) => sum + cell.colSpan, 0);
     const button = document.createElement("button");
     button.type = "button";
