@@ -11,7 +11,7 @@ import pytest
 
 from lakehouse.core import display
 from lakehouse.report.figures import name
-from lakehouse.report.page import new_page
+from lakehouse.report.page import page as page_file
 from lakehouse.report.summary.model import Headline
 from tests import page_weeks
 from tests.hostile.values import NAMES
@@ -45,7 +45,7 @@ WEEKS = {
 def html(summary: Summary, folds: Any = page_weeks.FOLDS, **facts: Any) -> str:
     given = page_weeks.facts(**facts)
     with display.shown_in(display.zone_of(given)):
-        return new_page.page(summary, folds, given)
+        return page_file.page(summary, folds, given)
 
 
 def page(summary: Summary, **facts: Any) -> Node:

@@ -203,7 +203,7 @@ LANES: Final = (
     Spec("Clients throttled", "with a throttled client", _time, "bad", _of_events("throttling")),
     Spec("Messages lost unread", "at most", _count("message"), "bad",
          _of_timeline("lost_offsets", sum)),
-    Spec("Consumer lag", "of a group", _count("record"), "bad", _of_timeline("consumer_lag", max)),
+    Spec("Consumer lag", "of a group in one topic", _count("record"), "bad", _of_timeline("consumer_lag", max)),
     Spec("Waiting for upload", "of a topic", display.size, "bad",
          _of_timeline("copy_lag_bytes", max)),
     Spec("Produce latency, p99", "of the slowest broker", display.milliseconds, "use",
