@@ -99,7 +99,9 @@ def detail(anchor: str, title: str, parts: Sequence[Part]) -> Detail:
         notes.insert(0, note_of(anchor))
     line = "; ".join(lines)
     line = f"{line[:1].upper()}{line[1:]}"
-    return Detail(anchor, title, line, False, tables, " ".join(filter(None, notes)))
+    return Detail(
+        anchor, title, line, is_open=False, tables=tables, note=" ".join(filter(None, notes))
+    )
 
 
 def note_of(anchor: str) -> str:
