@@ -3,9 +3,9 @@
 import functools
 import types
 from collections.abc import Iterable
-from typing import Any, Final, Union, get_args, get_origin, get_type_hints
+from typing import Any, Final, Union, get_args, get_origin
 
-from lakehouse.report.facts.fields import Bounds
+from lakehouse.report.facts import fields
 from lakehouse.report.owners import LABELS
 
 _OPEN: Final = (dict, Any)
@@ -16,12 +16,11 @@ _OPEN: Final = (dict, Any)
 def keys(record: type) -> dict[str, Any]:
     """Return the JSON keys of a record, each with the record of its value; None: it has none."""
     found: dict[str, Any] = dict.fromkeys(LABELS)
-    for name, hint in get_type_hints(record).items():
-        if hint is Bounds:
-            stem, unit = (name[:-3], "_us") if name.endswith("_us") else (name, "")
-            found |= dict.fromkeys((name, f"{stem}_low{unit}", f"{stem}_high{unit}"))
+    for name, (kind, _) in fields.fields_of(record).items():
+        if kind is fields.Bounds:
+            found |= dict.fromkeys(fields.keys(name))
         else:
-            found[name] = _inner(hint)
+            found[name.removesuffix("_")] = _inner(kind)
     return found
 
 
