@@ -11,7 +11,8 @@ from functools import lru_cache
 from typing import Any, Final
 
 from lakehouse.core import display
-from lakehouse.report import evidence, facts_lookup, resources
+from lakehouse.report import facts_lookup, resources
+from lakehouse.report.facts import build
 from lakehouse.report.figures import Facts, Row
 
 CELL_LIMIT: Final = 32_000
@@ -144,7 +145,7 @@ def _points(facts: Facts) -> Iterator[Row]:
 
 
 def _decided(facts: Facts) -> Iterator[Row]:
-    yield from (one._asdict() for one in evidence.answers(facts))
+    yield from (one._asdict() for one in build.answers(facts))
 
 
 def _lost_by_group(facts: Facts) -> Iterator[Row]:

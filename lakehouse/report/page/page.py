@@ -51,7 +51,7 @@ def page(summary: Summary, folds: Sequence[Detail], facts: Facts) -> str:
     axis, to = Axis(summary.span), summary.elapsed_to
     cards, also = _shown(summary.events)
     numbered = (*cards, *also)
-        ids = {
+    ids = {
         *(f"event-{one.number}" for one in numbered),
         *(f"slo-{one.name}" for one in summary.objectives),
         *(f"d-{one.anchor}" for one in folds),
