@@ -133,7 +133,9 @@ def _more(number: int) -> str:
     return f"{display.plural(number, 'more event')} in All incidents" if number > 0 else ""
 
 
-def _menu(summary: Summary, drawn: Sequence[Lane], details: Sequence[Any]) -> list[tuple[str, str]]:
+def _menu(
+    summary: Summary, drawn: Sequence[Lane], folds: Sequence[Detail]
+) -> list[tuple[str, str]]:
     parts = [
         ("events", "What happened", not summary.is_blind),
         ("objectives", "Objectives", True),
