@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import cached_property
 from importlib.metadata import version
-from typing import Any, Final, NamedTuple
+from typing import Annotated, Any, Final, NamedTuple
 
 from lakehouse.core import periods
 from lakehouse.core.objective import Objective
@@ -16,7 +16,7 @@ from lakehouse.engines.engine import Engine
 from lakehouse.engines.gold_reader import subjects_of, window_of
 from lakehouse.report import evidence
 from lakehouse.report.facts.coverage import Coverage, coverage, detection_floor_us, rejected
-from lakehouse.report.facts.fields import FORMAT, to_json
+from lakehouse.report.facts.fields import FORMAT, SOURCE, Means, to_json
 from lakehouse.report.facts.gold import Gold
 from lakehouse.report.facts.kafka.consumer_groups import consumer_lag, lost_before_read
 from lakehouse.report.facts.kafka.golden_signals import service
@@ -41,8 +41,8 @@ from lakehouse.slo.sla_statement import Statement
 class Rack(NamedTuple):
     """The rack of a broker."""
 
-    source: str
-    rack: str
+    source: Annotated[str, SOURCE]
+    rack: Annotated[str, Means("its rack as last reported")]
 
 
 @dataclass(frozen=True)

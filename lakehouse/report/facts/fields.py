@@ -97,6 +97,16 @@ class Means(NamedTuple):
     column: str | None = None
 
 
+TOPIC: Final = Means("topic")
+PARTITION: Final = Means("partition")
+USER: Final = Means("authenticated principal; empty: the client has none, or the quota no user")
+CLIENT_ID: Final = Means("client id; empty: the client has none, or the quota no client id")
+GROUP: Final = Means("consumer group")
+SOURCE: Final = Means("broker, controller or other source of metrics")
+PARTITIONS: Final = Means("number of partitions")
+UNKNOWN: Final = Means("unknown time, microseconds")
+
+
 class Field(NamedTuple):
     """A field of a record: its type without ``Means``, and its meaning."""
 
