@@ -6,17 +6,15 @@ partitions of the topic were seen.
 """
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from itertools import groupby
-from operator import itemgetter
+from collections.abc import Collection, Mapping, Sequence
 from types import MappingProxyType
 from typing import Annotated, Final, NamedTuple
 
 from lakehouse import tables
 from lakehouse.core.metrics import LEADERLESS, PARTITION_COUNT, UNAVAILABLE, UNDER_MIN_ISR
 from lakehouse.core.periods import iso
-from lakehouse.core.spans import touching
 from lakehouse.engines.gold_reader import Row, is_one_of
+from lakehouse.gold import incidents
 from lakehouse.report.facts.counters import CONTROLLERS, unread_times, with_bounds
 from lakehouse.report.facts.fields import (
     PARTITION,
@@ -40,7 +38,7 @@ COUNTED_BY_BROKER: Final = "kafka.broker.under_min_isr_partitions"
 ACTIVE: Final = "kafka.controller.active"
 _REFUSED: Final = "kafka.broker.produce_errors.not_enough_replicas"
 _REFUSED_LATER: Final = f"{_REFUSED}_after_append"
-_STRETCH: Final = ("metric", "topic", "partition", "source", "start", "end", "lead_us", "tail_us")
+_KINDS: Final = {UNDER_MIN_ISR: "under_min_isr", LEADERLESS: "leaderless"}
 
 
 class Incident(NamedTuple):
@@ -282,7 +280,7 @@ def _topics(
 
 
 def _partitions(gold: Gold, unseen: Mapping[str, Unseen]) -> list[Partition]:
-    incidents = partition_incidents(gold)
+    of_partition = partition_incidents(gold)
     rows = gold.raised(tables.PARTITIONS, (UNDER_MIN_ISR, LEADERLESS, UNAVAILABLE))
     return [
         Partition(
@@ -291,7 +289,7 @@ def _partitions(gold: Gold, unseen: Mapping[str, Unseen]) -> list[Partition]:
             duration(metrics[UNDER_MIN_ISR], "positive", absent=0),
             duration(metrics[LEADERLESS], "positive", absent=0),
             unseen[topic].of_one(metrics[UNAVAILABLE]),
-            incidents.get((topic, partition), []),
+            of_partition.get((topic, partition), []),
         )
         for (topic, partition), metrics in sorted(rows.items())
         if any(metrics[name].get("positive_high_us") for name in (UNDER_MIN_ISR, LEADERLESS))
@@ -300,61 +298,15 @@ def _partitions(gold: Gold, unseen: Mapping[str, Unseen]) -> list[Partition]:
 
 def partition_incidents(gold: Gold) -> dict[tuple[str, int], list[Incident]]:
     """Incidents per topic and partition, oldest first."""
-    return join_stretches(
-        gold.ask(
-            f"SELECT {', '.join(f'r.{name}' for name in _STRETCH)} FROM {{rows}} r WHERE "
-            f"{is_one_of('r.metric', (UNDER_MIN_ISR, LEADERLESS))} AND r.partition IS NOT NULL",
-            rows=gold.whole(tables.INCIDENTS),
-        )
-    )
-
-
-def join_stretches(stretches: Iterable[Row]) -> dict[tuple[str, int], list[Incident]]:
-    """Incidents per topic and partition, oldest first: stretches that touch are one.
-
-    Args:
-        stretches: Rows of gold/incidents that are of partitions, of any source and hour.
-    """
-    series = itemgetter("topic", "partition", "metric")
-    span = itemgetter("start", "end")
-    ordered = sorted(stretches, key=lambda row: (*series(row), *span(row)))
-    groups = [rows for _, alike in groupby(ordered, series) for rows in touching(alike, span)]
     by_partition: defaultdict[tuple[str, int], list[Incident]] = defaultdict(list)
-    for rows in sorted(groups, key=lambda rows: (rows[0]["start"], rows[0]["metric"])):
-        by_partition[rows[0]["topic"], rows[0]["partition"]].append(_incident(rows))
+    where = f"{is_one_of('r.metric', _KINDS)} AND r.partition IS NOT NULL"
+    for one in incidents.joined(gold.engine, gold.whole(tables.INCIDENTS), where):
+        start, end = map(iso, one.span)
+        found = Incident(
+            _KINDS[one.metric], start, end, one.lead_us, one.tail_us, list(one.sources)
+        )
+        by_partition[str(one.topic), int(one.partition or 0)].append(found)
     return by_partition
-
-
-def _incident(rows: list[Row]) -> Incident:
-    """One incident; its lead and tail are the shortest that any source saw."""
-    start, end = min(row["start"] for row in rows), max(row["end"] for row in rows)
-    return Incident(
-        "leaderless" if rows[0]["metric"] == LEADERLESS else "under_min_isr",
-        iso(start),
-        iso(end),
-        min(row["lead_us"] for row in rows if row["start"] == start),
-        _tail(rows, end),
-        sorted({row["source"] for row in rows}),
-    )
-
-
-def _tail(rows: list[Row], end: int) -> int:
-    """For how long before its end an incident may have been over.
-
-    A stretch that begins at an hour's start may not have been bad at all. Then the incident may
-    have ended within the stretch of the same source before it.
-    """
-    by_end = {(row["source"], row["end"]): row for row in rows}
-    tails = []
-    for source in {row["source"] for row in rows if row["end"] == end}:
-        at, tail = end, 0
-        while (row := by_end.get((source, at))) is not None:
-            tail += row["tail_us"]
-            if row["tail_us"] < row["end"] - row["start"]:
-                break
-            at = row["start"]
-        tails.append(tail)
-    return min(tails)
 
 
 def unseen_time(gold: Gold, statements: Sequence[Statement]) -> Mapping[str, Unseen]:
