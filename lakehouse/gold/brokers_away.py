@@ -1,11 +1,12 @@
 """When brokers were away: they refused, were down, did not answer, or were restarted."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any, Final, NamedTuple
 
 from lakehouse.core.spans import touching
 from lakehouse.engines.engine import Engine, Relation, ask
+from lakehouse.engines.gold_reader import is_one_of
 
 NEAR_US: Final = 30_000_000
 """Spans of one broker that are no further apart are one."""
@@ -15,6 +16,9 @@ ROLLING_US: Final = 600_000_000
 
 _PROVEN: Final = ("down", "refused")
 """Outcomes of one attempt that say that nobody listened there."""
+
+_SILENT: Final = ("timeout", "error")
+"""Outcomes that say it after some attempts alone."""
 
 _LEAST_INTERVALS: Final = 2.5
 """One slow answer is no outage: a broker that is silent for so many intervals is."""
@@ -35,35 +39,27 @@ class Away(NamedTuple):
     error: str | None = None
 
 
-def read(engine: Engine, readings: Relation, changes: Relation | None) -> list[Away]:
+def read(
+    engine: Engine, readings: Relation, changes: Relation | None, families: Collection[str]
+) -> list[Away]:
     """Return when brokers were away, oldest first.
 
     Args:
         engine: The engine.
         readings: Rows of gold/readings of a cluster.
         changes: Rows of bronze/events of it; None: they are not known.
+        families: Those that are read of a broker's own JVM, so that silence is the broker's. Other
+            brokers answer what the Admin API is asked.
     """
-    failures = _failures(engine, readings)
-    return away(failures, () if changes is None else _restarts(engine, changes))
-
-
-def _failures(engine: Engine, readings: Relation) -> list[tuple[Any, ...]]:
-    """Return spans in which no family of a broker was read.
-
-    A broker that one family reads while another fails is there. Those are compared hour by hour:
-    a family may fail for weeks.
-    """
-    return ask(
+    failures = ask(
         engine,
         "SELECT DISTINCT r.source, r.start, r.end, r.outcome, r.error, "
-        "coalesce(r.interval_us, 0) AS interval_us FROM {readings} r LEFT JOIN {readings} o "
-        "ON o.source = r.source AND o.window = r.window AND o.outcome = 'ok' "
-        "AND r.outcome <> 'down' AND o.start < r.end - coalesce(r.interval_us, 0) "
-        "AND o.end > r.start + coalesce(r.interval_us, 0) "
-        "WHERE r.source LIKE 'broker-%' AND o.source IS NULL "
-        "AND r.outcome IN ('down', 'refused', 'timeout', 'error')",
+        "coalesce(r.interval_us, 0) AS interval_us FROM {readings} r "
+        f"WHERE r.source LIKE 'broker-%' AND ({is_one_of('r.outcome', _PROVEN)} OR "
+        f"({is_one_of('r.outcome', _SILENT)} AND {is_one_of('r.family', sorted(families))}))",
         readings=readings,
     )
+    return away(failures, () if changes is None else _restarts(engine, changes))
 
 
 def _restarts(engine: Engine, changes: Relation) -> list[tuple[str, int]]:

@@ -6,7 +6,7 @@ explains none of them.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Final, NamedTuple
 
 from lakehouse.core.spans import Span
@@ -160,7 +160,7 @@ def by_changes(
     topics = {*one.topics}
     own = [change for change in changes if change.topic is None or change.topic in topics]
     kinds = [kind for kind in CHANGES if any(change.kind == kind for change in own)]
-    if were_fenced:
+    if were_fenced and not one.cause.sources:  # who is away is fenced, too
         kinds.insert(0, "fenced")
     if one.cause.kind == NOT_KNOWN and kinds:
         at = min((change.at for change in own if change.kind == kinds[0]), default=None)
@@ -171,7 +171,7 @@ def by_changes(
     return one._replace(cause=cause)
 
 
-def weeks_in_row(one: Judged, earlier: Sequence[Mapping[tuple[object, ...], object]]) -> int:
+def weeks_in_row(one: Judged, earlier: Sequence[Collection[tuple[object, ...]]]) -> int:
     """Return for how many weeks in a row there was such an event, this week included.
 
     Args:

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Final, NamedTuple, Self, TypeVar, get_origin,
 
 from lakehouse.engines.gold_reader import Row
 
-FORMAT: Final = 1
+FORMAT: Final = 2
 """The ``format`` of docs/report-json.md that this version writes and reads."""
 
 
@@ -47,7 +47,8 @@ def to_json(value: Any) -> Any:
     if not hasattr(value, "_asdict"):
         return value
     found: dict[str, Any] = {}
-    for name, field in value._asdict().items():
+    for own_name, field in value._asdict().items():
+        name = key_of(own_name)
         if isinstance(field, Bounds):
             stem = name.removesuffix("_us")
             unit = name[len(stem) :]
@@ -56,6 +57,11 @@ def to_json(value: Any) -> Any:
         else:
             found[name] = to_json(field)
     return found
+
+
+def key_of(name: str) -> str:
+    """The key of a field in JSON: ``from_`` is ``from``, which Python reserves."""
+    return name.removesuffix("_")
 
 
 Known = float | None
