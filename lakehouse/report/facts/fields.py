@@ -1,9 +1,22 @@
 """Fields of the facts' records: the figures of gold that these have, their bounds, their JSON."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import lru_cache
 from math import fsum
-from typing import Annotated, Any, Final, NamedTuple, Self, TypeVar, get_origin, get_type_hints
+from types import UnionType
+from typing import (
+    Annotated,
+    Any,
+    Final,
+    NamedTuple,
+    Protocol,
+    Self,
+    TypeVar,
+    Union,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 
 from lakehouse.engines.gold_reader import Row
 
@@ -50,10 +63,7 @@ def to_json(value: Any) -> Any:
     for own_name, field in value._asdict().items():
         name = key_of(own_name)
         if isinstance(field, Bounds):
-            stem = name.removesuffix("_us")
-            unit = name[len(stem) :]
-            keys = (name, f"{stem}_low{unit}", f"{stem}_high{unit}")
-            found |= dict(zip(keys, field, strict=True))
+            found |= dict(zip(keys(name), field, strict=True))
         else:
             found[name] = to_json(field)
     return found
@@ -70,24 +80,120 @@ Known = float | None
 Metrics = Mapping[str, Mapping[str, Any]]
 """Sums of one subject, by metric."""
 
-R = TypeVar("R")
 
-_MEANS: Final = {"mean": "observed_us", "mean_above_0": "positive_us"}
-"""The time over which a mean is taken."""
+class Figure(Protocol):
+    """A figure of gold, as ``gold_figures`` has them."""
+
+    def figure(self, rows: Metrics) -> Any:
+        """Return the figure of one subject, whose sums these are."""
+
+
+class Means(NamedTuple):
+    """What a field says to a reader.
+
+    Attributes:
+        text: The meaning, a line without a full stop; of a nested record what its fields are of.
+        of: The figure of gold that the field is made of; None: its section computes it.
+        column: The name in CSV where it is not that of the field; of a nested record the prefix of
+            its columns, which may be empty.
+    """
+
+    text: str
+    of: Figure | None = None
+    column: str | None = None
+
+
+class Field(NamedTuple):
+    """A field of a record: its type without ``Means``, and its meaning."""
+
+    kind: Any
+    means: Means
+
+
+class Column(NamedTuple):
+    """A column of CSV: its name and meaning, and the dotted path of its value in a row."""
+
+    name: str
+    means: str
+    path: str
+
+
+@lru_cache
+def fields_of(record: Callable[..., Any]) -> Mapping[str, Field]:
+    """Return the fields of a record by name, in order; one without ``Means`` has an empty text."""
+    found = {}
+    for name, hint in get_type_hints(record, include_extras=True).items():
+        kind, *notes = get_args(hint) if get_origin(hint) is Annotated else (hint,)
+        means = next((one for one in notes if isinstance(one, Means)), Means(""))
+        found[name] = Field(kind, means)
+    return found
+
+
+def keys(name: str) -> tuple[str, str, str]:
+    """Return the names in JSON and CSV of a field of ``Bounds``: the figure and its two bounds."""
+    stem = name.removesuffix("_us")
+    unit = name[len(stem) :]
+    return name, f"{stem}_low{unit}", f"{stem}_high{unit}"
+
+
+def columns(record: Callable[..., Any], *names: str) -> Iterator[Column]:
+    """Yield the columns of a record in CSV.
+
+    A field of ``Bounds`` is three columns. The fields of a nested record follow with its name
+    before theirs. Lists of records have no column: each is a file of its own.
+
+    Args:
+        record: A named tuple.
+        names: Only these fields, in this order; by default all.
+    """
+    fields = fields_of(record)
+    for name in names or fields:
+        kind, (text, _, column) = fields[name]
+        shown = name if column is None else column
+        if kind is Bounds:
+            texts = (text, f"lower bound of {shown}", f"upper bound of {shown}")
+            yield from map(Column, keys(shown), texts, keys(name))
+        elif inner := nested(kind):
+            start, about = shown and f"{shown}_", text and f"{text}: "
+            for one in columns(inner):
+                yield Column(f"{start}{one.name}", f"{about}{one.means}", f"{name}.{one.path}")
+        elif not is_rows(kind):
+            yield Column(shown, text, name)
+
+
+def nested(kind: Any) -> Callable[..., Any] | None:
+    """Return the record that a type is, or may be beside None; None: it is no record."""
+    if hasattr(kind, "_fields"):
+        return kind if kind is not Bounds else None
+    return next(filter(None, map(nested, _union(kind))), None)
+
+
+def is_rows(kind: Any) -> bool:
+    """Return whether a type is a list of anything but text, or such a list or None."""
+    if get_origin(kind) is list:
+        return get_args(kind) != (str,)
+    return any(map(is_rows, _union(kind)))
+
+
+def _union(kind: Any) -> tuple[Any, ...]:
+    return get_args(kind) if get_origin(kind) in (Union, UnionType) else ()
+
+
+R = TypeVar("R")
 
 
 def figures(record: Callable[..., Any], rows: Metrics) -> dict[str, Any]:
-    """The fields of a record that are declared as ``Annotated[TYPE, METRIC, COLUMN]``.
+    """Return the fields of a record whose ``Means`` names a figure of gold.
 
     Args:
-        record: A named tuple. COLUMN is one of gold, ``mean`` or ``mean_above_0``; of Bounds it is
-            the stem of three columns, ``held_back``, or ``increase`` of a counter, for which rows
-            need its bounds (``counters.with_bounds``). ``counted`` is followed by a metric of the
-            same scrapes, and by further counters: by how much they rose together, which is 0
-            without a row of a counter where that metric was read.
+        record: A named tuple.
         rows: Sums of gold of one subject, by metric.
     """
-    return {name: _figure(rows, *declared) for name, declared in _declared(record).items()}
+    return {
+        name: one.means.of.figure(rows)
+        for name, one in fields_of(record).items()
+        if one.means.of is not None
+    }
 
 
 def of_sources(
@@ -128,45 +234,6 @@ def listed(found: Iterable[str], unread: Mapping[str, Unread]) -> list[str]:
 def unknown_us(unread: Mapping[str, Unread], source: str) -> int | None:
     """Return the unknown time of a source, microseconds; None: not known."""
     return unread[source].us if source in unread else None
-
-
-@lru_cache
-def _declared(record: Callable[..., Any]) -> dict[str, tuple[Any, ...]]:
-    hints = get_type_hints(record, include_extras=True)
-    return {
-        name: (hint.__origin__, *hint.__metadata__)
-        for name, hint in hints.items()
-        if get_origin(hint) is Annotated
-    }
-
-
-def _figure(rows: Metrics, kind: Any, metric: str, column: str, *counted: str) -> Any:
-    row = rows.get(metric) or {}
-    if counted:
-        return _rise(rows, counted[0], (metric, *counted[1:]))
-    if column == "increase" and kind is Bounds:
-        return _increase(row)
-    if column == "held_back":
-        held = duration(row, "positive")
-        # Versions that lose the bean of waits after an hour without one (KAFKA-19484) have no upper
-        # bound. Without the bean there was no wait, or this Kafka has none.
-        return held._replace(high=None) if row.get("known_wrong") else held
-    if kind is Bounds:
-        return duration(row, column)
-    return per_second(row, _MEANS[column]) if column in _MEANS else row.get(column)
-
-
-def _increase(row: Mapping[str, Any]) -> Bounds:
-    return Bounds(*(row.get(f"increase{bound}") for bound in ("", "_low", "_high")))
-
-
-def _rise(rows: Metrics, beside: str, counters: Sequence[str]) -> Bounds:
-    read = [rows[name] for name in counters if rows.get(name)]
-    if not (read or rows.get(beside)):
-        return Bounds()
-    nothing = rows.get(beside, {}).get("no_increase", NONE)
-    known = [_increase(row) for row in read]
-    return total(known if len(known) == len(counters) else [nothing, *known])
 
 
 def total(bounds: Iterable[Bounds]) -> Bounds:

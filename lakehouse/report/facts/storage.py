@@ -12,8 +12,9 @@ from lakehouse.core.periods import HOUR_US, micros
 from lakehouse.core.subjects import Subject
 from lakehouse.engines.gold_reader import Row
 from lakehouse.report.facts.counters import with_bounds
-from lakehouse.report.facts.fields import Bounds, Known, figures, per_second
+from lakehouse.report.facts.fields import Bounds, Known, Means, figures, per_second
 from lakehouse.report.facts.gold import SEEN, Gold, attribute
+from lakehouse.report.facts.gold_figures import Max, Rise, Sum
 from lakehouse.report.facts.kafka.tier_lag import until_gone
 from lakehouse.slo.sla_statement import Statement, unknown_of
 from lakehouse.slo.trends.lag_drain import Point, drain
@@ -35,10 +36,10 @@ class TieredTopic(NamedTuple):
     """Use of tiered storage by a topic, which providers charge for."""
 
     topic: str
-    uploaded_bytes: Annotated[Bounds, "kafka.topic.remote_copy.bytes", "increase"]
-    read_bytes: Annotated[Bounds, "kafka.topic.remote_fetch.bytes", "increase"]
-    stored_byte_seconds: Annotated[Known, "kafka.topic.remote_log_size.bytes", "value_seconds"]
-    size_ms_max: Annotated[Known, "kafka.topic.remote_log_size.computation_time", "max"]
+    uploaded_bytes: Annotated[Bounds, Means("", Rise("kafka.topic.remote_copy.bytes"))]
+    read_bytes: Annotated[Bounds, Means("", Rise("kafka.topic.remote_fetch.bytes"))]
+    stored_byte_seconds: Annotated[Known, Means("", Sum("kafka.topic.remote_log_size.bytes"))]
+    size_ms_max: Annotated[Known, Means("", Max("kafka.topic.remote_log_size.computation_time"))]
     unknown_us: int | None
 
 

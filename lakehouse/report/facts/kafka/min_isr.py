@@ -16,8 +16,9 @@ from lakehouse.core.periods import iso
 from lakehouse.engines.gold_reader import Row, is_one_of
 from lakehouse.gold import incidents
 from lakehouse.report.facts.counters import CONTROLLERS, unread_times, with_bounds
-from lakehouse.report.facts.fields import Bounds, Known, duration, figures, of_sources
+from lakehouse.report.facts.fields import Bounds, Known, Means, duration, figures, of_sources
 from lakehouse.report.facts.gold import Gold, attribute
+from lakehouse.report.facts.gold_figures import AnyTime, Max, Mean, Min, Rise, Stored, Sum, Time
 from lakehouse.slo import partition_level
 from lakehouse.slo.sla_statement import Statement, unknown_of
 
@@ -44,12 +45,12 @@ class Topic(NamedTuple):
 
     topic: str
     partitions: int | None
-    any_us: Annotated[Bounds, UNDER_MIN_ISR, "any"]
-    under_us: Annotated[Bounds, UNDER_MIN_ISR, "positive"]
-    leaderless_us: Annotated[Bounds, LEADERLESS, "positive"]
-    unavailable_any_us: Annotated[Bounds, UNAVAILABLE, "any"]
-    at_min_us: Annotated[int | None, "kafka.partition.at_min_isr", "positive_us"]
-    max_concurrent: Annotated[int | None, UNAVAILABLE, "max_concurrent"]
+    any_us: Annotated[Bounds, Means("", AnyTime(UNDER_MIN_ISR))]
+    under_us: Annotated[Bounds, Means("", Time(UNDER_MIN_ISR))]
+    leaderless_us: Annotated[Bounds, Means("", Time(LEADERLESS))]
+    unavailable_any_us: Annotated[Bounds, Means("", AnyTime(UNAVAILABLE))]
+    at_min_us: Annotated[int | None, Means("", Stored("kafka.partition.at_min_isr", "positive_us"))]
+    max_concurrent: Annotated[int | None, Means("", Stored(UNAVAILABLE, "max_concurrent"))]
     unknown_us: int | None
     unseen_us: int | None
     partitions_unknown_us: int | None
@@ -107,16 +108,18 @@ class IsrBroker(NamedTuple):
     """A broker's own counts, sums over the partitions that it leads, and the writes it refused."""
 
     source: str
-    under_min_isr_partition_seconds: Annotated[Known, COUNTED_BY_BROKER, "value_seconds"]
-    sum_of_partitions_seconds: Annotated[Known, UNDER_MIN_ISR, "value_seconds"]
-    leaderless_partition_seconds: Annotated[Known, LEADERLESS, "value_seconds"]
+    under_min_isr_partition_seconds: Annotated[Known, Means("", Sum(COUNTED_BY_BROKER))]
+    sum_of_partitions_seconds: Annotated[Known, Means("", Sum(UNDER_MIN_ISR))]
+    leaderless_partition_seconds: Annotated[Known, Means("", Sum(LEADERLESS))]
     at_min_isr_partition_seconds: Annotated[
-        Known, "kafka.broker.at_min_isr_partitions", "value_seconds"
+        Known, Means("", Sum("kafka.broker.at_min_isr_partitions"))
     ]
-    leads_mean: Annotated[Known, "kafka.broker.led_partitions", "mean"]
-    isr_shrinks: Annotated[Bounds, "kafka.broker.isr_shrinks", "increase"]
-    isr_expands: Annotated[Bounds, "kafka.broker.isr_expands", "increase"]
-    writes_refused: Annotated[Bounds, _REFUSED, "counted", COUNTED_BY_BROKER, _REFUSED_LATER]
+    leads_mean: Annotated[Known, Means("", Mean("kafka.broker.led_partitions"))]
+    isr_shrinks: Annotated[Bounds, Means("", Rise("kafka.broker.isr_shrinks"))]
+    isr_expands: Annotated[Bounds, Means("", Rise("kafka.broker.isr_expands"))]
+    writes_refused: Annotated[
+        Bounds, Means("", Rise(_REFUSED, COUNTED_BY_BROKER, (_REFUSED_LATER,)))
+    ]
     unknown_us: int | None
 
 
@@ -124,12 +127,12 @@ class Controller(NamedTuple):
     """A controller: for how long it was the active one, and what it counted of the cluster."""
 
     source: str
-    active_us: Annotated[Bounds, ACTIVE, "positive"]
+    active_us: Annotated[Bounds, Means("", Time(ACTIVE))]
     offline_partition_seconds: Annotated[
-        Known, "kafka.controller.offline_partitions", "value_seconds"
+        Known, Means("", Sum("kafka.controller.offline_partitions"))
     ]
-    fenced_brokers_max: Annotated[Known, "kafka.controller.fenced_brokers", "max"]
-    active_brokers_min: Annotated[Known, "kafka.controller.active_brokers", "min"]
+    fenced_brokers_max: Annotated[Known, Means("", Max("kafka.controller.fenced_brokers"))]
+    active_brokers_min: Annotated[Known, Means("", Min("kafka.controller.active_brokers"))]
     unknown_us: int | None
 
 

@@ -15,6 +15,7 @@ from lakehouse.report.facts.counters import unread_times, with_bounds
 from lakehouse.report.facts.fields import (
     Bounds,
     Known,
+    Means,
     Metrics,
     Unread,
     figures,
@@ -23,6 +24,7 @@ from lakehouse.report.facts.fields import (
     unknown_us,
 )
 from lakehouse.report.facts.gold import Gold
+from lakehouse.report.facts.gold_figures import HeldBack, Increase, Max, Mean, Min, Rise, Sum
 
 _FETCHES: Final = "kafka.topic.remote_fetch.requests"
 _READS: Final = "kafka.broker.remote_log_reader.fetches"
@@ -36,25 +38,33 @@ class ReadTopic(NamedTuple):
     """Reads of a topic from the remote tier."""
 
     topic: str
-    requests: Annotated[Bounds, _FETCHES, "increase"]
-    bytes: Annotated[Bounds, "kafka.topic.remote_fetch.bytes", "increase"]
-    errors: Annotated[Bounds, "kafka.topic.remote_fetch.errors", "counted", _FETCHES]
-    look_ups_expired: Annotated[Bounds, "kafka.partition.remote_list_offsets.expired", "increase"]
+    requests: Annotated[Bounds, Means("", Rise(_FETCHES))]
+    bytes: Annotated[Bounds, Means("", Rise("kafka.topic.remote_fetch.bytes"))]
+    errors: Annotated[Bounds, Means("", Rise("kafka.topic.remote_fetch.errors", _FETCHES))]
+    look_ups_expired: Annotated[
+        Bounds, Means("", Rise("kafka.partition.remote_list_offsets.expired"))
+    ]
 
 
 class ReadingBroker(NamedTuple):
     """Reads of a broker from the remote tier, and for how long its fetch quota held them back."""
 
     source: str
-    reads: Annotated[Bounds, _READS, "increase"]
-    read_ms_mean: Annotated[Known, "kafka.broker.remote_log_reader.fetch_time.mean", "mean_above_0"]
-    reads_expired: Annotated[Bounds, "kafka.broker.remote_fetch.expired", "counted", _READS]
-    look_ups_expired: Annotated[Bounds, _LOOK_UPS_EXPIRED, "counted", _READS]
-    waiting_max: Annotated[Known, "kafka.broker.remote_log_reader.task_queue_size", "max"]
-    idle_min: Annotated[Known, "kafka.broker.remote_log_reader.idle", "min"]
-    held_back_us: Annotated[Bounds, "kafka.broker.remote_fetch.throttle_time.avg", "held_back"]
-    held_back_ms_max: Annotated[Known, "kafka.broker.remote_fetch.throttle_time.max", "max"]
-    fetch_rate_max: Annotated[Known, "kafka.broker.remote_fetch.byte_rate", "max"]
+    reads: Annotated[Bounds, Means("", Rise(_READS))]
+    read_ms_mean: Annotated[
+        Known, Means("", Mean("kafka.broker.remote_log_reader.fetch_time.mean", above_zero=True))
+    ]
+    reads_expired: Annotated[Bounds, Means("", Rise("kafka.broker.remote_fetch.expired", _READS))]
+    look_ups_expired: Annotated[Bounds, Means("", Rise(_LOOK_UPS_EXPIRED, _READS))]
+    waiting_max: Annotated[Known, Means("", Max("kafka.broker.remote_log_reader.task_queue_size"))]
+    idle_min: Annotated[Known, Means("", Min("kafka.broker.remote_log_reader.idle"))]
+    held_back_us: Annotated[
+        Bounds, Means("", HeldBack("kafka.broker.remote_fetch.throttle_time.avg"))
+    ]
+    held_back_ms_max: Annotated[
+        Known, Means("", Max("kafka.broker.remote_fetch.throttle_time.max"))
+    ]
+    fetch_rate_max: Annotated[Known, Means("", Max("kafka.broker.remote_fetch.byte_rate"))]
     unknown_us: int | None
 
 
@@ -62,20 +72,20 @@ class Plugin(NamedTuple):
     """What the Aiven plugin counts of a broker: its store, and its cache of indexes."""
 
     source: str
-    uploads: Annotated[Bounds, "kafka.rsm.upload.requests", "increase"]
-    uploaded_bytes: Annotated[Bounds, "kafka.rsm.upload.bytes", "increase"]
-    copy_ms_mean: Annotated[Known, "kafka.rsm.copy_time.avg", "mean_above_0"]
-    copy_ms_max: Annotated[Known, "kafka.rsm.copy_time.max", "max"]
-    requested_bytes: Annotated[Bounds, "kafka.rsm.fetch.requested_bytes", "increase"]
-    deletions: Annotated[Bounds, "kafka.rsm.delete.requests", "increase"]
-    deleted_bytes: Annotated[Bounds, "kafka.rsm.delete.bytes", "increase"]
-    deletions_failed: Annotated[Bounds, "kafka.rsm.delete.errors", "increase"]
-    delete_ms_mean: Annotated[Known, "kafka.rsm.delete_time.avg", "mean_above_0"]
-    delete_ms_max: Annotated[Known, "kafka.rsm.delete_time.max", "max"]
-    index_loads: Annotated[Bounds, "kafka.rsm.index_cache.loads", "increase"]
-    index_loads_failed: Annotated[Bounds, "kafka.rsm.index_cache.load_failures", "increase"]
-    index_evictions: Annotated[Bounds, "kafka.rsm.index_cache.evictions", "increase"]
-    index_entries_max: Annotated[Known, "kafka.rsm.index_cache.size", "max"]
+    uploads: Annotated[Bounds, Means("", Rise("kafka.rsm.upload.requests"))]
+    uploaded_bytes: Annotated[Bounds, Means("", Rise("kafka.rsm.upload.bytes"))]
+    copy_ms_mean: Annotated[Known, Means("", Mean("kafka.rsm.copy_time.avg", above_zero=True))]
+    copy_ms_max: Annotated[Known, Means("", Max("kafka.rsm.copy_time.max"))]
+    requested_bytes: Annotated[Bounds, Means("", Rise("kafka.rsm.fetch.requested_bytes"))]
+    deletions: Annotated[Bounds, Means("", Rise("kafka.rsm.delete.requests"))]
+    deleted_bytes: Annotated[Bounds, Means("", Rise("kafka.rsm.delete.bytes"))]
+    deletions_failed: Annotated[Bounds, Means("", Rise("kafka.rsm.delete.errors"))]
+    delete_ms_mean: Annotated[Known, Means("", Mean("kafka.rsm.delete_time.avg", above_zero=True))]
+    delete_ms_max: Annotated[Known, Means("", Max("kafka.rsm.delete_time.max"))]
+    index_loads: Annotated[Bounds, Means("", Rise("kafka.rsm.index_cache.loads"))]
+    index_loads_failed: Annotated[Bounds, Means("", Rise("kafka.rsm.index_cache.load_failures"))]
+    index_evictions: Annotated[Bounds, Means("", Rise("kafka.rsm.index_cache.evictions"))]
+    index_entries_max: Annotated[Known, Means("", Max("kafka.rsm.index_cache.size"))]
     unknown_us: int | None
 
 
@@ -102,22 +112,24 @@ class RemoteReadCounts(NamedTuple):
     """
 
     source: str
-    reads: Annotated[Known, "kafka.broker.remote_log_reader.fetches", "increase"]
-    requests: Annotated[Known, "kafka.topic.remote_fetch.requests", "increase"]
-    read_bytes: Annotated[Known, "kafka.topic.remote_fetch.bytes", "increase"]
-    stored_byte_seconds: Annotated[Known, "kafka.topic.remote_log_size.bytes", "value_seconds"]
+    reads: Annotated[Known, Means("", Increase("kafka.broker.remote_log_reader.fetches"))]
+    requests: Annotated[Known, Means("", Increase("kafka.topic.remote_fetch.requests"))]
+    read_bytes: Annotated[Known, Means("", Increase("kafka.topic.remote_fetch.bytes"))]
+    stored_byte_seconds: Annotated[Known, Means("", Sum("kafka.topic.remote_log_size.bytes"))]
     stored_segment_seconds: Annotated[
-        Known, "kafka.topic.remote_log_metadata_count", "value_seconds"
+        Known, Means("", Sum("kafka.topic.remote_log_metadata_count"))
     ]
-    read_ms: Annotated[Known, "kafka.broker.remote_log_reader.fetch_time.mean", "mean_above_0"]
-    hits: Annotated[Known, "kafka.rsm.index_cache.hits", "increase"]
-    misses: Annotated[Known, "kafka.rsm.index_cache.misses", "increase"]
-    load_ns: Annotated[Known, "kafka.rsm.index_cache.load_time", "increase"]
-    fetches: Annotated[Known, "kafka.rsm.index_fetch.fetches", "increase"]
-    sets: Annotated[Known, "kafka.rsm.index_fetch.sets", "increase"]
-    round_trips: Annotated[Known, "kafka.rsm.index_fetch.round_trips", "increase"]
-    wait_ns: Annotated[Known, "kafka.rsm.index_fetch.wait_time", "increase"]
-    request_ns: Annotated[Known, "kafka.rsm.index_fetch.request_time", "increase"]
+    read_ms: Annotated[
+        Known, Means("", Mean("kafka.broker.remote_log_reader.fetch_time.mean", above_zero=True))
+    ]
+    hits: Annotated[Known, Means("", Increase("kafka.rsm.index_cache.hits"))]
+    misses: Annotated[Known, Means("", Increase("kafka.rsm.index_cache.misses"))]
+    load_ns: Annotated[Known, Means("", Increase("kafka.rsm.index_cache.load_time"))]
+    fetches: Annotated[Known, Means("", Increase("kafka.rsm.index_fetch.fetches"))]
+    sets: Annotated[Known, Means("", Increase("kafka.rsm.index_fetch.sets"))]
+    round_trips: Annotated[Known, Means("", Increase("kafka.rsm.index_fetch.round_trips"))]
+    wait_ns: Annotated[Known, Means("", Increase("kafka.rsm.index_fetch.wait_time"))]
+    request_ns: Annotated[Known, Means("", Increase("kafka.rsm.index_fetch.request_time"))]
 
 
 class Cost(NamedTuple):

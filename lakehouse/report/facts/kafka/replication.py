@@ -10,8 +10,9 @@ from typing import Annotated, Any, Final, NamedTuple
 
 from lakehouse import tables
 from lakehouse.core.metrics import UNAVAILABLE
-from lakehouse.report.facts.fields import Bounds, figures
+from lakehouse.report.facts.fields import Bounds, Means, figures
 from lakehouse.report.facts.gold import Gold
+from lakehouse.report.facts.gold_figures import AnyTime
 from lakehouse.slo.sla_statement import Statement, unknown_of
 
 _UNCLEAN: Final = "kafka.partition.unclean_leader"
@@ -21,10 +22,12 @@ class Topic(NamedTuple):
     """For how long a partition of a topic, or several, were so; all None: not read."""
 
     topic: str
-    under_replicated_any_us: Annotated[Bounds, "kafka.partition.under_replicated", "any"]
-    without_spare_any_us: Annotated[Bounds, "kafka.partition.without_spare", "any"]
-    reassigning_any_us: Annotated[Bounds, "kafka.partition.reassigning", "any"]
-    unclean_leader_any_us: Annotated[Bounds, _UNCLEAN, "any"]
+    under_replicated_any_us: Annotated[
+        Bounds, Means("", AnyTime("kafka.partition.under_replicated"))
+    ]
+    without_spare_any_us: Annotated[Bounds, Means("", AnyTime("kafka.partition.without_spare"))]
+    reassigning_any_us: Annotated[Bounds, Means("", AnyTime("kafka.partition.reassigning"))]
+    unclean_leader_any_us: Annotated[Bounds, Means("", AnyTime(_UNCLEAN))]
     unclean_elections: int | None
     unknown_us: int | None
 

@@ -6,8 +6,9 @@ from typing import Annotated, Final, NamedTuple
 from lakehouse import tables
 from lakehouse.core.subjects import Subject
 from lakehouse.engines.gold_reader import Row
-from lakehouse.report.facts.fields import Bounds, Known, duration, of_sources, per_second
+from lakehouse.report.facts.fields import Bounds, Known, Means, duration, of_sources, per_second
 from lakehouse.report.facts.gold import Gold
+from lakehouse.report.facts.gold_figures import Max, Mean, Sum
 from lakehouse.slo.sla_statement import Statement
 
 DEFAULT_ENTITY: Final = "<default>"
@@ -116,21 +117,21 @@ class QuotaBroker(NamedTuple):
     """
 
     source: str
-    produce_waiting_max: Annotated[Known, "kafka.broker.produce.queue_size", "max"]
-    fetch_waiting_max: Annotated[Known, "kafka.broker.fetch.queue_size", "max"]
-    request_waiting_max: Annotated[Known, "kafka.broker.request.queue_size", "max"]
+    produce_waiting_max: Annotated[Known, Means("", Max("kafka.broker.produce.queue_size"))]
+    fetch_waiting_max: Annotated[Known, Means("", Max("kafka.broker.fetch.queue_size"))]
+    request_waiting_max: Annotated[Known, Means("", Max("kafka.broker.request.queue_size"))]
     controller_mutation_waiting_max: Annotated[
-        Known, "kafka.broker.controller_mutation.queue_size", "max"
+        Known, Means("", Max("kafka.broker.controller_mutation.queue_size"))
     ]
-    exempt_percent_mean: Annotated[Known, "kafka.broker.request.exempt_time", "mean"]
+    exempt_percent_mean: Annotated[Known, Means("", Mean("kafka.broker.request.exempt_time"))]
     replication_sent_bytes: Annotated[
-        Known, "kafka.broker.leader_replication.byte_rate", "value_seconds"
+        Known, Means("", Sum("kafka.broker.leader_replication.byte_rate"))
     ]
     replication_received_bytes: Annotated[
-        Known, "kafka.broker.follower_replication.byte_rate", "value_seconds"
+        Known, Means("", Sum("kafka.broker.follower_replication.byte_rate"))
     ]
     replication_moved_bytes: Annotated[
-        Known, "kafka.broker.alter_log_dirs_replication.byte_rate", "value_seconds"
+        Known, Means("", Sum("kafka.broker.alter_log_dirs_replication.byte_rate"))
     ]
 
 

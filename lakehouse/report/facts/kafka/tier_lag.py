@@ -13,6 +13,7 @@ from lakehouse.report.facts.counters import unread_times, with_bounds
 from lakehouse.report.facts.fields import (
     Bounds,
     Known,
+    Means,
     duration,
     figures,
     listed,
@@ -20,6 +21,7 @@ from lakehouse.report.facts.fields import (
     unknown_us,
 )
 from lakehouse.report.facts.gold import SEEN, Gold
+from lakehouse.report.facts.gold_figures import HeldBack, Max, Mean, Min, Rise
 from lakehouse.slo.sla_statement import Statement, unknown_of
 from lakehouse.slo.trends.lag_drain import HOURS, Drain, Point, drain
 
@@ -59,14 +61,18 @@ class LaggingTopic(NamedTuple):
     delete: Lag
     unknown_us: int | None
     flags: list[str]
-    copies: Annotated[Bounds, "kafka.topic.remote_copy.requests", "counted", COPY_LAG]
-    copies_failed: Annotated[Bounds, "kafka.topic.remote_copy.errors", "counted", COPY_LAG]
-    deletions: Annotated[Bounds, "kafka.topic.remote_delete.requests", "counted", COPY_LAG]
-    deletions_failed: Annotated[Bounds, "kafka.topic.remote_delete.errors", "counted", COPY_LAG]
-    states_built: Annotated[
-        Bounds, "kafka.topic.remote_log_aux_state.requests", "counted", COPY_LAG
+    copies: Annotated[Bounds, Means("", Rise("kafka.topic.remote_copy.requests", COPY_LAG))]
+    copies_failed: Annotated[Bounds, Means("", Rise("kafka.topic.remote_copy.errors", COPY_LAG))]
+    deletions: Annotated[Bounds, Means("", Rise("kafka.topic.remote_delete.requests", COPY_LAG))]
+    deletions_failed: Annotated[
+        Bounds, Means("", Rise("kafka.topic.remote_delete.errors", COPY_LAG))
     ]
-    states_failed: Annotated[Bounds, "kafka.topic.remote_log_aux_state.errors", "counted", COPY_LAG]
+    states_built: Annotated[
+        Bounds, Means("", Rise("kafka.topic.remote_log_aux_state.requests", COPY_LAG))
+    ]
+    states_failed: Annotated[
+        Bounds, Means("", Rise("kafka.topic.remote_log_aux_state.errors", COPY_LAG))
+    ]
 
 
 class LaggingPartition(NamedTuple):
@@ -80,10 +86,10 @@ class LaggingPartition(NamedTuple):
 
     topic: str
     partition: int
-    records_max: Annotated[Known, _UNTIERED, "max"]
-    records_mean: Annotated[Known, _UNTIERED, "mean"]
-    upload_lag_max: Annotated[Known, _UPLOAD_LAG, "max"]
-    delete_lag_max: Annotated[Known, _DELETE_LAG, "max"]
+    records_max: Annotated[Known, Means("", Max(_UNTIERED))]
+    records_mean: Annotated[Known, Means("", Mean(_UNTIERED))]
+    upload_lag_max: Annotated[Known, Means("", Max(_UPLOAD_LAG))]
+    delete_lag_max: Annotated[Known, Means("", Max(_DELETE_LAG))]
 
 
 class TierBroker(NamedTuple):
@@ -91,13 +97,17 @@ class TierBroker(NamedTuple):
 
     source: str
     waits_bytes_mean: Known
-    waits_bytes_max_of_a_topic: Annotated[Known, COPY_LAG, "max"]
-    copies_failed: Annotated[Bounds, "kafka.topic.remote_copy.errors", "counted", COPY_LAG]
-    deletions_failed: Annotated[Bounds, "kafka.topic.remote_delete.errors", "counted", COPY_LAG]
-    held_back_us: Annotated[Bounds, "kafka.broker.remote_copy.throttle_time.avg", "held_back"]
-    held_back_ms_max: Annotated[Known, "kafka.broker.remote_copy.throttle_time.max", "max"]
-    copy_rate_max: Annotated[Known, "kafka.broker.remote_copy.byte_rate", "max"]
-    copy_idle_min: Annotated[Known, "kafka.broker.remote_log_manager.tasks_idle", "min"]
+    waits_bytes_max_of_a_topic: Annotated[Known, Means("", Max(COPY_LAG))]
+    copies_failed: Annotated[Bounds, Means("", Rise("kafka.topic.remote_copy.errors", COPY_LAG))]
+    deletions_failed: Annotated[
+        Bounds, Means("", Rise("kafka.topic.remote_delete.errors", COPY_LAG))
+    ]
+    held_back_us: Annotated[
+        Bounds, Means("", HeldBack("kafka.broker.remote_copy.throttle_time.avg"))
+    ]
+    held_back_ms_max: Annotated[Known, Means("", Max("kafka.broker.remote_copy.throttle_time.max"))]
+    copy_rate_max: Annotated[Known, Means("", Max("kafka.broker.remote_copy.byte_rate"))]
+    copy_idle_min: Annotated[Known, Means("", Min("kafka.broker.remote_log_manager.tasks_idle"))]
     unknown_us: int | None
 
 
