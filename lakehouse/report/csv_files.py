@@ -12,6 +12,7 @@ from lakehouse.core import display
 from lakehouse.report import evidence, facts_lookup
 from lakehouse.report.facts import storage, timelines
 from lakehouse.report.facts.coverage import Gap, SourceCoverage
+from lakehouse.report.facts.event_records import Event, IncidentOfEvent
 from lakehouse.report.facts.fields import OWNED, Column, columns, keys
 from lakehouse.report.facts.kafka import (
     consumer_groups,
@@ -176,6 +177,8 @@ _ATTAINMENT: Final = (
 _PERIOD: Final = (*_OBJECTIVE, *columns(Figures, "verdict", "attainment"))
 
 FILES: Final = (
+    File("events", "event, most of an error budget first", "events", columns(Event)),
+    File("incidents", "incident", "incidents", columns(IncidentOfEvent)),
     File("verdicts", "objective, worst first", "verdicts", columns(Verdict)),
     File("composites", "composite, on all subjects and on those of each team and tier",
          "composites", columns(composites.Composite)),
@@ -235,8 +238,6 @@ FILES: Final = (
     File("min_isr_topics", "topic", "min_isr.topics", columns(min_isr.Topic)),
     File("min_isr_partitions", "partition that was under min ISR or leaderless",
          "min_isr.partitions", columns(min_isr.Partition)),
-    File("incidents", "incident of a partition", "min_isr.partitions.incidents",
-         (*columns(min_isr.Partition, "topic", "partition"), *columns(min_isr.Incident))),
     File("min_isr_brokers", "broker", "min_isr.brokers", columns(min_isr.IsrBroker)),
     File("min_isr_controllers", "controller", "min_isr.controllers", columns(min_isr.Controller)),
     File("replication_topics", "topic with missing or moving replicas, or an unclean leader",
@@ -303,6 +304,6 @@ FILES: Final = (
         Column("low", "lower bound of value", "low"),
         Column("high", "upper bound of value; empty: not all sources were observed", "high"),
     )),
-    File("events", "change, in the order of notice", "events", columns(Change)),
+    File("changes", "change in the cluster, in the order of notice", "changes", columns(Change)),
 )  # fmt: skip
 """Every file."""

@@ -20,7 +20,7 @@ from typing import (
 
 from lakehouse.engines import gold_reader
 
-FORMAT: Final = 1
+FORMAT: Final = 2
 """The ``format`` of docs/report-json.md that this version writes and reads."""
 
 
@@ -60,13 +60,18 @@ def to_json(value: Any) -> Any:
     if not hasattr(value, "_asdict"):
         return value
     found: dict[str, Any] = {}
-    for field_name, field in value._asdict().items():
-        name = field_name.removesuffix("_")
+    for own_name, field in value._asdict().items():
+        name = key_of(own_name)
         if isinstance(field, Bounds):
             found |= dict(zip(keys(name), field, strict=True))
         else:
             found[name] = to_json(field)
     return found
+
+
+def key_of(name: str) -> str:
+    """The key of a field in JSON: ``from_`` is ``from``, which Python reserves."""
+    return name.removesuffix("_")
 
 
 Known = float | None
@@ -145,7 +150,7 @@ def fields_of(record: Callable[..., Any]) -> Mapping[str, Field]:
     for name, hint in get_type_hints(record, include_extras=True).items():
         kind, *notes = get_args(hint) if get_origin(hint) is Annotated else (hint,)
         means = next((one for one in notes if isinstance(one, Means)), Means(""))
-        found[name.removesuffix("_")] = Field(kind, means)
+        found[key_of(name)] = Field(kind, means)
     return found
 
 
