@@ -142,6 +142,7 @@ def _scope(gold: Gold, objectives: Sequence[Objective], calendar: Calendar) -> S
         objectives,
         own_windows=gold.period.grain == periods.WEEK,
         burns=True,
+        left=True,
         maintenance=calendar.maintenance,
         corrections=calendar.corrections,
     )
