@@ -156,6 +156,7 @@ def _scope(
         objectives,
         own_windows=gold.period.grain == periods.WEEK,
         burns=True,
+        left=True,
         maintenance=calendar.maintenance,
         corrections=calendar.corrections,
     )
