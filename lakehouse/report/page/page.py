@@ -7,10 +7,11 @@ from typing import Any
 from markupsafe import Markup
 
 from lakehouse.core import display
-from lakehouse.report import evidence, figures
+from lakehouse.report import figures
 from lakehouse.report.charts import charts
 from lakehouse.report.charts.event_marks import Marks, marks_of
 from lakehouse.report.charts.incident_lanes import LANES, bars
+from lakehouse.report.facts import build
 from lakehouse.report.facts_lookup import incidents, value_at, week_of
 from lakehouse.report.page import questions, sections
 from lakehouse.report.page.page_tables import listing
@@ -48,7 +49,7 @@ def render(facts: figures.Facts) -> str:
             happened=_happened(facts, marks),
             marks=marks,
             events=listing("events", facts.get("events")),
-            no_events=sentence("no_events", evidence=evidence.answer(facts, "events")),
+            no_events=sentence("no_events", evidence=build.answer(facts, "events")),
             events_omitted=sentence("omitted", events=facts.get("events_omitted") or {}),
         )
 

@@ -6,6 +6,7 @@ from typing import Annotated, Final, NamedTuple
 from lakehouse import tables
 from lakehouse.core.subjects import Subject
 from lakehouse.engines.gold_reader import Row
+from lakehouse.report.evidence import Question, Rows
 from lakehouse.report.facts.fields import (
     CLIENT_ID,
     SOURCE,
@@ -308,3 +309,28 @@ def quota_in_force(
             limit = limits[metric]
             return None if limit is None else QuotaInForce(entity, float(limit))
     return None
+
+
+QUESTION: Final = Question(
+    name="throttling",
+    read="kafka.client.produce.throttle_time",
+    gold=("clients",),
+    judged=tuple(
+        f"kafka.client.{kind}.throttle_time"
+        for kind in ("produce", "fetch", "request", "controller_mutation")
+    ),
+    noun="client",
+    names=("user", "client_id"),
+    fact="throttling.clients",
+    bad=(Rows(Client, "throttling.clients", ("throttled_us", "throttled_high_us")),),
+    shows=(
+        "kafka.client.*.throttle_time", "kafka.client.*.byte_rate", "kafka.client.request.time",
+        "kafka.client.controller_mutation.rate", "kafka.quota.*",
+        "kafka.producer.produce_throttle_time.*", "kafka.consumer.fetch_throttle_time.*",
+        "kafka.librdkafka.throttle_time.*", "kafka.broker.produce.queue_size",
+        "kafka.broker.fetch.queue_size", "kafka.broker.request.queue_size",
+        "kafka.broker.controller_mutation.queue_size", "kafka.broker.request.exempt_time",
+        "kafka.broker.leader_replication.byte_rate", "kafka.broker.follower_replication.byte_rate",
+        "kafka.broker.alter_log_dirs_replication.byte_rate",
+    ),
+)  # fmt: skip
