@@ -3,7 +3,7 @@
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from math import fsum
-from typing import Any, Final, NamedTuple
+from typing import Annotated, Any, Final, NamedTuple
 
 from lakehouse import tables
 from lakehouse.core import metrics
@@ -13,7 +13,7 @@ from lakehouse.core.spans import overlap
 from lakehouse.core.subjects import with_ends
 from lakehouse.engines.gold_reader import Row, is_same
 from lakehouse.report.facts.counters import hidden_spans
-from lakehouse.report.facts.fields import duration
+from lakehouse.report.facts.fields import Means, duration
 from lakehouse.report.facts.gold import SEEN, Gold
 from lakehouse.report.facts.kafka.consumer_groups import ROUNDED_UP
 from lakehouse.report.facts.kafka.golden_signals import ANSWERS, GOOD, P99, TRAFFIC, error_of
@@ -58,12 +58,15 @@ _OF_TOPICS: Final = tuple(one for one in _NAMES if one.split(".")[1] in {"partit
 
 
 class Timeline(NamedTuple):
-    """A timeline; a point is the start of a window, a value and its two bounds."""
+    """Values of one figure over time."""
 
-    name: str
-    unit: str
-    subject: str | None
-    points: list[list[Any]]
+    name: Annotated[str, Means("figure, or the name of an own metric")]
+    unit: Annotated[str, Means("unit of the values (UCUM)")]
+    subject: Annotated[str | None, Means("topic, client or group; empty: the whole cluster")]
+    points: Annotated[
+        list[list[Any]],
+        Means("start of a window, value and its two bounds; null: not all sources were observed"),
+    ]
 
 
 def timelines(gold: Gold, own: OwnMetrics) -> list[Timeline]:

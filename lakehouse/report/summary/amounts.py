@@ -1,7 +1,7 @@
 """Durations with bounds, instants, and names of subjects, as the short report writes them."""
 
 import datetime as dt
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from lakehouse.core import display
@@ -131,7 +131,7 @@ def names(values: Iterable[object]) -> list[Name]:
 
 def first_name(row: Row) -> Name | None:
     """Return the subject of ``jmxlake explain`` for a row; None without a name."""
-    keys = ("topic", "group", "client_id", "user", "source")
+    keys = ("group", "client_id", "user", "topic", "source")
     found = next((row[key] for key in keys if row.get(key) is not None), None)
     return None if found is None else figures.name(found)
 
@@ -167,6 +167,19 @@ def clock(us: int, *, seconds: bool = False) -> str:
 def dates_of(span: Span) -> tuple[dt.date, dt.date]:
     """Return the first and the last local date of a time."""
     return date(span[0]), date(span[1] - 1)
+
+
+def parts_of(row: Row) -> tuple[Span, ...]:
+    """Return the times in which an event was bad, microseconds."""
+    parts = row.get("parts") or ({"start": row["from"], "end": row["to"]},)
+    return tuple(span(part) for part in parts)
+
+
+def hours_of(parts: Sequence[Span]) -> tuple[str, str] | None:
+    """Return the earliest and the latest time of day; None if a part is across midnight."""
+    if any(date(start) != date(end) for start, end in parts):
+        return None
+    return min(clock(start) for start, _ in parts), max(clock(end) for _, end in parts)
 
 
 def week_word(facts: Facts) -> str:

@@ -11,7 +11,7 @@ from lakehouse.report import figures
 from lakehouse.report.figures import Row
 from lakehouse.report.summary import amounts, impacts
 from lakehouse.report.summary.model import Text
-from lakehouse.report.summary.texts import joined, listed, text, words
+from lakehouse.report.summary.texts import joined, line, listed, text, words
 
 _UNOBSERVED: Final = 2
 _RATES: Final = {"produce": "By/s", "fetch": "By/s", "request": "%"}
@@ -28,7 +28,7 @@ def cause(row: Row, scene: impacts.Scene) -> Text:
         _also(found),
         *_unobserved(found),
     ]
-    if kind == "slow_group" and not scene.has_lag:
+    if row["kind"] == "loss" and not scene.has_lag:
         parts.append(text("cause.no_lag"))
     return joined(*parts, between=" ")
 
@@ -44,9 +44,8 @@ def _values(row: Row, found: Row) -> dict[str, Any]:
         "start": amounts.clock(first) if is_one_day else at,
         "end": amounts.clock(last),
         "error": "" if error is None else display.line(error, 80),
-        "changes": found.get("leader_changes") or None,
+        "changes": found.get("leader_changes") or 1,
         "rate": _rate(row),
-        "group": () if row.get("group") is None else (figures.name(row["group"]),),
         "ruled_out": _ruled_out(found),
     }
 
@@ -96,29 +95,31 @@ def next_step(row: Row) -> Text:
     """Return what to do next, with the subject and the time; empty if there is nothing to do."""
     found = row["cause"]
     start = amounts.moment(row["from"])
+    hours = amounts.hours_of(amounts.parts_of(row)) or ("", "")
     exposed = [*(found.get("no_spare") or ()), *(found.get("single_replica") or ())]
     sources = amounts.names(found.get("sources") or ())
     source = [figures.name(row["source"])] if row.get("source") is not None else []
     return text(
         _name(row),
-        topics=impacts.topics(row),
+        topics=impacts.subject(row),
         sources=listed(sources or source),
+        source=tuple(source),
         group=() if row.get("group") is None else (figures.name(row["group"]),),
         client=amounts.subject({**row, "topic": None}),
         subject=impacts.subject(row),
         quota=words(f"quota.{row.get('of')}"),
-        at=f"{amounts.day(start)} {amounts.clock(start)}",
+        at=line("event.at", day=amounts.day(start), clock=amounts.clock(start)),
+        start=hours[0],
+        end=hours[1],
         exposed=listed(amounts.names(exposed)),
     )
 
 
 def _name(row: Row) -> str:
     """Return the step of an event's kind and cause; of its kind only where there is none."""
-    kind, why = row["kind"], row["cause"]["kind"]
+    kind, why = impacts.kind_of(row), row["cause"]["kind"]
     if kind == "availability" and why == "not_known" and _is_leaderless(row):
         why = "no_leader"
-    if kind == "tiered" and row.get("of") == "delete":
-        kind = "deletion"
     for name in (f"next.{kind}_{why}", f"next.{kind}"):
         if words(name):
             return name

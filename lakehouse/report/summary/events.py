@@ -40,22 +40,22 @@ def is_major(row: Row) -> bool:
 def events(facts: Facts, frame: Frame) -> tuple[Event, ...]:
     """Return all events in the order of the facts: most of a budget first."""
     titles = {one["name"]: one.get("title") for one in facts.get("objectives") or ()}
-    scene = impacts.Scene(frame, impacts.lag_is_known(facts))
+    scene = impacts.scene_of(facts, frame)
     return tuple(_event(row, scene, titles) for row in rows(facts) or ())
 
 
 def _event(row: Row, scene: impacts.Scene, titles: Mapping[str, object]) -> Event:
-    parts = parts_of(row)
+    parts = amounts.parts_of(row)
     used, objective = row.get("used"), row.get("objective")
     return Event(
         number=row["number"],
         status=_status(used),
         is_major=is_major(row),
         when=when(row, scene.frame),
-        length=_plain(amounts.length(row.get("bad_us"))),
-        repeats=_repeats(row.get("weeks_in_row") or 1),
+        length=amounts.length(row.get("bad_us")),
+        repeats=_repeats(row, scene.frame),
         title=impacts.title(row),
-        impact=impacts.impact(row),
+        impact=impacts.impact(row, scene),
         cause=causes.cause(row, scene),
         next_step=causes.next_step(row),
         owner=_owner(row),
@@ -75,16 +75,10 @@ def _status(used: float | None) -> Status:
     return "missed" if used >= 1 else "at_risk" if used >= MAJOR else "met"
 
 
-def parts_of(row: Row) -> tuple[Span, ...]:
-    """Return the times in which an event was bad, microseconds."""
-    parts = row.get("parts") or ({"start": row["from"], "end": row["to"]},)
-    return tuple(amounts.span(part) for part in parts)
-
-
 def when(row: Row, frame: Frame) -> str:
     """Return when an event was: its start and end, or its days and hours if it recurred."""
     start, end = amounts.span(row, "from", "to")
-    parts = parts_of(row)
+    parts = amounts.parts_of(row)
     days = {amounts.date(part[0]) for part in parts}
     if len(days) >= _RECURRING_DAYS and len(days) * 2 > len(parts):
         return _daily(parts, len(days), frame)
@@ -100,21 +94,13 @@ def when(row: Row, frame: Frame) -> str:
 
 def _daily(parts: Sequence[Span], days: int, frame: Frame) -> str:
     first, last = (date.toordinal() for date in amounts.dates_of(frame.span))
-    hours = hours_of(parts) or ("", "")
+    hours = amounts.hours_of(parts) or ("", "")
     return line("event.daily", days=days, total=last - first + 1, start=hours[0], end=hours[1])
 
 
-def hours_of(parts: Sequence[Span]) -> tuple[str, str] | None:
-    """Return the earliest and the latest time of day; None if a part is across midnight."""
-    if any(amounts.date(start) != amounts.date(end) for start, end in parts):
-        return None
-    return min(amounts.clock(start) for start, _ in parts), max(
-        amounts.clock(end) for _, end in parts
-    )
-
-
-def _repeats(weeks: int) -> str:
-    if weeks < 2:
+def _repeats(row: Row, frame: Frame) -> str:
+    weeks = row.get("weeks_in_row") or 1
+    if weeks < 2 or frame.word != "week":
         return ""
     return line("event.week_in_row", ordinal=f"{weeks}{_ORDINALS.get(weeks, 'th')}")
 
@@ -142,7 +128,7 @@ def events_note(facts: Facts, frame: Frame) -> str:
         return f"{blind(frame)}."
     if found is None:
         is_old = (facts.get("format") or 1) < _OF_EVENTS
-        return line("events.old") if is_old else line("events.null", period=frame.word)
+        return line("events.old") if is_old else line("events.missing", period=frame.word)
     return plain(text(_note(found), **_counts(found, frame))) + _not_known(facts)
 
 
@@ -173,7 +159,3 @@ def _not_known(facts: Facts) -> str:
         if row.get("state") == "not_known" and (subject := words(f"asked.{row['question']}"))
     ]
     return line("events.not_known", subjects=listed(subjects, 8)) if subjects else ""
-
-
-def _plain(value: str) -> str:
-    return value.replace("\u00a0", " ")

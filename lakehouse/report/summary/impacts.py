@@ -1,6 +1,6 @@
 """Title and impact of an event."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, Final, NamedTuple
 
 from lakehouse.core import display
@@ -14,20 +14,40 @@ from lakehouse.report.summary.texts import joined, line, listed, text, words
 _HITS: Final = 3
 _REQUESTS: Final = ("produce", "fetch")
 _AGE: Final = "kafka.group.time_lag"
-_LOG_DIRECTORIES: Final = "kafka.broker.offline_log_directories"
+_RECORDS: Final = "kafka.group.lag"
+_SEGMENTS: Final = "kafka.topic.remote_delete_lag.segments"
+_OWN_WORDS: Final = {
+    "delete": "deletion",
+    "kafka.partition.unclean_leader": "unclean_leader",
+    "kafka.partition.without_spare": "without_spare",
+    "kafka.broker.offline_log_directories": "log_directories",
+    "kafka.broker.request_handler.idle": "request_handlers",
+}
+"""Texts of their own within a kind, by what of it an event is."""
 
 
 class Scene(NamedTuple):
-    """The report that an event is in, and whether the lag of groups is collected in it."""
+    """Facts of the report that an event's words depend on.
+
+    Attributes:
+        frame: The report's period.
+        has_lag: Whether the lag of groups is collected.
+        worst: Greatest value of the incidents, by number of the event and metric.
+    """
 
     frame: Frame
     has_lag: bool
+    worst: Mapping[tuple[int, str], float]
 
 
-def lag_is_known(facts: Facts) -> bool:
-    """Return True unless the lag of groups is not collected."""
+def scene_of(facts: Facts, frame: Frame) -> Scene:
+    """Return the scene of a report's events."""
     asked = {row["question"]: row.get("state") for row in facts.get("answers") or ()}
-    return asked.get("lag") != "not_collected"
+    worst: dict[tuple[int, str], float] = {}
+    for row in facts.get("incidents") or ():
+        key = row["event"], row["metric"]
+        worst[key] = max(worst.get(key, row["worst"]), row["worst"])
+    return Scene(frame, asked.get("lag") != "not_collected", worst)
 
 
 def size(row: Row) -> Row:
@@ -36,7 +56,7 @@ def size(row: Row) -> Row:
 
 
 def topics(row: Row) -> Text:
-    """Return the topics of an event."""
+    """Return the topics of an event; empty without any."""
     return listed(amounts.names(row.get("topics") or ()))
 
 
@@ -54,12 +74,8 @@ def title(row: Row) -> Text:
 
 def kind_of(row: Row) -> str:
     """Return the kind of an event, as words.yaml has it."""
-    kind, of = row["kind"], row.get("of")
-    if kind == "tiered" and of == "delete":
-        return "deletion"
-    if kind == "replication" and of == _LOG_DIRECTORIES:
-        return "log_directories"
-    return kind if words(f"event_title.{kind}") else "other"
+    kind = _OWN_WORDS.get(str(row.get("of")), str(row["kind"]))
+    return kind if kind == "availability" or words(f"event_title.{kind}") else "other"
 
 
 def values(row: Row) -> dict[str, Any]:
@@ -95,7 +111,7 @@ def _availability(row: Row) -> Text:
     name = f"hit.{cause['kind']}"
     sources = listed(amounts.names(cause.get("sources") or ()))
     name = name if words(name) else "hit.not_known"
-    return text(name, topics=topics(row), sources=sources, fell=fell(row))
+    return text(name, topics=subject(row), sources=sources, fell=fell(row))
 
 
 def _request(of: str) -> str:
@@ -106,43 +122,49 @@ def _name(value: object) -> Text:
     return () if value is None else (figures.name(value),)
 
 
-def impact(row: Row) -> Text:
+def impact(row: Row, scene: Scene) -> Text:
     """Return the impact of an event, with counts; empty where the facts do not have it."""
     write = _IMPACTS.get(row["kind"])
-    return write(row) if write else ()
+    return write(row, scene) if write else ()
 
 
-def _of_loss(row: Row) -> Text:
+def _of_loss(row: Row, _: Scene) -> Text:
     return text("impact.loss", partitions=size(row).get("partitions"), topics=topics(row))
 
 
-def _of_throttling(row: Row) -> Text:
+def _of_throttling(row: Row, _: Scene) -> Text:
     mean, most = (_ms(size(row).get(f"throttle_ms_{name}")) for name in ("mean", "max"))
     return text("impact.throttling", mean=mean, most=most)
 
 
-def _of_tiering(row: Row) -> Text:
+def _of_tiering(row: Row, scene: Scene) -> Text:
     if row.get("of") == "delete":
-        segments = size(row).get("max_value")
+        segments = scene.worst.get((row["number"], _SEGMENTS))
         return text("impact.deletion", segments=None if segments is None else int(segments))
     waited = size(row).get("max_bytes")
     return text("impact.upload", size=display.size(waited) if waited is not None else "")
 
 
-def _of_lag(row: Row) -> Text:
-    most = size(row).get("max_value")
-    if most is None:
-        return ()
-    if str(row.get("of") or "").startswith(_AGE):
-        return text("impact.age", age=display.length(round(most * 1e6), "up"))
-    return text("impact.records", records=display.count(most))
+def _of_lag(row: Row, scene: Scene) -> Text:
+    """Return the greatest lag, in records or as an age, by the metric that has incidents."""
+    own = {
+        metric: worst for (event, metric), worst in scene.worst.items() if event == row["number"]
+    }
+    ages = [worst for metric, worst in own.items() if metric.startswith(_AGE)]
+    age = display.length(round(max(ages) * 1e6)) if ages else ""
+    records = display.count(own[_RECORDS]) if _RECORDS in own else ""
+    return joined(text("impact.records", records=records), text("impact.age", age=age), between=" ")
 
 
-def _of_latency(row: Row) -> Text:
+def _of_latency(row: Row, _: Scene) -> Text:
     return text("impact.latency", most=_ms(size(row).get("max_value")))
 
 
-def _hits(row: Row) -> Text:
+def _of_other(row: Row, _: Scene) -> Text:
+    return () if row.get("incidents") else text("impact.other")
+
+
+def _hits(row: Row, _: Scene) -> Text:
     hits = row.get("hits") or ()
     shown = [_hit(one) for one in hits[:_HITS]]
     if more := len({one["topic"] for one in hits[_HITS:]}):
@@ -165,7 +187,7 @@ def _ms(value: float | None) -> str:
     return "" if value is None else f"{line('amount.ms', count=display.count(round(value)))}"
 
 
-_IMPACTS: Final[dict[str, Callable[[Row], Text]]] = {
+_IMPACTS: Final[dict[str, Callable[[Row, Scene], Text]]] = {
     "availability": _hits,
     "replication": _hits,
     "loss": _of_loss,
@@ -173,5 +195,5 @@ _IMPACTS: Final[dict[str, Callable[[Row], Text]]] = {
     "tiered": _of_tiering,
     "consumer_lag": _of_lag,
     "latency": _of_latency,
-    "other": lambda _: text("impact.other"),
+    "other": _of_other,
 }

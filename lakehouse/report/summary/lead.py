@@ -63,7 +63,7 @@ def _of_kind(row: Row, frame: Frame) -> Text:
 
 
 def _days(row: Row, frame: Frame) -> str:
-    days = len({amounts.date(start) for start, _ in events.parts_of(row)})
+    days = len({amounts.date(start) for start, _ in amounts.parts_of(row)})
     first, last = amounts.dates_of(frame.span)
     if days < _SEVERAL_DAYS:
         return ""
