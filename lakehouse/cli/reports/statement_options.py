@@ -89,7 +89,6 @@ class StatementOptions:
         self.check(engine)
         seconds = window_of(engine)
         period = period.aligned(seconds)
-        log("statements")
         planned, corrected = self.calendar.maintenance, self.calendar.corrections
         how = attainment.Options(period.grain == periods.WEEK, burns, planned, corrected, seconds)
         statements = attainment.read(engine, wanted, period, attainment.now_us(), options=how)
