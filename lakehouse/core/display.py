@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from datetime import UTC, datetime, tzinfo
-from math import isclose
+from math import ceil, floor, isclose
 from typing import Any, Final, Literal
 
 from lakehouse.core import periods
@@ -193,9 +193,10 @@ def share(
 
 def _rounded(number: float, places: int, rounding: Rounding) -> float:
     """Return a number with so many decimals, rounded without the noise of binary floats."""
-    scaled = round(number * 10**places, 6)
-    whole: float = {"down": scaled // 1, "up": -(-scaled // 1), "nearest": round(scaled)}[rounding]
-    return whole / 10**places
+    scale = 10.0**places
+    scaled = round(number * scale, 6)
+    whole = {"down": floor(scaled), "up": ceil(scaled), "nearest": round(scaled)}[rounding]
+    return whole / scale
 
 
 def per_cent(coverage: float | None) -> str:
@@ -297,6 +298,16 @@ def shorten(text: str, limit: int = NAME_LIMIT) -> str:
         return text
     head = (limit - 1) * 2 // 3
     return f"{text[:head]}…{text[len(text) - (limit - 1 - head) :]}"
+
+
+_MEASURE: Final = re.compile(
+    r"[0-9] (?:%|(?:d|h|min|s|ms|[KMGTP]?i?B|MB/s)\b(?: [0-9]+ (?:h|min|s)\b)?)"
+)
+
+
+def tied(text: str) -> str:
+    """Return a text in which no line breaks within a figure, such as ``4 h 24 min``."""
+    return _MEASURE.sub(lambda found: found[0].replace(" ", _TIE), text)
 
 
 def plural(number: int, noun: str) -> str:

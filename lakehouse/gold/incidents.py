@@ -5,11 +5,12 @@ say the same of an incident.
 """
 
 import functools
+from collections.abc import Sequence
 from importlib import resources
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from lakehouse.core.spans import Span
-from lakehouse.engines.engine import Engine, Relation
+from lakehouse.engines.engine import Engine, Relation, ask
 
 _RENAMED: Final = {
     "partition": "partition_id",
@@ -24,6 +25,11 @@ SERIES: Final = (
     "cluster", "metric", "level", "topic", "partition_id", "user_name", "client_id", "group_name",
 )  # fmt: skip
 """What names a series, in the text."""
+
+NAMES: Final = (
+    *SERIES, "own_source", "s", "e", "lead_us", "tail_us", "worst", "total", "sources",
+)  # fmt: skip
+"""The columns of ``joined_incidents`` that make an ``Incident``; the first is the cluster."""
 
 _COLUMNS: Final = (
     "cluster", "metric", "level", "topic", "partition", "user", "client_id", "group", "source",
@@ -82,15 +88,19 @@ def text(stretches: str) -> str:
     return lines.replace("{series}", ", ".join(SERIES)).replace("{stretches}", stretches)
 
 
-def relation(engine: Engine, stretches: Relation, where: str = "true") -> Relation:
+def relation(
+    engine: Engine, stretches: Relation, where: str = "true", cluster: str = "r.cluster"
+) -> Relation:
     """Return ``joined_incidents`` as a relation of an engine.
 
     Args:
         engine: The engine.
         stretches: Rows of gold/incidents.
         where: Which of them, as a condition on ``r``.
+        cluster: What is told apart in the column ``cluster``; an expression on ``r``.
     """
-    chosen = ", ".join(f"r.{name} AS {_RENAMED.get(name, name)}" for name in _COLUMNS)
+    names = (f"r.{name} AS {_RENAMED.get(name, name)}" for name in _COLUMNS[1:])
+    chosen = ", ".join((f"{cluster} AS cluster", *names))
     read = engine.query(f"SELECT {chosen} FROM {{rows}} r WHERE {where}", rows=stretches)
     return engine.query(
         f"WITH {text('{stretches}')} SELECT i.* FROM joined_incidents i", stretches=read
@@ -99,20 +109,19 @@ def relation(engine: Engine, stretches: Relation, where: str = "true") -> Relati
 
 def joined(engine: Engine, stretches: Relation, where: str = "true") -> list[Incident]:
     """Return the incidents that stretches make, oldest first; see ``relation``."""
-    return incidents_of(engine, relation(engine, stretches, where))
+    columns = ", ".join(f"i.{name}" for name in NAMES[1:])
+    found = relation(engine, stretches, where)
+    rows = ask(engine, f"SELECT {columns} FROM {{found}} i", found=found)
+    return sorted(map(incident, rows), key=order)
 
 
-def incidents_of(engine: Engine, found: Relation) -> list[Incident]:
-    """Return the incidents of a relation with the columns of ``joined_incidents``."""
-    names = (*SERIES[1:], "own_source", "s", "e", "lead_us", "tail_us", "worst", "total")
-    columns = ", ".join(f"i.{name}" for name in (*names, "sources"))
-    rows = engine.collect(engine.query(f"SELECT {columns} FROM {{found}} i", found=found))
-    values = zip(*(rows.column(name).to_pylist() for name in (*names, "sources")), strict=True)
-    made = (Incident(*row[:-1], tuple(sorted(row[-1]))) for row in values)
-    return sorted(made, key=_order)
+def incident(row: Sequence[Any]) -> Incident:
+    """Return the incident of a row with the columns of ``NAMES`` but the first."""
+    return Incident._make((*row[:-1], tuple(sorted(row[-1]))))
 
 
-def _order(one: Incident) -> tuple[str | int, ...]:
+def order(one: Incident) -> tuple[str | int, ...]:
+    """Return what incidents are sorted by: oldest first."""
     names = (one.topic, one.user, one.client_id, one.group, one.source)
     partition = -1 if one.partition is None else one.partition
     return (one.start, one.metric, *(name or "" for name in names), partition, one.end)

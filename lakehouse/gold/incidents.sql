@@ -4,6 +4,8 @@
 -- {stretches} has the columns of {series}, and source, s, e (microseconds), lead_us, tail_us, worst and total. Every
 -- engine reads this text: names that are reserved somewhere are in {series} under other names.
 --
+-- The place of an incident is a sum over rows up to the last one that starts and ends alike: engines order these at will.
+--
 -- lead_us: the shortest of the sources that saw the start. tail_us: the shortest of those that saw the end; a stretch
 -- that may not have been bad at all leaves it to the one of its source that ends where it starts.
 stretches_marked AS (
@@ -11,7 +13,7 @@ stretches_marked AS (
         CASE WHEN lag(e) OVER (PARTITION BY {series}, source ORDER BY s, e) = s THEN 0 ELSE 1 END AS begins
     FROM {stretches} t),
 stretches_placed AS (
-    SELECT m.*, sum(begins) OVER (PARTITION BY {series}, source ORDER BY s, e ROWS UNBOUNDED PRECEDING) AS place
+    SELECT m.*, sum(begins) OVER (PARTITION BY {series}, source ORDER BY s, e) AS place
     FROM stretches_marked m),
 of_sources AS (
     SELECT {series}, own_source, source, min(s) AS s, max(e) AS e,
@@ -25,8 +27,7 @@ sources_marked AS (
         ORDER BY s, e ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) >= s THEN 0 ELSE 1 END AS begins
     FROM of_sources o),
 sources_placed AS (
-    SELECT m.*, sum(begins) OVER (PARTITION BY {series}, own_source
-        ORDER BY s, e ROWS UNBOUNDED PRECEDING) AS place
+    SELECT m.*, sum(begins) OVER (PARTITION BY {series}, own_source ORDER BY s, e) AS place
     FROM sources_marked m),
 bounded AS (
     SELECT p.*, min(s) OVER (PARTITION BY {series}, own_source, place) AS first_start,

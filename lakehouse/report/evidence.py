@@ -7,7 +7,7 @@ is declared beside the records that answer it; ``facts/build.py`` lists them.
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Final, NamedTuple
+from typing import Annotated, Any, Final, NamedTuple
 
 from lakehouse.core import display
 from lakehouse.core.metrics import families, shipped
@@ -15,6 +15,7 @@ from lakehouse.core.observed_share import FLOOR_PERCENT, State, is_whole, state_
 from lakehouse.core.spans import length, overlap
 from lakehouse.report import facts_lookup, resources
 from lakehouse.report.facts import record_keys
+from lakehouse.report.facts.fields import Means
 from lakehouse.report.figures import Facts, Row, span_of
 
 _WHOLE_CLUSTER: Final = {"metadata_log", "partitions"}
@@ -117,27 +118,26 @@ class Question(NamedTuple):
 
 
 class Evidence(NamedTuple):
-    """The state of one question of a report, and the observed time that it rests on.
+    """The state of one question of a report, and the observed time that it rests on."""
 
-    Attributes:
-        question: Its anchor in the page.
-        state: Bad, good, partly known, not known, not collected or not applicable.
-        observed_percent: Observed share of its expected time; None: nothing was expected.
-        expected_us: Time that its sources should have been observed, added up (µs).
-        observed_us: Time of that in which they were (µs).
-        subjects_known: Number of its subjects with data; None: the facts do not have it.
-        subjects_unknown: Number of its subjects without data.
-        reason: Why nothing is known, or of a bad one nothing good; None: there is an answer.
-    """
-
-    question: str
-    state: State
-    observed_percent: float | None = None
-    expected_us: int | None = None
-    observed_us: int | None = None
-    subjects_known: int | None = None
-    subjects_unknown: int = 0
-    reason: str | None = None
+    question: Annotated[str, Means("name of the question or section")]
+    state: Annotated[
+        State, Means("bad, good, partly_known, not_known, not_collected or not_applicable")
+    ]
+    observed_percent: Annotated[
+        float | None, Means("coverage of its own sources, percent; empty: nothing was expected")
+    ] = None
+    expected_us: Annotated[
+        int | None, Means("expected time of its sources, added up, microseconds")
+    ] = None
+    observed_us: Annotated[int | None, Means("observed time of that, microseconds")] = None
+    subjects_known: Annotated[
+        int | None, Means("number of subjects with data; empty: they are not listed")
+    ] = None
+    subjects_unknown: Annotated[int, Means("number of subjects without data")] = 0
+    reason: Annotated[
+        str | None, Means("reason if nothing, or nothing good of a bad question, is known")
+    ] = None
 
     @property
     def is_whole(self) -> bool:

@@ -18,9 +18,9 @@ from typing import (
     get_type_hints,
 )
 
-from lakehouse.engines.gold_reader import Row
+from lakehouse.engines import gold_reader
 
-FORMAT: Final = 1
+FORMAT: Final = 2
 """The ``format`` of docs/report-json.md that this version writes and reads."""
 
 
@@ -60,12 +60,18 @@ def to_json(value: Any) -> Any:
     if not hasattr(value, "_asdict"):
         return value
     found: dict[str, Any] = {}
-    for name, field in value._asdict().items():
+    for own_name, field in value._asdict().items():
+        name = key_of(own_name)
         if isinstance(field, Bounds):
             found |= dict(zip(keys(name), field, strict=True))
         else:
             found[name] = to_json(field)
     return found
+
+
+def key_of(name: str) -> str:
+    """The key of a field in JSON: ``from_`` is ``from``, which Python reserves."""
+    return name.removesuffix("_")
 
 
 Known = float | None
@@ -101,6 +107,28 @@ class Means(NamedTuple):
     column: str | None = None
 
 
+TOPIC: Final = Means("topic")
+PARTITION: Final = Means("partition")
+USER: Final = Means("authenticated principal; empty: the client has none, or the quota no user")
+CLIENT_ID: Final = Means("client id; empty: the client has none, or the quota no client id")
+GROUP: Final = Means("consumer group")
+SOURCE: Final = Means("broker, controller or other source of metrics")
+PARTITIONS: Final = Means("number of partitions")
+OWNED: Final = {
+    "team": Means("team that owns it, by the owners file"),
+    "owner": Means("owner, by the owners file"),
+    "tier": Means("tier, by the owners file"),
+}
+UNKNOWN: Final = Means("unknown time, microseconds")
+
+
+class Declared:
+    """Base of records that are only declared: another module makes their JSON.
+
+    A record can extend others: their fields come first, those of the last base before the others.
+    """
+
+
 class Field(NamedTuple):
     """A field of a record: its type without ``Means``, and its meaning."""
 
@@ -118,12 +146,15 @@ class Column(NamedTuple):
 
 @lru_cache
 def fields_of(record: Callable[..., Any]) -> Mapping[str, Field]:
-    """Return the fields of a record by name, in order; one without ``Means`` has an empty text."""
+    """Return the fields of a record by their keys in JSON, in order.
+
+    A field without ``Means`` has an empty text. A name that is a keyword of Python ends with ``_``.
+    """
     found = {}
     for name, hint in get_type_hints(record, include_extras=True).items():
         kind, *notes = get_args(hint) if get_origin(hint) is Annotated else (hint,)
         means = next((one for one in notes if isinstance(one, Means)), Means(""))
-        found[name] = Field(kind, means)
+        found[key_of(name)] = Field(kind, means)
     return found
 
 
@@ -134,8 +165,9 @@ def keys(name: str) -> tuple[str, str, str]:
     return name, f"{stem}_low{unit}", f"{stem}_high{unit}"
 
 
-def columns(record: Callable[..., Any], *names: str) -> Iterator[Column]:
-    """Yield the columns of a record in CSV.
+@lru_cache
+def columns(record: Callable[..., Any], *names: str) -> tuple[Column, ...]:
+    """Return the columns of a record in CSV.
 
     A field of ``Bounds`` is three columns. The fields of a nested record follow with its name
     before theirs. Lists of records have no column: each is a file of its own.
@@ -145,23 +177,26 @@ def columns(record: Callable[..., Any], *names: str) -> Iterator[Column]:
         names: Only these fields, in this order; by default all.
     """
     fields = fields_of(record)
-    for name in names or fields:
-        kind, (text, _, column) = fields[name]
-        shown = name if column is None else column
-        if kind is Bounds:
-            texts = (text, f"lower bound of {shown}", f"upper bound of {shown}")
-            yield from map(Column, keys(shown), texts, keys(name))
-        elif inner := nested(kind):
-            start, about = shown and f"{shown}_", text and f"{text}: "
-            for one in columns(inner):
-                yield Column(f"{start}{one.name}", f"{about}{one.means}", f"{name}.{one.path}")
-        elif not is_rows(kind):
-            yield Column(shown, text, name)
+    return tuple(one for name in names or fields for one in _columns(name, fields[name]))
+
+
+def _columns(name: str, field: Field) -> Iterator[Column]:
+    text, _, column = field.means
+    shown = name if column is None else column
+    if field.kind is Bounds:
+        texts = (text, f"lower bound of {shown}", f"upper bound of {shown}")
+        yield from map(Column, keys(shown), texts, keys(name))
+    elif inner := nested(field.kind):
+        for one in columns(inner):
+            own, about = filter(None, (shown, one.name)), filter(None, (text, one.means))
+            yield Column("_".join(own), ": ".join(about), f"{name}.{one.path}")
+    elif not is_rows(field.kind):
+        yield Column(shown, text, name)
 
 
 def nested(kind: Any) -> Callable[..., Any] | None:
     """Return the record that a type is, or may be beside None; None: it is no record."""
-    if hasattr(kind, "_fields"):
+    if hasattr(kind, "_fields") or (isinstance(kind, type) and issubclass(kind, Declared)):
         return kind if kind is not Bounds else None
     return next(filter(None, map(nested, _union(kind))), None)
 
@@ -257,7 +292,7 @@ def per_second(row: Mapping[str, Any], time: str) -> float | None:
     return row["value_seconds"] / seconds if seconds else None
 
 
-def seconds_mean(row: Row) -> float:
+def seconds_mean(row: gold_reader.Row) -> float:
     """The mean of a total over the time in which any source reported it; 0 without such time.
 
     Brokers that report in turns are several series in the time of one. No total was above

@@ -9,7 +9,7 @@ from collections.abc import Collection, Mapping, Sequence
 from fnmatch import fnmatchcase
 from itertools import groupby
 from operator import attrgetter, itemgetter
-from typing import Final, NamedTuple
+from typing import Annotated, Final, NamedTuple
 
 from lakehouse import tables
 from lakehouse.core.metrics import COVERAGE, UNAVAILABLE, Definition, known, shipped
@@ -17,7 +17,19 @@ from lakehouse.core.objective import Objective
 from lakehouse.engines.gold_reader import Row, is_one_of, summed, text
 from lakehouse.report.facts.counters import counted
 from lakehouse.report.facts.coverage import Coverage, SourceCoverage
-from lakehouse.report.facts.fields import Bounds, duration, per_second, seconds_mean
+from lakehouse.report.facts.fields import (
+    CLIENT_ID,
+    GROUP,
+    SOURCE,
+    TOPIC,
+    USER,
+    Bounds,
+    Known,
+    Means,
+    duration,
+    per_second,
+    seconds_mean,
+)
 from lakehouse.report.facts.gold import Gold
 from lakehouse.rollup.lake_catalogues import own_definitions
 
@@ -41,43 +53,52 @@ SUBJECT: Final = ("topic", "user", "client_id", "group", "source", "labels")
 class Subject(NamedTuple):
     """A metric's figures for one subject: values and times of a gauge, increase of a counter."""
 
-    topic: str | None
-    user: str | None
-    client_id: str | None
-    group: str | None
-    source: str | None
-    labels: str | None
-    mean: float | None
-    min: float | None
-    max: float | None
-    above_us: Bounds
-    increase: Bounds
-    per_second: float | None
-    flags: list[str]
-    unknown_us: int | None
+    topic: Annotated[str | None, TOPIC]
+    user: Annotated[str | None, USER]
+    client_id: Annotated[str | None, CLIENT_ID]
+    group: Annotated[str | None, GROUP]
+    source: Annotated[str | None, SOURCE]
+    labels: Annotated[str | None, Means("further labels, as key=value")]
+    mean: Annotated[Known, Means("mean of a gauge over time")]
+    min: Annotated[Known, Means("minimum of a gauge")]
+    max: Annotated[Known, Means("maximum of a gauge")]
+    above_us: Annotated[Bounds, Means("time above 0, microseconds")]
+    increase: Annotated[Bounds, Means("increase of a counter")]
+    per_second: Annotated[Known, Means("mean increase per observed second")]
+    flags: Annotated[
+        list[str], Means("known_wrong: this Kafka version is known to report wrong values")
+    ]
+    unknown_us: Annotated[int | None, Means("unknown time of a source or series, microseconds")]
 
 
 class Metric(NamedTuple):
     """A metric, and its subjects with the greatest values, or the least where these are bad."""
 
-    metric: str
-    families: list[str]
-    level: str
-    own: bool
-    kind: str
-    unit: str
-    description: str | None
-    percent: float | None
-    subjects: int | None
-    worst: list[Subject]
+    metric: Annotated[str, Means("name of the metric")]
+    families: Annotated[list[str], Means("families of the catalogue that collect it")]
+    own: Annotated[bool, Means("1: from an operator's own catalogue")]
+    kind: Annotated[str, Means("gauge, counter, or both if catalogues differ")]
+    unit: Annotated[str, Means("UCUM unit of its values")]
+    level: Annotated[
+        str,
+        Means("subject type: topic, client, group, series (of a source, with labels) or source"),
+    ]
+    subjects: Annotated[
+        int | None, Means("number of subjects in gold; empty: the report is of one team")
+    ]
+    description: Annotated[str | None, Means("description in the catalogue")]
+    percent: Annotated[Known, Means("coverage of its families, percent")]
+    worst: Annotated[list[Subject], Means(f"at most {MOST_SUBJECTS} subjects, the worst first")]
 
 
 class OwnMetrics(NamedTuple):
     """The section: metrics of own catalogues first."""
 
-    metrics: list[Metric]
-    omitted: int
-    absent: list[str]
+    metrics: Annotated[
+        list[Metric], Means(f"at most {MOST_METRICS} metrics without a section of their own")
+    ]
+    omitted: Annotated[int, Means("number of further metrics in gold")]
+    absent: Annotated[list[str], Means("metrics of objectives without any data")]
 
 
 def is_shown(metric: str, patterns: Collection[str]) -> bool:
@@ -179,7 +200,7 @@ def _metric(
     return Metric(
         name,
         families,
-        level,
+        level=level,
         own=name not in known(),
         kind=" and ".join(kinds),
         unit=" or ".join(sorted({one.unit for one in said})),

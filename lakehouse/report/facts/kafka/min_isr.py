@@ -17,7 +17,19 @@ from lakehouse.engines.gold_reader import Row, is_one_of
 from lakehouse.gold import incidents
 from lakehouse.report.evidence import Check, Question, Rows
 from lakehouse.report.facts.counters import CONTROLLERS, unread_times, with_bounds
-from lakehouse.report.facts.fields import Bounds, Known, Means, duration, figures, of_sources
+from lakehouse.report.facts.fields import (
+    PARTITION,
+    PARTITIONS,
+    SOURCE,
+    TOPIC,
+    UNKNOWN,
+    Bounds,
+    Known,
+    Means,
+    duration,
+    figures,
+    of_sources,
+)
 from lakehouse.report.facts.gold import Gold, attribute
 from lakehouse.report.facts.gold_figures import AnyTime, Max, Mean, Min, Rise, Stored, Sum, Time
 from lakehouse.slo import partition_level
@@ -31,41 +43,85 @@ _KINDS: Final = {UNDER_MIN_ISR: "under_min_isr", LEADERLESS: "leaderless"}
 
 
 class Incident(NamedTuple):
-    """A stretch of time in which a partition was bad; ``kind`` says in which way."""
+    """A bad interval of a partition."""
 
-    start: str
-    end: str
-    lead_us: int
-    tail_us: int
-    kind: str
-    sources: list[str]
+    kind: Annotated[str, Means("under_min_isr or leaderless")]
+    start: Annotated[str, Means("first bad scrape, UTC")]
+    end: Annotated[str, Means("end of the time that the last bad scrape covers, UTC")]
+    lead_us: Annotated[
+        int, Means("start uncertainty: it began at most this much earlier, microseconds")
+    ]
+    tail_us: Annotated[
+        int, Means("end uncertainty: it ended at most this much earlier, microseconds")
+    ]
+    sources: Annotated[list[str], Means("sources that reported it")]
 
 
 class Topic(NamedTuple):
-    """How long a topic was bad: as a union over its partitions, and summed over them."""
+    """Bad time of a topic: as a union over its partitions, and summed over them."""
 
-    topic: str
-    partitions: int | None
-    any_us: Annotated[Bounds, Means("", AnyTime(UNDER_MIN_ISR))]
-    under_us: Annotated[Bounds, Means("", Time(UNDER_MIN_ISR))]
-    leaderless_us: Annotated[Bounds, Means("", Time(LEADERLESS))]
-    unavailable_any_us: Annotated[Bounds, Means("", AnyTime(UNAVAILABLE))]
-    at_min_us: Annotated[int | None, Means("", Stored("kafka.partition.at_min_isr", "positive_us"))]
-    max_concurrent: Annotated[int | None, Means("", Stored(UNAVAILABLE, "max_concurrent"))]
-    unknown_us: int | None
-    unseen_us: int | None
-    partitions_unknown_us: int | None
+    topic: Annotated[str, TOPIC]
+    partitions: Annotated[int | None, PARTITIONS]
+    unavailable_any_us: Annotated[
+        Bounds,
+        Means(
+            "time in which any partition was under min ISR or leaderless, microseconds",
+            AnyTime(UNAVAILABLE),
+        ),
+    ]
+    any_us: Annotated[
+        Bounds,
+        Means(
+            "time in which any partition was under min ISR, microseconds", AnyTime(UNDER_MIN_ISR)
+        ),
+    ]
+    under_us: Annotated[
+        Bounds,
+        Means("time under min ISR, summed over partitions, microseconds", Time(UNDER_MIN_ISR)),
+    ]
+    leaderless_us: Annotated[
+        Bounds,
+        Means("time without a leader, summed over partitions, microseconds", Time(LEADERLESS)),
+    ]
+    at_min_us: Annotated[
+        int | None,
+        Means(
+            "time at min ISR, summed over partitions, microseconds",
+            Stored("kafka.partition.at_min_isr", "positive_us"),
+        ),
+    ]
+    max_concurrent: Annotated[
+        int | None,
+        Means(
+            "maximum number of partitions under min ISR or leaderless at one instant",
+            Stored(UNAVAILABLE, "max_concurrent"),
+        ),
+    ]
+    unknown_us: Annotated[
+        int | None, Means("time in which it was not wholly observed and not bad, microseconds")
+    ]
+    unseen_us: Annotated[
+        int | None,
+        Means(
+            "time in which not all its partitions were observed, microseconds; while one partition "
+            "is bad, others may be unobserved"
+        ),
+    ]
+    partitions_unknown_us: Annotated[
+        int | None,
+        Means("unobserved time, summed over partitions, as under_us is, microseconds"),
+    ]
 
 
 class Partition(NamedTuple):
-    """How long a partition was bad, and when."""
+    """Bad time of a partition, and its incidents."""
 
-    topic: str
-    partition: int
-    under_us: Bounds
-    leaderless_us: Bounds
-    unknown_us: int | None
-    incidents: list[Incident]
+    topic: Annotated[str, TOPIC]
+    partition: Annotated[int, PARTITION]
+    under_us: Annotated[Bounds, Means("time under min ISR, microseconds")]
+    leaderless_us: Annotated[Bounds, Means("time without a leader, microseconds")]
+    unknown_us: Annotated[int | None, Means("maximum unknown time, microseconds")]
+    incidents: Annotated[list[Incident], Means("bad intervals, oldest first")]
 
 
 class Unseen(NamedTuple):
@@ -106,44 +162,80 @@ class Unseen(NamedTuple):
 
 
 class IsrBroker(NamedTuple):
-    """A broker's own counts, sums over the partitions that it leads, and the writes it refused."""
+    """A broker's own counts, sums over the partitions that it leads, and refused writes."""
 
-    source: str
-    under_min_isr_partition_seconds: Annotated[Known, Means("", Sum(COUNTED_BY_BROKER))]
-    sum_of_partitions_seconds: Annotated[Known, Means("", Sum(UNDER_MIN_ISR))]
-    leaderless_partition_seconds: Annotated[Known, Means("", Sum(LEADERLESS))]
+    source: Annotated[str, SOURCE]
+    under_min_isr_partition_seconds: Annotated[
+        Known, Means("partition-seconds under min ISR, by its own count", Sum(COUNTED_BY_BROKER))
+    ]
+    sum_of_partitions_seconds: Annotated[
+        Known, Means("the same, summed over the partitions that it leads", Sum(UNDER_MIN_ISR))
+    ]
+    leaderless_partition_seconds: Annotated[
+        Known, Means("partition-seconds without a leader that it reported", Sum(LEADERLESS))
+    ]
     at_min_isr_partition_seconds: Annotated[
-        Known, Means("", Sum("kafka.broker.at_min_isr_partitions"))
+        Known,
+        Means(
+            "partition-seconds at min ISR, by its own count",
+            Sum("kafka.broker.at_min_isr_partitions"),
+        ),
     ]
-    leads_mean: Annotated[Known, Means("", Mean("kafka.broker.led_partitions"))]
-    isr_shrinks: Annotated[Bounds, Means("", Rise("kafka.broker.isr_shrinks"))]
-    isr_expands: Annotated[Bounds, Means("", Rise("kafka.broker.isr_expands"))]
+    leads_mean: Annotated[
+        Known, Means("mean number of partitions that it leads", Mean("kafka.broker.led_partitions"))
+    ]
+    isr_shrinks: Annotated[Bounds, Means("ISR shrinks", Rise("kafka.broker.isr_shrinks"))]
+    isr_expands: Annotated[Bounds, Means("ISR expansions", Rise("kafka.broker.isr_expands"))]
     writes_refused: Annotated[
-        Bounds, Means("", Rise(_REFUSED, COUNTED_BY_BROKER, (_REFUSED_LATER,)))
+        Bounds,
+        Means(
+            "partitions of produce requests refused with NOT_ENOUGH_REPLICAS",
+            Rise(_REFUSED, COUNTED_BY_BROKER, (_REFUSED_LATER,)),
+        ),
     ]
-    unknown_us: int | None
+    unknown_us: Annotated[int | None, UNKNOWN]
 
 
 class Controller(NamedTuple):
-    """A controller: for how long it was the active one, and what it counted of the cluster."""
+    """A controller. Each one counts the whole cluster: their counts must not be added."""
 
-    source: str
-    active_us: Annotated[Bounds, Means("", Time(ACTIVE))]
-    offline_partition_seconds: Annotated[
-        Known, Means("", Sum("kafka.controller.offline_partitions"))
+    source: Annotated[str, SOURCE]
+    active_us: Annotated[
+        Bounds, Means("time in which it was the active controller, microseconds", Time(ACTIVE))
     ]
-    fenced_brokers_max: Annotated[Known, Means("", Max("kafka.controller.fenced_brokers"))]
-    active_brokers_min: Annotated[Known, Means("", Min("kafka.controller.active_brokers"))]
-    unknown_us: int | None
+    offline_partition_seconds: Annotated[
+        Known,
+        Means(
+            "partition-seconds without a leader, of the whole cluster",
+            Sum("kafka.controller.offline_partitions"),
+        ),
+    ]
+    fenced_brokers_max: Annotated[
+        Known,
+        Means(
+            "maximum number of fenced brokers at one instant",
+            Max("kafka.controller.fenced_brokers"),
+        ),
+    ]
+    active_brokers_min: Annotated[
+        Known,
+        Means(
+            "minimum number of active brokers at one instant",
+            Min("kafka.controller.active_brokers"),
+        ),
+    ]
+    unknown_us: Annotated[int | None, UNKNOWN]
 
 
 class MinIsr(NamedTuple):
     """The section."""
 
-    topics: list[Topic]
-    partitions: list[Partition]
-    brokers: list[IsrBroker]
-    controllers: list[Controller]
+    topics: Annotated[list[Topic], Means("topics")]
+    partitions: Annotated[
+        list[Partition], Means("partitions that were under min ISR or leaderless")
+    ]
+    brokers: Annotated[list[IsrBroker], Means("brokers")]
+    controllers: Annotated[list[Controller], Means("controllers")]
 
 
 def min_isr(gold: Gold, statements: Sequence[Statement]) -> MinIsr:
@@ -212,7 +304,7 @@ def partition_incidents(gold: Gold) -> dict[tuple[str, int], list[Incident]]:
     for one in incidents.joined(gold.engine, gold.whole(tables.INCIDENTS), where):
         start, end = map(iso, one.span)
         found = Incident(
-            start, end, one.lead_us, one.tail_us, _KINDS[one.metric], list(one.sources)
+            _KINDS[one.metric], start, end, one.lead_us, one.tail_us, list(one.sources)
         )
         by_partition[str(one.topic), int(one.partition or 0)].append(found)
     return by_partition

@@ -11,7 +11,7 @@ from typing import Annotated, Any, Final, NamedTuple
 from lakehouse import tables
 from lakehouse.core.metrics import UNAVAILABLE
 from lakehouse.report.evidence import Question, Rows
-from lakehouse.report.facts.fields import Bounds, Means, figures
+from lakehouse.report.facts.fields import TOPIC, UNKNOWN, Bounds, Means, figures
 from lakehouse.report.facts.gold import Gold
 from lakehouse.report.facts.gold_figures import AnyTime
 from lakehouse.slo.sla_statement import Statement, unknown_of
@@ -20,23 +20,46 @@ _UNCLEAN: Final = "kafka.partition.unclean_leader"
 
 
 class Topic(NamedTuple):
-    """For how long a partition of a topic, or several, were so; all None: not read."""
+    """Time in which any partition of a topic was in a state; all None: not observed."""
 
-    topic: str
+    topic: Annotated[str, TOPIC]
     under_replicated_any_us: Annotated[
-        Bounds, Means("", AnyTime("kafka.partition.under_replicated"))
+        Bounds,
+        Means(
+            "time in which any partition had an out-of-sync replica, microseconds; empty: the "
+            "metric was not collected",
+            AnyTime("kafka.partition.under_replicated"),
+        ),
     ]
-    without_spare_any_us: Annotated[Bounds, Means("", AnyTime("kafka.partition.without_spare"))]
-    reassigning_any_us: Annotated[Bounds, Means("", AnyTime("kafka.partition.reassigning"))]
-    unclean_leader_any_us: Annotated[Bounds, Means("", AnyTime(_UNCLEAN))]
-    unclean_elections: int | None
-    unknown_us: int | None
+    without_spare_any_us: Annotated[
+        Bounds,
+        Means(
+            "time in which only the leader of any replicated partition was in sync, microseconds",
+            AnyTime("kafka.partition.without_spare"),
+        ),
+    ]
+    reassigning_any_us: Annotated[
+        Bounds,
+        Means(
+            "time in which any partition was being reassigned, microseconds",
+            AnyTime("kafka.partition.reassigning"),
+        ),
+    ]
+    unclean_leader_any_us: Annotated[
+        Bounds,
+        Means(
+            "time from the election of an out-of-sync leader until its recovery, microseconds",
+            AnyTime(_UNCLEAN),
+        ),
+    ]
+    unclean_elections: Annotated[int | None, Means("number of unclean leader elections")]
+    unknown_us: Annotated[int | None, UNKNOWN]
 
 
 class Replication(NamedTuple):
-    """The section, of topics of which something is to be said."""
+    """The section: only topics with such time or elections."""
 
-    topics: list[Topic]
+    topics: Annotated[list[Topic], Means("topics with missing or moving replicas")]
 
 
 def replication(
