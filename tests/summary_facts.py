@@ -61,16 +61,21 @@ def subject(target: float, bad: tuple[int, int, int], unknown: int = 0, **names:
 
 def objective(
     name: str, title: str, metric: str, level: str, target: float, subjects: list[Facts],
-    owner: str | None = None, before: str = "met",
+    *given: str,
 ) -> Facts:  # fmt: skip
     counts = {
         key: sum(one["verdict"] == key for one in subjects)
         for key in ("missed", "uncertain", "no_data", "met")
     }
     verdict = next((key for key, count in counts.items() if count), "no_data")
+    owner, before = (*given, None, None)[:2]
     first: Facts = subjects[0] if subjects else {}
     history = [
-        {"week": week, "verdict": verdict if week == _WEEKS[-1] else before, "restated": False}
+        {
+            "week": week,
+            "verdict": verdict if week == _WEEKS[-1] else before or "met",
+            "restated": False,
+        }
         for week in _WEEKS
     ]
     return {
@@ -104,7 +109,7 @@ def objectives() -> list[Facts]:
                   .9995, [subject(.9995, (down, down - 40 * SECOND, down + 40 * SECOND), unknown,
                                   topic="scratch"),
                           *(subject(.9995, quiet, unknown, topic=one) for one in topics)],
-                  None, "missed"),
+                  "no owner", "missed"),
         objective("min-isr", "Write availability (min ISR)", "kafka.partition.unavailable",
                   "topic", .999,
                   [subject(.999, (20 * MINUTE, 1190 * SECOND, 1210 * SECOND), unknown,
@@ -153,12 +158,13 @@ def key_figures() -> list[Facts]:
         figure("messages_lost", "offsets", 42_000, 42_000, 42_000, group="audit-archive",
                objective="lost-before-read", previous=previous(40_320), change="worse"),
         figure("clients_throttled", "clients", 2, 2, 2, of=12, user="billing",
-               client_id="invoicing", subject_value=264 * MINUTE, subject_value_low=255 * MINUTE,
-               subject_value_high=266 * MINUTE, objective="produce-throttling", previous=previous(2),
-               change="same"),
+               client_id="invoicing", subject_value=264 * MINUTE, objective="produce-throttling",
+               subject_value_low=255 * MINUTE, subject_value_high=266 * MINUTE,
+               previous=previous(2), change="same"),
         figure("coverage", "share", .9998, .9998, .9998, source="broker-2",
-               subject_value=531 * SECOND, subject_value_low=531 * SECOND, subject_value_high=531 * SECOND,
-               objective="coverage", previous=previous(.9998), change="same"),
+               subject_value=531 * SECOND, subject_value_low=531 * SECOND,
+               subject_value_high=531 * SECOND, objective="coverage",
+               previous=previous(.9998), change="same"),
     ]  # fmt: skip
 
 
@@ -232,7 +238,8 @@ def events() -> list[Facts]:
         event(5, "availability", "17 05:00", "17 05:13:30", 280 * SECOND,
               cause("rolling_restart", "17 05:00", "17 05:13:30", *brokers, **spares),
               topics=["payments", "scratch"], objective="leaderless", used=0.93, owner="Payments",
-              hits=[hit("payments", "under_min_isr", 6, 6, 4), hit("scratch", "leaderless", 6, 6, 2)],
+              hits=[hit("payments", "under_min_isr", 6, 6, 4),
+                    hit("scratch", "leaderless", 6, 6, 2)],
               owners=["Payments"]),
         event(6, "tiered", "20 17:00", "20 18:09", 69 * MINUTE,
               cause("not_known", "20 17:00", "20 18:09", ruled_out=["copy_errors"]), of="copy",

@@ -111,7 +111,7 @@ def test_it_is_sent(several: Path, tmp_path: Path) -> None:
         run = CliRunner(env={"CHAT": room.url}).invoke(main, [*command, "--cluster", "cluster-a"])
     assert run.exit_code == 1
     assert "it answered 500" in run.stderr.splitlines()[-1]
-    assert run.stdout.startswith("Kafka for its clients: "), "the report is written all the same"
+    assert run.stdout.startswith("Client experience: "), "the report is written all the same"
 
 
 @pytest.mark.parametrize(

@@ -52,8 +52,8 @@ def _event(row: Row, scene: impacts.Scene, titles: Mapping[str, object]) -> Even
         status=_status(used),
         is_major=is_major(row),
         when=when(row, scene.frame),
-        length=_plain(amounts.length(row.get("bad_us"))),
-        repeats=_repeats(row.get("weeks_in_row") or 1),
+        length=amounts.length(row.get("bad_us")),
+        repeats=_repeats(row, scene.frame),
         title=impacts.title(row),
         impact=impacts.impact(row, scene),
         cause=causes.cause(row, scene),
@@ -98,8 +98,9 @@ def _daily(parts: Sequence[Span], days: int, frame: Frame) -> str:
     return line("event.daily", days=days, total=last - first + 1, start=hours[0], end=hours[1])
 
 
-def _repeats(weeks: int) -> str:
-    if weeks < 2:
+def _repeats(row: Row, frame: Frame) -> str:
+    weeks = row.get("weeks_in_row") or 1
+    if weeks < 2 or frame.word != "week":
         return ""
     return line("event.week_in_row", ordinal=f"{weeks}{_ORDINALS.get(weeks, 'th')}")
 
@@ -127,7 +128,7 @@ def events_note(facts: Facts, frame: Frame) -> str:
         return f"{blind(frame)}."
     if found is None:
         is_old = (facts.get("format") or 1) < _OF_EVENTS
-        return line("events.old") if is_old else line("events.null", period=frame.word)
+        return line("events.old") if is_old else line("events.missing", period=frame.word)
     return plain(text(_note(found), **_counts(found, frame))) + _not_known(facts)
 
 
@@ -158,7 +159,3 @@ def _not_known(facts: Facts) -> str:
         if row.get("state") == "not_known" and (subject := words(f"asked.{row['question']}"))
     ]
     return line("events.not_known", subjects=listed(subjects, 8)) if subjects else ""
-
-
-def _plain(value: str) -> str:
-    return value.replace("\u00a0", " ")

@@ -41,6 +41,8 @@ def _text(worst: Status, tally: Counter[Status], frame: Frame) -> str:
         met = tally["met"] or None
         name = "headline.no_data" if count < total else "headline.no_data_at_all"
         return line(name, count=count, total=total, met=met)
+    if count < total:
+        return line("headline.on_track_some", count=count, total=total, met=tally["met"] or None)
     several = total if total > 1 else None
     return line(f"headline.{worst}", all=several, one=None if several else total)
 
@@ -50,8 +52,9 @@ def _then(facts: Facts, objectives: Sequence[Objective], frame: Frame) -> str:
     before = facts.get("previous")
     if not before or before.get("missed") is None:
         return ""
-    missed = sum(one.status == "missed" for one in objectives)
-    newly, fewer = len(before["newly_missed"]), len(before["no_longer_missed"])
+    names = {one.name for one in objectives if one.status == "missed"}
+    missed, newly = len(names), len(names & {*before["newly_missed"]})
+    fewer = len(before["no_longer_missed"])
     if not missed:
         return line("headline.recovered", count=fewer) if fewer and not frame.is_running else ""
     if newly:

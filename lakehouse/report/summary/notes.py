@@ -113,8 +113,8 @@ def _since(facts: Facts) -> Text:
 def not_collected(facts: Facts) -> tuple[str, ...]:
     """Return what no agent collects, from the decisions on each question."""
     found = (
-        words(f"not_collected.{row['question']}") or display.line(row["question"], 40)
+        words(f"not_collected.{row['question']}")
         for row in facts.get("answers") or ()
         if row.get("state") == "not_collected"
     )
-    return tuple(found)
+    return tuple(filter(None, found))

@@ -53,7 +53,7 @@ def _judged(row: Row, verdict: Row, frame: Frame) -> _Judged:
     worst = worst_subject(row)
     status = _status(row, verdict, worst, frame)
     is_known = worst is not None and worst.get("attainment") is not None
-    is_known = is_known and not (frame.is_blind and status != "missed")
+    is_known = is_known and status != "no_data"
     used = _used(row, worst) if worst and is_known else (None, None, None)
     return _Judged(row, verdict, worst, status, used, is_known)
 
@@ -70,7 +70,7 @@ def _status(row: Row, verdict: Row, worst: Row | None, frame: Frame) -> Status:
     found = texts.first(row.get("status"), _status_of_old(verdict, worst, frame))
     status = cast("Status", found) if found in amounts.STATUSES else "no_data"
     # No status is good below the floor of coverage. A missed objective is missed for certain.
-    return "no_data" if frame.is_blind and status in {"met", "on_track", "at_risk"} else status
+    return "no_data" if frame.is_blind and status != "missed" else status
 
 
 def _status_of_old(verdict: Row, worst: Row | None, frame: Frame) -> str:
@@ -130,13 +130,13 @@ def _figures(one: _Judged, frame: Frame) -> tuple[str, str]:
     worst, (used, low, high) = one.worst or {}, one.used
     least, most = worst.get("attainment_low"), worst.get("attainment_high")
     if (one.status == "uncertain" or frame.is_blind) and least is not None and most is not None:
-        share = _plain(amounts.between_shares(least, most, 1, float(one.row["target"])))
+        share = amounts.between_shares(least, most, 1, float(one.row["target"]))
         if low is None or high is None:
             return share, display.NOT_KNOWN
-        return share, _plain(amounts.between_shares(low, high, 0))
+        return share, amounts.between_shares(low, high, 0)
     apart = (0, 1, float(one.row["target"]))
     share = display.share(worst.get("attainment"), apart=apart)
-    return _plain(share), _plain(amounts.used(used))
+    return share, amounts.used(used)
 
 
 def _bounds(worst: Row) -> str:
@@ -171,7 +171,7 @@ def _worst(one: _Judged, frame: Frame) -> Text:
 def _tally(one: _Judged, frame: Frame) -> str:
     """Return how many subjects have the status of the objective."""
     subjects, total = _subjects(one.row), len(one.row.get("subjects") or ())
-    if frame.is_running or total == 1:
+    if one.status not in {"missed", "uncertain", "met"} or total == 1 or frame.is_running:
         return subjects
     for verdict in ("missed", "uncertain"):
         if count := one.verdict.get(verdict):
@@ -259,7 +259,3 @@ def _note(name: str, worst: Row, facts: Facts) -> str:
 def _agreed(agreed: Mapping[str, Any]) -> str:
     word = words(f"status.{display.verdict(agreed.get('verdict'))}")
     return line("objective.agreed", share=display.share(agreed.get("attainment")), word=word)
-
-
-def _plain(value: str) -> str:
-    return value.replace("\u00a0", " ")

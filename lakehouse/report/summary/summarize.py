@@ -13,7 +13,7 @@ from lakehouse.report.summary.lead import lead
 from lakehouse.report.summary.model import Summary
 from lakehouse.report.summary.notes import not_collected, notes, objectives_note
 from lakehouse.report.summary.objective_rows import objective_rows
-from lakehouse.report.summary.texts import line, words
+from lakehouse.report.summary.texts import line, spaced, words
 from lakehouse.report.summary.tiles import tiles
 
 
@@ -24,7 +24,7 @@ def summarize(facts: Mapping[str, Any]) -> Summary:
         facts: The facts of a report; older versions lack events and key figures.
     """
     with display.shown_in(display.zone_of(facts)):
-        return _summary(facts, frame_of(facts))
+        return spaced(_summary(facts, frame_of(facts)))
 
 
 def _summary(facts: Mapping[str, Any], frame: Frame) -> Summary:

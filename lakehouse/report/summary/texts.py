@@ -8,7 +8,7 @@ out if one of their values is empty.
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
-from typing import Any, Final
+from typing import Any, Final, TypeVar, cast
 
 from lakehouse.core import display
 from lakehouse.report import resources
@@ -18,6 +18,8 @@ from lakehouse.report.summary.model import Strong, Text
 
 Value = str | float | Name | Text | None
 """A value of a template; None and empty values leave out their part."""
+
+T = TypeVar("T")
 
 _FILE: Final = "summary/words.yaml"
 _PARTS: Final = re.compile(r"\[([^\]]*)\]")
@@ -109,7 +111,7 @@ def _value(value: Value, spec: str | None, *, strong: bool) -> Iterable[str | Na
         parts: list[str | Name | Strong] = [chosen]
     else:
         parts = _parts(value)
-    return [Strong(_spaced(plain(tuple(parts))))] if strong else parts
+    return [Strong(plain(tuple(parts)))] if strong else parts
 
 
 def _parts(value: Value) -> list[str | Name | Strong]:
@@ -126,11 +128,18 @@ def _merged(parts: Iterable[str | Name | Strong]) -> Iterator[str | Name | Stron
         if not is_words:
             yield from group
         elif together := "".join(map(str, group)):
-            yield _spaced(together)
+            yield together
 
 
-def _spaced(content: str) -> str:
-    return content.replace("\u00a0", " ")
+def spaced(value: T) -> T:
+    """Return a value with plain spaces in all its texts, also in those of its records; no names."""
+    changed: Any = value
+    if isinstance(value, str):
+        changed = value.replace("\u00a0", " ")
+    elif isinstance(value, tuple):
+        parts = map(spaced, value)
+        changed = type(value)(*parts) if hasattr(value, "_fields") else tuple(parts)
+    return cast("T", changed)
 
 
 def first(*values: Any) -> Any:

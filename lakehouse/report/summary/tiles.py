@@ -23,6 +23,16 @@ _ANCHORS: Final = {
 _NOTES: Final = {"coverage": "tile.unobserved", "clients_throttled": "tile.lasting"}
 """The note below a figure, where it is not the worst subject."""
 
+_QUESTIONS: Final = {
+    "writes_unavailable": "min-isr",
+    "no_leader": "min-isr",
+    "messages_lost": "lost",
+    "clients_throttled": "throttling",
+    "requests_failed": "availability",
+    "produce_latency": "latency",
+}
+"""The question whose observed share a figure depends on."""
+
 _LEVELS: Final = ("topic", "group", "source", "client")
 _CHANGES: Final = ("worse", "better", "unclear", "same", "none")
 
@@ -32,10 +42,13 @@ def tiles(facts: Facts, objectives: tuple[Objective, ...], frame: Frame) -> tupl
     if frame.is_blind:
         return ()
     by_name = {one.name: one for one in objectives}
-    return tuple(_tile(row, by_name, frame) for row in facts.get("key_figures") or ())
+    answers = {row["question"]: row for row in facts.get("answers") or ()}
+    return tuple(_tile(row, by_name, answers, frame) for row in facts.get("key_figures") or ())
 
 
-def _tile(row: Row, objectives: Mapping[str, Objective], frame: Frame) -> Tile:
+def _tile(
+    row: Row, objectives: Mapping[str, Objective], answers: Mapping[str, Row], frame: Frame
+) -> Tile:
     name = str(row["name"])
     is_known = row.get("state") == "known" and None not in (row.get("value"), row.get("unit"))
     objective = objectives.get(str(row.get("objective")))
@@ -45,7 +58,7 @@ def _tile(row: Row, objectives: Mapping[str, Objective], frame: Frame) -> Tile:
         label=words(f"tiles.{name}") or display.line(name, display.NAME_LIMIT),
         value=_value(row) if is_known else _unknown(row),
         status=objective.status if objective else None,
-        note=_note(row) if is_known else _reason(row),
+        note=(_note(row) or _partly(row, answers, frame)) if is_known else _reason(row),
         delta=delta,
         change=cast("Change", change),
         trend=tuple(row.get("history") or ()),
@@ -113,11 +126,20 @@ def _note(row: Row) -> Text:
     return text(template, **values)
 
 
+def _partly(row: Row, answers: Mapping[str, Row], frame: Frame) -> Text:
+    """Return how much was observed if a figure without a worst subject depends on it."""
+    answer = answers.get(_QUESTIONS.get(str(row["name"]), ""), {})
+    if answer.get("state") != "partly_known" or answer.get("observed_percent") is None:
+        return ()
+    share = display.share(answer["observed_percent"] / 100, 1, "down")
+    return text("tile.partly", share=share, period=frame.word)
+
+
 def _title(row: Row) -> str:
     """Return the bounds of a figure and of its worst subject."""
     unit, figure = row["unit"], _own(row)
     if unit == "us":
-        return _plain(amounts.exactly(figure))
+        return amounts.exactly(figure)
     if None in figure or figure.low == figure.high:
         return ""
     return line("tile.between", low=_bound(figure.low, unit), high=_bound(figure.high, unit))
@@ -151,7 +173,3 @@ def _changed(row: Row, before: Row, week: str, *, is_clear: bool) -> str:
     sign = "+" if difference >= 0 else "\u2212"
     amount = _amount(abs(difference), row["unit"])
     return line("tile.delta" if is_clear else "tile.unclear", sign=sign, amount=amount, week=week)
-
-
-def _plain(value: str) -> str:
-    return value.replace("\u00a0", " ")
