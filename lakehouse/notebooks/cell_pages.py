@@ -85,7 +85,7 @@ def question(
 
 
 def question_facts(gold: Gold, objectives: Sequence[Objective], anchor: str) -> dict[str, Any]:
-    """The facts of one question, a part of those of a report (docs/report-json.md).
+    """The facts of one question, a part of those of a report.
 
     Args:
         gold: Gold of the week and cluster.

@@ -80,8 +80,9 @@ class File(NamedTuple):
     @property
     def columns(self) -> tuple[Column, ...]:
         """Its columns; a row about a topic, client or group has its owner, too."""
-        is_owned = any(column.name in NAMES.values() for column in self.own)
-        return (*self.own, *(_OWNED if is_owned else ()))
+        names = {column.name for column in self.own}
+        owned = _OWNED if names & {*NAMES.values()} else ()
+        return (*self.own, *(column for column in owned if column.name not in names))
 
     def rows_of(self, facts: Facts) -> Iterable[Row]:
         """Return its rows."""
@@ -180,7 +181,7 @@ FILES: Final = (
     File("events", "event, most of an error budget first", "events", columns(Event)),
     File("incidents", "incident", "incidents", columns(IncidentOfEvent)),
     File("verdicts", "objective, worst first", "verdicts", columns(Verdict)),
-    File("composites", "composite, on all subjects and on those of each team and tier",
+    File("composites", "composite, on all subjects, and on the subjects of each team and tier",
          "composites", columns(composites.Composite)),
     File("composite_objectives", "objective of a composite", "composites.objectives", (
         *columns(composites.Composite, "composite", "team", "tier"), *columns(composites.Member),

@@ -53,7 +53,7 @@ def verdict_table(facts: Facts, *, terminal: bool | None = None) -> str:
     """The verdicts and the answers, with colour for a terminal and plain for anything else.
 
     Args:
-        facts: The report's facts, as docs/report-json.md describes them.
+        facts: The report's facts, see ``facts/report_record.py``.
         terminal: Whether the output is a terminal; None looks at standard output.
     """
     with display.shown_in(display.zone_of(facts)):

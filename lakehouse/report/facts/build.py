@@ -1,4 +1,4 @@
-"""The facts of docs/report-json.md, from gold: each section is a function of ``SECTIONS``."""
+"""The facts of a report, from gold: each section is a function of ``SECTIONS``."""
 
 import datetime as dt
 from collections.abc import Callable, Mapping, Sequence

@@ -21,7 +21,7 @@ from typing import (
 from lakehouse.engines import gold_reader
 
 FORMAT: Final = 2
-"""The ``format`` of docs/report-json.md that this version writes and reads."""
+"""The ``format`` of report.json that this version writes and reads."""
 
 
 class Bounds(NamedTuple):
@@ -96,11 +96,13 @@ class Means(NamedTuple):
         of: The figure of gold that the field is made of; None: its section computes it.
         column: The name in CSV where it is not that of the field; of a nested record the prefix of
             its columns, which may be empty.
+        json: The type in JSON where that of the field says less; None: that of the field.
     """
 
     text: str
     of: Figure | None = None
     column: str | None = None
+    json: Any = None
 
 
 TOPIC: Final = Means("topic")
@@ -126,7 +128,7 @@ class Declared:
 
 
 class Field(NamedTuple):
-    """A field of a record: its type without ``Means``, and its meaning."""
+    """A field of a record: its type in JSON, and its meaning."""
 
     kind: Any
     means: Means
@@ -150,7 +152,7 @@ def fields_of(record: Callable[..., Any]) -> Mapping[str, Field]:
     for name, hint in get_type_hints(record, include_extras=True).items():
         kind, *notes = get_args(hint) if get_origin(hint) is Annotated else (hint,)
         means = next((one for one in notes if isinstance(one, Means)), Means(""))
-        found[key_of(name)] = Field(kind, means)
+        found[key_of(name)] = Field(kind if means.json is None else means.json, means)
     return found
 
 
@@ -159,6 +161,12 @@ def keys(name: str) -> tuple[str, str, str]:
     stem = name.removesuffix("_us")
     unit = name[len(stem) :]
     return name, f"{stem}_low{unit}", f"{stem}_high{unit}"
+
+
+def three(name: str, text: str) -> Iterator[tuple[str, str]]:
+    """Yield the keys of a field of ``Bounds``, each with its meaning."""
+    texts = (text, f"lower bound of {name}", f"upper bound of {name}")
+    yield from zip(keys(name), texts, strict=True)
 
 
 @lru_cache
@@ -177,15 +185,15 @@ def columns(record: Callable[..., Any], *names: str) -> tuple[Column, ...]:
 
 
 def _columns(name: str, field: Field) -> Iterator[Column]:
-    text, _, column = field.means
+    text, column = field.means.text, field.means.column
     shown = name if column is None else column
     if field.kind is Bounds:
-        texts = (text, f"lower bound of {shown}", f"upper bound of {shown}")
-        yield from map(Column, keys(shown), texts, keys(name))
+        for (own, meaning), key in zip(three(shown, text), keys(name), strict=True):
+            yield Column(own, meaning, key)
     elif inner := nested(field.kind):
         for one in columns(inner):
-            own, about = filter(None, (shown, one.name)), filter(None, (text, one.means))
-            yield Column("_".join(own), ": ".join(about), f"{name}.{one.path}")
+            names, texts = filter(None, (shown, one.name)), filter(None, (text, one.means))
+            yield Column("_".join(names), ": ".join(texts), f"{name}.{one.path}")
     elif not is_rows(field.kind):
         yield Column(shown, text, name)
 

@@ -1,6 +1,11 @@
-"""Records of objectives, subjects and calendars in report.json, whose JSON ``slo`` makes."""
+"""Records of objectives, subjects and calendars in report.json, whose JSON ``slo`` makes.
+
+A type with ``UnsetType`` is of a key that can be absent, and is not null.
+"""
 
 from typing import Annotated, Final
+
+from msgspec import UnsetType
 
 from lakehouse.report.facts.fields import (
     CLIENT_ID,
@@ -68,7 +73,7 @@ class Published(Figures):
 class Rate(Declared):
     """A burn rate with its bounds."""
 
-    rate: Annotated[float | None, Means("", column="")]
+    rate: Annotated[float | None, Means("value", column="")]
     low: Annotated[float | None, Means("lower bound")]
     high: Annotated[float | None, Means("upper bound")]
 
@@ -136,7 +141,7 @@ class Counts(Declared):
 class Judgement(Declared):
     """Figures of a subject that gold/sla does not keep."""
 
-    partitions: Annotated[int | None, PARTITIONS]
+    partitions: Annotated[int | UnsetType, PARTITIONS]
     budget_left_low_us: Annotated[Known, Means("lower bound of budget_left_us")]
     budget_left_high_us: Annotated[Known, Means("upper bound of budget_left_us")]
     ahead_us: Annotated[Known, Means("time of the window that is still to come, microseconds")]
@@ -147,8 +152,8 @@ class Judgement(Declared):
     without_maintenance: Annotated[Figures | None, Means("outside maintenance", column="without")]
     corrections: Annotated[list[Correction], Means("corrections that concern it")]
     agreed: Annotated[Figures | None, Means("outside corrections")]
-    events: Annotated[Counts | None, Means("events that the objective counts")]
-    interval_verdict: Annotated[str | None, INTERVAL_VERDICT]
+    events: Annotated[Counts | UnsetType, Means("events that the objective counts")]
+    interval_verdict: Annotated[str | UnsetType, INTERVAL_VERDICT]
 
 
 class Subject(Judgement, Figures, Named):

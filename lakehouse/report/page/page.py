@@ -22,7 +22,7 @@ def render(facts: figures.Facts) -> str:
     """The report as one HTML page.
 
     Args:
-        facts: The report's facts, as docs/report-json.md describes them.
+        facts: The report's facts, see ``facts/report_record.py``.
     """
     with display.shown_in(display.zone_of(facts)):
         marks = marks_of(facts)

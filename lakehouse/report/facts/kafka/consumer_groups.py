@@ -62,7 +62,7 @@ class GroupLag(NamedTuple):
     ]
     most: Annotated[
         Behind,
-        Means("maximum of the period; no upper bound if there is unknown time", column=""),
+        Means("maximum", column=""),
     ]
     last: Annotated[Behind, Means("last window with data")]
     as_of: Annotated[str, Means("start of that window, UTC")]

@@ -48,7 +48,7 @@ class Incident(NamedTuple):
     start: Annotated[str, Means("first bad scrape, UTC")]
     end: Annotated[str, Means("end of the time that the last bad scrape covers, UTC")]
     lead_us: Annotated[
-        int, Means("start uncertainty: it began at most this much earlier, microseconds")
+        int, Means("start uncertainty: it started at most this much earlier, microseconds")
     ]
     tail_us: Annotated[
         int, Means("end uncertainty: it ended at most this much earlier, microseconds")

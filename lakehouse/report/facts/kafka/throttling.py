@@ -121,7 +121,9 @@ class OwnView(NamedTuple):
     """
 
     client_id: Annotated[str | None, CLIENT_ID]
-    kind: Annotated[str | None, Means("produce or fetch; empty: the client library does not say")]
+    kind: Annotated[
+        str | None, Means("produce or fetch; empty: the client library does not report it")
+    ]
     held_back_us: Annotated[
         Bounds, Means("time in which responses were delayed, by its own metrics, microseconds")
     ]
@@ -197,9 +199,11 @@ class QuotaBroker(NamedTuple):
 class Throttling(NamedTuple):
     """The section, longest throttled first."""
 
-    clients: list[Client]
-    own_views: list[OwnView]
-    brokers: list[QuotaBroker]
+    clients: Annotated[list[Client], Means("clients with throttling or a quota")]
+    own_views: Annotated[list[OwnView], Means("clients whose own metrics show delayed responses")]
+    brokers: Annotated[
+        list[QuotaBroker], Means("brokers or controllers at which a quota delayed something")
+    ]
 
 
 def throttling(gold: Gold, statements: Sequence[Statement]) -> Throttling:

@@ -38,8 +38,8 @@ class TrendWeek(Declared):
     share: Annotated[float | None, Means("bad share of the observed time, 0 to 1")]
     share_low: Annotated[float, Means("lower bound of share")]
     share_high: Annotated[float, Means("upper bound of share")]
-    is_over: Annotated[bool | None, Means("whether the week is over")]
-    is_known: Annotated[bool | None, Means("whether it can be compared")]
+    is_over: Annotated[bool | None, Means("1: the week has ended")]
+    is_known: Annotated[bool | None, Means("1: it can be compared")]
 
 
 class TrendChange(Declared):
@@ -54,6 +54,23 @@ class TrendChange(Declared):
     verdict: Annotated[str, Means("worse, better, as_usual, within_bounds or untested")]
 
 
+class TrendRegime(Declared):
+    """A change point."""
+
+    week: Annotated[str, Means("first week of the new level")]
+    share_before: Annotated[float, Means("mean bad share of the weeks before, 0 to 1")]
+    share_after: Annotated[float, Means("mean bad share from then on, 0 to 1")]
+    p: Annotated[float, Means("share of all permutations with such a split, 0 to 1")]
+
+
+class TrendForecast(Declared):
+    """The forecast of a week."""
+
+    share: Annotated[float, Means("median of the bad share, 0 to 1")]
+    share_low: Annotated[float, Means("lower bound of share; 9 of 10 weeks exceed it")]
+    share_high: Annotated[float, Means("upper bound of share; 1 of 10 weeks exceeds it")]
+
+
 class SubjectTrend(NamedTuple):
     """The weeks of a subject; a week in which it did not exist is None."""
 
@@ -62,10 +79,16 @@ class SubjectTrend(NamedTuple):
     client_id: Annotated[str | None, CLIENT_ID]
     group: Annotated[str | None, GROUP]
     source: Annotated[str | None, SOURCE]
-    weeks: Annotated[list[dict[str, Any] | None], Means("its weeks, oldest first")]
-    change: Annotated[dict[str, Any] | None, Means("change to the last week")]
-    regimes: Annotated[list[Regime], Means("change points")]
-    forecast: Annotated[list[Forecast], Means("forecasts of the next weeks")]
+    weeks: Annotated[
+        list[dict[str, Any] | None], Means("its weeks, oldest first", json=list[TrendWeek | None])
+    ]
+    change: Annotated[
+        dict[str, Any] | None, Means("change to the last week", json=TrendChange | None)
+    ]
+    regimes: Annotated[list[Regime], Means("change points", json=list[TrendRegime])]
+    forecast: Annotated[
+        list[Forecast], Means("forecasts of the next weeks", json=list[TrendForecast])
+    ]
 
 
 class ObjectiveTrend(NamedTuple):

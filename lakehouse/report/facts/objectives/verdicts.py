@@ -19,7 +19,7 @@ _OF_OBJECTIVE: Final = ("name", "title", "description", "target", "level")
 
 
 class Verdict(NamedTuple):
-    """The verdict of an objective: that of its worst subject."""
+    """The verdict of an objective, which is the verdict of its worst subject."""
 
     objective: Annotated[str, OBJECTIVE]
     title: Annotated[str, TITLE]
