@@ -48,21 +48,20 @@ def _wrong(value: Any, schema: dict[str, Any], defs: dict[str, Any], path: str) 
 def _within(value: Any, schema: dict[str, Any], defs: dict[str, Any], path: str) -> Iterator[str]:
     if isinstance(value, dict):
         known = schema.get("properties", {})
-        for key in schema.get("required", ()):
-            if key not in value:
-                yield f"{path}.{key}: required".lstrip(".")
+        lacking = (key for key in schema.get("required", ()) if key not in value)
+        yield from (f"{path}.{key}: required".lstrip(".") for key in lacking)
         for key, one in value.items():
             below = known.get(key, schema.get("additionalProperties", {}))
             yield from _wrong(one, below or {}, defs, f"{path}.{key}".lstrip("."))
     elif isinstance(value, list):
         first = schema.get("prefixItems", [])
+        every = [*first, *[schema.get("items") or {}] * len(value)]
         for place, one in enumerate(value):
-            below = first[place] if place < len(first) else schema.get("items", {})
-            yield from _wrong(one, below or {}, defs, f"{path}[{place}]")
+            yield from _wrong(one, every[place], defs, f"{path}[{place}]")
     elif isinstance(value, str):
-        if "pattern" in schema and not re.search(schema["pattern"], value):
+        if not re.search(schema.get("pattern", ""), value):
             yield f"{path}: pattern"
-    elif isinstance(value, int | float):
-        low, high = schema.get("minimum", value), schema.get("maximum", value)
-        if not low <= value <= high:
-            yield f"{path}: range"
+    elif isinstance(value, int | float) and not (
+        schema.get("minimum", value) <= value <= schema.get("maximum", value)
+    ):
+        yield f"{path}: range"

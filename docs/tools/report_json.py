@@ -28,6 +28,10 @@ lakehouse.report.facts.json_schema` prints the schema of the installed version.
 - In a report of a week each objective has a window of its own (`from`, `to`). In any other report
   its window is the period. [Objectives](../objectives.md) explains the figures.
 - With an owners file, rows about a topic, client or group also have `team`, `owner` and `tier`.
+- A point of `timelines` is the maximum of the window for lags (`consumer_lag`: in one topic) and
+  latencies (of any broker). It is the mean number for `under_min_isr`, `leaderless` and
+  `throttled`, and the sum over brokers for counters. For an own metric it is the mean of a gauge or
+  the increase of a counter.
 - A lost table of gold ([rollup](../rollup.md)) makes figures not known, and `incomplete` lists its
   hours."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import re
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import duckdb
 import pytest
@@ -13,7 +13,10 @@ from hypothesis import given, strategies as st
 
 from lakehouse.report.csv_files import CELL_LIMIT, FILES, files, text
 from tests import sample_facts
-from tests.unit.test_page_trends import WEEKS, facts_of, subject
+from tests.trend_facts import WEEKS, facts_of, subject
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 FORMULA = ("=", "+", "-", "@", "\t", "\r", "＝", "＋", "－", "＠")  # noqa: RUF001 - as OWASP lists them
 
@@ -42,12 +45,19 @@ def test_the_figures_are_those_of_the_facts():
     (archive,) = rows(facts, "tier_lag_topics")
     assert (archive["copy_max_bytes"], archive["delete_max_bytes"]) == ("47185920", "8388608")
     assert archive["flags"] == "known_wrong"
-    assert len(rows(facts, "incidents")) == 4
-    assert rows(facts, "incidents")[0]["sources"] == "broker-1 broker-3"
     broker = next(one for one in rows(facts, "coverage_sources") if one["source"] == "broker-2")
     assert broker["outcomes"] == "ok=170 refused=10"
     lag = [one for one in rows(facts, "timelines") if one["name"] == "copy_lag_bytes"]
     assert (len(lag), lag[4]["subject"], lag[4]["value"]) == (12, "archive", str(45 * 1024 * 1024))
+
+
+def test_lists_counts_and_flags_are_text_and_numbers():
+    facts = sample_facts.demo()
+    facts["incidents"] = [{"event": 1, "sources": ["broker-1", "broker-3"]}]
+    facts["events"] = [{"number": 1, "ongoing": True, "size": {"max_value": None}, "from": "f"}]
+    (incident,), (event,) = rows(facts, "incidents"), rows(facts, "events")
+    assert (incident["event"], incident["sources"]) == ("1", "broker-1 broker-3")
+    assert (event["ongoing"], event["start"], event["from"]) == ("1", "f", facts["from"])
 
 
 def test_what_is_not_known_is_empty_and_no_name_is_not_an_empty_name(tmp_path: Path):

@@ -15,11 +15,23 @@ from lakehouse.core.periods import Period, iso, micros
 from lakehouse.engines.engine import Engine
 from lakehouse.engines.gold_reader import subjects_of, window_of
 from lakehouse.report import evidence
+from lakehouse.report.evidence import Evidence, Question
+from lakehouse.report.facts import coverage as coverage_, record_keys, storage
 from lakehouse.report.facts.coverage import Coverage, coverage, detection_floor_us, rejected
 from lakehouse.report.facts.event_records import Told
 from lakehouse.report.facts.events import told
 from lakehouse.report.facts.fields import FORMAT, SOURCE, Means, to_json
 from lakehouse.report.facts.gold import Gold
+from lakehouse.report.facts.kafka import (
+    consumer_groups,
+    golden_signals,
+    hygiene as hygiene_,
+    min_isr as min_isr_,
+    remote_reads as remote_reads_,
+    replication as replication_,
+    throttling as throttling_,
+    tier_lag as tier_lag_,
+)
 from lakehouse.report.facts.kafka.consumer_groups import consumer_lag, lost_before_read
 from lakehouse.report.facts.kafka.golden_signals import service
 from lakehouse.report.facts.kafka.hygiene import hygiene
@@ -74,7 +86,7 @@ class Scope:
     @cached_property
     def own_metrics(self) -> OwnMetrics:
         """The section of that name, of which timelines are made as well."""
-        return own_metrics(self.gold, self.levels, self.coverage, self.objectives)
+        return own_metrics(self.gold, self.levels, self.coverage, self.objectives, shown())
 
     @cached_property
     def levels(self) -> dict[str, str]:
@@ -145,7 +157,7 @@ def facts(
         "min_coverage_percent": min_coverage,
         **dict(zip(SECTIONS, made, strict=True)),
     }
-    return evidence.with_answers(found)
+    return with_answers(found)
 
 
 def _scope(
@@ -156,6 +168,7 @@ def _scope(
         objectives,
         own_windows=gold.period.grain == periods.WEEK,
         burns=True,
+        left=True,
         maintenance=calendar.maintenance,
         corrections=calendar.corrections,
     )
@@ -225,7 +238,7 @@ SECTIONS: Final[Mapping[str, Callable[[Scope], Any]]] = {
         it.gold, {one.family for one in it.coverage.sources if one.observed_us}
     ),
     "coverage": lambda it: it.coverage,
-    "collected": lambda it: sorted(it.levels.keys() & evidence.metrics()),
+    "collected": lambda it: sorted(it.levels.keys() & metrics_of_questions()),
     "timelines": lambda it: timelines(it.gold, it.own_metrics),
     "trends": lambda it: trends(it.gold, it.objectives),
     "racks": racks,
@@ -239,3 +252,49 @@ SECTIONS: Final[Mapping[str, Callable[[Scope], Any]]] = {
     "incomplete": lambda it: [one.to_json() for one in it.gold.incomplete],
 }
 """Functions that compute the sections; ``fields.to_json`` writes what they return."""
+
+QUESTIONS: Final = (
+    min_isr_.QUESTION, throttling_.QUESTION, tier_lag_.QUESTION, consumer_groups.LOST_QUESTION,
+    consumer_groups.LAG_QUESTION, remote_reads_.QUESTION, golden_signals.ANSWERS_QUESTION,
+    golden_signals.LATENCY_QUESTION, golden_signals.TRAFFIC_QUESTION, storage.QUESTION,
+    min_isr_.RACKS, hygiene_.QUESTION, coverage_.QUESTION, replication_.QUESTION,
+)  # fmt: skip
+"""What reports state something on; the keys that they name are those of the records."""
+
+for _question in QUESTIONS:
+    _question.check()
+
+
+def answers(facts: Mapping[str, Any]) -> list[Evidence]:
+    """Return the decision for every question."""
+    return [evidence.answer(facts, one) for one in QUESTIONS]
+
+
+def question(name: str) -> Question:
+    """Return a question by its name in JSON."""
+    return next(one for one in QUESTIONS if one.name == name)
+
+
+def answer(facts: Mapping[str, Any], name: str) -> Evidence:
+    """Return the decision for one question, by its name in JSON."""
+    return evidence.answer(facts, question(name))
+
+
+def with_answers(facts: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the facts with ``answers``, by the same decisions that every output takes."""
+    return {**facts, "answers": [one._asdict() for one in answers(facts)]}
+
+
+def metrics_of_questions() -> frozenset[str]:
+    """Return the metrics that must have been read to answer the questions."""
+    return frozenset(one.read for one in QUESTIONS) - {"any"}
+
+
+def shown() -> frozenset[str]:
+    """Return the metrics that sections have figures of, as patterns."""
+    return frozenset(
+        pattern
+        for question in QUESTIONS
+        for shows in question.shows
+        for pattern in ([shows] if isinstance(shows, str) else record_keys.metrics(shows))
+    )

@@ -11,6 +11,7 @@ from lakehouse.core.metrics import families
 from lakehouse.core.periods import iso, micros
 from lakehouse.core.spans import touching
 from lakehouse.engines.gold_reader import Row, is_one_of, is_same
+from lakehouse.report.evidence import Question
 from lakehouse.report.facts.fields import SOURCE, UNKNOWN, Means
 from lakehouse.report.facts.gold import Gold
 from lakehouse.report.facts.kafka.min_isr import COUNTED_BY_BROKER
@@ -149,3 +150,12 @@ def rejected(gold: Gold) -> int:
         rows=gold.engine.rows(tables.REJECTED),
     )
     return int(row["number"])
+
+
+QUESTION: Final = Question(
+    name="events",
+    read="any",
+    gold=("readings",),
+    # They decide what is expected.
+    shows=("kafka.cluster.node.fenced", "kafka.topic.remote_storage_enabled"),
+)

@@ -1,13 +1,12 @@
 """Metrics that no other section shows: of an operator's own catalogue, and of further families.
 
 Each is shown of the finest subject that gold has of it, be it a topic, a client, a group, a source,
-or one series of a source that labels tell apart. What another section shows is in ``shows`` of that
-section in page.yaml.
+or one series of a source that labels tell apart. Metrics of other sections are in ``shows`` of
+their questions.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from fnmatch import fnmatchcase
-from functools import lru_cache
 from itertools import groupby
 from operator import attrgetter, itemgetter
 from typing import Annotated, Final, NamedTuple
@@ -32,7 +31,6 @@ from lakehouse.report.facts.fields import (
     seconds_mean,
 )
 from lakehouse.report.facts.gold import Gold
-from lakehouse.report.resources import declared
 from lakehouse.rollup.lake_catalogues import own_definitions
 
 MOST_METRICS: Final = 200
@@ -103,20 +101,17 @@ class OwnMetrics(NamedTuple):
     absent: Annotated[list[str], Means("metrics of objectives without any data")]
 
 
-def is_shown(metric: str) -> bool:
-    """Whether another section of the page has figures of a metric."""
-    return any(fnmatchcase(metric, pattern) for pattern in _patterns())
-
-
-@lru_cache
-def _patterns() -> frozenset[str]:
-    page = declared("page.yaml")
-    sections = [*page["questions"].values(), *page["sections"].values()]
-    return frozenset(one for section in sections for one in section.get("shows", ()))
+def is_shown(metric: str, patterns: Collection[str]) -> bool:
+    """Return True if another section has figures of a metric."""
+    return any(fnmatchcase(metric, pattern) for pattern in patterns)
 
 
 def own_metrics(
-    gold: Gold, where: Mapping[str, str], seen: Coverage, objectives: Sequence[Objective]
+    gold: Gold,
+    where: Mapping[str, str],
+    seen: Coverage,
+    objectives: Sequence[Objective],
+    shown: Collection[str],
 ) -> OwnMetrics:
     """The section, from gold and from what the lake's catalogues say of its metrics.
 
@@ -125,8 +120,9 @@ def own_metrics(
         where: Levels of its metrics, see ``levels``.
         seen: The section on coverage.
         objectives: The objectives.
+        shown: Metrics of other sections, as patterns.
     """
-    others = sorted((name in known(), name) for name in where if not is_shown(name))
+    others = sorted((name in known(), name) for name in where if not is_shown(name, shown))
     chosen = [name for _, name in others[:MOST_METRICS]]
     # A low value of these is bad.
     below = [one.metric for one in objectives if not one.events and one.op in {"gt", "gte"}]
@@ -139,7 +135,7 @@ def own_metrics(
         for name, worst in groupby(gold.with_later(table, rows), itemgetter("metric")):
             metrics.append(_metric(name, level, list(worst), meanings.get(name, ()), seen))
     metrics.sort(key=lambda one: (not one.own, one.metric))
-    return OwnMetrics(metrics, len(others) - len(chosen), _absent(objectives, where))
+    return OwnMetrics(metrics, len(others) - len(chosen), _absent(objectives, where, shown))
 
 
 def levels(gold: Gold) -> dict[str, str]:
@@ -151,11 +147,13 @@ def levels(gold: Gold) -> dict[str, str]:
     return {row["metric"]: row["level"] for row in found}
 
 
-def _absent(objectives: Sequence[Objective], where: Mapping[str, str]) -> list[str]:
+def _absent(
+    objectives: Sequence[Objective], where: Mapping[str, str], shown: Collection[str]
+) -> list[str]:
     """The metrics of objectives that gold has nothing of, but for those of other sections."""
     wanted = {name for one in objectives for name in one.metrics}
     there = {*where, *(name.removesuffix(".high") for name in where), UNAVAILABLE, COVERAGE}
-    return sorted(name for name in wanted - there if not is_shown(name))
+    return sorted(name for name in wanted - there if not is_shown(name, shown))
 
 
 def _meanings(gold: Gold) -> dict[str, list[Definition]]:

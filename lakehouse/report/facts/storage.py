@@ -11,6 +11,7 @@ from lakehouse.core.metrics import COPY_LAG, PARTITION_COUNT
 from lakehouse.core.periods import HOUR_US, micros
 from lakehouse.core.subjects import Subject
 from lakehouse.engines.gold_reader import Row
+from lakehouse.report.evidence import Question
 from lakehouse.report.facts.counters import with_bounds
 from lakehouse.report.facts.fields import (
     TOPIC,
@@ -222,3 +223,19 @@ def _steps(gold: Gold) -> Mapping[_Series, list[Row]]:
 def _step_seconds(gold: Gold) -> int:
     hours = (micros(gold.period.end) - micros(gold.period.start)) / HOUR_US
     return max(1, ceil(hours / _POINTS)) * 3600
+
+
+QUESTION: Final = Question(
+    name="capacity",
+    read="kafka.log.size",
+    gold=("topics",),
+    fact="capacity.topics",
+    has_figures=True,
+    shows=(
+        TieredTopic,
+        "kafka.log.size", "kafka.log.segments", "kafka.log.retention_size_percent",
+        "kafka.log.remote_retention_size_percent", "kafka.log.local_retention_size_percent",
+        "kafka.topic.retention_time", "kafka.topic.retention_bytes", "kafka.topic.compacted",
+        "kafka.topic.remote_log_metadata_count",
+    ),
+)  # fmt: skip

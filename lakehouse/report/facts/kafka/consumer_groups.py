@@ -14,6 +14,7 @@ from lakehouse.core.objective import Objective
 from lakehouse.core.observed_share import peak_high
 from lakehouse.core.periods import iso
 from lakehouse.engines.gold_reader import Row, is_same
+from lakehouse.report.evidence import Question, Rows
 from lakehouse.report.facts.fields import (
     GROUP,
     PARTITION,
@@ -231,3 +232,29 @@ def _partition(row: Row, unknown: Mapping[_Key, int | None]) -> PartitionBehind:
     above, unseen = duration(row, "above"), unknown.get((group, topic))
     high = peak_high(most, unseen)
     return PartitionBehind(group, topic, row["partition"], _least(most), high, above, unseen)
+
+
+LAG_QUESTION: Final = Question(
+    name="lag",
+    read="kafka.group.lag",
+    gold=("consumer_lag",),
+    noun="group",
+    names=("group",),
+    counted="consumer_lag.groups_read",
+    fact="consumer_lag.groups",
+    bad=(Rows(GroupLag, "consumer_lag.groups", ("behind_us", "behind_high_us")),),
+    shows=("kafka.group.lag", "kafka.group.partition_lag", "kafka.group.time_lag.*"),
+)
+
+LOST_QUESTION: Final = Question(
+    name="lost",
+    read="kafka.group.non_consumed.low",
+    gold=("non_consumed",),
+    judged=("kafka.group.non_consumed",),
+    noun="group",
+    names=("group",),
+    not_applicable="no consumer group was observed",
+    fact="lost_before_read.totals",
+    bad=(Rows(LostOfGroup, "lost_before_read.totals", ("offsets_high", "offsets_low")),),
+    shows=("kafka.group.non_consumed.*",),
+)

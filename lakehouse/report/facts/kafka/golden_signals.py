@@ -15,6 +15,7 @@ from lakehouse.core.metrics import LEADERLESS, UNAVAILABLE
 from lakehouse.core.periods import micros
 from lakehouse.core.spans import length
 from lakehouse.engines.gold_reader import is_same
+from lakehouse.report.evidence import Question, Rows
 from lakehouse.report.facts.counters import counted, nothing, unread
 from lakehouse.report.facts.fields import (
     CLIENT_ID,
@@ -269,3 +270,43 @@ def _topics(gold: Gold) -> list[Traffic]:
 def _is_any(figure: Bounds) -> bool:
     """Whether something was counted, in the period or just after it."""
     return bool(figure.value or figure.high)
+
+
+ANSWERS_QUESTION: Final = Question(
+    name="availability",
+    read="kafka.broker.produce.answers",
+    gold=("labelled", "incidents"),
+    fact="service.requests",
+    needs_rows=True,
+    bad=(
+        Rows(Answers, "service.requests", ("errors", "errors_high")),
+        Rows(Service, "service", ("leaderless_us", "leaderless_high_us")),
+    ),
+    open=(Rows(Answers, "service.requests", ("errors_high", "good_low")),),
+    shows=("kafka.broker.produce.answers", "kafka.broker.fetch.answers"),
+)
+
+LATENCY_QUESTION: Final = Question(
+    name="latency",
+    read="kafka.broker.produce.time.p99",
+    gold=("brokers", "sli"),
+    fact="service.latency",
+    needs_rows=True,
+    bad=(Rows(Latency, "service.latency", ("slow_us", "slow_high_us")),),
+    shows=("kafka.broker.produce.time.p99", "kafka.broker.fetch_consumer.time.p99"),
+)
+
+TRAFFIC_QUESTION: Final = Question(
+    name="traffic",
+    read="kafka.topic.bytes_in",
+    gold=("topics",),
+    fact="service.topics",
+    has_figures=True,
+    open=(
+        Rows(Traffic, "service.topics", ("records_in_high", "bytes_in_high", "bytes_out_high")),
+    ),
+    shows=(
+        "kafka.topic.bytes_in", "kafka.topic.bytes_out", "kafka.topic.bytes_rejected",
+        "kafka.topic.messages_in", "kafka.topic.produce.requests",
+    ),
+)  # fmt: skip

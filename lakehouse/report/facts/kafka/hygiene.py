@@ -12,6 +12,7 @@ from lakehouse.core.metrics import PARTITION_COUNT
 from lakehouse.core.periods import iso, micros
 from lakehouse.core.subjects import Subject
 from lakehouse.engines.gold_reader import Row, is_one_of, is_same
+from lakehouse.report.evidence import Question, Rows
 from lakehouse.report.facts.fields import CLIENT_ID, GROUP, PARTITIONS, TOPIC, USER, Known, Means
 from lakehouse.report.facts.gold import Gold, attribute
 from lakehouse.report.facts.kafka.throttling import (
@@ -232,3 +233,27 @@ def groups_overtaken(rows: Sequence[Row], window_seconds: int) -> list[Overtaken
     ]
     groups.sort(key=lambda row: (row.least_seconds, str(row.group), str(row.topic)))
     return groups if rows else None
+
+
+_LISTS: Final = Rows(
+    Hygiene,
+    "hygiene",
+    ("replication_one", "no_spare_replica", "near_quota", "unused_quotas", "overtaken"),
+)
+
+QUESTION: Final = Question(
+    name="hygiene",
+    read="any",
+    gold=("clients", "groups", "subjects"),
+    bad=(_LISTS,),
+    open=(_LISTS,),
+    shows=(
+        "kafka.group.retention_headroom.*", "kafka.topic.partitions",
+        "kafka.topic.replication_factor", "kafka.topic.min_insync_replicas",
+    ),
+)  # fmt: skip
+
+USE_OF_QUOTAS: Final = Question(
+    name="use of quotas", read="kafka.client.produce.byte_rate", gold=("clients",)
+)
+"""Whether clients were observed, without which no quota can be called unused."""

@@ -15,6 +15,7 @@ from lakehouse.core.metrics import LEADERLESS, PARTITION_COUNT, UNAVAILABLE, UND
 from lakehouse.core.periods import iso
 from lakehouse.engines.gold_reader import Row, is_one_of
 from lakehouse.gold import incidents
+from lakehouse.report.evidence import Check, Question, Rows
 from lakehouse.report.facts.counters import CONTROLLERS, unread_times, with_bounds
 from lakehouse.report.facts.fields import (
     PARTITION,
@@ -333,3 +334,53 @@ def _wholly_seen(gold: Gold, objectives: Collection[str]) -> dict[str, dict[int,
         if sum(seen_us.values()) > sum(by_topic.get(str(topic), {}).values()):
             by_topic[str(topic)] = seen_us
     return by_topic
+
+
+QUESTION: Final = Question(
+    name="min-isr",
+    read=UNDER_MIN_ISR,
+    family="min_isr",
+    gold=("topics", "partitions", "incidents"),
+    judged=(UNAVAILABLE, UNDER_MIN_ISR, LEADERLESS),
+    noun="topic",
+    names=("topic",),
+    subjects=Rows(Topic, "min_isr.topics", ("unavailable_any_us",)),
+    fact="min_isr.topics",
+    bad=(
+        Rows(Topic, "min_isr.topics", (
+            "unavailable_any_us", "unavailable_any_high_us", "any_us", "any_high_us",
+            "leaderless_us", "leaderless_high_us",
+        )),
+        Rows(IsrBroker, "min_isr.brokers", ("writes_refused",)),
+    ),
+    checks=(
+        Check(
+            "brokers_min_isr",
+            Rows(IsrBroker, "min_isr.brokers", ("under_min_isr_partition_seconds",)),
+            Rows(IsrBroker, "min_isr.brokers", ("sum_of_partitions_seconds",)),
+        ),
+        Check(
+            "controllers_leader",
+            Rows(Controller, "min_isr.controllers", ("offline_partition_seconds",)),
+            Rows(Topic, "min_isr.topics", ("leaderless_us",)),
+            scale=1e-6,  # microseconds
+            each_counts_all=True,
+        ),
+    ),
+    shows=(
+        Topic, IsrBroker, Controller,
+        "kafka.partition.under_min_isr*", "kafka.partition.at_min_isr*",
+        "kafka.partition.leaderless*", "kafka.broker.produce_errors.*",
+    ),
+)  # fmt: skip
+
+LEADERS: Final = Question(name="leaders", read=LEADERLESS, gold=("incidents",))
+"""Whether every partition had a leader."""
+
+RACKS: Final = Question(
+    name="racks",
+    read=COUNTED_BY_BROKER,
+    gold=("brokers",),
+    fact="min_isr.brokers",
+    bad=(Rows(IsrBroker, "min_isr.brokers", ("under_min_isr_partition_seconds",)),),
+)

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from typing import Annotated, Any, Final, Literal, NamedTuple
 
 from lakehouse import tables
+from lakehouse.report.evidence import Question, Rows
 from lakehouse.report.facts.counters import unread_times, with_bounds
 from lakehouse.report.facts.fields import (
     SOURCE,
@@ -28,6 +29,7 @@ from lakehouse.report.facts.fields import (
 )
 from lakehouse.report.facts.gold import Gold
 from lakehouse.report.facts.gold_figures import HeldBack, Increase, Max, Mean, Min, Rise, Sum
+from lakehouse.report.facts.kafka.tier_lag import LaggingTopic
 
 _FETCHES: Final = "kafka.topic.remote_fetch.requests"
 _READS: Final = "kafka.broker.remote_log_reader.fetches"
@@ -428,3 +430,22 @@ def _exactly(figure: float | None) -> Bounds:
 
 def _divided(figure: float | None, by: float | None) -> float | None:
     return figure / by if figure is not None and by else None
+
+
+QUESTION: Final = Question(
+    name="remote-reads",
+    read="kafka.topic.remote_fetch.bytes",
+    gold=("topics",),
+    noun="tiered topic",
+    names=("topic",),
+    subjects=Rows(LaggingTopic, "tier_lag.topics", ("topic",)),
+    fact="remote_reads.topics",
+    bad=(
+        Rows(ReadTopic, "remote_reads.topics", ("requests", "bytes")),
+        Rows(ReadingBroker, "remote_reads.brokers", ("held_back_us",)),
+    ),
+    shows=(
+        ReadTopic, ReadingBroker, RemoteReadCounts, Plugin,
+        "kafka.topic.remote_fetch.*", "kafka.rsm.index_cache.*", "kafka.rsm.index_fetch.*",
+    ),
+)  # fmt: skip

@@ -10,6 +10,7 @@ from typing import Annotated, Any, Final, NamedTuple
 
 from lakehouse import tables
 from lakehouse.core.metrics import UNAVAILABLE
+from lakehouse.report.evidence import Question, Rows
 from lakehouse.report.facts.fields import TOPIC, UNKNOWN, Bounds, Means, figures
 from lakehouse.report.facts.gold import Gold
 from lakehouse.report.facts.gold_figures import AnyTime
@@ -83,3 +84,28 @@ def replication(
 
 def _happened(topic: Topic) -> bool:
     return any(one.high for one in topic if isinstance(one, Bounds))
+
+
+QUESTION: Final = Question(
+    name="replication",
+    read="kafka.partition.under_replicated",
+    family="replication",
+    gold=("topics",),
+    judged=(
+        "kafka.partition.under_replicated", "kafka.partition.without_spare", _UNCLEAN,
+    ),
+    noun="topic",
+    names=("topic",),
+    fact="replication.topics",
+    bad=(
+        Rows(Topic, "replication.topics", (
+            "under_replicated_any_us", "under_replicated_any_high_us", "without_spare_any_us",
+            "without_spare_any_high_us", "unclean_leader_any_us", "unclean_leader_any_high_us",
+            "unclean_elections",
+        )),
+    ),
+    shows=(
+        Topic,
+        "kafka.partition.under_replicated*",
+    ),
+)  # fmt: skip

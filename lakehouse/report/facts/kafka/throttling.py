@@ -6,6 +6,7 @@ from typing import Annotated, Final, NamedTuple
 from lakehouse import tables
 from lakehouse.core.subjects import Subject
 from lakehouse.engines.gold_reader import Row
+from lakehouse.report.evidence import Question, Rows
 from lakehouse.report.facts.fields import (
     CLIENT_ID,
     SOURCE,
@@ -312,3 +313,25 @@ def quota_in_force(
             limit = limits[metric]
             return None if limit is None else QuotaInForce(entity, float(limit))
     return None
+
+
+QUESTION: Final = Question(
+    name="throttling",
+    read="kafka.client.produce.throttle_time",
+    gold=("clients",),
+    judged=tuple(
+        f"kafka.client.{kind}.throttle_time"
+        for kind in ("produce", "fetch", "request", "controller_mutation")
+    ),
+    noun="client",
+    names=("user", "client_id"),
+    fact="throttling.clients",
+    bad=(Rows(Client, "throttling.clients", ("throttled_us", "throttled_high_us")),),
+    shows=(
+        QuotaBroker,
+        "kafka.client.*.throttle_time", "kafka.client.*.byte_rate", "kafka.client.request.time",
+        "kafka.client.controller_mutation.rate", "kafka.quota.*",
+        "kafka.producer.produce_throttle_time.*", "kafka.consumer.fetch_throttle_time.*",
+        "kafka.librdkafka.throttle_time.*",
+    ),
+)  # fmt: skip

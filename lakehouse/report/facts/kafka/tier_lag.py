@@ -9,6 +9,7 @@ from lakehouse import tables
 from lakehouse.core.metrics import COPY_LAG, DELETE_LAG, families
 from lakehouse.core.periods import HOUR_US, Period, micros
 from lakehouse.engines.gold_reader import EXACT, Row, is_one_of
+from lakehouse.report.evidence import Question, Rows
 from lakehouse.report.facts.counters import unread_times, with_bounds
 from lakehouse.report.facts.fields import (
     PARTITION,
@@ -361,3 +362,27 @@ def until_gone(lag: Drain) -> Bounds:
     """The time until nothing is left, at the slope and its bounds, microseconds."""
     times = map(lag.seconds, (lag.slope, lag.slope_low, lag.slope_high))
     return Bounds(*(None if seconds is None else round(seconds * 1e6) for seconds in times))
+
+
+QUESTION: Final = Question(
+    name="tier-lag",
+    read=COPY_LAG,
+    gold=("topics", "lags"),
+    judged=(COPY_LAG, "kafka.topic.remote_delete_lag.segments"),
+    noun="tiered topic",
+    names=("topic",),
+    subjects=Rows(LaggingTopic, "tier_lag.topics", ("copy.lagging_us",)),
+    not_applicable="no topic has remote storage enabled",
+    fact="tier_lag.topics",
+    bad=(
+        Rows(LaggingTopic, "tier_lag.topics", (
+            "copy.lagging_us", "copy.lagging_high_us", "delete.lagging_us",
+            "delete.lagging_high_us", "copies_failed", "deletions_failed",
+        )),
+        Rows(TierBroker, "tier_lag.brokers", ("held_back_us",)),
+    ),
+    shows=(
+        LaggingTopic, LaggingPartition, TierBroker,
+        "kafka.topic.remote_copy_lag.*", "kafka.topic.remote_delete_lag.*",
+    ),
+)  # fmt: skip

@@ -1,6 +1,5 @@
 """The facts under ``trends``: how objectives went week by week."""
 
-import datetime as dt
 from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
 from typing import Annotated, Any, Final, NamedTuple
@@ -115,16 +114,15 @@ class Trends(NamedTuple):
     drains: Annotated[list[LagDrain], Means("forecasts of tiered-storage lags")]
 
 
-def trends(gold: Gold, objectives: Sequence[Objective]) -> Trends:
-    """The section; its last week is that in which the report's period ends."""
-    found = weeks_.read(gold.rows, objectives, gold.period.end, gold.now_us, gold.subjects)
-    return section(found, objectives, gold.period.end, drains_of(gold))
+def trends(gold: Gold, objectives: Sequence[Objective], weeks: weeks_.Weeks) -> Trends:
+    """Return the section; its last week is that in which the report's period ends."""
+    return section(weeks_.join(weeks, gold.now_us), objectives, weeks.names, drains_of(gold))
 
 
 def section(
     every: Sequence[weeks_.Trend],
     objectives: Sequence[Objective],
-    end: dt.datetime,
+    weeks: list[str],
     drains: list[LagDrain],
     forecaster: Callable[[Sequence[weeks_.Week | None]], list[Forecast]] | None = None,
 ) -> Trends:
@@ -133,7 +131,7 @@ def section(
     Args:
         every: Trends of every objective and subject.
         objectives: In the order of the report.
-        end: The end of the report's period.
+        weeks: The names of the weeks.
         drains: Lags at the end of the period.
         forecaster: Forecasts weeks; by default as far as jmxlake[trends] is installed.
     """
@@ -147,7 +145,7 @@ def section(
         rows[trend.objective.name].append(_of_subject(trend, changed, ahead))
     tested = [one.compared for one in changes if one is not None and one.p is not None]
     return Trends(
-        [period.start.strftime("%G-W%V") for period in weeks_.weeks_until(end)],
+        weeks,
         len(tested),
         round(by_chance(tested), 2),
         forecasts.NAME if forecaster else None,
