@@ -16,8 +16,8 @@ from lakehouse.report.facts.shape import SECTIONS
 from lakehouse.report.owners import LABELS
 
 ROOT = Path(__file__).parents[2]
-PLAIN = {"objectives", "maintenance", "corrections", "events", "incomplete", "collected"}
-"""Lists of no records: statements, maintenance, corrections, events, lost hours and metrics."""
+PLAIN = {"objectives", "maintenance", "corrections", "changes", "incomplete", "collected"}
+"""Lists of no records: statements, maintenance, corrections, changes, lost hours and metrics."""
 
 PAGES = ("report-json.md", "trends.md", "remote-index.md")
 

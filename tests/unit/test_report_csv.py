@@ -85,8 +85,8 @@ def test_lines_end_as_rfc_4180_has_it_and_every_row_is_one_line():
 
 
 def test_a_table_without_rows_is_its_header():
-    found = dict(files({**sample_facts.silent_week(), "events": []}))
-    assert found["events.csv"].count("\r\n") == 1
+    found = dict(files({**sample_facts.silent_week(), "changes": []}))
+    assert found["changes.csv"].count("\r\n") == 1
     assert set(found) == {f"{table.name}.csv" for table in tables()}
 
 

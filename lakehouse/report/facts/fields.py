@@ -147,8 +147,9 @@ def columns(record: Callable[..., Any], *names: str) -> Iterator[Column]:
         names: Only these fields, in this order; by default all.
     """
     fields = fields_of(record)
-    for name in names or fields:
-        kind, (text, _, column) = fields[name]
+    for own_name in names or fields:
+        kind, (text, _, column) = fields[own_name]
+        name = key_of(own_name)
         shown = name if column is None else column
         if kind is Bounds:
             texts = (text, f"lower bound of {shown}", f"upper bound of {shown}")

@@ -47,9 +47,9 @@ def render(facts: figures.Facts) -> str:
             charts=lambda section: charts.of(section, facts, marks),
             happened=_happened(facts, marks),
             marks=marks,
-            events=listing("events", facts.get("events")),
+            events=listing("events", facts.get("changes")),
             no_events=sentence("no_events", evidence=evidence.answer(facts, "events")),
-            events_omitted=sentence("omitted", events=facts.get("events_omitted") or {}),
+            events_omitted=sentence("omitted", events=facts.get("changes_omitted") or {}),
         )
 
 
