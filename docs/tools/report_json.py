@@ -32,6 +32,13 @@ lakehouse.report.facts.json_schema` prints the schema of the installed version.
   latencies (of any broker). It is the mean number for `under_min_isr`, `leaderless` and
   `throttled`, and the sum over brokers for counters. For an own metric it is the mean of a gauge or
   the increase of a counter.
+- `format` 2 has `events` that are made of incidents. Format 1 called its `changes` `events`. Saved
+  reports of format 1 still open.
+- Availability incidents are one event if each starts within a minute and a scrape interval of the
+  incident before. Restarts at most 10 minutes apart are one rolling restart. Other incidents are
+  one event per kind and subject.
+- The `uses` of all events add up to the `bad_us` of each subject and objective, except coverage.
+  Time of several events belongs to the event that started last.
 - A lost table of gold ([rollup](../rollup.md)) makes figures not known, and `incomplete` lists its
   hours."""
 

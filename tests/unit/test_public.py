@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 GOLDEN: Final = Path(__file__).parents[1] / "golden"
 FILE: Final = GOLDEN / "public.json"
-COUNTED: Final = {"outcomes", "events_omitted"}
+COUNTED: Final = {"outcomes", "changes_omitted"}
 """Objects of report.json whose keys are no names of ours."""
 
 Names = dict[str, str]

@@ -17,7 +17,7 @@ from lakehouse.slo.trends.changes import by_chance
 def of_team(facts: Mapping[str, Any], team: str) -> Facts:
     """The facts of one team.
 
-    Coverage and events of brokers are of the whole cluster and stay, for they say how far the rest
+    Coverage and changes of brokers are of the whole cluster and stay, for they say how far the rest
     can be trusted; sums over all teams are left out.
 
     Args:
@@ -48,7 +48,7 @@ def of_team(facts: Mapping[str, Any], team: str) -> Facts:
 
 
 def _is_of_all(row: Row) -> bool:
-    """Whether an event is of a node or the cluster; every other row has a name."""
+    """Whether a change is of a node or the cluster; every other row has a name."""
     return "kind" in row and "at" in row and all(row.get(key) is None for key in NAMES.values())
 
 
