@@ -1,7 +1,7 @@
 """The facts of docs/report-json.md, from gold: each section is a function of ``SECTIONS``."""
 
 import datetime as dt
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -15,10 +15,23 @@ from lakehouse.core.periods import Period, iso, micros
 from lakehouse.engines.engine import Engine
 from lakehouse.engines.gold_reader import subjects_of, window_of
 from lakehouse.report import evidence
-from lakehouse.report.facts.coverage import Coverage, coverage, detection_floor_us, rejected
+from lakehouse.report.facts.compared import with_figures
+from lakehouse.report.facts.coverage import (
+    Coverage,
+    CoverageOfWeek,
+    coverage,
+    coverage_of_week,
+    detection_floor_us,
+    rejected,
+)
 from lakehouse.report.facts.fields import FORMAT, to_json
 from lakehouse.report.facts.gold import Gold
-from lakehouse.report.facts.kafka.consumer_groups import consumer_lag, lost_before_read
+from lakehouse.report.facts.kafka.consumer_groups import (
+    LostInWeek,
+    consumer_lag,
+    lost_before_read,
+    lost_in_week,
+)
 from lakehouse.report.facts.kafka.golden_signals import service
 from lakehouse.report.facts.kafka.hygiene import hygiene
 from lakehouse.report.facts.kafka.min_isr import min_isr
@@ -28,6 +41,7 @@ from lakehouse.report.facts.kafka.throttling import throttling
 from lakehouse.report.facts.kafka.tier_lag import tier_lag
 from lakehouse.report.facts.objectives.business_hours import business_hours
 from lakehouse.report.facts.objectives.composites import composites
+from lakehouse.report.facts.objectives.history import WEEKS, history
 from lakehouse.report.facts.objectives.restated import restated
 from lakehouse.report.facts.objectives.trends import trends
 from lakehouse.report.facts.objectives.verdicts import objective, verdicts
@@ -36,6 +50,14 @@ from lakehouse.report.facts.storage import capacity, tiering
 from lakehouse.report.facts.timelines import timelines
 from lakehouse.slo.calendar.report_calendar import OF_UTC, Calendar
 from lakehouse.slo.sla_statement import Statement
+from lakehouse.slo.trends.weeks import NO_WEEKS, Weeks, read as read_weeks, weeks_until
+
+
+class Earlier(NamedTuple):
+    """What is known of a week before, besides statements."""
+
+    coverage: CoverageOfWeek
+    lost: list[LostInWeek]
 
 
 class Rack(NamedTuple):
@@ -51,12 +73,15 @@ class Scope:
 
     Attributes:
         gold: Gold of the cluster over the period, and its subjects.
+        weeks: The weeks of trends.
+        earlier: What else is known of the weeks before.
         objectives: The objectives.
         promised: A statement of each subject under each objective, as it is published.
         statements: Statements by time, for the time that is unknown.
         coverage: The section of that name.
         calendar: Time zone, business hours, maintenance and corrections.
         events: The cluster's events in the period, and how many of each kind were left out.
+        floor: Observed share below which nothing good is said, percent.
     """
 
     gold: Gold
@@ -64,8 +89,11 @@ class Scope:
     promised: Sequence[Statement]
     statements: Sequence[Statement]
     coverage: Coverage
+    weeks: Weeks = NO_WEEKS
+    earlier: Sequence[Earlier] = ()
     calendar: Calendar = OF_UTC
     events: tuple[Sequence[Mapping[str, Any]], Mapping[str, int]] = ((), {})
+    floor: float = FLOOR_PERCENT
 
     @cached_property
     def own_metrics(self) -> OwnMetrics:
@@ -79,8 +107,14 @@ class Scope:
 
     @cached_property
     def judged(self) -> list[dict[str, Any]]:
-        """The section ``objectives``."""
+        """The objectives with their subjects."""
         return [objective(one, self.promised) for one in self.objectives]
+
+    @property
+    def with_history(self) -> list[dict[str, Any]]:
+        """The objectives with their weeks before this one."""
+        past = history(self.gold, self.objectives, self.weeks, self.calendar, self.floor)
+        return [{**row, "history": to_json(past[row["name"]])} for row in self.judged]
 
 
 def facts(
@@ -117,9 +151,10 @@ def facts(
     cluster, subjects = subjects_of(engine, cluster)
     gold = Gold(engine, cluster, period, window_seconds, subjects, now_us)
     gold.check_stretches()
-    scope = _scope(gold, objectives, calendar)
     with ThreadPoolExecutor(engine.at_once) as pool:  # Spark mostly plans, in one thread a query
+        scope = _scope(gold, objectives, calendar, min_coverage, pool.map)
         made = [*pool.map(lambda section: to_json(section(scope)), SECTIONS.values())]
+    span, elapsed_us = period.span, min(now_us, micros(period.end)) - micros(period.start)
     found = {
         "format": FORMAT,
         "jmxlake": version("jmxlake"),
@@ -129,14 +164,22 @@ def facts(
         "time_zone": calendar.time_zone,
         "week": {"iso": week, "time_zone": calendar.time_zone} if week else None,
         "generated_at": iso(now_us),
+        "running": now_us < span[1],
+        "elapsed": round(max(0, elapsed_us) / (span[1] - span[0]), 6),
         "window_seconds": window_seconds,
         "min_coverage_percent": min_coverage,
         **dict(zip(SECTIONS, made, strict=True)),
     }
-    return evidence.with_answers(found)
+    return with_figures(found)
 
 
-def _scope(gold: Gold, objectives: Sequence[Objective], calendar: Calendar) -> Scope:
+def _scope(
+    gold: Gold,
+    objectives: Sequence[Objective],
+    calendar: Calendar,
+    floor: float,
+    each: Callable[..., Iterable[Any]],
+) -> Scope:
     """Compute the statements, and read what several sections need."""
     promised = gold.statements(
         objectives,
@@ -147,7 +190,24 @@ def _scope(gold: Gold, objectives: Sequence[Objective], calendar: Calendar) -> S
         corrections=calendar.corrections,
     )
     statements = by_time(gold, objectives, promised)
-    return Scope(gold, objectives, promised, statements, coverage(gold), calendar, gold.events())
+    periods_ = weeks_until(gold.period.end, calendar.zone)
+    weeks = read_weeks(gold.rows, objectives, periods_, gold.now_us, gold.subjects, each)
+    earlier = [*each(lambda place: _earlier(gold, objectives, weeks, place), range(-WEEKS, -1))]
+    seen = coverage(gold, [one.coverage for one in earlier])
+    return Scope(
+        gold, objectives, promised, statements, seen, weeks, earlier, calendar, gold.events(), floor
+    )
+
+
+def _earlier(gold: Gold, objectives: Sequence[Objective], weeks: Weeks, place: int) -> Earlier:
+    """Read what trends do not say of a week before; nothing was observed before the first."""
+    period, name = weeks.periods[place], weeks.names[place]
+    first_us = min((one.first_us for one in gold.subjects), default=None)
+    if first_us is None or first_us >= micros(period.end):
+        return Earlier(CoverageOfWeek(name, None), [])
+    own = gold.within(period)
+    lost = lost_in_week(name, own, weeks.statements[place], objectives)
+    return Earlier(coverage_of_week(name, own), lost)
 
 
 def by_time(
@@ -177,7 +237,7 @@ def racks(scope: Scope) -> list[Rack]:
 SECTIONS: Final[Mapping[str, Callable[[Scope], Any]]] = {
     "verdicts": lambda it: verdicts(it.objectives, it.promised),
     "composites": lambda it: composites(it.judged),
-    "objectives": lambda it: it.judged,
+    "objectives": lambda it: it.with_history,
     "maintenance": lambda it: [
         one.to_json() for one in it.calendar.maintenance if one.overlaps(it.gold.period)
     ],
@@ -194,7 +254,9 @@ SECTIONS: Final[Mapping[str, Callable[[Scope], Any]]] = {
     "throttling": lambda it: throttling(it.gold, it.statements),
     "tier_lag": lambda it: tier_lag(it.gold, it.statements),
     "consumer_lag": lambda it: consumer_lag(it.gold, it.objectives),
-    "lost_before_read": lambda it: lost_before_read(it.gold, it.statements, it.objectives),
+    "lost_before_read": lambda it: lost_before_read(
+        it.gold, it.statements, it.objectives, [row for one in it.earlier for row in one.lost]
+    ),
     "remote_reads": lambda it: remote_reads(it.gold),
     "tiering": lambda it: tiering(it.gold, it.statements),
     "capacity": lambda it: capacity(it.gold),
@@ -205,7 +267,7 @@ SECTIONS: Final[Mapping[str, Callable[[Scope], Any]]] = {
     "coverage": lambda it: it.coverage,
     "collected": lambda it: sorted(it.levels.keys() & evidence.metrics()),
     "timelines": lambda it: timelines(it.gold, it.own_metrics),
-    "trends": lambda it: trends(it.gold, it.objectives),
+    "trends": lambda it: trends(it.gold, it.objectives, it.weeks),
     "racks": racks,
     "events": lambda it: [{**row, "at": iso(row["at"])} for row in it.events[0]],
     "events_omitted": lambda it: it.events[1],

@@ -1,6 +1,7 @@
 """How long each family of each source should have been read, how long it was, and what was lost."""
 
 from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from itertools import groupby
 from math import ceil
 from operator import itemgetter
@@ -45,6 +46,13 @@ class SourceCoverage(NamedTuple):
     gaps: list[Gap]
 
 
+class CoverageOfWeek(NamedTuple):
+    """The observed share of a week before; None: nothing was expected in it."""
+
+    week: str
+    percent: float | None
+
+
 class Coverage(NamedTuple):
     """The section: all sources together, and each.
 
@@ -54,6 +62,7 @@ class Coverage(NamedTuple):
         unknown_us: The rest.
         percent: The share that was read.
         sources: Each family of each source.
+        weeks: The weeks before.
         since: The first reading of the cluster, if the period began earlier; nothing is expected
             before it.
     """
@@ -63,23 +72,45 @@ class Coverage(NamedTuple):
     unknown_us: int
     percent: float | None
     sources: list[SourceCoverage]
+    weeks: list[CoverageOfWeek]
     since: str | None = None
 
 
-def coverage(gold: Gold) -> Coverage:
-    """The section, with every family of every source that existed in the period."""
+def coverage(gold: Gold, weeks: Sequence[CoverageOfWeek] = ()) -> Coverage:
+    """Return the section, with every family of every source that existed in the period.
+
+    Args:
+        gold: The cluster's gold.
+        weeks: The weeks before.
+    """
+    sources = _sources(gold, _failures(gold))
+    return Coverage(*_of_all(sources), sources, [*weeks], _since(gold))
+
+
+def coverage_of_week(name: str, gold: Gold) -> CoverageOfWeek:
+    """Return the observed share of a week of that name, which gold is of."""
+    *_, percent = _of_all(_sources(gold, defaultdict(list)))
+    return CoverageOfWeek(name, percent)
+
+
+def _sources(
+    gold: Gold, failures: Mapping[tuple[str | None, str], list[Row]]
+) -> list[SourceCoverage]:
     attempts: defaultdict[str | None, dict[str, dict[str, Row]]] = defaultdict(dict)
     for row in gold.sums(tables.COVERAGE):
         attempts[row["source"]].setdefault(row["family"], {})[row["outcome"]] = row
-    failures = _failures(gold)
     sources = []
     for subject, expected in gold.expected("source"):
         never_read: dict[str, dict[str, Row]] = {ANY_FAMILY: {}} if expected else {}
         for family, outcomes in (attempts[subject.source] or never_read).items():
             failed = failures[subject.source, family]
             sources.append(_of_source(subject.source, family, expected, outcomes, failed))
+    return sources
+
+
+def _of_all(sources: Sequence[SourceCoverage]) -> tuple[int, int, int, float | None]:
     total, seen = sum(one.expected_us for one in sources), sum(one.observed_us for one in sources)
-    return Coverage(*_totals(total, seen), sources, _since(gold))
+    return _totals(total, seen)
 
 
 def _since(gold: Gold) -> str | None:

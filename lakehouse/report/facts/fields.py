@@ -49,10 +49,7 @@ def to_json(value: Any) -> Any:
     found: dict[str, Any] = {}
     for name, field in value._asdict().items():
         if isinstance(field, Bounds):
-            stem = name.removesuffix("_us")
-            unit = name[len(stem) :]
-            keys = (name, f"{stem}_low{unit}", f"{stem}_high{unit}")
-            found |= dict(zip(keys, field, strict=True))
+            found |= bounds_json(name, field)
         else:
             found[name] = to_json(field)
     return found
@@ -197,3 +194,20 @@ def seconds_mean(row: Row) -> float:
     if row["max_total"]:
         seconds = max(seconds, total / row["max_total"])
     return total / seconds if seconds else 0.0
+
+
+def bounds_keys(name: str) -> tuple[str, str, str]:
+    """Return the keys in JSON of a field of ``Bounds``."""
+    stem = name.removesuffix("_us")
+    unit = name[len(stem) :]
+    return name, f"{stem}_low{unit}", f"{stem}_high{unit}"
+
+
+def bounds_in(row: Mapping[str, Any], name: str) -> Bounds:
+    """Return a field of ``Bounds`` of a row as JSON."""
+    return Bounds(*map(row.get, bounds_keys(name)))
+
+
+def bounds_json(name: str, value: Bounds) -> dict[str, Any]:
+    """Return a field of ``Bounds`` as JSON."""
+    return dict(zip(bounds_keys(name), value, strict=True))

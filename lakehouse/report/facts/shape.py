@@ -26,6 +26,7 @@ from lakehouse.core.objective import Part
 from lakehouse.errors import PeriodError
 from lakehouse.report.evidence import Evidence
 from lakehouse.report.facts.build import Rack
+from lakehouse.report.facts.compared import Previous
 from lakehouse.report.facts.coverage import Coverage
 from lakehouse.report.facts.fields import Bounds
 from lakehouse.report.facts.kafka.consumer_groups import ConsumerLag, LostBeforeRead, LostOffsets
@@ -36,8 +37,11 @@ from lakehouse.report.facts.kafka.remote_reads import RemoteReads
 from lakehouse.report.facts.kafka.replication import Replication
 from lakehouse.report.facts.kafka.throttling import Throttling
 from lakehouse.report.facts.kafka.tier_lag import TierLag
+from lakehouse.report.facts.key_figures import KeyFigure
+from lakehouse.report.facts.objectives.budget import Status
 from lakehouse.report.facts.objectives.business_hours import BusinessHours
 from lakehouse.report.facts.objectives.composites import Composite
+from lakehouse.report.facts.objectives.history import WeekOfObjective
 from lakehouse.report.facts.objectives.restated import Restated
 from lakehouse.report.facts.objectives.trends import SubjectTrend, Trends
 from lakehouse.report.facts.objectives.verdicts import SUBJECT, Verdict
@@ -72,10 +76,13 @@ SECTIONS: Final[Mapping[str, Any]] = {
     "trends": Trends,
     "racks": Rack,
     "answers": Evidence,
+    "key_figures": KeyFigure,
 }
 """The record of each section; of those in ``_LISTS`` it is that of a row."""
 
-_LISTS: Final = frozenset({"verdicts", "composites", "restated", "timelines", "racks", "answers"})
+_LISTS: Final = frozenset({
+    "verdicts", "composites", "restated", "timelines", "racks", "answers", "key_figures",
+})  # fmt: skip
 _OR_NULL: Final = frozenset({"restated", "business_hours"})
 _INSTANTS: Final = frozenset({"start", "end", "from", "to", "at", "as_of", "since", "stated_at"})
 _GREATEST: Final = 1e30
@@ -218,6 +225,8 @@ def _whole() -> Any:
         ("cluster", str), ("from", _Instant), ("to", _Instant), ("time_zone", _may_lack(_Zone)),
         ("generated_at", _may_lack(_Instant)), ("jmxlake", _may_lack(str)),
         ("week", _may_lack(_record(_IsoWeek) | None)),
+        ("running", _may_lack(bool)), ("elapsed", _may_lack(_Number)),
+        ("previous", _may_lack(_record(Previous) | None)),
         ("window_seconds", _may_lack(_Duration)), ("min_coverage_percent", _may_lack(_Number)),
         ("team", _may_lack(str)), ("owners", _may_lack(_record(_Owners))),
         ("objectives", _objectives()),
@@ -267,6 +276,8 @@ def _objective() -> Any:
         ("agreed", _may_lack(_struct("Agreed", figures) | None)),
         ("events", _may_lack(_record(_Events))),
         ("interval_verdict", _may_lack(str)),
+        *_budget(),
+        ("left", _may_lack(_list(_Number) | None)),
     ])  # fmt: skip
     return _struct("Objective", [
         ("name", str), ("title", str), ("target", _Number), ("level", str),
@@ -275,12 +286,22 @@ def _objective() -> Any:
         *((name, _may_lack(_Instant | None)) for name in ("from", "to")),
         ("metrics", _may_lack(list[str])), ("labels", _may_lack(dict[str, list[str]])),
         ("composites", _may_lack(_list(_record(Part)))),
+        *_budget(),
+        ("history", _may_lack(_list(_record(WeekOfObjective)))),
         *((name, _may_lack(_number(name) | None)) for name in ("slice_us", "slice_target")),
         ("weighted", _may_lack(_struct("Weighted", [
             *figures, ("weight", str), ("subjects", int),
             *((name, _may_lack(str | None)) for name in ("cluster", "objective", "topic")),
         ]) | None)),
     ])  # fmt: skip
+
+
+def _budget() -> Iterator[tuple[str, Any]]:
+    """Yield the fields of ``Budget``, which older versions did not write."""
+    yield "status", _may_lack(Status)
+    yield "budget_whole_us", _may_lack(_Duration | None)
+    for name in ("used", "used_low", "used_high"):
+        yield name, _may_lack(_Number | None)
 
 
 def _figures(names: tuple[str, ...]) -> Iterator[tuple[str, Any]]:
@@ -292,6 +313,9 @@ def _figures(names: tuple[str, ...]) -> Iterator[tuple[str, Any]]:
 
 
 _CLOSER: Final[Mapping[tuple[Any, str], Callable[[], Any]]] = {
+    (KeyFigure, "history"): lambda: list[_Number | None],
+    (WeekOfObjective, "subject"): lambda: dict[str, Any] | None,
+    (WeekOfObjective, "week"): lambda: _WeekName,
     (Restated, "before"): _published,
     (Restated, "now"): _published,
     (BusinessHours, "objectives"): _objectives,

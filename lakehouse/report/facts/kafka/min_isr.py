@@ -10,14 +10,15 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import groupby
 from operator import itemgetter
 from types import MappingProxyType
-from typing import Annotated, Final, NamedTuple
+from typing import Annotated, Any, Final, NamedTuple
 
 from lakehouse import tables
+from lakehouse.core import display
 from lakehouse.core.metrics import LEADERLESS, PARTITION_COUNT, UNAVAILABLE, UNDER_MIN_ISR
-from lakehouse.core.periods import iso
-from lakehouse.core.spans import touching
+from lakehouse.core.periods import iso, micros
+from lakehouse.core.spans import length, touching
 from lakehouse.engines.gold_reader import Row, is_one_of
-from lakehouse.report.facts.counters import CONTROLLERS, unread_times, with_bounds
+from lakehouse.report.facts.counters import CONTROLLERS, unread, unread_times, with_bounds
 from lakehouse.report.facts.fields import Bounds, Known, duration, figures, of_sources
 from lakehouse.report.facts.gold import Gold, attribute
 from lakehouse.slo import partition_level
@@ -49,6 +50,7 @@ class Topic(NamedTuple):
     any_us: Annotated[Bounds, UNDER_MIN_ISR, "any"]
     under_us: Annotated[Bounds, UNDER_MIN_ISR, "positive"]
     leaderless_us: Annotated[Bounds, LEADERLESS, "positive"]
+    leaderless_any_us: Annotated[Bounds, LEADERLESS, "any"]
     unavailable_any_us: Annotated[Bounds, UNAVAILABLE, "any"]
     at_min_us: Annotated[int | None, "kafka.partition.at_min_isr", "positive_us"]
     max_concurrent: Annotated[int | None, UNAVAILABLE, "max_concurrent"]
@@ -136,12 +138,21 @@ class Controller(NamedTuple):
 
 
 class MinIsr(NamedTuple):
-    """The section."""
+    """The section.
+
+    Attributes:
+        topics: Every topic.
+        partitions: Those that were bad.
+        brokers: Counts of each broker.
+        controllers: Counts of each controller.
+        any_us: Time in which a partition of any topic was under min ISR or without a leader.
+    """
 
     topics: list[Topic]
     partitions: list[Partition]
     brokers: list[IsrBroker]
     controllers: list[Controller]
+    any_us: Bounds
 
 
 def min_isr(gold: Gold, statements: Sequence[Statement]) -> MinIsr:
@@ -160,6 +171,64 @@ def min_isr(gold: Gold, statements: Sequence[Statement]) -> MinIsr:
         of_sources(
             Controller, sources, ACTIVE, unread=unread_times(gold, ACTIVE, sources=CONTROLLERS)
         ),
+        time_of_any(gold, (UNDER_MIN_ISR, LEADERLESS), UNAVAILABLE),
+    )
+
+
+def time_of_any(gold: Gold, metrics: Sequence[str], of_topics: str) -> Bounds:
+    """Return the time in which a partition of any topic was bad, microseconds.
+
+    Args:
+        gold: The cluster's gold.
+        metrics: What makes a partition bad.
+        of_topics: The metric of topics that is above 0 while a partition is bad.
+    """
+    if not unread(gold, metrics[0]):
+        return Bounds()
+    start = micros(gold.period.start)
+    rows = gold.ask(
+        "SELECT r.start, r.end, r.lead_us, r.tail_us FROM {rows} r WHERE "
+        f"{is_one_of('r.metric', metrics)} AND r.partition IS NOT NULL",
+        rows=gold.whole(tables.INCIDENTS),
+    )
+    seen = length((row["start"], row["end"]) for row in rows)
+    surely = length((row["start"], row["end"] - row["tail_us"]) for row in rows)
+    possibly = length((max(start, row["start"] - row["lead_us"]), row["end"]) for row in rows)
+    # What was first seen just after the period may have started in it.
+    known, later = gold.by_subject(tables.TOPICS), gold.seen_later(tables.TOPICS)
+    more = (
+        row["any_high_us"]
+        for row in later
+        if row["metric"] == of_topics and of_topics in known[row["topic"]]
+    )
+    return Bounds(seen, surely, possibly + max(more, default=0))
+
+
+def any_time(section: Mapping[str, Any]) -> Bounds:
+    """Return the time in which a partition of any topic was bad, microseconds.
+
+    Args:
+        section: The section as JSON, or its rows of some topics.
+    """
+    spans: defaultdict[str, list[tuple[int, int, int, int]]] = defaultdict(list)
+    for row in section.get("partitions") or ():
+        for one in row["incidents"]:
+            start, end = (micros(display.parse(one[key])) for key in ("start", "end"))
+            least, most = max(start, end - one["tail_us"]), start - one["lead_us"]
+            spans[row["topic"]].append((start, end, least, most))
+    every = [span for own in spans.values() for span in own]
+    highs = {row["topic"]: row.get("unavailable_any_high_us") for row in section["topics"]}
+    if None in highs.values():
+        return Bounds()
+    # What was first seen just after the period may have started in it.
+    more = (
+        high - length((most, end) for _, end, _, most in spans[topic])
+        for topic, high in highs.items()
+    )
+    return Bounds(
+        length((start, end) for start, end, _, _ in every),
+        length((start, least) for start, _, least, _ in every),
+        length((most, end) for _, end, _, most in every) + max(0, 0, *more),
     )
 
 
