@@ -13,7 +13,7 @@ from lakehouse.report.facts.kafka.throttling import THROTTLES, clients_throttled
 from lakehouse.report.facts.objectives.composites import composites
 from lakehouse.report.facts.objectives.history import of_some
 from lakehouse.report.facts.objectives.verdicts import tally
-from lakehouse.report.facts.owner_accounts import Facts, Row, with_rows
+from lakehouse.report.facts.owner_accounts import Facts, Row, with_owners, with_rows
 from lakehouse.report.owners import NAMES
 from lakehouse.slo.trends.changes import by_chance
 
@@ -51,8 +51,15 @@ def of_team(facts: Mapping[str, Any], team: str) -> Facts:
             part[name] = {**part[name], **changed(part[name])}
     if part.get("throttling"):
         part["throttling"] = {**part["throttling"], **_throttled(part)}
-    # Older facts lack what the others are computed from.
-    return with_figures(part) if "key_figures" in part else with_answers(part)
+    if "key_figures" not in part:  # older facts lack what these are computed from
+        return with_answers(part)
+    found = with_figures(part)
+    found["objectives"] = with_owners(found["objectives"])
+    found["key_figures"] = [
+        {**row, "team": team if any(map(row.get, NAMES.values())) else None}
+        for row in found["key_figures"]
+    ]
+    return found
 
 
 def _is_of_all(row: Row) -> bool:
