@@ -5,6 +5,7 @@ from typing import Annotated, NamedTuple
 from lakehouse.report.facts.fields import (
     CLIENT_ID,
     GROUP,
+    OBJECTIVE,
     PARTITION,
     SOURCE,
     TOPIC,
@@ -13,7 +14,6 @@ from lakehouse.report.facts.fields import (
     Known,
     Means,
 )
-from lakehouse.report.facts.statement_rows import OBJECTIVE
 
 
 class Hit(NamedTuple):

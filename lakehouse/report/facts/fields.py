@@ -63,7 +63,7 @@ def to_json(value: Any) -> Any:
     for own_name, field in value._asdict().items():
         name = key_of(own_name)
         if isinstance(field, Bounds):
-            found |= dict(zip(keys(name), field, strict=True))
+            found |= bounds_json(name, field)
         else:
             found[name] = to_json(field)
     return found
@@ -116,6 +116,13 @@ CLIENT_ID: Final = Means("client id; empty: the client has none, or the quota no
 GROUP: Final = Means("consumer group")
 SOURCE: Final = Means("broker, controller or other source of metrics")
 PARTITIONS: Final = Means("number of partitions")
+OBJECTIVE: Final = Means("name of the objective", column="objective")
+TITLE: Final = Means("title of the objective")
+TARGET: Final = Means("share of time that must be good")
+VERDICT: Final = Means("met, missed, uncertain or no_data")
+INTERVAL_VERDICT: Final = Means(
+    "verdict if unknown time can be good or bad; empty: the same as verdict"
+)
 OWNED: Final = {
     "team": Means("team that owns it, by the owners file"),
     "owner": Means("owner, by the owners file"),
@@ -311,3 +318,13 @@ def seconds_mean(row: gold_reader.Row) -> float:
     if row["max_total"]:
         seconds = max(seconds, total / row["max_total"])
     return total / seconds if seconds else 0.0
+
+
+def bounds_in(row: Mapping[str, Any], name: str) -> Bounds:
+    """Return a field of ``Bounds`` of a row as JSON."""
+    return Bounds(*map(row.get, keys(name)))
+
+
+def bounds_json(name: str, value: Bounds) -> dict[str, Any]:
+    """Return a field of ``Bounds`` as JSON."""
+    return dict(zip(keys(name), value, strict=True))

@@ -4,6 +4,7 @@ from typing import Annotated
 
 from lakehouse.report.evidence import Evidence
 from lakehouse.report.facts.build import Rack
+from lakehouse.report.facts.compared import Previous
 from lakehouse.report.facts.coverage import Coverage
 from lakehouse.report.facts.event_records import Event, IncidentOfEvent
 from lakehouse.report.facts.fields import Declared, Known, Means
@@ -15,6 +16,7 @@ from lakehouse.report.facts.kafka.remote_reads import RemoteReads
 from lakehouse.report.facts.kafka.replication import Replication
 from lakehouse.report.facts.kafka.throttling import Throttling
 from lakehouse.report.facts.kafka.tier_lag import TierLag
+from lakehouse.report.facts.key_figures import KeyFigure
 from lakehouse.report.facts.objectives.business_hours import BusinessHours
 from lakehouse.report.facts.objectives.composites import Composite
 from lakehouse.report.facts.objectives.restated import Restated
@@ -58,8 +60,15 @@ class Report(Declared):
     time_zone: Annotated[str, Means("time zone of the page; times in JSON are UTC")]
     week: Annotated[Week | None, Means("ISO week of the period; null: it is not a week")]
     generated_at: Annotated[str, Means("time of the report, UTC")]
+    running: Annotated[bool, Means("true: the period is not over")]
+    elapsed: Annotated[float, Means("share of the period that is over, 0 to 1")]
     window_seconds: Annotated[float, Means("length of a window, seconds")]
     min_coverage_percent: Annotated[float, Means("minimum coverage for a good answer, percent")]
+    key_figures: Annotated[list[KeyFigure], Means("figures at the start of the report")]
+    previous: Annotated[
+        Previous | None,
+        Means("change in the missed objectives since the week before; null: not known"),
+    ]
     answers: Annotated[list[Evidence], Means("state of each question or section of the page")]
     verdicts: Annotated[list[Verdict], Means("verdicts of the objectives, worst first")]
     composites: Annotated[

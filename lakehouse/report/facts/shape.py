@@ -21,6 +21,7 @@ from lakehouse.report.facts.kafka.hygiene import Hygiene, Replicas
 from lakehouse.report.facts.kafka.tier_lag import TierLag
 from lakehouse.report.facts.objectives.business_hours import BusinessHours
 from lakehouse.report.facts.objectives.composites import Composite
+from lakehouse.report.facts.objectives.history import WeekOfObjective
 from lakehouse.report.facts.objectives.restated import Restated
 from lakehouse.report.facts.objectives.trends import Trends
 from lakehouse.report.facts.other_metrics import OwnMetrics
@@ -97,6 +98,8 @@ _CLOSER: Final[Mapping[tuple[Any, str], Any]] = {
     (Report, "window_seconds"): _Duration,
     (Trends, "weeks"): list[_WeekName],
     (Week, "iso"): _WeekName,
+    (WeekOfObjective, "week"): _WeekName,
+    (WeekOfObjective, "subject"): dict[str, Any] | None,
 }
 """Types that say more than those of the records, or allow for what older versions wrote."""
 

@@ -10,25 +10,25 @@ from msgspec import UnsetType
 from lakehouse.report.facts.fields import (
     CLIENT_ID,
     GROUP,
+    INTERVAL_VERDICT,
+    OBJECTIVE,
     PARTITION,
     PARTITIONS,
     SOURCE,
+    TARGET,
+    TITLE,
     TOPIC,
     UNKNOWN,
     USER,
+    VERDICT,
     Bounds,
     Declared,
     Known,
     Means,
 )
+from lakehouse.report.facts.objectives.budget import Status
+from lakehouse.report.facts.objectives.history import WeekOfObjective
 
-OBJECTIVE: Final = Means("name of the objective", column="objective")
-TITLE: Final = Means("title of the objective")
-TARGET: Final = Means("share of time that must be good")
-VERDICT: Final = Means("met, missed, uncertain or no_data")
-INTERVAL_VERDICT: Final = Means(
-    "verdict if unknown time can be good or bad; empty: the same as verdict"
-)
 ATTAINMENT: Final = Means(
     "good time divided by good and bad time, 0 to 1; its bounds count unknown time as bad and as "
     "good"
@@ -156,8 +156,26 @@ class Judgement(Declared):
     interval_verdict: Annotated[str | UnsetType, INTERVAL_VERDICT]
 
 
-class Subject(Judgement, Figures, Named):
+class Used(Declared):
+    """Status and error budget of a subject or objective; an objective has those of its worst."""
+
+    status: Annotated[
+        Status | UnsetType, Means("missed, at_risk, uncertain, no_data, on_track or met")
+    ]
+    budget_whole_us: Annotated[
+        int | None, Means("error budget of the whole window, as far as it exists, microseconds")
+    ]
+    used: Annotated[
+        Bounds, Means("share of the whole error budget used; the upper bound includes unknown time")
+    ]
+
+
+class Subject(Used, Judgement, Figures, Named):
     """A subject of an objective."""
+
+    left: Annotated[
+        list[float] | None, Means("share of the whole error budget left at the end of each hour")
+    ]
 
 
 class Weighted(Figures):
@@ -179,7 +197,7 @@ class Part(Declared):
     weight: Annotated[float, Means("weight of the objective in it")]
 
 
-class Objective(Declared):
+class Objective(Used):
     """An objective and its subjects, worst first."""
 
     name: Annotated[str, OBJECTIVE]
@@ -200,6 +218,7 @@ class Objective(Declared):
     slice_us: Annotated[Known, Means("length of a time slice, microseconds")]
     slice_target: Annotated[Known, Means("share of a time slice that must be good")]
     weighted: Annotated[Weighted | None, Means("all subjects together")]
+    history: Annotated[list[WeekOfObjective], Means("last weeks, oldest first")]
     subjects: Annotated[list[Subject], Means("subjects, worst first")]
 
 

@@ -12,15 +12,17 @@ from lakehouse.engines.gold_reader import Row, is_same
 from lakehouse.report.facts.fields import (
     CLIENT_ID,
     GROUP,
+    OBJECTIVE,
     PARTITION,
     SOURCE,
+    TITLE,
     TOPIC,
     USER,
     Means,
 )
 from lakehouse.report.facts.gold import Gold
 from lakehouse.report.facts.objectives.verdicts import SUBJECT
-from lakehouse.report.facts.statement_rows import OBJECTIVE, TITLE, Published
+from lakehouse.report.facts.statement_rows import Published
 from lakehouse.report.facts_lookup import value_at
 from lakehouse.report.figures import span_of
 

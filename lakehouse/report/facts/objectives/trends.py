@@ -8,7 +8,10 @@ from lakehouse.core.objective import Objective
 from lakehouse.report.facts.fields import (
     CLIENT_ID,
     GROUP,
+    OBJECTIVE,
     SOURCE,
+    TARGET,
+    TITLE,
     TOPIC,
     UNKNOWN,
     USER,
@@ -17,7 +20,6 @@ from lakehouse.report.facts.fields import (
 )
 from lakehouse.report.facts.gold import Gold
 from lakehouse.report.facts.kafka.tier_lag import LagDrain, drains as drains_of
-from lakehouse.report.facts.statement_rows import OBJECTIVE, TARGET, TITLE
 from lakehouse.slo.trends import forecast as forecasts, weeks as weeks_
 from lakehouse.slo.trends.changes import Change, Regime, by_chance, change, regimes
 from lakehouse.slo.trends.forecast import Forecast

@@ -7,8 +7,7 @@ from typing import Annotated, Any, Final, NamedTuple
 
 from lakehouse.core import display
 from lakehouse.core.objective import Objective
-from lakehouse.report.facts.fields import Means
-from lakehouse.report.facts.statement_rows import OBJECTIVE, TARGET, TITLE, VERDICT
+from lakehouse.report.facts.fields import OBJECTIVE, TARGET, TITLE, VERDICT, Means
 from lakehouse.slo.cluster_level import by_cluster, partition_count
 from lakehouse.slo.sla_statement import Statement
 
