@@ -41,7 +41,7 @@ from lakehouse.report.facts.key_figures import KeyFigure
 from lakehouse.report.facts.objectives.budget import Status
 from lakehouse.report.facts.objectives.business_hours import BusinessHours
 from lakehouse.report.facts.objectives.composites import Composite
-from lakehouse.report.facts.objectives.history import WeekOfObjective
+from lakehouse.report.facts.objectives.history import Names, WeekOfObjective
 from lakehouse.report.facts.objectives.restated import Restated
 from lakehouse.report.facts.objectives.trends import SubjectTrend, Trends
 from lakehouse.report.facts.objectives.verdicts import SUBJECT, Verdict
@@ -314,7 +314,6 @@ def _figures(names: tuple[str, ...]) -> Iterator[tuple[str, Any]]:
 
 _CLOSER: Final[Mapping[tuple[Any, str], Callable[[], Any]]] = {
     (KeyFigure, "history"): lambda: list[_Number | None],
-    (WeekOfObjective, "subject"): lambda: dict[str, Any] | None,
     (WeekOfObjective, "week"): lambda: _WeekName,
     (Restated, "before"): _published,
     (Restated, "now"): _published,
@@ -337,6 +336,7 @@ _NEEDED: Final[Mapping[Any, Collection[str]]] = {
     Hygiene: ("unused_quotas", "near_quota", "overtaken"),
     Latency: ("threshold_ms",),
     LostBeforeRead: ("groups",),
+    Names: Names._fields,
     OwnMetrics: ("metrics",),
     Replicas: ("partitions",),
     Restated: ("before", "now"),

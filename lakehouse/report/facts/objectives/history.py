@@ -7,7 +7,7 @@ have only published weeks. A week of which too little is known is ``no_data``.
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, Self
 
 from lakehouse import tables
 from lakehouse.core import display, periods
@@ -20,7 +20,6 @@ from lakehouse.engines.gold_reader import is_same, text
 from lakehouse.report.facts.fields import Bounds, to_json
 from lakehouse.report.facts.gold import Gold
 from lakehouse.report.facts.objectives.budget import Status, observed_percent, or_no_data, verdict
-from lakehouse.report.facts.objectives.verdicts import SUBJECT
 from lakehouse.slo.calendar.report_calendar import Calendar
 from lakehouse.slo.sla_statement import Statement, verdict_between
 from lakehouse.slo.trends.weeks import Weeks
@@ -29,6 +28,22 @@ WEEKS: Final = 8
 """Weeks of a history, this one included."""
 
 Row = Mapping[str, Any]
+
+
+class Names(NamedTuple):
+    """The names of a subject; None where it has none of the kind."""
+
+    topic: str | None
+    partition: int | None
+    user: str | None
+    client_id: str | None
+    group: str | None
+    source: str | None
+
+    @classmethod
+    def of(cls, row: Row) -> Self:
+        """Return the names in a row."""
+        return cls(*map(row.get, cls._fields))
 
 
 class WeekOfObjective(NamedTuple):
@@ -50,7 +65,7 @@ class WeekOfObjective(NamedTuple):
 
     week: str
     verdict: Status
-    subject: dict[str, Any] | None = None
+    subject: Names | None = None
     bad_us: Bounds = Bounds()
     unknown_us: int | None = None
     attainment: float | None = None
@@ -77,7 +92,7 @@ class _Past(NamedTuple):
         return WeekOfObjective(
             name,
             or_no_data(verdict(worst), observed_percent([sums]), floor),
-            {key: worst.get(key) for key in SUBJECT},
+            Names.of(worst),
             _bad(worst),
             worst["unknown_us"],
             worst["attainment"],
@@ -236,7 +251,7 @@ def this_week(objective: Row, name: str) -> WeekOfObjective:
     return WeekOfObjective(
         name,
         objective["status"],
-        {key: worst.get(key) for key in SUBJECT},
+        Names.of(worst),
         _bad(worst),
         worst.get("unknown_us"),
         worst.get("attainment"),
@@ -289,7 +304,7 @@ def _some_in_week(
     return WeekOfObjective(
         name,
         "no_data" if status == "met" and others > 0 else status,
-        {key: worst.get(key) for key in SUBJECT},
+        Names.of(worst),
         _bad(worst),
         worst["unknown_us"],
         None if worst["share"] is None else 1 - worst["share"],
