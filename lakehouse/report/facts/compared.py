@@ -4,10 +4,10 @@ They work on facts as JSON: those of a team are computed again from the rows of 
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 from lakehouse.report import evidence
-from lakehouse.report.facts.fields import to_json
+from lakehouse.report.facts.fields import Means, to_json
 from lakehouse.report.facts.key_figures import key_figures
 from lakehouse.report.facts.objectives.budget import with_budgets
 from lakehouse.report.facts.objectives.history import this_week
@@ -16,19 +16,12 @@ Row = Mapping[str, Any]
 
 
 class Previous(NamedTuple):
-    """What changed in the set of missed objectives since the week before.
+    """Change in the missed objectives since the week before."""
 
-    Attributes:
-        week: The name of that week.
-        newly_missed: Objectives that are missed now and were met then.
-        no_longer_missed: Objectives that were missed then and are met now.
-        missed: How many were missed then.
-    """
-
-    week: str
-    newly_missed: list[str]
-    no_longer_missed: list[str]
-    missed: int
+    week: Annotated[str, Means("ISO week before")]
+    newly_missed: Annotated[list[str], Means("objectives missed now and met in that week")]
+    no_longer_missed: Annotated[list[str], Means("objectives met now and missed in that week")]
+    missed: Annotated[int, Means("number of objectives missed in that week")]
 
 
 def with_figures(

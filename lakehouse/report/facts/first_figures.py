@@ -9,7 +9,7 @@ from types import MappingProxyType
 from typing import Any, Final, NamedTuple, Self
 
 from lakehouse.core.metrics import COVERAGE, LEADERLESS, UNAVAILABLE
-from lakehouse.core.observed_share import WHOLE_PERCENT
+from lakehouse.core.observed_share import is_whole
 from lakehouse.report.facts.fields import Bounds, bounds_in, total
 from lakehouse.report.facts.kafka.golden_signals import ANSWERS, P99
 from lakehouse.report.facts.kafka.throttling import THROTTLES
@@ -197,15 +197,14 @@ def _client(row: Row) -> tuple[Any, ...]:
 
 def _has(objective: Row, client: Row) -> bool:
     """Return True if an objective is on the kind of request that a client was throttled for."""
-    metrics: Sequence[str] = objective["metrics"]
-    return THROTTLES.get(str(client.get("kind"))) in metrics
+    return THROTTLES.get(str(client.get("kind"))) in {*map(str, objective["metrics"])}
 
 
 def _is_observed(row: Row) -> bool:
     expected_us, unknown_us = row.get("expected_us"), row.get("unknown_us")
     if not expected_us or unknown_us is None:
         return False
-    return 100 * (expected_us - unknown_us) >= WHOLE_PERCENT * expected_us
+    return is_whole(100 * (expected_us - unknown_us) / expected_us)
 
 
 def _clients_of_weeks(facts: Facts, objectives: Sequence[Row]) -> list[Bounds]:

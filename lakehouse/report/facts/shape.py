@@ -21,7 +21,7 @@ from lakehouse.report.facts.kafka.hygiene import Hygiene, Replicas
 from lakehouse.report.facts.kafka.tier_lag import TierLag
 from lakehouse.report.facts.objectives.business_hours import BusinessHours
 from lakehouse.report.facts.objectives.composites import Composite
-from lakehouse.report.facts.objectives.history import WeekOfObjective
+from lakehouse.report.facts.objectives.history import Names, WeekOfObjective
 from lakehouse.report.facts.objectives.restated import Restated
 from lakehouse.report.facts.objectives.trends import Trends
 from lakehouse.report.facts.other_metrics import OwnMetrics
@@ -99,7 +99,6 @@ _CLOSER: Final[Mapping[tuple[Any, str], Any]] = {
     (Trends, "weeks"): list[_WeekName],
     (Week, "iso"): _WeekName,
     (WeekOfObjective, "week"): _WeekName,
-    (WeekOfObjective, "subject"): dict[str, Any] | None,
 }
 """Types that say more than those of the records, or allow for what older versions wrote."""
 
@@ -112,6 +111,7 @@ _NEEDED: Final[Mapping[Any, Collection[str]]] = {
     Hygiene: ("unused_quotas", "near_quota", "overtaken"),
     Latency: ("threshold_ms",),
     LostBeforeRead: ("groups",),
+    Names: Names._fields,
     Objective: ("subjects",),
     OwnMetrics: ("metrics",),
     Replicas: ("partitions",),

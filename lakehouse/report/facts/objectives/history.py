@@ -7,7 +7,7 @@ have only published weeks. A week of which too little is known is ``no_data``.
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Annotated, Any, Final, NamedTuple, Self
 
 from lakehouse import tables
 from lakehouse.core import display, periods
@@ -17,10 +17,19 @@ from lakehouse.core.periods import Period
 from lakehouse.core.spans import Span
 from lakehouse.core.subjects import SUBJECT as NAMES
 from lakehouse.engines.gold_reader import is_same, text
-from lakehouse.report.facts.fields import Bounds, to_json
+from lakehouse.report.facts.fields import (
+    CLIENT_ID,
+    GROUP,
+    PARTITION,
+    SOURCE,
+    TOPIC,
+    USER,
+    Bounds,
+    Means,
+    to_json,
+)
 from lakehouse.report.facts.gold import Gold
 from lakehouse.report.facts.objectives.budget import Status, observed_percent, or_no_data, verdict
-from lakehouse.report.facts.objectives.verdicts import SUBJECT
 from lakehouse.slo.calendar.report_calendar import Calendar
 from lakehouse.slo.sla_statement import Statement, verdict_between
 from lakehouse.slo.trends.weeks import Weeks
@@ -31,34 +40,40 @@ WEEKS: Final = 8
 Row = Mapping[str, Any]
 
 
+class Names(NamedTuple):
+    """The names of a subject; None where it has none of the kind."""
+
+    topic: Annotated[str | None, TOPIC]
+    partition: Annotated[int | None, PARTITION]
+    user: Annotated[str | None, USER]
+    client_id: Annotated[str | None, CLIENT_ID]
+    group: Annotated[str | None, GROUP]
+    source: Annotated[str | None, SOURCE]
+
+    @classmethod
+    def of(cls, row: Row) -> Self:
+        """Return the names in a row."""
+        return cls(*map(row.get, cls._fields))
+
+
 class WeekOfObjective(NamedTuple):
-    """An objective in one week.
+    """An objective in one week."""
 
-    Attributes:
-        week: Its name in ISO 8601.
-        verdict: That of the worst subject; of a week that is not over the status.
-        subject: The names of the worst subject; None: there is none.
-        bad_us: Its bad time.
-        unknown_us: Its unobserved time.
-        attainment: Its share of good time.
-        subjects: How many subjects there were; None: not known.
-        missed: How many of them missed the objective.
-        uncertain: How many are uncertain.
-        no_data: How many have no data.
-        restated: Whether late data changed it after it was published.
-    """
-
-    week: str
-    verdict: Status
-    subject: dict[str, Any] | None = None
-    bad_us: Bounds = Bounds()
-    unknown_us: int | None = None
-    attainment: float | None = None
-    subjects: int | None = None
-    missed: int | None = None
-    uncertain: int | None = None
-    no_data: int | None = None
-    restated: bool = False
+    week: Annotated[str, Means("ISO week")]
+    verdict: Annotated[
+        Status, Means("verdict of the worst subject; its status if the week is not over")
+    ]
+    subject: Annotated[Names | None, Means("worst subject")] = None
+    bad_us: Annotated[Bounds, Means("its bad time, microseconds")] = Bounds()
+    unknown_us: Annotated[int | None, Means("its unknown time, microseconds")] = None
+    attainment: Annotated[float | None, Means("its attainment, 0 to 1")] = None
+    subjects: Annotated[int | None, Means("number of subjects")] = None
+    missed: Annotated[int | None, Means("number of subjects that missed it")] = None
+    uncertain: Annotated[int | None, Means("number of subjects that may have met or missed it")] = (
+        None
+    )
+    no_data: Annotated[int | None, Means("number of subjects without data")] = None
+    restated: Annotated[bool, Means("true: late data changed it after its publication")] = False
 
 
 class _Past(NamedTuple):
@@ -77,7 +92,7 @@ class _Past(NamedTuple):
         return WeekOfObjective(
             name,
             or_no_data(verdict(worst), observed_percent([sums]), floor),
-            {key: worst.get(key) for key in SUBJECT},
+            Names.of(worst),
             _bad(worst),
             worst["unknown_us"],
             worst["attainment"],
@@ -236,7 +251,7 @@ def this_week(objective: Row, name: str) -> WeekOfObjective:
     return WeekOfObjective(
         name,
         objective["status"],
-        {key: worst.get(key) for key in SUBJECT},
+        Names.of(worst),
         _bad(worst),
         worst.get("unknown_us"),
         worst.get("attainment"),
@@ -289,7 +304,7 @@ def _some_in_week(
     return WeekOfObjective(
         name,
         "no_data" if status == "met" and others > 0 else status,
-        {key: worst.get(key) for key in SUBJECT},
+        Names.of(worst),
         _bad(worst),
         worst["unknown_us"],
         None if worst["share"] is None else 1 - worst["share"],
