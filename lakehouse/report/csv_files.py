@@ -12,7 +12,7 @@ from lakehouse.core import display
 from lakehouse.report import evidence, facts_lookup
 from lakehouse.report.facts import build, storage, timelines
 from lakehouse.report.facts.coverage import Gap, SourceCoverage
-from lakehouse.report.facts.event_records import Event, IncidentOfEvent
+from lakehouse.report.facts.event_records import Event, IncidentOfEvent, Use
 from lakehouse.report.facts.fields import OWNED, Column, columns, keys
 from lakehouse.report.facts.kafka import (
     consumer_groups,
@@ -24,7 +24,9 @@ from lakehouse.report.facts.kafka import (
     throttling,
     tier_lag,
 )
+from lakehouse.report.facts.key_figures import KeyFigure
 from lakehouse.report.facts.objectives import composites, trends
+from lakehouse.report.facts.objectives.history import WeekOfObjective
 from lakehouse.report.facts.objectives.restated import Restated
 from lakehouse.report.facts.objectives.verdicts import Verdict
 from lakehouse.report.facts.other_metrics import Metric, Subject as MetricSubject
@@ -38,6 +40,7 @@ from lakehouse.report.facts.statement_rows import (
     Maintenance,
     Named,
     Objective,
+    Used,
 )
 from lakehouse.report.figures import Facts, Row
 from lakehouse.report.owners import NAMES
@@ -178,7 +181,15 @@ _ATTAINMENT: Final = (
 _PERIOD: Final = (*_OBJECTIVE, *columns(Figures, "verdict", "attainment"))
 
 FILES: Final = (
+    File("key_figures", "figure at the start of the report", "key_figures", columns(KeyFigure)),
+    File("objectives", "objective", "objectives", columns(
+        Objective, "name", "title", "target", "window", "status", "budget_whole_us", "used",
+    )),
+    File("history", "objective and week, oldest first", "objectives.history",
+         (*columns(Objective, "name"), *columns(WeekOfObjective))),
     File("events", "event, most of an error budget first", "events", columns(Event)),
+    File("event_uses", "event and subject whose error budget it used", "events.uses",
+         (Column("event", "number of the event", "number"), *columns(Use))),
     File("incidents", "incident", "incidents", columns(IncidentOfEvent)),
     File("verdicts", "objective, worst first", "verdicts", columns(Verdict)),
     File("composites", "composite, on all subjects, and on the subjects of each team and tier",
@@ -186,7 +197,8 @@ FILES: Final = (
     File("composite_objectives", "objective of a composite", "composites.objectives", (
         *columns(composites.Composite, "composite", "team", "tier"), *columns(composites.Member),
     )),
-    File("attainment", "objective and subject", "objectives.subjects", _ATTAINMENT),
+    File("attainment", "objective and subject", "objectives.subjects",
+         (*_ATTAINMENT, *columns(Used))),
     File("attainment_business_hours", "objective and subject, over business hours",
          "business_hours.objectives.subjects", _ATTAINMENT),
     File("restated", "subject whose published figures have changed", "restated", (

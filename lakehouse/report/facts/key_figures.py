@@ -70,14 +70,11 @@ class KeyFigure(NamedTuple):
     subject_unit: Annotated[str, Means("its unit")]
     unknown_us: Annotated[int | None, Means("unknown time of the worst subject, microseconds")]
     objective: Annotated[str | None, OBJECTIVE]
-    previous: Annotated[
-        PreviousFigure | None, Means("week before; empty: not known, or this week is not over")
-    ]
+    previous: Annotated[PreviousFigure | None, Means("week before")]
     change: Annotated[
         str,
         Means(
-            "worse or better if the bounds of both weeks do not overlap, otherwise unclear; same; "
-            "none without previous"
+            "worse, better, same, unclear (bounds of both weeks overlap) or none (without previous)"
         ),
     ]
     history: Annotated[

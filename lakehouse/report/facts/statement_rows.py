@@ -163,7 +163,7 @@ class Used(Declared):
         Status | UnsetType, Means("missed, at_risk, uncertain, no_data, on_track or met")
     ]
     budget_whole_us: Annotated[
-        int | None, Means("error budget of the whole window, as far as it exists, microseconds")
+        int | None, Means("error budget of its time in the whole window, microseconds")
     ]
     used: Annotated[
         Bounds, Means("share of the whole error budget used; the upper bound includes unknown time")

@@ -63,7 +63,7 @@ class WeekOfObjective(NamedTuple):
     verdict: Annotated[
         Status, Means("verdict of the worst subject; its status if the week is not over")
     ]
-    subject: Annotated[Names | None, Means("worst subject")] = None
+    subject: Annotated[Names | None, Means("worst subject", column="")] = None
     bad_us: Annotated[Bounds, Means("its bad time, microseconds")] = Bounds()
     unknown_us: Annotated[int | None, Means("its unknown time, microseconds")] = None
     attainment: Annotated[float | None, Means("its attainment, 0 to 1")] = None
