@@ -17,11 +17,11 @@ _AGE: Final = "kafka.group.time_lag"
 _RECORDS: Final = "kafka.group.lag"
 _SEGMENTS: Final = "kafka.topic.remote_delete_lag.segments"
 _OWN_WORDS: Final = {
-    "delete": "deletion",
-    "kafka.partition.unclean_leader": "unclean_leader",
-    "kafka.partition.without_spare": "without_spare",
-    "kafka.broker.offline_log_directories": "log_directories",
-    "kafka.broker.request_handler.idle": "request_handlers",
+    ("tiered", "delete"): "deletion",
+    ("replication", "kafka.partition.unclean_leader"): "unclean_leader",
+    ("replication", "kafka.partition.without_spare"): "without_spare",
+    ("other", "kafka.broker.offline_log_directories"): "log_directories",
+    ("other", "kafka.broker.request_handler.idle"): "request_handlers",
 }
 """Texts of their own within a kind, by what of it an event is."""
 
@@ -74,19 +74,19 @@ def title(row: Row) -> Text:
 
 def kind_of(row: Row) -> str:
     """Return the kind of an event, as words.yaml has it."""
-    kind = _OWN_WORDS.get(str(row.get("of")), str(row["kind"]))
+    kind = _OWN_WORDS.get((row["kind"], str(row.get("of"))), str(row["kind"]))
     return kind if kind == "availability" or words(f"event_title.{kind}") else "other"
 
 
 def values(row: Row) -> dict[str, Any]:
     """Return the names and figures that sentences on an event have."""
-    of = str(row.get("of") or "")
+    of, whole = str(row.get("of") or ""), subject(row)
     return {
-        "topics": topics(row),
-        "group": _name(row.get("group")),
+        "topics": whole,
+        "group": _name(row.get("group")) or whole,
         "client": amounts.subject({**row, "topic": None}),
-        "source": _name(row.get("source")),
-        "subject": subject(row),
+        "source": _name(row.get("source")) or whole,
+        "subject": whole,
         "request": _request(of),
         "quota": words(f"throttled.{of}"),
         **lost(row),
