@@ -16,7 +16,7 @@ _EARLIEST: Final = dt.datetime(2000, 1, 1, tzinfo=dt.UTC)
 @click.command
 @click.argument("lake", metavar="LAKE", type=FOLDER)
 @click.option(
-    "--weeks", type=click.IntRange(1, 8), default=3, show_default=True,
+    "--weeks", type=click.IntRange(1, 12), default=9, show_default=True,
     help="Number of whole ISO weeks; the days since then are added.",
 )  # fmt: skip
 @click.option("--seed", type=int, default=1, show_default=True, help="Another seed, other times.")

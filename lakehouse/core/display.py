@@ -300,6 +300,16 @@ def shorten(text: str, limit: int = NAME_LIMIT) -> str:
     return f"{text[:head]}…{text[len(text) - (limit - 1 - head) :]}"
 
 
+_MEASURE: Final = re.compile(
+    r"[0-9] (?:%|(?:d|h|min|s|ms|[KMGTP]?i?B|MB/s)\b(?: [0-9]+ (?:h|min|s)\b)?)"
+)
+
+
+def tied(text: str) -> str:
+    """Return a text in which no line breaks within a figure, such as ``4 h 24 min``."""
+    return _MEASURE.sub(lambda found: found[0].replace(" ", _TIE), text)
+
+
 def plural(number: int, noun: str) -> str:
     """A number with its noun, such as ``1 topic`` or ``12 topics``."""
     return f"{number:,}{_TIE}{noun if number == 1 else noun + 's'}"

@@ -42,6 +42,7 @@ def templates(package: str) -> Environment:
         undefined=StrictUndefined,
     )
     environment.globals |= {"figures": figures, "words": display, "verdict_words": display.VERDICTS}
+    environment.filters["tied"] = display.tied
     return environment
 
 

@@ -20,6 +20,7 @@ from lakehouse.core.metrics import families
 from lakehouse.report import evidence
 from lakehouse.report.clusters_summary import summary
 from lakehouse.report.csv_files import files
+from lakehouse.report.facts import build
 from lakehouse.report.figures import plain_text
 from lakehouse.report.page.page import render
 from lakehouse.report.page.questions import answers, questions
@@ -60,13 +61,13 @@ def quiet() -> Facts:
         sample_facts.source(f"broker-{n}", family, WEEK)
         for n in (1, 2, 3) for family in ("leaders", "client_rates")
     ]  # fmt: skip
-    facts["collected"] = sorted(evidence.metrics())
+    facts["collected"] = sorted(build.metrics_of_questions())
     facts["consumer_lag"]["groups_read"] = 2
     facts["racks"] = [{"source": f"broker-{n}", "rack": f"rack-{n}"} for n in (1, 2, 3)]
     lists = ("replication_one", "no_spare_replica", "near_quota", "unused_quotas", "overtaken")
     facts["hygiene"] = {**{key: [] for key in lists}, "within_hours": 24, "replicas_untold": 0}
     for one in facts["objectives"]:
-        judged = evidence.specs()[{"min-isr": "min-isr"}.get(one["name"], "throttling")]["judged"]
+        judged = build.question({"min-isr": "min-isr"}.get(one["name"], "throttling")).judged
         one |= {"metrics": list(judged), "from": facts["from"], "to": facts["to"]}
     return facts
 
@@ -108,7 +109,7 @@ def outputs(facts: Facts) -> dict[str, dict[str, str]]:
     }
     (table,) = (content for name, content in files(facts) if name == "answers.csv")
     found["csv"] = {row["question"]: row["state"] for row in csv.DictReader(io.StringIO(table))}
-    made = evidence.with_answers(facts)["answers"]
+    made = build.with_answers(facts)["answers"]
     found["json"] = {row["question"]: row["state"] for row in json.loads(json.dumps(made))}
     return found
 
@@ -216,7 +217,7 @@ def test_availability_stopped_broker_is_not_exact() -> None:
 def test_answer_floor_is_a_setting(floor: float) -> None:
     facts = observed(0.8) | {"min_coverage_percent": floor}
     wanted = "not_known" if floor > 80 else "partly_known"
-    assert {evidence.answer(facts, anchor).state for anchor in ANSWERED} == {wanted}
+    assert {build.answer(facts, anchor).state for anchor in ANSWERED} == {wanted}
 
 
 HIDDEN: Final = {
@@ -247,7 +248,7 @@ def test_answer_disabled_family_is_not_collected(family: str) -> None:
 def test_answer_failed_family_is_not_known(family: str) -> None:
     facts = observed(0.0, family)
     for anchor in HIDDEN[family]:
-        found = evidence.answer(facts, anchor)
+        found = build.answer(facts, anchor)
         assert (found.state, found.reason) == (
             "not_known", f"Not known: family {family} failed on 3\u00a0sources.",
         )  # fmt: skip
@@ -266,7 +267,7 @@ def test_answer_absent_metric_is_not_collected(anchor: str, metric: str) -> None
     """The family is read, and its metric was never there: no agent reads group lag."""
     facts = quiet()
     facts["collected"] = [one for one in facts["collected"] if one != metric]
-    found = evidence.answer(facts, anchor)
+    found = build.answer(facts, anchor)
     assert found.state == "not_collected"
     assert f"no agent reports {metric}" in str(found.reason)
 
@@ -275,7 +276,7 @@ def test_answer_absent_idle_metric_is_good() -> None:
     """A client without a throttled request has no bean: that is a reading."""
     facts = quiet()
     facts["collected"] = []
-    assert evidence.answer(facts, "throttling").state == "good"
+    assert build.answer(facts, "throttling").state == "good"
 
 
 NULLS: Final = {
@@ -311,7 +312,7 @@ def test_answer_subjects_without_data_are_not_known(
     section, key = path.split(".")
     for row in facts[section][key]:
         row.update(dict.fromkeys(keys))
-    found = evidence.answer(facts, anchor)
+    found = build.answer(facts, anchor)
     assert found.state == "not_known"
     assert "no data" in str(found.reason)
 
@@ -330,7 +331,7 @@ def test_answer_some_subjects_without_data_counts_them() -> None:
 def test_answer_no_tiered_topic_is_not_applicable() -> None:
     facts = quiet()
     facts["tier_lag"]["topics"] = []
-    found = evidence.answer(facts, "tier-lag")
+    found = build.answer(facts, "tier-lag")
     assert (found.state, found.reason) == (
         "not_applicable", "Not applicable: no topic has remote storage enabled.",
     )  # fmt: skip
@@ -351,10 +352,10 @@ def test_answer_no_tiered_topic_is_not_applicable() -> None:
 def test_answer_incomplete_table_is_not_observed(
     table: str, anchor: str, share: float, state: str
 ) -> None:
-    assert evidence.answer(incomplete(table, share), anchor).state == state
+    assert build.answer(incomplete(table, share), anchor).state == state
     others = {"throttling": "lost"}.get(anchor, "throttling")
     if "clients" not in table:
-        assert evidence.answer(incomplete(table, share), others).state == "good"
+        assert build.answer(incomplete(table, share), others).state == "good"
 
 
 @pytest.mark.edge(6)
@@ -364,7 +365,7 @@ def test_bad_news_is_told_however_little_was_observed(share: float) -> None:
     facts["min_isr"]["topics"][0] |= exactly("unavailable_any", 20 * MINUTE)
     (section,) = (one for one in questions(facts) if one.anchor == "min-isr")
     said = clean(plain_text(section.answer))
-    assert evidence.answer(facts, "min-isr").state == "bad"
+    assert build.answer(facts, "min-isr").state == "bad"
     assert said.startswith("At least 1 of 6 topics was under min ISR or without a leader. Worst: ")
     assert f"Coverage {'0.43' if share < 0.5 else '80'} %." in said
 
@@ -376,7 +377,7 @@ def test_broker_that_was_not_asked_is_not_observed() -> None:
         one for one in facts["coverage"]["sources"]
         if one["family"] != "quotas" or one["source"] == "broker-1"
     ]  # fmt: skip
-    found = evidence.answer(facts, "throttling")
+    found = build.answer(facts, "throttling")
     assert found.state == "not_known"
     assert found.observed_percent == pytest.approx(100 / 3)
 
@@ -412,7 +413,7 @@ def test_controllers_own_count_is_bad_news(counted: list[float]) -> None:
         {"source": f"controller-{n}", "offline_partition_seconds": seconds}
         for n, seconds in enumerate(counted)
     ]
-    assert evidence.answer(facts, "min-isr").state == "bad"
+    assert build.answer(facts, "min-isr").state == "bad"
     for anchor in ("min-isr", "availability"):
         (section,) = (one for one in answers(facts) if one.anchor == anchor)
         said = clean(plain_text(section.answer))
@@ -426,7 +427,7 @@ def test_counts_that_agree_are_no_news() -> None:
     facts = quiet()
     for row in facts["min_isr"]["brokers"]:
         row |= {"under_min_isr_partition_seconds": 10.0, "sum_of_partitions_seconds": 8.0}
-    assert evidence.hidden(facts, evidence.specs()["min-isr"]) == {}
+    assert evidence.hidden(facts, build.question("min-isr")) == {}
 
 
 # Words and numbers come from the same row (rows 10 and 11).
@@ -505,7 +506,8 @@ def test_statement_names_the_row_of_its_greatest_figure(
     key = STATED[anchor, place]
     spec, statement = declared("page.yaml")["questions"][anchor], statements(anchor)[place]
     rows = [generated(figure, other, n, key) for n, (figure, other) in enumerate(pairs)]
-    section, _, name = evidence.path_of(spec, statement).partition(".")
+    first = next(iter(spec["tables"]))
+    section, _, name = spec["tables"][statement.get("table", first)].partition(".")
     facts = quiet()
     facts[section] = {**facts[section], name: rows}
     if anchor == "lost":
@@ -592,7 +594,7 @@ def test_lost_records_are_those_of_the_whole_group(
 
 
 def test_families_of_the_questions_are_known() -> None:
-    assert all(families(metric) for metric in evidence.metrics())
+    assert all(families(metric) for metric in build.metrics_of_questions())
 
 
 # The headline (row 6).

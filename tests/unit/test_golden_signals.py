@@ -11,8 +11,8 @@ from lakehouse.core import lake as lakes
 from lakehouse.core.periods import Period
 from lakehouse.engines.local_engine import LocalEngine
 from lakehouse.report import figures
-from lakehouse.report.evidence import with_answers
 from lakehouse.report.facts import build
+from lakehouse.report.facts.build import with_answers
 from lakehouse.report.page import questions
 from lakehouse.report.page.page import render
 from lakehouse.rollup.run import Wanted, rollup

@@ -25,7 +25,6 @@ from lakehouse.report.facts import build, other_metrics
 from lakehouse.report.facts.one_team import of_team
 from lakehouse.report.facts.owner_accounts import add_owners
 from lakehouse.report.page.page import render
-from lakehouse.report.resources import declared
 from lakehouse.rollup.run import Wanted, rollup
 from lakehouse.slo.openslo import objective_files
 from tests.lake_builder import Batch, made, micros
@@ -96,7 +95,9 @@ def test_each_metric_that_is_collected_by_default_is_shown(tmp_path: Path) -> No
         write(name, 0, 300, 1.0, **SUBJECTS[known()[name].level])
     shown = {one["metric"] for one in facts_of(tmp_path, batch)["own_metrics"]["metrics"]}
     assert shown == {
-        name for name in default if not other_metrics.is_shown(name) and name not in describing()
+        name
+        for name in default
+        if not other_metrics.is_shown(name, build.shown()) and name not in describing()
     }
     assert shown
 
@@ -106,17 +107,15 @@ def test_what_another_section_shows_is_not_shown_twice() -> None:
     modules = [path.read_text("utf-8") for path in FACTS.rglob("*.py")]
     named = {name for text in modules for name in NAME.findall(text) if name in known()}
     assert len(named) > 20
-    assert [name for name in sorted(named - describing()) if not other_metrics.is_shown(name)] == []
+    assert [
+        name
+        for name in sorted(named - describing())
+        if not other_metrics.is_shown(name, build.shown())
+    ] == []
 
 
 def test_each_pattern_of_what_a_section_shows_fits_a_metric() -> None:
-    page = declared("page.yaml")
-    patterns = [
-        one
-        for group in ("questions", "sections")
-        for section in page[group].values()
-        for one in section.get("shows", ())
-    ]
+    patterns = build.shown()
     assert len(patterns) > 10
     names = [*known()]
     for pattern in patterns:

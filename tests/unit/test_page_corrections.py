@@ -46,7 +46,7 @@ def whole() -> Facts:
     """The same with a composite, its figures of teams and tiers, and a restatement."""
     facts = corrected()
     for one in facts["objectives"][:3]:
-        part = {"composite": "all", "title": "Kafka for its clients", "service": "kafka"}
+        part = {"composite": "all", "title": "Client experience", "service": "kafka"}
         one |= {"window": "1w", "composites": [{**part, "weight": 3}]}
     facts["restated"] = restated(facts)
     with tempfile.TemporaryDirectory() as folder:

@@ -7,6 +7,7 @@ import click
 
 from lakehouse.cli import options
 from lakehouse.cli.options import LakeOptions, kept_in, log
+from lakehouse.cli.phases import phase
 from lakehouse.cli.reports.report import OPTIONS, ReportOutputs, facts_of
 from lakehouse.cli.reports.send import send_report
 from lakehouse.cli.reports.sla import count_line
@@ -52,10 +53,12 @@ def weekly(
 
     used = lake.rollup_engine(engine)
     wanted = Wanted(tidy=tidy, check_files=True)
-    for line in outcome_lines(roll_up(used, asked.objectives, wanted, window)):
+    _, *others = outcome_lines(roll_up(used, asked.objectives, wanted, window))
+    for line in others:
         log(line)
     period = asked.period(used)
-    log(count_line(*asked.publish(used, asked.objectives, period, burns=False)))
+    with phase("objectives") as shown:
+        shown.result = count_line(*asked.publish(used, asked.objectives, period, burns=False))
     errors: list[str] = []
     with kept_in(errors):
         for facts in facts_of(asked, used, period, every=every_cluster is not None):

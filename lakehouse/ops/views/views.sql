@@ -2,7 +2,7 @@
 --
 -- A view begins with its name and its comment. A line of the last SELECT has one or more columns, then their comments.
 -- {topics} is a table of gold, or a view of this file. utc(x) and local(x) are an instant as a clock shows it,
--- micros(x) is it in microseconds since 1970; x has no parentheses. {hours} is when a row's hour is. Names in double
+-- micros(x) is it in microseconds since 1970, instant(x) the way back; x has no parentheses. {hours} is when a row's hour is. Names in double
 -- quotes are reserved words.
 -- Unknown is NULL, never zero. state_of[x; y] is the state of a row: its column x is the observed share in percent, and
 -- it is bad if y is above zero. The thresholds are those of core/observed_share.py.
@@ -133,52 +133,22 @@ GROUP BY cluster, topic, week_local
 -- VIEW min_isr_incidents
 -- When was which partition under its min ISR or without a leader? A row for each stretch without a break, joined
 -- over hours and over the brokers that reported it.
-WITH marked AS (
-    SELECT i.*, CASE WHEN lag("end") OVER (PARTITION BY cluster, metric, topic, "partition", source
-        ORDER BY "start", "end") = "start" THEN 0 ELSE 1 END AS begins
-    FROM {incidents} i
+WITH stretches AS (
+    SELECT {stretch_columns} FROM {incidents}
     WHERE metric IN ('kafka.partition.under_min_isr', 'kafka.partition.leaderless') AND "partition" IS NOT NULL),
-placed AS (
-    SELECT m.*, sum(begins) OVER (PARTITION BY cluster, metric, topic, "partition", source
-        ORDER BY "start", "end" ROWS UNBOUNDED PRECEDING) AS place
-    FROM marked m),
-of_sources AS (
-    SELECT cluster, metric, topic, "partition", source, min("start") AS "start", max("end") AS "end",
-        max(CASE WHEN begins = 1 THEN lead_us END) AS lead_us,
-        coalesce(max(CASE WHEN tail_us < micros("end") - micros("start") THEN micros("end") - tail_us END),
-            min(micros("start"))) AS sure_until
-    FROM placed
-    GROUP BY cluster, metric, topic, "partition", source, place),
-joined AS (
-    SELECT s.*, CASE WHEN max("end") OVER (PARTITION BY cluster, metric, topic, "partition"
-        ORDER BY "start", "end" ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) >= "start"
-        THEN 0 ELSE 1 END AS begins
-    FROM of_sources s),
-numbered AS (
-    SELECT j.*, sum(begins) OVER (PARTITION BY cluster, metric, topic, "partition"
-        ORDER BY "start", "end" ROWS UNBOUNDED PRECEDING) AS place
-    FROM joined j),
-bounded AS (
-    SELECT n.*, min("start") OVER incident AS first_start, max("end") OVER incident AS last_end
-    FROM numbered n
-    WINDOW incident AS (PARTITION BY cluster, metric, topic, "partition", place)),
-incidents AS (
-    SELECT cluster, metric, topic, "partition", first_start, last_end, count(DISTINCT source) AS sources,
-        micros(last_end) - micros(first_start) AS us,
-        min(CASE WHEN "start" = first_start THEN lead_us END) AS lead_us,
-        min(CASE WHEN "end" = last_end THEN micros("end") - sure_until END) AS tail_us
-    FROM bounded
-    GROUP BY cluster, metric, topic, "partition", first_start, last_end)
+{joined_incidents},
+clocked AS (
+    SELECT j.*, instant(s) AS first_start, instant(e) AS last_end FROM joined_incidents j)
 SELECT
-    cluster, topic, "partition" AS partition_id, -- Kafka cluster id | topic | partition
+    cluster, topic, partition_id, -- Kafka cluster id | topic | partition
     CASE metric WHEN 'kafka.partition.leaderless' THEN 'leaderless' ELSE 'under_min_isr' END AS kind, -- which
     utc(first_start) AS start_utc, local(first_start) AS start_local, -- first seen, UTC | local time
     utc(last_end) AS end_utc, local(last_end) AS end_local, -- seen to be over, UTC | local time
-    us / 6e7 AS minutes, -- minutes from start to end
-    (us - tail_us) / 6e7 AS low_minutes, -- lower bound: it may have ended earlier
-    (us + lead_us) / 6e7 AS high_minutes, -- upper bound: it may have started earlier
-    sources -- how many brokers reported it
-FROM incidents
+    (e - s) / 6e7 AS minutes, -- minutes from start to end
+    (e - s - tail_us) / 6e7 AS low_minutes, -- lower bound: it may have ended earlier
+    (e - s + lead_us) / 6e7 AS high_minutes, -- upper bound: it may have started earlier
+    source_count AS sources -- how many brokers reported it
+FROM clocked
 
 -- VIEW throttled_clients
 -- Which client was throttled by a quota, and when? A row for each client, kind of request and hour in which it was,

@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from lakehouse.core import display
 from lakehouse.errors import OwnersError
-from lakehouse.report.evidence import with_answers
+from lakehouse.report.facts.build import with_answers
 from lakehouse.report.facts.fields import to_json
 from lakehouse.report.facts.objectives.composites import composites
 from lakehouse.report.facts.objectives.verdicts import tally

@@ -27,7 +27,8 @@ from lakehouse.errors import PeriodError
 from lakehouse.report.evidence import Evidence
 from lakehouse.report.facts.build import Rack
 from lakehouse.report.facts.coverage import Coverage
-from lakehouse.report.facts.fields import Bounds
+from lakehouse.report.facts.event_records import Event, IncidentOfEvent
+from lakehouse.report.facts.fields import Bounds, key_of
 from lakehouse.report.facts.kafka.consumer_groups import ConsumerLag, LostBeforeRead, LostOffsets
 from lakehouse.report.facts.kafka.golden_signals import Answers, Error, Latency, Service
 from lakehouse.report.facts.kafka.hygiene import Hygiene, Replicas
@@ -71,12 +72,16 @@ SECTIONS: Final[Mapping[str, Any]] = {
     "timelines": Timeline,
     "trends": Trends,
     "racks": Rack,
+    "events": Event,
+    "incidents": IncidentOfEvent,
     "answers": Evidence,
 }
 """The record of each section; of those in ``_LISTS`` it is that of a row."""
 
-_LISTS: Final = frozenset({"verdicts", "composites", "restated", "timelines", "racks", "answers"})
-_OR_NULL: Final = frozenset({"restated", "business_hours"})
+_LISTS: Final = frozenset({
+    "verdicts", "composites", "restated", "timelines", "racks", "answers", "events", "incidents",
+})  # fmt: skip
+_OR_NULL: Final = frozenset({"restated", "business_hours", "events", "incidents"})
 _INSTANTS: Final = frozenset({"start", "end", "from", "to", "at", "as_of", "since", "stated_at"})
 _GREATEST: Final = 1e30
 _YEARS: Final = range(1970, 2200)
@@ -139,7 +144,7 @@ class _Events(NamedTuple):
     total: float
 
 
-class _Event(NamedTuple):
+class _ChangeInCluster(NamedTuple):
     """A change in the cluster."""
 
     at: str
@@ -223,8 +228,9 @@ def _whole() -> Any:
         ("objectives", _objectives()),
         ("maintenance", _may_lack(_list(_record(_Planned)))),
         ("corrections", _may_lack(_list(_record(_Planned)))),
-        ("events", _may_lack(_list(_record(_Event)))),
-        ("events_omitted", _may_lack(dict[str, int])),
+        ("changes", _may_lack(_list(_record(_ChangeInCluster)))),
+        ("changes_omitted", _may_lack(dict[str, int])),
+        ("incidents_omitted", _may_lack(_Number | None)),
         ("rejected", _may_lack(_Number)), ("detection_floor_us", _may_lack(_Duration | None)),
         ("incomplete", _may_lack(list[dict[str, str]])), ("collected", _may_lack(list[str])),
     ]  # fmt: skip
@@ -318,7 +324,7 @@ _NEEDED: Final[Mapping[Any, Collection[str]]] = {
     Restated: ("before", "now"),
     StoredTopic: ("disk_bytes_mean",),
     Trends: ("weeks", "objectives"),
-    _Event: ("source", "old", "new"),
+    _ChangeInCluster: ("source", "old", "new"),
 }
 """Keys that every version wrote although they may be null or empty, and that are relied on."""
 
@@ -331,7 +337,8 @@ def _record(record: Any) -> Any:
     """Return the type of a record in JSON; see ``fields.to_json``."""
     fields: list[Any] = []
     needed = _NEEDED.get(record, ())
-    for name, hint in get_type_hints(record).items():
+    for own_name, hint in get_type_hints(record).items():
+        name = key_of(own_name)
         if hint is Bounds:
             stem, unit = (name[:-3], "_us") if name.endswith("_us") else (name, "")
             bounds = (name, f"{stem}_low{unit}", f"{stem}_high{unit}")

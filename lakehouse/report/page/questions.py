@@ -2,19 +2,17 @@
 
 from collections.abc import Mapping, Sequence
 from string import Formatter
-from typing import Any, Final
+from typing import Any
 
 from lakehouse.core import display
-from lakehouse.core.metrics import LEADERLESS
 from lakehouse.report import evidence, facts_lookup, figures, resources
-from lakehouse.report.evidence import Evidence
+from lakehouse.report.evidence import Evidence, Question, Rows
+from lakehouse.report.facts import build
+from lakehouse.report.facts.kafka.min_isr import LEADERS, QUESTION as MIN_ISR
 from lakehouse.report.figures import Answer, Facts, Figure, Name, Row
 from lakehouse.report.page import cells
 from lakehouse.report.page.page_tables import in_words, rank, table
 from lakehouse.report.page.sections import Section, section
-
-_LEADERS: Final[Mapping[str, Any]] = {"read": LEADERLESS, "gold": ("incidents",)}
-"""What answers whether partitions had leaders, in the section on availability."""
 
 
 def answers(facts: Facts) -> tuple[Section, ...]:
@@ -32,11 +30,11 @@ def first(answered: Sequence[Section]) -> dict[str, Section | None]:
 
 def availability(facts: Facts) -> Section:
     """Answers and errors, time without a leader, and time in which brokers were not read."""
-    decided, found = evidence.answer(facts, "availability"), facts.get("service") or {}
+    decided, found = build.answer(facts, "availability"), facts.get("service") or {}
     brokers, errors = _rows(facts, "brokers"), _rows(facts, "errors")
     away = {row["source"]: row["unknown_us"] for row in brokers if row.get("unknown_us")}
-    leaders = evidence.observed(facts, _LEADERS)
-    hidden = evidence.hidden(facts, evidence.specs()["min-isr"]).get("controllers_leader")
+    leaders = evidence.observed(facts, LEADERS)
+    hidden = evidence.hidden(facts, MIN_ISR).get("controllers_leader")
     values: dict[str, Any] = {
         "evidence": decided,
         "requests": [row for row in _rows(facts, "requests") if row.get("good") is not None],
@@ -55,7 +53,7 @@ def availability(facts: Facts) -> Section:
 
 def latency(facts: Facts) -> Section:
     """Time in which a broker's own p99 was above the limit of an objective."""
-    decided, rows = evidence.answer(facts, "latency"), _rows(facts, "latency")
+    decided, rows = build.answer(facts, "latency"), _rows(facts, "latency")
     limited = [row for row in rows if row.get("threshold_ms") is not None]
     slow = [row for row in limited if row.get("slow_us") or row.get("slow_high_us")]
     worst = max(slow, key=lambda row: figures.badness(row, "slow"), default=None)
@@ -83,7 +81,7 @@ def traffic(facts: Facts) -> Section:
     moved = lambda row: (row.get("bytes_in") or 0) + (row.get("bytes_out") or 0)  # noqa: E731
     top = max(topics, key=moved, default=None)
     values = {
-        "evidence": evidence.answer(facts, "traffic"),
+        "evidence": build.answer(facts, "traffic"),
         **sums,
         "busiest": figures.name(top["topic"]).text if top else "",
         "unknown": unknown,
@@ -110,10 +108,10 @@ def _question(facts: Facts, anchor: str, spec: Mapping[str, Any]) -> Section:
         for name, path in spec["tables"].items()
     )
     notes = [spec["meaning"]]
-    if shortest := facts_lookup.shortest_us(facts, spec["read"]):
+    if shortest := facts_lookup.shortest_us(facts, build.question(anchor).read):
         length = display.duration(shortest, "up")
         notes.append(f"What lasted less than {length} may have come and gone between two readings.")
-    answer = _answer(facts, evidence.answer(facts, anchor), spec)
+    answer = _answer(facts, build.answer(facts, anchor), spec)
     return Section(anchor, **texts, answer=answer, notes=tuple(notes), listings=listings)
 
 
@@ -140,7 +138,9 @@ def _statement(
     facts: Facts, decided: Evidence, spec: Mapping[str, Any], statement: Mapping[str, Any]
 ) -> Answer:
     """How many subjects were bad, and the row that is worst by the figure that it states."""
-    bad = evidence.bad_rows(facts, spec, statement)
+    first_table = next(iter(spec["tables"]))
+    path = spec["tables"][statement.get("table", first_table)]
+    bad = evidence.bad_rows(facts, Rows(object, path, tuple(statement["bad"])))
     if not bad:
         return ()
     names = statement.get("names", spec["names"])
@@ -163,7 +163,9 @@ def _hidden(facts: Facts, spec: Mapping[str, Any]) -> Answer:
     """What brokers counted and no series of a partition showed."""
     said = (
         resources.sentence(name, counted=counted, shown=shown)
-        for name, (counted, shown) in evidence.hidden(facts, spec).items()
+        for name, (counted, shown) in evidence.hidden(
+            facts, MIN_ISR if "min_isr" in str(spec["tables"]) else Question("", "any")
+        ).items()
     )
     return tuple(filter(None, (" ".join(said),)))
 

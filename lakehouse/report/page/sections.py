@@ -8,6 +8,8 @@ from typing import Any, Final
 
 from lakehouse.core import display
 from lakehouse.report import evidence, facts_lookup, figures, resources
+from lakehouse.report.facts import build
+from lakehouse.report.facts.kafka.hygiene import USE_OF_QUOTAS
 from lakehouse.report.figures import Answer, Facts, Figure, Name, Row
 from lakehouse.report.owners import LABELS
 from lakehouse.report.page import cells, verdicts
@@ -16,7 +18,6 @@ from lakehouse.report.page.page_tables import Listing, listing, table
 _UNDER: Final = "under_min_isr_partition_seconds"
 """Compared between racks. Leaderless time is not: two brokers report that of the whole cluster."""
 
-_USE_OF_QUOTAS: Final = "kafka.client.produce.byte_rate"
 _OWN_TABLES: Final = 3
 """Own metrics with a table each; of the others there is a row."""
 
@@ -258,7 +259,7 @@ def racks(facts: Facts) -> Section | None:
     if len(brokers) < 2:
         return None
     rows = [{"rack": rack, **_rack(facts, sources)} for rack, sources in sorted(brokers.items())]
-    values = {"rows": rows, "evidence": evidence.answer(facts, "racks")}
+    values = {"rows": rows, "evidence": build.answer(facts, "racks")}
     return section("racks", values, racks=rows)
 
 
@@ -314,7 +315,7 @@ def hygiene(facts: Facts) -> Section:
     """Findings to tidy up."""
     content, lists = facts["hygiene"], resources.declared("page.yaml")["hygiene"]
     known = {key: content.get(key) for key in lists}
-    quotas = evidence.observed(facts, {"read": _USE_OF_QUOTAS, "gold": ("clients",)})
+    quotas = evidence.observed(facts, USE_OF_QUOTAS)
     if quotas.expected_us and quotas.state(evidence.floor_of(facts)) == "not_known":
         known["unused_quotas"] = None  # "unused" is a statement on observed time
     notes = [lists[key]["note"] for key in ("near_quota", "unused_quotas") if content.get(key)]
@@ -324,6 +325,6 @@ def hygiene(facts: Facts) -> Section:
         topics = display.plural(content["replicas_untold"], "topic")
         notes.append(f"The number of replicas is not known for {topics}.")
     rows = {key: of_list for key, of_list in known.items() if of_list}
-    values = {"lists": lists, "rows": known, "evidence": evidence.answer(facts, "hygiene")}
+    values = {"lists": lists, "rows": known, "evidence": build.answer(facts, "hygiene")}
     whole = section("hygiene", values, **rows)
     return replace(whole, notes=tuple(notes))
