@@ -149,8 +149,12 @@ def test_every_kind_and_cause_has_words(kind: str, why: str) -> None:
     ],
 )
 def test_title_by_kind_and_what_of_it(kind: str, of: str, title: str) -> None:
-    names: Facts = {"throttling": {"user": "u"}, "tiered": {"topics": ["t"]},
-                    "replication": {"topics": ["t"]}}.get(kind, {"source": "b"})  # fmt: skip
+    by_kind: dict[str, Facts] = {
+        "throttling": {"user": "u"},
+        "tiered": {"topics": ["t"]},
+        "replication": {"topics": ["t"]},
+    }
+    names = by_kind.get(kind, {"source": "b"})
     row = event(1, kind, "18 14:27", "18 14:47", MINUTE,
                 cause("not_known", "18 14:27", "18 14:47"), of=of, used=1.0, **names)  # fmt: skip
     summary = summarize(facts(events=[row]))
