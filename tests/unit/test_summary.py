@@ -302,7 +302,7 @@ def test_uncertain_objective_has_its_bounds_as_figures() -> None:
         (0, 0, 0, None, "not known"),
         (0, 60_000_000, 120_000_000, None, "≥ 1 min"),
         (2, 0, 0, 0, "0"),
-        (2, 12_400, 12_400, None, "≥ 12,400"),
+        (2, 12_400, 12_400, None, "≈ 12,400"),
         (3, 0, 0, 0, "0 of 12"),
         (3, 2, 2, 5, "2 to 5 of 12"),
         (3, 2, 2, None, "≥ 2 of 12"),

@@ -94,10 +94,13 @@ def _value(row: Row) -> str:
     """Return a figure; at least it, where unobserved time may hide more."""
     value, low, high = _own(row)
     unit = str(row["unit"])
+    if unit == "offsets" and high is None:
+        # Fewer messages than offsets, because of transaction markers and aborted records. Unobserved
+        # time may hide more.
+        return line("tile.about", amount=_amount(low or value, unit))
     if high is None:
         return line("tile.at_least", amount=_of_all(row, _amount(low or value, unit)))
     if unit == "offsets" and high:
-        # Transaction markers and aborted records have offsets, so messages are at most as many.
         return line("tile.at_most", amount=_amount(high, unit))
     if unit == "clients" and low != high:
         bounds = line("tile.between", low=_amount(low, unit), high=_amount(high, unit))
@@ -142,6 +145,9 @@ def _note(row: Row) -> Text:
     template = _NOTES.get(str(row["name"]), "tile.worst" if is_time else "tile.subject")
     if template == "tile.worst":
         values |= {"level": level, "bounds": amounts.around(worst) or bounds}
+    if template == "tile.subject":
+        unknown = row.get("unknown_us") if _own(row).high is None else None
+        values["unknown"] = display.length(unknown, "up") if unknown else ""
     return text(template, **values)
 
 
