@@ -52,9 +52,9 @@ def clusters(reports: Iterable[Facts]) -> list[Cluster]:
 
 
 def headline(found: Sequence[Cluster]) -> str:
-    """Return all clusters in one sentence."""
+    """Return all clusters, worst first, in one sentence."""
     tally = Counter(one.status for one in found)
-    worst = next((status for status in amounts.STATUSES if tally[status]), "no_data")
+    worst = found[0].status if found else "no_data"
     return line(f"clusters.{worst}", count=tally[worst], total=len(found))
 
 

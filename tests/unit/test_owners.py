@@ -16,7 +16,7 @@ from lakehouse.report.owners import Owner, Prices
 from lakehouse.report.page.page import render
 from tests import sample_facts
 from tests.page_reader import read
-from tests.unit.test_page_trends import facts_of, subject as trend_of
+from tests.trend_facts import facts_of, subject as trend_of
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -13,7 +13,7 @@ from hypothesis import given, strategies as st
 
 from lakehouse.report.csv_files import CELL_LIMIT, common, files, tables, text
 from tests import sample_facts
-from tests.unit.test_page_trends import WEEKS, facts_of, subject
+from tests.trend_facts import WEEKS, facts_of, subject
 
 DOCS = Path(__file__).parents[2] / "docs" / "report-csv.md"
 JSON_DOCS = DOCS.with_name("report-json.md")

@@ -12,9 +12,9 @@ from lakehouse.report.charts import budget, event_strip, week_lanes
 from lakehouse.report.charts.lanes import Lane, lanes
 from lakehouse.report.charts.time_axis import Axis
 from lakehouse.report.figures import Facts
+from lakehouse.report.page.objective_table import objective_table
 from lakehouse.report.resources import asset, templates
-from lakehouse.report.summary import amounts
-from lakehouse.report.summary.model import Event, Objective, Summary, Tile
+from lakehouse.report.summary.model import Event, Summary, Tile
 from lakehouse.report.summary.summarize import summarize
 from lakehouse.report.tables.details import details
 from lakehouse.report.tables.section import Detail
@@ -24,9 +24,6 @@ CARDS: Final = 5
 
 ALSO: Final = 5
 """Further events, in the last card."""
-
-_PAGE_ONE: Final = 12
-"""Objectives on the first sheet of paper; further ones that are met are on the second."""
 
 
 def render(facts: Facts) -> str:
@@ -56,6 +53,10 @@ def page(summary: Summary, folds: Sequence[Detail], facts: Facts) -> str:
         *(f"slo-{one.name}" for one in summary.objectives),
         *(f"d-{one.anchor}" for one in folds),
     }
+
+    def folded(anchor: str) -> str:
+        return f"d-{anchor}" if f"d-{anchor}" in ids else "objectives"
+
     planned = week_lanes.planned_of(facts)
     steps = week_lanes.steps_of(facts, to)
     drawn = [] if summary.is_blind else week_lanes.lanes_of(facts, steps)
@@ -72,18 +73,12 @@ def page(summary: Summary, folds: Sequence[Detail], facts: Facts) -> str:
         lanes=lanes(drawn, numbered, planned, axis, to) if drawn else None,
         lanes_title=steps.title(summary.week),
         bar_length=steps.words,
-        has_left=any(one.left for one in summary.objectives),
-        weeks_heading=_weeks_heading(summary),
-        page_two=_page_two(summary.objectives),
+        objectives=objective_table(summary, folded),
         details=[_linked(one, ids) for one in folds],
         made_by=_made_by(facts),
-        folded=lambda anchor: f"d-{anchor}" if f"d-{anchor}" in ids else "objectives",
+        folded=folded,
         row_of=_row_of(summary),
-        rank=amounts.STATUSES.index,
         tile_trend=_tile_trend,
-        bar=_bar,
-        burn=lambda one: _burn(one, summary),
-        weeks=lambda one: budget.eight_weeks(one.weeks),
     )
 
 
@@ -145,19 +140,6 @@ def _menu(
     return [(anchor, label) for anchor, label, is_there in parts if is_there]
 
 
-def _weeks_heading(summary: Summary) -> str:
-    """Return the first and the last of the weeks that are drawn; empty: none is."""
-    names = [week.name for one in summary.objectives[:1] for week in one.weeks[-budget.WEEKS :]]
-    return f"{names[0]} to {names[-1]}" if names else ""
-
-
-def _page_two(objectives: Sequence[Objective]) -> int:
-    """Return the first row on the second sheet of paper; -1: all are on the first."""
-    quiet = [nth for nth, one in enumerate(objectives) if one.status in {"met", "on_track"}]
-    is_long = len(objectives) > _PAGE_ONE and quiet and quiet[0] > 0
-    return max(quiet[0], 1) if is_long else -1
-
-
 def _made_by(facts: Facts) -> str:
     version, made = facts.get("jmxlake"), facts.get("generated_at")
     by = f"Made by jmxlake {display.line(version or '')}".rstrip()
@@ -174,15 +156,3 @@ def _tile_trend(tile: Tile) -> Markup:
         return Markup()
     known = sum(value is not None for value in tile.trend)
     return budget.trend(tile.trend, f"{tile.label}: last {len(tile.trend)} weeks, {known} known")
-
-
-def _bar(one: Objective) -> Markup:
-    label = f"{one.used} of the error budget used"
-    return budget.budget_bar(one.used_share, one.used_low, one.used_high, label)
-
-
-def _burn(one: Objective, summary: Summary) -> Markup:
-    hours = (summary.span[1] - summary.span[0]) // 3_600_000_000
-    if one.left:
-        return budget.burn_down(one.left, hours)
-    return Markup('<span class="meta">not known</span>')

@@ -95,8 +95,7 @@ def _value(row: Row) -> str:
     value, low, high = _own(row)
     unit = str(row["unit"])
     if unit == "offsets" and high is None:
-        # Fewer messages than offsets, because of transaction markers and aborted records. Unobserved
-        # time may hide more.
+        # Messages are fewer than offsets (markers, aborted records). Unobserved time may hide more.
         return line("tile.about", amount=_amount(low or value, unit))
     if high is None:
         return line("tile.at_least", amount=_of_all(row, _amount(low or value, unit)))
@@ -165,10 +164,8 @@ def _title(row: Row) -> str:
     unit, figure = str(row["unit"]), _own(row)
     if unit == "us":
         return amounts.exactly(figure)
-    if figure.low is None or figure.low == figure.high:
+    if figure.low is None or figure.high is None or figure.low == figure.high:
         return ""
-    if figure.high is None:
-        return line("tile.at_least", amount=_bound(figure.low, unit))
     return line("tile.between", low=_bound(figure.low, unit), high=_bound(figure.high, unit))
 
 
