@@ -184,7 +184,7 @@ def _hit(hit: Row) -> Text:
 
 
 def _ms(value: float | None) -> str:
-    return "" if value is None else f"{line('amount.ms', count=display.count(round(value)))}"
+    return "" if value is None else line("amount.ms", count=display.count(round(value)))
 
 
 _IMPACTS: Final[dict[str, Callable[[Row, Scene], Text]]] = {
