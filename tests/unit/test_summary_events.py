@@ -297,6 +297,36 @@ def test_lag_is_in_the_unit_of_its_metric() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("metric", "title"),
+    [
+        ("kafka.broker.produce_errors.not_enough_replicas", "Brokers refused acks=all writes"),
+        ("kafka.broker.under_min_isr_partitions", "Brokers had partitions under min ISR"),
+        ("kafka.controller.offline_partitions", "Partitions had no leader"),
+        ("kafka.partition.leaderless", "Partitions were unavailable"),
+    ],
+)
+def test_availability_without_topics_is_by_its_metric(metric: str, title: str) -> None:
+    row = availability(kind="fenced", topics=[], hits=[], used=0.8)
+    summary = summarize(facts(events=[row], incidents=[{"event": 1, "metric": metric, "worst": 1}]))
+    assert plain(summary.events[0].title) == title
+    assert plain(summary.lead[0]) == f"{title} for 20 min."
+
+
+def test_lag_of_partitions_is_of_a_partition() -> None:
+    row = event(1, "consumer_lag", "18 14:27", "18 14:47", MINUTE,
+                cause("slow_group", "18 14:27", "18 14:47"), group="g")  # fmt: skip
+    incidents = [{"event": 1, "metric": "kafka.group.partition_lag", "worst": 155_871.0}]
+    assert plain(told(row, incidents=incidents).impact) == (
+        "Up to 155,871 records of a partition were unread."
+    )
+
+
+def test_error_is_its_first_clause() -> None:
+    row = availability("broker-2", kind="no_answer", error="connection refused; is it up?")
+    assert "(connection refused)" in plain(told(row).cause)
+
+
 def test_lead_has_three_sentences_on_what_no_event_explains() -> None:
     found = summarize(facts(events=[]))
     assert [plain(one) for one in found.lead] == [

@@ -43,7 +43,7 @@ def _values(row: Row, found: Row) -> dict[str, Any]:
         "sources": listed(amounts.names(found.get("sources") or ())),
         "start": amounts.clock(first) if is_one_day else at,
         "end": amounts.clock(last),
-        "error": "" if error is None else display.line(error, 80),
+        "error": "" if error is None else display.line(error.partition(";")[0], 80),
         "changes": found.get("leader_changes") or 1,
         "rate": _rate(row),
         "ruled_out": _ruled_out(found),

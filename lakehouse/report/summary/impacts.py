@@ -14,7 +14,16 @@ from lakehouse.report.summary.texts import joined, line, listed, text, words
 _HITS: Final = 3
 _REQUESTS: Final = ("produce", "fetch")
 _AGE: Final = "kafka.group.time_lag"
-_RECORDS: Final = "kafka.group.lag"
+_RECORDS: Final = {
+    "kafka.group.lag": "impact.records",
+    "kafka.group.partition_lag": "impact.records_of_partition",
+}
+_COUNTED: Final = {
+    "kafka.broker.produce_errors": "counted.refused",
+    "kafka.broker.under_min_isr_partitions": "counted.under_min_isr",
+    "kafka.controller.offline_partitions": "counted.offline",
+}
+"""Titles of events without topics, by the beginning of a metric of their incidents."""
 _SEGMENTS: Final = "kafka.topic.remote_delete_lag.segments"
 _OWN_WORDS: Final = {
     ("tiered", "delete"): "deletion",
@@ -65,10 +74,10 @@ def subject(row: Row) -> Text:
     return topics(row) if row.get("topics") else amounts.subject(row)
 
 
-def title(row: Row) -> Text:
+def title(row: Row, scene: Scene) -> Text:
     """Return an event's title: subject and verb."""
     if row["kind"] == "availability":
-        return _availability(row)
+        return _availability(row) if row.get("topics") else (_counted(row, scene),)
     return text(f"event_title.{kind_of(row)}", **values(row))
 
 
@@ -114,6 +123,15 @@ def _availability(row: Row) -> Text:
     return text(name, topics=subject(row), sources=sources, fell=fell(row))
 
 
+def _counted(row: Row, scene: Scene) -> str:
+    """Return the title of an event that brokers or controllers counted, without a topic."""
+    own = [metric for event, metric in scene.worst if event == row["number"]]
+    for start, name in _COUNTED.items():
+        if any(metric.startswith(start) for metric in own):
+            return words(name)
+    return words("counted.other")
+
+
 def _request(of: str) -> str:
     return words(f"request.{next((one for one in _REQUESTS if one in of), 'other')}")
 
@@ -152,8 +170,9 @@ def _of_lag(row: Row, scene: Scene) -> Text:
     }
     ages = [worst for metric, worst in own.items() if metric.startswith(_AGE)]
     age = display.length(round(max(ages) * 1e6)) if ages else ""
-    records = display.count(own[_RECORDS]) if _RECORDS in own else ""
-    return joined(text("impact.records", records=records), text("impact.age", age=age), between=" ")
+    records = [(name, own[metric]) for metric, name in _RECORDS.items() if metric in own]
+    most = [text(name, records=display.count(worst)) for name, worst in records[:1]]
+    return joined(*most, text("impact.age", age=age), between=" ")
 
 
 def _of_latency(row: Row, _: Scene) -> Text:
