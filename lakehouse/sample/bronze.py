@@ -115,7 +115,7 @@ def rows(spans: Sequence[SampleValues]) -> dict[str, pa.Table]:
 
 def _rows(sample: SampleValues, first_us: int) -> dict[str, pa.Table]:
     with run_in_duckdb.connect() as db:
-        catalogue = _catalogue(sample)
+        catalogue = catalogue_of(sample)
         db.execute(_MACROS.format(start_us=first_us, catalogue=catalogue))
         subjects = _register_series(db, sample)
         _register(db, "attempts", _ATTEMPTS, list(_attempts(sample)))
@@ -129,7 +129,8 @@ def _rows(sample: SampleValues, first_us: int) -> dict[str, pa.Table]:
         return {table.name: _ordered(db, table, sql) for table, sql in each}
 
 
-def _catalogue(sample: SampleValues) -> str:
+def catalogue_of(sample: SampleValues) -> str:
+    """The hash of the catalogue that agents use, as it were."""
     return CATALOGUE_AT_FIRST if sample.is_older else CATALOGUE
 
 
@@ -139,7 +140,7 @@ def _definitions(spans: Sequence[SampleValues]) -> Iterator[Row]:
         for one in shipped_rows():
             if one["metric"] in cluster.METRICS and sample.reads(one["metric"]):
                 yield (
-                    _catalogue(sample), one["metric"], one["family"], one["roles"].split(),
+                    catalogue_of(sample), one["metric"], one["family"], one["roles"].split(),
                     one["kind"],
                     one["unit"], one["absent"], int(one["memory_us"]), int(one["refresh_us"]), "",
                     f"agent-{cluster.SOURCES[cluster.BROKERS[0]]}",
