@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 from hypothesis import given, settings, strategies as st
+from lakehouse.report.page.questions import answers, questions
 
 from lakehouse.core.metrics import families
 from lakehouse.report import evidence
@@ -23,7 +24,6 @@ from lakehouse.report.csv_files import files
 from lakehouse.report.facts import build
 from lakehouse.report.figures import plain_text
 from lakehouse.report.page.page import render
-from lakehouse.report.page.questions import answers, questions
 from lakehouse.report.resources import declared
 from tests import sample_facts
 from tests.page_reader import read

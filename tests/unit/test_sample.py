@@ -37,11 +37,10 @@ from lakehouse.core.periods import DAY_US, micros
 from lakehouse.engines.local_engine import LocalEngine
 from lakehouse.errors import LakehouseError
 from lakehouse.rollup.run import rollup
-from lakehouse.sample import bronze, cluster, groups, incidents, values
+from lakehouse.sample import bronze, cluster, groups, values
 from lakehouse.sample.cluster import FAMILIES, GROUPS, METRICS, SOURCES, TOPICS
 from lakehouse.sample.incidents import Incident
-from lakehouse.sample.timeline import Series as SampleSeries
-from lakehouse.sample.timeline import leader
+from lakehouse.sample.timeline import Series as SampleSeries, leader
 from lakehouse.sample.values import SampleValues
 from lakehouse.sample.what_scrapes_see import ABSENT, WINDOW_US
 from lakehouse.slo.openslo import objective_files
@@ -314,7 +313,13 @@ def _scrapes(source: int) -> Iterator[Scrape]:
             if any(start <= asked < end for start, end in reads.outages):
                 ended = asked + bronze.REFUSED_US
                 yield Scrape(
-                    family, tick, asked, ended, reads.interval_us, "refused", error=bronze.NOTHING_LISTENS
+                    family,
+                    tick,
+                    asked,
+                    ended,
+                    reads.interval_us,
+                    "refused",
+                    error=bronze.NOTHING_LISTENS,
                 )
                 continue
             jmx = FAMILIES[family].via_jmx
