@@ -84,7 +84,7 @@ class Question(NamedTuple):
         has_figures: Whether rows are stated however little was observed: neither good nor bad.
         open: Figures that leave it partly known while they are null.
         family: The family to enable; empty: the first that reads the metric.
-        shows: Metrics that the section has figures of, as patterns.
+        shows: Metrics that the section has figures of: its records, and patterns of others.
     """
 
     name: str
@@ -103,7 +103,7 @@ class Question(NamedTuple):
     has_figures: bool = False
     open: tuple[Rows, ...] = ()
     family: str = ""
-    shows: tuple[str, ...] = ()
+    shows: tuple[type | str, ...] = ()
 
     def check(self) -> None:
         """Check that the keys it names are keys of the records.

@@ -1,6 +1,7 @@
 """What brokers report of their answers to requests, and what a controller reports."""
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Final
 
 from lakehouse.core.metrics import NODE_FENCED
@@ -51,9 +52,13 @@ def _p99(of: Timeline, source: int, base: float) -> History:
 def of_nodes(of: Timeline, source: int) -> Iterator[Series]:
     """Which brokers are fenced."""
     for broker in BROKERS:
-        history = of.by_epoch(source, (), lambda fenced, b=broker: float(fenced == b))
+        history = of.by_epoch(source, (), partial(_is, broker))
         labels = ("node", SOURCES[broker]), ("rack", cluster.RACKS[broker])
         yield Series(Subject(NODE_FENCED, labels=labels), history)
+
+
+def _is(broker: int, fenced: int | None) -> float:
+    return float(fenced == broker)
 
 
 def of_controller(of: Timeline) -> Iterator[Series]:

@@ -3,12 +3,14 @@
 import hashlib
 import json
 from collections.abc import Iterator, Sequence
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Final
 
 import duckdb
 import pyarrow as pa
-from deltalake import DeltaTable, PostCommitHookProperties, write_deltalake
+import pyarrow.compute as pc
+from deltalake import CommitProperties, DeltaTable, PostCommitHookProperties, write_deltalake
 
 from lakehouse import tables
 from lakehouse.core.delta_rs import explained
@@ -18,7 +20,8 @@ from lakehouse.engines.delta_tables import row_schema
 from lakehouse.errors import LakehouseError
 from lakehouse.kernel import arrow_types, run_in_duckdb
 from lakehouse.sample import cluster, what_scrapes_see
-from lakehouse.sample.values import SampleValues, Series
+from lakehouse.sample.timeline import Series
+from lakehouse.sample.values import SampleValues
 from lakehouse.sample.what_scrapes_see import WINDOW_US
 from lakehouse.tables.parquet_layout import writer_properties
 from lakehouse.tables.table import identifier
@@ -46,22 +49,51 @@ def write(root: Path, spans: Sequence[SampleValues]) -> int:
         LakehouseError: There is a lake already, or nothing can be written there.
         LakeNotFoundError: delta-rs cannot open a folder of that name.
     """
-    root = Path(checked_root(str(root))).resolve()
-    if any((root / layer).exists() for layer in ("bronze", "gold")):
-        raise LakehouseError(f"{root}: there is a lake already; give a folder that is new or empty")
+    root = check_free(root)
     rows_by_table = rows(spans)
     with explained(str(root)):
-        for name, content in rows_by_table.items():
+        for name, whole in rows_by_table.items():
             table = _TABLES[name]
             delta = DeltaTable.create(
                 str(root / table.path), schema=row_schema(table), configuration=table.properties,
                 partition_by=list(table.partition_by), raise_if_key_not_exists=False,
             )  # fmt: skip
-            write_deltalake(
-                delta, content, mode="append", writer_properties=writer_properties(table),
-                post_commithook_properties=PostCommitHookProperties(create_checkpoint=False),
-            )  # fmt: skip
+            for content, told in _commits(table, whole):
+                write_deltalake(
+                    delta, content, mode="append", writer_properties=writer_properties(table),
+                    commit_properties=CommitProperties(told),
+                    post_commithook_properties=PostCommitHookProperties(create_checkpoint=False),
+                )  # fmt: skip
     return len(rows_by_table[tables.RUNS.name])
+
+
+def check_free(root: Path) -> Path:
+    """The whole path of a folder that holds no lake.
+
+    Raises:
+        LakehouseError: There is a lake already.
+    """
+    root = Path(checked_root(str(root))).resolve()
+    if any((root / layer).exists() for layer in ("bronze", "gold")):
+        raise LakehouseError(f"{root}: there is a lake already; give a folder that is new or empty")
+    return root
+
+
+def _commits(table: tables.Table, rows: pa.Table) -> Iterator[tuple[pa.Table, dict[str, str]]]:
+    """All rows in one commit; but the last window of accounts in one of each agent's own.
+
+    There an agent tells its version.
+    """
+    if table is not tables.SCRAPES:
+        yield rows, {}
+        return
+    starts = rows["start"].cast(pa.int64())
+    is_last = pc.greater_equal(starts, pc.max(starts).as_py() // WINDOW_US * WINDOW_US)
+    yield rows.filter(pc.invert(is_last)), {}
+    last = rows.filter(is_last)
+    for agent in sorted(pc.unique(last["agent"]).to_pylist()):
+        told = {tables.COMMIT_AGENT: agent, tables.COMMIT_VERSION: version("jmxlake")}
+        yield last.filter(pc.equal(last["agent"], agent)), told
 
 
 def rows(spans: Sequence[SampleValues]) -> dict[str, pa.Table]:
@@ -227,8 +259,8 @@ _RISES: Final = """
 CREATE TABLE rises AS
 SELECT number, more, at_us FROM scripted
 UNION ALL
-SELECT number, flow * percent,
-    (at_us - offset_us + interval_us - 1) // interval_us * interval_us + offset_us + took_us AS at_us
+SELECT number, flow * percent, took_us + offset_us
+    + (at_us - offset_us + interval_us - 1) // interval_us * interval_us AS at_us
 FROM series JOIN pulses USING (source) WHERE flow > 0
 """
 

@@ -35,23 +35,23 @@ def of_group(of: Timeline, source: int, group: str) -> Iterator[Series]:
     led = declared.led_by(source)
     behind = _behind(of, group)
     per_second = declared.rate // 2
-    sums = [(at, _bucket_end(len(led) * per_second * seconds)) for at, seconds, _ in behind]
-    yield Series(
-        Subject(GROUP_LAG, topic, group=group), _where_led(of, source, declared, 0.0, sums)
-    )
-    low, high = cluster.TIME_LAG
-    lows = [(at, float(_LADDER_S[bisect_right(_LADDER_S, s) - 1])) for at, s, _ in behind]
-    highs = [(at, float(_LADDER_S[bisect_left(_LADDER_S, most)])) for at, _, most in behind]
-    highs = [(at, max(most, _KEEPS_UP_S)) for at, most in highs]
-    yield Series(Subject(low, topic, group=group), _where_led(of, source, declared, 0.0, lows))
-    yield Series(
-        Subject(high, topic, group=group), _where_led(of, source, declared, _KEEPS_UP_S, highs)
-    )
-    each = [(at, _bucket_end(per_second * seconds)) for at, seconds, _ in behind]
-    told: History = [
-        (of.start_us, ABSENT),
-        *((at, n if n > _TOLD_ABOVE else ABSENT) for at, n in each),
+    sums: History = [
+        (at, _bucket_end(len(led) * per_second * seconds)) for at, seconds, _ in behind
     ]
+    lows: History = [(at, float(_LADDER_S[bisect_right(_LADDER_S, s) - 1])) for at, s, _ in behind]
+    highs: History = [
+        (at, max(_KEEPS_UP_S, float(_LADDER_S[bisect_left(_LADDER_S, most)])))
+        for at, _, most in behind
+    ]
+    low, high = cluster.TIME_LAG
+    for metric, quiet, changes in (
+        (GROUP_LAG, 0.0, sums), (low, 0.0, lows), (high, _KEEPS_UP_S, highs)
+    ):  # fmt: skip
+        history = _where_led(of, source, declared, quiet, changes)
+        yield Series(Subject(metric, topic, group=group), history)
+    each = [(at, _bucket_end(per_second * seconds)) for at, seconds, _ in behind]
+    told: History = [(of.start_us, ABSENT)]
+    told += [(at, records if records > _TOLD_ABOVE else ABSENT) for at, records in each]
     for partition in led if behind else ():
         yield Series(Subject(PARTITION_LAG, topic, partition, group=group), told)
 
@@ -59,7 +59,7 @@ def of_group(of: Timeline, source: int, group: str) -> Iterator[Series]:
 def expired(of: Timeline, group: str, partition: int) -> Increments:
     """When retention takes how many offsets that a group has not read."""
     times = of.times("stuck", group, every_us=_STEP_US)
-    return [(at_us, 180.0 + 40 * partition) for at_us in times]
+    return [(at_us, 1_800.0 + 400 * partition) for at_us in times]
 
 
 def _lost(of: Timeline, source: int, group: str, topic: str, partition: int) -> Iterator[Series]:

@@ -58,7 +58,7 @@ _WEEKS: Final[tuple[tuple[Line, ...], ...]] = (
         (0, 570, "busy", "broker-3", 25), *_RESTARTS, (2, 820, "slow", "orders", 13),
         (2, 1080, "late", "warehouse", 80), (3, 860, "killed", "broker-2", 5.5),
         (4, 960, "behind", "clicks", 240), (5, 150, "late", "audit-archive", 510),
-        (5, 390, "stuck", "audit-archive", 135), (5, 800, "throttled", "nightly", 45),
+        (5, 630, "stuck", "audit-archive", 14), (5, 800, "throttled", "nightly", 45),
     ),
     (
         (1, 1080, "late", "warehouse", 60), (2, 820, "slow", "orders", 4),
@@ -76,7 +76,7 @@ _WEEKS: Final[tuple[tuple[Line, ...], ...]] = (
     (*_RESTARTS, (4, 960, "behind", "clicks", 120), (5, 600, "throttled", "nightly", 15)),
     ((3, 860, "killed", "broker-1", 11.2), (5, 600, "throttled", "nightly", 15)),
     ((4, 960, "behind", "clicks", 90), (5, 600, "throttled", "nightly", 10)),
-    ((2, 390, "stuck", "audit-archive", 70), (4, 960, "behind", "clicks", 60)),
+    ((2, 390, "stuck", "audit-archive", 14), (4, 960, "behind", "clicks", 60)),
     (*_RESTARTS, (5, 600, "throttled", "nightly", 12)),
     ((4, 960, "behind", "clicks", 60), (5, 600, "throttled", "nightly", 8)),
 )  # fmt: skip

@@ -1,6 +1,7 @@
 """What brokers report of partitions: leaders, in-sync replicas, sizes."""
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Final
 
 from lakehouse.core.metrics import LEADERLESS, UNDER_MIN_ISR
@@ -24,7 +25,7 @@ def of_partitions(of: Timeline, source: int) -> Iterator[Series]:
     for topic, declared in TOPICS.items():
         for partition in range(declared.partitions):
             brokers = declared.brokers(partition)
-            history = of.by_epoch(source, brokers, lambda fenced, b=brokers: float(b == (fenced,)))
+            history = of.by_epoch(source, brokers, partial(_is_leaderless, brokers))
             yield Series(Subject(LEADERLESS, topic, partition), history)
             under.append(_under_min_isr(of, source, topic, partition))
             yield Series(Subject(UNDER_MIN_ISR, topic, partition), under[-1])
@@ -36,6 +37,10 @@ def of_partitions(of: Timeline, source: int) -> Iterator[Series]:
                 yield Series(Subject(cluster.LOG_SIZE, topic, partition), size)
     yield Series(Subject(cluster.UNDER_MIN_ISR_COUNT), added_up(under))
     yield Series(Subject(cluster.LED), added_up(led))
+
+
+def _is_leaderless(brokers: tuple[int, ...], fenced: int | None) -> float:
+    return float(brokers == (fenced,))
 
 
 def refused_writes(of: Timeline, source: int) -> Increments:

@@ -39,7 +39,7 @@ def _of_traffic(of: Timeline, topic: str, declared: Topic, led: int) -> Iterator
 def _of_tiered(of: Timeline, source: int, topic: str, declared: Topic) -> Iterator[Series]:
     zero: History = [(of.start_us, 0.0)]
     segments = list(zero)  # more and more segments wait for half of the time, then fewer
-    failures = []
+    failures: list[int] = []
     for from_us, to_us in of.spans("behind", topic):
         step_us, first_us = (to_us - from_us) // len(_WAITING), from_us + source * SECOND_US
         segments += [(first_us + n * step_us, float(m)) for n, m in enumerate(_WAITING, 1)]

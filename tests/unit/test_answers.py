@@ -25,9 +25,6 @@ from lakehouse.report.figures import plain_text
 from lakehouse.report.page.page import render
 from lakehouse.report.page.questions import answers, questions
 from lakehouse.report.resources import declared
-from lakehouse.report.send.digest import digest
-from lakehouse.report.send.webhook import payload
-from lakehouse.report.terminal import verdict_table
 from tests import sample_facts
 from tests.page_reader import read
 from tests.sample_facts import MINUTE, SECOND, WEEK, Facts, exactly
@@ -97,37 +94,17 @@ def _quiet_outputs(name: str) -> dict[str, dict[str, str]]:
 def outputs(facts: Facts) -> dict[str, dict[str, str]]:
     """What every output states on each question, by output and anchor."""
     page = read(render(facts))
-    short = {one.short: one.anchor for one in answers(facts)}
     found = {
         "page": {
             anchor: clean(page.one("section", id=anchor).one("p", class_="answer").text)
             for anchor in SECTIONS
         },
-        "digest": {short[name]: clean(text) for name, text in digest(facts).findings},
-        "terminal": _of_terminal(facts, short),
-        "webhook": _of_webhook(facts, short),
     }
     (table,) = (content for name, content in files(facts) if name == "answers.csv")
     found["csv"] = {row["question"]: row["state"] for row in csv.DictReader(io.StringIO(table))}
     made = build.with_answers(facts)["answers"]
     found["json"] = {row["question"]: row["state"] for row in json.loads(json.dumps(made))}
     return found
-
-
-def _of_terminal(facts: Facts, short: dict[str, str]) -> dict[str, str]:
-    text = clean(verdict_table(facts, terminal=False))
-    starts = "|".join(re.escape(name) for name in short)
-    parts = re.split(rf"(?m)^({starts})  ", text)
-    return {
-        short[name]: " ".join(said.split("\nCoverage")[0].split())
-        for name, said in zip(parts[1::2], parts[2::2], strict=True)
-    }
-
-
-def _of_webhook(facts: Facts, short: dict[str, str]) -> dict[str, str]:
-    *_, block = payload(digest(facts))["blocks"]
-    lines = clean(block["text"]["text"]).splitlines()
-    return {short[one.partition(": ")[0]]: one.partition(": ")[2] for one in lines}
 
 
 def without_fact(path: str) -> Facts:
@@ -171,7 +148,7 @@ def test_answer_observed_week_is_good_news(anchor: str) -> None:
     """Without good news in a quiet week the tests below would show nothing."""
     found = _quiet_outputs("quiet")
     assert found["json"][anchor] == found["csv"][anchor] == "good"
-    for output in ("page", "digest", "terminal", "webhook"):
+    for output in ("page",):
         if said := found[output].get(anchor):
             assert _CLAIM.search(said) or anchor == "racks", (output, said)
             assert "Coverage" not in said
@@ -183,7 +160,7 @@ def test_answer_observed_week_is_good_news(anchor: str) -> None:
 def test_answer_below_floor_is_not_known(anchor: str, case: str) -> None:
     found = _quiet_outputs(case)
     assert found["json"][anchor] == found["csv"][anchor] == "not_known"
-    for output in ("page", "digest", "terminal", "webhook"):
+    for output in ("page",):
         if said := found[output].get(anchor):
             assert not _CLAIM.search(said), (output, said)
             assert "Not known: only " in said, (output, said)
@@ -196,7 +173,7 @@ def test_answer_below_floor_is_not_known(anchor: str, case: str) -> None:
 def test_answer_partly_observed_states_coverage(anchor: str, case: str, share: str) -> None:
     found = _quiet_outputs(case)
     assert found["json"][anchor] == found["csv"][anchor] == "partly_known"
-    for output in ("page", "digest", "terminal", "webhook"):
+    for output in ("page",):
         if said := found[output].get(anchor):
             assert f"Coverage {share}" in said, (output, said)
 
@@ -205,7 +182,7 @@ def test_answer_partly_observed_states_coverage(anchor: str, case: str, share: s
 def test_availability_stopped_broker_is_not_exact() -> None:
     found = _quiet_outputs("stopped broker")
     assert found["json"]["availability"] == "partly_known"
-    for output in ("page", "digest", "terminal", "webhook"):
+    for output in ("page",):
         said = found[output]["availability"]
         assert "±0" not in said
         assert "of the counted produce requests" in said
@@ -235,7 +212,7 @@ def test_answer_disabled_family_is_not_collected(family: str) -> None:
     found = outputs(facts)
     for anchor in HIDDEN[family]:
         assert found["json"][anchor] == found["csv"][anchor] == "not_collected"
-        for output in ("page", "digest", "terminal", "webhook"):
+        for output in ("page",):
             if said := found[output].get(anchor, ""):
                 assert f"Not collected: family {family} is disabled." in said, (output, said)
                 assert f"families.{family}.enabled: true" in said
@@ -293,7 +270,7 @@ def test_answer_null_fact_is_not_known(path: str) -> None:
     found, anchor = outputs(without_fact(path)), NULLS[path]
     states = {found["json"][anchor], found["csv"][anchor]}
     assert states <= {"not_known", "not_applicable"}
-    for output in ("page", "digest", "terminal", "webhook"):
+    for output in ("page",):
         assert not _CLAIM.search(found[output][anchor].removesuffix(LEADERS)), output
 
 
@@ -398,7 +375,7 @@ def test_brokers_own_count_is_bad_news(brokers: int, shown: float | None) -> Non
     part = {None: "no source showed which", 0.0: "no source showed which"}.get(
         shown, "sources showed"
     )
-    for output in ("page", "digest", "terminal", "webhook"):
+    for output in ("page",):
         said = found[output]["min-isr"]
         assert said.startswith(f"Brokers counted partitions under min ISR for {length}"), said
         assert part in said
@@ -603,15 +580,7 @@ def test_families_of_the_questions_are_known() -> None:
 def headlines(facts: Facts) -> list[str]:
     """The first sentence of every output."""
     page = read(render(facts)).one("h1").text
-    terminal = verdict_table(facts, terminal=False).partition("\n\n")[0]
-    short = digest(facts)
-    said = [
-        page,
-        terminal,
-        short.headline,
-        payload(short)["text"],
-        summary([facts])["clusters"][0]["headline"],
-    ]
+    said = [page, summary([facts])["clusters"][0]["headline"]]
     return [" ".join(clean(str(one)).split()) for one in said]
 
 

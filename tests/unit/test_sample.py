@@ -37,9 +37,12 @@ from lakehouse.core.periods import DAY_US, micros
 from lakehouse.engines.local_engine import LocalEngine
 from lakehouse.errors import LakehouseError
 from lakehouse.rollup.run import rollup
-from lakehouse.sample import bronze, cluster, values
-from lakehouse.sample.cluster import FAMILIES, GROUPS, METRICS, SOURCES, TOPICS, Incident
-from lakehouse.sample.values import SampleValues, leader
+from lakehouse.sample import bronze, cluster, groups, incidents, values
+from lakehouse.sample.cluster import FAMILIES, GROUPS, METRICS, SOURCES, TOPICS
+from lakehouse.sample.incidents import Incident
+from lakehouse.sample.timeline import Series as SampleSeries
+from lakehouse.sample.timeline import leader
+from lakehouse.sample.values import SampleValues
 from lakehouse.sample.what_scrapes_see import ABSENT, WINDOW_US
 from lakehouse.slo.openslo import objective_files
 from lakehouse.tables.exposed_metrics import LOST
@@ -54,8 +57,6 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.slow
 
 Row = tuple[Any, ...]
-Told = dict[str, list[values.Series]]
-
 MINUTE = 60_000_000
 REQUESTS = "kafka.topic.remote_fetch.requests"
 START = micros(dt.datetime(2026, 11, 10, 9, 10, tzinfo=dt.UTC))
@@ -74,8 +75,10 @@ INCIDENTS = (
     incident("restarted", "broker-3", 52, 1),
     incident("throttled", "invoicing", 62, 23.2),  # its end reaches back over a window's start
     incident("throttled", "nightly", 70, 0.3),
-    incident("behind", "sessions", 64.95, 40),  # it grows right after a window starts
+    incident("behind", "clicks", 64.95, 40),  # it grows right after a window starts
+    incident("late", "audit-archive", 71, 45),
     incident("stuck", "audit-archive", 100, 20),
+    incident("busy", "broker-3", 90, 12),
     incident("remote", "clicks", 111, 9.5),
     incident("killed", "broker-1", 125, 3),
 )
@@ -96,7 +99,7 @@ def encoded() -> dict[str, list[Row]]:
 
 @pytest.fixture(scope="module")
 def generated() -> dict[str, list[Row]]:
-    return {table.name: _plain(bronze.rows(SCRIPT), table) for table in tables.BRONZE}
+    return {table.name: _plain(bronze.rows([SCRIPT]), table) for table in tables.BRONZE}
 
 
 @pytest.mark.parametrize(
@@ -131,7 +134,7 @@ def test_what_a_sample_is_made_for_happens(generated: dict[str, list[Row]]) -> N
     flags = {flag for row in positive for flag in row[at["flags"]] or ()}
     assert {tables.FLAG_NEXT_POSITIVE, tables.FLAG_PREVIOUS_POSITIVE, tables.FLAG_INCREASE} <= flags
     outcome = tables.SCRAPES.positions["outcome"]
-    assert {row[outcome] for row in generated["scrapes"]} == {"ok", "refused"}
+    assert {row[outcome] for row in generated["scrapes"]} == {"ok", "down", "refused"}
 
 
 def test_metrics_are_read_as_the_catalogue_says() -> None:
@@ -150,7 +153,7 @@ def test_metrics_are_read_as_the_catalogue_says() -> None:
 
 
 def test_tables_are_made_as_agents_make_them(tmp_path: Path) -> None:
-    bronze.write(tmp_path / "lake", SCRIPT)
+    bronze.write(tmp_path / "lake", [SCRIPT])
     for table in tables.BRONZE:
         made = DeltaTable(str(tmp_path / "lake" / table.path))
         agents = lake_builder.made(tmp_path / "agents", table)
@@ -159,7 +162,7 @@ def test_tables_are_made_as_agents_make_them(tmp_path: Path) -> None:
         assert made.metadata().partition_columns == agents.metadata().partition_columns
         assert made.version() == 1
     with pytest.raises(LakehouseError, match="there is a lake already"):
-        bronze.write(tmp_path / "lake", SCRIPT)
+        bronze.write(tmp_path / "lake", [SCRIPT])
 
 
 def test_a_sample_is_weeks_and_the_days_since() -> None:
@@ -301,7 +304,7 @@ def _encode(source: int) -> Batch:
 
 
 def _scrapes(source: int) -> Iterator[Scrape]:
-    told: defaultdict[str, list[values.Series]] = defaultdict(list)
+    told: defaultdict[str, list[SampleSeries]] = defaultdict(list)
     for series in SCRIPT.series(source):
         told[METRICS[series.subject.metric].family].append(series)
     for family in SCRIPT.families(source):
@@ -311,7 +314,7 @@ def _scrapes(source: int) -> Iterator[Scrape]:
             if any(start <= asked < end for start, end in reads.outages):
                 ended = asked + bronze.REFUSED_US
                 yield Scrape(
-                    family, tick, asked, ended, reads.interval_us, "refused", error=bronze.REFUSED
+                    family, tick, asked, ended, reads.interval_us, "refused", error=bronze.NOTHING_LISTENS
                 )
                 continue
             jmx = FAMILIES[family].via_jmx
@@ -332,15 +335,15 @@ def _scrapes(source: int) -> Iterator[Scrape]:
             )
 
 
-def _answer(source: int, family: str, told: list[values.Series], at_us: int) -> Answer:
-    if family == "offsets":
-        return Answer((), FAMILIES[family].beans, offsets=_offsets(source, at_us))
+def _answer(source: int, family: str, told: list[SampleSeries], at_us: int) -> Answer:
     started = SCRIPT.started(source, at_us)
     values: dict[str, dict[Series, float | None]] = {one.subject.metric: {} for one in told}
-    for subject, history, increments in told:
+    pulses = [percent for at, percent in SCRIPT.pulses(source) if started < at <= at_us]
+    for subject, history, increments, flow in told:
         value = _value(history, at_us)
         if METRICS[subject.metric].is_counter:
             value = sum(amount for at, amount in increments if started < at <= at_us)
+            value += flow * sum(pulses)
         if value != ABSENT:
             values[subject.metric][Series(*subject)] = value
     readings = tuple(
@@ -352,6 +355,7 @@ def _answer(source: int, family: str, told: list[values.Series], at_us: int) -> 
             METRICS[metric].flags,
         )
         for metric, found in values.items()
+        if metric not in LOST
     )
     notices = []
     if family == "leaders":
@@ -359,7 +363,8 @@ def _answer(source: int, family: str, told: list[values.Series], at_us: int) -> 
         lowest = source in [one for one in (1, 2, 3) if one != _fenced(at_us)][:2]
         if at_us - FAMILIES[family].seconds * 1_000_000 > START:
             notices = leader_changes(before, after, source, for_all=lowest)
-    return Answer(readings, FAMILIES[family].beans, notices=tuple(notices))
+    offsets = _offsets(source, at_us) if family == "offsets" else None
+    return Answer(readings, FAMILIES[family].beans, offsets=offsets, notices=tuple(notices))
 
 
 def _value(history: History, at_us: int) -> float | None:
@@ -391,7 +396,7 @@ def _offsets(source: int, at_us: int) -> Offsets:
     for group, topic in GROUPS.items():
         for state in _topics(at_us)[topic]:
             if state.leader == source:
-                expired = SCRIPT.expired(group, state.partition)
+                expired = groups.expired(SCRIPT, group, state.partition)
                 commits[Commit(group, topic, state.partition)] = 0
                 lost = sum(int(amount) for at, amount in expired if at <= at_us)
                 starts[Partition(topic, state.partition)] = lost

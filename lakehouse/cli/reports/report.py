@@ -7,7 +7,7 @@ from typing import Any, Final
 import click
 
 from lakehouse.cli import options
-from lakehouse.cli.options import LakeOptions, file_stem, write_file
+from lakehouse.cli.options import LakeOptions, file_stem, named, write_file
 from lakehouse.cli.phases import phase
 from lakehouse.cli.reports.statement_options import CALENDAR, PERIOD, StatementOptions
 from lakehouse.core import periods
@@ -22,8 +22,9 @@ from lakehouse.report.facts.build import with_answers
 from lakehouse.report.facts.one_team import of_team
 from lakehouse.report.facts.owner_accounts import Facts, add_owners
 from lakehouse.report.page.page import render
-from lakehouse.report.page.verdicts import headline
-from lakehouse.report.terminal import verdict_table
+from lakehouse.report.summary import lines
+from lakehouse.report.summary.summarize import summarize
+from lakehouse.report.terminal import summary_text
 
 _LAKE_ONLY: Final = (
     "gold", "objectives_folder", "week", "start", "end", "maintenance", "corrections", "cluster",
@@ -111,9 +112,12 @@ class ReportOutputs:
         facts = facts if self._owners is None else add_owners(facts, self._owners)
         facts = facts if self._team is None else of_team(facts, self._team)
         if every_cluster is not None:
+            every_cluster = Path(named(str(every_cluster), facts))
             _write_cluster(facts, every_cluster, with_page=with_page)
             return facts
-        html_file, pdf_file, json_file, csv_folder = self.places
+        html_file, pdf_file, json_file, csv_folder = (
+            place and Path(named(str(place), facts)) for place in self.places
+        )
         html = ""
         if html_file or pdf_file:
             with phase("page"):
@@ -130,7 +134,7 @@ class ReportOutputs:
         if json_file is not None:
             write_file(json_file, saved.text(facts).encode())
         if json_file is None or str(json_file) != "-":
-            click.echo(verdict_table(facts))
+            click.echo(summary_text(summarize(facts)), nl=False)
         return facts
 
 
@@ -143,7 +147,7 @@ def _write_cluster(facts: Facts, folder: Path, *, with_page: bool) -> None:
         with phase(f"page of {line(facts['cluster'])}"):
             page = render(facts)
         write_file(file, page.encode())
-    click.echo(f"{file}  {headline(facts)}".replace("\u00a0", " "))
+    click.echo(f"{file}  {lines.headline(summarize(facts))}")
 
 
 @click.command

@@ -16,7 +16,7 @@ from lakehouse.engines.engine import Engine
 from lakehouse.engines.gold_reader import subjects_of, window_of
 from lakehouse.report import evidence
 from lakehouse.report.evidence import Evidence, Question
-from lakehouse.report.facts import coverage as coverage_, storage
+from lakehouse.report.facts import coverage as coverage_, record_keys, storage
 from lakehouse.report.facts.coverage import Coverage, coverage, detection_floor_us, rejected
 from lakehouse.report.facts.event_records import Told
 from lakehouse.report.facts.events import told
@@ -292,4 +292,9 @@ def metrics_of_questions() -> frozenset[str]:
 
 def shown() -> frozenset[str]:
     """Return the metrics that sections have figures of, as patterns."""
-    return frozenset(pattern for one in QUESTIONS for pattern in one.shows)
+    return frozenset(
+        pattern
+        for question in QUESTIONS
+        for shows in question.shows
+        for pattern in ([shows] if isinstance(shows, str) else record_keys.metrics(shows))
+    )

@@ -84,6 +84,10 @@ Metrics = Mapping[str, Mapping[str, Any]]
 class Figure(Protocol):
     """A figure of gold, as ``gold_figures`` has them."""
 
+    @property
+    def metric(self) -> str:
+        """The metric that it is a figure of."""
+
     def figure(self, rows: Metrics) -> Any:
         """Return the figure of one subject, whose sums these are."""
 

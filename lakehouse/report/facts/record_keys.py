@@ -2,7 +2,7 @@
 
 import functools
 import types
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any, Final, Union, get_args, get_origin
 
 from lakehouse.report.facts import fields
@@ -38,6 +38,13 @@ def check(record: type, paths: Iterable[str]) -> None:
             if inner is None:
                 raise TypeError(f"{record.__name__}.{first} does not have keys: {path!r}")
             check(inner, [rest])
+
+
+def metrics(record: type) -> Iterator[str]:
+    """Yield the metrics of gold that the fields of a record are figures of."""
+    for _, means in fields.fields_of(record).values():
+        if means.of is not None:
+            yield from (means.of.metric, *getattr(means.of, "more", ()))
 
 
 def _inner(hint: Any) -> Any:

@@ -232,10 +232,10 @@ QUESTION: Final = Question(
     fact="capacity.topics",
     has_figures=True,
     shows=(
+        TieredTopic,
         "kafka.log.size", "kafka.log.segments", "kafka.log.retention_size_percent",
         "kafka.log.remote_retention_size_percent", "kafka.log.local_retention_size_percent",
         "kafka.topic.retention_time", "kafka.topic.retention_bytes", "kafka.topic.compacted",
-        "kafka.topic.remote_log_size.computation_time", "kafka.topic.remote_copy.bytes",
-        "kafka.topic.remote_log_size.bytes", "kafka.topic.remote_log_metadata_count",
+        "kafka.topic.remote_log_metadata_count",
     ),
 )  # fmt: skip

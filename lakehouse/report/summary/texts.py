@@ -16,7 +16,7 @@ from lakehouse.report.facts_lookup import value_at
 from lakehouse.report.figures import Name
 from lakehouse.report.summary.model import Strong, Text
 
-Value = str | int | Name | Text | None
+Value = str | float | Name | Text | None
 """A value of a template; None and empty values leave out their part."""
 
 T = TypeVar("T")
@@ -105,9 +105,9 @@ def _filled(template: str, values: Mapping[str, Value]) -> Iterator[str | Name |
 
 
 def _value(value: Value, spec: str | None, *, strong: bool) -> Iterable[str | Name | Strong]:
-    if spec and isinstance(value, int):
+    if spec and isinstance(value, int | float):
         one, _, other = spec.partition("/")
-        chosen = (one if value == 1 else other) if other else display.plural(value, one)
+        chosen = (one if value == 1 else other) if other else display.plural(int(value), one)
         parts: list[str | Name | Strong] = [chosen]
     else:
         parts = _parts(value)
@@ -119,7 +119,7 @@ def _parts(value: Value) -> list[str | Name | Strong]:
         return list(value)
     if value is None:
         return []
-    return [f"{value:,}" if isinstance(value, int) else value]
+    return [f"{value:,}" if isinstance(value, int | float) else value]
 
 
 def _merged(parts: Iterable[str | Name | Strong]) -> Iterator[str | Name | Strong]:

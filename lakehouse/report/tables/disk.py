@@ -4,11 +4,17 @@ import math
 from typing import Any, Final
 
 from lakehouse.core import display
-from lakehouse.report import evidence
 from lakehouse.report.facts.storage import QUESTION, StoredTopic
 from lakehouse.report.figures import Facts, Row
 from lakehouse.report.tables.contents import length, name, number, of, size, text_of, word
-from lakehouse.report.tables.section import Part, coverage_clause, plain, section, unanswered
+from lakehouse.report.tables.section import (
+    Part,
+    coverage_clause,
+    figures_known,
+    plain,
+    section,
+    unanswered,
+)
 from lakehouse.report.tables.table_spec import Cell, Column, TableSpec
 
 
@@ -56,7 +62,7 @@ TOPICS: Final = TableSpec(
 
 
 def _stored(facts: Facts) -> Part:
-    decided = evidence.answer(facts, QUESTION)
+    decided = figures_known(facts, QUESTION)
     rows = TOPICS.bad_rows(TOPICS.rows(facts))
     if not decided.is_answered or not rows:
         return unanswered(decided) if decided.reason else Part("0 topics")

@@ -31,7 +31,14 @@ from lakehouse.report.tables.contents import (
     time,
     word,
 )
-from lakehouse.report.tables.section import Part, coverage_clause, plain, section, unanswered
+from lakehouse.report.tables.section import (
+    Part,
+    coverage_clause,
+    figures_known,
+    plain,
+    section,
+    unanswered,
+)
 from lakehouse.report.tables.table_spec import Cell, Column, Content, TableSpec
 
 _GOOD: Final = ("good", "good_low", "good_high")
@@ -189,7 +196,7 @@ def _where(row: Row) -> str:
 
 def _moved(facts: Facts) -> Part:
     """State how much was written and read."""
-    decided = evidence.answer(facts, TRAFFIC_QUESTION)
+    decided = figures_known(facts, TRAFFIC_QUESTION)
     rows = TRAFFIC.bad_rows(TRAFFIC.rows(facts))
     if not decided.is_answered or not rows:
         return unanswered(decided) if decided.reason else Part("0 topics with traffic")

@@ -150,6 +150,11 @@ def part(
     return Part(plain("; ".join(filter(None, said))), tuple(tables))
 
 
+def figures_known(facts: Facts, question: Question) -> Evidence:
+    """Return the decision on figures that are neither good nor bad, which have the floor, too."""
+    return evidence.answer(facts, question._replace(has_figures=False))
+
+
 def unanswered(decided: Evidence) -> Part:
     """Return a part that states nothing but the reason."""
     return Part(plain(str(decided.reason)))

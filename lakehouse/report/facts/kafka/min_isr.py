@@ -368,13 +368,9 @@ QUESTION: Final = Question(
         ),
     ),
     shows=(
+        Topic, IsrBroker, Controller,
         "kafka.partition.under_min_isr*", "kafka.partition.at_min_isr*",
-        "kafka.partition.leaderless*", "kafka.partition.unavailable",
-        "kafka.broker.under_min_isr_partitions", "kafka.broker.at_min_isr_partitions",
-        "kafka.broker.led_partitions", "kafka.broker.isr_shrinks", "kafka.broker.isr_expands",
-        "kafka.broker.produce_errors.*", "kafka.controller.active",
-        "kafka.controller.offline_partitions", "kafka.controller.fenced_brokers",
-        "kafka.controller.active_brokers",
+        "kafka.partition.leaderless*", "kafka.broker.produce_errors.*",
     ),
 )  # fmt: skip
 

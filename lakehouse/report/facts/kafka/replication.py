@@ -105,7 +105,7 @@ QUESTION: Final = Question(
         )),
     ),
     shows=(
-        "kafka.partition.under_replicated*", "kafka.partition.without_spare",
-        "kafka.partition.reassigning", "kafka.partition.unclean_leader",
+        Topic,
+        "kafka.partition.under_replicated*",
     ),
 )  # fmt: skip

@@ -324,13 +324,10 @@ QUESTION: Final = Question(
     fact="throttling.clients",
     bad=(Rows(Client, "throttling.clients", ("throttled_us", "throttled_high_us")),),
     shows=(
+        QuotaBroker,
         "kafka.client.*.throttle_time", "kafka.client.*.byte_rate", "kafka.client.request.time",
         "kafka.client.controller_mutation.rate", "kafka.quota.*",
         "kafka.producer.produce_throttle_time.*", "kafka.consumer.fetch_throttle_time.*",
-        "kafka.librdkafka.throttle_time.*", "kafka.broker.produce.queue_size",
-        "kafka.broker.fetch.queue_size", "kafka.broker.request.queue_size",
-        "kafka.broker.controller_mutation.queue_size", "kafka.broker.request.exempt_time",
-        "kafka.broker.leader_replication.byte_rate", "kafka.broker.follower_replication.byte_rate",
-        "kafka.broker.alter_log_dirs_replication.byte_rate",
+        "kafka.librdkafka.throttle_time.*",
     ),
 )  # fmt: skip

@@ -382,13 +382,7 @@ QUESTION: Final = Question(
         Rows(TierBroker, "tier_lag.brokers", ("held_back_us",)),
     ),
     shows=(
+        LaggingTopic, LaggingPartition, TierBroker,
         "kafka.topic.remote_copy_lag.*", "kafka.topic.remote_delete_lag.*",
-        "kafka.topic.remote_copy.requests", "kafka.topic.remote_copy.errors",
-        "kafka.topic.remote_delete.requests", "kafka.topic.remote_delete.errors",
-        "kafka.topic.remote_log_aux_state.requests", "kafka.topic.remote_log_aux_state.errors",
-        "kafka.partition.untiered_records", "kafka.partition.upload_tier_lag",
-        "kafka.partition.delete_tier_lag", "kafka.broker.remote_copy.throttle_time.avg",
-        "kafka.broker.remote_copy.throttle_time.max", "kafka.broker.remote_copy.byte_rate",
-        "kafka.broker.remote_log_manager.tasks_idle",
     ),
 )  # fmt: skip
