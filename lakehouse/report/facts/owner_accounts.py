@@ -42,23 +42,19 @@ class Account(NamedTuple):
     topics: Annotated[int, Means("number of topics")]
     clients: Annotated[int, Means("number of clients with a quota or throttling")]
     groups: Annotated[int, Means("number of groups that may have lost offsets")]
-    throttled_us: Annotated[
-        Bounds, Means("throttled time, summed over clients and kinds of quota, microseconds")
-    ]
+    throttled_us: Annotated[Bounds, Means(
+        "throttled time, summed over clients and kinds of quota, microseconds")]  # fmt: skip
     uploaded_bytes: Annotated[Known, Means("bytes uploaded to remote storage")]
     read_bytes: Annotated[Known, Means("bytes read from remote storage")]
     stored_byte_seconds: Annotated[Known, Means("bytes in remote storage times observed seconds")]
-    disk_byte_seconds: Annotated[
-        Known, Means("bytes of all replicas on brokers' disks times observed seconds")
-    ]
+    disk_byte_seconds: Annotated[Known, Means(
+        "bytes of all replicas on brokers' disks times observed seconds")]  # fmt: skip
     offsets_low: Annotated[Known, Means("lower bound of the offsets deleted before they were read")]
     offsets_high: Annotated[Known, Means("their upper bound; empty: not known")]
-    not_known: Annotated[
-        dict[str, int], Means("number of rows that the sums leave out, such as clients=2")
-    ]
-    unknown_us: Annotated[
-        int | None, Means("unknown time, summed over clients and topics, microseconds")
-    ]
+    not_known: Annotated[dict[str, int], Means(
+        "number of rows that the sums leave out, such as clients=2")]  # fmt: skip
+    unknown_us: Annotated[int | None, Means(
+        "unknown time, summed over clients and topics, microseconds")]  # fmt: skip
     cost: Annotated[Known, Means("cost of the known figures, in the currency of the owners file")]
 
 

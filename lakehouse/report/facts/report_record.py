@@ -65,29 +65,22 @@ class Report(Declared):
     window_seconds: Annotated[float, Means("length of a window, seconds")]
     min_coverage_percent: Annotated[float, Means("minimum coverage for a good answer, percent")]
     key_figures: Annotated[list[KeyFigure], Means("figures at the start of the report")]
-    previous: Annotated[
-        Previous | None,
-        Means("change in the missed objectives since the week before; null: not known"),
-    ]
+    previous: Annotated[Previous | None, Means(
+        "change in the missed objectives since the week before; null: not known")]  # fmt: skip
     answers: Annotated[list[Evidence], Means("state of each question or section of the page")]
     verdicts: Annotated[list[Verdict], Means("verdicts of the objectives, worst first")]
-    composites: Annotated[
-        list[Composite],
-        Means("composites on all subjects, and on the subjects of each team and tier"),
-    ]
+    composites: Annotated[list[Composite], Means(
+        "composites on all subjects, and on the subjects of each team and tier")]  # fmt: skip
     objectives: Annotated[list[Objective], Means("objectives and their subjects")]
     maintenance: Annotated[list[Maintenance], Means("planned maintenance in the period")]
     corrections: Annotated[list[Correction], Means("corrections that concern a subject")]
-    restated: Annotated[
-        list[Restated] | None,
-        Means("subjects whose published figures have changed; null: no figures were published"),
-    ]
-    business_hours: Annotated[
-        BusinessHours | None, Means("objectives over business hours; null: no business hours")
-    ]
-    events: Annotated[
-        list[Event] | None, Means("events, most of an error budget first; null: not known")
-    ]
+    restated: Annotated[list[Restated] | None, Means(
+        "subjects whose published figures have changed; null: no "
+        "figures were published")]  # fmt: skip
+    business_hours: Annotated[BusinessHours | None, Means(
+        "objectives over business hours; null: no business hours")]  # fmt: skip
+    events: Annotated[list[Event] | None, Means(
+        "events, most of an error budget first; null: not known")]  # fmt: skip
     incidents: Annotated[list[IncidentOfEvent] | None, Means("incidents; null: not known")]
     incidents_omitted: Annotated[int | None, Means("number of further incidents")]
     service: Annotated[Service, Means("requests, latency and traffic")]
@@ -96,9 +89,8 @@ class Report(Declared):
     throttling: Annotated[Throttling, Means("quotas and throttling (KIP-13)")]
     tier_lag: Annotated[TierLag, Means("tiered-storage lag (KIP-963)")]
     consumer_lag: Annotated[ConsumerLag, Means("lag of consumer groups")]
-    lost_before_read: Annotated[
-        LostBeforeRead, Means("offsets deleted before a group had read them (KIP-490)")
-    ]
+    lost_before_read: Annotated[LostBeforeRead, Means(
+        "offsets deleted before a group had read them (KIP-490)")]  # fmt: skip
     remote_reads: Annotated[RemoteReads, Means("reads from remote storage (KIP-1002)")]
     tiering: Annotated[Tiering, Means("use of remote storage")]
     capacity: Annotated[Capacity, Means("disk use")]
@@ -112,16 +104,10 @@ class Report(Declared):
     changes: Annotated[list[Change], Means("changes in the cluster, in the order of notice")]
     changes_omitted: Annotated[dict[str, int], Means("number of further changes by kind")]
     rejected: Annotated[int, Means("number of rejected rows")]
-    detection_floor_us: Annotated[
-        Known,
-        Means(
-            "shorter incidents might not be observed, microseconds: 2.5 scrape intervals and twice "
-            "the slowest scrape"
-        ),
-    ]
-    incomplete: Annotated[
-        list[Incomplete],
-        Means("hours in which a table of gold may lack rows; figures of them are not known"),
-    ]
+    detection_floor_us: Annotated[Known, Means(
+        "shorter incidents might not be observed, microseconds: 2.5 scrape intervals and twice the "
+        "slowest scrape")]  # fmt: skip
+    incomplete: Annotated[list[Incomplete], Means(
+        "hours in which a table of gold may lack rows; figures of them are not known")]  # fmt: skip
     team: Annotated[str, Means("team of the report; only with --team")]
     owners: Annotated[Owners, Means("cost allocation; only with --owners")]
