@@ -39,6 +39,17 @@ def check(record: type, paths: Iterable[str]) -> None:
             check(inner, [rest])
 
 
+def record_at(record: Any, path: str) -> Any:
+    """Return the record of the rows at a dotted path within a record.
+
+    Raises:
+        KeyError: There is no such key.
+    """
+    for key in path.split("."):
+        record = keys(record)[key]
+    return record
+
+
 def metrics(record: type) -> Iterator[str]:
     """Yield the metrics of gold that the fields of a record are figures of."""
     for _, means in fields.fields_of(record).values():
