@@ -14,7 +14,10 @@ from lakehouse.core.observed_share import FLOOR_PERCENT
 from lakehouse.core.periods import Period, iso, micros
 from lakehouse.engines.engine import Engine
 from lakehouse.engines.gold_reader import subjects_of, window_of
+from lakehouse.gold.events import Event, in_order
+from lakehouse.gold.incidents import Incident
 from lakehouse.report import evidence
+from lakehouse.report.facts import event_evidence
 from lakehouse.report.facts.coverage import Coverage, coverage, detection_floor_us, rejected
 from lakehouse.report.facts.event_records import EventSections
 from lakehouse.report.facts.events import sections
@@ -87,7 +90,17 @@ class Scope:
         percent = self.coverage.percent
         if percent is None or percent < self.min_coverage:
             return EventSections()
-        return sections(self.gold, self.promised, self.calendar)
+        return sections(self.gold, self.grouped, self.promised, self.calendar)
+
+    @cached_property
+    def grouped(self) -> list[tuple[Event, list[Incident]]]:
+        """Incidents of the period by event."""
+        return event_evidence.grouped(self.gold)
+
+    @property
+    def incidents(self) -> list[Incident]:
+        """All incidents of the period, oldest first."""
+        return in_order(one for _, own in self.grouped for one in own)
 
     @cached_property
     def judged(self) -> list[dict[str, Any]]:
@@ -211,7 +224,7 @@ SECTIONS: Final[Mapping[str, Callable[[Scope], Any]]] = {
     "restated": lambda it: restated(it.gold, it.judged),
     "business_hours": lambda it: business_hours(it.gold, it.objectives, it.calendar),
     "service": lambda it: service(it.gold, it.statements),
-    "min_isr": lambda it: min_isr(it.gold, it.statements),
+    "min_isr": lambda it: min_isr(it.gold, it.statements, it.incidents),
     "replication": lambda it: replication(it.gold, it.statements, it.changes[0]),
     "throttling": lambda it: throttling(it.gold, it.statements),
     "tier_lag": lambda it: tier_lag(it.gold, it.statements),

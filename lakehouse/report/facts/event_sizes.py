@@ -11,10 +11,9 @@ from lakehouse.core.metrics import COPY_LAG, DELETE_LAG
 from lakehouse.gold.event_kinds import AVAILABILITY
 from lakehouse.gold.events import Key
 from lakehouse.gold.incidents import Incident
-from lakehouse.report.facts.counters import with_bounds
 from lakehouse.report.facts.event_records import Size
 from lakehouse.report.facts.fields import per_second
-from lakehouse.report.facts.gold import Gold
+from lakehouse.report.facts.gold import Gold, Sums
 from lakehouse.report.facts.kafka.throttling import KINDS
 
 _WAITS: Final = {"copy": COPY_LAG, "delete": DELETE_LAG}
@@ -52,9 +51,8 @@ class Sizes:
 
     def failed(self, key: Key) -> bool | None:
         """Return whether copies or deletions of a topic failed; None: not known."""
-        rise = self._rises[key.topic].get(f"kafka.topic.remote_{key.of}.errors", {})
-        most = rise.get("increase_high")
-        return None if most is None else bool(rise.get("increase"))
+        rise = self._topics[key.topic][f"kafka.topic.remote_{key.of}.errors"].get("increase")
+        return None if rise is None else rise > 0
 
     def _throttled(self, key: Key) -> Size:
         rows = self._clients[key.user, key.client_id]
@@ -74,13 +72,9 @@ class Sizes:
         return list(self._gold.sums(tables.NON_CONSUMED))
 
     @cached_property
-    def _clients(self) -> Mapping[Any, Mapping[str, Mapping[str, Any]]]:
+    def _clients(self) -> Sums:
         return self._gold.by_subject(tables.CLIENTS)
 
     @cached_property
-    def _topics(self) -> Mapping[Any, Mapping[str, Mapping[str, Any]]]:
-        return self._gold.raised(tables.TOPICS)
-
-    @cached_property
-    def _rises(self) -> Mapping[Any, Mapping[str, Mapping[str, Any]]]:
-        return with_bounds(self._gold, tables.TOPICS)
+    def _topics(self) -> Sums:
+        return self._gold.by_subject(tables.TOPICS)

@@ -92,17 +92,23 @@ class _Draft:
         return union([*(one.span for one in self.certain), *self.hours])
 
 
-def sections(gold: Gold, statements: Sequence[Statement], calendar: Calendar) -> EventSections:
+def sections(
+    gold: Gold,
+    grouped: Sequence[tuple[Group, list[Incident]]],
+    statements: Sequence[Statement],
+    calendar: Calendar,
+) -> EventSections:
     """Return the events of the period and their incidents; none where gold lacks what it needs.
 
     Args:
         gold: Gold of the cluster and period.
+        grouped: The incidents of the period by event.
         statements: A statement of each subject under each objective, as it is published.
         calendar: Maintenance and corrections.
     """
     if gold.is_incomplete(tables.INCIDENTS) or gold.is_incomplete(tables.READINGS):
         return EventSections()
-    drafts = _drafts(gold)
+    drafts = _drafts(gold, grouped)
     onsets = [(one.onset, one.items) for one in drafts]
     used, rests = event_uses.uses(statements, onsets, gold.period.span)
     for one in used:
@@ -121,8 +127,7 @@ def _rank(event: Event) -> tuple[float, float, str, str]:
     return (-(event.used or 0.0), -(event.bad_us.value or 0.0), event.from_, event.kind)
 
 
-def _drafts(gold: Gold) -> list[_Draft]:
-    pairs = event_evidence.grouped(gold)
+def _drafts(gold: Gold, pairs: Sequence[tuple[Group, list[Incident]]]) -> list[_Draft]:
     of_event = {event.key: items for event, items in pairs}
     spans = event_evidence.away(gold) if pairs else []
     drafts = [

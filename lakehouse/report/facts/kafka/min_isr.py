@@ -6,14 +6,14 @@ partitions of the topic were seen.
 """
 
 from collections import defaultdict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Annotated, Final, NamedTuple
 
 from lakehouse import tables
 from lakehouse.core.metrics import LEADERLESS, PARTITION_COUNT, UNAVAILABLE, UNDER_MIN_ISR
 from lakehouse.core.periods import iso
-from lakehouse.engines.gold_reader import Row, is_one_of
+from lakehouse.engines.gold_reader import Row
 from lakehouse.gold import incidents
 from lakehouse.report.facts.counters import CONTROLLERS, unread_times, with_bounds
 from lakehouse.report.facts.fields import Bounds, Known, Means, duration, figures, of_sources
@@ -145,12 +145,14 @@ class MinIsr(NamedTuple):
     controllers: list[Controller]
 
 
-def min_isr(gold: Gold, statements: Sequence[Statement]) -> MinIsr:
+def min_isr(
+    gold: Gold, statements: Sequence[Statement], joined: Iterable[incidents.Incident] = ()
+) -> MinIsr:
     """The section, with every topic that an objective concerns or that gold has rows of."""
     unseen, sources = unseen_time(gold, statements), with_bounds(gold, tables.BROKERS)
     return MinIsr(
         _topics(gold, unknown_of(statements, UNAVAILABLE), unseen),
-        _partitions(gold, unseen),
+        _partitions(gold, unseen, partition_incidents(joined)),
         of_sources(
             IsrBroker,
             sources,
@@ -187,8 +189,11 @@ def _topics(
     return topics
 
 
-def _partitions(gold: Gold, unseen: Mapping[str, Unseen]) -> list[Partition]:
-    of_partition = partition_incidents(gold)
+def _partitions(
+    gold: Gold,
+    unseen: Mapping[str, Unseen],
+    of_partition: Mapping[tuple[str, int], list[Incident]],
+) -> list[Partition]:
     rows = gold.raised(tables.PARTITIONS, (UNDER_MIN_ISR, LEADERLESS, UNAVAILABLE))
     return [
         Partition(
@@ -204,16 +209,17 @@ def _partitions(gold: Gold, unseen: Mapping[str, Unseen]) -> list[Partition]:
     ]
 
 
-def partition_incidents(gold: Gold) -> dict[tuple[str, int], list[Incident]]:
-    """Incidents per topic and partition, oldest first."""
+def partition_incidents(
+    joined: Iterable[incidents.Incident],
+) -> dict[tuple[str, int], list[Incident]]:
+    """Incidents per topic and partition, in their order."""
     by_partition: defaultdict[tuple[str, int], list[Incident]] = defaultdict(list)
-    where = f"{is_one_of('r.metric', _KINDS)} AND r.partition IS NOT NULL"
-    for one in incidents.joined(gold.engine, gold.whole(tables.INCIDENTS), where):
-        start, end = map(iso, one.span)
-        found = Incident(
-            start, end, one.lead_us, one.tail_us, _KINDS[one.metric], list(one.sources)
-        )
-        by_partition[str(one.topic), int(one.partition or 0)].append(found)
+    for one in joined:
+        if one.metric in _KINDS and one.partition is not None:
+            start, end = map(iso, one.span)
+            edges, kind = (one.lead_us, one.tail_us), _KINDS[one.metric]
+            found = Incident(start, end, *edges, kind, list(one.sources))
+            by_partition[str(one.topic), one.partition].append(found)
     return by_partition
 
 
