@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import accumulate
+from itertools import accumulate, islice
 from typing import Any, Final
 
 from lakehouse import tables
@@ -117,9 +117,10 @@ def sections(
     writer = _Writer(gold, statements, calendar)
     found = sorted(((writer.event(one), one) for one in drafts), key=lambda pair: _rank(pair[0]))
     numbered = [(one._replace(number=n), draft) for n, (one, draft) in enumerate(found, 1)]
-    listed = [_incident(event, one) for event, draft in numbered for one in draft.items]
-    kept = listed[:MOST_INCIDENTS]
-    return EventSections([event for event, _ in numbered], kept, len(listed) - len(kept))
+    every = ((event, one) for event, draft in numbered for one in draft.items)
+    listed = [_incident(*pair) for pair in islice(every, MOST_INCIDENTS)]
+    omitted = sum(len(draft.items) for draft in drafts) - len(listed)
+    return EventSections([event for event, _ in numbered], listed, omitted)
 
 
 def _rank(event: Event) -> tuple[float, float, str, str]:
