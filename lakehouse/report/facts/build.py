@@ -23,7 +23,11 @@ from lakehouse.report.facts.event_records import EventSections
 from lakehouse.report.facts.events import sections
 from lakehouse.report.facts.fields import FORMAT, to_json
 from lakehouse.report.facts.gold import Gold
-from lakehouse.report.facts.kafka.consumer_groups import consumer_lag, lost_before_read
+from lakehouse.report.facts.kafka.consumer_groups import (
+    LostBeforeRead,
+    consumer_lag,
+    lost_before_read,
+)
 from lakehouse.report.facts.kafka.golden_signals import service
 from lakehouse.report.facts.kafka.hygiene import hygiene
 from lakehouse.report.facts.kafka.min_isr import min_isr
@@ -90,7 +94,12 @@ class Scope:
         percent = self.coverage.percent
         if percent is None or percent < self.min_coverage:
             return EventSections()
-        return sections(self.gold, self.grouped, self.promised, self.calendar)
+        return sections(self.gold, self.grouped, self.promised, self.calendar, self.lost)
+
+    @cached_property
+    def lost(self) -> LostBeforeRead:
+        """The section ``lost_before_read``."""
+        return lost_before_read(self.gold, self.statements, self.objectives)
 
     @cached_property
     def grouped(self) -> list[tuple[Event, list[Incident]]]:
@@ -229,7 +238,7 @@ SECTIONS: Final[Mapping[str, Callable[[Scope], Any]]] = {
     "throttling": lambda it: throttling(it.gold, it.statements),
     "tier_lag": lambda it: tier_lag(it.gold, it.statements),
     "consumer_lag": lambda it: consumer_lag(it.gold, it.objectives),
-    "lost_before_read": lambda it: lost_before_read(it.gold, it.statements, it.objectives),
+    "lost_before_read": lambda it: it.lost,
     "remote_reads": lambda it: remote_reads(it.gold),
     "tiering": lambda it: tiering(it.gold, it.statements),
     "capacity": lambda it: capacity(it.gold),

@@ -38,6 +38,7 @@ from lakehouse.report.facts.event_sizes import Sizes
 from lakehouse.report.facts.event_uses import Rest, Used
 from lakehouse.report.facts.fields import Bounds
 from lakehouse.report.facts.gold import Gold, attribute
+from lakehouse.report.facts.kafka.consumer_groups import LostBeforeRead
 from lakehouse.report.facts.kafka.hygiene import spare_replicas
 from lakehouse.slo.calendar.maintenance import Maintenance
 from lakehouse.slo.calendar.report_calendar import Calendar
@@ -97,6 +98,7 @@ def sections(
     grouped: Sequence[tuple[Group, list[Incident]]],
     statements: Sequence[Statement],
     calendar: Calendar,
+    lost: LostBeforeRead,
 ) -> EventSections:
     """Return the events of the period and their incidents; none where gold lacks what it needs.
 
@@ -105,6 +107,7 @@ def sections(
         grouped: The incidents of the period by event.
         statements: A statement of each subject under each objective, as it is published.
         calendar: Maintenance and corrections.
+        lost: The section ``lost_before_read``.
     """
     if gold.is_incomplete(tables.INCIDENTS) or gold.is_incomplete(tables.READINGS):
         return EventSections()
@@ -114,7 +117,7 @@ def sections(
     for one in used:
         drafts[one.event].uses.append(one)
     _add_rests(gold, drafts, rests)
-    writer = _Writer(gold, statements, calendar)
+    writer = _Writer(gold, statements, calendar, Sizes(gold, lost))
     found = sorted(((writer.event(one), one) for one in drafts), key=lambda pair: _rank(pair[0]))
     numbered = [(one._replace(number=n), draft) for n, (one, draft) in enumerate(found, 1)]
     every = ((event, one) for event, draft in numbered for one in draft.items)
@@ -167,10 +170,12 @@ def _add_rests(gold: Gold, drafts: list[_Draft], rests: Sequence[Rest]) -> None:
 class _Writer:
     """Writes the record of an event."""
 
-    def __init__(self, gold: Gold, statements: Sequence[Statement], calendar: Calendar) -> None:
+    def __init__(
+        self, gold: Gold, statements: Sequence[Statement], calendar: Calendar, sizes: Sizes
+    ) -> None:
         self._gold, self._calendar = gold, calendar
         self._budgets = event_uses.budgets_us(statements)
-        self._sizes = Sizes(gold)
+        self._sizes = sizes
         self._before = event_evidence.names_before(gold)
         self._subjects = {(one.kind, one.key): one for one in gold.subjects}
         topics = [one for one in gold.subjects if one.kind == "topic"]
