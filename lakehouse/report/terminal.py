@@ -6,17 +6,12 @@ from collections.abc import Callable, Iterable, Iterator
 from io import StringIO
 from typing import Final
 
-from rich import box
 from rich.console import Console, Group, RenderableType
 from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
 from lakehouse.core import display
-from lakehouse.report.facts_lookup import value_at
-from lakehouse.report.figures import Facts, plain_text
-from lakehouse.report.page.questions import answers
-from lakehouse.report.page.verdicts import composites, headline, verdicts
 from lakehouse.report.summary import lines
 from lakehouse.report.summary.model import Event, Objective, Summary, Tile
 
@@ -47,18 +42,6 @@ def summary_text(
         width: Columns.
     """
     return printed(lambda _: _parts(summary), terminal=terminal, width=width)
-
-
-def verdict_table(facts: Facts, *, terminal: bool | None = None) -> str:
-    """The verdicts and the answers, with colour for a terminal and plain for anything else.
-
-    Args:
-        facts: The report's facts, as docs/report-json.md describes them.
-        terminal: Whether the output is a terminal; None looks at standard output.
-    """
-    with display.shown_in(display.zone_of(facts)):
-        parts = (Text(headline(facts), "bold"), _verdicts(facts), _answers(facts))
-    return printed(lambda _: parts, terminal=terminal)
 
 
 def printed(
@@ -188,27 +171,3 @@ def _details(summary: Summary) -> str:
     if (name := next(filter(_PLAIN_NAME.fullmatch, names), None)) is not None:
         commands.append(f"jmxlake explain LAKE {name}")
     return f"Details: {', '.join(commands)}"
-
-
-def _verdicts(facts: Facts) -> Table:
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    for heading in ("Verdict", "Objective", "Subjects", "Lowest good share"):
-        table.add_column(heading)
-    for verdict in (*composites(facts), *verdicts(facts)):
-        title = Text.assemble(verdict.title, "\n", (verdict.target, "dim"))
-        worst = ", ".join(name.labelled for name in verdict.worst)
-        lowest = verdict.attainment and f"{worst}\n{verdict.attainment.text}".lstrip("\n")
-        texts = (title, Text(verdict.counts), Text(lowest or display.NOT_KNOWN))
-        table.add_row(Text(*badge(verdict.verdict)), *texts)
-    return table
-
-
-def _answers(facts: Facts) -> Table:
-    table = Table(box=None, show_header=False, pad_edge=False)
-    table.add_column(style="dim", no_wrap=True)
-    table.add_column()
-    for question in answers(facts):
-        table.add_row(question.short, Text(plain_text(question.answer)))
-    seen = display.per_cent(value_at(facts, "coverage.percent"))
-    table.add_row("Coverage", Text(f"{seen} of the expected time was observed."))
-    return table

@@ -115,9 +115,9 @@ PARTS: Final = {
     ),
     "report.json": report,
     "report.csv": lambda: (
-        (f"{table.name}.{column.name}", "column")
-        for table in csv_files.tables()
-        for column in table.columns
+        (f"{file.name}.{column.name}", "column")
+        for file in csv_files.FILES
+        for column in file.columns
     ),
     "configuration": settings,
     "commands": cli,

@@ -18,10 +18,10 @@ from typing import (
     get_type_hints,
 )
 
-from lakehouse.engines.gold_reader import Row
+from lakehouse.engines import gold_reader
 
 FORMAT: Final = 2
-"""The ``format`` of docs/report-json.md that this version writes and reads."""
+"""The ``format`` of report.json that this version writes and reads."""
 
 
 class Bounds(NamedTuple):
@@ -63,7 +63,7 @@ def to_json(value: Any) -> Any:
     for own_name, field in value._asdict().items():
         name = key_of(own_name)
         if isinstance(field, Bounds):
-            found |= dict(zip(keys(name), field, strict=True))
+            found |= bounds_json(name, field)
         else:
             found[name] = to_json(field)
     return found
@@ -84,6 +84,10 @@ Metrics = Mapping[str, Mapping[str, Any]]
 class Figure(Protocol):
     """A figure of gold, as ``gold_figures`` has them."""
 
+    @property
+    def metric(self) -> str:
+        """The metric that it is a figure of."""
+
     def figure(self, rows: Metrics) -> Any:
         """Return the figure of one subject, whose sums these are."""
 
@@ -96,15 +100,46 @@ class Means(NamedTuple):
         of: The figure of gold that the field is made of; None: its section computes it.
         column: The name in CSV where it is not that of the field; of a nested record the prefix of
             its columns, which may be empty.
+        json: The type in JSON where that of the field says less; None: that of the field.
     """
 
     text: str
     of: Figure | None = None
     column: str | None = None
+    json: Any = None
+
+
+TOPIC: Final = Means("topic")
+PARTITION: Final = Means("partition")
+USER: Final = Means("authenticated principal; empty: the client has none, or the quota no user")
+CLIENT_ID: Final = Means("client id; empty: the client has none, or the quota no client id")
+GROUP: Final = Means("consumer group")
+SOURCE: Final = Means("broker, controller or other source of metrics")
+PARTITIONS: Final = Means("number of partitions")
+OBJECTIVE: Final = Means("name of the objective", column="objective")
+TITLE: Final = Means("title of the objective")
+TARGET: Final = Means("share of time that must be good")
+VERDICT: Final = Means("met, missed, uncertain or no_data")
+INTERVAL_VERDICT: Final = Means(
+    "verdict if unknown time can be good or bad; empty: the same as verdict"
+)
+OWNED: Final = {
+    "team": Means("team that owns it, by the owners file"),
+    "owner": Means("owner, by the owners file"),
+    "tier": Means("tier, by the owners file"),
+}
+UNKNOWN: Final = Means("unknown time, microseconds")
+
+
+class Declared:
+    """Base of records that are only declared: another module makes their JSON.
+
+    A record can extend others: their fields come first, those of the last base before the others.
+    """
 
 
 class Field(NamedTuple):
-    """A field of a record: its type without ``Means``, and its meaning."""
+    """A field of a record: its type in JSON, and its meaning."""
 
     kind: Any
     means: Means
@@ -120,12 +155,15 @@ class Column(NamedTuple):
 
 @lru_cache
 def fields_of(record: Callable[..., Any]) -> Mapping[str, Field]:
-    """Return the fields of a record by name, in order; one without ``Means`` has an empty text."""
+    """Return the fields of a record by their keys in JSON, in order.
+
+    A field without ``Means`` has an empty text. A name that is a keyword of Python ends with ``_``.
+    """
     found = {}
     for name, hint in get_type_hints(record, include_extras=True).items():
         kind, *notes = get_args(hint) if get_origin(hint) is Annotated else (hint,)
         means = next((one for one in notes if isinstance(one, Means)), Means(""))
-        found[name] = Field(kind, means)
+        found[key_of(name)] = Field(kind if means.json is None else means.json, means)
     return found
 
 
@@ -136,8 +174,15 @@ def keys(name: str) -> tuple[str, str, str]:
     return name, f"{stem}_low{unit}", f"{stem}_high{unit}"
 
 
-def columns(record: Callable[..., Any], *names: str) -> Iterator[Column]:
-    """Yield the columns of a record in CSV.
+def three(name: str, text: str) -> Iterator[tuple[str, str]]:
+    """Yield the keys of a field of ``Bounds``, each with its meaning."""
+    texts = (text, f"lower bound of {name}", f"upper bound of {name}")
+    yield from zip(keys(name), texts, strict=True)
+
+
+@lru_cache
+def columns(record: Callable[..., Any], *names: str) -> tuple[Column, ...]:
+    """Return the columns of a record in CSV.
 
     A field of ``Bounds`` is three columns. The fields of a nested record follow with its name
     before theirs. Lists of records have no column: each is a file of its own.
@@ -147,24 +192,26 @@ def columns(record: Callable[..., Any], *names: str) -> Iterator[Column]:
         names: Only these fields, in this order; by default all.
     """
     fields = fields_of(record)
-    for own_name in names or fields:
-        kind, (text, _, column) = fields[own_name]
-        name = key_of(own_name)
-        shown = name if column is None else column
-        if kind is Bounds:
-            texts = (text, f"lower bound of {shown}", f"upper bound of {shown}")
-            yield from map(Column, keys(shown), texts, keys(name))
-        elif inner := nested(kind):
-            start, about = shown and f"{shown}_", text and f"{text}: "
-            for one in columns(inner):
-                yield Column(f"{start}{one.name}", f"{about}{one.means}", f"{name}.{one.path}")
-        elif not is_rows(kind):
-            yield Column(shown, text, name)
+    return tuple(one for name in names or fields for one in _columns(name, fields[name]))
+
+
+def _columns(name: str, field: Field) -> Iterator[Column]:
+    text, column = field.means.text, field.means.column
+    shown = name if column is None else column
+    if field.kind is Bounds:
+        for (own, meaning), key in zip(three(shown, text), keys(name), strict=True):
+            yield Column(own, meaning, key)
+    elif inner := nested(field.kind):
+        for one in columns(inner):
+            names, texts = filter(None, (shown, one.name)), filter(None, (text, one.means))
+            yield Column("_".join(names), ": ".join(texts), f"{name}.{one.path}")
+    elif not is_rows(field.kind):
+        yield Column(shown, text, name)
 
 
 def nested(kind: Any) -> Callable[..., Any] | None:
     """Return the record that a type is, or may be beside None; None: it is no record."""
-    if hasattr(kind, "_fields"):
+    if hasattr(kind, "_fields") or (isinstance(kind, type) and issubclass(kind, Declared)):
         return kind if kind is not Bounds else None
     return next(filter(None, map(nested, _union(kind))), None)
 
@@ -260,7 +307,7 @@ def per_second(row: Mapping[str, Any], time: str) -> float | None:
     return row["value_seconds"] / seconds if seconds else None
 
 
-def seconds_mean(row: Row) -> float:
+def seconds_mean(row: gold_reader.Row) -> float:
     """The mean of a total over the time in which any source reported it; 0 without such time.
 
     Brokers that report in turns are several series in the time of one. No total was above
@@ -271,3 +318,13 @@ def seconds_mean(row: Row) -> float:
     if row["max_total"]:
         seconds = max(seconds, total / row["max_total"])
     return total / seconds if seconds else 0.0
+
+
+def bounds_in(row: Mapping[str, Any], name: str) -> Bounds:
+    """Return a field of ``Bounds`` of a row as JSON."""
+    return Bounds(*map(row.get, keys(name)))
+
+
+def bounds_json(name: str, value: Bounds) -> dict[str, Any]:
+    """Return a field of ``Bounds`` as JSON."""
+    return dict(zip(keys(name), value, strict=True))

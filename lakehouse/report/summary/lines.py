@@ -4,7 +4,8 @@ import unicodedata
 from typing import Final
 
 from lakehouse.report.figures import Name
-from lakehouse.report.summary.model import Event, Objective, Summary, Text, Tile
+from lakehouse.report.summary import texts
+from lakehouse.report.summary.model import Event, Objective, Strong, Summary, Text, Tile
 
 MOST_EVENTS: Final = 3
 """Events in a message to a chat."""
@@ -20,15 +21,14 @@ def plain(text: Text, *, isolate: bool = False) -> str:
         isolate: Whether a name from right to left gets Unicode isolates, for outputs that order
             text by direction. It then cannot move the words around it.
     """
-    return "".join(
-        part if isinstance(part, str) else _name(part, isolate=isolate) for part in text
-    ).replace("\u00a0", " ")
+    return texts.plain(tuple(map(_isolated, text)) if isolate else text)
 
 
-def _name(part: Name | object, *, isolate: bool) -> str:
-    text = str(getattr(part, "text", part))
-    directions = {unicodedata.bidirectional(character) for character in text}
-    return f"\u2068{text}\u2069" if isolate and directions & _RIGHT_TO_LEFT else text
+def _isolated(part: str | Name | Strong) -> str | Name | Strong:
+    if not isinstance(part, Name):
+        return part
+    directions = {unicodedata.bidirectional(character) for character in part.text}
+    return f"\u2068{part.text}\u2069" if directions & _RIGHT_TO_LEFT else part
 
 
 def headline(summary: Summary) -> str:
@@ -46,7 +46,7 @@ def about(summary: Summary) -> Text:
 
 def context(tile: Tile) -> Text:
     """Return what stands after a key figure: its worst subject and its change."""
-    return _joined("; ", tile.note, (tile.delta,))
+    return texts.joined(tile.note, (tile.delta,) if tile.delta else (), between="; ")
 
 
 def event_title(event: Event) -> Text:
@@ -62,8 +62,8 @@ def event_time(event: Event) -> str:
 def event_action(event: Event) -> Text:
     """Return the owner of an event and the next step."""
     owner: Text = () if event.owner is None else ("Owner: ", event.owner, ".")
-    step: Text = (f"Next: {event.next_step}",) if event.next_step else ()
-    return _joined(" ", owner, step)
+    step: Text = ("Next: ", *event.next_step) if event.next_step else ()
+    return texts.joined(owner, step, between=" ")
 
 
 def other_events(summary: Summary, shown: int) -> str:
@@ -83,11 +83,3 @@ def notes(summary: Summary) -> tuple[Text, ...]:
     missing = summary.not_collected
     collected: tuple[Text, ...] = ((f"Not collected: {', '.join(missing)}.",),) if missing else ()
     return (*summary.notes, *collected)
-
-
-def _joined(by: str, *texts: Text) -> Text:
-    found: Text = ()
-    for text in texts:
-        if plain(text):
-            found = (*found, by, *text) if found else text
-    return found
