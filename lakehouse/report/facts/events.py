@@ -117,7 +117,7 @@ def sections(
     for one in used:
         drafts[one.event].uses.append(one)
     _add_rests(gold, drafts, rests)
-    writer = _Writer(gold, statements, calendar, Sizes(gold, lost))
+    writer = _Writer(gold, calendar, Sizes(gold, lost))
     found = sorted(((writer.event(one), one) for one in drafts), key=lambda pair: _rank(pair[0]))
     numbered = [(one._replace(number=n), draft) for n, (one, draft) in enumerate(found, 1)]
     every = ((event, one) for event, draft in numbered for one in draft.items)
@@ -170,11 +170,8 @@ def _add_rests(gold: Gold, drafts: list[_Draft], rests: Sequence[Rest]) -> None:
 class _Writer:
     """Writes the record of an event."""
 
-    def __init__(
-        self, gold: Gold, statements: Sequence[Statement], calendar: Calendar, sizes: Sizes
-    ) -> None:
+    def __init__(self, gold: Gold, calendar: Calendar, sizes: Sizes) -> None:
         self._gold, self._calendar = gold, calendar
-        self._budgets = event_uses.budgets_us(statements)
         self._sizes = sizes
         self._before = event_evidence.names_before(gold)
         self._subjects = {(one.kind, one.key): one for one in gold.subjects}
@@ -231,8 +228,7 @@ class _Writer:
         found = []
         for place, statement in statement_of.items():
             name, bad_us = statement.objective.name, times[place]
-            budget_us, subject = self._budgets[name], statement.subject
-            share = bad_us / budget_us if budget_us > 0 else None
+            subject, share = statement.subject, event_uses.share(statement, bad_us)
             names: dict[str, Any] = {**subject.names, "partition": subject.partition}
             found.append(Use(objective=name, **names, bad_us=bad_us, share=share))
         return sorted(found, key=lambda use: (-(use.share or 0.0), use.objective, str(use[1:7])))
