@@ -14,9 +14,11 @@ from lakehouse.core.observed_share import FLOOR_PERCENT
 from lakehouse.core.periods import Period, iso, micros
 from lakehouse.engines.engine import Engine
 from lakehouse.engines.gold_reader import subjects_of, window_of
+from lakehouse.gold.events import Event, in_order
+from lakehouse.gold.incidents import Incident
 from lakehouse.report import evidence
 from lakehouse.report.evidence import Evidence, Question
-from lakehouse.report.facts import coverage as coverage_, record_keys, storage
+from lakehouse.report.facts import coverage as coverage_, event_evidence, record_keys, storage
 from lakehouse.report.facts.compared import with_figures
 from lakehouse.report.facts.coverage import (
     Coverage,
@@ -41,6 +43,7 @@ from lakehouse.report.facts.kafka import (
     tier_lag as tier_lag_,
 )
 from lakehouse.report.facts.kafka.consumer_groups import (
+    LostBeforeRead,
     LostInWeek,
     consumer_lag,
     lost_before_read,
@@ -125,7 +128,23 @@ class Scope:
         percent = self.coverage.percent
         if percent is None or percent < self.min_coverage:
             return EventSections()
-        return sections(self.gold, self.promised, self.calendar)
+        return sections(self.gold, self.grouped, self.promised, self.calendar, self.lost)
+
+    @cached_property
+    def lost(self) -> LostBeforeRead:
+        """The section ``lost_before_read``."""
+        weeks = [row for one in self.earlier for row in one.lost]
+        return lost_before_read(self.gold, self.statements, self.objectives, weeks)
+
+    @cached_property
+    def grouped(self) -> list[tuple[Event, list[Incident]]]:
+        """Incidents of the period by event."""
+        return event_evidence.grouped(self.gold)
+
+    @property
+    def incidents(self) -> list[Incident]:
+        """All incidents of the period, oldest first."""
+        return in_order(one for _, own in self.grouped for one in own)
 
     @cached_property
     def judged(self) -> list[dict[str, Any]]:
@@ -280,14 +299,12 @@ SECTIONS: Final[Mapping[str, Callable[[Scope], Any]]] = {
     "restated": lambda it: restated(it.gold, it.judged),
     "business_hours": lambda it: business_hours(it.gold, it.objectives, it.calendar),
     "service": lambda it: service(it.gold, it.statements),
-    "min_isr": lambda it: min_isr(it.gold, it.statements),
+    "min_isr": lambda it: min_isr(it.gold, it.statements, it.incidents),
     "replication": lambda it: replication(it.gold, it.statements, it.changes[0]),
     "throttling": lambda it: throttling(it.gold, it.statements),
     "tier_lag": lambda it: tier_lag(it.gold, it.statements),
     "consumer_lag": lambda it: consumer_lag(it.gold, it.objectives),
-    "lost_before_read": lambda it: lost_before_read(
-        it.gold, it.statements, it.objectives, [row for one in it.earlier for row in one.lost]
-    ),
+    "lost_before_read": lambda it: it.lost,
     "remote_reads": lambda it: remote_reads(it.gold),
     "tiering": lambda it: tiering(it.gold, it.statements),
     "capacity": lambda it: capacity(it.gold),

@@ -6,6 +6,7 @@ from typing import Any, Final
 from lakehouse.core import display
 from lakehouse.errors import OwnersError
 from lakehouse.report.evidence import floor_of
+from lakehouse.report.facts import event_owners
 from lakehouse.report.facts.build import with_answers
 from lakehouse.report.facts.compared import with_figures
 from lakehouse.report.facts.fields import bounds_in, bounds_json, to_json
@@ -47,6 +48,9 @@ def of_team(facts: Mapping[str, Any], team: str) -> Facts:
     part["objectives"] = _with_history(part)
     part["composites"] = to_json(composites(part["objectives"]))
     part["timelines"] = _timelines(part)
+    if facts.get("events") is not None:
+        rows = part.get("incidents") or ()
+        part["events"], part["incidents"] = event_owners.of_team(facts["events"], rows, team)
     for name, changed in _CHANGED.items():
         if part.get(name):
             part[name] = {**part[name], **changed(part[name])}

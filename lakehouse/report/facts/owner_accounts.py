@@ -7,6 +7,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from typing import Annotated, Any, Final, NamedTuple
 
+from lakehouse.report.facts.event_owners import with_event_owners
 from lakehouse.report.facts.fields import (
     OWNED,
     Bounds,
@@ -61,6 +62,10 @@ class Account(NamedTuple):
 def add_owners(facts: Mapping[str, Any], owners: Owners) -> Facts:
     """The facts with labels in rows, composites by owner, and a section ``owners``."""
     with_labels = with_rows(facts, lambda row: {**row, **owners.of(row)._asdict()})
+    if facts.get("events") is not None:
+        with_labels["events"] = with_event_owners(
+            facts["events"], lambda row: owners.of(row)._asdict()
+        )
     currency = None if owners.prices is None else owners.prices.currency
     accounts = to_json(_accounts(with_labels, owners.prices))
     with_labels["objectives"] = with_owners(with_labels.get("objectives") or ())
