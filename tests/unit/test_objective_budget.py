@@ -87,7 +87,9 @@ def test_a_running_window_is_never_met_and_missed_for_certain_only(one: Statemen
 @given(statements(), st.booleans(), st.sampled_from(("attainment", "bad_us", "bad_low_us",
        "bad_high_us", "unknown_us", "verdict", "budget_of_window_us")))  # fmt: skip
 def test_no_figure_that_is_not_known_makes_a_status_good(
-    one: Statement, running: bool, key: str
+    one: Statement,
+    running: bool,  # noqa: FBT001 - hypothesis gives it
+    key: str,
 ) -> None:
     row = row_of(one.objective, [one])
     whole = budget_of(one, running=running)
@@ -99,7 +101,10 @@ def test_no_figure_that_is_not_known_makes_a_status_good(
 
 
 @given(st.lists(statements(), min_size=1, max_size=4), st.booleans())
-def test_the_worst_subject_decides(several: list[Statement], running: bool) -> None:
+def test_the_worst_subject_decides(
+    several: list[Statement],
+    running: bool,  # noqa: FBT001 - hypothesis gives it
+) -> None:
     first = several[0].objective
     own = [dataclasses.replace(one, objective=first) for one in several]
     row = budget_of(*own, running=running)
