@@ -168,7 +168,7 @@ def families(*metrics: str) -> frozenset[str]:
 def shipped() -> tuple[Definition, ...]:
     """The definitions of the shipped catalogue, which agents use that wrote none."""
     names = Definition._fields[:-1]
-    return tuple(Definition(*(row[name] for name in names)) for row in _rows_shipped())
+    return tuple(Definition(*(row[name] for name in names)) for row in shipped_rows())
 
 
 @lru_cache
@@ -177,7 +177,7 @@ def known() -> Mapping[str, Known]:
     derived = {UNAVAILABLE: "partition", COVERAGE: "source"}
     return {metric: Known("gauge", frozenset(), level) for metric, level in derived.items()} | {
         row["metric"]: Known(row["kind"], _families_shipped()[row["metric"]], row["level"])
-        for row in _rows_shipped()
+        for row in shipped_rows()
     }
 
 
@@ -190,24 +190,25 @@ def has_figures(metric: str) -> bool:
 @lru_cache
 def describing() -> frozenset[str]:
     """Metrics that describe a subject; several sources report each of them (see gold/subjects)."""
-    return frozenset(row["metric"] for row in _rows_shipped() if row["family"] in _DESCRIBING)
+    return frozenset(row["metric"] for row in shipped_rows() if row["family"] in _DESCRIBING)
 
 
 def is_by_admin(metric: str) -> bool:
     """Whether a cluster of which no JVM is read has it, by its Admin API."""
     return any(
-        row["metric"] == metric and "cluster" in row["roles"].split() for row in _rows_shipped()
+        row["metric"] == metric and "cluster" in row["roles"].split() for row in shipped_rows()
     )
 
 
 def refresh_us(metric: str) -> int | None:
     """How old a gauge's value may be when it is read; None: a counter, which misses nothing."""
-    rows = [row for row in _rows_shipped() if row["metric"] == metric and row["kind"] == "gauge"]
+    rows = [row for row in shipped_rows() if row["metric"] == metric and row["kind"] == "gauge"]
     return max((int(row["refresh_us"]) for row in rows), default=None)
 
 
 @lru_cache
-def _rows_shipped() -> list[dict[str, str]]:
+def shipped_rows() -> list[dict[str, str]]:
+    """The rows of the table of the shipped catalogue, by column."""
     file = resources.files("lakehouse.tables").joinpath("metric_definitions.csv")
     return list(csv.DictReader(file.read_text("utf-8").splitlines()))
 

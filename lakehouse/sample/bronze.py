@@ -3,21 +3,25 @@
 import hashlib
 import json
 from collections.abc import Iterator, Sequence
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Final
 
 import duckdb
 import pyarrow as pa
-from deltalake import DeltaTable, PostCommitHookProperties, write_deltalake
+import pyarrow.compute as pc
+from deltalake import CommitProperties, DeltaTable, PostCommitHookProperties, write_deltalake
 
 from lakehouse import tables
 from lakehouse.core.delta_rs import explained
 from lakehouse.core.lake import checked_root
+from lakehouse.core.metrics import shipped_rows
 from lakehouse.engines.delta_tables import row_schema
 from lakehouse.errors import LakehouseError
 from lakehouse.kernel import arrow_types, run_in_duckdb
 from lakehouse.sample import cluster, what_scrapes_see
-from lakehouse.sample.values import SampleValues, Series
+from lakehouse.sample.timeline import Series
+from lakehouse.sample.values import SampleValues
 from lakehouse.sample.what_scrapes_see import WINDOW_US
 from lakehouse.tables.parquet_layout import writer_properties
 from lakehouse.tables.table import identifier
@@ -25,13 +29,18 @@ from lakehouse.tables.table import identifier
 Row = tuple[Any, ...]
 
 CATALOGUE: Final = "sample"
-REFUSED: Final = "connection refused"
+CATALOGUE_AT_FIRST: Final = "sample-at-first"
+NOTHING_LISTENS: Final = "nothing listens there; is it up, and is its port right?"
 REFUSED_US: Final = 2_000
 """How long it takes a host to refuse a connection."""
 
 
-def write(root: Path, sample: SampleValues) -> int:
+def write(root: Path, spans: Sequence[SampleValues]) -> int:
     """Write a lake into a folder that holds none; it is made where it is missing.
+
+    Args:
+        root: The folder.
+        spans: Spans of time that follow each other.
 
     Returns:
         How many runs there are.
@@ -40,28 +49,74 @@ def write(root: Path, sample: SampleValues) -> int:
         LakehouseError: There is a lake already, or nothing can be written there.
         LakeNotFoundError: delta-rs cannot open a folder of that name.
     """
-    root = Path(checked_root(str(root))).resolve()
-    if any((root / layer).exists() for layer in ("bronze", "gold")):
-        raise LakehouseError(f"{root}: there is a lake already; give a folder that is new or empty")
-    rows_by_table = rows(sample)
+    root = check_free(root)
+    rows_by_table = rows(spans)
     with explained(str(root)):
-        for table in (tables.MEMBERS, tables.RUNS, tables.SCRAPES, tables.EVENTS):
+        for name, whole in rows_by_table.items():
+            table = _TABLES[name]
             delta = DeltaTable.create(
                 str(root / table.path), schema=row_schema(table), configuration=table.properties,
                 partition_by=list(table.partition_by), raise_if_key_not_exists=False,
             )  # fmt: skip
-            write_deltalake(
-                delta, rows_by_table[table.name], mode="append",
-                writer_properties=writer_properties(table),
-                post_commithook_properties=PostCommitHookProperties(create_checkpoint=False),
-            )  # fmt: skip
+            for content, info in _commits(table, whole):
+                write_deltalake(
+                    delta, content, mode="append", writer_properties=writer_properties(table),
+                    commit_properties=CommitProperties(info),
+                    post_commithook_properties=PostCommitHookProperties(create_checkpoint=False),
+                )  # fmt: skip
     return len(rows_by_table[tables.RUNS.name])
 
 
-def rows(sample: SampleValues) -> dict[str, pa.Table]:
+def check_free(root: Path) -> Path:
+    """The whole path of a folder that holds no lake.
+
+    Raises:
+        LakehouseError: There is a lake already.
+    """
+    root = Path(checked_root(str(root))).resolve()
+    if any((root / layer).exists() for layer in ("bronze", "gold")):
+        raise LakehouseError(f"{root}: there is a lake already; give a folder that is new or empty")
+    return root
+
+
+def _commits(table: tables.Table, rows: pa.Table) -> Iterator[tuple[pa.Table, dict[str, str]]]:
+    """All rows in one commit; but the last window of accounts in one of each agent's own.
+
+    Those commits have the version of their agent.
+    """
+    if table is not tables.SCRAPES:
+        yield rows, {}
+        return
+    starts = rows["start"].cast(pa.int64())
+    is_last = pc.greater_equal(starts, pc.max(starts).as_py() // WINDOW_US * WINDOW_US)
+    yield rows.filter(pc.invert(is_last)), {}
+    last = rows.filter(is_last)
+    for agent in sorted(pc.unique(last["agent"]).to_pylist()):
+        info = {tables.COMMIT_AGENT: agent, tables.COMMIT_VERSION: version("jmxlake")}
+        yield last.filter(pc.equal(last["agent"], agent)), info
+
+
+def rows(spans: Sequence[SampleValues]) -> dict[str, pa.Table]:
     """The rows of each table of bronze, in its order."""
+    each = [_rows(one, spans[0].start_us) for one in spans]
+    whole = {table.name: pa.concat_tables([one[table.name] for one in each]) for table in _BATCHED}
+    members = whole[tables.MEMBERS.name]
     with run_in_duckdb.connect() as db:
-        db.execute(_MACROS.format(start_us=sample.start_us))
+        db.register("members", members)
+        once = db.sql(_ONCE).to_arrow_table()
+    definitions = arrow_types.rows(
+        arrow_types.of_table(tables.METRIC_DEFINITIONS), list(_definitions(spans))
+    )
+    return whole | {
+        tables.MEMBERS.name: once.cast(members.schema),
+        tables.METRIC_DEFINITIONS.name: definitions,
+    }
+
+
+def _rows(sample: SampleValues, first_us: int) -> dict[str, pa.Table]:
+    with run_in_duckdb.connect() as db:
+        catalogue = catalogue_of(sample)
+        db.execute(_MACROS.format(start_us=first_us, catalogue=catalogue))
         subjects = _register_series(db, sample)
         _register(db, "attempts", _ATTEMPTS, list(_attempts(sample)))
         noticed = [(cluster.SOURCES[one.source], *one[1:]) for one in sample.events()]
@@ -72,6 +127,24 @@ def rows(sample: SampleValues) -> dict[str, pa.Table]:
         _register(db, "sets", "numbers set kind topic partitions clients", sets)
         each = zip(tables.BRONZE, (_RUNS, _MEMBERS, _SCRAPES, _EVENTS), strict=True)
         return {table.name: _ordered(db, table, sql) for table, sql in each}
+
+
+def catalogue_of(sample: SampleValues) -> str:
+    """The hash of the catalogue that agents use, as it were."""
+    return CATALOGUE_AT_FIRST if sample.is_older else CATALOGUE
+
+
+def _definitions(spans: Sequence[SampleValues]) -> Iterator[Row]:
+    """The meaning of each metric, as the first agent of each catalogue writes it."""
+    for sample in spans:
+        for one in shipped_rows():
+            if one["metric"] in cluster.METRICS and sample.reads(one["metric"]):
+                yield (
+                    catalogue_of(sample), one["metric"], one["family"], one["roles"].split(),
+                    one["kind"],
+                    one["unit"], one["absent"], int(one["memory_us"]), int(one["refresh_us"]), "",
+                    f"agent-{cluster.SOURCES[cluster.BROKERS[0]]}",
+                )  # fmt: skip
 
 
 def _ordered(db: duckdb.DuckDBPyConnection, table: tables.Table, sql: str) -> pa.Table:
@@ -93,22 +166,26 @@ def _register_series(db: duckdb.DuckDBPyConnection, sample: SampleValues) -> lis
     series: list[Row] = []
     held: list[Row] = []
     rises: list[Row] = []
+    pulses: list[Row] = []
     for source, name in cluster.SOURCES.items():
         attempts = {one: sample.attempts(source, one) for one in sample.families(source)}
-        for subject, history, increments in sorted(sample.series(source), key=_order):
+        pulses += ((name, *one) for one in sample.pulses(source))
+        for subject, history, increments, flow in sorted(sample.series(source), key=_order):
             metric, number = cluster.METRICS[subject.metric], len(subjects)
             read = attempts[metric.family]
             flags = (*[tables.FLAG_INCREASE] * metric.is_counter, *metric.flags)
             subjects.append(subject)
             series.append((
                 number, name, *subject[:-1], subject.labels or None, flags, read.interval_us,
-                read.offset_us, read.took_us,
+                read.offset_us, read.took_us, flow,
             ))  # fmt: skip
             held += ((number, *one) for one in what_scrapes_see.of_series(metric, history, read))
             rises += ((number, read.answered(read.number(at)), more) for at, more in increments)
     _register(db, "series", _SERIES, series)
     _register(db, "spans", _SPANS, held)
-    _register(db, "rises", "number at_us more", rises)
+    _register(db, "scripted", "number at_us more", rises)
+    _register(db, "pulses", "source at_us percent", pulses)
+    db.execute(_RISES)
     return subjects
 
 
@@ -131,19 +208,28 @@ def _attempts(sample: SampleValues) -> Iterator[Row]:
     for source, name in cluster.SOURCES.items():
         for family in sample.families(source):
             read, attempts = cluster.FAMILIES[family], sample.attempts(source, family)
-            for ok, from_us, to_us in attempts.outcomes():
+            for outcome, from_us, to_us in attempts.outcomes():
+                ok = outcome == "ok"
+                took_us = 0 if outcome == "down" else attempts.took_us
                 yield (
-                    name, family, from_us, to_us, "ok" if ok else "refused",
-                    read.beans if ok else 0, attempts.took_us if ok else REFUSED_US,
-                    0 if ok else attempts.took_us, attempts.took_us, attempts.interval_us,
-                    attempts.offset_us, round(attempts.interval_us * tables.MAX_GAP_INTERVALS),
-                    cluster.KAFKA_VERSION if ok and read.via_jmx else None, None if ok else REFUSED,
+                    name, family, from_us, to_us, outcome, read.beans if ok else 0,
+                    took_us if ok else REFUSED_US, 0 if ok else took_us, took_us,
+                    attempts.interval_us, attempts.offset_us,
+                    round(attempts.interval_us * tables.MAX_GAP_INTERVALS),
+                    cluster.KAFKA_VERSION if ok and read.via_jmx else None,
+                    None if ok else NOTHING_LISTENS,
                 )  # fmt: skip
 
 
+_BATCHED: Final = tables.BRONZE
+_TABLES: Final = {one.name: one for one in (*_BATCHED, tables.METRIC_DEFINITIONS)}
+_ONCE: Final = """
+SELECT * FROM members
+QUALIFY row_number() OVER (PARTITION BY "set", agent ORDER BY batch) = 1 ORDER BY kind, topic, "set"
+"""
 _SERIES: Final = (
     "number source metric topic partition user client_id group labels flags interval_us offset_us "
-    "took_us"
+    "took_us flow"
 )
 _SPANS: Final = "number value from_us to_us lead may_end over was_positive stays_positive"
 _ATTEMPTS: Final = (
@@ -151,13 +237,15 @@ _ATTEMPTS: Final = (
     "max_gap_us kafka_version error"
 )
 _TYPES: Final = {one.name: one.type for table in tables.BRONZE for one in table.columns} | {
-    "numbers": "array<int>", "more": "double", "was_positive": "boolean",
+    "numbers": "array<int>", "more": "double", "flow": "double", "percent": "double",
+    "was_positive": "boolean",
     "stays_positive": "boolean",
 }  # fmt: skip
 """Types of the columns above, which mostly are bronze's; others are bigint."""
 
 # `attempts_between` counts the attempts in a span. `parts` cuts spans at the starts of windows.
 _MACROS: Final = f"""
+CREATE MACRO catalogue_in_force() AS '{{catalogue}}';
 CREATE MACRO batch_of(at_us) AS (at_us - {{start_us}}) // {WINDOW_US} + 1;
 CREATE MACRO attempts_between(a, b, first, every) AS
     (b - first + every - 1) // every - (a - first + every - 1) // every;
@@ -165,6 +253,16 @@ CREATE MACRO parts(name) AS TABLE
     SELECT *, greatest(from_us, window_us) AS s, least(to_us, window_us + {WINDOW_US}) AS e
     FROM (SELECT *, unnest(range(from_us - from_us % {WINDOW_US}, to_us, {WINDOW_US})) AS window_us
         FROM query_table(name));
+"""
+
+# What flows in a window is seen with the first answer after it.
+_RISES: Final = """
+CREATE TABLE rises AS
+SELECT number, more, at_us FROM scripted
+UNION ALL
+SELECT number, flow * percent, took_us + offset_us
+    + (at_us - offset_us + interval_us - 1) // interval_us * interval_us AS at_us
+FROM series JOIN pulses USING (source) WHERE flow > 0
 """
 
 # Folded as agents fold: series of one metric that are zero or idle, by partition or else by client.
@@ -210,7 +308,7 @@ SELECT {_COMMON}, "set", kind, sets.topic, partitions, clients, min(batch_of(s))
 FROM sets JOIN folded USING (numbers) JOIN series USING (number) GROUP BY ALL
 """
 _SCRAPES: Final = f"""
-SELECT {_PLACED}, *, 0::BIGINT AS dropped_series, '{CATALOGUE}' AS catalogue,
+SELECT {_PLACED}, *, 0::BIGINT AS dropped_series, catalogue_in_force() AS catalogue,
     attempts_between(s - took_us + late_us, e - took_us, offset_us, interval_us)::INT AS scrapes,
     scrapes * each AS beans, scrapes * lasted_us / 1e6 AS seconds_total,
     if(scrapes > 0, lasted_us / 1e6, 0) AS seconds_max

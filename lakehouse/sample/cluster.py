@@ -1,11 +1,16 @@
-"""The cluster of a sample: its subjects, how agents read them, and its incidents."""
+"""The cluster of a sample: its subjects, and how agents read them."""
 
-import random
-from collections.abc import Iterator
-from typing import Final, Literal, NamedTuple
+from typing import Final, NamedTuple
 
-from lakehouse.core.metrics import COPY_LAG, DELETE_LAG, LEADERLESS, NODE_FENCED, UNDER_MIN_ISR
-from lakehouse.core.periods import DAY_US
+from lakehouse.core.metrics import (
+    COPY_LAG,
+    DELETE_LAG,
+    GROUP_LAG,
+    LEADERLESS,
+    NODE_FENCED,
+    PARTITION_LAG,
+    UNDER_MIN_ISR,
+)
 from lakehouse.tables import FLAG_DISTRIBUTION, FLAG_KNOWN_WRONG
 from lakehouse.tables.exposed_metrics import LOST
 
@@ -17,6 +22,7 @@ KAFKA_VERSION: Final = "4.3.1"
 BROKERS: Final = (1, 2, 3)
 CONTROLLER: Final = 4
 SOURCES: Final = {**{one: f"broker-{one}" for one in BROKERS}, CONTROLLER: "controller-4"}
+RACKS: Final = {1: "a", 2: "b", 3: "c"}
 
 
 class Subject(NamedTuple):
@@ -32,29 +38,40 @@ class Subject(NamedTuple):
 
 
 class Topic(NamedTuple):
-    """A topic; its partitions go round the brokers, from ``first`` on."""
+    """A topic; its partitions go round the hosts, from ``first`` on.
+
+    Attributes:
+        rate: Records that a partition gets in a second, at a busy hour.
+        record: Mean size of a record, bytes.
+    """
 
     partitions: int
     first: int
+    rate: int
+    record: int
     replicas: int = 3
     min_isr: int = 2
     tiered: bool = False
+    hosts: tuple[int, ...] = BROKERS
 
     def brokers(self, partition: int) -> tuple[int, ...]:
         """The replicas of a partition; the first live one leads it."""
         places = range(self.first + partition - 1, self.first + partition - 1 + self.replicas)
-        return tuple(1 + place % len(BROKERS) for place in places)
+        return tuple(self.hosts[place % len(self.hosts)] for place in places)
+
+    def led_by(self, broker: int) -> list[int]:
+        """The partitions that a broker leads while all are live."""
+        return [one for one in range(self.partitions) if self.brokers(one)[0] == broker]
 
 
 TOPICS: Final = {
-    "audit": Topic(6, 1),
-    "clicks": Topic(24, 2, tiered=True),
-    "inventory": Topic(12, 3),
-    "invoices": Topic(6, 1),
-    "orders": Topic(12, 2),
-    "payments": Topic(6, 3, replicas=2),  # one broker fewer, and no producer is served
-    "scratch": Topic(6, 1, replicas=1, min_isr=1),
-    "sessions": Topic(12, 2, tiered=True),
+    "audit": Topic(3, 1, 20, 800),
+    "clicks": Topic(3, 2, 900, 300, tiered=True),
+    "inventory": Topic(3, 3, 40, 500),
+    "invoices": Topic(2, 1, 60, 2_000),
+    "orders": Topic(6, 2, 30, 900),
+    "payments": Topic(3, 3, 50, 700, replicas=2),  # one broker fewer, and no producer is served
+    "scratch": Topic(2, 1, 5, 200, replicas=1, min_isr=1, hosts=(1, 3)),
 }
 GROUPS: Final = {"audit-archive": "audit", "warehouse": "inventory"}
 """Which topic each consumer group reads."""
@@ -89,24 +106,33 @@ QUOTA: Final = 10_000_000.0
 
 
 class Family(NamedTuple):
-    """Metrics that are read together; beans or the like in one answer."""
+    """Metrics that are read together; beans or the like in one answer.
+
+    Attributes:
+        at_first: Seconds between readings in the older weeks; 0: it was not read then.
+    """
 
     seconds: int
     beans: int
+    at_first: int = 0
     via_jmx: bool = True
 
 
 FAMILIES: Final = {
     "client_rates": Family(30, 24),
     "controller": Family(10, 4),
-    "leaders": Family(10, 84, via_jmx=False),
-    "min_isr": Family(10, 84),
-    "offsets": Family(30, 18, via_jmx=False),
-    "quota_limits": Family(60, 2, via_jmx=False),
-    "quotas": Family(10, 36),
-    "remote_reads": Family(30, 1),
-    "tiered": Family(10, 10),
-    "topology": Family(60, 8, via_jmx=False),
+    "leaders": Family(10, 22, at_first=30, via_jmx=False),
+    "log": Family(60, 20),
+    "min_isr": Family(10, 46, at_first=30),
+    "offsets": Family(30, 10, at_first=60, via_jmx=False),
+    "quota_limits": Family(60, 4, via_jmx=False),
+    "quotas": Family(10, 36, at_first=30),
+    "remote_reads": Family(30, 3),
+    "requests": Family(30, 12),
+    "tiered": Family(10, 22, at_first=60),
+    "tiered_offsets": Family(30, 3, via_jmx=False),
+    "topology": Family(60, 8, at_first=300, via_jmx=False),
+    "traffic": Family(60, 24),
 }
 
 
@@ -122,7 +148,20 @@ class Metric(NamedTuple):
 _SPREAD: Final = (FLAG_DISTRIBUTION,)
 _WRONG: Final = (FLAG_KNOWN_WRONG, FLAG_DISTRIBUTION)
 
+
+def _named(prefix: str, *names: str, suffix: str = "") -> tuple[str, ...]:
+    return tuple(f"{prefix}.{name}{suffix}" for name in names)
+
+
+AT_MIN_ISR: Final = "kafka.partition.at_min_isr"
+UNDER_MIN_ISR_COUNT: Final = "kafka.broker.under_min_isr_partitions"
+LED: Final = "kafka.broker.led_partitions"
+REFUSED_WRITES: Final = "kafka.broker.produce_errors.not_enough_replicas"
 DELETE_LAG_SEGMENTS: Final = "kafka.topic.remote_delete_lag.segments"
+COPY_LAG_SEGMENTS: Final = "kafka.topic.remote_copy_lag.segments"
+REMOTE_SIZE: Final = "kafka.topic.remote_log_size.bytes"
+UNTIERED: Final = "kafka.partition.untiered_records"
+LOG_SIZE: Final = "kafka.log.size"
 REMOTE_READS: Final = "kafka.broker.remote_log_reader.fetches"
 REMOTE: Final = {
     "kafka.topic.remote_fetch.bytes": 16_777_216.0,
@@ -131,14 +170,16 @@ REMOTE: Final = {
 }
 """Increases of counters for each bout of remote reads."""
 
-
-def _named(prefix: str, *names: str, suffix: str = "") -> tuple[str, ...]:
-    return tuple(f"{prefix}.{name}{suffix}" for name in names)
-
-
+REMOTE_IDLE: Final = "kafka.broker.remote_log_manager.tasks_idle"
+REMOTE_TIME: Final = "kafka.broker.remote_log_reader.fetch_time.mean"
+COPIES: Final = _named("kafka.topic.remote_copy", "bytes", "requests", "errors")
+ANSWERS: Final = {"produce": "kafka.broker.produce.answers", "fetch": "kafka.broker.fetch.answers"}
+REQUESTS: Final = _named("kafka.broker", "produce", "fetch_consumer", suffix=".requests")
+SLOWEST: Final = _named("kafka.broker", "produce", "fetch_consumer", suffix=".time.p99")
 THROTTLES: Final = _named("kafka.client", "fetch", "produce", "request", suffix=".throttle_time")
 RATES: Final = _named("kafka.client", "fetch", "produce", suffix=".byte_rate")
 QUOTAS: Final = _named("kafka.quota", "fetch", "produce", suffix=".byte_rate")
+TIME_LAG: Final = _named("kafka.group.time_lag", "low", "high")
 TOPOLOGY: Final = _named(
     "kafka.topic", "partitions", "replication_factor", "min_insync_replicas",
     "remote_storage_enabled",
@@ -146,78 +187,41 @@ TOPOLOGY: Final = _named(
 CONTROLLERS: Final = _named(
     "kafka.controller", "offline_partitions", "active", "fenced_brokers", "active_brokers"
 )
+TRAFFIC: Final = _named("kafka.topic", "bytes_in", "bytes_out", "messages_in")
 
 METRICS: Final = {
     UNDER_MIN_ISR: Metric("min_isr"),
+    **dict.fromkeys((AT_MIN_ISR, UNDER_MIN_ISR_COUNT, LED), Metric("min_isr")),
+    REFUSED_WRITES: Metric("min_isr", is_counter=True),
     LEADERLESS: Metric("leaders"),
-    **dict.fromkeys((COPY_LAG, DELETE_LAG, DELETE_LAG_SEGMENTS), Metric("tiered", _WRONG)),
-    **dict.fromkeys(REMOTE, Metric("tiered", is_counter=True)),
+    **dict.fromkeys(
+        (COPY_LAG, COPY_LAG_SEGMENTS, DELETE_LAG, DELETE_LAG_SEGMENTS), Metric("tiered", _WRONG)
+    ),
+    REMOTE_SIZE: Metric("tiered"),
+    **dict.fromkeys((*COPIES, *REMOTE), Metric("tiered", is_counter=True)),
     REMOTE_READS: Metric("remote_reads", is_counter=True),
+    REMOTE_IDLE: Metric("remote_reads"),
+    REMOTE_TIME: Metric("remote_reads", _SPREAD),
+    UNTIERED: Metric("tiered_offsets", _SPREAD),
     NODE_FENCED: Metric("topology"),
     **dict.fromkeys(LOST, Metric("offsets", is_counter=True)),
+    GROUP_LAG: Metric("offsets", _SPREAD),
+    **dict.fromkeys((PARTITION_LAG, *TIME_LAG), Metric("offsets")),
     **dict.fromkeys(THROTTLES, Metric("quotas", _SPREAD, memory_us=MINUTE_US)),
     **dict.fromkeys(RATES, Metric("client_rates", _SPREAD)),
     **dict.fromkeys(QUOTAS, Metric("quota_limits")),
     **dict.fromkeys(TOPOLOGY, Metric("topology")),
     **dict.fromkeys(CONTROLLERS, Metric("controller")),
+    **dict.fromkeys((*ANSWERS.values(), *REQUESTS), Metric("requests", is_counter=True)),
+    **dict.fromkeys(
+        (f"{one}_good" for one in ANSWERS.values()), Metric("requests", is_counter=True)
+    ),
+    **dict.fromkeys(SLOWEST, Metric("requests")),
+    LOG_SIZE: Metric("log"),
+    **dict.fromkeys(TRAFFIC, Metric("traffic", is_counter=True)),
 }
-
-
-MARGIN_US: Final = 10 * MINUTE_US
-"""Time without incidents at the sample's start and end."""
-
-Kind = Literal["killed", "restarted", "slow", "throttled", "behind", "stuck", "remote"]
-
-
-class Incident(NamedTuple):
-    """A fault or a burst of load.
-
-    Attributes:
-        kind: A broker is killed or restarted; followers of some partitions of a topic are slow; a
-            client wants more than its quota; uploads of a topic fall behind; a group reads too
-            late; old records of a topic are read.
-        name: Name of the broker, topic, client or group.
-    """
-
-    kind: Kind
-    name: str
-    from_us: int
-    to_us: int
-
-    @property
-    def broker(self) -> int:
-        """Its broker, if it is about one."""
-        return next(number for number, name in SOURCES.items() if name == self.name)
-
-
-def usual(seed: int, start_us: int, until_us: int) -> tuple[Incident, ...]:
-    """Incidents of some weeks; each week has all kinds, at random times."""
-    found: list[Incident] = []
-    for day_us in range(start_us // DAY_US * DAY_US, until_us, DAY_US):
-        dice = random.Random(f"{seed} {day_us}")  # noqa: S311 - no secret
-        weekday = (day_us // DAY_US + 3) % 7
-        for minute, kind, name, minutes in _of_day(weekday, dice):
-            from_us = day_us + round(minute * 60) * SECOND_US
-            found.append(Incident(kind, name, from_us, from_us + round(minutes * 60) * SECOND_US))
-    low, high = start_us + MARGIN_US, until_us - MARGIN_US
-    return tuple(one for one in found if low <= one.from_us and one.to_us <= high)
-
-
-def _of_day(weekday: int, dice: random.Random) -> Iterator[tuple[float, Kind, str, float]]:
-    """Minute of the day at which each incident begins, and how many minutes it takes."""
-    each = dice.uniform
-    yield 60 + each(0, 20), "remote", "clicks", each(30, 50)
-    yield 660 + each(0, 60), "throttled", "invoicing", each(20, 50)
-    if weekday == 1:
-        for number, broker in enumerate(BROKERS):
-            yield 300 + 6 * number, "restarted", SOURCES[broker], each(1, 1.5)
-    elif weekday == 2:
-        yield 120 + each(0, 60), "stuck", "audit-archive", each(60, 180)
-        yield 800 + each(0, 99), "slow", "orders", each(8, 20)
-    elif weekday == 3:
-        broker = dice.choice(BROKERS)
-        yield 860 + each(0, 99), "killed", SOURCES[broker], each(4, 9)
-    elif weekday == 4:
-        yield 960 + each(0, 60), "behind", "sessions", each(50, 75)
-    elif weekday == 5:
-        yield 600 + each(0, 60), "throttled", "nightly", each(5, 15)
+AT_FIRST: Final = frozenset((
+    UNDER_MIN_ISR, LEADERLESS, COPY_LAG, DELETE_LAG_SEGMENTS, *LOST, *THROTTLES, TOPOLOGY[0],
+    TOPOLOGY[3],
+))  # fmt: skip
+"""What was read in the older weeks: what the default objectives need."""

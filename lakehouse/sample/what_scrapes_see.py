@@ -7,7 +7,7 @@ by windows.
 
 from collections.abc import Iterator
 from itertools import pairwise
-from typing import Final, NamedTuple
+from typing import Final, Literal, NamedTuple
 
 from lakehouse.sample.cluster import Metric
 from lakehouse.tables import DEFAULT_WINDOW_SECONDS
@@ -18,6 +18,7 @@ ABSENT: Final = float("-inf")
 
 _UNREAD: Final = float("inf")  # stands for a source that does not answer
 
+Outcome = Literal["ok", "down", "refused"]
 Value = float | None
 History = list[tuple[int, Value]]
 """From which instant on a series has which value, in order."""
@@ -48,16 +49,22 @@ class Attempts(NamedTuple):
         """When it is answered."""
         return self.requested(number) + self.took_us
 
-    def outcomes(self) -> Iterator[tuple[bool, int, int]]:
-        """Spans of equal outcomes: from the answer of a success, from the request of a failure."""
+    def outcomes(self) -> Iterator[tuple[Outcome, int, int]]:
+        """Spans of equal outcomes: from the answer of a success, from the request of a failure.
+
+        When the process that answers was started is known: until then there was none.
+        """
         at_us = self.answered(self.number(self.first_us))
         for gap_us, back_us in self.outages:
+            if self.number(gap_us) == self.number(back_us):
+                continue  # nothing was read meanwhile
             failed_us = self.requested(self.number(gap_us))
             again_us = self.answered(self.number(back_us))
-            yield True, at_us, failed_us
-            yield False, failed_us, again_us
+            yield "ok", at_us, failed_us
+            yield "down", failed_us, back_us
+            yield "refused", back_us, again_us
             at_us = again_us
-        yield True, at_us, self.until_us
+        yield "ok", at_us, self.until_us
 
     def sightings(self, history: History) -> list[tuple[int, Value]]:
         """The attempts at which the observed value changes, with the value."""

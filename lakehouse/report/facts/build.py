@@ -1,4 +1,4 @@
-"""The facts of docs/report-json.md, from gold: each section is a function of ``SECTIONS``."""
+"""The facts of a report, from gold: each section is a function of ``SECTIONS``."""
 
 import datetime as dt
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import cached_property
 from importlib.metadata import version
-from typing import Any, Final, NamedTuple
+from typing import Annotated, Any, Final, NamedTuple
 
 from lakehouse.core import periods
 from lakehouse.core.objective import Objective
@@ -15,6 +15,8 @@ from lakehouse.core.periods import Period, iso, micros
 from lakehouse.engines.engine import Engine
 from lakehouse.engines.gold_reader import subjects_of, window_of
 from lakehouse.report import evidence
+from lakehouse.report.evidence import Evidence, Question
+from lakehouse.report.facts import coverage as coverage_, record_keys, storage
 from lakehouse.report.facts.compared import with_figures
 from lakehouse.report.facts.coverage import (
     Coverage,
@@ -24,8 +26,20 @@ from lakehouse.report.facts.coverage import (
     detection_floor_us,
     rejected,
 )
-from lakehouse.report.facts.fields import FORMAT, to_json
+from lakehouse.report.facts.event_records import EventSections
+from lakehouse.report.facts.events import sections
+from lakehouse.report.facts.fields import FORMAT, SOURCE, Means, to_json
 from lakehouse.report.facts.gold import Gold
+from lakehouse.report.facts.kafka import (
+    consumer_groups,
+    golden_signals,
+    hygiene as hygiene_,
+    min_isr as min_isr_,
+    remote_reads as remote_reads_,
+    replication as replication_,
+    throttling as throttling_,
+    tier_lag as tier_lag_,
+)
 from lakehouse.report.facts.kafka.consumer_groups import (
     LostInWeek,
     consumer_lag,
@@ -63,8 +77,8 @@ class Earlier(NamedTuple):
 class Rack(NamedTuple):
     """The rack of a broker."""
 
-    source: str
-    rack: str
+    source: Annotated[str, SOURCE]
+    rack: Annotated[str, Means("its rack as last reported")]
 
 
 @dataclass(frozen=True)
@@ -80,8 +94,8 @@ class Scope:
         statements: Statements by time, for the time that is unknown.
         coverage: The section of that name.
         calendar: Time zone, business hours, maintenance and corrections.
-        events: The cluster's events in the period, and how many of each kind were left out.
-        floor: Observed share below which nothing good is said, percent.
+        changes: The cluster's changes in the period, and how many of each kind were left out.
+        min_coverage: Observed share below which nothing is said, percent.
     """
 
     gold: Gold
@@ -92,18 +106,26 @@ class Scope:
     weeks: Weeks = NO_WEEKS
     earlier: Sequence[Earlier] = ()
     calendar: Calendar = OF_UTC
-    events: tuple[Sequence[Mapping[str, Any]], Mapping[str, int]] = ((), {})
-    floor: float = FLOOR_PERCENT
+    changes: tuple[Sequence[Mapping[str, Any]], Mapping[str, int]] = ((), {})
+    min_coverage: float = FLOOR_PERCENT
 
     @cached_property
     def own_metrics(self) -> OwnMetrics:
         """The section of that name, of which timelines are made as well."""
-        return own_metrics(self.gold, self.levels, self.coverage, self.objectives)
+        return own_metrics(self.gold, self.levels, self.coverage, self.objectives, shown())
 
     @cached_property
     def levels(self) -> dict[str, str]:
         """The metrics that gold has rows of, each with its finest subject."""
         return levels(self.gold)
+
+    @cached_property
+    def events(self) -> EventSections:
+        """The sections on events; there are none where too little was observed."""
+        percent = self.coverage.percent
+        if percent is None or percent < self.min_coverage:
+            return EventSections()
+        return sections(self.gold, self.promised, self.calendar)
 
     @cached_property
     def judged(self) -> list[dict[str, Any]]:
@@ -113,7 +135,7 @@ class Scope:
     @property
     def with_history(self) -> list[dict[str, Any]]:
         """The objectives with their weeks before this one."""
-        past = history(self.gold, self.objectives, self.weeks, self.calendar, self.floor)
+        past = history(self.gold, self.objectives, self.weeks, self.calendar, self.min_coverage)
         return [{**row, "history": to_json(past[row["name"]])} for row in self.judged]
 
 
@@ -170,14 +192,14 @@ def facts(
         "min_coverage_percent": min_coverage,
         **dict(zip(SECTIONS, made, strict=True)),
     }
-    return with_figures(found)
+    return with_figures(found, with_answers)
 
 
 def _scope(
     gold: Gold,
     objectives: Sequence[Objective],
     calendar: Calendar,
-    floor: float,
+    min_coverage: float,
     each: Callable[..., Iterable[Any]],
 ) -> Scope:
     """Compute the statements, and read what several sections need."""
@@ -195,7 +217,16 @@ def _scope(
     earlier = [*each(lambda place: _earlier(gold, objectives, weeks, place), range(-WEEKS, -1))]
     seen = coverage(gold, [one.coverage for one in earlier])
     return Scope(
-        gold, objectives, promised, statements, seen, weeks, earlier, calendar, gold.events(), floor
+        gold,
+        objectives,
+        promised,
+        statements,
+        seen,
+        weeks,
+        earlier,
+        calendar,
+        gold.changes(),
+        min_coverage,
     )
 
 
@@ -250,7 +281,7 @@ SECTIONS: Final[Mapping[str, Callable[[Scope], Any]]] = {
     "business_hours": lambda it: business_hours(it.gold, it.objectives, it.calendar),
     "service": lambda it: service(it.gold, it.statements),
     "min_isr": lambda it: min_isr(it.gold, it.statements),
-    "replication": lambda it: replication(it.gold, it.statements, it.events[0]),
+    "replication": lambda it: replication(it.gold, it.statements, it.changes[0]),
     "throttling": lambda it: throttling(it.gold, it.statements),
     "tier_lag": lambda it: tier_lag(it.gold, it.statements),
     "consumer_lag": lambda it: consumer_lag(it.gold, it.objectives),
@@ -265,14 +296,63 @@ SECTIONS: Final[Mapping[str, Callable[[Scope], Any]]] = {
         it.gold, {one.family for one in it.coverage.sources if one.observed_us}
     ),
     "coverage": lambda it: it.coverage,
-    "collected": lambda it: sorted(it.levels.keys() & evidence.metrics()),
+    "collected": lambda it: sorted(it.levels.keys() & metrics_of_questions()),
     "timelines": lambda it: timelines(it.gold, it.own_metrics),
     "trends": lambda it: trends(it.gold, it.objectives, it.weeks),
     "racks": racks,
-    "events": lambda it: [{**row, "at": iso(row["at"])} for row in it.events[0]],
-    "events_omitted": lambda it: it.events[1],
+    "changes": lambda it: [{**row, "at": iso(row["at"])} for row in it.changes[0]],
+    "changes_omitted": lambda it: it.changes[1],
     "rejected": lambda it: rejected(it.gold),
     "detection_floor_us": lambda it: detection_floor_us(it.coverage),
+    "events": lambda it: it.events.events,
+    "incidents": lambda it: it.events.incidents,
+    "incidents_omitted": lambda it: it.events.incidents_omitted,
     "incomplete": lambda it: [one.to_json() for one in it.gold.incomplete],
 }
 """Functions that compute the sections; ``fields.to_json`` writes what they return."""
+
+QUESTIONS: Final = (
+    min_isr_.QUESTION, throttling_.QUESTION, tier_lag_.QUESTION, consumer_groups.LOST_QUESTION,
+    consumer_groups.LAG_QUESTION, remote_reads_.QUESTION, golden_signals.ANSWERS_QUESTION,
+    golden_signals.LATENCY_QUESTION, golden_signals.TRAFFIC_QUESTION, storage.QUESTION,
+    min_isr_.RACKS, hygiene_.QUESTION, coverage_.QUESTION, replication_.QUESTION,
+)  # fmt: skip
+"""What reports state something on; the keys that they name are those of the records."""
+
+for _question in QUESTIONS:
+    _question.check()
+
+
+def answers(facts: Mapping[str, Any]) -> list[Evidence]:
+    """Return the decision for every question."""
+    return [evidence.answer(facts, one) for one in QUESTIONS]
+
+
+def question(name: str) -> Question:
+    """Return a question by its name in JSON."""
+    return next(one for one in QUESTIONS if one.name == name)
+
+
+def answer(facts: Mapping[str, Any], name: str) -> Evidence:
+    """Return the decision for one question, by its name in JSON."""
+    return evidence.answer(facts, question(name))
+
+
+def with_answers(facts: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the facts with ``answers``, by the same decisions that every output takes."""
+    return {**facts, "answers": [one._asdict() for one in answers(facts)]}
+
+
+def metrics_of_questions() -> frozenset[str]:
+    """Return the metrics that must have been read to answer the questions."""
+    return frozenset(one.read for one in QUESTIONS) - {"any"}
+
+
+def shown() -> frozenset[str]:
+    """Return the metrics that sections have figures of, as patterns."""
+    return frozenset(
+        pattern
+        for question in QUESTIONS
+        for shows in question.shows
+        for pattern in ([shows] if isinstance(shows, str) else record_keys.metrics(shows))
+    )

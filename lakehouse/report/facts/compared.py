@@ -3,11 +3,11 @@
 They work on facts as JSON: those of a team are computed again from the rows of the team.
 """
 
-from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Mapping, Sequence
+from typing import Annotated, Any, NamedTuple
 
 from lakehouse.report import evidence
-from lakehouse.report.facts.fields import to_json
+from lakehouse.report.facts.fields import Means, to_json
 from lakehouse.report.facts.key_figures import key_figures
 from lakehouse.report.facts.objectives.budget import with_budgets
 from lakehouse.report.facts.objectives.history import this_week
@@ -16,27 +16,23 @@ Row = Mapping[str, Any]
 
 
 class Previous(NamedTuple):
-    """What changed in the set of missed objectives since the week before.
+    """Change in the missed objectives since the week before."""
 
-    Attributes:
-        week: The name of that week.
-        newly_missed: Objectives that are missed now and were met then.
-        no_longer_missed: Objectives that were missed then and are met now.
-        missed: How many were missed then.
-    """
-
-    week: str
-    newly_missed: list[str]
-    no_longer_missed: list[str]
-    missed: int
+    week: Annotated[str, Means("ISO week before")]
+    newly_missed: Annotated[list[str], Means("objectives missed now and met in that week")]
+    no_longer_missed: Annotated[list[str], Means("objectives met now and missed in that week")]
+    missed: Annotated[int, Means("number of objectives missed in that week")]
 
 
-def with_figures(facts: Mapping[str, Any]) -> dict[str, Any]:
+def with_figures(
+    facts: Mapping[str, Any], with_answers: Callable[[Mapping[str, Any]], dict[str, Any]]
+) -> dict[str, Any]:
     """Return the facts with ``answers``, statuses, ``previous`` and ``key_figures``.
 
     Args:
         facts: All other facts; each objective's ``history`` ends with the week before, or, if the
             period is no week, with the week in which it ends.
+        with_answers: Adds ``answers``.
     """
     objectives = with_budgets(
         facts["objectives"], running=facts["running"], floor=evidence.floor_of(facts)
@@ -45,7 +41,7 @@ def with_figures(facts: Mapping[str, Any]) -> dict[str, Any]:
         for row in objectives:
             now = to_json(this_week(row, facts["week"]["iso"]))
             row["history"] = [*row["history"], now]
-    found = evidence.with_answers({**facts, "objectives": objectives})
+    found = with_answers({**facts, "objectives": objectives})
     found["previous"] = to_json(previous(found))
     found["key_figures"] = to_json(key_figures(found))
     return found

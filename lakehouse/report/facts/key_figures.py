@@ -4,10 +4,20 @@ They are computed from the other facts, because those of a team are made of the 
 """
 
 from collections.abc import Callable, Sequence
-from typing import Final, NamedTuple
+from typing import Annotated, Final, NamedTuple
 
 from lakehouse.report.evidence import floor_of
-from lakehouse.report.facts.fields import Bounds
+from lakehouse.report.facts.fields import (
+    CLIENT_ID,
+    GROUP,
+    OBJECTIVE,
+    SOURCE,
+    TOPIC,
+    USER,
+    Bounds,
+    Known,
+    Means,
+)
 from lakehouse.report.facts.first_figures import (
     ALWAYS,
     COLLECTED,
@@ -28,66 +38,49 @@ _SAME: Final = 0.0001
 
 
 class PreviousFigure(NamedTuple):
-    """A key figure in the week before; unobserved time is good in one bound and bad in the other.
+    """A key figure of the week before."""
 
-    Attributes:
-        week: The name of that week.
-        value: The figure.
-        low: Its lower bound.
-        high: Its upper bound; None: unobserved time may hide more.
-    """
-
-    week: str
-    value: float
-    low: float | None
-    high: float | None
+    week: Annotated[str, Means("ISO week")]
+    value: Annotated[float, Means("figure")]
+    low: Annotated[Known, Means("lower bound, with unknown time as good")]
+    high: Annotated[Known, Means("upper bound, with unknown time as bad; empty: not known")]
 
 
 class KeyFigure(NamedTuple):
-    """A figure of all subjects, or of the worst.
+    """A figure of all subjects, or of the worst."""
 
-    Attributes:
-        name: ``writes_unavailable``, ``no_leader``, ``messages_lost``, ``clients_throttled``,
-            ``coverage``, ``requests_failed`` or ``produce_latency``.
-        state: ``known``, ``not_known`` or ``not_collected``.
-        reason: Why it is not known.
-        value: The figure; its upper bound is null where unobserved time may hide more.
-        unit: ``us``, ``offsets``, ``clients``, ``share`` or ``ms``.
-        of: How many clients there are in all.
-        topic: Name of the worst subject, like the next four.
-        user: See topic.
-        client_id: See topic.
-        group: See topic.
-        source: See topic.
-        subject_value: The figure of the worst subject alone.
-        subject_unit: Its unit.
-        unknown_us: Unobserved time of the worst subject.
-        objective: The objective that is on it.
-        previous: The week before; None: it is not known, or this week is not over.
-        change: ``worse`` or ``better`` if the bounds of both weeks do not overlap, else
-            ``unclear``; ``same`` if nothing differs; ``none`` without ``previous``.
-        history: Eight weeks, oldest first, greater is worse: of ``coverage`` the share that was not
-            observed. None: not known.
-    """
-
-    name: str
-    state: str
-    reason: str | None
-    value: Bounds
-    unit: str
-    of: int | None
-    topic: str | None
-    user: str | None
-    client_id: str | None
-    group: str | None
-    source: str | None
-    subject_value: Bounds
-    subject_unit: str
-    unknown_us: int | None
-    objective: str | None
-    previous: PreviousFigure | None
-    change: str
-    history: list[float | None]
+    name: Annotated[
+        str,
+        Means(
+            "writes_unavailable, no_leader, messages_lost, clients_throttled, coverage, "
+            "requests_failed or produce_latency"
+        ),
+    ]
+    state: Annotated[str, Means("known, not_known or not_collected")]
+    reason: Annotated[str | None, Means("reason if it is not known")]
+    value: Annotated[Bounds, Means("figure; its upper bound is empty if unknown time can add more")]
+    unit: Annotated[str, Means("us, offsets, clients, share or ms")]
+    of: Annotated[int | None, Means("number of all clients")]
+    topic: Annotated[str | None, TOPIC]
+    user: Annotated[str | None, USER]
+    client_id: Annotated[str | None, CLIENT_ID]
+    group: Annotated[str | None, GROUP]
+    source: Annotated[str | None, SOURCE]
+    subject_value: Annotated[Bounds, Means("figure of the worst subject")]
+    subject_unit: Annotated[str, Means("its unit")]
+    unknown_us: Annotated[int | None, Means("unknown time of the worst subject, microseconds")]
+    objective: Annotated[str | None, OBJECTIVE]
+    previous: Annotated[PreviousFigure | None, Means("week before")]
+    change: Annotated[
+        str,
+        Means(
+            "worse, better, same, unclear (bounds of both weeks overlap) or none (without previous)"
+        ),
+    ]
+    history: Annotated[
+        list[float | None],
+        Means("eight weeks, oldest first, greater is worse; of coverage the unknown share"),
+    ]
 
 
 def key_figures(facts: Facts) -> list[KeyFigure]:

@@ -5,7 +5,8 @@ from typing import Any, Final
 
 from lakehouse.core import display
 from lakehouse.errors import OwnersError
-from lakehouse.report.evidence import floor_of, with_answers
+from lakehouse.report.evidence import floor_of
+from lakehouse.report.facts.build import with_answers
 from lakehouse.report.facts.compared import with_figures
 from lakehouse.report.facts.fields import bounds_in, bounds_json, to_json
 from lakehouse.report.facts.kafka.min_isr import any_time
@@ -21,7 +22,7 @@ from lakehouse.slo.trends.changes import by_chance
 def of_team(facts: Mapping[str, Any], team: str) -> Facts:
     """The facts of one team.
 
-    Coverage and events of brokers are of the whole cluster and stay, for they say how far the rest
+    Coverage and changes of brokers are of the whole cluster and stay, for they say how far the rest
     can be trusted; sums over all teams are left out.
 
     Args:
@@ -53,7 +54,7 @@ def of_team(facts: Mapping[str, Any], team: str) -> Facts:
         part["throttling"] = {**part["throttling"], **_throttled(part)}
     if "key_figures" not in part:  # older facts lack what these are computed from
         return with_answers(part)
-    found = with_figures(part)
+    found = with_figures(part, with_answers)
     found["objectives"] = with_owners(found["objectives"])
     found["key_figures"] = [
         {**row, "team": team if any(map(row.get, NAMES.values())) else None}
@@ -63,7 +64,7 @@ def of_team(facts: Mapping[str, Any], team: str) -> Facts:
 
 
 def _is_of_all(row: Row) -> bool:
-    """Whether an event is of a node or the cluster; every other row has a name."""
+    """Whether a change is of a node or the cluster; every other row has a name."""
     return "kind" in row and "at" in row and all(row.get(key) is None for key in NAMES.values())
 
 

@@ -7,7 +7,7 @@ have only published weeks. A week of which too little is known is ``no_data``.
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Final, NamedTuple, Self
+from typing import Annotated, Any, Final, NamedTuple, Self
 
 from lakehouse import tables
 from lakehouse.core import display, periods
@@ -17,7 +17,17 @@ from lakehouse.core.periods import Period
 from lakehouse.core.spans import Span
 from lakehouse.core.subjects import SUBJECT as NAMES
 from lakehouse.engines.gold_reader import is_same, text
-from lakehouse.report.facts.fields import Bounds, to_json
+from lakehouse.report.facts.fields import (
+    CLIENT_ID,
+    GROUP,
+    PARTITION,
+    SOURCE,
+    TOPIC,
+    USER,
+    Bounds,
+    Means,
+    to_json,
+)
 from lakehouse.report.facts.gold import Gold
 from lakehouse.report.facts.objectives.budget import Status, observed_percent, or_no_data, verdict
 from lakehouse.slo.calendar.report_calendar import Calendar
@@ -33,12 +43,12 @@ Row = Mapping[str, Any]
 class Names(NamedTuple):
     """The names of a subject; None where it has none of the kind."""
 
-    topic: str | None
-    partition: int | None
-    user: str | None
-    client_id: str | None
-    group: str | None
-    source: str | None
+    topic: Annotated[str | None, TOPIC]
+    partition: Annotated[int | None, PARTITION]
+    user: Annotated[str | None, USER]
+    client_id: Annotated[str | None, CLIENT_ID]
+    group: Annotated[str | None, GROUP]
+    source: Annotated[str | None, SOURCE]
 
     @classmethod
     def of(cls, row: Row) -> Self:
@@ -47,33 +57,23 @@ class Names(NamedTuple):
 
 
 class WeekOfObjective(NamedTuple):
-    """An objective in one week.
+    """An objective in one week."""
 
-    Attributes:
-        week: Its name in ISO 8601.
-        verdict: That of the worst subject; of a week that is not over the status.
-        subject: The names of the worst subject; None: there is none.
-        bad_us: Its bad time.
-        unknown_us: Its unobserved time.
-        attainment: Its share of good time.
-        subjects: How many subjects there were; None: not known.
-        missed: How many of them missed the objective.
-        uncertain: How many are uncertain.
-        no_data: How many have no data.
-        restated: Whether late data changed it after it was published.
-    """
-
-    week: str
-    verdict: Status
-    subject: Names | None = None
-    bad_us: Bounds = Bounds()
-    unknown_us: int | None = None
-    attainment: float | None = None
-    subjects: int | None = None
-    missed: int | None = None
-    uncertain: int | None = None
-    no_data: int | None = None
-    restated: bool = False
+    week: Annotated[str, Means("ISO week")]
+    verdict: Annotated[
+        Status, Means("verdict of the worst subject; its status if the week is not over")
+    ]
+    subject: Annotated[Names | None, Means("worst subject", column="")] = None
+    bad_us: Annotated[Bounds, Means("its bad time, microseconds")] = Bounds()
+    unknown_us: Annotated[int | None, Means("its unknown time, microseconds")] = None
+    attainment: Annotated[float | None, Means("its attainment, 0 to 1")] = None
+    subjects: Annotated[int | None, Means("number of subjects")] = None
+    missed: Annotated[int | None, Means("number of subjects that missed it")] = None
+    uncertain: Annotated[int | None, Means("number of subjects that may have met or missed it")] = (
+        None
+    )
+    no_data: Annotated[int | None, Means("number of subjects without data")] = None
+    restated: Annotated[bool, Means("true: late data changed it after its publication")] = False
 
 
 class _Past(NamedTuple):

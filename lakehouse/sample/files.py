@@ -1,0 +1,85 @@
+"""The files that stand beside a sample: who owns what, and which work was planned."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+import yaml
+
+from lakehouse.core.periods import DAY_US, iso
+from lakehouse.errors import LakehouseError
+from lakehouse.sample import cluster, incidents
+from lakehouse.sample.cluster import MINUTE_US
+from lakehouse.sample.incidents import Incident
+
+_OWNERS: Final[dict[str, Any]] = {
+    "owners": [
+        {
+            "team": "Commerce", "owner": "Mia Lindgren", "tier": "gold",
+            "topics": ["orders", "inventory", "clicks"], "groups": ["warehouse"],
+            "users": ["shop", "web", "warehouse", "search", "mobile"],
+        },
+        {
+            "team": "Finance", "owner": "Tomas Rey", "tier": "gold",
+            "topics": ["payments", "invoices", "audit"], "groups": ["audit-archive"],
+            "users": ["billing", "audit", "reporting", "fraud"],
+        },
+    ],
+    "prices": {
+        "currency": "EUR", "stored_gib_month": 0.021, "uploaded_gib": 0, "read_gib": 0.09,
+        "disk_gib_month": 0.08,
+    },
+}  # fmt: skip
+_BEFORE_US: Final = 30 * MINUTE_US
+_PLANNED_US: Final = 90 * MINUTE_US
+
+
+class Beside(NamedTuple):
+    """The files of a lake, which have its name."""
+
+    owners: Path
+    maintenance: Path
+
+
+def beside(root: Path) -> Beside:
+    """Where the files of a lake are."""
+    return Beside(*(root.with_name(f"{root.name}-{one}.yaml") for one in Beside._fields))
+
+
+def check_free(files: Beside) -> None:
+    """Refuse to write over a file.
+
+    Raises:
+        LakehouseError: There is a file already.
+    """
+    for file in files:
+        if file.exists():
+            raise LakehouseError(f"{file}: the file exists already; give another folder")
+
+
+def write(files: Beside, happened: Sequence[Incident]) -> None:
+    """Write the files of a sample.
+
+    Raises:
+        LakehouseError: One cannot be written.
+    """
+    contents = _OWNERS, {"maintenance": _planned(happened)}
+    for file, content in zip(files, contents, strict=True):
+        text = yaml.safe_dump(content, sort_keys=False, default_flow_style=None, width=100)
+        try:
+            file.write_text(text, "utf-8")
+        except OSError as error:
+            raise LakehouseError(f"{file}: {error.strerror}") from error
+
+
+def _planned(happened: Sequence[Incident]) -> list[dict[str, Any]]:
+    """An hour and a half of each day on which all brokers are restarted."""
+    days = sorted({one.from_us // DAY_US * DAY_US for one in happened if one.kind == "restarted"})
+    starts = [day + incidents.RESTART_MINUTE * MINUTE_US - _BEFORE_US for day in days]
+    return [
+        {
+            "start": iso(start), "end": iso(start + _PLANNED_US), "clusters": [cluster.NAME],
+            "reason": "monthly updates of the brokers' hosts",
+        }
+        for start in starts
+    ]  # fmt: skip

@@ -1,0 +1,110 @@
+"""What brokers report of consumer groups: how far they are behind, and what they have lost."""
+
+import math
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator
+from typing import Final
+
+from lakehouse.core.metrics import GROUP_LAG, PARTITION_LAG
+from lakehouse.sample import cluster
+from lakehouse.sample.cluster import MINUTE_US, SECOND_US, TOPICS, Subject, Topic
+from lakehouse.sample.timeline import Series, Timeline, leader
+from lakehouse.sample.what_scrapes_see import ABSENT, History, Increments
+from lakehouse.tables.exposed_metrics import LOST
+
+_STEP_US: Final = 5 * MINUTE_US
+_MOST_HOURS: Final = 4
+"""Retention leaves a group no more than that to read."""
+
+_LISTED_ABOVE: Final = 10_000
+_KEEPS_UP_S: Final = 75.0
+_LADDER_S: Final = (
+    0, 60, 120, 240,
+    *(60 * minutes for minutes in (5, 10, 15, 20, 30, 45)),
+    *(3600 * hours for hours in (1, 2, 3, 4, 5, 6, 8, 10, 12)),
+)  # fmt: skip
+"""Some of the steps to which agents round a group's delay."""
+
+
+def of_group(of: Timeline, source: int, group: str) -> Iterator[Series]:
+    """The series of a group in the topic that it reads."""
+    topic = cluster.GROUPS[group]
+    declared = TOPICS[topic]
+    for partition in range(declared.partitions):
+        yield from _lost(of, source, group, topic, partition)
+    led = declared.led_by(source)
+    behind = _behind(of, group)
+    per_second = declared.rate // 2
+    sums: History = [
+        (at, _bucket_end(len(led) * per_second * seconds)) for at, seconds, _ in behind
+    ]
+    lows: History = [(at, float(_LADDER_S[bisect_right(_LADDER_S, s) - 1])) for at, s, _ in behind]
+    highs: History = [
+        (at, max(_KEEPS_UP_S, float(_LADDER_S[bisect_left(_LADDER_S, most)])))
+        for at, _, most in behind
+    ]
+    low, high = cluster.TIME_LAG
+    for metric, quiet, changes in (
+        (GROUP_LAG, 0.0, sums), (low, 0.0, lows), (high, _KEEPS_UP_S, highs)
+    ):  # fmt: skip
+        history = _where_led(of, source, declared, quiet, changes)
+        yield Series(Subject(metric, topic, group=group), history)
+    each = [(at, _bucket_end(per_second * seconds)) for at, seconds, _ in behind]
+    listed: History = [(of.start_us, ABSENT)]
+    listed += [(at, records if records > _LISTED_ABOVE else ABSENT) for at, records in each]
+    for partition in led if behind else ():
+        yield Series(Subject(PARTITION_LAG, topic, partition, group=group), listed)
+
+
+def expired(of: Timeline, group: str, partition: int) -> Increments:
+    """When retention takes how many offsets that a group has not read."""
+    times = of.times("stuck", group, every_us=_STEP_US)
+    return [(at_us, 1_800.0 + 400 * partition) for at_us in times]
+
+
+def _lost(of: Timeline, source: int, group: str, topic: str, partition: int) -> Iterator[Series]:
+    # Expired records are counted from a leader's second answer on.
+    brokers = TOPICS[topic].brokers(partition)
+    interval_us = of.attempts(source, "offsets").interval_us
+    history: History = []
+    for at_us, fenced in of.epochs:
+        leads = leader(brokers, fenced) == source
+        if not history or leads != (history[-1][1] == 0):
+            history.append((at_us + interval_us, 0.0) if leads else (at_us, ABSENT))
+    rises = expired(of, group, partition) if brokers[0] == source else []
+    for metric in LOST:
+        yield Series(Subject(metric, topic, partition, group=group), history, rises)
+
+
+def _behind(of: Timeline, group: str) -> list[tuple[int, int, int]]:
+    """From when on a group is behind by how many seconds, at least and at most."""
+    found = []
+    for from_us, to_us in of.spans("late", group):
+        turn_us = from_us + (to_us - from_us) * 7 // 8
+        for at_us in range(from_us + _STEP_US, to_us, _STEP_US):
+            grown = min(at_us, turn_us) - from_us
+            left = max(0, to_us - max(at_us, turn_us)) / (to_us - turn_us)
+            seconds = int(min(grown // SECOND_US, _MOST_HOURS * 3600) * left)
+            found.append((at_us, seconds, seconds + 400))
+        found.append((to_us, 0, 0))
+    return found
+
+
+def _where_led(
+    of: Timeline, source: int, declared: Topic, value: float, changes: History
+) -> History:
+    """A value and its changes, while the source leads a partition of the topic."""
+    every = [declared.brokers(one) for one in range(declared.partitions)]
+    leads = [
+        (at_us, value if any(leader(one, fenced) == source for one in every) else ABSENT)
+        for at_us, fenced in of.epochs
+    ]
+    return sorted([*leads, *(changes if declared.led_by(source) else ())])
+
+
+def _bucket_end(value: int) -> float:
+    """A number of records as agents round it: up, by less than a fifth."""
+    if value <= 0:
+        return 0.0
+    bucket = math.ceil(math.log2(value) * 4 - 1e-7)
+    return float(max(value, math.floor(2 ** (bucket / 4))))

@@ -1,0 +1,169 @@
+"""What holds when in a sample: who is away, what is read when, and how busy the cluster is."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import accumulate
+from operator import attrgetter
+from typing import Final, NamedTuple
+
+from lakehouse.core.periods import DAY_US, HOUR_US
+from lakehouse.sample import cluster
+from lakehouse.sample.cluster import BROKERS, MINUTE_US, SECOND_US, SOURCES, Subject
+from lakehouse.sample.incidents import Incident
+from lakehouse.sample.what_scrapes_see import (
+    ABSENT,
+    WINDOW_US,
+    Attempts,
+    History,
+    Increments,
+    Value,
+)
+
+_DETECTED_US: Final = 9 * SECOND_US  # a broker that is killed is fenced when its session ends
+_LEAVES_US: Final = 2 * SECOND_US  # one that is shut down hands over its partitions first
+_BACK_US: Final = 12 * SECOND_US
+_BY_HOUR: Final = (
+    *(12, 9, 8, 8, 9, 14, 24, 38, 55, 72, 86, 95),
+    *(90, 84, 92, 100, 97, 88, 76, 70, 62, 44, 28, 18),
+)
+"""How busy the cluster is at each hour of a day, in percent."""
+
+
+class Series(NamedTuple):
+    """One series of a source.
+
+    Attributes:
+        increments: How a counter rises.
+        flow: By how much it rises in a window at a busy hour besides.
+    """
+
+    subject: Subject
+    history: History
+    increments: Increments = []  # noqa: RUF012 - never changed
+    flow: float = 0.0
+
+
+@dataclass(frozen=True)
+class Timeline:
+    """The incidents in a span of whole windows.
+
+    Attributes:
+        start_us: When the agents start.
+        until_us: Until when they have delivered.
+        incidents: No two of one kind and name overlap, and brokers are away one at a time.
+        is_older: Whether the agents read less, and less often, as they did in the older weeks.
+    """
+
+    start_us: int
+    until_us: int
+    incidents: tuple[Incident, ...]
+    is_older: bool = False
+
+    def families(self, source: int) -> list[str]:
+        """Families that an agent reads from its source."""
+        known = [
+            name for name, one in cluster.FAMILIES.items() if one.at_first or not self.is_older
+        ]
+        by_controller = source == cluster.CONTROLLER
+        return [name for name in known if (name == "controller") == by_controller]
+
+    def reads(self, metric: str) -> bool:
+        """Whether agents read a metric."""
+        return not self.is_older or metric in cluster.AT_FIRST
+
+    def attempts(self, source: int, family: str) -> Attempts:
+        """When it reads a family."""
+        one, place = cluster.FAMILIES[family], list(cluster.FAMILIES).index(family)
+        seconds = one.at_first if self.is_older else one.seconds
+        offset_us = 41_000 * source + 67_000 * place + 1_300
+        took_us = 2_000 + 700 * place + 300 * source
+        return Attempts(
+            seconds * SECOND_US, offset_us, took_us, self.start_us, self.until_us,
+            self.outages(source) if one.via_jmx else (),
+        )  # fmt: skip
+
+    def outages(self, source: int) -> tuple[tuple[int, int], ...]:
+        """When a source is away."""
+        return tuple((a.from_us, a.to_us) for a in self.away if a.name == SOURCES[source])
+
+    def started(self, source: int, at_us: int) -> int:
+        """When the JVM was started that answers at an instant."""
+        ends = [one.to_us for one in self.away if one.broker == source and one.to_us <= at_us]
+        return max([self.start_us - DAY_US * source, *ends])
+
+    @cached_property
+    def away(self) -> list[Incident]:
+        """When brokers are away."""
+        away = [one for one in self.incidents if one.kind in ("killed", "restarted")]
+        return sorted(away, key=attrgetter("from_us"))
+
+    @cached_property
+    def epochs(self) -> list[tuple[int, int | None]]:
+        """From when on which broker is fenced; None: none is."""
+        found: list[tuple[int, int | None]] = [(self.start_us, None)]
+        for one in self.away:
+            fenced_us = one.from_us + (_DETECTED_US if one.kind == "killed" else -_LEAVES_US)
+            found += [(fenced_us, one.broker), (one.to_us + _BACK_US, None)]
+        return found
+
+    def pulses(self, source: int) -> Increments:
+        """When the traffic of a window is counted, and its part of a busy hour's in percent.
+
+        None where the source is away, or was a minute ago: what it counted then is lost.
+        """
+        near = [(start - MINUTE_US, end + MINUTE_US) for start, end in self.outages(source)]
+        first_us = self.start_us // WINDOW_US * WINDOW_US + WINDOW_US // 2
+        every = range(first_us, self.until_us, WINDOW_US)
+        free = [at for at in every if not any(start <= at < end for start, end in near)]
+        return [(at, self.busy(at)) for at in free if at > self.start_us + MINUTE_US]
+
+    def busy(self, at_us: int) -> float:
+        """How busy the cluster is, in percent of a busy hour."""
+        wave = at_us // WINDOW_US * 7919 % 11 - 5  # no two windows are alike
+        weekend = 70 if at_us // DAY_US % 7 in (2, 3) else 100  # the epoch began on a Thursday
+        return float(max(1, _BY_HOUR[at_us // HOUR_US % 24] * weekend // 100 + wave))
+
+    def spans(self, kind: str, name: str) -> list[tuple[int, int]]:
+        """When something happens to a thing of that name."""
+        return [(a.from_us, a.to_us) for a in self.incidents if (a.kind, a.name) == (kind, name)]
+
+    def times(self, kind: str, name: str, every_us: int, after_us: int = 0) -> list[int]:
+        """Instants at even distances while something happens to a thing of that name."""
+        spans = self.spans(kind, name)
+        return [at for start, end in spans for at in range(start + after_us, end, every_us)]
+
+    def by_epoch(
+        self, source: int, brokers: Sequence[int], value: Callable[[int | None], Value] | float
+    ) -> History:
+        """A value, or one that depends on the fenced broker, at the sources that report it then."""
+        history: History = []
+        for at_us, fenced in self.epochs:
+            reported = value(fenced) if callable(value) else float(value)
+            history.append((at_us, reported if source in reporters(brokers, fenced) else ABSENT))
+        return history
+
+
+def leader(brokers: Sequence[int], fenced: int | None) -> int | None:
+    """The leader of a partition; None: it has none."""
+    return next((one for one in brokers if one != fenced), None)
+
+
+def reporters(brokers: Sequence[int], fenced: int | None) -> tuple[int, ...]:
+    """The reporters of a partition: its leader, else the two live brokers with the lowest ids."""
+    found = leader(brokers, fenced)
+    return (found,) if found else tuple(one for one in BROKERS if one != fenced)[:2]
+
+
+def added_up(histories: Sequence[History]) -> History:
+    """The sum of histories; what is absent counts nothing."""
+    changes: list[tuple[int, float]] = []
+    for history in histories:
+        before = 0.0
+        for at_us, value in history:
+            now = value if value is not None and value > 0 else 0.0
+            changes.append((at_us, now - before))
+            before = now
+    changes.sort()
+    sums = accumulate(change for _, change in changes)
+    return list({at: value for (at, _), value in zip(changes, sums, strict=True)}.items())
