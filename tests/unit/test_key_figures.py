@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given, strategies as st
 
 from lakehouse.core.periods import HOUR_US
-from lakehouse.report.facts.compared import with_figures
+from lakehouse.report.facts import compared
+from lakehouse.report.facts.build import with_answers
 from lakehouse.report.facts.fields import Bounds
 from lakehouse.report.facts.key_figures import MOST, change_of
 from lakehouse.report.facts.one_team import of_team
@@ -89,6 +90,10 @@ def facts(**given: Any) -> Facts:
         "trends": {"weeks": WEEKS, "objectives": []},
     }  # fmt: skip
     return copy.deepcopy(made | given)
+
+
+def with_figures(made: Facts) -> Facts:
+    return compared.with_figures(made, with_answers)
 
 
 def figure(told: Facts, name: str) -> Facts:
