@@ -404,6 +404,19 @@ def test_restated_results_are_one_note() -> None:
     assert plain(summarize(found).notes[0]) == "1 published result changed after publication."
 
 
+def test_restated_weeks_are_named_once() -> None:
+    found = facts()
+    for one in found["objectives"]:
+        one["history"][5]["restated"] = one["history"][6]["restated"] = True
+    assert plain(summarize(found).notes[0]) == "Results of W45 and W46 changed after publication."
+
+
+def test_last_week_has_status_of_row_in_a_report_of_a_week_only() -> None:
+    found = running()
+    assert summarize(found).objectives[-1].weeks[-1] == ("W47", "on_track")
+    assert summarize(found | {"week": None}).objectives[-1].weeks[-1] == ("W47", "met")
+
+
 def test_lenient_objectives_are_counted() -> None:
     found = facts()
     for row in found["objectives"][4]["subjects"]:

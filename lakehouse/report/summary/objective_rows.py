@@ -116,7 +116,7 @@ def _objective(one: _Judged, facts: Facts, frame: Frame) -> Objective:
         used_low=low,
         used_high=high,
         left=tuple((worst or {}).get("left") or ()),
-        weeks=_weeks(row, one.status),
+        weeks=_weeks(row, one.status, frame),
         owner=_owner(row, worst),
         section=section_of(row.get("metrics") or ()),
         note=_note(row["name"], worst, facts) if one.is_known and worst else "",
@@ -220,11 +220,13 @@ def _short_day(us: int) -> str:
     return amounts.day(us).partition("\u00a0")[2]
 
 
-def _weeks(row: Row, status: Status) -> tuple[Week, ...]:
-    """Return the statuses of the last weeks; this week's is the row's."""
+def _weeks(row: Row, status: Status, frame: Frame) -> tuple[Week, ...]:
+    """Return the statuses of the last weeks; of a report of a week, the last is the row's."""
     history = row.get("history") or ()
     found = [Week(amounts.week_name(one["week"]), _of_week(one)) for one in history]
-    return (*found[:-1], found[-1]._replace(status=status)) if found else ()
+    if found and frame.word == "week":
+        found[-1] = found[-1]._replace(status=status)
+    return tuple(found)
 
 
 def _of_week(week: Row) -> Status:
