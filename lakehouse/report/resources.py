@@ -22,7 +22,7 @@ def asset(*path: str) -> str:
 
 @lru_cache
 def declared(file: str) -> Mapping[str, Any]:
-    """The content of csv.yaml, page.yaml or charts.yaml."""
+    """The content of page.yaml or charts.yaml."""
     content: Mapping[str, Any] = yaml.load(asset(file), _LOADER)  # noqa: S506  a safe loader, in C
     return content
 

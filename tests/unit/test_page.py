@@ -210,7 +210,7 @@ def test_coverage_says_what_was_not_read_by_an_agent():
     facts = sample_facts.demo()
     event = {"at": "2026-11-21T00:00:10+00:00", "kind": "imported", "old": None, "topic": None,
              "partition": None, "user": None, "client_id": None, "group": None}  # fmt: skip
-    facts["events"] = [
+    facts["changes"] = [
         {**event, "source": source, "new": "Prometheus of <b>p:9090"}
         for source in ("broker-1", "broker-1", "broker-2")
     ]

@@ -161,7 +161,7 @@ def test_the_head_says_each_verdict_and_what_changed_and_links_to_both():
 
 
 def test_without_events_nothing_is_marked():
-    facts = sample_facts.demo() | {"events": []}
+    facts = sample_facts.demo() | {"changes": []}
     assert "fill-event" not in render(facts).partition("</style>")[2]
 
 
@@ -169,7 +169,7 @@ def test_without_events_nothing_is_marked():
 def test_marks_that_would_cover_one_another_are_one(most: int, kept: int):
     facts = sample_facts.demo()
     start = display.parse(facts["from"])
-    facts["events"] = [
+    facts["changes"] = [
         {"at": (start + timedelta(seconds=s)).isoformat(), "kind": "leader_change"}
         for s in (1, 3, 5, 300)
     ]
@@ -179,8 +179,8 @@ def test_marks_that_would_cover_one_another_are_one(most: int, kept: int):
 
 
 def test_events_that_are_not_listed_are_counted_in_the_section_and_the_captions():
-    facts = sample_facts.demo() | {"events_omitted": {"leader_change": 1_234}}
-    facts["events"].append({"at": facts["from"], "kind": "leader_change"})
+    facts = sample_facts.demo() | {"changes_omitted": {"leader_change": 1_234}}
+    facts["changes"].append({"at": facts["from"], "kind": "leader_change"})
     page = read(render(facts))
     said = "Not listed, but noticed later in the cluster: leader change 1,234 times."
     assert said in page.one("section", id="events").text
@@ -212,7 +212,7 @@ def test_many_marks_are_one_path_and_each_stands_where_it_did():
 def test_what_lies_outside_of_the_period_is_not_marked():
     facts = deepcopy(planned())
     facts["maintenance"].append({"start": "2026-11-20T00:00:00Z", "end": facts["from"]})
-    facts["events"].append({"at": "2026-11-20T00:00:00Z", "kind": "source_restart"})
+    facts["changes"].append({"at": "2026-11-20T00:00:00Z", "kind": "source_restart"})
     found, within = marks_of(facts), span_of(facts, "from", "to")
     assert len(found.planned) == 1
     assert all(within[0] <= at <= within[1] for at, _ in found.instants)

@@ -1,4 +1,4 @@
-"""The events and the planned maintenance that are marked on a chart."""
+"""The changes and the planned maintenance that are marked on a chart."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -22,9 +22,9 @@ class Marks:
     """The marks of a chart; microseconds.
 
     Attributes:
-        instants: Events with their kinds, oldest first.
+        instants: Changes with their kinds, oldest first.
         planned: Planned maintenance, cut to the period.
-        omitted: Kinds of which the facts do not list all events.
+        omitted: Kinds of which the facts do not list all changes.
     """
 
     instants: tuple[tuple[int, Kind], ...] = ()
@@ -54,7 +54,7 @@ class Marks:
         return replace(self, instants=tuple(mark for mark in self.instants if mark[1] in kinds))
 
     def apart(self, within: Span, most: int) -> Self:
-        """The first event of each kind in each of ``most`` equal parts of a period."""
+        """The first change of each kind in each of ``most`` equal parts of a period."""
         whole = within[1] - within[0]
         first: dict[tuple[Kind, int], int] = {}
         for at, kind in self.instants:
@@ -67,16 +67,16 @@ NONE: Final = Marks()
 
 
 def marks_of(facts: Facts) -> Marks:
-    """The events and the planned maintenance of a report's period."""
+    """The changes and the planned maintenance of a report's period."""
     within = span_of(facts, "from", "to")
     instants = [
         (periods.micros(display.parse(row["at"])), _KINDS.get(str(row.get("kind")), "agent"))
-        for row in facts.get("events") or ()
+        for row in facts.get("changes") or ()
         if row.get("at")
     ]
     planned = (overlap(span_of(row), within) for row in facts.get("maintenance") or ())
     return Marks(
         tuple(sorted(mark for mark in instants if within[0] <= mark[0] <= within[1])),
         tuple(sorted(span for span in planned if span)),
-        frozenset(_KINDS.get(str(kind), "agent") for kind in facts.get("events_omitted") or ()),
+        frozenset(_KINDS.get(str(kind), "agent") for kind in facts.get("changes_omitted") or ()),
     )

@@ -83,7 +83,7 @@ def coverage(facts: Facts) -> Section:
 
 def _imported(facts: Facts) -> dict[str, int]:
     """How many sources' past was imported (see jmxlake-agent import), by where from."""
-    events = facts_lookup.value_at(facts, "events") or ()
+    events = facts_lookup.value_at(facts, "changes") or ()
     found = {(row["new"] or "", row["source"]) for row in events if row["kind"] == "imported"}
     return dict(sorted(Counter(place for place, _ in found).items()))
 
@@ -266,7 +266,7 @@ def racks(facts: Facts) -> Section | None:
 def _rack(facts: Facts, sources: list[str]) -> Row:
     of_brokers, readings, events = (
         [row for row in facts_lookup.value_at(facts, path) or () if row.get("source") in sources]
-        for path in ("min_isr.brokers", "coverage.sources", "events")
+        for path in ("min_isr.brokers", "coverage.sources", "changes")
     )
     known = [row[_UNDER] for row in of_brokers if row.get(_UNDER) is not None]
     expected, unknown = (
