@@ -316,6 +316,20 @@ def test_value_of_tile(number: int, low: Any, value: Any, high: Any, text: str) 
     assert summarize(found).tiles[number].value == text
 
 
+def test_title_of_tile_has_bounds_and_unobserved_time() -> None:
+    found = facts()
+    found["key_figures"][0]["unknown_us"] = 112_000_000
+    found["key_figures"][2] |= {"value_high": None, "unknown_us": 240_000_000}
+    found["key_figures"][3]["value_high"] = 5
+    assert [one.title for one in summarize(found).tiles] == [
+        "19 min 50 s to 20 min 10 s; not observed 1 min 52 s",
+        "11 min 20 s to 12 min 40 s",
+        "not observed 4 min",
+        "2 to 5",
+        "",
+    ]
+
+
 # Changes.
 
 
