@@ -458,6 +458,20 @@ def test_team_and_owners() -> None:
     assert not summarize(facts(owners=None)).has_owners
 
 
+def test_golden_report_has_the_statuses_and_events_of_its_json() -> None:
+    found = json.loads(GOLDEN.read_text("utf-8"))
+    summary = summarize(found)
+    statuses = {row["name"]: row["status"] for row in found["objectives"]}
+    assert {one.name: one.status for one in summary.objectives} == statuses
+    missed = sum(status == "missed" for status in statuses.values())
+    assert summary.headline.text.startswith(f"{missed} of {len(statuses)} objectives ")
+    assert [(one.number, one.used_share) for one in summary.events] == [
+        (row["number"], row["used"]) for row in found["events"]
+    ]
+    for one, row in zip(summary.events, found["events"], strict=True):
+        assert plain(one.cause).startswith("Not known") == (row["cause"]["kind"] == "not_known")
+
+
 def test_saved_report_of_format_1_opens() -> None:
     found = json.loads(GOLDEN.read_text("utf-8"))
     found = {key: found[key] for key in found if key not in {

@@ -113,8 +113,9 @@ def _causes(rows: Sequence[Row]) -> list[Text]:
 
 def _cause(rows: Sequence[Row]) -> Text:
     sources = amounts.names(one for row in rows for one in row["cause"].get("sources") or ())
-    number = max(len(rows), len(sources))
-    return text(f"lead_cause.{rows[0]['cause']['kind']}", sources=listed(sources), number=number)
+    kind = rows[0]["cause"]["kind"]
+    number = len(rows) if kind == "rolling_restart" else max(len(rows), len(sources))
+    return text(f"lead_cause.{kind}", sources=listed(sources), number=number)
 
 
 def _topics(rows: Sequence[Row]) -> Text:
