@@ -35,7 +35,7 @@ def cause(row: Row, scene: impacts.Scene) -> Text:
 
 
 def _template(kind: str, values: dict[str, Any]) -> str:
-    """Return the text of a kind of cause; if it has one, that of a cause within a minute."""
+    """Return the text of a kind of cause; a cause within a minute can have its own text."""
     is_short = values["start"].endswith(values["end"])
     name = f"cause.{kind}_at"
     return name if is_short and words(name) else f"cause.{kind}"

@@ -155,7 +155,7 @@ def _merged(parts: Iterable[str | Name | Strong]) -> Iterator[str | Name | Stron
 
 
 def spaced(value: T) -> T:
-    """Return a value with plain spaces in all its texts, also in those of its records; no names."""
+    """Return a value with plain spaces in all its texts. Names stay as they are."""
     changed: Any = value
     if isinstance(value, str):
         changed = value.replace("\u00a0", " ")
