@@ -444,9 +444,6 @@ QUESTION: Final = Question(
     ),
 )  # fmt: skip
 
-LEADERS: Final = Question(name="leaders", read=LEADERLESS, gold=("incidents",))
-"""Whether every partition had a leader."""
-
 RACKS: Final = Question(
     name="racks",
     read=COUNTED_BY_BROKER,
