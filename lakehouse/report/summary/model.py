@@ -72,7 +72,7 @@ class Event(NamedTuple):
 
     Attributes:
         number: Its place in the list, from 1; the same in every output.
-        status: ``missed`` from a whole budget, ``at_risk`` from half of a budget, otherwise ``met``;
+        status: ``missed`` from a whole budget, ``at_risk`` from half of it, otherwise ``met``;
             ``no_data`` if no objective counts it.
         is_major: Whether it used at least half of an error budget.
         when: ``Wed 18 Nov 14:27 to 14:47``, ``7 of 7 days, 11:02 to 12:23``, ``since Sat 14:02``.

@@ -69,7 +69,7 @@ def worst_subject(row: Row) -> Row | None:
 def _status(row: Row, verdict: Row, worst: Row | None, frame: Frame) -> Status:
     found = texts.first(row.get("status"), _status_of_old(verdict, worst, frame))
     status = cast("Status", found) if found in amounts.STATUSES else "no_data"
-    # Below the floor of coverage, good statuses are not known. A missed objective is missed for certain.
+    # Too little coverage leaves only what is certain: that an objective is missed.
     return "no_data" if frame.is_blind and status != "missed" else status
 
 
