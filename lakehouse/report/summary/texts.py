@@ -134,7 +134,9 @@ def _value(value: Value, piece: _Piece) -> Iterable[str | Name | Strong]:
         parts: list[str | Name | Strong] = [chosen]
     else:
         parts = _parts(value)
-    return [Strong(plain(tuple(parts)))] if piece.is_strong else parts
+    if not piece.is_strong:
+        return parts
+    return [Strong(part) if isinstance(part, str) else part for part in parts]
 
 
 def _parts(value: Value) -> list[str | Name | Strong]:
