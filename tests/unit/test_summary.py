@@ -214,7 +214,7 @@ def test_blind_week_states_nothing_good() -> None:
     assert summary.events_note == "Not known: only 0.1 % of this week was observed."
     assert not QUIET.search(everything(summary))
     assert {one.status for one in summary.objectives} == {"missed", "no_data"}
-    assert "Missed even in the observed time" in plain(summary.lead[2])
+    assert "Missed in the observed time" in plain(summary.lead[2])
 
 
 def test_week_without_observation_is_not_known() -> None:
@@ -276,6 +276,7 @@ def test_objective_without_attainment_is_not_known() -> None:
     summary = summarize(found)
     assert {one.attained for one in summary.objectives} == {"not known"}
     assert {one.used for one in summary.objectives} == {"not known"}
+    assert {one.left for one in summary.objectives} == {()}
     assert not QUIET.search(" ".join(plain(one.worst) for one in summary.objectives))
 
 

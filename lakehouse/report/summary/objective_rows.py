@@ -115,7 +115,7 @@ def _objective(one: _Judged, facts: Facts, frame: Frame) -> Objective:
         used_share=used,
         used_low=low,
         used_high=high,
-        left=tuple((worst or {}).get("left") or ()),
+        left=tuple(worst.get("left") or ()) if one.is_known and worst else (),
         weeks=_weeks(row, one.status, frame),
         owner=_owner(row, worst),
         section=section_of(row.get("metrics") or ()),
