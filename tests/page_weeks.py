@@ -86,8 +86,8 @@ def event(  # noqa: PLR0917  as a card
     status: Status = "missed" if used >= 1 else "at_risk" if used >= 0.5 else "met"
     return Event(
         number, status, used >= 0.5, when, length, "3rd week" if used > 0.5 else "", title, impact,
-        cause, step, name(owner) if owner else None, f"{100 * used:,.0f} % of {what} budget", used,
-        "Unread data loss", (), spans, None,
+        cause, (step,) if step else (), name(owner) if owner else None,
+        f"{100 * used:,.0f} % of {what} budget", used, "Unread data loss", (), spans, None,
     )._replace(**more)  # fmt: skip
 
 
@@ -121,7 +121,8 @@ EVENTS: Final = (
            "of ", SCRATCH, " had no leader."),
           ("Likely ", BROKER, ", down 15:29 to 15:36 (connection refused) until restarted. ",
            PAYMENTS, " has no spare replica; ", SCRATCH, " has one replica.",),
-          ("Find why broker-2 stopped; add a replica to payments and scratch",), "Payments", "leader",
+          ("Find why broker-2 stopped; add a replica to payments and scratch",),
+          "Payments", "leader",
           parts((19, "15:29", "15:36"))),
     event(5, 0.93, "Tue 17 Nov 05:00 to 05:13", "4 min 40 s",
           ("Rolling restart hit ", PAYMENTS, " and ", SCRATCH),

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 from hypothesis import given, strategies as st
+from lakehouse.report.page.verdicts import headline
 
 from lakehouse.cli.main import main
 from lakehouse.errors import ObjectiveError
@@ -18,7 +19,6 @@ from lakehouse.report.facts.objectives.composites import composites
 from lakehouse.report.facts.one_team import of_team
 from lakehouse.report.facts.owner_accounts import add_owners
 from lakehouse.report.page.page import render
-from lakehouse.report.page.verdicts import headline
 from lakehouse.slo.openslo import objective_files
 from lakehouse.slo.openslo.objective_files import read
 from tests import page_reader, sample_facts

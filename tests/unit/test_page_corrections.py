@@ -6,12 +6,13 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+from lakehouse.report.page.verdicts import headline
+
 from lakehouse.report.facts.fields import to_json
 from lakehouse.report.facts.objectives.restated import restated_figures
 from lakehouse.report.facts.objectives.verdicts import SUBJECT
 from lakehouse.report.facts.owner_accounts import add_owners
 from lakehouse.report.page.page import render
-from lakehouse.report.page.verdicts import headline
 from lakehouse.tables import SLA_FIGURES
 from tests import sample_facts
 from tests.page_reader import Node, read

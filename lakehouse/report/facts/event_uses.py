@@ -1,7 +1,7 @@
 """How much of each objective's error budget each event used.
 
 Each instant of a subject's bad time belongs to the event with the latest onset that contains it,
-so the events' times add up to the subject's bad time. What no incident tells of (a threshold above
+so the events' times add up to the subject's bad time. What no incident explains (a threshold above
 zero, events that are counted, time before the period) belongs to an event of the subject itself.
 """
 
@@ -16,7 +16,7 @@ from lakehouse.core.spans import Span, length, overlap, union
 from lakehouse.core.subjects import SUBJECT
 from lakehouse.engines.engine import ask
 from lakehouse.engines.gold_reader import is_hourly, is_one_of
-from lakehouse.gold.event_kinds import AVAILABILITY, NEVER, OTHER, kind_of
+from lakehouse.gold.event_kinds import AVAILABILITY, NEVER, OTHER, SYMPTOM, kind_of
 from lakehouse.gold.events import Key
 from lakehouse.gold.incidents import Incident
 from lakehouse.report.facts.gold import Gold
@@ -35,7 +35,7 @@ _OF_KIND: Final = {
     "group": ("group",),
     "source": ("source",),
 }
-"""Which names tell subjects of a level apart."""
+"""The names of a subject, by level."""
 
 EVERY: Final = "every"
 
@@ -53,7 +53,7 @@ class Used(NamedTuple):
 
 
 class Rest(NamedTuple):
-    """Bad time of a statement that no incident tells of, and the event that it belongs to."""
+    """Bad time of a statement that no incident explains, and the event that it belongs to."""
 
     key: Key
     statement: Statement
@@ -160,7 +160,7 @@ def _key(one: Statement, within: Span) -> Key:
     """Return the event that a statement's other bad time belongs to."""
     kind, of = kind_of(one.objective.metric)
     is_earlier = one.period is not None and one.period.span[0] < within[0]
-    if kind == AVAILABILITY or is_earlier:
+    if kind in (AVAILABILITY, SYMPTOM) or is_earlier:
         kind, of = OTHER, one.objective.metric
     names = one.subject.names if one.objective.level != "cluster" else dict.fromkeys(SUBJECT)
     return Key(kind, of, 0, *(names[name] for name in SUBJECT))

@@ -20,17 +20,17 @@ from lakehouse.core.subjects import SUBJECT
 from lakehouse.gold import causes
 from lakehouse.gold.causes import CHANGES, NOT_KNOWN, Cause, Judged
 from lakehouse.gold.event_kinds import AVAILABILITY
-from lakehouse.gold.events import Event as Group, Key
+from lakehouse.gold.events import SLACK_US, Event as Group, Key
 from lakehouse.gold.incidents import Incident
 from lakehouse.report.facts import event_evidence, event_uses
 from lakehouse.report.facts.event_evidence import Near
 from lakehouse.report.facts.event_records import (
     Event,
     EventCause,
+    EventSections,
     Hit,
     IncidentOfEvent,
     Part,
-    Told,
     Unobserved,
     Use,
 )
@@ -62,7 +62,7 @@ class _Draft:
 
     Attributes:
         near: What was seen near its onset.
-        rests: Bad time that no incident tells of.
+        rests: Bad time that no incident explains.
         hours: When that was.
     """
 
@@ -83,14 +83,16 @@ class _Draft:
 
     @property
     def certain(self) -> list[Incident]:
-        """Its incidents but for those that are upper bounds alone."""
-        return [one for one in self.items if not one.metric.endswith(".high")] or self.items
+        """Its incidents but for those that are upper bounds alone, and brokers' own counts."""
+        own = [one for one in self.items if not one.metric.endswith(".high")]
+        of_partitions = [one for one in own if one.partition is not None]
+        return (of_partitions if self.key.kind == AVAILABILITY else own) or own or self.items
 
     def spans(self) -> list[Span]:
         return union([*(one.span for one in self.certain), *self.hours])
 
 
-def told(gold: Gold, statements: Sequence[Statement], calendar: Calendar) -> Told:
+def sections(gold: Gold, statements: Sequence[Statement], calendar: Calendar) -> EventSections:
     """Return the events of the period and their incidents; none where gold lacks what it needs.
 
     Args:
@@ -99,7 +101,7 @@ def told(gold: Gold, statements: Sequence[Statement], calendar: Calendar) -> Tol
         calendar: Maintenance and corrections.
     """
     if gold.is_incomplete(tables.INCIDENTS) or gold.is_incomplete(tables.READINGS):
-        return Told()
+        return EventSections()
     drafts = _drafts(gold)
     onsets = [(one.onset, one.items) for one in drafts]
     used, rests = event_uses.uses(statements, onsets, gold.period.span)
@@ -111,7 +113,7 @@ def told(gold: Gold, statements: Sequence[Statement], calendar: Calendar) -> Tol
     numbered = [(one._replace(number=n), draft) for n, (one, draft) in enumerate(found, 1)]
     listed = [_incident(event, one) for event, draft in numbered for one in draft.items]
     kept = listed[:MOST_INCIDENTS]
-    return Told([event for event, _ in numbered], kept, len(listed) - len(kept))
+    return EventSections([event for event, _ in numbered], kept, len(listed) - len(kept))
 
 
 def _rank(event: Event) -> tuple[float, float, str, str]:
@@ -138,7 +140,7 @@ def _drafts(gold: Gold) -> list[_Draft]:
 
 
 def _add_rests(gold: Gold, drafts: list[_Draft], rests: Sequence[Rest]) -> None:
-    """Add bad time that no incident tells of to the events of its subjects, or to new ones."""
+    """Add bad time that no incident explains to the events of its subjects, or to new ones."""
     by_key = {one.key: (number, one) for number, one in enumerate(drafts)}
     hours = event_uses.bad_hours(gold, rests)
     for rest in rests:
@@ -147,7 +149,7 @@ def _add_rests(gold: Gold, drafts: list[_Draft], rests: Sequence[Rest]) -> None:
         if draft is None:
             ends = (spans[0][0], spans[0][0], spans[-1][0], spans[-1][1])
             topics = (rest.key.topic,) if rest.key.topic is not None else ()
-            draft = _Draft(Judged((Group(rest.key, *ends, topics),), Cause()), [])
+            draft = _Draft(Judged((Group(*ends, topics, SLACK_US, rest.key),), Cause()), [])
             drafts.append(draft)
             by_key[rest.key] = (number, draft)
         if not draft.items:
@@ -292,7 +294,10 @@ def _bad(draft: _Draft, within: Span) -> Bounds:
             for name in ("bad_us", "bad_low_us", "bad_high_us")
         ))  # fmt: skip
     sure = length((one.start, one.end - one.tail_us) for one in draft.certain)
-    most = length((max(within[0], one.start - one.lead_us), one.end) for one in draft.items)
+    most = length(
+        (max(within[0], one.start - one.lead_us), one.end)
+        for one in (draft.certain if draft.key.kind == AVAILABILITY else draft.items)
+    )
     return Bounds(length(one.span for one in draft.certain), sure, most)
 
 

@@ -1,31 +1,15 @@
 """All incidents of the period, each with the number of its event."""
 
-from typing import Final, NamedTuple
+from typing import Final
 
 from lakehouse.core import display
 from lakehouse.report import evidence, figures
 from lakehouse.report.facts.coverage import QUESTION
+from lakehouse.report.facts.event_records import IncidentOfEvent
 from lakehouse.report.figures import Facts, Row, span_of
 from lakehouse.report.tables.contents import bounded, instant, joined, length, of, words
 from lakehouse.report.tables.section import Part, plain, section, unanswered
 from lakehouse.report.tables.table_spec import Cell, Column, TableSpec
-
-
-class Incident(NamedTuple):
-    """A time in which one series was bad."""
-
-    event: int
-    metric: str
-    topic: str | None
-    partition: int | None
-    user: str | None
-    client_id: str | None
-    group: str | None
-    start: str
-    end: str
-    lead_us: int
-    tail_us: int
-    sources: list[str]
 
 
 def _duration(row: Row) -> Cell:
@@ -56,7 +40,7 @@ def _event(row: Row) -> Cell:
 
 
 INCIDENTS: Final = TableSpec(
-    record=Incident,
+    record=IncidentOfEvent,
     path="incidents",
     caption="One row per partition, client, group or topic",
     noun="incident",

@@ -1,6 +1,6 @@
 """Requests: errors, latency and traffic, as brokers count them."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Final
 
 from lakehouse.core import display
@@ -144,9 +144,19 @@ def _succeeded(facts: Facts) -> Part:
             f"main error {isolated(figures.name(top['error']))} ({display.count(top['answers'])})"
         )
     said.append(coverage_clause(decided, "broker"))
-    notes = ("Errors in unobserved time are not known.",) if is_open else ()
+    notes = (*_away(facts), *("Errors in unobserved time are not known.",) * is_open)
     listings = (BROKERS.listing(facts), ERRORS.listing(facts))
     return Part(plain("; ".join(filter(None, said))), listings, notes)
+
+
+def _away(facts: Facts) -> Iterator[str]:
+    """Say how long brokers were not observed; they count nothing while they are down."""
+    rows = [row for row in BROKERS.rows(facts) if row.get("unknown_us")]
+    if rows:
+        longest = display.length(max(row["unknown_us"] for row in rows), "up")
+        number = len(BROKERS.subjects(rows))
+        verb = "was" if number == 1 else "were"
+        yield f"{display.plural(number, 'broker')} {verb} not observed for up to {longest}."
 
 
 def _fast(facts: Facts) -> Part:

@@ -183,7 +183,7 @@ def _of(number: int, known: int | None, noun: str) -> str:
 def _hidden(facts: Facts, question: Question) -> list[str]:
     """Return what brokers or controllers counted and no series of a partition showed."""
     return [
-        plain(resources.sentence(name, counted=counted_, shown=shown))
+        plain(resources.sentence(name, counted=round(counted_ * 1e6), shown=round(shown * 1e6)))
         for name, (counted_, shown) in evidence.hidden(facts, question).items()
     ]
 
