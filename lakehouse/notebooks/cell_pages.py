@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from lakehouse import tables
-from lakehouse.core import display, periods
+from lakehouse.core import display
 from lakehouse.core.metrics import LEADERLESS, UNAVAILABLE
 from lakehouse.core.objective import Objective
 from lakehouse.core.observed_share import FLOOR_PERCENT
@@ -130,7 +130,6 @@ def question_facts(gold: Gold, objectives: Sequence[Objective], name: str) -> di
         "cluster": gold.cluster,
         "from": gold.period.start.isoformat(),
         "to": gold.period.end.isoformat(),
-        "week": periods.week_name(gold.period),
         **{name: to_json(SECTIONS[name](scope)) for name in names},
     }
 
