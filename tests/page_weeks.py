@@ -299,7 +299,7 @@ def blind_week() -> Summary:
     )  # fmt: skip
     return bad_week(
         headline=Headline("no_data", "Not known: only 0.1 % of this week was observed", ""),
-        lead=(("No statement is made about availability, throttling or data loss.",),),
+        lead=("No statement is made about availability, throttling or data loss.",),
         tiles=(), events=(), events_note="", objectives=rows, has_owners=False, is_blind=True,
         objectives_note="No status below 50 % coverage.",
     )  # fmt: skip
