@@ -102,7 +102,10 @@ CLIENTS: Final = (
     Client("tools", "mirror"),
 )
 QUOTA: Final = 10_000_000.0
-"""Bytes per second that a user may produce or fetch by default."""
+"""Bytes per second that each client of a user may produce or fetch."""
+
+OWN_QUOTAS: Final = {"fetch": [("reporting", "nightly")], "produce": [("billing", "invoicing")]}
+"""Users and clients with a quota of their own, by its kind."""
 
 
 class Family(NamedTuple):
@@ -179,6 +182,7 @@ SLOWEST: Final = _named("kafka.broker", "produce", "fetch_consumer", suffix=".ti
 THROTTLES: Final = _named("kafka.client", "fetch", "produce", "request", suffix=".throttle_time")
 RATES: Final = _named("kafka.client", "fetch", "produce", suffix=".byte_rate")
 QUOTAS: Final = _named("kafka.quota", "fetch", "produce", suffix=".byte_rate")
+HEADROOM: Final = _named("kafka.group.retention_headroom", "low", "high")
 TIME_LAG: Final = _named("kafka.group.time_lag", "low", "high")
 TOPOLOGY: Final = _named(
     "kafka.topic", "partitions", "replication_factor", "min_insync_replicas",
@@ -206,7 +210,7 @@ METRICS: Final = {
     NODE_FENCED: Metric("topology"),
     **dict.fromkeys(LOST, Metric("offsets", is_counter=True)),
     GROUP_LAG: Metric("offsets", _SPREAD),
-    **dict.fromkeys((PARTITION_LAG, *TIME_LAG), Metric("offsets")),
+    **dict.fromkeys((PARTITION_LAG, *TIME_LAG, *HEADROOM), Metric("offsets")),
     **dict.fromkeys(THROTTLES, Metric("quotas", _SPREAD, memory_us=MINUTE_US)),
     **dict.fromkeys(RATES, Metric("client_rates", _SPREAD)),
     **dict.fromkeys(QUOTAS, Metric("quota_limits")),

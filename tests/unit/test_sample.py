@@ -30,7 +30,7 @@ from collector.model import (
     Scrape,
     Series,
 )
-from collector.sources.admin import consumer_lag
+from collector.sources.admin import consumer_lag, retention_headroom
 from collector.sources.admin.client import PartitionState
 from collector.sources.admin.cluster_changes import leader_changes
 from lakehouse import tables
@@ -249,6 +249,7 @@ def test_records_are_rounded_as_agents_round_them() -> None:
     for number in (0, 1, 7, 10_000, 123_456, 2**20, 2**20 + 1):
         assert groups._bucket_end(number) == consumer_lag.bucket_end(number)
     assert set(groups._LADDER_S) <= set(consumer_lag._STEPS_S)
+    assert set(groups._LEFT_S) <= set(retention_headroom._STEPS_S)
 
 
 def test_the_command_writes_where_no_lake_is(tmp_path: Path) -> None:
