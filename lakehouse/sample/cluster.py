@@ -43,6 +43,7 @@ class Topic(NamedTuple):
     Attributes:
         rate: Records that a partition gets in a second, at a busy hour.
         record: Mean size of a record, bytes.
+        hours: Retention; of a tiered topic that of brokers' disks.
     """
 
     partitions: int
@@ -53,6 +54,17 @@ class Topic(NamedTuple):
     min_isr: int = 2
     tiered: bool = False
     hosts: tuple[int, ...] = BROKERS
+    hours: int = 72
+
+    @property
+    def kept_bytes(self) -> int:
+        """What a broker's disk holds of a partition, at least."""
+        return self.rate * self.record * self.hours * 1_800
+
+    @property
+    def limit_bytes(self) -> int:
+        """What it may hold; -1: there is no limit."""
+        return -1 if self.tiered else self.kept_bytes * 3 // 2
 
     def brokers(self, partition: int) -> tuple[int, ...]:
         """The replicas of a partition; the first live one leads it."""
@@ -65,8 +77,8 @@ class Topic(NamedTuple):
 
 
 TOPICS: Final = {
-    "audit": Topic(3, 1, 20, 800),
-    "clicks": Topic(3, 2, 900, 300, tiered=True),
+    "audit": Topic(3, 1, 20, 800, hours=4),
+    "clicks": Topic(3, 2, 900, 300, tiered=True, hours=24),
     "inventory": Topic(3, 3, 40, 500),
     "invoices": Topic(2, 1, 60, 2_000),
     "orders": Topic(6, 2, 30, 900),
@@ -186,7 +198,7 @@ HEADROOM: Final = _named("kafka.group.retention_headroom", "low", "high")
 TIME_LAG: Final = _named("kafka.group.time_lag", "low", "high")
 TOPOLOGY: Final = _named(
     "kafka.topic", "partitions", "replication_factor", "min_insync_replicas",
-    "remote_storage_enabled",
+    "remote_storage_enabled", "retention_time", "retention_bytes",
 )  # fmt: skip
 CONTROLLERS: Final = _named(
     "kafka.controller", "offline_partitions", "active", "fenced_brokers", "active_brokers"

@@ -14,9 +14,6 @@ from lakehouse.sample.what_scrapes_see import ABSENT, History, Increments, Value
 from lakehouse.tables.exposed_metrics import LOST
 
 _STEP_US: Final = 5 * MINUTE_US
-_MOST_HOURS: Final = 4
-"""Retention leaves a group no more than that to read."""
-
 _LISTED_ABOVE: Final = 10_000
 _LEFT_S: Final = (0, 300, 900, 1800, 3600, 7200, 14_400)
 _KEEPS_UP_S: Final = 75.0
@@ -82,13 +79,13 @@ def _lost(of: Timeline, source: int, group: str, topic: str, partition: int) -> 
 
 def _behind(of: Timeline, group: str) -> list[tuple[int, int, int]]:
     """From when on a group is behind by how many seconds, at least and at most."""
-    found = []
+    found, kept_s = [], TOPICS[cluster.GROUPS[group]].hours * 3600
     for from_us, to_us in of.spans("late", group):
         turn_us = from_us + (to_us - from_us) * 7 // 8
         for at_us in range(from_us + _STEP_US, to_us, _STEP_US):
             grown = min(at_us, turn_us) - from_us
             left = max(0, to_us - max(at_us, turn_us)) / (to_us - turn_us)
-            seconds = int(min(grown // SECOND_US, _MOST_HOURS * 3600) * left)
+            seconds = int(min(grown // SECOND_US, kept_s) * left)
             found.append((at_us, seconds, seconds + 400))
         found.append((to_us, 0, 0))
     return found
@@ -99,7 +96,7 @@ def _of_headroom(
 ) -> Iterator[Series]:
     """For how long retention leaves what is not read; no value: half of it is left, or all."""
     brokers = TOPICS[topic].brokers(partition)
-    kept_s = _MOST_HOURS * 3600
+    kept_s = TOPICS[topic].hours * 3600
     lows: History = []
     highs: History = []
     for at_us, seconds, _ in _behind(of, group) if brokers[0] == source else ():

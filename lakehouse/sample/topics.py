@@ -19,7 +19,10 @@ _WINDOW_SECONDS: Final = WINDOW_US // SECOND_US
 
 def of_topic(of: Timeline, source: int, topic: str, declared: Topic) -> Iterator[Series]:
     """The series of a topic."""
-    described = (declared.partitions, declared.replicas, declared.min_isr, declared.tiered)
+    described = (
+        declared.partitions, declared.replicas, declared.min_isr, declared.tiered,
+        declared.hours * 3_600_000, declared.limit_bytes,
+    )  # fmt: skip
     for metric, value in zip(cluster.TOPOLOGY, described, strict=True):
         yield Series(Subject(metric, topic), of.by_epoch(source, declared.brokers(0), value))
     if led := len(declared.led_by(source)):
