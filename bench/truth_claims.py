@@ -1,7 +1,7 @@
 """Good statements of a report, and those of them that the truth contradicts.
 
-A statement is good if it says none, zero, exactly so many (±0), 100 % or met: in the facts (JSON)
-or in a sentence of the page, which the terminal and mails show as well. It reassures falsely if its
+A statement is good if it says none, zero, exactly so many (±0), 100 % or met: in the facts (JSON),
+in the headline or in the line of a section of the page. It reassures falsely if its
 subject was bad for longer than the report's detection floor. A statement that says how much is
 unknown, or that there is no upper bound, is not good, and neither is one of an observed share.
 """
@@ -16,9 +16,8 @@ from bench.truth_judge import floor_of
 from bench.truth_logs import GROUPS
 from bench.truth_steps import clipped, without
 from bench.truth_world import S
-from lakehouse.report.figures import plain_text
-from lakehouse.report.page.questions import answers
-from lakehouse.report.page.verdicts import headline
+from lakehouse.report.summary.summarize import summarize
+from lakehouse.report.tables.details import details
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -30,16 +29,18 @@ if TYPE_CHECKING:
     from bench.truth_true import Truth
 
 Row = dict[str, Any]
-_GOOD: Final = re.compile(r"^(No|Nothing|0) |(?<![\d.,])100 %(?!\))")
+_GOOD: Final = re.compile(r"^(No|Nothing|0) |(?<![\d.,])100 %")
 _SAYS_UNKNOWN: Final = re.compile(
-    r"\b[Nn]ot known\b|\bunknown\b|\b[Aa]t least\b|\bobserved\b|\bCoverage \d"
+    r"\bnot known\b|\bunknown\b|\bat least\b|\bobserved\b|\bcoverage \d|\bwithout data\b",
+    re.IGNORECASE,
 )
-_SENTENCE: Final = re.compile(r"(?<=[.]) (?=[A-Z\d\u2068])")
-_ALL_OF: Final = {
-    "100 % of produce": "produce", "100 % (±0) of writes": "produce",
-    "100 % of fetch": "fetch", "100 % (±0) of reads": "fetch",
+_ALL_OF: Final = {"100 % of produce": "produce", "100 % of fetch": "fetch"}
+_ALL_MET: Final = re.compile(r"^(All )?\d+ objectives? met\b")
+_SECTIONS: Final = {
+    "availability": "min-isr", "throttling": "throttling", "tiered": "tier-lag", "loss": "lost",
+    "requests": "availability",
 }  # fmt: skip
-_ALL_MET: Final = re.compile(r"^(All|Both|The) .*\bmet\b")
+"""Questions of the sections whose lines are judged."""
 _MAX_GAP: Final = 3.5
 """Intervals after the last answer from which on time is surely unknown: 2.5, and one before it."""
 _LONGEST_US: Final = 60 * S
@@ -131,7 +132,7 @@ def _of_verdicts(
         whole = [one["verdict"] for one in facts["verdicts"] if one["objective"] == name]
         if "met" in whole:
             yield "all subjects", f"{name}: met", bool(wrong)
-    text = headline(facts)
+    text = summarize(facts).headline.text
     if _ALL_MET.search(text):
         yield "all objectives", text, bool(all_wrong)
 
@@ -206,28 +207,27 @@ def _unattended(watch: Watch, period: Span) -> list[Span]:
 def _of_sentences(
     schedule: Schedule, facts: Row, bad: Mapping[tuple[str, str], Truth], counted: Truths
 ) -> Iterator[tuple[str, str, bool]]:
-    """Sentences of the page that say none or 100 %, and the states of its questions."""
+    """Statements in the lines of sections that say none or 100 %, and states of questions."""
     is_bad = _bad_questions(schedule, bad, counted)
-    states = {one["question"]: one["state"] for one in facts.get("answers") or ()}
-    for section in answers(facts):
-        anchor, text = section.anchor, plain_text(section.answer).replace("\u00a0", " ")
-        if anchor not in is_bad:
-            continue
-        if states.get(anchor) == "good":
-            yield anchor, "state: good", any(is_bad[anchor].values())
-        for sentence in _SENTENCE.split(text):
-            about = [what for what in is_bad[anchor] if what in sentence]
-            if not about or not _GOOD.search(sentence) or _SAYS_UNKNOWN.search(sentence):
+    for one in facts.get("answers") or ():
+        if one["state"] == "good" and one["question"] in is_bad:
+            yield one["question"], "state: good", any(is_bad[one["question"]].values())
+    for detail in details(facts, summarize(facts)):
+        about = is_bad.get(_SECTIONS.get(detail.anchor, ""), {})
+        line = detail.line.replace("\u00a0", " ")
+        for said in line.split("; "):
+            words = [word for word in about if word in said]
+            if not words or not _GOOD.search(said) or _SAYS_UNKNOWN.search(said):
                 continue
-            if sentence.startswith(("No ", "Nothing ", "0 ")) and _SAYS_UNKNOWN.search(text):
+            if said.startswith(("No ", "Nothing ", "0 ")) and _SAYS_UNKNOWN.search(line):
                 continue
-            yield anchor, sentence, any(is_bad[anchor][what] for what in about)
+            yield detail.anchor, said, any(about[word] for word in words)
 
 
 def _bad_questions(
     schedule: Schedule, bad: Mapping[tuple[str, str], Truth], counted: Truths
 ) -> dict[str, dict[str, bool]]:
-    """By question, and by a word of the sentences about it: whether anything was bad."""
+    """By question, and by a word of the statements about it: whether anything was bad."""
 
     def any_of(*names: str) -> bool:
         return any(truth.least > 0 for (name, _), truth in bad.items() if name in names)
@@ -235,12 +235,12 @@ def _bad_questions(
     throttled = any_of("produce-throttling", "fetch-throttling", "request-throttling")
     found = {
         "availability": {"leader": any_of("leaderless")},
-        "min-isr": {"minimum": any_of("min-isr"), "min ISR": any_of("min-isr")},
-        "throttling": {"throttled": throttled},
-        "tier-lag": {"lag": any_of("copy-lag", "delete-lag"), "behind": any_of("copy-lag")},
+        "min-isr": {"topic": any_of("min-isr", "leaderless")},
+        "throttling": {"client": throttled},
+        "tier-lag": {"affected": any_of("copy-lag", "delete-lag")},
     }
     if schedule.world.logs:
-        found["lost"] = {"los": any(counted.lost.values())}
+        found["lost"] = {"group": any(counted.lost.values())}
         for words, request in _ALL_OF.items():
             found["availability"][words] = counted.errors[request] > 0
     return found

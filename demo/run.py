@@ -25,7 +25,8 @@ from demo.jars import kafka_libs
 from demo.launcher import Launcher, end, last_lines
 from demo.metadata_log import partition_truth, read_log
 from demo.truth import Truth
-from lakehouse.report.terminal import verdict_table
+from lakehouse.report.summary.summarize import summarize
+from lakehouse.report.terminal import summary_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -151,7 +152,7 @@ def _report(folder: Path, start: str, end_: str) -> None:
 def _tell(folder: Path, truth: Truth) -> None:
     result = folder / "report.json"
     if result.exists():
-        print("\n" + verdict_table(json.loads(result.read_text())), end="")
+        print("\n" + summary_text(summarize(json.loads(result.read_text()))), end="")
     if truth.missed:
         print(f"\nNot played: {', '.join(truth.missed)}. The report is of the others.")
     print("\nLook at:")

@@ -20,6 +20,7 @@ LakehouseError
 ├── OwnersError             the file of owners is wrong
 ├── PrintError              no browser prints the page
 ├── SendError               a report could not be sent, or its settings are wrong
+├── ConfigFileError         a file of a command's options is wrong
 ├── FactsError              a file is no report.json that this version can read
 ├── PeriodError             the period asked for makes no sense
 └── SubjectError            no subject, or more than one, has the name asked for
@@ -149,6 +150,10 @@ class PrintError(LakehouseError):
 
 class SendError(LakehouseError):
     """A report could not be sent, or its settings are wrong; no secret is in it."""
+
+
+class ConfigFileError(LakehouseError):
+    """A file of a command's options cannot be read, or an option in it is wrong."""
 
 
 class FactsError(LakehouseError):

@@ -19,7 +19,7 @@ from lakehouse.core.observed_share import FLOOR_PERCENT
 from lakehouse.errors import LakehouseError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
 
     from lakehouse.core.objective import Objective
     from lakehouse.engines.engine import Engine
@@ -236,6 +236,19 @@ def write_file(path: Path, content: bytes) -> None:
     except OSError as error:
         what = f"{path}: {error.strerror}; choose a file that can be written"
         raise LakehouseError(what) from error
+
+
+def named(template: str, facts: Mapping[str, Any]) -> str:
+    """A path or an address with the week and the file name of a report's cluster filled in.
+
+    Args:
+        template: May have ``{week}``, which is a date where the period is no week, and
+            ``{cluster}``.
+        facts: The report.
+    """
+    week = facts["week"]["iso"] if facts.get("week") else str(facts["from"])[:10]
+    safe = {"{week}": re.sub("[^0-9A-Za-z-]", "", week), "{cluster}": file_stem(facts["cluster"])}
+    return re.sub(r"\{(week|cluster)\}", lambda found: safe[found[0]], template)
 
 
 def file_stem(cluster: str) -> str:

@@ -4,22 +4,21 @@ import datetime as dt
 import json
 import secrets
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator
 from typing import Final
 
 import click
-from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from lakehouse.cli import options
 from lakehouse.cli.options import LAKE, LakeOptions, log
+from lakehouse.cli.phases import phase
+from lakehouse.core.display import plural
 from lakehouse.core.lake import at
 from lakehouse.core.objective import Objective
 from lakehouse.core.periods import window_seconds
 from lakehouse.engines.choice import start_spark
 from lakehouse.engines.engine import Engine
-from lakehouse.rollup.run import Done, Outcome, Wanted, rollup as run_rollup
+from lakehouse.rollup.run import Outcome, Wanted, rollup as run_rollup
 from lakehouse.rollup.verify import verify as compare
 
 WINDOW: Final = click.option(
@@ -80,15 +79,19 @@ def roll_up(
     engine: Engine, objectives: tuple[Objective, ...], wanted: Wanted, window: int | None
 ) -> Outcome:
     """Roll up and show the progress."""
-    with progress_display() as (step, watch):
-        return run_rollup(
-            engine, objectives, wanted, window_seconds=window, progress=step, watch=watch
-        )
+    with phase("rollup") as shown:
+        outcome = run_rollup(
+            engine, objectives, wanted, window_seconds=window, progress=shown.step,
+            watch=shown.watch,
+        )  # fmt: skip
+        shown.result = next(outcome_lines(outcome))
+    return outcome
 
 
 def outcome_lines(outcome: Outcome) -> Iterator[str]:
     """Outcome of a rollup, in lines."""
-    yield f"{outcome.hours} hours rolled up" if outcome.hours else "nothing new"
+    hours = plural(outcome.hours, "hour").replace("\u00a0", " ")
+    yield f"{hours} rolled up" if outcome.hours else "nothing new"
     if outcome.late_rows:
         yield f"{outcome.late_rows} rows came too late and are in gold/rejected"
     if outcome.left:
@@ -129,31 +132,6 @@ def verify(
         )
     if result.differences:
         sys.exit(1)
-
-
-@contextmanager
-def progress_display() -> Iterator[tuple[Callable[[str], None], Callable[[Done], None]]]:
-    """Progress of a rollup: a bar on a terminal, else lines."""
-    if not sys.stderr.isatty():
-        yield log, _log_done
-        return
-    bar = Progress(
-        TextColumn("jmxlake: {task.description}"), BarColumn(),
-        TextColumn("{task.completed:.0f} of {task.total:.0f} hours, {task.fields[rows]:,} rows"),
-        TimeRemainingColumn(), console=Console(stderr=True), transient=True,
-    )  # fmt: skip
-    with bar:
-        task = bar.add_task("looking for new rows", total=0, rows=0)
-
-        def watch(done: Done) -> None:
-            bar.update(task, completed=done.hours, total=done.of_hours, rows=done.rows)
-
-        yield (lambda what: bar.update(task, description=what)), watch
-
-
-def _log_done(done: Done) -> None:
-    if done.of_hours:
-        log(f"{done.hours} of {done.of_hours} hours, {done.rows:,} rows")
 
 
 @click.command

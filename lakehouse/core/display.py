@@ -6,10 +6,11 @@ Names come from clients of the cluster and are treated as hostile.
 
 import re
 import unicodedata
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from datetime import UTC, datetime, tzinfo
+from math import ceil, floor, isclose
 from typing import Any, Final, Literal
 
 from lakehouse.core import periods
@@ -75,6 +76,15 @@ _PAIRS: Final = ((_DAY, "d", _HOUR, "h"), (_HOUR, "h", _MINUTE, "m"), (_MINUTE, 
 
 _STEPS: Final = ((_SECOND, _MS), (10 * _SECOND, _SECOND // 10), (_HOUR, _SECOND), (_DAY, _MINUTE))
 """Up to which time durations are rounded to what, microseconds."""
+
+
+def length(us: int | None, rounding: Rounding = "nearest") -> str:
+    """A time in its two largest units, the second only if it is not 0: ``4 h 24 min``, ``20 min``.
+
+    ``duration`` with the symbol of minutes that is not that of metres.
+    """
+    text = re.sub(f"(?<=\\d{_TIE})m\\b", "min", duration(us, rounding))
+    return re.sub(f"(?<=[a-z]) 0{_TIE}[a-z]+$", "", text)
 
 
 def count(value: float | None) -> str:
@@ -146,13 +156,47 @@ def percent(share: float | None, rounding: Rounding = "nearest") -> str:
         return f"{share * 100:.0f}{_TIE}%"
     text = ""
     for digits in (2, 3, 4, 5, 6):
-        # Rounded first to undo the noise of binary floats, which would move 99.9 down to 99.89.
-        scaled = round(share * 100 * 10**digits, 6)
-        whole = {"down": scaled // 1, "up": -(-scaled // 1), "nearest": round(scaled)}[rounding]
-        text = f"{whole / 10**digits:.{digits}f}".rstrip("0").rstrip(".")
+        # Without rounding first, binary floats would move 99.9 down to 99.89.
+        text = f"{_rounded(share * 100, digits, rounding):.{digits}f}".rstrip("0").rstrip(".")
         if text not in {"0", "100"}:
             break
     return f"{text}{_TIE}%"
+
+
+def share(
+    value: float | None,
+    digits: int = 2,
+    rounding: Rounding = "nearest",
+    apart: Collection[float] = (0, 1),
+) -> str:
+    """A share in percent, such as ``99.80 %`` or ``1,240 %``.
+
+    Args:
+        value: The share; 1.0 is 100 %.
+        digits: Digits after the point; up to a millionth of a percent there are as many more as
+            ``apart`` needs.
+        rounding: Down for a lower bound, up for an upper one.
+        apart: Shares as which it is shown only if it is exactly one of them.
+    """
+    if value is None:
+        return NOT_KNOWN
+    if value in {0, 1}:
+        return f"{value * 100:.0f}{_TIE}%"
+    text = ""
+    for places in range(digits, max(digits, 6) + 1):
+        whole = _rounded(value * 100, places, rounding)
+        text = f"{whole:,.{places}f}{_TIE}%"
+        if value in apart or not any(isclose(whole / 100, one) for one in apart):
+            break
+    return text
+
+
+def _rounded(number: float, places: int, rounding: Rounding) -> float:
+    """Return a number with so many decimals, rounded without the noise of binary floats."""
+    scale = 10.0**places
+    scaled = round(number * scale, 6)
+    whole = {"down": floor(scaled), "up": ceil(scaled), "nearest": round(scaled)}[rounding]
+    return whole / scale
 
 
 def per_cent(coverage: float | None) -> str:
@@ -202,11 +246,23 @@ def day_and_time(instant: str | None) -> str:
     """An instant to the second, such as ``Sat 21 Nov 06:41:12``."""
     if instant is None:
         return NOT_KNOWN
-    moment = local(parse(instant))
+    moment = parse(instant)
+    return f"{day(moment)}{_TIE}{clock(moment, seconds=True)}"
+
+
+def day(moment: datetime) -> str:
+    """The local day of a moment, such as ``Wed 18 Nov``."""
+    shown = local(moment)
+    return f"{shown:%a}{_TIE}{shown.day}{_TIE}{shown:%b}"
+
+
+def clock(moment: datetime, *, seconds: bool = False) -> str:
+    """The local time of a moment, such as ``14:27``."""
+    shown = local(moment)
     # When summer time ends a local time occurs twice: the zone's abbreviation says which it is.
-    twice = moment.replace(fold=0).utcoffset() != moment.replace(fold=1).utcoffset()
-    parts = [f"{moment:%a}", str(moment.day), f"{moment:%b}", f"{moment:%H:%M:%S}"]
-    return _TIE.join(parts + [str(moment.tzname())] * twice)
+    twice = shown.replace(fold=0).utcoffset() != shown.replace(fold=1).utcoffset()
+    text = f"{shown:%H:%M:%S}" if seconds else f"{shown:%H:%M}"
+    return f"{text}{_TIE}{shown.tzname()}" if twice else text
 
 
 def day_above_time(instant: str | None) -> str:
@@ -242,6 +298,16 @@ def shorten(text: str, limit: int = NAME_LIMIT) -> str:
         return text
     head = (limit - 1) * 2 // 3
     return f"{text[:head]}…{text[len(text) - (limit - 1 - head) :]}"
+
+
+_MEASURE: Final = re.compile(
+    r"[0-9] (?:%|(?:d|h|min|s|ms|[KMGTP]?i?B|MB/s)\b(?: [0-9]+ (?:h|min|s)\b)?)"
+)
+
+
+def tied(text: str) -> str:
+    """Return a text in which no line breaks within a figure, such as ``4 h 24 min``."""
+    return _MEASURE.sub(lambda found: found[0].replace(" ", _TIE), text)
 
 
 def plural(number: int, noun: str) -> str:

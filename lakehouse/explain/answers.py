@@ -59,8 +59,9 @@ def _answer(
     # Families of a metric that only the lake's catalogue has are not known here.
     read = metric if watched.families else "any"
     # What a story calls bad are rows of these, and no row reads as good.
-    spec = {"read": read, "judged": [watched.metric, metric, *derived], "gold": _READS}
-    found = decisions.decide(facts, watched.metric, spec, bad=is_bad)
+    judged = (watched.metric, metric, *derived)
+    question = decisions.Question(watched.metric, read, gold=_READS, judged=judged)
+    found = decisions.decide(facts, question, bad=is_bad)
     if not is_bad and (why := _inapplicable(subject, watched.metric)):
         found = found._replace(state="not_applicable", reason=f"Not applicable: {why}.")
     names = ("state", "observed_percent", "expected_us", "observed_us", "reason")

@@ -13,7 +13,7 @@ from lakehouse.engines.gold_reader import EXACT, Row, is_one_of, is_same, text
 from lakehouse.errors import TableNotFoundError
 from lakehouse.explain.bad_intervals import Stretch
 from lakehouse.explain.gaps import Attempt
-from lakehouse.report.facts.gold import EVENT, Gold
+from lakehouse.report.facts.gold import CHANGE, Gold
 from lakehouse.report.facts.other_metrics import levels
 from lakehouse.slo.sla_statement import Statement, Times
 
@@ -141,8 +141,8 @@ def _events(gold: Gold, subject: Subject) -> list[Row]:
     except TableNotFoundError:
         return []
     return gold.ask(
-        f"SELECT {EVENT} FROM {{rows}} r WHERE {_of_event(subject)} "
-        f"ORDER BY r.at, r.source, {EVENT} LIMIT {MOST}",
+        f"SELECT {CHANGE} FROM {{rows}} r WHERE {_of_event(subject)} "
+        f"ORDER BY r.at, r.source, {CHANGE} LIMIT {MOST}",
         rows=rows,
     )
 

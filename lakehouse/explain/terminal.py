@@ -16,8 +16,8 @@ from lakehouse.core.periods import DAY_US, instant
 from lakehouse.core.spans import Span, length, overlap
 from lakehouse.report import figures
 from lakehouse.report.figures import Row, span_of
-from lakehouse.report.page import cells
-from lakehouse.report.page.verdicts import policy_text
+from lakehouse.report.resources import sentence
+from lakehouse.report.tables.contents import words
 from lakehouse.report.terminal import badge, printed
 
 MOST: Final = 20
@@ -75,7 +75,7 @@ def _objectives(story: Row) -> Iterator[RenderableType]:
         title = display.line(row["title"]) + " (of its topic)" * of_topic
         good, target = figures.attainment(row).text, display.percent(row["target"])
         yield Text.assemble(badge(row["verdict"]), f"  {title}: {good}; target {target}")
-        if policy := policy_text(row["unknown_counts"], [row]):
+        if policy := _policy(row):
             yield _indented(policy)
         if row["undecided_us"] is not None:
             yield _indented("\n".join(_undecided(row)))
@@ -260,6 +260,15 @@ def _worst_at_least(row: Row) -> str:
     return f"at worst {least}{after}"
 
 
+def _policy(row: Row) -> str:
+    """How unknown time counts, and the verdict with it taken both ways; empty: it is taken so."""
+    policy = row["unknown_counts"]
+    if policy in {None, "interval"}:
+        return ""
+    verdict = display.VERDICTS[display.verdict(row.get("interval_verdict"))]
+    return sentence("policy", policy=policy, most=row.get("unknown_us") or 0, verdict=verdict)
+
+
 def _silent(silences: Sequence[Row], at: Callable[[str], str]) -> list[str]:
     """The longest silences, with their instants as ``at`` has them."""
     shown, left = _greatest(silences, _FEW, _length)
@@ -267,7 +276,7 @@ def _silent(silences: Sequence[Row], at: Callable[[str], str]) -> list[str]:
     for one in shown:
         error = f": {display.line(one['error'])}" if one["error"] else ""
         source = f"{figures.name(one['source']).text} ({display.line(one['family'])})"
-        length, outcome = display.duration(_length(one)), cells.word("outcome", one["outcome"])
+        length, outcome = display.duration(_length(one)), words("outcome", one["outcome"])
         since = at(one["start"])
         texts.append(f"silent: {source} from {since} for {length}, {outcome}{error}")
     return [*texts, f"silent: {left} more, see --json"] if left else texts
@@ -282,7 +291,8 @@ def _events(row: Row, subject: Row) -> list[str]:
         values = [display.line(event[key]) for key in ("old", "new") if event.get(key) is not None]
         change = f": {' to '.join(values)}" if values else ""
         source, at = figures.name(event["source"]).text, _at(event["at"], row)
-        texts.append(f"{at} {cells.event(event)}{of}{change} (noticed by {source})")
+        kind = display.line(event["kind"]).replace("_", " ")
+        texts.append(f"{at} {kind}{of}{change} (noticed by {source})")
     left = len(row["events"]) - _EVENTS
     return [*texts, f"{left} more events, see --json"] if left > 0 else texts
 

@@ -3,8 +3,8 @@
 The lists are of the tables of the lake, and of its subjects.
 """
 
-from collections.abc import Collection, Iterator, Sequence
-from typing import Any, Final
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import Any, Final, NamedTuple
 
 from lakehouse import tables
 from lakehouse.core import display, periods
@@ -14,34 +14,52 @@ from lakehouse.core.observed_share import FLOOR_PERCENT
 from lakehouse.core.periods import instant
 from lakehouse.errors import TableNotFoundError, is_of_spark
 from lakehouse.report import figures
-from lakehouse.report.charts import charts
-from lakehouse.report.charts.event_marks import marks_of
+from lakehouse.report.charts import week_lanes
+from lakehouse.report.charts.lanes import lanes
+from lakehouse.report.charts.time_axis import Axis
 from lakehouse.report.facts.build import SECTIONS, Scope, by_time
 from lakehouse.report.facts.coverage import coverage
 from lakehouse.report.facts.fields import to_json
 from lakehouse.report.facts.gold import Gold
 from lakehouse.report.facts.kafka.tier_lag import LAGGING
-from lakehouse.report.figures import Row
-from lakehouse.report.page import questions, sections
+from lakehouse.report.figures import Facts, Row
+from lakehouse.report.page.objective_table import objective_table
 from lakehouse.report.page.page import html
-from lakehouse.report.page.page_tables import Column, TableSpec, column
-from lakehouse.report.page.verdicts import verdicts
+from lakehouse.report.summary.summarize import summarize
+from lakehouse.report.tables.details import sections
+from lakehouse.report.tables.section import Detail
+from lakehouse.report.tables.table_spec import Cell, Column, Content, Listing
 
-QUESTIONS: Final[dict[str, tuple[Sequence[str], Collection[str]]]] = {
-    "min-isr": (("min_isr",), (UNAVAILABLE, LEADERLESS)),
-    "throttling": (
+
+class Question(NamedTuple):
+    """A cell's question.
+
+    Attributes:
+        section: Anchor of its section in the details of a report.
+        keys: Sections of the facts.
+        metrics: Metrics of its objectives.
+    """
+
+    section: str
+    keys: Sequence[str]
+    metrics: Collection[str] = ()
+
+
+QUESTIONS: Final[Mapping[str, Question]] = {
+    "min-isr": Question("availability", ("min_isr",), (UNAVAILABLE, LEADERLESS)),
+    "throttling": Question(
+        "throttling",
         ("throttling",),
         [f"kafka.client.{kind}.throttle_time" for kind in ("produce", "fetch", "request")],
     ),
-    "tier-lag": (("tier_lag",), tuple(LAGGING.values())),
-    "lost": (("lost_before_read",), ("kafka.group.non_consumed",)),
-    "remote-reads": (("remote_reads", "tier_lag"), ()),
+    "tier-lag": Question("tiered", ("tier_lag", "tiering"), tuple(LAGGING.values())),
+    "lost": Question("loss", ("lost_before_read",), ("kafka.group.non_consumed",)),
+    "remote-reads": Question("tiered", ("remote_reads", "tier_lag", "tiering")),
 }
-"""Sections of the facts and the metrics whose objectives belong to it, by anchor in the page."""
+"""By the name that a cell uses."""
 
 _PARTS: Final = (
-    "eyebrow", "period", "cluster", "trouble", "text", "verdicts", "answer", "notes", "charts",
-    "listings",
+    "period", "cluster", "trouble", "text", "objectives", "line", "notes", "lanes", "listings",
 )  # fmt: skip
 """The parts of a cell, beside its title."""
 
@@ -58,47 +76,56 @@ def trouble(message: str) -> str:
 
 
 def question(
-    gold: Gold, objectives: Sequence[Objective], anchor: str, min_coverage: float = FLOOR_PERCENT
+    gold: Gold, objectives: Sequence[Objective], name: str, min_coverage: float = FLOOR_PERCENT
 ) -> str:
-    """A question's answer, verdicts, charts and tables.
+    """Return a question's answer, objectives, lanes and tables.
 
     Args:
         gold: Gold of the week and cluster.
         objectives: All objectives.
-        anchor: One of ``QUESTIONS``.
+        name: One of ``QUESTIONS``.
         min_coverage: Observed share below which nothing good is said, percent.
     """
-    facts = question_facts(gold, objectives, anchor) | {"min_coverage_percent": min_coverage}
-    (one,) = (each for each in questions.questions(facts) if each.anchor == anchor)
-    seen = sections.coverage(facts)
+    facts = question_facts(gold, objectives, name) | {"min_coverage_percent": min_coverage}
+    answer = _fold(facts, QUESTIONS[name].section)
+    observed = _fold(facts, "coverage")
+    report = summarize(facts)
+    axis, to = Axis(report.span), report.elapsed_to
+    drawn = week_lanes.lanes_of(facts, week_lanes.steps_of(facts, to))
     return page(
-        title=one.title,
-        eyebrow=one.kip,
-        period=display.period(facts["from"], facts["to"]),
-        cluster=figures.name(facts["cluster"]),
-        verdicts=verdicts(facts),
-        answer=one.answer,
-        notes=(*one.notes, figures.plain_text(seen.answer)),
-        charts=charts.of(one, facts, marks_of(facts)),
-        listings=(*one.listings, *seen.listings),
+        title=answer.title,
+        period=report.period,
+        cluster=report.cluster,
+        line=answer.line,
+        objectives=objective_table(report, lambda _: "objectives"),
+        lanes=lanes(drawn, (), (), axis, to) if drawn else None,
+        listings=(*answer.tables, *observed.tables),
+        notes=tuple(filter(None, (answer.note, observed.line))),
     )
 
 
-def question_facts(gold: Gold, objectives: Sequence[Objective], anchor: str) -> dict[str, Any]:
-    """The facts of one question, a part of those of a report (docs/report-json.md).
+def _fold(facts: Facts, anchor: str) -> Detail:
+    (section,) = (one for one in sections() if one.anchor == anchor)
+    return section.detail(facts) or Detail(
+        anchor, section.title, display.NOT_KNOWN, is_open=False, tables=(), note=""
+    )
+
+
+def question_facts(gold: Gold, objectives: Sequence[Objective], name: str) -> dict[str, Any]:
+    """Return the facts of one question, a part of a report's facts.
 
     Args:
         gold: Gold of the week and cluster.
         objectives: All objectives.
-        anchor: One of ``QUESTIONS``.
+        name: One of ``QUESTIONS``.
     """
-    sections_, metrics = QUESTIONS[anchor]
+    _, keys, metrics = QUESTIONS[name]
     own = [one for one in objectives if one.metric in metrics]
     # Over the week itself, whatever the objectives' windows are.
     statements = by_time(gold, own, gold.statements(own))
     scope = Scope(gold, own, statements, statements, coverage(gold))
     whole = ("coverage", "collected", "incomplete", "timelines")
-    names = ("verdicts", "objectives", *sections_, *whole)
+    names = ("verdicts", "objectives", *keys, *whole)
     return {
         "cluster": gold.cluster,
         "from": gold.period.start.isoformat(),
@@ -114,11 +141,47 @@ def page(**parts: Any) -> str:
 
 
 def tour(gold: Gold) -> str:
-    """The tables of the lake, all clusters and weeks of them, and the subjects of the cluster."""
-    rows = [_table(gold, table) for table in (*tables.BRONZE, *tables.GOLD)]
-    listings = _TABLES.listing(rows), _KNOWN.listing(_known(gold))
+    """Return the tables of the lake, all clusters and weeks, and the subjects of the cluster."""
+    listed = [_table(gold, table) for table in (*tables.BRONZE, *tables.GOLD)]
+    known = list(_known(gold))
+    listings = (
+        Listing(
+            "Tables of the lake", _columns("Table", "A row is", "Rows", "From", "To"),
+            tuple(map(_row_of_table, listed)),
+            ("All clusters. Agents write bronze; the rollup computes gold from it.",),
+        ),
+        Listing(
+            "All subjects of this cluster", _columns("Kind", "How many", "From", "To"),
+            tuple(map(_row_of_kind, known)),
+        ),
+    )  # fmt: skip
     cluster = figures.name(gold.cluster)
     return page(title="What is in the lake", cluster=cluster, listings=listings)
+
+
+def _columns(*headings: str) -> tuple[Column, ...]:
+    """Return columns that only head cells; numbers are on the right."""
+    texts = {"Table", "A row is", "Kind"}
+    return tuple(
+        Column(one, Content(lambda _: Cell(), is_figure=one not in texts)) for one in headings
+    )
+
+
+def _row_of_table(row: Row) -> tuple[Cell, ...]:
+    return (
+        Cell((row["table"],)), Cell((row["about"],)), row["rows"], _at(row["since"]),
+        _at(row["until"]),
+    )  # fmt: skip
+
+
+def _row_of_kind(row: Row) -> tuple[Cell, ...]:
+    number = Cell((f"{row['number']:,}",), order=row["number"])
+    return Cell((row["kind"],)), number, _at(row["since"]), _at(row["until"])
+
+
+def _at(us: int | None) -> Cell:
+    text = display.NOT_KNOWN if us is None else f"{instant(us):%Y-%m-%d %H:%M}"
+    return Cell((text,), order=us)
 
 
 def _table(gold: Gold, table: tables.Table) -> Row:
@@ -129,14 +192,14 @@ def _table(gold: Gold, table: tables.Table) -> Row:
     try:
         (counts,) = gold.ask(f"SELECT {columns} FROM {{rows}} r", rows=gold.engine.rows(table))
     except TableNotFoundError:
-        return {**row, "rows": figures.Figure("there is no such table")}
+        return {**row, "rows": Cell(("the table does not exist",))}
     except Exception as error:  # without access to bronze, gold is still listed
         if not is_of_spark(error):
             raise
         condition = getattr(error, "getCondition", str)() or "Spark refused"
-        return {**row, "rows": figures.Figure(f"not readable: {condition}")}
+        return {**row, "rows": Cell((f"not readable: {condition}",))}
     number = counts["rows"]
-    return {**row, **counts, "rows": figures.Figure(f"{number:,}", order=number)}
+    return {**row, **counts, "rows": Cell((f"{number:,}",), order=number)}
 
 
 def _known(gold: Gold) -> Iterator[Row]:
@@ -144,31 +207,3 @@ def _known(gold: Gold) -> Iterator[Row]:
         own = [subject for subject in gold.subjects if subject.kind == kind]
         since, until = min(one.first_us for one in own), max(one.last_us for one in own)
         yield {"kind": kind, "number": len(own), "since": since, "until": until}
-
-
-def _at(heading: str, key: str) -> Column:
-    def get(row: Row) -> figures.Figure:
-        us = row[key]
-        text = display.NOT_KNOWN if us is None else f"{instant(us):%Y-%m-%d %H:%M}"
-        return figures.Figure(text, order=us)
-
-    return Column(heading, get)
-
-
-_WHEN: Final = (_at("From", "since"), _at("To", "until"))
-_TABLES: Final = TableSpec(
-    "Tables of the lake",
-    "table",
-    (
-        Column("Table", lambda row: row["table"], numeric=False),
-        Column("A row is", lambda row: row["about"], numeric=False),
-        Column("Rows", lambda row: row["rows"]),  # or why they cannot be counted
-        *_WHEN,
-    ),
-    "All clusters. Agents write bronze; the rollup computes gold from it.",
-)
-_KNOWN: Final = TableSpec(
-    "All subjects of this cluster",
-    "kind",
-    (column("Kind", "name kind"), column("How many", "count number"), *_WHEN),
-)

@@ -1,105 +1,111 @@
 """Several clusters at once: which of them need a look, with a link to the report of each."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final, NamedTuple
 
-from lakehouse.core import display, periods
-from lakehouse.report.facts_lookup import week_of
-from lakehouse.report.figures import Cell, Row, plain_text
-from lakehouse.report.page import verdicts
+from lakehouse.core import periods
+from lakehouse.report.figures import Facts
 from lakehouse.report.page.page import html
-from lakehouse.report.page.page_tables import Column, Listing, TableSpec, badge, column
-from lakehouse.report.page.questions import answers
-from lakehouse.report.resources import declared, sentence
+from lakehouse.report.summary import amounts, lines
+from lakehouse.report.summary.model import Objective, Status, Summary
+from lakehouse.report.summary.summarize import summarize
+from lakehouse.report.summary.texts import line
+
+FORMAT: Final = 2
+EVENTS: Final = 3
+"""Events of each cluster; its page has the others."""
 
 
-def summary(reports: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """The facts of a summary: each cluster's verdicts, findings and coverage.
+class Cluster(NamedTuple):
+    """One cluster.
+
+    Attributes:
+        name: Its name in the facts.
+        facts: The facts of its report.
+        report: The same in short.
+    """
+
+    name: object
+    facts: Facts
+    report: Summary
+
+    @property
+    def status(self) -> Status:
+        """The worst status of its objectives."""
+        return self.report.headline.status
+
+    @property
+    def by_title(self) -> Mapping[str, Objective]:
+        """Its objectives by their titles."""
+        return {one.title: one for one in self.report.objectives}
+
+
+def clusters(reports: Iterable[Facts]) -> list[Cluster]:
+    """Return the clusters of some reports, worst first.
 
     Args:
         reports: Facts of one report for each cluster.
     """
-    clusters = [_cluster(one) for one in reports]
-    clusters.sort(key=lambda one: (-display.rank(one["verdict"]), str(one["cluster"])))
-    return {"format": 1, "clusters": clusters}
+    found = [Cluster(one.get("cluster"), one, summarize(one)) for one in reports]
+    return sorted(found, key=lambda one: (amounts.STATUSES.index(one.status), str(one.name)))
 
 
-def _cluster(facts: Mapping[str, Any]) -> Row:
-    rows = verdicts.ordered(facts)
-    with display.shown_in(display.zone_of(facts)):
-        findings = [
-            {"question": one.anchor, "answer": plain_text(one.answer)} for one in answers(facts)
-        ]
-        headline_ = verdicts.headline(facts)
-    return {
-        "cluster": facts.get("cluster"),
-        "from": facts["from"],
-        "to": facts["to"],
-        "time_zone": facts.get("time_zone") or periods.UTC_NAME,
-        "week": facts.get("week"),
-        "verdict": rows[0].get("verdict") if rows else "no_data",
-        "headline": headline_,
-        "verdicts": rows,
-        "findings": findings,
-        "restated": len(facts.get("restated") or ()),
-        "coverage_percent": (facts.get("coverage") or {}).get("percent"),
-    }
+def headline(found: Sequence[Cluster]) -> str:
+    """Return all clusters, worst first, in one sentence."""
+    tally = Counter(one.status for one in found)
+    worst = found[0].status if found else "no_data"
+    return line(f"clusters.{worst}", count=tally[worst], total=len(found))
 
 
-def render(facts: Mapping[str, Any], pages: Mapping[str, str]) -> str:
-    """The summary as one HTML page.
+def to_json(found: Sequence[Cluster]) -> dict[str, Any]:
+    """Return the clusters as JSON has them."""
+    return {"format": FORMAT, "clusters": [_to_json(one) for one in found]}
+
+
+def render(found: Sequence[Cluster], pages: Mapping[str, str]) -> str:
+    """Return the clusters as one HTML page.
 
     Args:
-        facts: The facts of the summary.
+        found: The clusters, worst first.
         pages: Links to the pages of clusters, by the cluster.
     """
-    clusters = facts["clusters"]
+    titles = dict.fromkeys(title for one in found for title in one.by_title)
     return html(
         "summary.html.j2",
-        headline=headline(clusters),
-        clusters=_each_in_its_zone(clusters),
+        title=headline(found),
+        status=found[0].status if found else "no_data",
+        clusters=found,
+        titles=list(titles),
         pages=pages,
-        week_of=week_of,
-        overview=_overview(clusters),
-        declared=declared("page.yaml"),
+        most=EVENTS,
+        rank=amounts.STATUSES.index,
     )
 
 
-def headline(clusters: Sequence[Row]) -> str:
-    """All clusters in one sentence."""
-    tally = Counter(one["verdict"] for one in clusters)
-    return sentence("summary", tally=tally, total=len(clusters))
-
-
-def _each_in_its_zone(clusters: Iterable[Row]) -> Iterator[Row]:
-    for one in clusters:
-        with display.shown_in(display.zone_of(one)):
-            yield one
-
-
-def _overview(clusters: Sequence[Row]) -> Listing:
-    """Clusters by objective; a cell is empty if the cluster does not have the objective."""
-    titles: dict[str, str] = {}
-    for one in clusters:
-        for row in one["verdicts"]:
-            titles.setdefault(row["objective"], display.line(row.get("title") or row["objective"]))
-    spec = TableSpec(
-        "Clusters and objectives",
-        "cluster",
-        (
-            column("Cluster", "name cluster"),
-            column("Seen", "percent coverage_percent"),
-            *(_objective(name, title) for name, title in titles.items()),
-            Column("Week", lambda row: week_of(row).removeprefix("ISO week "), numeric=False),
-        ),
-    )
-    return spec.listing(clusters)
-
-
-def _objective(name: str, title: str) -> Column:
-    def cell(row: Row) -> Cell:
-        verdict = next((one for one in row["verdicts"] if one["objective"] == name), None)
-        return Cell() if verdict is None else badge(verdict.get("verdict"))
-
-    return Column(title, cell, numeric=False)
+def _to_json(one: Cluster) -> dict[str, Any]:
+    report = one.report
+    return {
+        "cluster": one.name,
+        "from": one.facts["from"],
+        "to": one.facts["to"],
+        "time_zone": one.facts.get("time_zone") or periods.UTC_NAME,
+        "week": one.facts.get("week"),
+        "status": one.status,
+        "headline": lines.headline(report),
+        "objectives": [
+            {"objective": each.name, "title": each.title, "status": each.status,
+             "used": each.used_share}
+            for each in report.objectives
+        ],
+        "events": [
+            {"number": each.number, "title": lines.plain(each.title), "when": each.when,
+             "length": each.length, "cause": lines.plain(each.cause),
+             "next": lines.plain(each.next_step),
+             "owner": each.owner and each.owner.text, "used": each.used_share}
+            for each in report.events[:EVENTS]
+        ],
+        "key_figures": {each.label: each.value for each in report.tiles},
+        "restated": len(one.facts.get("restated") or ()),
+        "coverage_percent": (one.facts.get("coverage") or {}).get("percent"),
+    }  # fmt: skip

@@ -1,4 +1,4 @@
-"""The facts as CSV (RFC 4180): a file a table of csv.yaml, safe to open in a spreadsheet.
+"""The facts as CSV (RFC 4180), safe to open in a spreadsheet: ``FILES``, of the facts' records.
 
 Text is quoted, numbers are not. A figure that is not known is an empty field without quotes, so
 that it differs from an empty name. Clients of the cluster choose names: none becomes a formula.
@@ -6,13 +6,44 @@ that it differs from an empty name. Clients of the cluster choose names: none be
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
-from functools import lru_cache
-from typing import Any, Final
+from typing import Final, NamedTuple
 
 from lakehouse.core import display
-from lakehouse.report import evidence, facts_lookup, resources
+from lakehouse.report import evidence, facts_lookup
+from lakehouse.report.facts import build, storage, timelines
+from lakehouse.report.facts.coverage import Gap, SourceCoverage
+from lakehouse.report.facts.event_records import Event, IncidentOfEvent, Use
+from lakehouse.report.facts.fields import OWNED, Column, columns, keys
+from lakehouse.report.facts.kafka import (
+    consumer_groups,
+    golden_signals,
+    hygiene,
+    min_isr,
+    remote_reads,
+    replication,
+    throttling,
+    tier_lag,
+)
+from lakehouse.report.facts.key_figures import KeyFigure
+from lakehouse.report.facts.objectives import composites, trends
+from lakehouse.report.facts.objectives.history import WeekOfObjective
+from lakehouse.report.facts.objectives.restated import Restated
+from lakehouse.report.facts.objectives.verdicts import Verdict
+from lakehouse.report.facts.other_metrics import Metric, Subject as MetricSubject
+from lakehouse.report.facts.owner_accounts import Account
+from lakehouse.report.facts.statement_rows import (
+    Burn,
+    Change,
+    Correction,
+    Figures,
+    Judgement,
+    Maintenance,
+    Named,
+    Objective,
+    Used,
+)
 from lakehouse.report.figures import Facts, Row
+from lakehouse.report.owners import NAMES
 
 CELL_LIMIT: Final = 32_000
 """Characters of a text; a spreadsheet's cell holds 767 more."""
@@ -21,63 +52,55 @@ CELL_LIMIT: Final = 32_000
 # ends a cell in a spreadsheet of another locale.
 _FORMULA: Final = re.compile("""(^|[,;|"])(\\s*)(?=[-=+@\uff1d\uff0b\uff0d\uff20])""")
 
+COMMON: Final = (
+    Column("cluster", "cluster of the report", "cluster"),
+    Column("from", "start of the report period, UTC", "from"),
+    Column("to", "end of the report period, UTC", "to"),
+)
+"""The first columns of every file, so that files of several weeks or clusters can be joined."""
 
-@dataclass(frozen=True, slots=True)
-class Column:
-    """A column: name, meaning, path of its value in a row, and as which kind it is written."""
-
-    name: str
-    means: str
-    path: str
-    kind: str = ""
-
-    def of(self, row: Row) -> Any:
-        """The row's value; None: not known."""
-        value = facts_lookup.value_at(row, self.path)
-        return _KINDS[self.kind](value) if self.kind else value
+_OWNED: Final = tuple(Column(name, means.text, name) for name, means in OWNED.items())
 
 
-@dataclass(frozen=True, slots=True)
-class Table:
-    """One file: its name without ``.csv``, what a row is, where its rows are, and its columns.
+class File(NamedTuple):
+    """A file of CSV.
 
     Attributes:
-        source: The path of the rows in the facts, or the name of a function that makes them.
-        having: A key without which a row is left out.
+        name: Its name without ``.csv``.
+        each: What a row is, as in "One row per topic".
+        rows: The path of its rows in the facts, or a function that makes them. A row of a list
+            within rows, such as ``objectives.subjects``, has the values of its objective, too.
+        own: Its columns, without those of every file and of owners.
+        needs: A key without which a row is left out.
     """
 
     name: str
     each: str
-    source: str
-    having: str
-    columns: tuple[Column, ...]
+    rows: str | Callable[[Facts], Iterable[Row]]
+    own: tuple[Column, ...]
+    needs: str = ""
 
-    def rows(self, facts: Facts) -> Iterable[Row]:
-        """The table's rows."""
-        made = _ROWS.get(self.source)
-        rows = made(facts) if made else facts_lookup.rows_at(facts, self.source)
-        return (row for row in rows if not self.having or row.get(self.having))
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        """Its columns; a row about a topic, client or group has its owner, too."""
+        names = {column.name for column in self.own}
+        owned = _OWNED if names & {*NAMES.values()} else ()
+        return (*self.own, *(column for column in owned if column.name not in names))
 
-
-@lru_cache
-def common() -> tuple[Column, ...]:
-    """The columns that every file begins with."""
-    return tuple(_columns(resources.declared("csv.yaml")["common"]))
-
-
-@lru_cache
-def tables() -> tuple[Table, ...]:
-    """Every table of csv.yaml."""
-    return tuple(
-        Table(name, one["each"], one["rows"], one.get("with", ""), tuple(_columns(one["columns"])))
-        for name, one in resources.declared("csv.yaml")["tables"].items()
-    )
+    def rows_of(self, facts: Facts) -> Iterable[Row]:
+        """Return its rows."""
+        rows = (
+            facts_lookup.rows_at(facts, self.rows)
+            if isinstance(self.rows, str)
+            else (self.rows(facts))
+        )
+        return (row for row in rows if not self.needs or row.get(self.needs))
 
 
 def files(facts: Facts) -> Iterator[tuple[str, str]]:
-    """Every file's name and content; a table without rows is its header."""
-    for table in tables():
-        yield f"{table.name}.csv", "".join(_lines(table, facts))
+    """Every file's name and content; a file without rows is its header."""
+    for file in FILES:
+        yield f"{file.name}.csv", "".join(_lines(file, facts))
 
 
 def text(value: object) -> str:
@@ -86,17 +109,12 @@ def text(value: object) -> str:
     return _FORMULA.sub(r"\1\2'", visible)
 
 
-def _columns(listed: Iterable[Any]) -> Iterator[Column]:
-    for name, declared_ in resources.columns(listed):
-        column = declared_ if isinstance(declared_, dict) else {"means": declared_}
-        yield Column(name, column["means"], column.get("path", name), column.get("as", ""))
-
-
-def _lines(table: Table, facts: Facts) -> Iterator[str]:
-    yield _line(column.name for column in (*common(), *table.columns))
-    shared = [column.of(facts) for column in common()]
-    for row in table.rows(facts):
-        yield _line([*shared, *(column.of(row) for column in table.columns)])
+def _lines(file: File, facts: Facts) -> Iterator[str]:
+    own = file.columns
+    yield _line(column.name for column in (*COMMON, *own))
+    shared = [facts_lookup.value_at(facts, column.path) for column in COMMON]
+    for row in file.rows_of(facts):
+        yield _line([*shared, *(facts_lookup.value_at(row, column.path) for column in own)])
 
 
 def _line(values: Iterable[object]) -> str:
@@ -107,20 +125,12 @@ def _field(value: object) -> str:
     if value is None:
         return ""
     if isinstance(value, int | float):
-        return repr(value)
+        return repr(int(value) if isinstance(value, bool) else value)
+    if isinstance(value, Mapping):
+        value = " ".join(f"{name}={count}" for name, count in value.items())
+    elif isinstance(value, list):
+        value = " ".join(map(str, value))
     return '"' + text(value).replace('"', '""') + '"'
-
-
-def _counts(counts: Mapping[str, int] | None, *, zeros: bool = False) -> str:
-    return " ".join(f"{name}={count}" for name, count in (counts or {}).items() if count or zeros)
-
-
-_KINDS: Final[Mapping[str, Callable[[Any], Any]]] = {
-    "list": lambda values: " ".join(map(str, values or ())),
-    "counts": _counts,
-    "all_counts": lambda counts: _counts(counts, zeros=True),
-    "flag": lambda value: int(bool(value)),
-}
 
 
 def _topics_without_a_spare_replica(facts: Facts) -> Iterator[Row]:
@@ -144,18 +154,169 @@ def _points(facts: Facts) -> Iterator[Row]:
 
 
 def _decided(facts: Facts) -> Iterator[Row]:
-    yield from (one._asdict() for one in evidence.answers(facts))
+    yield from (one._asdict() for one in build.answers(facts))
 
 
 def _lost_by_group(facts: Facts) -> Iterator[Row]:
     yield from facts_lookup.rows_at(facts_lookup.with_totals(facts), "lost_before_read.totals")
 
 
-_ROWS: Final[Mapping[str, Callable[[Facts], Iterable[Row]]]] = {
-    "decided": _decided,
-    "lost_by_group": _lost_by_group,
-    "topics_without_a_spare_replica": _topics_without_a_spare_replica,
-    "weeks": _weeks,
-    "points": _points,
-}
-"""Rows that are made of the facts, by the names of csv.yaml."""
+def _outside(key: str, excluded: str, *names: str) -> Iterator[Column]:
+    """Yield columns of a subject's figures outside some time, by the names that they have there."""
+    figures = ("verdict", "expected_us", "bad_us", *keys("attainment"))
+    for name, figure in zip(names, figures, strict=True):
+        yield Column(name, f"{figure} outside {excluded}", f"{key}.{figure}")
+
+
+_OBJECTIVE: Final = (*columns(Objective, "name"), *columns(Named))
+"""The objective of a row and the names of its subject."""
+
+_ATTAINMENT: Final = (
+    *_OBJECTIVE,
+    *columns(Objective, "target", "method", "window", "from", "to"),
+    *columns(Figures),
+    *columns(Objective, "unknown"),
+    *columns(Judgement, "interval_verdict"),
+)
+_PERIOD: Final = (*_OBJECTIVE, *columns(Figures, "verdict", "attainment"))
+
+FILES: Final = (
+    File("key_figures", "figure at the start of the report", "key_figures", columns(KeyFigure)),
+    File("objectives", "objective", "objectives", columns(
+        Objective, "name", "title", "target", "window", "status", "budget_whole_us", "used",
+    )),
+    File("history", "objective and week, oldest first", "objectives.history",
+         (*columns(Objective, "name"), *columns(WeekOfObjective))),
+    File("events", "event, most of an error budget first", "events", columns(Event)),
+    File("event_uses", "event and subject whose error budget it used", "events.uses",
+         (Column("event", "number of the event", "number"), *columns(Use))),
+    File("incidents", "incident", "incidents", columns(IncidentOfEvent)),
+    File("verdicts", "objective, worst first", "verdicts", columns(Verdict)),
+    File("composites", "composite, on all subjects, and on the subjects of each team and tier",
+         "composites", columns(composites.Composite)),
+    File("composite_objectives", "objective of a composite", "composites.objectives", (
+        *columns(composites.Composite, "composite", "team", "tier"), *columns(composites.Member),
+    )),
+    File("attainment", "objective and subject", "objectives.subjects",
+         (*_ATTAINMENT, *columns(Used))),
+    File("attainment_business_hours", "objective and subject, over business hours",
+         "business_hours.objectives.subjects", _ATTAINMENT),
+    File("restated", "subject whose published figures have changed", "restated", (
+        *columns(Restated, "objective", *Named.__annotations__),
+        Column("stated_at", "time of the earlier publication, UTC", "before.stated_at"),
+        Column("attainment_before", "published attainment, 0 to 1", "before.attainment"),
+        Column("bad_before_us", "published bad time, microseconds", "before.bad_us"),
+        Column("verdict_before", "published verdict", "before.verdict"),
+        Column("attainment_now", "attainment now, 0 to 1", "now.attainment"),
+        Column("bad_now_us", "bad time now, microseconds", "now.bad_us"),
+        Column("verdict_now", "verdict now", "now.verdict"),
+        Column("agreed_before", "published verdict with corrections", "before.agreed_verdict"),
+        Column("agreed_now", "verdict with corrections now", "now.agreed_verdict"),
+    )),
+    File("tiering_topics", "topic with bytes in remote storage", "tiering.topics",
+         columns(storage.TieredTopic)),
+    File("capacity_topics", "topic with bytes on a disk", "capacity.topics",
+         columns(storage.StoredTopic)),
+    File("own_metrics", "metric without a section of its own and subject, 20 at most",
+         "own_metrics.metrics.worst", (*columns(Metric), *columns(MetricSubject))),
+    File("owners", "owner; rows without an owner are last", "owners.accounts", columns(Account)),
+    File("burn_rates", "objective, subject and pair of windows that burns, burned or may burn",
+         "objectives.subjects.burn", (*_OBJECTIVE, *columns(Burn))),
+    File("maintenance", "planned maintenance", "maintenance", columns(Maintenance)),
+    File("corrections", "correction", "corrections", columns(Correction)),
+    File("agreed", "objective and subject that a correction concerns", "objectives.subjects", (
+        *_PERIOD,
+        *_outside("agreed", "corrections", "agreed_verdict", "agreed_expected_us", "agreed_bad_us",
+                  "agreed_attainment", "agreed_attainment_low", "agreed_attainment_high"),
+    ), needs="corrections"),
+    File("without_maintenance", "objective and subject that maintenance concerns",
+         "objectives.subjects", (
+        *_PERIOD,
+        *_outside("without_maintenance", "maintenance", "verdict_without", "expected_without_us",
+                  "bad_without_us", "attainment_without", "attainment_without_low",
+                  "attainment_without_high"),
+    ), needs="maintenance"),
+    File("service_requests", "kind of request, on all brokers", "service.requests",
+         columns(golden_signals.Answers, "request", "answers", "errors", "good", "unknown_us")),
+    File("service_brokers", "broker and kind of request", "service.brokers",
+         columns(golden_signals.Answers)),
+    File("service_errors", "kind of request and error, most frequent first", "service.errors",
+         columns(golden_signals.Error)),
+    File("service_latency", "broker, kind of request and objective on its latency",
+         "service.latency", columns(golden_signals.Latency)),
+    File("traffic_topics", "topic with traffic, the busiest first", "service.topics",
+         columns(golden_signals.Traffic)),
+    File("traffic_clients", "client with a broker-side rate metric", "service.clients",
+         columns(golden_signals.ClientTraffic)),
+    File("min_isr_topics", "topic", "min_isr.topics", columns(min_isr.Topic)),
+    File("min_isr_partitions", "partition that was under min ISR or leaderless",
+         "min_isr.partitions", columns(min_isr.Partition)),
+    File("min_isr_brokers", "broker", "min_isr.brokers", columns(min_isr.IsrBroker)),
+    File("min_isr_controllers", "controller", "min_isr.controllers", columns(min_isr.Controller)),
+    File("replication_topics", "topic with missing or moving replicas, or an unclean leader",
+         "replication.topics", columns(replication.Topic)),
+    File("throttling_clients", "client and kind of quota", "throttling.clients",
+         columns(throttling.Client)),
+    File("throttling_own_views", "client whose own metrics show delayed responses",
+         "throttling.own_views", columns(throttling.OwnView)),
+    File("throttling_brokers", "broker or controller at which a quota delayed something",
+         "throttling.brokers", columns(throttling.QuotaBroker)),
+    File("tier_lag_topics", "tiered topic", "tier_lag.topics", columns(tier_lag.LaggingTopic)),
+    File("tier_lag_brokers", "broker", "tier_lag.brokers", columns(tier_lag.TierBroker)),
+    File("tier_lag_partitions",
+         "partition with records that are not in remote storage, most records first",
+         "tier_lag.partitions", columns(tier_lag.LaggingPartition)),
+    File("consumer_lag", "group and topic in which it lagged", "consumer_lag.groups",
+         columns(consumer_groups.GroupLag)),
+    File("consumer_lag_partitions", "group and partition with more than 10,000 unread records",
+         "consumer_lag.partitions", columns(consumer_groups.PartitionBehind)),
+    File("lost_before_read", "group and partition", "lost_before_read.groups",
+         columns(consumer_groups.LostOffsets)),
+    File("remote_reads_topics", "topic with reads from remote storage", "remote_reads.topics",
+         columns(remote_reads.ReadTopic)),
+    File("remote_reads_brokers", "broker", "remote_reads.brokers",
+         columns(remote_reads.ReadingBroker)),
+    File("remote_reads_plugins", "broker with Aiven's plugin", "remote_reads.plugins",
+         columns(remote_reads.Plugin)),
+    File("hygiene_topics", "topic without a spare replica", _topics_without_a_spare_replica, (
+        Column("finding", "replication_one, or no_spare_replica: all must be in sync", "finding"),
+        *columns(hygiene.Replicas),
+    )),
+    File("hygiene_overtaken", "group and topic whose unread records are about to be deleted",
+         "hygiene.overtaken", columns(hygiene.Overtaken)),
+    File("hygiene_near_quota", "client near its quota", "hygiene.near_quota",
+         columns(hygiene.NearQuota)),
+    File("hygiene_unused_quotas", "quota that no client used", "hygiene.unused_quotas",
+         columns(hygiene.UnusedQuota)),
+    File("trends", "objective and subject that was bad in these weeks",
+         "trends.objectives.subjects", (
+        *_OBJECTIVE,
+        Column("change", "change to the last week: worse, better, as_usual, within_bounds or "
+               "untested", "change.verdict"),
+        Column("p", "share of all changes that are as large, 0 to 1", "change.p"),
+        Column("next_share", "forecast of next week's bad share, 0 to 1", "forecast.0.share"),
+        Column("next_share_low", "lower bound of next_share; 4 of 5 weeks are within the bounds",
+               "forecast.0.share_low"),
+        Column("next_share_high", "upper bound of next_share", "forecast.0.share_high"),
+    )),
+    File("trends_weeks", "objective, subject and week", _weeks,
+         (*_OBJECTIVE, Column("week", "ISO week", "week"), *columns(trends.TrendWeek))),
+    File("trends_lags", "topic and kind of lag that is above 0 at the end", "trends.drains",
+         columns(tier_lag.LagDrain)),
+    File("coverage_sources", "source and family of metrics", "coverage.sources",
+         columns(SourceCoverage)),
+    File("coverage_gaps", "gap of a source and family", "coverage.sources.gaps",
+         (*columns(SourceCoverage, "source", "family"), *columns(Gap))),
+    File("answers", "question or section of the page", _decided, columns(evidence.Evidence)),
+    File("lost_by_group", "group that lost records", _lost_by_group,
+         columns(consumer_groups.LostOfGroup)),
+    File("timelines", "timeline and window", _points, (
+        *columns(timelines.Timeline, "name", "unit", "subject"),
+        Column("at", "start of the window, UTC", "at"),
+        Column("value", "value; empty: no data", "value"),
+        Column("low", "lower bound of value", "low"),
+        Column("high", "upper bound of value; empty: not all sources were observed", "high"),
+    )),
+    File("changes", "change in the cluster, in the order of notice", "changes", columns(Change)),
+)  # fmt: skip
+"""Every file."""

@@ -1,19 +1,21 @@
 """The decision whether a report may call something good: one function for every output.
 
 A question is answered as good only if enough of its own expected time was observed. Page, terminal,
-mail, webhook, JSON, CSV, ``explain``, notebooks and views take their state from here. The questions
-and the metrics that answer them are in page.yaml.
+mail, webhook, JSON, CSV, ``explain``, notebooks and views take their state from here. Each question
+is declared beside the records that answer it; ``facts/build.py`` lists them.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Final, NamedTuple
+from typing import Annotated, Any, Final, NamedTuple
 
 from lakehouse.core import display
 from lakehouse.core.metrics import families, shipped
 from lakehouse.core.observed_share import FLOOR_PERCENT, State, is_whole, state_of
 from lakehouse.core.spans import length, overlap
 from lakehouse.report import facts_lookup, resources
+from lakehouse.report.facts import record_keys
+from lakehouse.report.facts.fields import Means
 from lakehouse.report.figures import Facts, Row, span_of
 
 _WHOLE_CLUSTER: Final = {"metadata_log", "partitions"}
@@ -26,28 +28,116 @@ _ZERO_IF_ABSENT: Final = {"idle", "zero"}
 """Meanings of an absent bean that make its absence a reading."""
 
 
-class Evidence(NamedTuple):
-    """The state of one question of a report, and the observed time that it rests on.
+class Rows(NamedTuple):
+    """Figures of a section's rows.
 
     Attributes:
-        question: Its anchor in the page.
-        state: Bad, good, partly known, not known, not collected or not applicable.
-        observed_percent: Observed share of its expected time; None: nothing was expected.
-        expected_us: Time that its sources should have been observed, added up (µs).
-        observed_us: Time of that in which they were (µs).
-        subjects_known: Number of its subjects with data; None: the facts do not have it.
-        subjects_unknown: Number of its subjects without data.
-        reason: Why nothing is known, or of a bad one nothing good; None: there is an answer.
+        record: The record of a row.
+        path: Place of the rows in the facts.
+        keys: Keys of the figures in JSON.
     """
 
-    question: str
-    state: State
-    observed_percent: float | None = None
-    expected_us: int | None = None
-    observed_us: int | None = None
-    subjects_known: int | None = None
-    subjects_unknown: int = 0
-    reason: str | None = None
+    record: type
+    path: str
+    keys: tuple[str, ...]
+
+
+class Check(NamedTuple):
+    """A comparison of a component's own count with the series of partitions, in seconds.
+
+    A broker's count and the series of its partitions are different beans, and an exporter can hide
+    one of them.
+
+    Attributes:
+        name: Its sentence in sentences.txt.j2.
+        counted: The component's own count.
+        shown: The sum over series.
+        scale: Factor that makes seconds of what series showed.
+        each_counts_all: Whether every row counts the whole cluster.
+    """
+
+    name: str
+    counted: Rows
+    shown: Rows
+    scale: float = 1.0
+    each_counts_all: bool = False
+
+
+class Question(NamedTuple):
+    """A question of a report: which facts and which metrics answer it.
+
+    Attributes:
+        name: Its name in JSON.
+        read: The metric that must have been read; ``any``: any family.
+        gold: Tables of gold that the answer is made of; none: any.
+        bad: It is bad if one of these figures is above zero.
+        judged: Metrics whose objectives are on the same subjects.
+        noun: A subject.
+        names: Keys that name a subject.
+        subjects: Its subjects, with the figure that is null without data; None: those of the
+            objectives on ``judged``.
+        counted: Path of the number of subjects; empty: ``subjects`` are counted.
+        not_applicable: Why it does not apply if there is no subject; empty: it always applies.
+        checks: Counts that must agree.
+        fact: Path that is null if nothing is known.
+        needs_rows: Whether an empty list there means that nothing is known.
+        has_figures: Whether rows are stated however little was observed: neither good nor bad.
+        open: Figures that leave it partly known while they are null.
+        family: The family to enable; empty: the first that reads the metric.
+        shows: Metrics that the section has figures of: its records, and patterns of others.
+    """
+
+    name: str
+    read: str
+    gold: tuple[str, ...] = ()
+    bad: tuple[Rows, ...] = ()
+    judged: tuple[str, ...] = ()
+    noun: str = ""
+    names: tuple[str, ...] = ()
+    subjects: Rows | None = None
+    counted: str = ""
+    not_applicable: str = ""
+    checks: tuple[Check, ...] = ()
+    fact: str = ""
+    needs_rows: bool = False
+    has_figures: bool = False
+    open: tuple[Rows, ...] = ()
+    family: str = ""
+    shows: tuple[type | str, ...] = ()
+
+    def check(self) -> None:
+        """Check that the keys it names are keys of the records.
+
+        Raises:
+            TypeError: One is not.
+        """
+        compared = [rows for check in self.checks for rows in (check.counted, check.shown)]
+        subjects = [] if self.subjects is None else [self.subjects]
+        for rows in (*self.bad, *self.open, *compared, *subjects):
+            record_keys.check(rows.record, rows.keys)
+
+
+class Evidence(NamedTuple):
+    """The state of one question of a report, and the observed time that it rests on."""
+
+    question: Annotated[str, Means("name of the question or section")]
+    state: Annotated[
+        State, Means("bad, good, partly_known, not_known, not_collected or not_applicable")
+    ]
+    observed_percent: Annotated[
+        float | None, Means("coverage of its own sources, percent; empty: nothing was expected")
+    ] = None
+    expected_us: Annotated[
+        int | None, Means("expected time of its sources, added up, microseconds")
+    ] = None
+    observed_us: Annotated[int | None, Means("observed time of that, microseconds")] = None
+    subjects_known: Annotated[
+        int | None, Means("number of subjects with data; empty: they are not listed")
+    ] = None
+    subjects_unknown: Annotated[int, Means("number of subjects without data")] = 0
+    reason: Annotated[
+        str | None, Means("reason if nothing, or nothing good of a bad question, is known")
+    ] = None
 
     @property
     def is_whole(self) -> bool:
@@ -82,67 +172,37 @@ class Time:
         return state_of(self.percent, floor)
 
 
-def answers(facts: Facts) -> list[Evidence]:
-    """Return the decision for every question and section of the page that states something."""
-    return [answer(facts, anchor) for anchor in specs()]
+def answer(facts: Facts, question: Question) -> Evidence:
+    """Decide one question on the facts of a report; those of an older version lack some keys."""
+    return decide(facts_lookup.with_totals(facts), question)
 
 
-def with_answers(facts: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the facts with ``answers``, by the same decisions that every output takes."""
-    return {**facts, "answers": [one._asdict() for one in answers(facts)]}
-
-
-def metrics() -> frozenset[str]:
-    """Return the metrics that must have been read to answer the questions."""
-    return frozenset(str(spec["read"]) for spec in specs().values()) - {"any"}
-
-
-def specs() -> dict[str, Mapping[str, Any]]:
-    """Return the questions and sections of page.yaml that need evidence, by anchor."""
-    page = resources.declared("page.yaml")
-    every = {**page["questions"], **page["sections"]}
-    return {anchor: spec for anchor, spec in every.items() if "read" in spec}
-
-
-def answer(facts: Facts, anchor: str) -> Evidence:
-    """Decide one question.
-
-    Args:
-        facts: The facts of a report; those of an older version lack some keys.
-        anchor: Its key in page.yaml.
-    """
-    return decide(facts_lookup.with_totals(facts), anchor, specs()[anchor])
-
-
-def decide(
-    facts: Facts, anchor: str, spec: Mapping[str, Any], *, bad: bool | None = None
-) -> Evidence:
+def decide(facts: Facts, question: Question, *, bad: bool | None = None) -> Evidence:
     """Decide a question.
 
     Args:
         facts: The facts of a report, or the part of them that says what was observed.
-        anchor: The name of the question.
-        spec: What answers it, as page.yaml declares it.
+        question: What answers it.
         bad: Whether it is bad; None: its figures say so.
     """
     floor = floor_of(facts)
-    time = _least(observed(facts, spec), _of_subjects(facts, spec))
-    known, unknown = subjects(facts, spec)
-    state, reason = _without_data(facts, spec, known, unknown) or (None, None)
+    time = _least(observed(facts, question), _of_subjects(facts, question))
+    known, unknown = subjects(facts, question)
+    state, reason = _without_data(facts, question, known, unknown) or (None, None)
     if state is None:
         state = time.state(floor)
         if state == "not_known":
-            reason = _unobserved(facts, spec, time)
-    has_figures = bool(spec.get("figures") and facts_lookup.value_at(facts, spec["figures"]))
-    is_open = any(row.get(key) is None for row, key in _listed(facts, spec.get("open") or {}))
-    if any(True for _ in _bad(facts, spec)) if bad is None else bad:
+            reason = _unobserved(facts, question, time)
+    has_figures = question.has_figures and facts_lookup.value_at(facts, question.fact)
+    is_open = any(row.get(key) is None for row, key in _listed(facts, question.open))
+    if _is_any_bad(facts, question) if bad is None else bad:
         state = "bad"
     elif has_figures and state == "not_known":
         state, reason = "partly_known", None
     elif state == "good" and (unknown or is_open):
         state = "partly_known"
     counts = (time.expected_us, time.observed_us, known, unknown)
-    return Evidence(anchor, state, time.percent, *counts, reason)
+    return Evidence(question.name, state, time.percent, *counts, reason)
 
 
 def floor_of(facts: Facts) -> float:
@@ -154,21 +214,19 @@ def floor_of(facts: Facts) -> float:
 # Observed time.
 
 
-def observed(facts: Facts, spec: Mapping[str, Any]) -> Time:
+def observed(facts: Facts, question: Question) -> Time:
     """Return the expected and observed time of the sources that should answer a question.
 
     Of each source the family that was observed most counts. Hours in which a table of gold that
     the question reads is incomplete are not observed.
     """
-    if spec["read"] == "any":
+    if question.read == "any":
         whole = facts_lookup.value_at(facts, "coverage") or {}
         time = Time(whole.get("expected_us") or 0, whole.get("observed_us") or 0)
-        return _without_incomplete(
-            facts, time, spec.get("gold") or (), len(whole.get("sources") or ())
-        )
-    times = _by_source(facts, families(spec["read"]))
+        return _without_incomplete(facts, time, question.gold, len(whole.get("sources") or ()))
+    times = _by_source(facts, families(question.read))
     time = Time(sum(one.expected_us for one in times), sum(one.observed_us for one in times))
-    return _without_incomplete(facts, time, spec.get("gold") or (), len(times))
+    return _without_incomplete(facts, time, question.gold, len(times))
 
 
 def _by_source(facts: Facts, read_with: Collection[str]) -> list[Time]:
@@ -219,11 +277,11 @@ def _without_incomplete(facts: Facts, time: Time, gold: Collection[str], sources
     return Time(time.expected_us, max(0, time.observed_us - lost)) if lost else time
 
 
-def _of_subjects(facts: Facts, spec: Mapping[str, Any]) -> Time:
+def _of_subjects(facts: Facts, question: Question) -> Time:
     """Return the expected and known time of the subjects of the objectives on a question."""
     rows = [
         row
-        for row in _judged(facts, spec)
+        for row in _judged(facts, question)
         if (row["from"], row["to"]) == (facts["from"], facts["to"])
         and row.get("unknown_us") is not None
     ]
@@ -232,9 +290,9 @@ def _of_subjects(facts: Facts, spec: Mapping[str, Any]) -> Time:
     return Time(expected, max(0, expected - unknown))
 
 
-def _judged(facts: Facts, spec: Mapping[str, Any]) -> Iterator[Row]:
+def _judged(facts: Facts, question: Question) -> Iterator[Row]:
     """Yield the subjects of objectives on the metrics of a question."""
-    wanted = set(spec.get("judged") or ())
+    wanted = set(question.judged)
     for objective in facts.get("objectives") or ():
         if wanted & set(objective.get("metrics") or ()):
             period = {"from": objective.get("from"), "to": objective.get("to")}
@@ -253,27 +311,28 @@ def _least(*times: Time) -> Time:
 # Subjects.
 
 
-def subjects(facts: Facts, spec: Mapping[str, Any]) -> tuple[int | None, int]:
+def subjects(facts: Facts, question: Question) -> tuple[int | None, int]:
     """Return how many subjects of a question have data, and how many have none.
 
     The first is None where the facts do not list them.
     """
-    if "names" not in spec:
+    if not question.names:
         return None, 0
-    if path := spec.get("counted"):
-        found = facts_lookup.value_at(facts, path)
+    if question.counted:
+        found = facts_lookup.value_at(facts, question.counted)
         return (None if found is None else int(found)), 0
-    if rows := spec.get("rows"):
+    if question.subjects is not None:
+        (key,) = question.subjects.keys
         return _counted(
-            (name_of(row, spec["names"]), facts_lookup.value_at(row, rows["with"]) is not None)
-            for row in _rows(facts, rows["path"])
+            (name_of(row, question.names), facts_lookup.value_at(row, key) is not None)
+            for row in _rows(facts, question.subjects.path)
         )
-    wanted = set(spec.get("judged") or ())
+    wanted = set(question.judged)
     if not any(wanted & set(one.get("metrics") or ()) for one in facts.get("objectives") or ()):
         return None, 0
     return _counted(
-        (name_of(row, spec["names"]), row.get("attainment") is not None)
-        for row in _judged(facts, spec)
+        (name_of(row, question.names), row.get("attainment") is not None)
+        for row in _judged(facts, question)
     )
 
 
@@ -289,44 +348,37 @@ def name_of(row: Row, names: Iterable[str]) -> tuple[Any, ...]:
     return tuple(row.get(name) for name in names)
 
 
-def bad_rows(facts: Facts, spec: Mapping[str, Any], statement: Mapping[str, Any]) -> list[Row]:
-    """Return the rows that a statement of a question calls bad."""
-    rows = _rows(facts, path_of(spec, statement))
-    return [row for row in rows if _is_bad(row, statement["bad"])]
+def bad_rows(facts: Facts, rows: Rows) -> list[Row]:
+    """Return the rows with a figure above zero."""
+    return [row for row in _rows(facts, rows.path) if is_bad(row, rows.keys)]
 
 
-def path_of(spec: Mapping[str, Any], statement: Mapping[str, Any]) -> str:
-    """Return where the rows of a statement are in the facts."""
-    first = next(iter(spec["tables"]))
-    return str(statement.get("path") or spec["tables"][statement.get("table", first)])
+def is_bad(row: Row, keys: Iterable[str]) -> bool:
+    """Return True if one of a row's figures is above zero; a null figure is not."""
+    return any(_amount(facts_lookup.value_at(row, key)) > 0 for key in keys)
 
 
-def hidden(facts: Facts, spec: Mapping[str, Any]) -> dict[str, tuple[float, float]]:
+def hidden(facts: Facts, question: Question) -> dict[str, tuple[float, float]]:
     """Return what brokers or controllers counted and hardly any series showed, by the check.
 
-    The values are both times, seconds. A broker's own count and the series of its partitions are
-    different beans, and an exporter can hide one of them. Two readings of both differ by less than
-    half.
+    The values are both times, seconds. Two readings of both differ by less than half.
     """
     found: dict[str, tuple[float, float]] = {}
-    for name, check in (spec.get("cross_check") or {}).items():
+    for check in question.checks:
         counted, shown = (
-            [(row.get(key) or 0.0) for row in _rows(facts, path)]
-            for path, key in (check["counted"].split(), check["shown"].split())
+            [row.get(key) or 0.0 for row, key in _listed(facts, [rows])]
+            for rows in (check.counted, check.shown)
         )
         # Each controller counts the whole cluster, a broker what it leads.
-        whole = max(counted, default=0.0) if check.get("each_counts_all") else float(sum(counted))
-        if whole > 2 * (part := sum(shown) * check.get("scale", 1.0)):
-            found[name] = whole, part
+        whole = max(counted, default=0.0) if check.each_counts_all else float(sum(counted))
+        if whole > 2 * (part := sum(shown) * check.scale):
+            found[check.name] = whole, part
     return found
 
 
-def _bad(facts: Facts, spec: Mapping[str, Any]) -> Iterator[object]:
-    for statement in (*(spec.get("says") or ()), *(spec.get("also") or ())):
-        yield from bad_rows(facts, spec, statement)
-    listed = _listed(facts, spec.get("bad") or {})
-    yield from (row for row, key in listed if _amount(row.get(key)) > 0)
-    yield from hidden(facts, spec)
+def _is_any_bad(facts: Facts, question: Question) -> bool:
+    is_counted = any(bad_rows(facts, rows) for rows in question.bad)
+    return is_counted or bool(hidden(facts, question))
 
 
 def _amount(value: Any) -> float:
@@ -334,13 +386,9 @@ def _amount(value: Any) -> float:
     return len(value) if isinstance(value, list) else value or 0
 
 
-def _is_bad(row: Row, keys: Iterable[str]) -> bool:
-    return any((facts_lookup.value_at(row, key) or 0) > 0 for key in keys)
-
-
-def _listed(facts: Facts, listed: Mapping[str, Iterable[str]]) -> Iterator[tuple[Row, str]]:
-    for path, keys in listed.items():
-        yield from ((row, key) for row in _rows(facts, path) for key in keys)
+def _listed(facts: Facts, listed: Iterable[Rows]) -> Iterator[tuple[Row, str]]:
+    for rows in listed:
+        yield from ((row, key) for row in _rows(facts, rows.path) for key in rows.keys)
 
 
 def _rows(facts: Facts, path: str) -> Iterator[Row]:
@@ -355,10 +403,10 @@ def _rows(facts: Facts, path: str) -> Iterator[Row]:
 
 
 def _without_data(
-    facts: Facts, spec: Mapping[str, Any], known: int | None, unknown: int
+    facts: Facts, question: Question, known: int | None, unknown: int
 ) -> tuple[State, str] | None:
     """Return why a question has no answer whatever its coverage is; None: it can have one."""
-    metric = str(spec["read"])
+    metric = question.read
     if metric == "any":
         return None
     if facts_lookup.nothing_seen(facts):
@@ -366,33 +414,32 @@ def _without_data(
     attempted = {row.get("family") for row in facts_lookup.rows_at(facts, "coverage.sources")}
     read_with = families(metric) & attempted
     if not read_with:
-        return "not_collected", _off(facts, spec)
+        return "not_collected", _off(facts, question)
     if facts_lookup.nothing_seen(facts, metric):
-        return "not_known", _unobserved(facts, spec, Time())
-    return _without_subject(facts, spec, min(read_with), known, unknown)
+        return "not_known", _unobserved(facts, question, Time())
+    return _without_subject(facts, question, min(read_with), known, unknown)
 
 
 def _without_subject(
-    facts: Facts, spec: Mapping[str, Any], family: str, known: int | None, unknown: int
+    facts: Facts, question: Question, family: str, known: int | None, unknown: int
 ) -> tuple[State, str] | None:
     """Return why a family that was read has no answer; None: it can have one."""
-    metric = str(spec["read"])
-    if "not_applicable" in spec and known == 0 and not unknown:
-        return "not_applicable", _reason("not_applicable", facts, why=spec["not_applicable"])
+    metric = question.read
+    if question.not_applicable and known == 0 and not unknown:
+        return "not_applicable", _reason("not_applicable", facts, why=question.not_applicable)
     if _is_absent(facts, metric):
         return "not_collected", _reason("absent", facts, metric=metric, family=family)
-    if _is_null(facts, spec):
+    if _is_null(facts, question):
         return "not_known", _reason("null", facts)
     if known == 0 and unknown:
-        return "not_known", _reason("no_subject", facts, number=unknown, noun=spec["of"])
+        return "not_known", _reason("no_subject", facts, number=unknown, noun=question.noun)
     return None
 
 
-def _is_null(facts: Facts, spec: Mapping[str, Any]) -> bool:
+def _is_null(facts: Facts, question: Question) -> bool:
     """Return True if the facts have nothing on a question."""
-    path = spec.get("fact") or next(iter((spec.get("tables") or {}).values()), None)
-    found = [] if path is None else facts_lookup.value_at(facts, path)
-    return found is None or bool(spec.get("needs_rows") and not found)
+    found = facts_lookup.value_at(facts, question.fact) if question.fact else []
+    return found is None or (question.needs_rows and not found)
 
 
 def _is_absent(facts: Facts, metric: str) -> bool:
@@ -403,19 +450,19 @@ def _is_absent(facts: Facts, metric: str) -> bool:
     return not any(one.absent in _ZERO_IF_ABSENT for one in shipped() if one.metric == metric)
 
 
-def _off(facts: Facts, spec: Mapping[str, Any]) -> str:
-    if facts_lookup.is_out_of_reach(facts, spec["read"]):
+def _off(facts: Facts, question: Question) -> str:
+    if facts_lookup.is_out_of_reach(facts, question.read):
         return _reason("out_of_reach", facts)
-    family = spec.get("family") or min(families(spec["read"]))
+    family = question.family or min(families(question.read))
     return _reason("off", facts, family=family, by_admin=family in _BY_ADMIN)
 
 
-def _unobserved(facts: Facts, spec: Mapping[str, Any], time: Time) -> str:
+def _unobserved(facts: Facts, question: Question, time: Time) -> str:
     """Return why too little was observed."""
     failed = {
         row.get("source"): str(row.get("family"))
         for row in facts_lookup.rows_at(facts, "coverage.sources")
-        if row.get("family") in families(spec["read"]) and not row.get("observed_us")
+        if row.get("family") in families(question.read) and not row.get("observed_us")
     }
     if failed and not time.observed_us:
         family = min(failed.values())

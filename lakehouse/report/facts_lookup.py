@@ -1,12 +1,10 @@
-"""Lookups in the facts of a report: values, rows, what was read, and what is too short to see."""
+"""Lookups in the facts of a report: values, rows, what was read, what is too short to observe."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from lakehouse.core import display
-from lakehouse.core.metrics import families, is_by_admin, refresh_us
-from lakehouse.core.spans import overlap
-from lakehouse.report.figures import Facts, Row, span_of
+from lakehouse.core.metrics import families, is_by_admin
+from lakehouse.report.figures import Facts, Row
 from lakehouse.tables import MAX_GAP_INTERVALS
 
 _OF_GROUP: Final = ("group", "team", "owner", "tier")
@@ -31,31 +29,6 @@ def rows_at(facts: Row, path: str) -> Iterator[Row]:
         return
     for row in found:
         yield from ({**row, **one} for one in rows_at(row, rest)) if rest else (row,)
-
-
-def titled(facts: Row, path: str = "objectives.subjects") -> Iterator[Row]:
-    """Each subject as one row, with the title of its objective as its ``objective``."""
-    for row in rows_at(facts, path):
-        yield {**row, "objective": row.get("title") or row.get("name")}
-
-
-def incidents(facts: Facts) -> list[Row]:
-    """Every incident of every partition, with what is known of the partition.
-
-    It is ``planned`` if it overlaps planned maintenance of its topic.
-    """
-    planned = {
-        subject["topic"]: [span_of(window) for window in subject["maintenance"]]
-        for subject in rows_at(facts, "objectives.subjects")
-        if subject.get("maintenance") and subject.get("topic") is not None
-    }
-    return [
-        {
-            **row,
-            "planned": any(overlap(span_of(row), span) for span in planned.get(row["topic"], ())),
-        }
-        for row in rows_at(facts, "min_isr.partitions.incidents")
-    ]
 
 
 def with_totals(facts: Facts) -> Facts:
@@ -105,13 +78,6 @@ def _most(values: Iterable[int | None]) -> int | None:
     return None if None in found else max(value for value in found if value is not None)
 
 
-def week_of(facts: Facts) -> str:
-    """The ISO week and its time zone; empty where the period is no ISO week."""
-    if not (week := facts.get("week")):
-        return ""
-    return f"ISO week {display.line(week['iso'])} of {display.line(week['time_zone'])}"
-
-
 def nothing_seen(facts: Facts, metric: str | None = None) -> bool:
     """Whether no family that has this metric was read; None: no family at all.
 
@@ -128,17 +94,6 @@ def is_out_of_reach(facts: Facts, metric: str) -> bool:
     sources = [str(row.get("source")) for row in value_at(facts, "coverage.sources") or ()]
     of_admin = bool(sources) and all(one.startswith("cluster-") for one in sources)
     return of_admin and not is_by_admin(metric)
-
-
-def shortest_us(facts: Facts, metric: str) -> int | None:
-    """The shortest incident of a gauge that is certainly seen; None: nothing was read.
-
-    Each family is read at an interval of its own, and a bean may be written now and then.
-    """
-    read_with, late_us = families(metric), refresh_us(metric)
-    own = [row for row in rows_at(facts, "coverage.sources") if row.get("family") in read_with]
-    floor = longest_floor_us((row.get("interval_us"), row.get("slowest_us")) for row in own)
-    return None if late_us is None or floor is None else floor + late_us
 
 
 def floor_us(interval_us: int, slowest_us: int) -> int:

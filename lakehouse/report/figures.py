@@ -5,13 +5,12 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from lakehouse.core import display
-from lakehouse.core.observed_share import peak_high
 from lakehouse.core.periods import micros
 from lakehouse.core.spans import Span
 
 Row = Mapping[str, Any]
 Facts = Mapping[str, Any]
-"""The facts of a report, as docs/report-json.md describes them."""
+"""The facts of a report, whose keys are those of ``facts/report_record.py``."""
 
 SUBJECT_KEYS: Final = ("group", "user", "client_id", "topic", "partition", "source")
 BOUNDS: Final = ("", "_low", "_high")
@@ -63,24 +62,6 @@ class Figure:
         return f"{bounded}, {self.unknown}" if self.unknown else bounded
 
 
-@dataclass(frozen=True, slots=True)
-class Cell:
-    """One cell of a table: plain text, a figure or names; or a verdict."""
-
-    content: str | Figure | tuple[Name, ...] = ""
-    verdict: str = ""
-    order: float | str | None = None
-
-
-Answer = tuple[str | Name | Figure, ...]
-"""A sentence: words, names and figures in reading order."""
-
-
-def plain_text(answer: Answer) -> str:
-    """The sentence without markup."""
-    return "".join(part if isinstance(part, str) else part.text for part in answer)
-
-
 def span_of(row: Row, start: str = "start", end: str = "end") -> Span:
     """Two instants of a row, microseconds.
 
@@ -129,15 +110,6 @@ def seen_time(row: Row, stem: str) -> Figure:
     return time({**row, "unknown_us": 0}, stem)
 
 
-def incident_length(incident: Row) -> Figure:
-    """The length of an incident, bounded by the uncertainty of its edges."""
-    start, end = span_of(incident)
-    lead, tail = incident.get("lead_us"), incident.get("tail_us")
-    low = None if tail is None else max(0, end - start - tail)
-    high = None if lead is None else end - start + lead
-    return bounded((end - start, low, high), display.duration, 0)
-
-
 def attainment(row: Row) -> Figure:
     """The share of the time that was good."""
     return share(row, "attainment")
@@ -147,65 +119,6 @@ def share(row: Row, stem: str) -> Figure:
     """The share ``stem`` of a row, from its columns ``stem``, ``_low`` and ``_high``."""
     values = (row.get(f"{stem}{bound}") for bound in BOUNDS)
     return bounded(values, display.percent, row.get("unknown_us"))
-
-
-def offsets(row: Row) -> Figure:
-    """The offsets that were lost, at least and at most."""
-    return least_to_most(row, "offsets", display.count, unknown_time(row.get("unknown_us")))
-
-
-def least_to_most(
-    row: Row, stem: str, write: Callable[[float | None], str], unknown: str = ""
-) -> Figure:
-    """A figure of which the bounds alone are known, or one of them."""
-    low, high = row.get(f"{stem}_low"), row.get(f"{stem}_high")
-    order = low if high is None else high
-    if order is None:
-        return Figure(display.NOT_KNOWN, "", unknown)
-    if low is None or high is None:
-        limit = "at least" if high is None else "at most"
-        return Figure(f"{limit} {write(order)}", "", unknown, order)
-    if low == high:
-        return Figure(write(low), "" if unknown else "±0", unknown, high)
-    return Figure(f"{write(low)} to {write(high)}", "", unknown, high)
-
-
-def peak(row: Row, key: str, write: Callable[[Any], str], limit: str = "at least") -> Figure:
-    """Return a maximum; "at least" it, if its subject has unknown time.
-
-    Args:
-        row: The row with the value and ``unknown_us``.
-        key: The key of the value.
-        write: Formats the value.
-        limit: ``at most`` for a minimum.
-    """
-    value = row.get(key)
-    is_exact = value is None or peak_high(value, row.get("unknown_us")) is not None
-    return Figure(write(value) if is_exact else f"{limit} {write(value)}", order=value)
-
-
-def between(row: Row, stem: str, write: Callable[[float | None], str]) -> Figure:
-    """A count with its bounds; without a best value the bounds are the figure."""
-    value, low, high = (row.get(f"{stem}{bound}") for bound in BOUNDS)
-    bounds = f"{write(low)} to {write(high)}" if low != high else ""
-    if high is None and low is not None and (low or value is not None):
-        if value in (low, None):
-            return Figure(f"at least {write(low)}", order=low)
-        return Figure(write(value), f"at least {write(low)}", order=value)
-    if value is None:
-        known = None not in (low, high)
-        return Figure((bounds or write(high)) if known else display.NOT_KNOWN, order=high)
-    return Figure(write(value), bounds, order=value)
-
-
-def at_least(row: Row, stem: str, write: Callable[[float | None], str]) -> Figure:
-    """Return a count; without a high bound more may have been counted in unknown time."""
-    value, low = row.get(stem), row.get(f"{stem}_low")
-    least = value if low is None else low
-    if not (least or value is not None) or row.get(f"{stem}_high", 0) is not None:
-        return Figure(write(value), order=value)
-    text = f"at least {write(least)}" if least else f"{write(least)} counted"
-    return Figure(text, order=least if value is None else value)
 
 
 def badness(row: Row, *stems: str) -> tuple[float, float, float]:

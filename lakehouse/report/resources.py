@@ -1,7 +1,7 @@
 """Files of this package: what YAML declares, templates, and the report's sentences."""
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Mapping
 from functools import lru_cache
 from importlib import resources
 from typing import Any, Final
@@ -22,15 +22,9 @@ def asset(*path: str) -> str:
 
 @lru_cache
 def declared(file: str) -> Mapping[str, Any]:
-    """The content of csv.yaml, page.yaml or charts.yaml."""
+    """The content of a file of YAML."""
     content: Mapping[str, Any] = yaml.load(asset(file), _LOADER)  # noqa: S506  a safe loader, in C
     return content
-
-
-def columns(listed: Iterable[Any]) -> Iterator[tuple[str, Any]]:
-    """Names and definitions of a table's columns; a nested list is shared with other tables."""
-    for item in listed:
-        yield from columns(item) if isinstance(item, list) else item.items()
 
 
 @lru_cache
@@ -42,6 +36,7 @@ def templates(package: str) -> Environment:
         undefined=StrictUndefined,
     )
     environment.globals |= {"figures": figures, "words": display, "verdict_words": display.VERDICTS}
+    environment.filters["tied"] = display.tied
     return environment
 
 

@@ -1,35 +1,47 @@
-"""The verdict for a terminal: the page in a few lines."""
+"""The short report for a terminal, a pipe or a mail without HTML: 80 columns."""
 
+import re
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from io import StringIO
 from typing import Final
 
-from rich import box
 from rich.console import Console, Group, RenderableType
+from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
 from lakehouse.core import display
-from lakehouse.report.facts_lookup import value_at
-from lakehouse.report.figures import Facts, plain_text
-from lakehouse.report.page.questions import answers
-from lakehouse.report.page.verdicts import composites, headline, verdicts
+from lakehouse.report.summary import lines
+from lakehouse.report.summary.model import Event, Objective, Summary, Tile
 
-_STYLES: Final = {"met": "green", "missed": "red", "uncertain": "yellow", "no_data": "dim"}
+WIDTH: Final = 80
+
+STYLES: Final = {
+    "missed": "red", "at_risk": "yellow", "uncertain": "yellow", "no_data": "dim",
+    "on_track": "green", "met": "green",
+}  # fmt: skip
+MARKS: Final = {**display.MARKS, "at_risk": "!", "on_track": "~"}
+
 _PLAIN_WIDTH: Final = 100
+_PLAIN_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._/:-]*")
+_BAR: Final = 18
+"""Columns of a bar, for three error budgets."""
+_BUDGET: Final = _BAR // 3
+_CHANGES: Final = {"worse": "red", "better": "green"}
 
 
-def verdict_table(facts: Facts, *, terminal: bool | None = None) -> str:
-    """The verdicts and the answers, with colour for a terminal and plain for anything else.
+def summary_text(
+    summary: Summary, *, terminal: bool | None = None, width: int | None = WIDTH
+) -> str:
+    """The report in short, with colour for a terminal and plain for anything else.
 
     Args:
-        facts: The report's facts, as docs/report-json.md describes them.
+        summary: The report in short.
         terminal: Whether the output is a terminal; None looks at standard output.
+        width: Columns.
     """
-    with display.shown_in(display.zone_of(facts)):
-        parts = (Text(headline(facts), "bold"), _verdicts(facts), _answers(facts))
-    return printed(lambda _: parts, terminal=terminal)
+    return printed(lambda _: _parts(summary), terminal=terminal, width=width)
 
 
 def printed(
@@ -59,30 +71,103 @@ def printed(
     return "\n".join(line.rstrip() for line in text.split("\n")).rstrip("\n") + "\n"
 
 
-def badge(verdict: str) -> tuple[str, str]:
+def badge(status: str) -> tuple[str, str]:
     """The mark and the word of a verdict, and their style."""
-    return f"{display.MARKS[verdict]} {display.VERDICTS[verdict]}", _STYLES[verdict]
+    return f"{MARKS[status]} {display.VERDICTS[status]}", STYLES[status]
 
 
-def _verdicts(facts: Facts) -> Table:
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    for heading in ("Verdict", "Objective", "Subjects", "Lowest good share"):
-        table.add_column(heading)
-    for verdict in (*composites(facts), *verdicts(facts)):
-        title = Text.assemble(verdict.title, "\n", (verdict.target, "dim"))
-        worst = ", ".join(name.labelled for name in verdict.worst)
-        lowest = verdict.attainment and f"{worst}\n{verdict.attainment.text}".lstrip("\n")
-        texts = (title, Text(verdict.counts), Text(lowest or display.NOT_KNOWN))
-        table.add_row(Text(*badge(verdict.verdict)), *texts)
+def _parts(summary: Summary) -> Iterator[RenderableType]:
+    status = summary.headline.status
+    yield Text(lines.plain(lines.about(summary)), "dim")
+    yield Text()
+    yield Text(f"{MARKS[status]} {lines.headline(summary)}", f"bold {STYLES[status]}")
+    if summary.lead:
+        yield Text("\n" + " ".join(map(lines.plain, summary.lead)))
+    if summary.tiles:
+        yield Padding(_tiles(summary.tiles), (1, 0, 0, 2))
+    if summary.events:
+        yield Text("\nWhat happened", "bold")
+        yield from map(_event, summary.events)
+    if summary.objectives:
+        yield Text()
+        yield _objectives(summary.objectives)
+    if notes := lines.notes(summary):
+        yield Text("\n" + " ".join(map(lines.plain, notes)), "dim")
+    yield Text("\n" + _details(summary), "dim")
+
+
+def _tiles(tiles: Iterable[Tile]) -> Table:
+    table = Table.grid(padding=(0, 2, 0, 0), pad_edge=False)
+    table.add_column(no_wrap=True)
+    table.add_column(no_wrap=True, justify="right")
+    table.add_column(overflow="fold", ratio=1)
+    table.add_column(overflow="fold", max_width=22)
+    for tile in tiles:
+        style = "bold" if tile.status is None else f"bold {STYLES[tile.status]}"
+        delta = Text(tile.delta, _CHANGES.get(tile.change, "dim"))
+        table.add_row(tile.label, Text(tile.value, style), Text(lines.plain(tile.note)), delta)
     return table
 
 
-def _answers(facts: Facts) -> Table:
-    table = Table(box=None, show_header=False, pad_edge=False)
-    table.add_column(style="dim", no_wrap=True)
-    table.add_column()
-    for question in answers(facts):
-        table.add_row(question.short, Text(plain_text(question.answer)))
-    seen = display.per_cent(value_at(facts, "coverage.percent"))
-    table.add_row("Coverage", Text(f"{seen} of the expected time was observed."))
+def _event(event: Event) -> Padding:
+    title = Table.grid(expand=True, padding=(0, 1, 0, 0), pad_edge=False)
+    title.add_column(no_wrap=True)
+    title.add_column(overflow="fold", ratio=1)
+    title.add_column(no_wrap=True, justify="right")
+    style = STYLES[event.status] if event.is_major else ""
+    number = Text(str(event.number), style)
+    title.add_row(number, Text(lines.plain(event.title), "bold" * event.is_major), event.length)
+    shown = [Text(", ".join(filter(None, (event.when, event.repeats, *event.notes, event.used))))]
+    if event.is_major:
+        shown = [Text.assemble((shown[0].plain, "dim")), Text(lines.plain(event.cause))]
+        if action := lines.plain(lines.event_action(event)):
+            shown.append(Text(action))
+    indent = len(str(event.number)) + 1
+    return Padding(Group(title, Padding(Group(*shown), (0, 0, 0, indent))), (0, 0, 0, 2))
+
+
+def _objectives(objectives: Iterable[Objective]) -> Table:
+    table = Table(box=None, padding=(0, 1, 0, 0), pad_edge=False, header_style="bold", width=WIDTH)
+    table.add_column("Objectives", overflow="fold", ratio=1)
+    table.add_column("Attained", justify="right", overflow="fold", max_width=9)
+    table.add_column("Target", justify="right", overflow="fold", max_width=9)
+    table.add_column("Budget used, | = 100 %", no_wrap=True)
+    table.add_column(justify="right", no_wrap=True)
+    for one in objectives:
+        style = STYLES[one.status]
+        title = Text.assemble((f"{MARKS[one.status]} ", style), one.title)
+        target = one.target.removeprefix("target ")
+        table.add_row(title, one.attained, target, Text(bar(one), style), one.used)
     return table
+
+
+def bar(objective: Objective) -> str:
+    """Draw the used share of an error budget: 0 to 300 %, the whole budget at ``|``.
+
+    ``#`` is used, ``:`` perhaps used, ``>`` more than the bar has room for; empty: not known.
+    """
+    used, high = objective.used_share, objective.used_high
+    if used is None:
+        return ""
+    sure = _cells(used)
+    perhaps = sure if high is None else max(sure, _cells(high))
+    cells = "#" * sure + ":" * (perhaps - sure) + "." * (_BAR - perhaps)
+    cells = cells[:-2] + ">>" if used > _BAR / _BUDGET else cells
+    return f"{cells[:_BUDGET]}|{cells[_BUDGET:]}"
+
+
+def _cells(share: float) -> int:
+    """Columns of a share of the budget; rounding moves nothing across the line of 100 %."""
+    cells = min(_BAR, round(share * _BUDGET))
+    if share < 1:
+        return min(cells, _BUDGET - 1)
+    return cells if share == 1 else max(cells, _BUDGET + 1)
+
+
+def _details(summary: Summary) -> str:
+    commands = ["jmxlake report LAKE --html report.html"]
+    names = (event.subject.text for event in summary.events if event.subject is not None)
+    # Names with other characters need quotes, or are shortened or escaped here.
+    if (name := next(filter(_PLAIN_NAME.fullmatch, names), None)) is not None:
+        commands.append(f"jmxlake explain LAKE {name}")
+    return f"Details: {', '.join(commands)}"

@@ -20,6 +20,7 @@ from lakehouse.errors import LogExpiredError
 from lakehouse.rollup import changes, progress as progresses
 from lakehouse.rollup.changes import State, Touched, cluster_hour
 from lakehouse.rollup.progress import Progress
+from lakehouse.rollup.remark import Remark
 from lakehouse.tables.gold import LOST
 
 if TYPE_CHECKING:
@@ -99,6 +100,8 @@ def make_plan(
     summary = f"{how}: {len(todo)} hours in {len(found)} batches{why}"
     summary += f", {resumed} done before" * bool(resumed)
     summary += f", {len(left)} left as they are: {tables.TOO_LATE}" * bool(left)
+    if why or resumed or left:
+        summary = Remark(summary)
     late = frozenset(barred & fresh.runs.keys() if row else ())
     return Plan(
         how, tuple(found), frozenset(open_), late, fresh.misdated, left,

@@ -17,6 +17,7 @@ from lakehouse.engines.gold_reader import text
 from lakehouse.errors import EngineError
 from lakehouse.kernel import arrow_types
 from lakehouse.rollup.plan import Plan
+from lakehouse.rollup.remark import Remark
 from lakehouse.tables.gold import BEYOND, LOST, MISDATED, TOO_LATE
 
 REASONS: Final = (TOO_LATE, MISDATED, BEYOND, LOST)
@@ -135,7 +136,7 @@ def accept_lost(engine: Engine, check: Callable[[], None], step: Callable[[str],
             engine.write(tables.REJECTED, engine.relation(arrow_types.rows(shape, rows)))
         check()
         engine.drop_missing_files(table)
-        step(f"{table.path}: {missing_files.what(files)}; accepted as lost")
+        step(Remark(f"{table.path}: {missing_files.what(files)}; accepted as lost"))
 
 
 def _lost_hours(

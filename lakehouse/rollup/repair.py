@@ -23,6 +23,7 @@ from lakehouse.rollup import changes, plan, progress as progresses
 from lakehouse.rollup.changes import State
 from lakehouse.rollup.commit import Commit
 from lakehouse.rollup.progress import Progress
+from lakehouse.rollup.remark import Remark
 from lakehouse.tables import Table
 
 Lost = Mapping[Table, Sequence[Gap]]
@@ -168,7 +169,8 @@ class Repair:
         how = f"{progresses.REPAIRED} {names}"
         for _, done in progresses.done_batches(self.engine, row, how):
             todo -= done
-        self.step(f"{how}: {len(todo)} hours, {len(left & wanted.keys())} left as they are")
+        kept = len(left & wanted.keys())
+        self.step(Remark(f"{how}: {len(todo)} hours, {kept} left as they are"))
         for batch, written in self._batches(wanted, todo, left, chosen, window_seconds):
             staged = self.engine.compute(batch, self.program)
             step = self.step
@@ -224,7 +226,7 @@ class Repair:
             self.check()
             self.engine.set_properties(table, table_notes.properties(rest, due=False))
             if rest:
-                self.step(f"{table.name} stays incomplete: {rest[0].reason}")
+                self.step(Remark(f"{table.name} stays incomplete: {rest[0].reason}"))
 
     def clear(self, recomputed: Recomputed, since: dt.date) -> None:
         """Cut notes down after ``--since``: bronze may have been restored."""

@@ -35,6 +35,7 @@ from lakehouse.rollup.lake_catalogues import families_of
 from lakehouse.rollup.lease import USUAL, Lease, Terms, hold
 from lakehouse.rollup.progress import Progress
 from lakehouse.rollup.rejected import accept_lost, rejected_dates, set_aside
+from lakehouse.rollup.remark import Remark
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +107,8 @@ def rollup(
         wanted: Options.
         window_seconds: Length of the windows at which agents cut runs; by default that of the last
             rollup, at first five minutes.
-        progress: Called with each step that is done: the name of a table that has got its commit.
+        progress: Called with each step that is done, such as the name of a table that has got its
+            commit, and with a ``Remark`` on what is unusual.
         watch: Called before the first batch and after each.
 
     Raises:
@@ -124,7 +126,7 @@ def rollup(
     except MissingFilesError as error:
         if error.layer == "bronze" or wanted.check_files:
             raise
-        progress(str(error))
+        progress(Remark(error))
     return call(replace(wanted, check_files=True))
 
 
@@ -325,7 +327,7 @@ class _Run:
         self.held.check()
         late, misdated = set_aside(self.engine, todo, self.window_seconds)
         if late or misdated:
-            self.step(f"rows set aside: {late} too late, {misdated} misdated")
+            self.step(Remark(f"rows set aside: {late} too late, {misdated} misdated"))
         return Outcome(total, todo.now, todo.how, late, len(todo.left))
 
     def _record(self, new: Progress, before: Progress | None) -> Progress:

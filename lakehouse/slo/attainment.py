@@ -13,6 +13,7 @@ from heapq import nlargest
 from typing import Any, Final, NamedTuple
 
 from lakehouse import tables
+from lakehouse.core import display
 from lakehouse.core.error_budget_window import ISO_WEEK
 from lakehouse.core.objective import Objective, Slices
 from lakehouse.core.periods import Period, instant, micros
@@ -22,6 +23,7 @@ from lakehouse.engines.engine import Engine, ask
 from lakehouse.engines.gold_reader import GoldRows, subjects, window_of
 from lakehouse.errors import ObjectiveError
 from lakehouse.slo import partition_level, timeslices
+from lakehouse.slo.budget_left import left_by_hour
 from lakehouse.slo.burn_rate import LENGTHS_US, PAIRS, Pair, burnt_us, least_us
 from lakehouse.slo.calendar.corrections import Correction
 from lakehouse.slo.calendar.maintenance import Maintenance, of
@@ -45,6 +47,7 @@ class Options(NamedTuple):
         window_seconds: Length of gold's finest windows; by default that of gold/progress.
         only: Kind and key of the only subject that is stated; by default all are. The others still
             determine whether it has ended.
+        left: Whether the worst subjects have what was left of their budget after each hour.
     """
 
     own_windows: bool = False
@@ -53,6 +56,7 @@ class Options(NamedTuple):
     corrections: tuple[Correction, ...] = ()
     window_seconds: int | None = None
     only: tuple[str, Key] | None = None
+    left: bool = False
 
 
 _DEFAULT: Final = Options()
@@ -113,6 +117,8 @@ class _Reader:
         statements = build_all(self._queries, self.rows.lifetimes, found)
         if self.options.burns:
             statements = self._with_burn_history(statements)
+        if self.options.left:
+            statements = self._with_left(statements)
         planned, agreed = self.options.maintenance, self.options.corrections
         statements = self._with_outside(statements, planned, ("maintenance", "without"))
         statements = self._with_outside(statements, agreed, ("corrections", "agreed"))
@@ -162,6 +168,19 @@ class _Reader:
         until = replace(window, end=min(window.end, self.period.end))
         ahead_us = max(0, micros(window.end) - self.until_us)
         return until.aligned(self.gold.window_us // 1_000_000), ahead_us
+
+    def _with_left(self, statements: Sequence[Statement]) -> list[Statement]:
+        """Statements; the worst of each objective with what was left of its budget by hour."""
+        by_key = {statement.key: statement for statement in statements}
+        for query in self._queries:
+            if query.events is not None and query.slices is None:
+                continue  # gold/sli has no rows of these
+            worst = _most_missed(statements, query)
+            bad = self.rows.bad_times(query, [one.key for one in worst]) if worst else {}
+            for one in worst:
+                left = left_by_hour(one, bad.get(one.key, ()), self.until_us)
+                by_key[one.key] = replace(one, left=left)
+        return list(by_key.values())
 
     def _with_burn_history(self, statements: Sequence[Statement]) -> list[Statement]:
         """Statements; those whose budget could have burnt with the time for which it did."""
@@ -229,6 +248,18 @@ class _Reader:
             if concerning := tuple(item for item in overlapping if item.concerns(one.subject)):
                 lifetime = lived[_identity(one.subject)]
                 yield one, concerning, build(query, one.objective, lifetime, found)
+
+
+def _most_missed(statements: Sequence[Statement], query: Query) -> list[Statement]:
+    """The worst subject of each objective, and those that missed it, at most so many."""
+    found: list[Statement] = []
+    for objective in (one for one in query.objectives if one.kind == one.level):
+        own = [one for one in statements if one.objective.name == objective.name]
+        worst = nlargest(
+            _MOST_HISTORIES, own, lambda one: (display.rank(one.verdict), one.times.bad_us)
+        )
+        found += [one for place, one in enumerate(worst) if not place or one.verdict == "missed"]
+    return found
 
 
 def _worst(statements: Sequence[Statement], query: Query, pairs: Sequence[Pair]) -> list[Statement]:

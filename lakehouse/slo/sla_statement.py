@@ -149,6 +149,7 @@ class Statement:
         without: The statement on the time outside that maintenance.
         corrections: Corrections in the period that concern the subject and the objective.
         agreed: The statement on the time outside these corrections.
+        left: Share of the budget of the window left at the end of each hour so far; None: not read.
     """
 
     objective: Objective
@@ -163,6 +164,7 @@ class Statement:
     without: Statement | None = None
     corrections: tuple[Correction, ...] = ()
     agreed: Statement | None = None
+    left: tuple[float, ...] | None = None
 
     @property
     def key(self) -> SliKey:
@@ -308,6 +310,8 @@ class Statement:
             json["events"] = self.counts.to_json()
         if self.objective.unknown != "interval":
             json["interval_verdict"] = self.interval_verdict
+        if self.left is not None:
+            json["left"] = list(self.left)
         return json
 
 

@@ -5,6 +5,7 @@ Ranges of whole hours are summed from hours, all others from the finest windows.
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Final, NamedTuple
 
 from lakehouse import tables
@@ -15,6 +16,7 @@ from lakehouse.engines.engine import Relation
 from lakehouse.engines.gold_reader import GoldRows, before_window, is_hourly, is_one_of
 from lakehouse.kernel import arrow_types
 from lakehouse.slo import timeslices
+from lakehouse.slo.budget_left import BadTime
 from lakehouse.slo.burn_rate import BadWindow
 from lakehouse.slo.calendar.exclusions import SPILL, Exclusions
 from lakehouse.slo.calendar.maintenance import Maintenance
@@ -86,18 +88,40 @@ class SliRows(NamedTuple):
             query: The objectives.
             keys: The subjects; each brings as many rows as it had bad windows.
         """
+        found = self._bad(_Part(query, query.ranges, self.gold.window_us), keys, "bad_low_us")
+        return {key: [BadWindow(*one) for one in rows] for key, rows in found.items()}
+
+    def bad_times(self, query: Query, keys: Collection[SliKey]) -> dict[SliKey, list[BadTime]]:
+        """Return all bad time of a few subjects in the period, in order.
+
+        Args:
+            query: The objectives; on events only in slices.
+            keys: The subjects; each brings as many rows as it had bad hours, windows or slices.
+        """
+        (part,) = self.parts(replace(query, lengths={}))
+        last_us = (query.unit_us if query.slices else part.size_us) - 1
+        _, end = query.period.span
+        return {
+            key: [(at + last_us, bad_us) for at, bad_us in rows if at < end]
+            for key, rows in self._bad(part, keys, "bad_us").items()
+        }
+
+    def _bad(
+        self, part: _Part, keys: Collection[SliKey], column: str
+    ) -> dict[SliKey, list[tuple[int, int]]]:
+        """Return start and bad time of the judged rows of a few subjects that have any."""
         few = arrow_types.rows(_KEY_SCHEMA, [(cluster, name, *key) for cluster, name, key in keys])
         rows = self.gold.ask(
-            f"SELECT {_KEY}, r.at, r.bad_low_us FROM {{rows}} r "
-            f"JOIN {{few}} f ON {_same('f', _KEYS)} WHERE r.bad_low_us > 0 ORDER BY r.at",
-            rows=self.judged(_Part(query, query.ranges, self.gold.window_us)),
+            f"SELECT {_KEY}, r.at, r.{column} AS bad_us FROM {{rows}} r "
+            f"JOIN {{few}} f ON {_same('f', _KEYS)} WHERE r.{column} > 0 ORDER BY r.at",
+            rows=self.judged(part),
             few=self.gold.engine.relation(few),
         )
-        windows: defaultdict[SliKey, list[BadWindow]] = defaultdict(list)
+        found: defaultdict[SliKey, list[tuple[int, int]]] = defaultdict(list)
         for row in rows:
             key = (row["cluster"], row["objective"], tuple(row[name] for name in SUBJECT))
-            windows[key].append(BadWindow(row["at"], row["bad_low_us"]))
-        return windows
+            found[key].append((row["at"], row["bad_us"]))
+        return found
 
     @property
     def counter(self) -> EventCounter:

@@ -130,7 +130,7 @@ def test_a_week_without_data_is_not_known_and_not_zero(
     first, second = shown(name, spark, {**published, "week": "2026-W30", "client": "u-1"})
     assert second == []
     if name not in ("tour", "client_story"):  # these tell of all time, and of one client
-        assert re.search("Not known|[Nn]obody looked|Nothing was seen", first)
+        assert re.search("(?i)not known|no data|no agent ran", first)
     if name == "client_story":
         assert "in which it did not exist" in first
 
@@ -140,7 +140,7 @@ def test_the_report_of_a_week_without_data_has_no_figure(stated: Path) -> None:
         LocalEngine(lakes.at(str(stated))), objective_files.load(), periods.week("2026-W30")
     )
     assert {one["met"] + one["missed"] for one in told["verdicts"]} == {0}
-    assert re.search("Not known|[Nn]obody looked|Nothing was seen", render(told))
+    assert re.search("Not known|No data", render(told))
 
 
 @pytest.fixture(scope="module")
@@ -209,7 +209,7 @@ def test_who_may_not_read_bronze_sees_gold_in_the_tour(
     spark: SparkSession, published: dict[str, str]
 ) -> None:
     first = shown("tour", spark, {**published, "bronze": "nowhere"})[0]
-    assert "there is no such table" in first
+    assert "the table does not exist" in first
     assert "bronze/runs" in first
     lake = lake_of(read_widgets(FakeWidgets(published), {}))
     number = table_of(spark, lake, tables.TOPICS).count()

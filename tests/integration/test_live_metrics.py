@@ -89,25 +89,34 @@ def test_an_incident_is_there_while_it_lasts_and_unknown_is_absent(
 def test_what_a_group_lost_is_a_total_from_its_first_loss_on(
     cluster: Cluster, agent: RunningAgent
 ) -> None:
-    create_assigned(cluster, "deleted", [[1]])
+    # A busy machine can time out the reading in which records go: then only the high bound rises.
+    topic = next(
+        one for one in ("deleted-1", "deleted-2", "deleted-3") if lose(cluster, agent, one)
+    )
+    for bound in ("low", "high"):
+        (lost,) = shown(agent, LOST.format(bound), group=f"left-{topic}")
+        named = {"source": "broker-1", "cluster": cluster.id, "topic": topic}
+        assert lost == {**named, "group": f"left-{topic}", "=": "5"}
+
+
+def lose(cluster: Cluster, agent: RunningAgent, topic: str) -> bool:
+    """Let a group lose 5 records of a topic; return whether the agent is certain of any."""
+    create_assigned(cluster, topic, [[1]])
     producer = Producer({"bootstrap.servers": cluster.bootstrap, "linger.ms": 0})
     for _ in range(10):
-        producer.produce("deleted", b"x", partition=0)
+        producer.produce(topic, b"x", partition=0)
     assert producer.flush(60) == 0
-    commit(cluster, "left-behind", {("deleted", 0): 2})
+    commit(cluster, f"left-{topic}", {(topic, 0): 2})
     lag = "jmxlake_kafka_group_lag"
-    wait_for(lambda: [one["="] for one in shown(agent, lag, group="left-behind")] == ["8"], 60)
-    group = {"group": "left-behind"}
+    group = {"group": f"left-{topic}"}
+    wait_for(lambda: [one["="] for one in shown(agent, lag, **group)] == ["8"], 60)
     assert shown(agent, LOST.format("low"), **group) == []
     # What is deleted around the first reading of a partition may have been gone before the commit.
     twice_more = offsets_read(agent) + 2
     wait_for(lambda: offsets_read(agent) >= twice_more, 60)
-    delete_records(cluster, "deleted", 7)
-    wait_for(lambda: shown(agent, LOST.format("low"), **group), 60)
-    for bound in ("low", "high"):
-        (lost,) = shown(agent, LOST.format(bound), **group)
-        named = {"source": "broker-1", "cluster": cluster.id, "topic": "deleted"}
-        assert lost == {**named, **group, "=": "5"}
+    delete_records(cluster, topic, 7)
+    wait_for(lambda: shown(agent, LOST.format("high"), **group), 60)
+    return bool(shown(agent, LOST.format("low"), **group))
 
 
 def offsets_read(agent: RunningAgent) -> int:

@@ -124,5 +124,5 @@ def test_a_mail_has_the_printed_page_attached(tmp_path: Path):
     assert run.exit_code == 0, run.stderr
     message = message_from_bytes(run.stdout_bytes, policy=policy.default)
     (attached,) = message.iter_attachments()
-    assert attached.get_filename() == "kafka-sla-2026-11-09.pdf"
+    assert attached.get_filename() == "kafka-slo-2026-11-09.pdf"
     assert set(pages(attached.get_content())) == {(595, 842)}

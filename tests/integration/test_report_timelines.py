@@ -14,6 +14,7 @@ from lakehouse.core.periods import Period
 from lakehouse.core.subjects import Subject
 from lakehouse.engines.local_engine import LocalEngine
 from lakehouse.report.facts.gold import Gold
+from lakehouse.report.facts.kafka.consumer_groups import ROUNDED_UP
 from lakehouse.report.facts.other_metrics import OwnMetrics
 from lakehouse.report.facts.timelines import timelines
 from tests import gold_builder
@@ -82,6 +83,12 @@ def drawn(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     )  # fmt: skip
     gold_builder.put(root, tables.WINDOWS["clients"], bad(0, THROTTLE, 300, user="u"))
     gold_builder.put(root, tables.WINDOWS["non_consumed"])
+    gold_builder.put(
+        root, tables.WINDOWS["consumer_lag"],
+        *(placed(3, group="g", topic=topic, seen_us=1, behind_us=1, behind_low_us=1,
+                 behind_high_us=1, seconds_unknown_us=0, records_max=records)
+          for topic, records in (("t", 1200.0), ("u", 60.0))),
+    )  # fmt: skip
     for name in ("groups", "brokers", "labelled"):
         gold_builder.put(root, tables.WINDOWS[name])
     now_us = micros(2 * WINDOWS * WINDOW)
@@ -103,11 +110,13 @@ def test_one_broker_that_was_not_read_may_have_had_something_to_tell(drawn: dict
     assert others == [unknown, unknown]
 
 
-def test_what_waits_is_the_mean_over_the_time_seen(drawn: dict[str, Any]):
+def test_a_lag_is_the_greatest_of_its_window(drawn: dict[str, Any]):
     one = 1e9
     assert drawn["copy_lag_bytes"] == [
         (one, one, one), (one, one, None), (None, None, None), (0.0, 0.0, 0.0),
     ]  # fmt: skip
+    value, low, _ = drawn["consumer_lag"][3]
+    assert (value, low) == (1200.0, 1200.0 / ROUNDED_UP), "the topic with most of it"
 
 
 def test_coverage_is_of_all_that_was_to_be_read(drawn: dict[str, Any]):

@@ -17,8 +17,18 @@ from tests.rollups import DAY, HOUR, ISR, hours, local
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from lakehouse.core.subjects import Subject
+
 WEEK = 7 * DAY
 HOUR_US = 3_600_000_000
+
+
+def trends_of(
+    engine: LocalEngine, end: dt.datetime, now_us: int, known: list[Subject]
+) -> list[weeks.Trend]:
+    gold, objectives = GoldRows(engine, 300_000_000), objective_files.load()
+    found = weeks.read(gold, objectives, weeks.weeks_until(end), now_us, known)
+    return weeks.join(found, now_us)
 
 
 def test_weeks_are_summed_from_gold_and_what_nobody_saw_is_unknown(tmp_path: Path):
@@ -30,7 +40,7 @@ def test_weeks_are_summed_from_gold_and_what_nobody_saw_is_unknown(tmp_path: Pat
     known = [one for one in subjects(engine) if one.cluster == CLUSTER]
     now_us = micros(BASE) + HOUR_US
     end = BASE + dt.timedelta(hours=1)
-    found = weeks.read(GoldRows(engine, 300_000_000), objective_files.load(), end, now_us, known)
+    found = trends_of(engine, end, now_us, known)
     (trend,) = (one for one in found if one.objective.name == "min-isr")
     assert (trend.subject.cluster, trend.subject.topic) == (CLUSTER, "t")
     assert trend.weeks[:9] == (None,) * 9
@@ -57,9 +67,7 @@ def test_what_was_first_seen_as_a_week_began_may_have_begun_in_the_one_before(tm
     local(tmp_path)
     engine = LocalEngine(lakes.at(str(tmp_path)))
     end, known = BASE + dt.timedelta(hours=1), subjects(engine)
-    found = weeks.read(
-        GoldRows(engine, 300_000_000), objective_files.load(), end, micros(BASE) + HOUR_US, known
-    )
+    found = trends_of(engine, end, micros(BASE) + HOUR_US, known)
     (trend,) = (one for one in found if one.objective.name == "min-isr")
     before, last = trend.weeks[-2:]
     assert before is not None

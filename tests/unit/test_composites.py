@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 from hypothesis import given, strategies as st
+from lakehouse.report.page.verdicts import headline
 
 from lakehouse.cli.main import main
 from lakehouse.errors import ObjectiveError
@@ -18,9 +19,6 @@ from lakehouse.report.facts.objectives.composites import composites
 from lakehouse.report.facts.one_team import of_team
 from lakehouse.report.facts.owner_accounts import add_owners
 from lakehouse.report.page.page import render
-from lakehouse.report.page.verdicts import headline
-from lakehouse.report.send.digest import digest
-from lakehouse.report.terminal import verdict_table
 from lakehouse.slo.openslo import objective_files
 from lakehouse.slo.openslo.objective_files import read
 from tests import page_reader, sample_facts
@@ -241,7 +239,7 @@ def with_composite(*names: str) -> Facts:
     return facts
 
 
-def test_it_leads_the_page_the_terminal_and_the_digest() -> None:
+def test_it_leads_the_page() -> None:
     facts = with_composite("min-isr", "throttling")
     (whole,) = facts["composites"]
     said = headline(facts)
@@ -253,10 +251,6 @@ def test_it_leads_the_page_the_terminal_and_the_digest() -> None:
     assert f"target {100 * whole['target']:.4g}"[:9] in first.text
     section = page.one("section", id="composites")
     assert len(list(section.one("tbody").all("tr"))) == 2
-    assert verdict_table(facts).startswith("The <b>whole</b>: ")
-    short = digest(facts)
-    assert short.verdicts[0].title == "The <b>whole</b>"
-    assert short.verdicts[0].lowest.startswith("Good share: ")
 
 
 def test_a_member_is_what_its_objective_is_weighted() -> None:

@@ -25,7 +25,8 @@ FROM, TO = "2026-11-28T17:00:00.000000+00:00", "2026-11-28T17:02:00.000000+00:00
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setattr(run, "kafka_libs", lambda: tmp_path)
-    monkeypatch.setattr(run, "verdict_table", lambda _: "verdicts\n")
+    monkeypatch.setattr(run, "summarize", lambda _: None)
+    monkeypatch.setattr(run, "summary_text", lambda _: "verdicts\n")
     return tmp_path / "demo"
 
 

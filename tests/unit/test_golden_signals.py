@@ -10,11 +10,9 @@ import pytest
 from lakehouse.core import lake as lakes
 from lakehouse.core.periods import Period
 from lakehouse.engines.local_engine import LocalEngine
-from lakehouse.report import figures
-from lakehouse.report.evidence import with_answers
 from lakehouse.report.facts import build
-from lakehouse.report.page import questions
-from lakehouse.report.page.page import render
+from lakehouse.report.facts.build import with_answers
+from lakehouse.report.tables import requests
 from lakehouse.rollup.run import Wanted, rollup
 from lakehouse.slo.openslo import objective_files
 from tests import rollups, sample_facts
@@ -23,7 +21,7 @@ from tests.lake_builder import BASE, Batch
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from lakehouse.report.figures import Answer
+    from lakehouse.report.tables.section import Detail
 
 WINDOW = 300
 SECOND = 1_000_000
@@ -77,8 +75,14 @@ def facts(tmp_path_factory: pytest.TempPathFactory) -> Any:
     return facts_of(tmp_path_factory.mktemp("lake"), written(), "produce-latency")
 
 
-def plain_text(answer: Answer) -> str:
-    return figures.plain_text(answer).replace("\u00a0", " ")
+TIE: Final = "\u00a0"
+
+
+def requests_of(facts: Any) -> Detail:
+    """The section of the page on requests."""
+    found = requests.SECTION.detail(facts)
+    assert found is not None
+    return found
 
 
 def row(facts: Any, name: str, **wanted: Any) -> Any:
@@ -100,9 +104,7 @@ def test_a_broker_that_is_down_counts_no_error_and_is_not_available(facts: Any) 
     one = row(facts, "brokers", source="broker-2", request="produce")
     assert one["unknown_us"] == (BACK - KILLED) * SECOND
     assert row(facts, "requests", request="produce")["unknown_us"] == one["unknown_us"]
-    said = plain_text(questions.availability(facts).answer)
-    assert "A partition was without a leader for 5 m 0 s" in said
-    assert "broker-2 has no data for 5 m 0 s." in said
+    assert "1 broker was not observed for up to 5 min." in requests_of(facts).note.replace(TIE, " ")
 
 
 def test_time_without_a_leader_is_a_union_with_its_edges(facts: Any) -> None:
@@ -121,8 +123,8 @@ def test_a_p99_is_never_averaged_and_its_time_is_that_of_the_objective(facts: An
     one = row(facts, "latency", source="broker-1", request="produce")
     assert (one["threshold_ms"], one["p99_ms_max"]) == (500, 340)
     assert (one["slow_us"], one["slow_high_us"], one["unknown_us"]) == (0, 0, 0)
-    said = plain_text(questions.latency(facts).answer)
-    assert said.startswith("0 of 2 brokers exceeded 500 ms p99. Highest p99: 340 ms")
+    said = requests_of(facts).line.replace(TIE, " ")
+    assert "; 0 of 2 brokers exceeded 500 ms p99; highest p99 at least 340 ms" in said
 
 
 def test_traffic_is_unknown_while_any_broker_was_not_read(facts: Any) -> None:
@@ -138,7 +140,7 @@ def test_what_happens_at_the_end_is_not_bounded_where_nothing_was_read_after_it(
     one = row(made, "brokers", source="broker-1", request="produce")
     assert (one["answers"], one["answers_low"], one["answers_high"]) == (310, 210, None)
     assert one["good_high"] == 1, "all that was not counted may have been good"
-    assert "No objective sets a limit" in plain_text(questions.latency(made).answer)
+    assert "no objective limits the p99" in requests_of(made).line
 
 
 @pytest.mark.parametrize(
@@ -155,22 +157,11 @@ def test_what_was_not_read_is_one_line_and_no_zero(families: list[str], said: st
         for family in families
     ]
     silent["coverage"]["observed_us"] = 1  # another family was read
-    for one in (questions.availability(silent), questions.latency(silent)):
-        assert said in plain_text(one.answer)
-        assert "0 %" not in plain_text(one.answer)
-        assert not [rows for rows in one.listings if rows.total]
-
-
-def test_the_first_screen_answers_in_four_lines() -> None:
-    found = questions.first(questions.answers(sample_facts.demo()))
-    assert {question: one and one.anchor for question, one in found.items()} == {
-        "Were we available?": "availability",
-        "Were we slow?": "latency",
-        "Did we lose anything?": "lost",
-        "What got worse?": None,
-    }
-    page = render(sample_facts.demo())
-    assert "<dt>What got worse?</dt>\n<dd>Not known: there is no earlier week" in page
+    found = requests_of(silent)
+    line = found.line.replace(TIE, " ")
+    assert said.removesuffix(".") in line
+    assert "0 %" not in line
+    assert not found.tables
 
 
 STATES: Final = {

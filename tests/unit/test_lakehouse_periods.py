@@ -6,7 +6,6 @@ import pytest
 
 from lakehouse.core import periods
 from lakehouse.errors import PeriodError
-from lakehouse.report.facts.kafka.min_isr import join_stretches
 
 
 def test_an_iso_week_starts_on_monday_utc():
@@ -74,43 +73,3 @@ def test_windows_by_name(text, seconds):
 def test_a_window_divides_an_hour(text):
     with pytest.raises(PeriodError, match="part of an hour"):
         periods.window_seconds(text)
-
-
-def piece(start: int, end: int, source: str = "broker-1", **rest: object) -> dict[str, object]:
-    return {
-        "metric": "kafka.partition.under_min_isr", "topic": "t", "partition": 0, "source": source,
-        "start": start, "end": end, "lead_us": 7, "tail_us": 5, **rest,
-    }  # fmt: skip
-
-
-def test_stretches_that_touch_are_one_incident_with_the_outer_edges():
-    pieces = [
-        piece(0, 30, tail_us=0), piece(30, 40, lead_us=0), piece(35, 60, "broker-2"),
-        piece(90, 95),
-    ]  # fmt: skip
-    first, second = join_stretches(pieces)[("t", 0)]
-    assert (first.sources, first.lead_us, first.tail_us) == (
-        ["broker-1", "broker-2"],
-        7,
-        5,
-    )
-    assert first.end.endswith("00.000060Z")
-    assert second.start.endswith("00.000090Z")
-
-
-def test_a_tail_reaches_back_over_a_cut_when_the_piece_after_it_may_be_over_wholly():
-    """Seen last at 20; the hour begins at 30; the scrape at 31 says that it is over."""
-    pieces = [piece(0, 30, tail_us=10), piece(30, 31, tail_us=1, lead_us=0)]
-    (one,) = join_stretches(pieces)[("t", 0)]
-    assert one.tail_us == 11
-    beside = piece(10, 31, "broker-2", tail_us=4)
-    (one,) = join_stretches([*pieces, beside])[("t", 0)]
-    assert one.tail_us == 4
-
-
-def test_being_leaderless_is_an_incident_of_its_own():
-    other = piece(0, 30, metric="kafka.partition.leaderless")
-    assert {one.kind for one in join_stretches([piece(0, 30), other])[("t", 0)]} == {
-        "leaderless",
-        "under_min_isr",
-    }

@@ -25,7 +25,6 @@ from lakehouse.report.facts import build, other_metrics
 from lakehouse.report.facts.one_team import of_team
 from lakehouse.report.facts.owner_accounts import add_owners
 from lakehouse.report.page.page import render
-from lakehouse.report.resources import declared
 from lakehouse.rollup.run import Wanted, rollup
 from lakehouse.slo.openslo import objective_files
 from tests.lake_builder import Batch, made, micros
@@ -96,7 +95,9 @@ def test_each_metric_that_is_collected_by_default_is_shown(tmp_path: Path) -> No
         write(name, 0, 300, 1.0, **SUBJECTS[known()[name].level])
     shown = {one["metric"] for one in facts_of(tmp_path, batch)["own_metrics"]["metrics"]}
     assert shown == {
-        name for name in default if not other_metrics.is_shown(name) and name not in describing()
+        name
+        for name in default
+        if not other_metrics.is_shown(name, build.shown()) and name not in describing()
     }
     assert shown
 
@@ -106,17 +107,15 @@ def test_what_another_section_shows_is_not_shown_twice() -> None:
     modules = [path.read_text("utf-8") for path in FACTS.rglob("*.py")]
     named = {name for text in modules for name in NAME.findall(text) if name in known()}
     assert len(named) > 20
-    assert [name for name in sorted(named - describing()) if not other_metrics.is_shown(name)] == []
+    assert [
+        name
+        for name in sorted(named - describing())
+        if not other_metrics.is_shown(name, build.shown())
+    ] == []
 
 
 def test_each_pattern_of_what_a_section_shows_fits_a_metric() -> None:
-    page = declared("page.yaml")
-    patterns = [
-        one
-        for group in ("questions", "sections")
-        for section in page[group].values()
-        for one in section.get("shows", ())
-    ]
+    patterns = build.shown()
     assert len(patterns) > 10
     names = [*known()]
     for pattern in patterns:
@@ -147,10 +146,10 @@ def test_hostile_labels_keep_their_place_in_the_page(tmp_path: Path) -> None:
     assert {row["labels"] for row in rows} == {
         "<b>=</td><script>\u202e\x1b[31m,a=x\\,b\\=y", "a=x,b=y"
     }  # fmt: skip
-    section = read(render(facts)).one("section", id="metrics")
-    table = section.one("table")
-    assert len(list(table.one("tbody").all("tr"))) == 2
-    assert not any(mark in section.text for mark in "\u202e\x1b")
+    page = read(render(facts))
+    section = page.one("div", id="d-own-metrics")
+    assert len(list(section.one("tbody").all("tr"))) == 1
+    assert not any(mark in page.raw for mark in "\u202e\x1b")
 
 
 def test_a_metric_that_becomes_a_counter_has_no_mean_and_no_rate(tmp_path: Path) -> None:
@@ -163,8 +162,8 @@ def test_a_metric_that_becomes_a_counter_has_no_mean_and_no_rate(tmp_path: Path)
     (row,) = metric["worst"]
     assert (row["mean"], row["per_second"]) == (None, None)
     assert (row["max"], row["increase"]) == (7.0, 5.0)
-    said = "It was read as a gauge and as a counter, so mean and rate are not known."
-    assert said in read(render(facts)).one("section", id="metrics").text
+    cells = read(render(facts)).one("div", id="d-own-metrics").one("tbody").all("td")
+    assert [one.text for one in cells][1:] == ["not known", "7", "5"]
 
 
 def test_what_catalogues_say_differently_is_said_and_what_nobody_defines_is_shown(
@@ -197,8 +196,8 @@ def test_an_objective_whose_metric_vanished_is_one_clear_line(tmp_path: Path) ->
     facts = facts_of(tmp_path, batch, [gone])
     assert facts["own_metrics"]["absent"] == ["acme.cache.idle"]
     assert facts["verdicts"][0]["verdict"] == "no_data"
-    said = "Nothing was read of metrics that objectives are on: acme.cache.idle."
-    assert said in read(render(facts)).one("section", id="metrics").text
+    said = "not collected: acme.cache.idle"
+    assert said in read(render(facts)).one("section", id="details").text
 
 
 def test_where_low_is_bad_the_least_comes_first(tmp_path: Path) -> None:

@@ -34,47 +34,6 @@ def test_a_figure_never_stands_alone(given, text):
     assert said(figures.time(given, "x")) == text
 
 
-@pytest.mark.parametrize(
-    ("low", "high", "text"),
-    [
-        (12_400, 12_431, "12,400 to 12,431"),
-        (7, 7, "7 (±0)"),
-        (None, None, "not known"),
-        (None, 9, "at most 9"),
-        (9, None, "at least 9"),
-    ],
-)
-def test_lost_offsets_are_told_by_their_bounds(low, high, text):
-    lost = {"offsets_low": low, "offsets_high": high, "unknown_us": 0}
-    assert said(figures.offsets(lost)) == text
-
-
-@pytest.mark.edge(7)
-@pytest.mark.parametrize(
-    ("unknown_us", "limit", "text"),
-    [
-        (0, "at least", "479"),
-        (1, "at least", "at least 479"),
-        (None, "at least", "at least 479"),
-        (100 * SECOND, "at most", "at most 479"),
-    ],
-)
-def test_peak_beside_unknown_time_is_a_bound(unknown_us: int | None, limit: str, text: str) -> None:
-    row = {"most": 479, "unknown_us": unknown_us}
-    assert said(figures.peak(row, "most", str, limit)) == text
-    assert said(figures.peak({**row, "most": None}, "most", str, limit)) == "None"
-
-
-def test_an_incident_is_bounded_by_its_edges():
-    incident = {
-        "start": "2026-11-21T06:00:10Z",
-        "end": "2026-11-21T06:00:50Z",
-        "lead_us": 3 * SECOND,
-        "tail_us": 2 * SECOND,
-    }
-    assert said(figures.incident_length(incident)) == "40 s (38 s to 43 s)"
-
-
 def test_the_worst_is_what_was_bad_then_what_is_not_known_then_what_was_not_seen():
     bad, not_known = row(1, 0, 2, 0), row(None, None, None, 9)
     unseen, good = row(0, 0, 0, 5), row(0, 0, 0, 0)

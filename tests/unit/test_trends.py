@@ -18,11 +18,12 @@ from lakehouse.slo.trends import weeks
 from lakehouse.slo.trends.changes import LEVEL, by_chance, change, regimes
 from lakehouse.slo.trends.forecast import Forecast
 from lakehouse.slo.trends.lag_drain import drain
-from lakehouse.slo.trends.weeks import Trend, Week
+from lakehouse.slo.trends.weeks import Trend, Week, Weeks
 
 MONDAY = dt.datetime(2026, 11, 16, tzinfo=dt.UTC)
 SECONDS = 604_800
 END = MONDAY + dt.timedelta(days=7)
+NAMES = [weeks.name_of(one) for one in weeks.weeks_until(END)]
 MIN_ISR = Objective(
     "min-isr", "Enough replicas", "", "topic", "kafka.partition.unavailable", 0, 0.999
 )
@@ -211,7 +212,7 @@ def _trends(found: dict[str, list[float | None]], unknown: float = 0) -> list[Tr
         ]
         for number in range(len(periods))
     ]  # fmt: skip
-    return weeks.join(stated, periods, micros(END))
+    return weeks.join(Weeks(periods, stated), micros(END))
 
 
 def _as_last(known: Any) -> list[Forecast]:
@@ -221,7 +222,7 @@ def _as_last(known: Any) -> list[Forecast]:
 
 def test_the_facts_are_of_thirteen_weeks_worst_subject_first():
     found = _trends({"calm": [0.0] * 13, "bad": [*map(float, USUAL), 36_000.0], "some": [5.0] * 13})
-    told = facts.section(found, [MIN_ISR], END, [], _as_last)
+    told = facts.section(found, [MIN_ISR], NAMES, [], _as_last)
     assert (told.weeks[0], told.weeks[-1]) == ("2026-W35", "2026-W47")
     (objective,) = told.objectives
     assert objective.never_bad == 1
@@ -235,7 +236,7 @@ def test_the_facts_are_of_thirteen_weeks_worst_subject_first():
 
 def test_a_week_without_data_stays_unknown_and_is_never_zero():
     silent: list[float | None] = [*map(float, USUAL), None]
-    told = facts.section(_trends({"t": silent}), [MIN_ISR], END, [], _as_last)
+    told = facts.section(_trends({"t": silent}), [MIN_ISR], NAMES, [], _as_last)
     row = told.objectives[0].subjects[0]
     last = row.weeks[-1]
     assert (last["share"], last["unknown_us"]) == (None, SECONDS * 1_000_000)
@@ -247,7 +248,7 @@ def test_a_week_without_data_stays_unknown_and_is_never_zero():
 def test_a_week_that_is_not_over_is_not_compared():
     periods = weeks.weeks_until(END)
     stated = [[_statement("t", bad)] for bad in (*USUAL, 36_000)]
-    (trend,) = weeks.join(stated, periods, micros(END) - 1)
+    (trend,) = weeks.join(Weeks(periods, stated), micros(END) - 1)
     assert trend.weeks[-1] is not None
     assert trend.known[-1] is None
 

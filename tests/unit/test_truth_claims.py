@@ -21,7 +21,6 @@ from lakehouse.core.periods import instant
 AT = HOUR.start_us + 600 * S
 KEY = Partition("orders", 0)
 GROUP = "billing"
-QUIET = "0 of 5 topics were under min ISR or without a leader."
 
 
 @pytest.fixture
@@ -59,7 +58,7 @@ def report() -> dict[str, Any]:
     }  # fmt: skip
     start, end = (instant(us).isoformat() for us in HOUR.period)
     return {
-        "from": start, "to": end, "window_seconds": 300, "time_zone": "UTC",
+        "cluster": "hour", "from": start, "to": end, "window_seconds": 300, "time_zone": "UTC",
         "detection_floor_us": 10 * S,
         "min_isr": {"topics": topics, "partitions": [partition]},
         "throttling": {"clients": []},
@@ -188,34 +187,31 @@ def test_claims_of_a_spoiled_report_are_false(schedule, spoil):
 @pytest.mark.parametrize(
     ("anchor", "said"),
     [
-        ("min-isr", QUIET),
-        ("min-isr", "No partition was seen under its minimum or without a leader."),
-        ("availability", "100 % (±0) of writes were answered without an error."),
-        ("availability", "100 % of produce requests succeeded."),
-        ("lost", "0 of 3 groups lost records."),
+        ("availability", "0 of 5 topics affected"),
+        ("requests", "100 % of produce requests succeeded"),
+        ("loss", "0 of 3 groups affected"),
     ],
 )
-def test_claims_judge_sentences_of_the_page(schedule, monkeypatch, anchor, said):
-    section = type("FakeSection", (), {"anchor": anchor, "answer": (said,)})
-    monkeypatch.setattr("bench.truth_claims.answers", lambda _: [section])
+def test_claims_judge_lines_of_the_page(schedule, monkeypatch, anchor, said):
+    detail = type("FakeDetail", (), {"anchor": anchor, "line": said})
+    monkeypatch.setattr("bench.truth_claims.details", lambda *_: [detail])
     assert [one.says for one in false_ones(schedule, report())] == [said]
 
 
 @pytest.mark.parametrize(
     "said",
     [
-        "Not known: only 0.4 % of this week was observed.",
-        f"{QUIET} 63 % of the expected time was observed.",
-        f"{QUIET} Coverage 92.33 %.",
-        "At least 1 of 5 topics was under min ISR.",
-        "99.1 % of produce requests, 100 % of fetch requests succeeded.",
-        "Topic orders could not be written to safely for 1 m 40 s.",
+        "Not known: only 0.4 % of this week was observed",
+        "0 of 5 topics affected; coverage 92.33 %",
+        "0 of 5 topics affected; 2 topics without data",
+        "At least 1 of 5 topics affected; worst orders, 1 min 40 s",
+        "99.1 % of produce requests and 100 % of fetch requests succeeded",
     ],
 )
-def test_claims_leave_out_sentences_that_are_true(schedule, monkeypatch, said):
-    anchor = "availability" if "requests" in said else "min-isr"
-    section = type("FakeSection", (), {"anchor": anchor, "answer": (said,)})
-    monkeypatch.setattr("bench.truth_claims.answers", lambda _: [section])
+def test_claims_leave_out_lines_that_are_true(schedule, monkeypatch, said):
+    anchor = "requests" if "requests" in said else "availability"
+    detail = type("FakeDetail", (), {"anchor": anchor, "line": said})
+    monkeypatch.setattr("bench.truth_claims.details", lambda *_: [detail])
     assert false_ones(schedule, report()) == []
 
 

@@ -7,7 +7,8 @@ from typing import Any, Final
 import click
 
 from lakehouse.cli import options
-from lakehouse.cli.options import LakeOptions, file_stem, log, write_file
+from lakehouse.cli.options import LakeOptions, file_stem, named, write_file
+from lakehouse.cli.phases import phase
 from lakehouse.cli.reports.statement_options import CALENDAR, PERIOD, StatementOptions
 from lakehouse.core import periods
 from lakehouse.core.display import line
@@ -16,13 +17,14 @@ from lakehouse.engines.engine import Engine
 from lakehouse.engines.gold_reader import clusters
 from lakehouse.report import owners, pdf
 from lakehouse.report.csv_files import files
-from lakehouse.report.evidence import with_answers
 from lakehouse.report.facts import build, saved
+from lakehouse.report.facts.build import with_answers
 from lakehouse.report.facts.one_team import of_team
 from lakehouse.report.facts.owner_accounts import Facts, add_owners
 from lakehouse.report.page.page import render
-from lakehouse.report.page.verdicts import headline
-from lakehouse.report.terminal import verdict_table
+from lakehouse.report.summary import lines
+from lakehouse.report.summary.summarize import summarize
+from lakehouse.report.terminal import summary_text
 
 _LAKE_ONLY: Final = (
     "gold", "objectives_folder", "week", "start", "end", "maintenance", "corrections", "cluster",
@@ -74,11 +76,12 @@ def facts_of(
     """The facts of one cluster, or of every cluster of the lake."""
     asked.check(engine)
     for cluster in clusters(engine) if every else [asked.cluster]:
-        log("facts" if cluster is None else f"facts of {line(cluster)}")
-        yield build.facts(
-            engine, asked.objectives, period, cluster=cluster, calendar=asked.calendar,
-            min_coverage=asked.min_coverage,
-        )  # fmt: skip
+        with phase("facts" if cluster is None else f"facts of {line(cluster)}"):
+            facts = build.facts(
+                engine, asked.objectives, period, cluster=cluster, calendar=asked.calendar,
+                min_coverage=asked.min_coverage,
+            )  # fmt: skip
+        yield facts
 
 
 class ReportOutputs:
@@ -109,22 +112,29 @@ class ReportOutputs:
         facts = facts if self._owners is None else add_owners(facts, self._owners)
         facts = facts if self._team is None else of_team(facts, self._team)
         if every_cluster is not None:
+            every_cluster = Path(named(str(every_cluster), facts))
             _write_cluster(facts, every_cluster, with_page=with_page)
             return facts
-        html_file, pdf_file, json_file, csv_folder = self.places
-        html = render(facts) if html_file or pdf_file else ""
+        html_file, pdf_file, json_file, csv_folder = (
+            place and Path(named(str(place), facts)) for place in self.places
+        )
+        html = ""
+        if html_file or pdf_file:
+            with phase("page"):
+                html = render(facts)
         if html_file is not None:
             write_file(html_file, html.encode())
         if pdf_file is not None:
-            log("printing")
-            write_file(pdf_file, pdf.printed(html, self._browser))
+            with phase("PDF"):
+                printed = pdf.printed(html, self._browser)
+            write_file(pdf_file, printed)
         if csv_folder is not None:
             for name, content in files(facts):
                 write_file(csv_folder / name, content.encode())
         if json_file is not None:
             write_file(json_file, saved.text(facts).encode())
         if json_file is None or str(json_file) != "-":
-            click.echo(verdict_table(facts))
+            click.echo(summary_text(summarize(facts)), nl=False)
         return facts
 
 
@@ -134,8 +144,10 @@ def _write_cluster(facts: Facts, folder: Path, *, with_page: bool) -> None:
     write_file(file, saved.text(facts).encode())
     if with_page:
         file = file.with_suffix(".html")
-        write_file(file, render(facts).encode())
-    click.echo(f"{file}  {headline(facts)}".replace("\u00a0", " "))
+        with phase(f"page of {line(facts['cluster'])}"):
+            page = render(facts)
+        write_file(file, page.encode())
+    click.echo(f"{file}  {lines.headline(summarize(facts))}")
 
 
 @click.command

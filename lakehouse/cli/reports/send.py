@@ -4,22 +4,30 @@ import datetime as dt
 import json
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import click
 from msgspec.structs import replace
 
-from lakehouse.cli.options import FILE, TEAM, kept_in, log
+from lakehouse.cli.options import FILE, TEAM, kept_in, log, named
 from lakehouse.errors import SendError
 from lakehouse.report import pdf
 from lakehouse.report.facts import saved
 from lakehouse.report.facts.one_team import of_team
 from lakehouse.report.page.page import render
-from lakehouse.report.send.digest import digest
+from lakehouse.report.send import slack, teams
 from lakehouse.report.send.mail import File, deliver, file_name, letter
-from lakehouse.report.send.pictures import pictures
-from lakehouse.report.send.settings import Mail, Settings, Webhook, load
-from lakehouse.report.send.webhook import payload, post
+from lakehouse.report.send.settings import Mail, Settings, Webhook, link_of, load
+from lakehouse.report.send.webhook import post
+from lakehouse.report.summary.model import Summary
+from lakehouse.report.summary.summarize import summarize
+
+LINK: Final = click.option(
+    "--link", metavar="URL",
+    help="Address of the page (https), for a button in messages; {week} and {cluster} are filled "
+    "in. Default: link of the settings.",
+)  # fmt: skip
+_MESSAGES: Final = {"slack": slack.message, "teams": teams.message}
 
 
 @click.command
@@ -29,24 +37,34 @@ from lakehouse.report.send.webhook import payload, post
     help="YAML of recipients and servers; see docs/send.md.",
 )  # fmt: skip
 @TEAM
+@LINK
 @click.option("--to", multiple=True, metavar="ADDRESS", help="Other recipients; repeatable.")
 @click.option("--only", type=click.Choice(["mail", "webhook"]), help="Send only by this.")
 @click.option("--dry-run", is_flag=True, help="Print the messages; send nothing.")
 def send(
-    facts_file: Path, settings_file: Path, team: str | None, to: tuple[str, ...],
-    only: str | None, *, dry_run: bool,
+    facts_file: Path, settings_file: Path, team: str | None, link: str | None,
+    to: tuple[str, ...], only: str | None, *, dry_run: bool,
 ) -> None:  # fmt: skip
     """Send a report by mail and webhook, from the facts that `jmxlake report --json` wrote.
 
     Exits with 1 if one of the two failed; the other is still tried.
     """
-    loaded = load(settings_file)
+    loaded = with_link(load(settings_file), link)
     facts = saved.load(facts_file)
     facts = facts if team is None else of_team(facts, team)
     if to and loaded.mail is not None:
         loaded = replace(loaded, mail=replace(loaded.mail, to=to))
     if not send_report(facts, loaded, only, dry_run=dry_run):
         raise SendError(f"{settings_file}: it has no settings for {only}")
+
+
+def with_link(settings: Settings, link: str | None) -> Settings:
+    """Return the settings with another address of the page; None: theirs.
+
+    Raises:
+        SendError: It is not an address with https.
+    """
+    return settings if link is None else replace(settings, link=link_of(link))
 
 
 def send_report(
@@ -59,22 +77,26 @@ def send_report(
     """
     mail = settings.mail if only != "webhook" else None
     webhook = settings.webhook if only != "mail" else None
+    link = None if settings.link is None else named(settings.link, facts)
+    summary = summarize(facts)
     errors: list[str] = []
     if mail is not None:
         with kept_in(errors):
-            _mail(facts, mail, dry_run=dry_run)
+            _mail(facts, summary, mail, link, dry_run=dry_run)
     if webhook is not None:
         with kept_in(errors):
-            _post(facts, webhook, dry_run=dry_run)
+            _post(summary, webhook, link, dry_run=dry_run)
     if errors:
         raise SendError("; ".join(errors))
     return mail is not None or webhook is not None
 
 
-def _mail(facts: dict[str, Any], mail: Mail, *, dry_run: bool) -> None:
-    message = letter(
-        facts, digest(facts), pictures(facts), _files(facts, mail), mail, dt.datetime.now(dt.UTC)
-    )
+def _mail(
+    facts: dict[str, Any], summary: Summary, mail: Mail, link: str | None, *, dry_run: bool
+) -> None:
+    version = str(facts.get("jmxlake") or "")
+    now = dt.datetime.now(dt.UTC)
+    message = letter(summary, _files(facts, mail), mail, now, link=link, version=version)
     how = f"mail to {', '.join(message.to)} by {mail.host}:{mail.port} ({mail.security})"
     if dry_run:
         log(f"would send {how}")
@@ -99,8 +121,8 @@ def _files(facts: dict[str, Any], mail: Mail) -> list[File]:
     return [File(file_name(facts, kind), *contents[kind]()) for kind in mail.attach]
 
 
-def _post(facts: dict[str, Any], webhook: Webhook, *, dry_run: bool) -> None:
-    message, place = payload(digest(facts)), webhook.url.place
+def _post(summary: Summary, webhook: Webhook, link: str | None, *, dry_run: bool) -> None:
+    message, place = _MESSAGES[webhook.format](summary, link), webhook.url.place
     if dry_run:
         log(f"would post to the address in {place}")
         click.echo(json.dumps(message, indent=1, ensure_ascii=False))

@@ -8,6 +8,7 @@ import click
 
 from lakehouse.cli import options
 from lakehouse.cli.options import LakeOptions
+from lakehouse.cli.phases import phase
 from lakehouse.cli.reports.statement_options import CALENDAR, PERIOD, StatementOptions
 from lakehouse.engines.gold_reader import GoldRows, window_of
 from lakehouse.slo import cluster_level, partition_level
@@ -36,7 +37,8 @@ def sla(
     asked = StatementOptions(lake, given)
     chosen = [one for one in asked.objectives if one.has(dict(labels))]
     engine = lake.engine()
-    statements, fresh = asked.publish(engine, chosen, asked.period(engine), burns=as_json)
+    with phase("objectives"):
+        statements, fresh = asked.publish(engine, chosen, asked.period(engine), burns=as_json)
     if not as_json:
         click.echo(count_line(statements, fresh))
         return

@@ -89,9 +89,11 @@ class StatementOptions:
         self.check(engine)
         seconds = window_of(engine)
         period = period.aligned(seconds)
-        log("statements")
         planned, corrected = self.calendar.maintenance, self.calendar.corrections
-        how = attainment.Options(period.grain == periods.WEEK, burns, planned, corrected, seconds)
+        how = attainment.Options(
+            own_windows=period.grain == periods.WEEK, burns=burns, maintenance=planned,
+            corrections=corrected, window_seconds=seconds,
+        )  # fmt: skip
         statements = attainment.read(engine, wanted, period, attainment.now_us(), options=how)
         again: list[Statement] = []
         zone = self.calendar.time_zone

@@ -10,11 +10,12 @@ import click
 
 from lakehouse.cli import options
 from lakehouse.cli.options import file_stem, write_file
-from lakehouse.core.display import VERDICTS
-from lakehouse.report import clusters_summary, figures
+from lakehouse.report import clusters_summary
 from lakehouse.report.facts import saved
 from lakehouse.report.facts.owner_accounts import Facts
 from lakehouse.report.page.page import render
+from lakehouse.report.summary import lines
+from lakehouse.report.summary.texts import words
 
 
 @click.command
@@ -38,7 +39,7 @@ def summary(
     """Summarise several clusters, from the facts of one report for each of them."""
     facts = [saved.load(file) for file in reports]
     _check_distinct(reports, facts)
-    summarised = clusters_summary.summary(facts)
+    found = clusters_summary.clusters(facts)
     links: dict[str, str] = {}
     if pages is not None:
         for of_cluster in facts:
@@ -48,14 +49,14 @@ def summary(
             if html_file is not None:
                 links[name] = quote(os.path.relpath(file, html_file.parent).replace(os.sep, "/"))
     if html_file is not None:
-        write_file(html_file, clusters_summary.render(summarised, links).encode())
+        write_file(html_file, clusters_summary.render(found, links).encode())
     if json_file is not None:
-        write_file(json_file, saved.text(summarised).encode())
+        write_file(json_file, saved.text(clusters_summary.to_json(found)).encode())
     if json_file is None or str(json_file) != "-":
-        for row in summarised["clusters"]:
-            word = VERDICTS.get(row["verdict"], "no data")
-            cluster = figures.name(row["cluster"]).text
-            click.echo(f"{word:9}  {cluster}  {row['headline']}".replace("\u00a0", " "))
+        for one in found:
+            word = words(f"status.{one.status}")
+            text = f"{word:9}  {one.report.cluster.text}  {lines.headline(one.report)}"
+            click.echo(text.replace("\u00a0", " "))
 
 
 def _check_distinct(reports: Sequence[Path], facts: Sequence[Facts]) -> None:

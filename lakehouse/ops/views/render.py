@@ -9,17 +9,23 @@ from typing import Final, NamedTuple
 
 from lakehouse import tables
 from lakehouse.core.observed_share import FLOOR_PERCENT, WHOLE_PERCENT
+from lakehouse.gold import events, incidents
 from lakehouse.tables.table import identifier, spark_text, standard_text
 
 _VIEW: Final = re.compile(r"(?ms)^-- VIEW (\w+)\n((?:-- [^\n]*\n)+)(.+?)(?=^-- VIEW |\Z)")
 _ALIAS: Final = re.compile(r"(?:^|, |AS )(\w+)(?=,|$)")
-_CALL: Final = re.compile(r"\b(utc|local|micros)\(([^()]+)\)")
+_CALL: Final = re.compile(r"\b(utc|local|micros|instant)\(([^()]+)\)")
 _STATE: Final = re.compile(r"state_of\[(\w+); ([^\]]+)\]")
 _NAME: Final = re.compile(r"\{(\w+)\}")
 _HOURS: Final = """\
 date AS date_utc, utc("window") AS hour_utc, local("window") AS hour_local, \
 CAST(date_trunc('week', local("window")) AS DATE) AS week_local, \
 -- UTC date: leaves files out | start of the hour, UTC | local time | Monday of its ISO week"""
+_OF_WEEK: Final = (
+    """CAST(CAST(date_trunc('week', local("window")) AS DATE) AS VARCHAR(10)) || cluster"""
+)
+"""Separates weeks, local time: their Monday, which is ten characters, and the cluster."""
+
 _PERSONAL: Final = {"user": "user", "user_name": "user", "client_id": "client id"}
 PARENTS: Final = {tables.PARTITIONS: tables.TOPICS, tables.LABELLED: tables.BROKERS}
 """Tables whose rows each belong to a row of another, by that table's key."""
@@ -51,6 +57,7 @@ class Dialect:
         utc: That function of ``views.sql``: ``{0}`` is an instant.
         local: The same; ``{1}`` is a time zone.
         micros: The same; ``{0}`` is an instant.
+        instant: The same; ``{0}`` is microseconds.
         path: What FROM names a Delta table by that lies at a place; ``{0}`` is the place as a
             literal, ``{1}`` as a name; empty: it reads tables that have names only.
         comments_inline: Whether CREATE VIEW takes the comments; else they are statements.
@@ -62,6 +69,7 @@ class Dialect:
     utc: str
     local: str
     micros: str
+    instant: str
     path: str = ""
     comments_inline: bool = False
     constraints: bool = False
@@ -77,18 +85,19 @@ _SPARK_UTC: Final = (
 )
 _SPARK: Final = Dialect(
     "`", spark_text, _SPARK_UTC, f"convert_timezone('UTC', {{1}}, {_SPARK_UTC})",
-    "unix_micros({0})", path="delta.{1}", comments_inline=True,
+    "unix_micros({0})", "timestamp_micros({0})", path="delta.{1}", comments_inline=True,
 )  # fmt: skip
 DIALECTS: Final = {
     "duckdb": Dialect(
         '"', standard_text, "({0} AT TIME ZONE 'UTC')", "({0} AT TIME ZONE {1})", "epoch_us({0})",
-        path="delta_scan({0})",
+        "make_timestamptz({0})", path="delta_scan({0})",
     ),
     "spark": _SPARK,
     "databricks": replace(_SPARK, path="", constraints=True),
     "trino": Dialect(
         '"', standard_text, "CAST({0} AT TIME ZONE 'UTC' AS timestamp)",
         "CAST({0} AT TIME ZONE {1} AS timestamp)", "CAST(to_unixtime({0}) * 1e6 AS bigint)",
+        "from_unixtime_nanos({0} * 1000)",
     ),
 }  # fmt: skip
 
@@ -99,8 +108,23 @@ def views() -> tuple[View, ...]:
     text = resources.files(__package__).joinpath("views.sql").read_text("utf-8")
     return tuple(
         View(name, " ".join(about.replace("-- ", "").split()), dict(_columns(sql)), _query(sql))
-        for name, about, sql in _VIEW.findall(text.replace("{hours}", _HOURS))
+        for name, about, sql in _VIEW.findall(_expanded(text))
     )
+
+
+def _expanded(sql: str) -> str:
+    """Return the file with the texts that other modules have for it."""
+    texts = {
+        "hours": _HOURS,
+        "stretches": incidents.stretches(),
+        "stretches_of_weeks": incidents.stretches(_OF_WEEK),
+        "week_and_cluster": _OF_WEEK,
+        "joined_incidents": incidents.text("stretches"),
+        "grouped_incidents": events.text("slacks"),
+    }
+    for name, text in texts.items():
+        sql = sql.replace(f"{{{name}}}", text)
+    return sql
 
 
 def _query(sql: str) -> str:

@@ -2,7 +2,7 @@
 --
 -- A view begins with its name and its comment. A line of the last SELECT has one or more columns, then their comments.
 -- {topics} is a table of gold, or a view of this file. utc(x) and local(x) are an instant as a clock shows it,
--- micros(x) is it in microseconds since 1970; x has no parentheses. {hours} is when a row's hour is. Names in double
+-- micros(x) is it in microseconds since 1970, instant(x) the way back; x has no parentheses. {hours} is when a row's hour is. Names in double
 -- quotes are reserved words.
 -- Unknown is NULL, never zero. state_of[x; y] is the state of a row: its column x is the observed share in percent, and
 -- it is bad if y is above zero. The thresholds are those of core/observed_share.py.
@@ -133,52 +133,88 @@ GROUP BY cluster, topic, week_local
 -- VIEW min_isr_incidents
 -- When was which partition under its min ISR or without a leader? A row for each stretch without a break, joined
 -- over hours and over the brokers that reported it.
-WITH marked AS (
-    SELECT i.*, CASE WHEN lag("end") OVER (PARTITION BY cluster, metric, topic, "partition", source
-        ORDER BY "start", "end") = "start" THEN 0 ELSE 1 END AS begins
-    FROM {incidents} i
+WITH stretches AS (
+    SELECT {stretches} FROM {incidents}
     WHERE metric IN ('kafka.partition.under_min_isr', 'kafka.partition.leaderless') AND "partition" IS NOT NULL),
-placed AS (
-    SELECT m.*, sum(begins) OVER (PARTITION BY cluster, metric, topic, "partition", source
-        ORDER BY "start", "end" ROWS UNBOUNDED PRECEDING) AS place
-    FROM marked m),
-of_sources AS (
-    SELECT cluster, metric, topic, "partition", source, min("start") AS "start", max("end") AS "end",
-        max(CASE WHEN begins = 1 THEN lead_us END) AS lead_us,
-        coalesce(max(CASE WHEN tail_us < micros("end") - micros("start") THEN micros("end") - tail_us END),
-            min(micros("start"))) AS sure_until
-    FROM placed
-    GROUP BY cluster, metric, topic, "partition", source, place),
-joined AS (
-    SELECT s.*, CASE WHEN max("end") OVER (PARTITION BY cluster, metric, topic, "partition"
-        ORDER BY "start", "end" ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) >= "start"
-        THEN 0 ELSE 1 END AS begins
-    FROM of_sources s),
-numbered AS (
-    SELECT j.*, sum(begins) OVER (PARTITION BY cluster, metric, topic, "partition"
-        ORDER BY "start", "end" ROWS UNBOUNDED PRECEDING) AS place
-    FROM joined j),
-bounded AS (
-    SELECT n.*, min("start") OVER incident AS first_start, max("end") OVER incident AS last_end
-    FROM numbered n
-    WINDOW incident AS (PARTITION BY cluster, metric, topic, "partition", place)),
-incidents AS (
-    SELECT cluster, metric, topic, "partition", first_start, last_end, count(DISTINCT source) AS sources,
-        micros(last_end) - micros(first_start) AS us,
-        min(CASE WHEN "start" = first_start THEN lead_us END) AS lead_us,
-        min(CASE WHEN "end" = last_end THEN micros("end") - sure_until END) AS tail_us
-    FROM bounded
-    GROUP BY cluster, metric, topic, "partition", first_start, last_end)
+{joined_incidents},
+clocked AS (
+    SELECT j.*, instant(s) AS first_start, instant(e) AS last_end FROM joined_incidents j)
 SELECT
-    cluster, topic, "partition" AS partition_id, -- Kafka cluster id | topic | partition
+    cluster, topic, partition_id, -- Kafka cluster id | topic | partition
     CASE metric WHEN 'kafka.partition.leaderless' THEN 'leaderless' ELSE 'under_min_isr' END AS kind, -- which
     utc(first_start) AS start_utc, local(first_start) AS start_local, -- first seen, UTC | local time
     utc(last_end) AS end_utc, local(last_end) AS end_local, -- seen to be over, UTC | local time
-    us / 6e7 AS minutes, -- minutes from start to end
-    (us - tail_us) / 6e7 AS low_minutes, -- lower bound: it may have ended earlier
-    (us + lead_us) / 6e7 AS high_minutes, -- upper bound: it may have started earlier
-    sources -- how many brokers reported it
-FROM incidents
+    (e - s) / 6e7 AS minutes, -- minutes from start to end
+    (e - s - tail_us) / 6e7 AS low_minutes, -- lower bound: it may have ended earlier
+    (e - s + lead_us) / 6e7 AS high_minutes, -- upper bound: it may have started earlier
+    source_count AS sources -- how many brokers reported it
+FROM clocked
+
+-- VIEW events
+-- What happened, and what was the likely cause? A row for each event: incidents of partitions whose starts follow each
+-- other closely, or all incidents of a kind and subject in an ISO week. What only bronze.events shows is not known here:
+-- a restart between two readings, and which restarts are one rolling restart.
+WITH stretches AS (
+    SELECT {stretches_of_weeks} FROM {incidents}),
+slacks AS (
+    SELECT cluster, 60000000 + max(interval_us) AS slack_us
+    FROM (SELECT {week_and_cluster} AS cluster, interval_us FROM {readings} WHERE family IN ('min_isr', 'leaders')) r
+    GROUP BY cluster),
+{joined_incidents},
+{grouped_incidents},
+reached AS (
+    SELECT g.*, metric NOT LIKE '%.high' AS is_certain,
+        max(e) OVER (PARTITION BY cluster, kind, of_kind, place, of_topic, of_user, of_client, of_group, of_source,
+            metric LIKE '%.high' ORDER BY s, e ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS covered
+    FROM grouped_incidents g WHERE kind <> 'symptom'),
+happened AS (
+    SELECT cluster, kind, of_kind, place, of_topic, of_user, of_client, of_group, of_source, min(s) AS s, max(e) AS e,
+        min(onset) - max(coalesce(slack_us, 60000000)) AS near_s, max(s) + max(coalesce(slack_us, 60000000)) AS near_e,
+        min(onset) AS onset, count(*) AS incidents, count(DISTINCT topic) AS topics,
+        count(DISTINCT topic || '/' || CAST(partition_id AS VARCHAR(9))) AS partitions,
+        sum(CASE WHEN is_certain THEN greatest(0, e - greatest(s, coalesce(covered, s))) ELSE 0 END) AS us
+    FROM reached
+    GROUP BY cluster, kind, of_kind, place, of_topic, of_user, of_client, of_group, of_source),
+refused AS (
+    SELECT {week_and_cluster} AS cluster, source, micros("start") AS s, micros("end") AS e,
+        CASE outcome WHEN 'down' THEN 1 ELSE 0 END AS is_down
+    FROM {readings} WHERE source LIKE 'broker-%' AND outcome IN ('down', 'refused')),
+refused_marked AS (
+    SELECT r.*, CASE WHEN max(e) OVER (PARTITION BY cluster, source ORDER BY s, e
+        ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) + 30000000 >= s THEN 0 ELSE 1 END AS begins
+    FROM refused r),
+refused_placed AS (
+    SELECT m.*, sum(begins) OVER (PARTITION BY cluster, source ORDER BY s, e) AS place FROM refused_marked m),
+away AS (
+    SELECT cluster, source, min(s) AS s, max(e) AS e, max(is_down) AS is_down
+    FROM refused_placed GROUP BY cluster, source, place),
+causes AS (
+    SELECT h.cluster, h.place, count(DISTINCT a.source) AS brokers, max(is_down) AS is_down,
+        min_by(a.source, abs(a.s - h.onset) - is_down * 1000000000000) AS broker
+    FROM happened h JOIN away a ON a.cluster = h.cluster
+        AND (a.s BETWEEN near_s AND near_e OR a.e BETWEEN near_s AND near_e)
+    WHERE kind = 'availability'
+    GROUP BY h.cluster, h.place),
+clocked AS (
+    SELECT h.*, substr(h.cluster, 11) AS named, CAST(substr(h.cluster, 1, 10) AS DATE) AS monday, instant(s) AS start_at, instant(e) AS end_at,
+        broker, coalesce(brokers, 0) AS brokers, is_down
+    FROM happened h LEFT JOIN causes c ON c.cluster = h.cluster AND c.place = h.place AND kind = 'availability')
+SELECT
+    named AS cluster, monday AS week_local, -- Kafka cluster id | Monday of its ISO week, local time
+    kind, -- availability, throttling, loss, tiered, consumer_lag, latency, errors, replication or other
+    of_kind AS what, -- kind of request, copy or delete, else the metric; NULL: nothing further
+    of_topic AS topic, -- topic that it is of; NULL: it is of several, or of none
+    of_user AS user_name, of_client AS client_id, -- authenticated principal | client id
+    of_group AS consumer_group, of_source AS source, -- consumer group | broker, controller or client
+    utc(start_at) AS start_utc, local(start_at) AS start_local, -- first seen, UTC | local time
+    utc(end_at) AS end_utc, local(end_at) AS end_local, -- seen to be over, UTC | local time
+    us / 6e7 AS minutes, -- minutes in which any of it was bad
+    topics, partitions, incidents, -- topics that were hit | partitions | incidents
+    CASE WHEN kind = 'throttling' THEN 'quota' WHEN kind = 'loss' THEN 'retention'
+        WHEN kind = 'consumer_lag' THEN 'slow_group' WHEN is_down = 1 THEN 'restarted'
+        WHEN brokers > 0 THEN 'no_answer' ELSE 'not_known' END AS likely_cause, -- by what readings show
+    broker, brokers -- the likely broker | how many went away or came back near its start
+FROM clocked
 
 -- VIEW throttled_clients
 -- Which client was throttled by a quota, and when? A row for each client, kind of request and hour in which it was,

@@ -1,16 +1,19 @@
 """How long each family of each source should have been read, how long it was, and what was lost."""
 
 from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from itertools import groupby
 from math import ceil
 from operator import itemgetter
-from typing import Final, NamedTuple
+from typing import Annotated, Final, NamedTuple
 
 from lakehouse import tables
 from lakehouse.core.metrics import families
 from lakehouse.core.periods import iso, micros
 from lakehouse.core.spans import touching
 from lakehouse.engines.gold_reader import Row, is_one_of, is_same
+from lakehouse.report.evidence import Question
+from lakehouse.report.facts.fields import SOURCE, UNKNOWN, Means
 from lakehouse.report.facts.gold import Gold
 from lakehouse.report.facts.kafka.min_isr import COUNTED_BY_BROKER
 from lakehouse.report.facts_lookup import longest_floor_us
@@ -21,65 +24,91 @@ ANY_FAMILY: Final = "any"
 
 
 class Gap(NamedTuple):
-    """Time in which attempts to read a family failed in one way."""
+    """Time in which scrapes of a family failed in one way."""
 
-    start: str
-    end: str
-    outcome: str
-    error: str | None
+    start: Annotated[str, Means("start of the gap, UTC")]
+    end: Annotated[str, Means("end of the gap, UTC")]
+    outcome: Annotated[str, Means("outcome of the scrapes")]
+    error: Annotated[str | None, Means("first error")]
 
 
 class SourceCoverage(NamedTuple):
-    """How long a family of a source was read, and how its attempts went."""
+    """Coverage of a family of a source, and the outcomes of its scrapes."""
 
-    source: str | None
-    family: str
-    expected_us: int
-    observed_us: int
-    unknown_us: int
-    percent: float | None
-    outcomes: dict[str, int]
-    interval_us: int | None
-    slowest_us: int | None
-    first_error: str | None
-    gaps: list[Gap]
+    source: Annotated[str | None, SOURCE]
+    family: Annotated[str, Means("family of metrics; any: the source was never scraped")]
+    expected_us: Annotated[int, Means("expected scrape time, microseconds")]
+    observed_us: Annotated[int, Means("observed time of that, microseconds")]
+    unknown_us: Annotated[int, UNKNOWN]
+    percent: Annotated[float | None, Means("coverage: observed_us divided by expected_us, percent")]
+    outcomes: Annotated[dict[str, int], Means("scrapes by outcome, such as ok=120 refused=22")]
+    interval_us: Annotated[int | None, Means("longest scrape interval, microseconds")]
+    slowest_us: Annotated[int | None, Means("duration of the slowest scrape, microseconds")]
+    first_error: Annotated[str | None, Means("first error")]
+    gaps: Annotated[list[Gap], Means("gaps")]
+
+
+class CoverageOfWeek(NamedTuple):
+    """Coverage of an earlier week."""
+
+    week: Annotated[str, Means("ISO week")]
+    percent: Annotated[float | None, Means("coverage, percent; empty: nothing was expected")]
 
 
 class Coverage(NamedTuple):
-    """The section: all sources together, and each.
+    """The section: all sources together, and each."""
 
-    Attributes:
-        expected_us: Time in which sources existed, from their first reading on, added up.
-        observed_us: Time of that in which they were read.
-        unknown_us: The rest.
-        percent: The share that was read.
-        sources: Each family of each source.
-        since: The first reading of the cluster, if the period began earlier; nothing is expected
-            before it.
+    expected_us: Annotated[
+        int, Means("time in which sources existed, from their first scrape on, added up")
+    ]
+    observed_us: Annotated[int, Means("observed time of that, microseconds")]
+    unknown_us: Annotated[int, UNKNOWN]
+    percent: Annotated[float | None, Means("coverage, percent")]
+    sources: Annotated[list[SourceCoverage], Means("sources and families")]
+    weeks: Annotated[list[CoverageOfWeek], Means("earlier weeks, oldest first")]
+    since: Annotated[
+        str | None,
+        Means(
+            "first scrape of the cluster, if the period started earlier; nothing is expected before"
+        ),
+    ] = None
+
+
+def coverage(gold: Gold, weeks: Sequence[CoverageOfWeek] = ()) -> Coverage:
+    """Return the section, with every family of every source that existed in the period.
+
+    Args:
+        gold: The cluster's gold.
+        weeks: The weeks before.
     """
-
-    expected_us: int
-    observed_us: int
-    unknown_us: int
-    percent: float | None
-    sources: list[SourceCoverage]
-    since: str | None = None
+    sources = _sources(gold, _failures(gold))
+    return Coverage(*_of_all(sources), sources, [*weeks], _since(gold))
 
 
-def coverage(gold: Gold) -> Coverage:
-    """The section, with every family of every source that existed in the period."""
+def coverage_of_week(name: str, gold: Gold) -> CoverageOfWeek:
+    """Return the observed share of a week of that name, which gold is of."""
+    *_, percent = _of_all(_sources(gold, defaultdict(list)))
+    return CoverageOfWeek(name, percent)
+
+
+def _sources(
+    gold: Gold, failures: Mapping[tuple[str | None, str], list[Row]]
+) -> list[SourceCoverage]:
     attempts: defaultdict[str | None, dict[str, dict[str, Row]]] = defaultdict(dict)
     for row in gold.sums(tables.COVERAGE):
         attempts[row["source"]].setdefault(row["family"], {})[row["outcome"]] = row
-    failures = _failures(gold)
     sources = []
     for subject, expected in gold.expected("source"):
         never_read: dict[str, dict[str, Row]] = {ANY_FAMILY: {}} if expected else {}
         for family, outcomes in (attempts[subject.source] or never_read).items():
             failed = failures[subject.source, family]
             sources.append(_of_source(subject.source, family, expected, outcomes, failed))
+    return sources
+
+
+def _of_all(sources: Sequence[SourceCoverage]) -> tuple[int, int, int, float | None]:
     total, seen = sum(one.expected_us for one in sources), sum(one.observed_us for one in sources)
-    return Coverage(*_totals(total, seen), sources, _since(gold))
+    return _totals(total, seen)
 
 
 def _since(gold: Gold) -> str | None:
@@ -151,3 +180,12 @@ def rejected(gold: Gold) -> int:
         rows=gold.engine.rows(tables.REJECTED),
     )
     return int(row["number"])
+
+
+QUESTION: Final = Question(
+    name="events",
+    read="any",
+    gold=("readings",),
+    # They decide what is expected.
+    shows=("kafka.cluster.node.fenced", "kafka.topic.remote_storage_enabled"),
+)

@@ -1,14 +1,27 @@
 """Fields of the facts' records: the figures of gold that these have, their bounds, their JSON."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import lru_cache
 from math import fsum
-from typing import Annotated, Any, Final, NamedTuple, Self, TypeVar, get_origin, get_type_hints
+from types import UnionType
+from typing import (
+    Annotated,
+    Any,
+    Final,
+    NamedTuple,
+    Protocol,
+    Self,
+    TypeVar,
+    Union,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 
-from lakehouse.engines.gold_reader import Row
+from lakehouse.engines import gold_reader
 
-FORMAT: Final = 1
-"""The ``format`` of docs/report-json.md that this version writes and reads."""
+FORMAT: Final = 2
+"""The ``format`` of report.json that this version writes and reads."""
 
 
 class Bounds(NamedTuple):
@@ -47,15 +60,18 @@ def to_json(value: Any) -> Any:
     if not hasattr(value, "_asdict"):
         return value
     found: dict[str, Any] = {}
-    for name, field in value._asdict().items():
+    for own_name, field in value._asdict().items():
+        name = key_of(own_name)
         if isinstance(field, Bounds):
-            stem = name.removesuffix("_us")
-            unit = name[len(stem) :]
-            keys = (name, f"{stem}_low{unit}", f"{stem}_high{unit}")
-            found |= dict(zip(keys, field, strict=True))
+            found |= bounds_json(name, field)
         else:
             found[name] = to_json(field)
     return found
+
+
+def key_of(name: str) -> str:
+    """The key of a field in JSON: ``from_`` is ``from``, which Python reserves."""
+    return name.removesuffix("_")
 
 
 Known = float | None
@@ -64,24 +80,168 @@ Known = float | None
 Metrics = Mapping[str, Mapping[str, Any]]
 """Sums of one subject, by metric."""
 
-R = TypeVar("R")
 
-_MEANS: Final = {"mean": "observed_us", "mean_above_0": "positive_us"}
-"""The time over which a mean is taken."""
+class Figure(Protocol):
+    """A figure of gold, as ``gold_figures`` has them."""
+
+    @property
+    def metric(self) -> str:
+        """The metric that it is a figure of."""
+
+    def figure(self, rows: Metrics) -> Any:
+        """Return the figure of one subject, whose sums these are."""
+
+
+class Means(NamedTuple):
+    """What a field says to a reader.
+
+    Attributes:
+        text: The meaning, a line without a full stop; of a nested record what its fields are of.
+        of: The figure of gold that the field is made of; None: its section computes it.
+        column: The name in CSV where it is not that of the field; of a nested record the prefix of
+            its columns, which may be empty.
+        json: The type in JSON where that of the field says less; None: that of the field.
+    """
+
+    text: str
+    of: Figure | None = None
+    column: str | None = None
+    json: Any = None
+
+
+TOPIC: Final = Means("topic")
+PARTITION: Final = Means("partition")
+USER: Final = Means("authenticated principal; empty: the client has none, or the quota no user")
+CLIENT_ID: Final = Means("client id; empty: the client has none, or the quota no client id")
+GROUP: Final = Means("consumer group")
+SOURCE: Final = Means("broker, controller or other source of metrics")
+PARTITIONS: Final = Means("number of partitions")
+OBJECTIVE: Final = Means("name of the objective", column="objective")
+TITLE: Final = Means("title of the objective")
+TARGET: Final = Means("share of time that must be good")
+VERDICT: Final = Means("met, missed, uncertain or no_data")
+INTERVAL_VERDICT: Final = Means(
+    "verdict if unknown time can be good or bad; empty: the same as verdict"
+)
+OWNED: Final = {
+    "team": Means("team that owns it, by the owners file"),
+    "owner": Means("owner, by the owners file"),
+    "tier": Means("tier, by the owners file"),
+}
+UNKNOWN: Final = Means("unknown time, microseconds")
+
+
+class Declared:
+    """Base of records that are only declared: another module makes their JSON.
+
+    A record can extend others: their fields come first, those of the last base before the others.
+    """
+
+
+class Field(NamedTuple):
+    """A field of a record: its type in JSON, and its meaning."""
+
+    kind: Any
+    means: Means
+
+
+class Column(NamedTuple):
+    """A column of CSV: its name and meaning, and the dotted path of its value in a row."""
+
+    name: str
+    means: str
+    path: str
+
+
+@lru_cache
+def fields_of(record: Callable[..., Any]) -> Mapping[str, Field]:
+    """Return the fields of a record by their keys in JSON, in order.
+
+    A field without ``Means`` has an empty text. A name that is a keyword of Python ends with ``_``.
+    """
+    found = {}
+    for name, hint in get_type_hints(record, include_extras=True).items():
+        kind, *notes = get_args(hint) if get_origin(hint) is Annotated else (hint,)
+        means = next((one for one in notes if isinstance(one, Means)), Means(""))
+        found[key_of(name)] = Field(kind if means.json is None else means.json, means)
+    return found
+
+
+def keys(name: str) -> tuple[str, str, str]:
+    """Return the names in JSON and CSV of a field of ``Bounds``: the figure and its two bounds."""
+    stem = name.removesuffix("_us")
+    unit = name[len(stem) :]
+    return name, f"{stem}_low{unit}", f"{stem}_high{unit}"
+
+
+def three(name: str, text: str) -> Iterator[tuple[str, str]]:
+    """Yield the keys of a field of ``Bounds``, each with its meaning."""
+    texts = (text, f"lower bound of {name}", f"upper bound of {name}")
+    yield from zip(keys(name), texts, strict=True)
+
+
+@lru_cache
+def columns(record: Callable[..., Any], *names: str) -> tuple[Column, ...]:
+    """Return the columns of a record in CSV.
+
+    A field of ``Bounds`` is three columns. The fields of a nested record follow with its name
+    before theirs. Lists of records have no column: each is a file of its own.
+
+    Args:
+        record: A named tuple.
+        names: Only these fields, in this order; by default all.
+    """
+    fields = fields_of(record)
+    return tuple(one for name in names or fields for one in _columns(name, fields[name]))
+
+
+def _columns(name: str, field: Field) -> Iterator[Column]:
+    text, column = field.means.text, field.means.column
+    shown = name if column is None else column
+    if field.kind is Bounds:
+        for (own, meaning), key in zip(three(shown, text), keys(name), strict=True):
+            yield Column(own, meaning, key)
+    elif inner := nested(field.kind):
+        for one in columns(inner):
+            names, texts = filter(None, (shown, one.name)), filter(None, (text, one.means))
+            yield Column("_".join(names), ": ".join(texts), f"{name}.{one.path}")
+    elif not is_rows(field.kind):
+        yield Column(shown, text, name)
+
+
+def nested(kind: Any) -> Callable[..., Any] | None:
+    """Return the record that a type is, or may be beside None; None: it is no record."""
+    if hasattr(kind, "_fields") or (isinstance(kind, type) and issubclass(kind, Declared)):
+        return kind if kind is not Bounds else None
+    return next(filter(None, map(nested, _union(kind))), None)
+
+
+def is_rows(kind: Any) -> bool:
+    """Return whether a type is a list of anything but text, or such a list or None."""
+    if get_origin(kind) is list:
+        return get_args(kind) != (str,)
+    return any(map(is_rows, _union(kind)))
+
+
+def _union(kind: Any) -> tuple[Any, ...]:
+    return get_args(kind) if get_origin(kind) in (Union, UnionType) else ()
+
+
+R = TypeVar("R")
 
 
 def figures(record: Callable[..., Any], rows: Metrics) -> dict[str, Any]:
-    """The fields of a record that are declared as ``Annotated[TYPE, METRIC, COLUMN]``.
+    """Return the fields of a record whose ``Means`` names a figure of gold.
 
     Args:
-        record: A named tuple. COLUMN is one of gold, ``mean`` or ``mean_above_0``; of Bounds it is
-            the stem of three columns, ``held_back``, or ``increase`` of a counter, for which rows
-            need its bounds (``counters.with_bounds``). ``counted`` is followed by a metric of the
-            same scrapes, and by further counters: by how much they rose together, which is 0
-            without a row of a counter where that metric was read.
+        record: A named tuple.
         rows: Sums of gold of one subject, by metric.
     """
-    return {name: _figure(rows, *declared) for name, declared in _declared(record).items()}
+    return {
+        name: one.means.of.figure(rows)
+        for name, one in fields_of(record).items()
+        if one.means.of is not None
+    }
 
 
 def of_sources(
@@ -124,45 +284,6 @@ def unknown_us(unread: Mapping[str, Unread], source: str) -> int | None:
     return unread[source].us if source in unread else None
 
 
-@lru_cache
-def _declared(record: Callable[..., Any]) -> dict[str, tuple[Any, ...]]:
-    hints = get_type_hints(record, include_extras=True)
-    return {
-        name: (hint.__origin__, *hint.__metadata__)
-        for name, hint in hints.items()
-        if get_origin(hint) is Annotated
-    }
-
-
-def _figure(rows: Metrics, kind: Any, metric: str, column: str, *counted: str) -> Any:
-    row = rows.get(metric) or {}
-    if counted:
-        return _rise(rows, counted[0], (metric, *counted[1:]))
-    if column == "increase" and kind is Bounds:
-        return _increase(row)
-    if column == "held_back":
-        held = duration(row, "positive")
-        # Versions that lose the bean of waits after an hour without one (KAFKA-19484) have no upper
-        # bound. Without the bean there was no wait, or this Kafka has none.
-        return held._replace(high=None) if row.get("known_wrong") else held
-    if kind is Bounds:
-        return duration(row, column)
-    return per_second(row, _MEANS[column]) if column in _MEANS else row.get(column)
-
-
-def _increase(row: Mapping[str, Any]) -> Bounds:
-    return Bounds(*(row.get(f"increase{bound}") for bound in ("", "_low", "_high")))
-
-
-def _rise(rows: Metrics, beside: str, counters: Sequence[str]) -> Bounds:
-    read = [rows[name] for name in counters if rows.get(name)]
-    if not (read or rows.get(beside)):
-        return Bounds()
-    nothing = rows.get(beside, {}).get("no_increase", NONE)
-    known = [_increase(row) for row in read]
-    return total(known if len(known) == len(counters) else [nothing, *known])
-
-
 def total(bounds: Iterable[Bounds]) -> Bounds:
     """A sum; a bound of it is unknown where that of a part is."""
     parts = zip(NONE, *bounds, strict=True)
@@ -186,7 +307,7 @@ def per_second(row: Mapping[str, Any], time: str) -> float | None:
     return row["value_seconds"] / seconds if seconds else None
 
 
-def seconds_mean(row: Row) -> float:
+def seconds_mean(row: gold_reader.Row) -> float:
     """The mean of a total over the time in which any source reported it; 0 without such time.
 
     Brokers that report in turns are several series in the time of one. No total was above
@@ -197,3 +318,13 @@ def seconds_mean(row: Row) -> float:
     if row["max_total"]:
         seconds = max(seconds, total / row["max_total"])
     return total / seconds if seconds else 0.0
+
+
+def bounds_in(row: Mapping[str, Any], name: str) -> Bounds:
+    """Return a field of ``Bounds`` of a row as JSON."""
+    return Bounds(*map(row.get, keys(name)))
+
+
+def bounds_json(name: str, value: Bounds) -> dict[str, Any]:
+    """Return a field of ``Bounds`` as JSON."""
+    return dict(zip(keys(name), value, strict=True))

@@ -28,14 +28,14 @@ from lakehouse.slo.sla_statement import Statement
 from lakehouse.slo.uncounted import UncountedTime
 from lakehouse.tables import Table
 
-_MOST_EVENTS: Final = 10_000
+_MOST_CHANGES: Final = 10_000
 _OF_PARTITIONS: Final = ("leader_change", "reassignment")
 _MOST_OF_PARTITIONS: Final = 1_000
 _NOT_SHOWN: Final = ("date", "cluster", "agent", "batch")
-EVENT: Final = ", ".join(
+CHANGE: Final = ", ".join(
     f"r.{name}" for name in tables.EVENTS.column_names if name not in _NOT_SHOWN
 )
-"""The columns of an event ``r`` that are shown."""
+"""The columns of a change ``r`` that are shown."""
 
 
 Sums = defaultdict[Any, defaultdict[str, Row]]
@@ -281,11 +281,11 @@ class Gold:
                 f"run jmxlake rollup --since {since}, or choose a later period"
             )
 
-    def events(self) -> tuple[list[Row], dict[str, int]]:
-        """Events, oldest first; and how many of each kind are left out.
+    def changes(self) -> tuple[list[Row], dict[str, int]]:
+        """Changes (rows of bronze/events), oldest first; and how many of each kind are left out.
 
         A rolling restart has an election for each partition, and a rebalance moves thousands;
-        neither must displace rare events.
+        neither must displace rare changes.
         """
         try:
             rows = self.hours(tables.EVENTS)
@@ -293,13 +293,13 @@ class Gold:
             return [], {}
         of_partitions = f"CASE WHEN {is_one_of('r.kind', _OF_PARTITIONS)} THEN r.kind END"
         placed = self.engine.query(
-            f"SELECT r.*, row_number() OVER (PARTITION BY {of_partitions} ORDER BY r.at, {EVENT}) "
-            f"AS place, CASE WHEN {of_partitions} IS NULL THEN {_MOST_EVENTS} "
+            f"SELECT r.*, row_number() OVER (PARTITION BY {of_partitions} ORDER BY r.at, {CHANGE}) "
+            f"AS place, CASE WHEN {of_partitions} IS NULL THEN {_MOST_CHANGES} "
             f"ELSE {_MOST_OF_PARTITIONS} END AS most FROM {{rows}} r",
             rows=rows,
         )
         listed = self.ask(
-            f"SELECT {EVENT} FROM {{rows}} r WHERE r.place <= r.most ORDER BY r.at, {EVENT}",
+            f"SELECT {CHANGE} FROM {{rows}} r WHERE r.place <= r.most ORDER BY r.at, {CHANGE}",
             rows=placed,
         )
         omitted = self.ask(

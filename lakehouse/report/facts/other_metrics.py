@@ -1,16 +1,15 @@
 """Metrics that no other section shows: of an operator's own catalogue, and of further families.
 
 Each is shown of the finest subject that gold has of it, be it a topic, a client, a group, a source,
-or one series of a source that labels tell apart. What another section shows is in ``shows`` of that
-section in page.yaml.
+or one series of a source that labels tell apart. Metrics of other sections are in ``shows`` of
+their questions.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from fnmatch import fnmatchcase
-from functools import lru_cache
 from itertools import groupby
 from operator import attrgetter, itemgetter
-from typing import Final, NamedTuple
+from typing import Annotated, Final, NamedTuple
 
 from lakehouse import tables
 from lakehouse.core.metrics import COVERAGE, UNAVAILABLE, Definition, known, shipped
@@ -18,9 +17,20 @@ from lakehouse.core.objective import Objective
 from lakehouse.engines.gold_reader import Row, is_one_of, summed, text
 from lakehouse.report.facts.counters import counted
 from lakehouse.report.facts.coverage import Coverage, SourceCoverage
-from lakehouse.report.facts.fields import Bounds, duration, per_second, seconds_mean
+from lakehouse.report.facts.fields import (
+    CLIENT_ID,
+    GROUP,
+    SOURCE,
+    TOPIC,
+    USER,
+    Bounds,
+    Known,
+    Means,
+    duration,
+    per_second,
+    seconds_mean,
+)
 from lakehouse.report.facts.gold import Gold
-from lakehouse.report.resources import declared
 from lakehouse.rollup.lake_catalogues import own_definitions
 
 MOST_METRICS: Final = 200
@@ -43,59 +53,65 @@ SUBJECT: Final = ("topic", "user", "client_id", "group", "source", "labels")
 class Subject(NamedTuple):
     """A metric's figures for one subject: values and times of a gauge, increase of a counter."""
 
-    topic: str | None
-    user: str | None
-    client_id: str | None
-    group: str | None
-    source: str | None
-    labels: str | None
-    mean: float | None
-    min: float | None
-    max: float | None
-    above_us: Bounds
-    increase: Bounds
-    per_second: float | None
-    flags: list[str]
-    unknown_us: int | None
+    topic: Annotated[str | None, TOPIC]
+    user: Annotated[str | None, USER]
+    client_id: Annotated[str | None, CLIENT_ID]
+    group: Annotated[str | None, GROUP]
+    source: Annotated[str | None, SOURCE]
+    labels: Annotated[str | None, Means("further labels, as key=value")]
+    mean: Annotated[Known, Means("mean of a gauge over time")]
+    min: Annotated[Known, Means("minimum of a gauge")]
+    max: Annotated[Known, Means("maximum of a gauge")]
+    above_us: Annotated[Bounds, Means("time above 0, microseconds")]
+    increase: Annotated[Bounds, Means("increase of a counter")]
+    per_second: Annotated[Known, Means("mean increase per observed second")]
+    flags: Annotated[
+        list[str], Means("known_wrong: this Kafka version is known to report wrong values")
+    ]
+    unknown_us: Annotated[int | None, Means("unknown time of a source or series, microseconds")]
 
 
 class Metric(NamedTuple):
     """A metric, and its subjects with the greatest values, or the least where these are bad."""
 
-    metric: str
-    families: list[str]
-    level: str
-    own: bool
-    kind: str
-    unit: str
-    description: str | None
-    percent: float | None
-    subjects: int | None
-    worst: list[Subject]
+    metric: Annotated[str, Means("name of the metric")]
+    families: Annotated[list[str], Means("families of the catalogue that collect it")]
+    own: Annotated[bool, Means("1: from an operator's own catalogue")]
+    kind: Annotated[str, Means("gauge, counter, or both if catalogues differ")]
+    unit: Annotated[str, Means("UCUM unit of its values")]
+    level: Annotated[
+        str,
+        Means("subject type: topic, client, group, series (of a source, with labels) or source"),
+    ]
+    subjects: Annotated[
+        int | None, Means("number of subjects in gold; empty: the report is of one team")
+    ]
+    description: Annotated[str | None, Means("description in the catalogue")]
+    percent: Annotated[Known, Means("coverage of its families, percent")]
+    worst: Annotated[list[Subject], Means(f"at most {MOST_SUBJECTS} subjects, the worst first")]
 
 
 class OwnMetrics(NamedTuple):
     """The section: metrics of own catalogues first."""
 
-    metrics: list[Metric]
-    omitted: int
-    absent: list[str]
+    metrics: Annotated[
+        list[Metric], Means(f"at most {MOST_METRICS} metrics without a section of their own")
+    ]
+    omitted: Annotated[int, Means("number of further metrics in gold")]
+    absent: Annotated[list[str], Means("metrics of objectives without any data")]
 
 
-def is_shown(metric: str) -> bool:
-    """Whether another section of the page has figures of a metric."""
-    return any(fnmatchcase(metric, pattern) for pattern in _patterns())
-
-
-@lru_cache
-def _patterns() -> frozenset[str]:
-    page = declared("page.yaml")
-    sections = [*page["questions"].values(), *page["sections"].values()]
-    return frozenset(one for section in sections for one in section.get("shows", ()))
+def is_shown(metric: str, patterns: Collection[str]) -> bool:
+    """Return True if another section has figures of a metric."""
+    return any(fnmatchcase(metric, pattern) for pattern in patterns)
 
 
 def own_metrics(
-    gold: Gold, where: Mapping[str, str], seen: Coverage, objectives: Sequence[Objective]
+    gold: Gold,
+    where: Mapping[str, str],
+    seen: Coverage,
+    objectives: Sequence[Objective],
+    shown: Collection[str],
 ) -> OwnMetrics:
     """The section, from gold and from what the lake's catalogues say of its metrics.
 
@@ -104,8 +120,9 @@ def own_metrics(
         where: Levels of its metrics, see ``levels``.
         seen: The section on coverage.
         objectives: The objectives.
+        shown: Metrics of other sections, as patterns.
     """
-    others = sorted((name in known(), name) for name in where if not is_shown(name))
+    others = sorted((name in known(), name) for name in where if not is_shown(name, shown))
     chosen = [name for _, name in others[:MOST_METRICS]]
     # A low value of these is bad.
     below = [one.metric for one in objectives if not one.events and one.op in {"gt", "gte"}]
@@ -118,7 +135,7 @@ def own_metrics(
         for name, worst in groupby(gold.with_later(table, rows), itemgetter("metric")):
             metrics.append(_metric(name, level, list(worst), meanings.get(name, ()), seen))
     metrics.sort(key=lambda one: (not one.own, one.metric))
-    return OwnMetrics(metrics, len(others) - len(chosen), _absent(objectives, where))
+    return OwnMetrics(metrics, len(others) - len(chosen), _absent(objectives, where, shown))
 
 
 def levels(gold: Gold) -> dict[str, str]:
@@ -130,11 +147,13 @@ def levels(gold: Gold) -> dict[str, str]:
     return {row["metric"]: row["level"] for row in found}
 
 
-def _absent(objectives: Sequence[Objective], where: Mapping[str, str]) -> list[str]:
+def _absent(
+    objectives: Sequence[Objective], where: Mapping[str, str], shown: Collection[str]
+) -> list[str]:
     """The metrics of objectives that gold has nothing of, but for those of other sections."""
     wanted = {name for one in objectives for name in one.metrics}
     there = {*where, *(name.removesuffix(".high") for name in where), UNAVAILABLE, COVERAGE}
-    return sorted(name for name in wanted - there if not is_shown(name))
+    return sorted(name for name in wanted - there if not is_shown(name, shown))
 
 
 def _meanings(gold: Gold) -> dict[str, list[Definition]]:
@@ -181,7 +200,7 @@ def _metric(
     return Metric(
         name,
         families,
-        level,
+        level=level,
         own=name not in known(),
         kind=" and ".join(kinds),
         unit=" or ".join(sorted({one.unit for one in said})),

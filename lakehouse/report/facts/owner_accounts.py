@@ -4,13 +4,19 @@ These work on facts as JSON, for they are applied to facts that were read from a
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Mapping
-from typing import Any, Final, NamedTuple
+from collections.abc import Callable, Iterable, Mapping
+from typing import Annotated, Any, Final, NamedTuple
 
-from lakehouse.report.facts.fields import Bounds, to_json
+from lakehouse.report.facts.fields import (
+    OWNED,
+    Bounds,
+    Known,
+    Means,
+    to_json,
+)
 from lakehouse.report.facts.objectives.composites import BY_OWNER, composites
 from lakehouse.report.facts_lookup import nothing_seen, value_at
-from lakehouse.report.owners import LABELS, NAMES, NO_OWNER, Owner, Owners, Prices
+from lakehouse.report.owners import LABELS, NAMES, NO_OWNER, Owner, Owners, Prices, shown
 
 Facts = dict[str, Any]
 Row = dict[str, Any]
@@ -27,33 +33,33 @@ _COUNTED: Final = {
 _TIERED: Final = ("uploaded_bytes", "read_bytes", "stored_byte_seconds")
 
 
-class NotKnown(NamedTuple):
-    """How many rows the sums of an account leave out."""
-
-    clients: int
-    topics: int
-    groups: int
-
-
 class Account(NamedTuple):
     """Throttling and storage of an owner: sums of the known figures."""
 
-    team: str | None
-    owner: str | None
-    tier: str | None
-    topics: int
-    clients: int
-    groups: int
-    throttled_us: Bounds
-    uploaded_bytes: float | None
-    read_bytes: float | None
-    stored_byte_seconds: float | None
-    disk_byte_seconds: float | None
-    offsets_low: float | None
-    offsets_high: float | None
-    not_known: NotKnown
-    unknown_us: int | None
-    cost: float | None
+    team: Annotated[str | None, OWNED["team"]]
+    owner: Annotated[str | None, OWNED["owner"]]
+    tier: Annotated[str | None, OWNED["tier"]]
+    topics: Annotated[int, Means("number of topics")]
+    clients: Annotated[int, Means("number of clients with a quota or throttling")]
+    groups: Annotated[int, Means("number of groups that may have lost offsets")]
+    throttled_us: Annotated[
+        Bounds, Means("throttled time, summed over clients and kinds of quota, microseconds")
+    ]
+    uploaded_bytes: Annotated[Known, Means("bytes uploaded to remote storage")]
+    read_bytes: Annotated[Known, Means("bytes read from remote storage")]
+    stored_byte_seconds: Annotated[Known, Means("bytes in remote storage times observed seconds")]
+    disk_byte_seconds: Annotated[
+        Known, Means("bytes of all replicas on brokers' disks times observed seconds")
+    ]
+    offsets_low: Annotated[Known, Means("lower bound of the offsets deleted before they were read")]
+    offsets_high: Annotated[Known, Means("their upper bound; empty: not known")]
+    not_known: Annotated[
+        dict[str, int], Means("number of rows that the sums leave out, such as clients=2")
+    ]
+    unknown_us: Annotated[
+        int | None, Means("unknown time, summed over clients and topics, microseconds")
+    ]
+    cost: Annotated[Known, Means("cost of the known figures, in the currency of the owners file")]
 
 
 def add_owners(facts: Mapping[str, Any], owners: Owners) -> Facts:
@@ -61,8 +67,14 @@ def add_owners(facts: Mapping[str, Any], owners: Owners) -> Facts:
     with_labels = with_rows(facts, lambda row: {**row, **owners.of(row)._asdict()})
     currency = None if owners.prices is None else owners.prices.currency
     accounts = to_json(_accounts(with_labels, owners.prices))
+    with_labels["objectives"] = with_owners(with_labels.get("objectives") or ())
     with_labels["composites"] = to_json(composites(with_labels.get("objectives") or (), BY_OWNER))
     return {**with_labels, "owners": {"currency": currency, "accounts": accounts}}
+
+
+def with_owners(objectives: Iterable[Row]) -> list[Row]:
+    """Return objectives with the ``owner`` of their worst subject."""
+    return [{**one, "owner": shown((one["subjects"] or [{}])[0])} for one in objectives]
 
 
 def with_rows(value: Any, change: Callable[[Row], Row | None]) -> Any:
@@ -120,11 +132,11 @@ def _account(
         disk_byte_seconds=disk,
         offsets_low=total("group", "offsets_low"),
         offsets_high=None if open_ended else total("group", "offsets_high"),
-        not_known=NotKnown(
-            sum(row.get("throttled_us") is None for row in clients),
-            sum(None in map(row.get, _TIERED) for row in tiered),
-            sum(row.get("offsets_low") is None for row in groups),
-        ),
+        not_known={
+            "clients": sum(row.get("throttled_us") is None for row in clients),
+            "topics": sum(None in map(row.get, _TIERED) for row in tiered),
+            "groups": sum(row.get("offsets_low") is None for row in groups),
+        },
         # If that of one row is not known, the sum is not known either.
         unknown_us=None if unread or None in times else sum(us for us in times if us),
         cost=cost,

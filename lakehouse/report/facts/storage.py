@@ -11,9 +11,19 @@ from lakehouse.core.metrics import COPY_LAG, PARTITION_COUNT
 from lakehouse.core.periods import HOUR_US, micros
 from lakehouse.core.subjects import Subject
 from lakehouse.engines.gold_reader import Row
+from lakehouse.report.evidence import Question
 from lakehouse.report.facts.counters import with_bounds
-from lakehouse.report.facts.fields import Bounds, Known, figures, per_second
+from lakehouse.report.facts.fields import (
+    TOPIC,
+    UNKNOWN,
+    Bounds,
+    Known,
+    Means,
+    figures,
+    per_second,
+)
 from lakehouse.report.facts.gold import SEEN, Gold, attribute
+from lakehouse.report.facts.gold_figures import Max, Rise, Sum
 from lakehouse.report.facts.kafka.tier_lag import until_gone
 from lakehouse.slo.sla_statement import Statement, unknown_of
 from lakehouse.slo.trends.lag_drain import Point, drain
@@ -32,56 +42,76 @@ _Series = tuple[str | None, str]
 
 
 class TieredTopic(NamedTuple):
-    """Use of tiered storage by a topic, which providers charge for."""
+    """Use of remote storage by a topic, which providers charge for."""
 
-    topic: str
-    uploaded_bytes: Annotated[Bounds, "kafka.topic.remote_copy.bytes", "increase"]
-    read_bytes: Annotated[Bounds, "kafka.topic.remote_fetch.bytes", "increase"]
-    stored_byte_seconds: Annotated[Known, "kafka.topic.remote_log_size.bytes", "value_seconds"]
-    size_ms_max: Annotated[Known, "kafka.topic.remote_log_size.computation_time", "max"]
-    unknown_us: int | None
+    topic: Annotated[str, TOPIC]
+    uploaded_bytes: Annotated[
+        Bounds, Means("bytes uploaded to remote storage", Rise("kafka.topic.remote_copy.bytes"))
+    ]
+    read_bytes: Annotated[
+        Bounds, Means("bytes read from remote storage", Rise("kafka.topic.remote_fetch.bytes"))
+    ]
+    stored_byte_seconds: Annotated[
+        Known,
+        Means(
+            "bytes in remote storage times observed seconds",
+            Sum("kafka.topic.remote_log_size.bytes"),
+        ),
+    ]
+    size_ms_max: Annotated[
+        Known,
+        Means(
+            "maximum time a broker took to compute that size, milliseconds",
+            Max("kafka.topic.remote_log_size.computation_time"),
+        ),
+    ]
+    unknown_us: Annotated[int | None, UNKNOWN]
 
 
 class Tiering(NamedTuple):
-    """The section on the use of tiered storage."""
+    """The section on the use of remote storage."""
 
-    topics: list[TieredTopic]
+    topics: Annotated[list[TieredTopic], Means("topics with bytes in remote storage")]
 
 
 class StoredTopic(NamedTuple):
-    """What a topic has on brokers' disks, and how full the fullest of its partitions is.
+    """Bytes of a topic on brokers' disks, and the fill level of its fullest partition."""
 
-    Attributes:
-        disk_byte_seconds: Bytes of all replicas times the seconds they were seen.
-        disk_bytes_mean: Bytes of all replicas; None: how many there are is not known.
-        segments_mean: Segments of all replicas.
-        retention_bytes: retention.bytes, of a partition; -1 is no limit.
-        retention_ms: retention.ms; -1 is no limit.
-        compacted: Whether compaction removes records as well.
-        full_share_max: The fullest partition; from 1 on, retention deletes by size.
-        local_share_max: The fullest local tier of a tiered topic, of local.retention.bytes.
-        verdict: Of the fullest partition: full, filling, shrinking, standing, unknown, or
-            unlimited.
-        reached_us: Until it is full, at the growth of the period.
-    """
-
-    topic: str
-    disk_byte_seconds: float | None
-    disk_bytes_mean: float | None
-    segments_mean: float | None
-    retention_bytes: int | None
-    retention_ms: int | None
-    compacted: bool | None
-    full_share_max: float | None
-    local_share_max: float | None
-    verdict: str
-    reached_us: Bounds
+    topic: Annotated[str, TOPIC]
+    disk_byte_seconds: Annotated[Known, Means("bytes of all replicas times observed seconds")]
+    disk_bytes_mean: Annotated[
+        Known, Means("mean bytes of all replicas; empty: their number is not known")
+    ]
+    segments_mean: Annotated[Known, Means("mean number of segments of all replicas")]
+    retention_bytes: Annotated[
+        int | None, Means("retention.bytes, limit of a partition; -1: no limit")
+    ]
+    retention_ms: Annotated[int | None, Means("retention.ms; -1: no limit")]
+    compacted: Annotated[bool | None, Means("1: compaction removes records as well")]
+    full_share_max: Annotated[
+        Known,
+        Means(
+            "size of the fullest partition divided by retention.bytes; from 1 on, retention "
+            "deletes by size"
+        ),
+    ]
+    local_share_max: Annotated[
+        Known,
+        Means("local size of the fullest partition divided by local.retention.bytes"),
+    ]
+    verdict: Annotated[
+        str,
+        Means("of the fullest partition: full, filling, shrinking, standing, unknown or unlimited"),
+    ]
+    reached_us: Annotated[
+        Bounds, Means("time until it is full at the growth of the period, microseconds")
+    ]
 
 
 class Capacity(NamedTuple):
-    """The section on what topics store."""
+    """The section on disk use."""
 
-    topics: list[StoredTopic]
+    topics: Annotated[list[StoredTopic], Means("topics with bytes on a disk")]
 
 
 def tiering(gold: Gold, statements: Sequence[Statement]) -> Tiering:
@@ -193,3 +223,19 @@ def _steps(gold: Gold) -> Mapping[_Series, list[Row]]:
 def _step_seconds(gold: Gold) -> int:
     hours = (micros(gold.period.end) - micros(gold.period.start)) / HOUR_US
     return max(1, ceil(hours / _POINTS)) * 3600
+
+
+QUESTION: Final = Question(
+    name="capacity",
+    read="kafka.log.size",
+    gold=("topics",),
+    fact="capacity.topics",
+    has_figures=True,
+    shows=(
+        TieredTopic,
+        "kafka.log.size", "kafka.log.segments", "kafka.log.retention_size_percent",
+        "kafka.log.remote_retention_size_percent", "kafka.log.local_retention_size_percent",
+        "kafka.topic.retention_time", "kafka.topic.retention_bytes", "kafka.topic.compacted",
+        "kafka.topic.remote_log_metadata_count",
+    ),
+)  # fmt: skip

@@ -3,7 +3,7 @@
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from math import fsum
-from typing import Any, Final, NamedTuple
+from typing import Annotated, Any, Final, NamedTuple
 
 from lakehouse import tables
 from lakehouse.core import metrics
@@ -13,7 +13,7 @@ from lakehouse.core.spans import overlap
 from lakehouse.core.subjects import with_ends
 from lakehouse.engines.gold_reader import Row, is_same
 from lakehouse.report.facts.counters import hidden_spans
-from lakehouse.report.facts.fields import duration, seconds_mean
+from lakehouse.report.facts.fields import Means, duration
 from lakehouse.report.facts.gold import SEEN, Gold
 from lakehouse.report.facts.kafka.consumer_groups import ROUNDED_UP
 from lakehouse.report.facts.kafka.golden_signals import ANSWERS, GOOD, P99, TRAFFIC, error_of
@@ -30,8 +30,8 @@ _MOST_OWN: Final = 3
 _OWN_SUBJECTS: Final = 2
 """Own metrics that are drawn, and subjects of each."""
 
-_MS: Final = "ms"
-"""The unit of times, of which a point is the longest of the brokers, and no sum."""
+_GREATEST: Final = {"produce_p99", "fetch_p99", "consumer_lag"}
+"""Timelines whose point is the greatest value of the window, not a sum of brokers or topics."""
 
 _DRAWN: Final = {
     "under_min_isr": ("partitions", metrics.UNDER_MIN_ISR),
@@ -43,8 +43,8 @@ _DRAWN: Final = {
     "consumer_lag": ("{offset}", metrics.GROUP_LAG),
     "lost_offsets": ("{offset}", "kafka.group.non_consumed.low"),
     "error_answers": ("{error}", ANSWERS["produce"]),
-    "produce_p99": (_MS, P99["produce"]),
-    "fetch_p99": (_MS, P99["fetch"]),
+    "produce_p99": ("ms", P99["produce"]),
+    "fetch_p99": ("ms", P99["fetch"]),
     "bytes_in": ("By", TRAFFIC["bytes_in"]),
     "bytes_out": ("By", TRAFFIC["bytes_out"]),
 }
@@ -58,12 +58,15 @@ _OF_TOPICS: Final = tuple(one for one in _NAMES if one.split(".")[1] in {"partit
 
 
 class Timeline(NamedTuple):
-    """A timeline; a point is the start of a window, a value and its two bounds."""
+    """Values of one figure over time."""
 
-    name: str
-    unit: str
-    subject: str | None
-    points: list[list[Any]]
+    name: Annotated[str, Means("figure, or the name of an own metric")]
+    unit: Annotated[str, Means("unit of the values (UCUM)")]
+    subject: Annotated[str | None, Means("topic, client or group; empty: the whole cluster")]
+    points: Annotated[
+        list[list[Any]],
+        Means("start of a window, value and its two bounds; null: not all sources were observed"),
+    ]
 
 
 def timelines(gold: Gold, own: OwnMetrics) -> list[Timeline]:
@@ -79,7 +82,7 @@ def timelines(gold: Gold, own: OwnMetrics) -> list[Timeline]:
         read = reading.windows_read(families(metric))
         for subject in sorted(subject for other, subject in parts if other == name):
             # fsum: the sum is the same in whatever order rows come.
-            together = max if unit == _MS else fsum
+            together = max if name in _GREATEST else fsum
             points = {
                 window: tuple(
                     together(part or 0.0 for part in one) for one in zip(*all_, strict=True)
@@ -146,7 +149,7 @@ def window_seconds(gold: Gold) -> int:
 def _points(gold: Gold, seconds: int) -> Iterator[tuple[str, str | None, int, Point]]:
     """Name and subject of a timeline, a window, and a point that is joined with others.
 
-    Times become the mean number of series at one instant, lags a mean per topic.
+    Times become the mean number of series at one instant. A lag is the greatest of the window.
     """
 
     def at_once(row: Row, stem: str) -> Point:
@@ -155,7 +158,7 @@ def _points(gold: Gold, seconds: int) -> Iterator[tuple[str, str | None, int, Po
     for row in gold.by_window(tables.TOPICS, seconds, _OF_TOPICS):
         name, window = _NAMES[row["metric"]], row["window"]
         if row["metric"] in (COPY_LAG, DELETE_LAG):
-            yield name, row["topic"], window, (seconds_mean(row),) * 3
+            yield name, row["topic"], window, (row["max_total"] or 0.0,) * 3
         elif row["increase"] is not None:
             yield name, None, window, (row["increase"],) * 3
         else:
@@ -163,8 +166,8 @@ def _points(gold: Gold, seconds: int) -> Iterator[tuple[str, str | None, int, Po
     for row in gold.by_window(tables.CLIENTS, seconds):
         if row["metric"].endswith(".throttle_time"):
             yield "throttled", None, row["window"], at_once(row, "any")
-    for row in gold.by_window(tables.GROUPS, seconds, (metrics.GROUP_LAG,)):
-        most = row["value_seconds"] / seconds
+    for row in gold.by_window(tables.CONSUMER_LAG, seconds):
+        most = row["records_max"] or 0.0
         yield "consumer_lag", row["group"], row["window"], (most, most / ROUNDED_UP, most)
     yield from _of_brokers(gold, seconds)
     for row in gold.by_window(tables.NON_CONSUMED, seconds):

@@ -2,70 +2,88 @@
 
 import base64
 import hashlib
-from typing import Any
+from collections.abc import Callable, Sequence, Set
+from typing import Any, Final
 
 from markupsafe import Markup
 
 from lakehouse.core import display
-from lakehouse.report import evidence, figures
-from lakehouse.report.charts import charts
-from lakehouse.report.charts.event_marks import Marks, marks_of
-from lakehouse.report.charts.incident_lanes import LANES, bars
-from lakehouse.report.facts_lookup import incidents, value_at, week_of
-from lakehouse.report.page import questions, sections
-from lakehouse.report.page.page_tables import listing
-from lakehouse.report.page.verdicts import composites, headline, verdicts
-from lakehouse.report.resources import asset, sentence, templates
+from lakehouse.report.charts import budget, event_strip, week_lanes
+from lakehouse.report.charts.lanes import Lane, lanes
+from lakehouse.report.charts.time_axis import Axis
+from lakehouse.report.figures import Facts
+from lakehouse.report.page.objective_table import objective_table
+from lakehouse.report.resources import asset, templates
+from lakehouse.report.summary.model import Event, Summary, Tile
+from lakehouse.report.summary.summarize import summarize
+from lakehouse.report.tables.details import details
+from lakehouse.report.tables.section import Detail
+
+CARDS: Final = 5
+"""Events with a card of their own."""
+
+ALSO: Final = 5
+"""Further events, in the last card."""
 
 
-def render(facts: figures.Facts) -> str:
-    """The report as one HTML page.
+def render(facts: Facts) -> str:
+    """Return the report as one HTML page.
 
     Args:
-        facts: The report's facts, as docs/report-json.md describes them.
+        facts: The report's facts, see ``facts/report_record.py``.
     """
+    summary = summarize(facts)
     with display.shown_in(display.zone_of(facts)):
-        marks = marks_of(facts)
-        answers, changed = questions.answers(facts), sections.changed(facts)
-        whole = list(filter(None, (sections.composites(facts),)))
-        others = (*sections.additional(facts), sections.coverage(facts))
-        return html(
-            "page.html.j2",
-            facts=facts,
-            headline=headline(facts),
-            cluster=figures.name(facts.get("cluster")),
-            team=figures.single(facts.get("team")),
-            period=display.period(facts["from"], facts["to"]),
-            week=week_of(facts),
-            seen=display.per_cent(value_at(facts, "coverage.percent")),
-            verdicts=verdicts(facts),
-            questions=answers,
-            changed=[one for one in changed if one.anchor != "trends"],
-            first=questions.first((*answers, *changed)),
-            sections=(*whole, *changed, *answers, *others),
-            composites=composites(facts),
-            charts=lambda section: charts.of(section, facts, marks),
-            happened=_happened(facts, marks),
-            marks=marks,
-            events=listing("events", facts.get("events")),
-            no_events=sentence("no_events", evidence=evidence.answer(facts, "events")),
-            events_omitted=sentence("omitted", events=facts.get("events_omitted") or {}),
-        )
+        return page(summary, details(facts, summary), facts)
 
 
-def _happened(facts: figures.Facts, marks: Marks) -> dict[str, Any]:
-    """The incidents of the period: a sentence, a chart and a table."""
-    rows, period = incidents(facts), figures.span_of(facts, "from", "to")
-    topics = len({row["topic"] for row in rows})
-    return {
-        "caption": sentence("happened", incidents=len(rows), topics=topics, drawn=LANES),
-        "drawings": charts.incidents(bars(facts, period), period, marks),
-        "listing": listing("incidents", rows),
+def page(summary: Summary, folds: Sequence[Detail], facts: Facts) -> str:
+    """Return the report as one HTML page.
+
+    Args:
+        summary: The report in short.
+        folds: The details.
+        facts: The report's facts, for the hour-by-hour figures and the footer.
+    """
+    axis, to = Axis(summary.span), summary.elapsed_to
+    cards, also = _shown(summary.events)
+    numbered = (*cards, *also)
+    ids = {
+        *(f"event-{one.number}" for one in numbered),
+        *(f"slo-{one.name}" for one in summary.objectives),
+        *(f"d-{one.anchor}" for one in folds),
     }
+
+    def folded(anchor: str) -> str:
+        return f"d-{anchor}" if f"d-{anchor}" in ids else "objectives"
+
+    planned = week_lanes.planned_of(facts)
+    steps = week_lanes.steps_of(facts, to)
+    drawn = [] if summary.is_blind else week_lanes.lanes_of(facts, steps)
+    return html(
+        "page.html.j2",
+        report=summary,
+        title=f"{summary.headline.text}: {summary.title}, {summary.cluster.text}, {summary.period}",
+        menu=_menu(summary, drawn, folds),
+        cards=cards,
+        also=also,
+        more_events=_more(len(summary.events) - len(numbered)),
+        strip=event_strip.strip(numbered, summary.events[len(numbered) :], planned, axis, to),
+        planned=planned,
+        lanes=lanes(drawn, numbered, planned, axis, to) if drawn else None,
+        lanes_title=steps.title(summary.week),
+        bar_length=steps.words,
+        objectives=objective_table(summary, folded),
+        details=[_linked(one, ids) for one in folds],
+        made_by=_made_by(facts),
+        folded=folded,
+        row_of=_row_of(summary),
+        tile_trend=_tile_trend,
+    )
 
 
 def html(template: str, **values: Any) -> str:
-    """A page made of a template, with the style, the script and a policy that admits only these.
+    """Return a page made of a template, with a policy that admits only its style and script.
 
     Args:
         template: File of the template.
@@ -84,3 +102,57 @@ def html(template: str, **values: Any) -> str:
 
 def _digest(text: str) -> str:
     return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
+
+
+def _shown(events: Sequence[Event]) -> tuple[tuple[Event, ...], tuple[Event, ...]]:
+    """Return the events with a card, and the further ones in the last card."""
+    major = [event for event in events if event.is_major][:CARDS]
+    return tuple(major), tuple(events[len(major) : len(major) + ALSO])
+
+
+def _linked(fold: Detail, ids: Set[str]) -> Detail:
+    """Return a fold whose cells link only to parts of the page."""
+    tables = (
+        table._replace(
+            rows=tuple(
+                tuple(cell if cell.link in ids else cell._replace(link="") for cell in row)
+                for row in table.rows
+            )
+        )
+        for table in fold.tables
+    )
+    return fold._replace(tables=tuple(tables))
+
+
+def _more(number: int) -> str:
+    return f"{display.plural(number, 'more event')} in All incidents" if number > 0 else ""
+
+
+def _menu(
+    summary: Summary, drawn: Sequence[Lane], folds: Sequence[Detail]
+) -> list[tuple[str, str]]:
+    parts = [
+        ("events", "What happened", not summary.is_blind),
+        ("objectives", "Objectives", True),
+        ("week", "Hour by hour", drawn),
+        ("details", "Details", folds),
+    ]
+    return [(anchor, label) for anchor, label, is_there in parts if is_there]
+
+
+def _made_by(facts: Facts) -> str:
+    version, made = facts.get("jmxlake"), facts.get("generated_at")
+    by = f"Made by jmxlake {display.line(version or '')}".rstrip()
+    return f"{by}, {display.day_and_time(made)} {display.zone()}." if made else f"{by}."
+
+
+def _row_of(summary: Summary) -> Callable[[Event], str]:
+    rows = {one.title: f"slo-{one.name}" for one in summary.objectives}
+    return lambda event: rows.get(event.objective or "", "objectives")
+
+
+def _tile_trend(tile: Tile) -> Markup:
+    if not any(value is not None for value in tile.trend):
+        return Markup()
+    known = sum(value is not None for value in tile.trend)
+    return budget.trend(tile.trend, f"{tile.label}: last {len(tile.trend)} weeks, {known} known")

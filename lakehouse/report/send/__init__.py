@@ -1,1 +1,1 @@
-"""A report on its way to people: by mail and by webhook, of the facts of a report alone."""
+"""The short report as a mail, a message of Slack and a card of Microsoft Teams, and their way."""

@@ -1,4 +1,4 @@
-"""The mail: text, the same as HTML with pictures, and files attached.
+"""The mail: text, the same as HTML, and files attached.
 
 The same report to the same recipients is the same message, byte by byte but for its date, with the
 same Message-ID. It is sent over TLS to a server with a valid certificate, or to this machine.
@@ -10,20 +10,24 @@ import re
 import smtplib
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from email.message import EmailMessage
 from email.policy import SMTP
-from typing import Final
+from typing import Any, Final
 
 from lakehouse.core import display
 from lakehouse.errors import SendError
-from lakehouse.report.figures import Facts
+from lakehouse.report.figures import Facts, Name
 from lakehouse.report.resources import templates
-from lakehouse.report.send.digest import Digest, plain
-from lakehouse.report.send.pictures import WIDTH, Picture
 from lakehouse.report.send.settings import Mail, trust
+from lakehouse.report.summary import lines
+from lakehouse.report.summary.model import Summary
+from lakehouse.report.terminal import summary_text
+
+MOST_EVENTS: Final = 5
 
 _QUIT_SECONDS: Final = 5.0
+_LINK_MARKS: Final = re.compile(r"://|@|(?i:www)(?=\.)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,72 +55,79 @@ class Letter:
 
 
 def letter(
-    facts: Facts,
-    digest: Digest,
-    pictures: Sequence[Picture],
+    summary: Summary,
     files: Sequence[File],
     mail: Mail,
     now: dt.datetime,
+    *,
+    link: str | None = None,
+    version: str = "",
 ) -> Letter:
     """The message.
 
     Args:
-        facts: The report.
-        digest: The report in short.
-        pictures: Its charts.
+        summary: The report in short.
         files: The attachments.
         mail: Sender and recipients.
         now: The date of the message.
+        link: Address of the report; None: no button.
+        version: Version of jmxlake that made the report.
 
     Raises:
         SendError: An address is invalid, or not in ASCII.
     """
     message = EmailMessage(policy=SMTP)
     sender, to = _addressed(message, mail)
-    message["Subject"] = digest.subject
+    subject = display.shorten(f"Kafka SLO: {lines.headline(summary)}; {_of(summary)}", 200)
+    message["Subject"] = subject
     message["Date"] = now
     message["Auto-Submitted"] = "auto-generated"  # so that no auto-reply comes back
     attached = [file.name for file in files]
-    message.set_content(text(digest, attached))
-    html = _html(digest, pictures, attached, str(facts.get("jmxlake") or ""))
+    shown = without_links(summary)
+    message.set_content(text(shown, attached, link))
+    html = _html(shown, attached, link, display.line(version))
     message.add_alternative(html, subtype="html")
-    html_part = list(message.iter_parts())[1]
-    for picture in pictures:
-        html_part.add_related(
-            picture.png, "image", "png", cid=f"<{picture.name}@jmxlake>", disposition="inline",
-            filename=f"{picture.name}.png",
-        )  # fmt: skip
     for file in files:
         main, _, sub = file.kind.partition("/")
         charset = {"charset": "utf-8"} if main == "text" else {}
         message.add_attachment(file.content, main, sub, filename=file.name, params=charset)
-    contents = (*(picture.png for picture in pictures), *(file.content for file in files))
-    digests = (hashlib.sha256(content).hexdigest() for content in contents)
-    _sign(message, [digest.subject, html, *sender.split("@"), *to, *digests])
+    digests = (hashlib.sha256(file.content).hexdigest() for file in files)
+    _sign(message, [subject, html, *sender.split("@"), *to, *digests])
     return Letter(sender, to, message.as_bytes())
 
 
-def text(digest: Digest, attached: Sequence[str]) -> str:
-    """The mail as plain text."""
-    about = digest.about[:1].upper() + digest.about[1:]
-    lines = [digest.headline, digest.period, about, ""]
-    for verdict in digest.verdicts:
-        lines.append(f"{verdict.mark} {verdict.word.upper():<10} {verdict.title}")
-        details = (f"{verdict.counts}; {verdict.target}", verdict.lowest)
-        lines += [f"{'':13}{part}" for part in details if part]
-    for heading, answers in (("changed", digest.changed), ("happened", digest.findings)):
-        if answers:
-            lines += ["", f"What {heading}", "", *(": ".join(answer) for answer in answers)]
-    lines += ["", digest.coverage, "Not known is never counted as good or as zero."]
-    if attached:
-        lines += ["", f"Attached, with every figure and its bounds: {', '.join(attached)}"]
-    return plain("\n".join(lines) + "\n")
+def text(summary: Summary, attached: Sequence[str], link: str | None) -> str:
+    """The mail as plain text: the lines of the terminal."""
+    made = summary_text(summary, terminal=False)
+    if link is not None:
+        made += f"Report: {link}\n"
+    return made + (f"Attached: {', '.join(attached)}\n" if attached else "")
+
+
+def without_links(content: Any) -> Any:
+    """The same summary with names that no mail program shows as a link.
+
+    A zero-width character after ``://``, ``@`` and ``www`` breaks what they look for.
+    """
+    if isinstance(content, str):
+        return _LINK_MARKS.sub("\\g<0>\u200c", content)
+    if isinstance(content, Name):
+        return replace(content, text=without_links(content.text))
+    if isinstance(content, tuple):
+        changed = map(without_links, content)
+        return content._make(changed) if hasattr(content, "_make") else tuple(changed)
+    return content
+
+
+def _of(summary: Summary) -> str:
+    team = "" if summary.team is None else f"team {summary.team.text}, "
+    return f"{team}cluster {summary.cluster.text}, {summary.week or summary.period}"
 
 
 def file_name(facts: Facts, ending: str) -> str:
     """A name for a file of this report that is valid on every system."""
     week = facts.get("week")
-    parts = ("kafka-sla", facts.get("team"), week["iso"] if week else str(facts["from"])[:10])
+    parts = ("kafka-slo", facts.get("team"), week["iso"] if week else str(facts["from"])[:10])
     safe = (re.sub(r"[^A-Za-z0-9]+", "-", str(part)).strip("-")[:40] for part in parts if part)
     return f"{'-'.join(filter(None, safe))}.{ending}"
 
@@ -140,17 +151,22 @@ def _addressed(message: EmailMessage, mail: Mail) -> tuple[str, tuple[str, ...]]
     return sender.addr_spec, tuple(dict.fromkeys(address.addr_spec for address in to))
 
 
-def _html(
-    digest: Digest, pictures: Sequence[Picture], attached: Sequence[str], version: str
-) -> str:
+def _html(summary: Summary, attached: Sequence[str], link: str | None, version: str) -> str:
     template = templates("lakehouse.report.send").get_template("mail.html.j2")
-    return template.render(
-        digest=digest,
-        pictures=pictures,
+    page = template.render(
+        summary=summary,
+        headline=lines.headline(summary),
+        about=lines.about(summary),
+        events=summary.events[:MOST_EVENTS],
+        others=lines.other_events(summary, MOST_EVENTS),
+        not_met=lines.not_met(summary),
+        notes=lines.notes(summary),
+        lines=lines,
         attached=attached,
-        width=WIDTH,
-        version=display.line(version),
+        link=link,
+        version=version,
     )
+    return "\n".join(line for line in page.splitlines() if line.strip())
 
 
 def _sign(message: EmailMessage, parts: Sequence[str]) -> None:

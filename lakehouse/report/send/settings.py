@@ -1,6 +1,7 @@
 """How a report is sent, and to whom: one YAML file, without a secret in it."""
 
 import os
+import re
 import ssl
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -19,8 +20,16 @@ from lakehouse.tables.typed_settings import WrongSettingError, wording
 
 Security = Literal["starttls", "tls", "none"]
 Attachment = Literal["html", "pdf", "json"]
+Format = Literal["slack", "teams"]
 _LINE: Final = r"^(?=.*\S)[^\x00-\x1f\x7f-\x9f\u2028\u2029]+\Z"
 Line = Annotated[str, Meta(pattern=_LINE, extra=wording("a line of text"))]
+# Of printable ASCII without a user name, quotes and brackets: no message has to escape it.
+_LINK: Final = (
+    r"^https://[A-Za-z0-9.-]+(:[0-9]{1,5})?"
+    r"(/([A-Za-z0-9._~!$&*+,;=:@%/?#-]|\{week\}|\{cluster\}){0,1900})?\Z"
+)
+_LINK_WORDS: Final = "an address with https, without a user name, quotes or spaces"
+Link = Annotated[str, Meta(pattern=_LINK, extra=wording(_LINK_WORDS))]
 Port = Annotated[int, Meta(ge=1, le=65_535, extra=wording("a number from 1 to 65535"))]
 Seconds = Annotated[float, Meta(gt=0, le=600, extra=wording("a number of seconds up to 600"))]
 
@@ -127,9 +136,11 @@ class Mail(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Webhook(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """An address that takes a Slack message as JSON; the whole address is a secret.
+    """An address that takes a message as JSON; the whole address is a secret.
 
     Attributes:
+        format: ``slack``, which Mattermost and Rocket.Chat take, too; ``teams`` is an adaptive
+            card for a workflow of Microsoft Teams.
         url_file: The place of the address, or one of the two below.
         ca_file: Trusted certificate authorities; None: those of the machine.
         proxy: Whether HTTPS_PROXY and NO_PROXY of the environment count, whose proxy then learns
@@ -137,6 +148,7 @@ class Webhook(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         timeout_seconds: Timeout for the whole call (seconds).
     """
 
+    format: Format = "slack"
     url_file: Line | None = None
     url_variable: Line | None = None
     url_databricks: Line | None = None
@@ -161,10 +173,18 @@ class Webhook(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The content of the file: a mail, a webhook or both."""
+    """The content of the file: a mail, a webhook or both.
+
+    Attributes:
+        mail: None: no mail is sent.
+        webhook: None: no chat gets a message.
+        link: Address of the page, for a button; ``{week}`` becomes 2026-W47, ``{cluster}`` the
+            name of the cluster's file. None: no button.
+    """
 
     mail: Mail | None = None
     webhook: Webhook | None = None
+    link: Link | None = None
 
     def __post_init__(self) -> None:
         """Check that there is a way to send.
@@ -176,6 +196,19 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             raise ValueError("it has neither mail nor webhook")
 
 
+def sections(document: Any) -> Any:
+    """Return the content of a file for conversion to ``Settings``.
+
+    Where one value may be a list it becomes one, and empty settings are left out.
+
+    Raises:
+        WrongSettingError: A secret is in it.
+    """
+    if not isinstance(document, dict):
+        raise WrongSettingError("", "expected the keys mail, webhook and link")
+    return {key: _section(key, value) for key, value in document.items()}
+
+
 def load(path: Path) -> Settings:
     """Return the settings of a file.
 
@@ -183,11 +216,22 @@ def load(path: Path) -> Settings:
         SendError: It cannot be read, or a setting is wrong.
     """
     try:
-        return typed_settings.convert(_plain(strict_yaml.load_file(path)), Settings)
+        return typed_settings.convert(sections(strict_yaml.load_file(path)), Settings)
     except UnreadableFileError as error:
         raise SendError(error.advised("name a file of settings")) from None
     except WrongSettingError as error:
         raise SendError(f"{path}: {error}; see docs/send.md") from None
+
+
+def link_of(text: str) -> str:
+    """Return an address of the report's page.
+
+    Raises:
+        SendError: It is not one that every message can have.
+    """
+    if re.match(_LINK, text) is None:
+        raise SendError(f"--link: expected {_LINK_WORDS}")
+    return text
 
 
 def trust(ca_file: str | None, what: str) -> ssl.SSLContext:
@@ -212,17 +256,6 @@ def trust(ca_file: str | None, what: str) -> ssl.SSLContext:
 def is_loopback(host: str) -> bool:
     """Whether a host is this machine."""
     return host in {"localhost", "127.0.0.1", "::1"}
-
-
-def _plain(document: Any) -> Any:
-    """Return the content with lists where one value may stand, and without empty settings.
-
-    Raises:
-        WrongSettingError: A secret is in it.
-    """
-    if not isinstance(document, dict):
-        raise WrongSettingError("", "expected the keys mail and webhook")
-    return {key: _section(key, value) for key, value in document.items()}
 
 
 def _section(section: str, given: Any) -> Any:

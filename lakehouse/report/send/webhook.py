@@ -1,12 +1,6 @@
-"""A message to a chat: JSON in Slack's format, posted to a secret address.
-
-Names come from clients of the cluster. In a chat's own markup a name could notify the whole room
-(``<!channel>``) or disguise a link, so names are plain text, and escaped code in the text for
-clients without blocks.
-"""
+"""A message to a chat: JSON that is posted to a secret address."""
 
 import threading
-from collections.abc import Iterable
 from concurrent.futures import Future
 from contextlib import suppress
 from typing import Any, Final
@@ -17,48 +11,9 @@ import httpx
 
 from lakehouse.core import display
 from lakehouse.errors import SendError
-from lakehouse.report.send.digest import Digest
 from lakehouse.report.send.settings import Webhook, is_loopback, trust
 
-HEADER_LIMIT: Final = 150
-TEXT_LIMIT: Final = 3_000
-_FALLBACK_LIMIT: Final = 12_000
 _RESPONSE_BYTES: Final = 300
-_ESCAPED: Final = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", "`": "'"})
-
-
-def payload(digest: Digest) -> dict[str, Any]:
-    """The message."""
-    verdicts = [
-        f"{verdict.mark} {verdict.word}: {verdict.title} ({verdict.counts}; {verdict.target})"
-        for verdict in digest.verdicts
-    ]
-    worst = [f"{one.title}: {one.lowest}" for one in digest.verdicts if one.lowest]
-    changed = [f"{short}: {answer}" for short, answer in digest.changed]
-    findings = [f"{short}: {answer}" for short, answer in digest.findings]
-    about = f"{digest.period}, {digest.about}. {digest.coverage}"
-    return {
-        "text": _fallback(digest.headline, [about, *verdicts, *changed, *findings]),
-        "blocks": [
-            {"type": "header", "text": _text(digest.headline, HEADER_LIMIT)},
-            {"type": "context", "elements": [_text(about, TEXT_LIMIT)]},
-            *(
-                {"type": "section", "text": _text("\n".join(lines), TEXT_LIMIT)}
-                for lines in (verdicts, worst, changed, findings)
-                if lines
-            ),
-        ],
-    }
-
-
-def _text(value: str, limit: int) -> dict[str, Any]:
-    return {"type": "plain_text", "text": display.shorten(value, limit), "emoji": False}
-
-
-def _fallback(headline: str, lines: Iterable[str]) -> str:
-    """The message for notifications and for chats without blocks, in a block of code."""
-    code = display.shorten("\n".join(lines).translate(_ESCAPED), _FALLBACK_LIMIT)
-    return f"{headline.translate(_ESCAPED)}\n```\n{code}\n```"
 
 
 def post(message: dict[str, Any], webhook: Webhook) -> None:

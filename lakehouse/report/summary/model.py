@@ -137,6 +137,8 @@ class Objective(NamedTuple):
         owner: Of the worst subject; None: no owners file, or no owner.
         section: Anchor of the details.
         note: Business hours, corrections: a second line, mostly empty.
+        subject: Name of the worst subject; empty where nothing is known of one.
+        unobserved_us: Its unobserved time, microseconds; None: not known.
     """
 
     name: str
@@ -156,6 +158,8 @@ class Objective(NamedTuple):
     owner: Name | None
     section: str
     note: str
+    subject: Text = ()
+    unobserved_us: int | None = None
 
 
 class Summary(NamedTuple):

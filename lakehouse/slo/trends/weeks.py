@@ -1,15 +1,15 @@
-"""The weeks of one subject under one objective, from gold/sli.
+"""Weeks from gold/sli: statements of each, and the weeks of one subject under one objective.
 
 A week without any seen time is unknown: it is no zero, and nothing replaces it.
 """
 
 import datetime as dt
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Final, NamedTuple
 
 from lakehouse.core.objective import Objective
-from lakehouse.core.periods import WEEK, Period, micros, week_of
+from lakehouse.core.periods import Period, micros, week_of
 from lakehouse.core.subjects import Subject
 from lakehouse.engines.gold_reader import GoldRows
 from lakehouse.slo import attainment
@@ -18,7 +18,7 @@ from lakehouse.slo.sla_statement import Key, Statement
 WEEKS: Final = 13
 """A quarter: the number of weeks of a trend, that of the report included."""
 
-_WEEK: Final = dt.timedelta(days=7)
+_HALF: Final = dt.timedelta(days=3.5)
 _UNIT: Final = 10 / 604_800
 _MOST_UNKNOWN: Final = 0.5
 
@@ -94,49 +94,83 @@ def share_of(scaled: float) -> float:
     return min(1.0, max(0.0, math.expm1(scaled) * _UNIT))
 
 
-def weeks_until(end: dt.datetime) -> list[Period]:
-    """The weeks of a trend, oldest first; the last one contains the instant before ``end``."""
-    last = week_of(end - dt.timedelta(microseconds=1))
-    starts = (last.start - back * _WEEK for back in reversed(range(WEEKS)))
-    return [Period(start, start + _WEEK, WEEK) for start in starts]
+class Weeks(NamedTuple):
+    """The weeks of a trend, oldest first, and the statements of each."""
+
+    periods: Sequence[Period]
+    statements: Sequence[Sequence[Statement]]
+
+    @property
+    def names(self) -> list[str]:
+        """The weeks in ISO 8601, such as ``2026-W47``."""
+        return [name_of(period) for period in self.periods]
+
+
+NO_WEEKS: Final = Weeks((), ())
+
+
+def name_of(week: Period) -> str:
+    """Return the name in ISO 8601 of a week of any time zone."""
+    return f"{week.start + _HALF:%G-W%V}"  # its Monday may start on a Sunday, UTC
+
+
+def weeks_until(end: dt.datetime, zone: dt.tzinfo = dt.UTC) -> list[Period]:
+    """Return the weeks of a trend, oldest first; the last one contains the instant before ``end``.
+
+    Args:
+        end: Any instant.
+        zone: The time zone of the weeks. They are widened to whole hours, because gold keeps only
+            these of all weeks.
+    """
+    weeks = [week_of(end - dt.timedelta(microseconds=1), zone)]
+    while len(weeks) < WEEKS:
+        weeks.insert(0, week_of(weeks[0].start - dt.timedelta(microseconds=1), zone))
+    return [week.aligned(3600) for week in weeks]
+
+
+def is_plain(objective: Objective) -> bool:
+    """Return True if an objective has weeks: it is in GoodSeconds of its subjects' own level."""
+    return objective.method == "GoodSeconds" and objective.kind == objective.level
 
 
 def read(
     gold: GoldRows,
     objectives: Sequence[Objective],
-    end: dt.datetime,
+    periods: Sequence[Period],
     now_us: int,
     known: Sequence[Subject],
-) -> list[Trend]:
-    """The trends of every subject, under the objectives in GoodSeconds of its own level.
+    each: Callable[..., Iterable[list[Statement]]] = map,
+) -> Weeks:
+    """Return the statements of weeks under the objectives for which ``is_plain`` holds.
 
     Args:
         gold: Reads gold.
         objectives: The objectives.
-        end: The last week is that of the instant before.
+        periods: The weeks.
         now_us: The present; nothing is expected later.
         known: The subjects, of one cluster.
+        each: Applies a function to each week, perhaps several at a time.
     """
-    periods = weeks_until(end)
-    plain = [one for one in objectives if one.method == "GoodSeconds" and one.kind == one.level]
+    plain = [one for one in objectives if is_plain(one)]
     how = attainment.Options(window_seconds=gold.window_us // 1_000_000)
-    statements = [attainment.read(gold.engine, plain, one, now_us, known, how) for one in periods]
-    return join(statements, periods, now_us)
+
+    def of_week(week: Period) -> list[Statement]:
+        return attainment.read(gold.engine, plain, week, now_us, known, how)
+
+    return Weeks(periods, [*each(of_week, periods)])
 
 
-def join(
-    statements: Sequence[Sequence[Statement]], periods: Sequence[Period], now_us: int
-) -> list[Trend]:
-    """The statements of each week as one trend per objective and subject."""
-    weeks: dict[tuple[str, Key], list[Week | None]] = {}
+def join(weeks: Weeks, now_us: int) -> list[Trend]:
+    """Return the statements of each week as one trend per objective and subject."""
+    rows: dict[tuple[str, Key], list[Week | None]] = {}
     last: dict[tuple[str, Key], Statement] = {}
-    for number, (of_week, period) in enumerate(zip(statements, periods, strict=True)):
+    for number, (of_week, period) in enumerate(zip(weeks.statements, weeks.periods, strict=True)):
         for statement in of_week:
             key = (statement.objective.name, statement.subject.key)
             last[key] = statement
-            row = weeks.setdefault(key, [None] * len(periods))
+            row = rows.setdefault(key, [None] * len(weeks.periods))
             row[number] = _week(statement, period, now_us) if statement.whole_us else None
-    return [Trend(last[key].objective, last[key].subject, tuple(row)) for key, row in weeks.items()]
+    return [Trend(last[key].objective, last[key].subject, tuple(row)) for key, row in rows.items()]
 
 
 def _week(statement: Statement, period: Period, now_us: int) -> Week:
@@ -144,4 +178,4 @@ def _week(statement: Statement, period: Period, now_us: int) -> Week:
     times = (statement.whole_us, *statement.times[1:], statement.unknown_us)
     share = None if attained is None else 1 - attained
     bounds = (0.0 if high is None else 1 - high, 1.0 if low is None else 1 - low)
-    return Week(*times, share, *bounds, micros(period.end) <= now_us, f"{period.start:%G-W%V}")
+    return Week(*times, share, *bounds, micros(period.end) <= now_us, name_of(period))

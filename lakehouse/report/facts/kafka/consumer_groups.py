@@ -6,7 +6,7 @@ A group that has read all that was there a scrape before keeps up, and is not be
 import math
 from collections.abc import Mapping, Sequence
 from operator import itemgetter
-from typing import Final, NamedTuple
+from typing import Annotated, Final, NamedTuple
 
 from lakehouse import tables
 from lakehouse.core.metrics import PARTITION_LAG
@@ -14,7 +14,17 @@ from lakehouse.core.objective import Objective
 from lakehouse.core.observed_share import peak_high
 from lakehouse.core.periods import iso
 from lakehouse.engines.gold_reader import Row, is_same
-from lakehouse.report.facts.fields import Bounds, duration
+from lakehouse.report.evidence import Question, Rows
+from lakehouse.report.facts.fields import (
+    GROUP,
+    PARTITION,
+    TOPIC,
+    UNKNOWN,
+    Bounds,
+    Known,
+    Means,
+    duration,
+)
 from lakehouse.report.facts.gold import Gold
 from lakehouse.report.facts_lookup import group_totals
 from lakehouse.slo.sla_statement import Statement, unknown_of
@@ -29,90 +39,108 @@ _FIGURES: Final = ("records_max", "seconds_low_max", "seconds_high_max", "second
 
 
 class Behind(NamedTuple):
-    """Records that were not read, and the age of the oldest in seconds; None: not known.
+    """Lag of a group in records and in the age of the oldest unread record."""
 
-    While the group was behind before anything was known of the log, its age had no upper bound:
-    ``seconds_unknown_us``, which is in no ``seconds_high``.
-    """
-
-    records_low: float | None
-    records_high: float | None
-    seconds_low: float | None
-    seconds_high: float | None
-    seconds_unknown_us: int
+    records_low: Annotated[Known, Means("lower bound of the unread records")]
+    records_high: Annotated[Known, Means("upper bound of the unread records")]
+    seconds_low: Annotated[
+        Known, Means("lower bound of the age of the oldest unread record, seconds")
+    ]
+    seconds_high: Annotated[Known, Means("upper bound of that age, seconds; empty: not known")]
+    seconds_unknown_us: Annotated[
+        int, Means("time in which that age had no upper bound, not in seconds_high, microseconds")
+    ]
 
 
 class GroupLag(NamedTuple):
-    """A group that was behind in a topic: the most of a period, and what was seen last.
+    """A group that lagged in a topic."""
 
-    The most has no high bound beside unknown time.
-    """
-
-    group: str
-    topic: str
-    behind_us: Bounds
-    most: Behind
-    last: Behind
-    as_of: str
-    unknown_us: int | None
+    group: Annotated[str, GROUP]
+    topic: Annotated[str, TOPIC]
+    behind_us: Annotated[
+        Bounds,
+        Means("time in which records of the scrape before were still unread, microseconds"),
+    ]
+    most: Annotated[
+        Behind,
+        Means("maximum", column=""),
+    ]
+    last: Annotated[Behind, Means("last window with data")]
+    as_of: Annotated[str, Means("start of that window, UTC")]
+    unknown_us: Annotated[int | None, UNKNOWN]
 
 
 class PartitionBehind(NamedTuple):
-    """A partition in which a group was far behind; ``above_us``: for how long it was.
+    """A partition in which a group lagged far."""
 
-    ``records_high`` is None beside unknown time: more may have been unread then.
-    """
-
-    group: str
-    topic: str
-    partition: int | None
-    records_low: float
-    records_high: float | None
-    above_us: Bounds
-    unknown_us: int | None
+    group: Annotated[str, GROUP]
+    topic: Annotated[str, TOPIC]
+    partition: Annotated[int | None, PARTITION]
+    records_low: Annotated[float, Means("lower bound of the maximum of unread records")]
+    records_high: Annotated[
+        Known, Means("its upper bound; empty: there is unknown time, so it can be more")
+    ]
+    above_us: Annotated[Bounds, Means("time with more than 10,000 unread records, microseconds")]
+    unknown_us: Annotated[int | None, UNKNOWN]
 
 
 class ConsumerLag(NamedTuple):
-    """The section, the longest behind first; None: no agent read a group's lag.
+    """The section; lists are None if no agent collected the lag of a group."""
 
-    ``groups_read`` is the number of groups whose lag was read.
-    """
-
-    groups: list[GroupLag] | None
-    partitions: list[PartitionBehind] | None
-    groups_read: int | None
+    groups: Annotated[
+        list[GroupLag] | None, Means("groups and topics with lag, the longest lag first")
+    ]
+    partitions: Annotated[
+        list[PartitionBehind] | None, Means("partitions with more than 10,000 unread records")
+    ]
+    groups_read: Annotated[int | None, Means("number of groups whose lag was collected")]
 
 
 class LostOffsets(NamedTuple):
-    """Offsets of a partition that were deleted before a group had read them.
+    """Offsets of a partition that were deleted before a group had read them."""
 
-    ``offsets_high`` is None where more may have been lost while the loss was unknown.
-    """
-
-    group: str
-    topic: str
-    partition: int
-    offsets_low: int
-    offsets_high: int | None
-    unknown_us: int
+    group: Annotated[str, GROUP]
+    topic: Annotated[str, TOPIC]
+    partition: Annotated[int, PARTITION]
+    offsets_low: Annotated[
+        int, Means("lower bound of the offsets deleted before the group had read them")
+    ]
+    offsets_high: Annotated[int | None, Means("their upper bound; empty: not known")]
+    unknown_us: Annotated[
+        int,
+        Means(
+            "unknown time of the group, microseconds; offsets that expired then are in neither "
+            "bound"
+        ),
+    ]
 
 
 class LostOfGroup(NamedTuple):
-    """Offsets that a group lost in all its partitions; None: not known."""
+    """Offsets that a group lost in all its partitions."""
 
-    group: str
-    topics: int
-    partitions: int
-    offsets_low: float | None
-    offsets_high: float | None
-    unknown_us: int | None
+    group: Annotated[str, GROUP]
+    topics: Annotated[int, Means("number of topics in which it lost offsets")]
+    partitions: Annotated[int, Means("number of partitions in which it lost offsets")]
+    offsets_low: Annotated[Known, Means("lower bound of the offsets lost in them")]
+    offsets_high: Annotated[Known, Means("their upper bound; empty: not known")]
+    unknown_us: Annotated[int | None, UNKNOWN]
+
+
+class LostInWeek(NamedTuple):
+    """Offsets that a group lost in an earlier week."""
+
+    week: Annotated[str, Means("ISO week")]
+    group: Annotated[str, GROUP]
+    offsets_low: Annotated[Known, Means("lower bound of the lost offsets")]
+    offsets_high: Annotated[Known, Means("their upper bound; empty: not known")]
 
 
 class LostBeforeRead(NamedTuple):
-    """The section on lost offsets, most first; the totals are sums over partitions."""
+    """The section on lost offsets."""
 
-    groups: list[LostOffsets]
-    totals: list[LostOfGroup]
+    groups: Annotated[list[LostOffsets], Means("groups and partitions, most lost first")]
+    totals: Annotated[list[LostOfGroup], Means("groups, most lost first")]
+    weeks: Annotated[list[LostInWeek], Means("groups that lost offsets in earlier weeks")]
 
 
 def consumer_lag(gold: Gold, objectives: Sequence[Objective]) -> ConsumerLag:
@@ -135,8 +163,30 @@ def consumer_lag(gold: Gold, objectives: Sequence[Objective]) -> ConsumerLag:
 
 
 def lost_before_read(
-    gold: Gold, statements: Sequence[Statement], objectives: Sequence[Objective]
+    gold: Gold,
+    statements: Sequence[Statement],
+    objectives: Sequence[Objective],
+    weeks: Sequence[LostInWeek],
 ) -> LostBeforeRead:
+    """Return the section; ``weeks`` are the weeks before."""
+    groups = _lost(gold, statements, objectives)
+    totals = group_totals(one._asdict() for one in groups)
+    return LostBeforeRead(groups, [LostOfGroup(**one) for one in totals], [*weeks])
+
+
+def lost_in_week(
+    name: str, gold: Gold, statements: Sequence[Statement], objectives: Sequence[Objective]
+) -> list[LostInWeek]:
+    """Return the offsets that each group lost in a week of that name, which gold is of."""
+    totals = group_totals(one._asdict() for one in _lost(gold, statements, objectives))
+    return [
+        LostInWeek(name, row["group"], row["offsets_low"], row["offsets_high"]) for row in totals
+    ]
+
+
+def _lost(
+    gold: Gold, statements: Sequence[Statement], objectives: Sequence[Objective]
+) -> list[LostOffsets]:
     """Offsets that expired before a group had read them, of the groups that objectives are on.
 
     Without an objective on them it is all groups. Offsets that expired while the loss of a group
@@ -155,8 +205,7 @@ def lost_before_read(
             own = LostOffsets(**named, unknown_us=unknown_us)
             groups.append(own._replace(offsets_high=None) if is_open else own)
     groups.sort(key=lambda one: (-one.offsets_low, str(one.group), str(one.topic)))
-    totals = group_totals(one._asdict() for one in groups)
-    return LostBeforeRead(groups, [LostOfGroup(**one) for one in totals])
+    return groups
 
 
 def _group(row: Row, last: Row, expected_us: int | None) -> GroupLag:
@@ -214,3 +263,29 @@ def _partition(row: Row, unknown: Mapping[_Key, int | None]) -> PartitionBehind:
     above, unseen = duration(row, "above"), unknown.get((group, topic))
     high = peak_high(most, unseen)
     return PartitionBehind(group, topic, row["partition"], _least(most), high, above, unseen)
+
+
+LAG_QUESTION: Final = Question(
+    name="lag",
+    read="kafka.group.lag",
+    gold=("consumer_lag",),
+    noun="group",
+    names=("group",),
+    counted="consumer_lag.groups_read",
+    fact="consumer_lag.groups",
+    bad=(Rows(GroupLag, "consumer_lag.groups", ("behind_us", "behind_high_us")),),
+    shows=("kafka.group.lag", "kafka.group.partition_lag", "kafka.group.time_lag.*"),
+)
+
+LOST_QUESTION: Final = Question(
+    name="lost",
+    read="kafka.group.non_consumed.low",
+    gold=("non_consumed",),
+    judged=("kafka.group.non_consumed",),
+    noun="group",
+    names=("group",),
+    not_applicable="no consumer group was observed",
+    fact="lost_before_read.totals",
+    bad=(Rows(LostOfGroup, "lost_before_read.totals", ("offsets_high", "offsets_low")),),
+    shows=("kafka.group.non_consumed.*",),
+)

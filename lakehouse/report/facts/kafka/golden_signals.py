@@ -8,16 +8,26 @@ its end are lost: the figure has no high bound, and the share of good answers no
 import re
 from collections import defaultdict
 from collections.abc import Hashable, Mapping, Sequence
-from typing import Final, NamedTuple, TypeVar
+from typing import Annotated, Final, NamedTuple, TypeVar
 
 from lakehouse import tables
 from lakehouse.core.metrics import LEADERLESS, UNAVAILABLE
-from lakehouse.core.periods import micros
 from lakehouse.core.spans import length
-from lakehouse.engines.gold_reader import is_same
+from lakehouse.report.evidence import Question, Rows
 from lakehouse.report.facts.counters import counted, nothing, unread
-from lakehouse.report.facts.fields import Bounds, total
+from lakehouse.report.facts.fields import (
+    CLIENT_ID,
+    SOURCE,
+    TOPIC,
+    UNKNOWN,
+    USER,
+    Bounds,
+    Known,
+    Means,
+    total,
+)
 from lakehouse.report.facts.gold import Gold
+from lakehouse.report.facts.kafka.min_isr import time_of_any
 from lakehouse.slo.sla_statement import Statement, unknown_of
 
 ANSWERS: Final = {"produce": "kafka.broker.produce.answers", "fetch": "kafka.broker.fetch.answers"}
@@ -39,71 +49,83 @@ GOOD: Final = "NONE"
 K = TypeVar("K", bound=Hashable)
 
 
+REQUEST: Final = Means("produce or fetch")
+
+
 class Answers(NamedTuple):
-    """Partitions that a broker answered to one kind of request; ``source`` is None of all brokers.
+    """Partitions that a broker answered for one kind of request."""
 
-    ``good`` is the share without an error, 0 to 1.
-    """
-
-    source: str | None
-    request: str
-    answers: Bounds
-    errors: Bounds
-    good: Bounds
-    unknown_us: int | None
+    source: Annotated[str | None, Means("broker; empty: all brokers")]
+    request: Annotated[str, REQUEST]
+    answers: Annotated[Bounds, Means("partitions answered")]
+    errors: Annotated[Bounds, Means("partitions answered with an error")]
+    good: Annotated[Bounds, Means("share without an error, 0 to 1")]
+    unknown_us: Annotated[int | None, UNKNOWN]
 
 
 class Error(NamedTuple):
-    """Partitions that brokers answered with an error, by Kafka's name of its code."""
+    """Partitions that brokers answered with one error."""
 
-    request: str
-    error: str
-    answers: Bounds
+    request: Annotated[str, REQUEST]
+    error: Annotated[str, Means("Kafka's name of the error code")]
+    answers: Annotated[Bounds, Means("partitions answered with this error")]
 
 
 class Latency(NamedTuple):
-    """How long a broker's own p99 of a kind of request was above an objective's threshold."""
+    """Time in which a broker's own p99 of a kind of request was above an objective's threshold."""
 
-    source: str
-    request: str
-    threshold_ms: float | None
-    slow_us: Bounds
-    p99_ms_max: float | None
-    unknown_us: int | None
+    source: Annotated[str, SOURCE]
+    request: Annotated[str, REQUEST]
+    threshold_ms: Annotated[
+        Known, Means("threshold of the objective, milliseconds; empty: no objective")
+    ]
+    slow_us: Annotated[
+        Bounds, Means("time in which the broker's own p99 was above the threshold, microseconds")
+    ]
+    p99_ms_max: Annotated[Known, Means("maximum p99 of all scrapes, milliseconds")]
+    unknown_us: Annotated[int | None, UNKNOWN]
 
 
 class Traffic(NamedTuple):
-    """What clients wrote to a topic, and read of it."""
+    """Records and bytes that clients wrote to a topic and read from it."""
 
-    topic: str
-    records_in: Bounds
-    bytes_in: Bounds
-    bytes_out: Bounds
-    bytes_rejected: Bounds
-    produce_requests: Bounds
-    unknown_us: int | None
+    topic: Annotated[str, TOPIC]
+    records_in: Annotated[Bounds, Means("records written")]
+    bytes_in: Annotated[Bounds, Means("bytes written")]
+    bytes_out: Annotated[Bounds, Means("bytes sent to consumers")]
+    bytes_rejected: Annotated[Bounds, Means("bytes of rejected records")]
+    produce_requests: Annotated[
+        Bounds, Means("produce requests, counted once for each partition in them")
+    ]
+    unknown_us: Annotated[
+        int | None, Means("time in which not every broker was observed, microseconds")
+    ]
 
 
 class ClientTraffic(NamedTuple):
-    """About how much a client wrote and read: its rates over time, where brokers have them."""
+    """Estimated traffic of a client: its mean rates times their time."""
 
-    user: str | None
-    client_id: str | None
-    bytes_in: float | None
-    bytes_out: float | None
+    user: Annotated[str | None, USER]
+    client_id: Annotated[str | None, CLIENT_ID]
+    bytes_in: Annotated[Known, Means("bytes written, estimated from rates")]
+    bytes_out: Annotated[Known, Means("bytes read, estimated from rates")]
 
 
 class Service(NamedTuple):
-    """The section; ``leaderless_us`` is time in which any partition had no leader."""
+    """The section."""
 
-    leaderless_us: Bounds
-    unknown_us: int | None
-    requests: list[Answers]
-    brokers: list[Answers]
-    errors: list[Error]
-    latency: list[Latency]
-    topics: list[Traffic]
-    clients: list[ClientTraffic]
+    leaderless_us: Annotated[
+        Bounds, Means("time in which any partition had no leader, microseconds")
+    ]
+    unknown_us: Annotated[
+        int | None, Means("unknown time of the topic with most of it, microseconds")
+    ]
+    requests: Annotated[list[Answers], Means("kinds of request, on all brokers")]
+    brokers: Annotated[list[Answers], Means("kinds of request on each broker")]
+    errors: Annotated[list[Error], Means("errors, most frequent first")]
+    latency: Annotated[list[Latency], Means("latency of each broker")]
+    topics: Annotated[list[Traffic], Means("topics with traffic, the busiest first")]
+    clients: Annotated[list[ClientTraffic], Means("clients with a broker-side rate metric")]
 
 
 def service(gold: Gold, statements: Sequence[Statement]) -> Service:
@@ -112,7 +134,7 @@ def service(gold: Gold, statements: Sequence[Statement]) -> Service:
     unknown = unknown_of(statements, UNAVAILABLE).values()
     clients = gold.by_subject(tables.CLIENTS)
     return Service(
-        _leaderless(gold),
+        time_of_any(gold, (LEADERLESS,), LEADERLESS),
         max(unknown, default=None),
         requests,
         brokers,
@@ -125,29 +147,6 @@ def service(gold: Gold, statements: Sequence[Statement]) -> Service:
             if any(rows[rate] for rate in _RATES)
         ],
     )
-
-
-def _leaderless(gold: Gold) -> Bounds:
-    """Time in which at least one partition of the cluster had no leader, microseconds."""
-    if not unread(gold, LEADERLESS):
-        return Bounds()
-    start = micros(gold.period.start)
-    stretches = gold.ask(
-        "SELECT r.start, r.end, r.lead_us, r.tail_us FROM {rows} r WHERE "
-        f"{is_same('r.metric', LEADERLESS)} AND r.partition IS NOT NULL",
-        rows=gold.whole(tables.INCIDENTS),
-    )
-    seen = length((row["start"], row["end"]) for row in stretches)
-    surely = length((row["start"], row["end"] - row["tail_us"]) for row in stretches)
-    possibly = length((max(start, row["start"] - row["lead_us"]), row["end"]) for row in stretches)
-    # What was first seen just after the period may have started in it.
-    known, later = gold.by_subject(tables.TOPICS), gold.seen_later(tables.TOPICS)
-    more = (
-        row["any_high_us"]
-        for row in later
-        if row["metric"] == LEADERLESS and LEADERLESS in known[row["topic"]]
-    )
-    return Bounds(seen, surely, possibly + max(more, default=0))
 
 
 def _answers(gold: Gold) -> tuple[list[Answers], list[Answers], list[Error]]:
@@ -247,3 +246,43 @@ def _topics(gold: Gold) -> list[Traffic]:
 def _is_any(figure: Bounds) -> bool:
     """Whether something was counted, in the period or just after it."""
     return bool(figure.value or figure.high)
+
+
+ANSWERS_QUESTION: Final = Question(
+    name="availability",
+    read="kafka.broker.produce.answers",
+    gold=("labelled", "incidents"),
+    fact="service.requests",
+    needs_rows=True,
+    bad=(
+        Rows(Answers, "service.requests", ("errors", "errors_high")),
+        Rows(Service, "service", ("leaderless_us", "leaderless_high_us")),
+    ),
+    open=(Rows(Answers, "service.requests", ("errors_high", "good_low")),),
+    shows=("kafka.broker.produce.answers", "kafka.broker.fetch.answers"),
+)
+
+LATENCY_QUESTION: Final = Question(
+    name="latency",
+    read="kafka.broker.produce.time.p99",
+    gold=("brokers", "sli"),
+    fact="service.latency",
+    needs_rows=True,
+    bad=(Rows(Latency, "service.latency", ("slow_us", "slow_high_us")),),
+    shows=("kafka.broker.produce.time.p99", "kafka.broker.fetch_consumer.time.p99"),
+)
+
+TRAFFIC_QUESTION: Final = Question(
+    name="traffic",
+    read="kafka.topic.bytes_in",
+    gold=("topics",),
+    fact="service.topics",
+    has_figures=True,
+    open=(
+        Rows(Traffic, "service.topics", ("records_in_high", "bytes_in_high", "bytes_out_high")),
+    ),
+    shows=(
+        "kafka.topic.bytes_in", "kafka.topic.bytes_out", "kafka.topic.bytes_rejected",
+        "kafka.topic.messages_in", "kafka.topic.produce.requests",
+    ),
+)  # fmt: skip

@@ -5,15 +5,26 @@ A list is None if nothing that it is made of was read: an empty list says that a
 
 import math
 from collections.abc import Collection, Mapping, Sequence
-from typing import Final, NamedTuple
+from typing import Annotated, Final, NamedTuple
 
 from lakehouse import tables
 from lakehouse.core.metrics import PARTITION_COUNT
 from lakehouse.core.periods import iso, micros
 from lakehouse.core.subjects import Subject
 from lakehouse.engines.gold_reader import Row, is_one_of, is_same
+from lakehouse.report.evidence import Question, Rows
+from lakehouse.report.facts.fields import CLIENT_ID, GROUP, PARTITIONS, TOPIC, USER, Known, Means
 from lakehouse.report.facts.gold import Gold, attribute
-from lakehouse.report.facts.kafka.throttling import KINDS, Entity, Quotas, quotas, uses
+from lakehouse.report.facts.kafka.throttling import (
+    KIND,
+    KINDS,
+    QUOTA,
+    RATE_UNIT,
+    Entity,
+    Quotas,
+    quotas,
+    uses,
+)
 
 WITHIN_HOURS: Final = 24
 NEAR: Final = 0.8
@@ -29,66 +40,79 @@ _QUOTA_FAMILIES: Final = frozenset({"client_rates", "quota_limits"})
 
 
 class Replicas(NamedTuple):
-    """How many replicas a topic has, and how many must be in sync."""
+    """Replicas of a topic."""
 
-    topic: str | None
-    partitions: int | None
-    replication_factor: int
-    min_insync_replicas: int | None
+    topic: Annotated[str | None, TOPIC]
+    partitions: Annotated[int | None, PARTITIONS]
+    replication_factor: Annotated[int, Means("number of replicas of each partition")]
+    min_insync_replicas: Annotated[int | None, Means("min.insync.replicas")]
 
 
 class UnusedQuota(NamedTuple):
     """A quota that limited no client in the period."""
 
-    user: str | None
-    client_id: str | None
-    kind: str
-    quota: float
-    rate_unit: str
+    user: Annotated[str | None, Means("user of the quota; <default>: users without their own")]
+    client_id: Annotated[
+        str | None, Means("client id of the quota; <default>: client ids without their own")
+    ]
+    kind: Annotated[str, KIND]
+    quota: Annotated[float, Means("quota on each broker, in rate_unit")]
+    rate_unit: Annotated[str, RATE_UNIT]
 
 
 class QuotaOf(NamedTuple):
     """The entity that a quota is set for."""
 
-    user: str | None
-    client_id: str | None
+    user: Annotated[str | None, Means("its user; empty: it has none")]
+    client_id: Annotated[str | None, Means("its client id; empty: it has none")]
 
 
 class NearQuota(NamedTuple):
-    """A client that came near its quota on one broker, and a quota that would do."""
+    """A client near its quota on one broker, and a sufficient quota."""
 
-    user: str | None
-    client_id: str | None
-    kind: str
-    rate_unit: str
-    quota: float
-    quota_of: QuotaOf
-    rate_max_of_a_broker: float
-    share: float
-    suggested: float
-    suggested_at_least: bool
+    user: Annotated[str | None, USER]
+    client_id: Annotated[str | None, CLIENT_ID]
+    kind: Annotated[str, KIND]
+    rate_max_of_a_broker: Annotated[float, Means("maximum rate on one broker, in rate_unit")]
+    quota: Annotated[float, QUOTA]
+    quota_of: Annotated[QuotaOf, Means("entity of the quota in force", column="quota")]
+    share: Annotated[float, Means("rate_max_of_a_broker divided by quota")]
+    suggested: Annotated[float, Means("a sufficient quota, in rate_unit")]
+    suggested_at_least: Annotated[
+        bool, Means("1: the quota throttled the client, so it might need more")
+    ]
+    rate_unit: Annotated[str, RATE_UNIT]
 
 
 class Overtaken(NamedTuple):
-    """A group that retention has overtaken, or will within a day."""
+    """A group whose unread records retention deletes now or within a day."""
 
-    group: str
-    topic: str
-    least_seconds: float
-    most_seconds: float | None
-    as_of: str
+    group: Annotated[str, GROUP]
+    topic: Annotated[str, TOPIC]
+    least_seconds: Annotated[
+        float, Means("lower bound of the time until retention reaches unread records; 0: now")
+    ]
+    most_seconds: Annotated[Known, Means("its upper bound; empty: not known")]
+    as_of: Annotated[str, Means("time of that figure, UTC")]
 
 
 class Hygiene(NamedTuple):
-    """The section."""
+    """The section; a list is None if none of its metrics were collected."""
 
-    replication_one: list[Replicas] | None
-    no_spare_replica: list[Replicas] | None
-    replicas_untold: int
-    unused_quotas: list[UnusedQuota] | None
-    near_quota: list[NearQuota] | None
-    overtaken: list[Overtaken] | None
-    within_hours: int = WITHIN_HOURS
+    replication_one: Annotated[list[Replicas] | None, Means("topics with one replica")]
+    no_spare_replica: Annotated[
+        list[Replicas] | None,
+        Means("topics whose replicas must all be in sync (min.insync.replicas)"),
+    ]
+    replicas_untold: Annotated[
+        int, Means("number of topics whose number of replicas was not reported")
+    ]
+    unused_quotas: Annotated[list[UnusedQuota] | None, Means("quotas that no client used")]
+    near_quota: Annotated[list[NearQuota] | None, Means("clients near their quota")]
+    overtaken: Annotated[
+        list[Overtaken] | None, Means("groups whose unread records are about to be deleted")
+    ]
+    within_hours: Annotated[int, Means("hours ahead that overtaken covers")] = WITHIN_HOURS
 
 
 def hygiene(gold: Gold, families: Collection[str]) -> Hygiene:
@@ -144,13 +168,20 @@ def spare_replicas(
     return single, tight, len(topics) - len(rows)
 
 
-def unused_quotas(known: Quotas, rates: Mapping[Entity, Mapping[str, Row]]) -> list[UnusedQuota]:
-    """Quotas that limit no client with a rate, or with throttling, above zero."""
-    used = {
-        (use.quota.entity, use.kind)
-        for use in uses(known, rates)
-        if use.quota and any(row.get("positive_high_us") for row in (use.rate, use.throttle))
-    }
+def unused_quotas(
+    known: Quotas, rates: Mapping[Entity, Mapping[str, Row]]
+) -> list[UnusedQuota] | None:
+    """Return the quotas that limit no client with a rate, or with throttling, above zero.
+
+    None if a client was throttled under none of the known quotas: then one of them limited it in a
+    way that is not known, or not all quotas are.
+    """
+    used = set()
+    for use in uses(known, rates):
+        if use.quota is None and use.throttle.get("positive_high_us"):
+            return None
+        if use.quota and any(row.get("positive_high_us") for row in (use.rate, use.throttle)):
+            used.add((use.quota.entity, use.kind))
     rows = [
         UnusedQuota(*entity, name, limit, kind.unit)
         for entity, limits in known.items()
@@ -171,14 +202,14 @@ def clients_near_quota(known: Quotas, rates: Mapping[Entity, Mapping[str, Row]])
             NearQuota(
                 *use.client,
                 use.kind,
-                KINDS[use.kind].unit,
+                most,
                 quota.limit,
                 QuotaOf(*quota.entity),
-                rate_max_of_a_broker=most,
                 share=most / quota.limit,
                 suggested=suggested_quota(max(most, quota.limit)),
                 # A client that a quota slows down would send more; how much more is not known.
                 suggested_at_least=bool(use.throttle.get("positive_high_us")),
+                rate_unit=KINDS[use.kind].unit,
             )
         )
     return sorted(rows, key=lambda row: -row.share)
@@ -209,3 +240,27 @@ def groups_overtaken(rows: Sequence[Row], window_seconds: int) -> list[Overtaken
     ]
     groups.sort(key=lambda row: (row.least_seconds, str(row.group), str(row.topic)))
     return groups if rows else None
+
+
+_LISTS: Final = Rows(
+    Hygiene,
+    "hygiene",
+    ("replication_one", "no_spare_replica", "near_quota", "unused_quotas", "overtaken"),
+)
+
+QUESTION: Final = Question(
+    name="hygiene",
+    read="any",
+    gold=("clients", "groups", "subjects"),
+    bad=(_LISTS,),
+    open=(_LISTS,),
+    shows=(
+        "kafka.group.retention_headroom.*", "kafka.topic.partitions",
+        "kafka.topic.replication_factor", "kafka.topic.min_insync_replicas",
+    ),
+)  # fmt: skip
+
+USE_OF_QUOTAS: Final = Question(
+    name="use of quotas", read="kafka.client.produce.byte_rate", gold=("clients",)
+)
+"""Whether clients were observed, without which no quota can be called unused."""

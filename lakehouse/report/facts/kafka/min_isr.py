@@ -6,20 +6,34 @@ partitions of the topic were seen.
 """
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from itertools import groupby
-from operator import itemgetter
+from collections.abc import Collection, Mapping, Sequence
 from types import MappingProxyType
-from typing import Annotated, Final, NamedTuple
+from typing import Annotated, Any, Final, NamedTuple
 
 from lakehouse import tables
+from lakehouse.core import display
 from lakehouse.core.metrics import LEADERLESS, PARTITION_COUNT, UNAVAILABLE, UNDER_MIN_ISR
-from lakehouse.core.periods import iso
-from lakehouse.core.spans import touching
+from lakehouse.core.periods import iso, micros
+from lakehouse.core.spans import length
 from lakehouse.engines.gold_reader import Row, is_one_of
-from lakehouse.report.facts.counters import CONTROLLERS, unread_times, with_bounds
-from lakehouse.report.facts.fields import Bounds, Known, duration, figures, of_sources
+from lakehouse.gold import incidents
+from lakehouse.report.evidence import Check, Question, Rows
+from lakehouse.report.facts.counters import CONTROLLERS, unread, unread_times, with_bounds
+from lakehouse.report.facts.fields import (
+    PARTITION,
+    PARTITIONS,
+    SOURCE,
+    TOPIC,
+    UNKNOWN,
+    Bounds,
+    Known,
+    Means,
+    duration,
+    figures,
+    of_sources,
+)
 from lakehouse.report.facts.gold import Gold, attribute
+from lakehouse.report.facts.gold_figures import AnyTime, Max, Mean, Min, Rise, Stored, Sum, Time
 from lakehouse.slo import partition_level
 from lakehouse.slo.sla_statement import Statement, unknown_of
 
@@ -27,45 +41,93 @@ COUNTED_BY_BROKER: Final = "kafka.broker.under_min_isr_partitions"
 ACTIVE: Final = "kafka.controller.active"
 _REFUSED: Final = "kafka.broker.produce_errors.not_enough_replicas"
 _REFUSED_LATER: Final = f"{_REFUSED}_after_append"
-_STRETCH: Final = ("metric", "topic", "partition", "source", "start", "end", "lead_us", "tail_us")
+_KINDS: Final = {UNDER_MIN_ISR: "under_min_isr", LEADERLESS: "leaderless"}
 
 
 class Incident(NamedTuple):
-    """A stretch of time in which a partition was bad; ``kind`` says in which way."""
+    """A bad interval of a partition."""
 
-    start: str
-    end: str
-    lead_us: int
-    tail_us: int
-    kind: str
-    sources: list[str]
+    kind: Annotated[str, Means("under_min_isr or leaderless")]
+    start: Annotated[str, Means("first bad scrape, UTC")]
+    end: Annotated[str, Means("end of the time that the last bad scrape covers, UTC")]
+    lead_us: Annotated[
+        int, Means("start uncertainty: it started at most this much earlier, microseconds")
+    ]
+    tail_us: Annotated[
+        int, Means("end uncertainty: it ended at most this much earlier, microseconds")
+    ]
+    sources: Annotated[list[str], Means("sources that reported it")]
 
 
 class Topic(NamedTuple):
-    """How long a topic was bad: as a union over its partitions, and summed over them."""
+    """Bad time of a topic: as a union over its partitions, and summed over them."""
 
-    topic: str
-    partitions: int | None
-    any_us: Annotated[Bounds, UNDER_MIN_ISR, "any"]
-    under_us: Annotated[Bounds, UNDER_MIN_ISR, "positive"]
-    leaderless_us: Annotated[Bounds, LEADERLESS, "positive"]
-    unavailable_any_us: Annotated[Bounds, UNAVAILABLE, "any"]
-    at_min_us: Annotated[int | None, "kafka.partition.at_min_isr", "positive_us"]
-    max_concurrent: Annotated[int | None, UNAVAILABLE, "max_concurrent"]
-    unknown_us: int | None
-    unseen_us: int | None
-    partitions_unknown_us: int | None
+    topic: Annotated[str, TOPIC]
+    partitions: Annotated[int | None, PARTITIONS]
+    unavailable_any_us: Annotated[
+        Bounds,
+        Means(
+            "time in which any partition was under min ISR or leaderless, microseconds",
+            AnyTime(UNAVAILABLE),
+        ),
+    ]
+    any_us: Annotated[
+        Bounds,
+        Means(
+            "time in which any partition was under min ISR, microseconds", AnyTime(UNDER_MIN_ISR)
+        ),
+    ]
+    under_us: Annotated[
+        Bounds,
+        Means("time under min ISR, summed over partitions, microseconds", Time(UNDER_MIN_ISR)),
+    ]
+    leaderless_us: Annotated[
+        Bounds,
+        Means("time without a leader, summed over partitions, microseconds", Time(LEADERLESS)),
+    ]
+    leaderless_any_us: Annotated[
+        Bounds,
+        Means("time in which any partition had no leader, microseconds", AnyTime(LEADERLESS)),
+    ]
+    at_min_us: Annotated[
+        int | None,
+        Means(
+            "time at min ISR, summed over partitions, microseconds",
+            Stored("kafka.partition.at_min_isr", "positive_us"),
+        ),
+    ]
+    max_concurrent: Annotated[
+        int | None,
+        Means(
+            "maximum number of partitions under min ISR or leaderless at one instant",
+            Stored(UNAVAILABLE, "max_concurrent"),
+        ),
+    ]
+    unknown_us: Annotated[
+        int | None, Means("time in which it was not wholly observed and not bad, microseconds")
+    ]
+    unseen_us: Annotated[
+        int | None,
+        Means(
+            "time in which not all its partitions were observed, microseconds; while one partition "
+            "is bad, others may be unobserved"
+        ),
+    ]
+    partitions_unknown_us: Annotated[
+        int | None,
+        Means("unobserved time, summed over partitions, as under_us is, microseconds"),
+    ]
 
 
 class Partition(NamedTuple):
-    """How long a partition was bad, and when."""
+    """Bad time of a partition, and its incidents."""
 
-    topic: str
-    partition: int
-    under_us: Bounds
-    leaderless_us: Bounds
-    unknown_us: int | None
-    incidents: list[Incident]
+    topic: Annotated[str, TOPIC]
+    partition: Annotated[int, PARTITION]
+    under_us: Annotated[Bounds, Means("time under min ISR, microseconds")]
+    leaderless_us: Annotated[Bounds, Means("time without a leader, microseconds")]
+    unknown_us: Annotated[int | None, Means("maximum unknown time, microseconds")]
+    incidents: Annotated[list[Incident], Means("bad intervals, oldest first")]
 
 
 class Unseen(NamedTuple):
@@ -106,42 +168,86 @@ class Unseen(NamedTuple):
 
 
 class IsrBroker(NamedTuple):
-    """A broker's own counts, sums over the partitions that it leads, and the writes it refused."""
+    """A broker's own counts, sums over the partitions that it leads, and refused writes."""
 
-    source: str
-    under_min_isr_partition_seconds: Annotated[Known, COUNTED_BY_BROKER, "value_seconds"]
-    sum_of_partitions_seconds: Annotated[Known, UNDER_MIN_ISR, "value_seconds"]
-    leaderless_partition_seconds: Annotated[Known, LEADERLESS, "value_seconds"]
-    at_min_isr_partition_seconds: Annotated[
-        Known, "kafka.broker.at_min_isr_partitions", "value_seconds"
+    source: Annotated[str, SOURCE]
+    under_min_isr_partition_seconds: Annotated[
+        Known, Means("partition-seconds under min ISR, by its own count", Sum(COUNTED_BY_BROKER))
     ]
-    leads_mean: Annotated[Known, "kafka.broker.led_partitions", "mean"]
-    isr_shrinks: Annotated[Bounds, "kafka.broker.isr_shrinks", "increase"]
-    isr_expands: Annotated[Bounds, "kafka.broker.isr_expands", "increase"]
-    writes_refused: Annotated[Bounds, _REFUSED, "counted", COUNTED_BY_BROKER, _REFUSED_LATER]
-    unknown_us: int | None
+    sum_of_partitions_seconds: Annotated[
+        Known, Means("the same, summed over the partitions that it leads", Sum(UNDER_MIN_ISR))
+    ]
+    leaderless_partition_seconds: Annotated[
+        Known, Means("partition-seconds without a leader that it reported", Sum(LEADERLESS))
+    ]
+    at_min_isr_partition_seconds: Annotated[
+        Known,
+        Means(
+            "partition-seconds at min ISR, by its own count",
+            Sum("kafka.broker.at_min_isr_partitions"),
+        ),
+    ]
+    leads_mean: Annotated[
+        Known, Means("mean number of partitions that it leads", Mean("kafka.broker.led_partitions"))
+    ]
+    isr_shrinks: Annotated[Bounds, Means("ISR shrinks", Rise("kafka.broker.isr_shrinks"))]
+    isr_expands: Annotated[Bounds, Means("ISR expansions", Rise("kafka.broker.isr_expands"))]
+    writes_refused: Annotated[
+        Bounds,
+        Means(
+            "partitions of produce requests refused with NOT_ENOUGH_REPLICAS",
+            Rise(_REFUSED, COUNTED_BY_BROKER, (_REFUSED_LATER,)),
+        ),
+    ]
+    unknown_us: Annotated[int | None, UNKNOWN]
 
 
 class Controller(NamedTuple):
-    """A controller: for how long it was the active one, and what it counted of the cluster."""
+    """A controller. Each one counts the whole cluster: their counts must not be added."""
 
-    source: str
-    active_us: Annotated[Bounds, ACTIVE, "positive"]
-    offline_partition_seconds: Annotated[
-        Known, "kafka.controller.offline_partitions", "value_seconds"
+    source: Annotated[str, SOURCE]
+    active_us: Annotated[
+        Bounds, Means("time in which it was the active controller, microseconds", Time(ACTIVE))
     ]
-    fenced_brokers_max: Annotated[Known, "kafka.controller.fenced_brokers", "max"]
-    active_brokers_min: Annotated[Known, "kafka.controller.active_brokers", "min"]
-    unknown_us: int | None
+    offline_partition_seconds: Annotated[
+        Known,
+        Means(
+            "partition-seconds without a leader, of the whole cluster",
+            Sum("kafka.controller.offline_partitions"),
+        ),
+    ]
+    fenced_brokers_max: Annotated[
+        Known,
+        Means(
+            "maximum number of fenced brokers at one instant",
+            Max("kafka.controller.fenced_brokers"),
+        ),
+    ]
+    active_brokers_min: Annotated[
+        Known,
+        Means(
+            "minimum number of active brokers at one instant",
+            Min("kafka.controller.active_brokers"),
+        ),
+    ]
+    unknown_us: Annotated[int | None, UNKNOWN]
 
 
 class MinIsr(NamedTuple):
     """The section."""
 
-    topics: list[Topic]
-    partitions: list[Partition]
-    brokers: list[IsrBroker]
-    controllers: list[Controller]
+    topics: Annotated[list[Topic], Means("topics")]
+    partitions: Annotated[
+        list[Partition], Means("partitions that were under min ISR or leaderless")
+    ]
+    brokers: Annotated[list[IsrBroker], Means("brokers")]
+    controllers: Annotated[list[Controller], Means("controllers")]
+    any_us: Annotated[
+        Bounds,
+        Means(
+            "time in which a partition of any topic was under min ISR or leaderless, microseconds"
+        ),
+    ]
 
 
 def min_isr(gold: Gold, statements: Sequence[Statement]) -> MinIsr:
@@ -160,6 +266,64 @@ def min_isr(gold: Gold, statements: Sequence[Statement]) -> MinIsr:
         of_sources(
             Controller, sources, ACTIVE, unread=unread_times(gold, ACTIVE, sources=CONTROLLERS)
         ),
+        time_of_any(gold, (UNDER_MIN_ISR, LEADERLESS), UNAVAILABLE),
+    )
+
+
+def time_of_any(gold: Gold, metrics: Sequence[str], of_topics: str) -> Bounds:
+    """Return the time in which a partition of any topic was bad, microseconds.
+
+    Args:
+        gold: The cluster's gold.
+        metrics: What makes a partition bad.
+        of_topics: The metric of topics that is above 0 while a partition is bad.
+    """
+    if not unread(gold, metrics[0]):
+        return Bounds()
+    start = micros(gold.period.start)
+    rows = gold.ask(
+        "SELECT r.start, r.end, r.lead_us, r.tail_us FROM {rows} r WHERE "
+        f"{is_one_of('r.metric', metrics)} AND r.partition IS NOT NULL",
+        rows=gold.whole(tables.INCIDENTS),
+    )
+    seen = length((row["start"], row["end"]) for row in rows)
+    surely = length((row["start"], row["end"] - row["tail_us"]) for row in rows)
+    possibly = length((max(start, row["start"] - row["lead_us"]), row["end"]) for row in rows)
+    # What was first seen just after the period may have started in it.
+    known, later = gold.by_subject(tables.TOPICS), gold.seen_later(tables.TOPICS)
+    more = (
+        row["any_high_us"]
+        for row in later
+        if row["metric"] == of_topics and of_topics in known[row["topic"]]
+    )
+    return Bounds(seen, surely, possibly + max(more, default=0))
+
+
+def any_time(section: Mapping[str, Any]) -> Bounds:
+    """Return the time in which a partition of any topic was bad, microseconds.
+
+    Args:
+        section: The section as JSON, or its rows of some topics.
+    """
+    spans: defaultdict[str, list[tuple[int, int, int, int]]] = defaultdict(list)
+    for row in section.get("partitions") or ():
+        for one in row["incidents"]:
+            start, end = (micros(display.parse(one[key])) for key in ("start", "end"))
+            least, most = max(start, end - one["tail_us"]), start - one["lead_us"]
+            spans[row["topic"]].append((start, end, least, most))
+    every = [span for own in spans.values() for span in own]
+    highs = {row["topic"]: row.get("unavailable_any_high_us") for row in section["topics"]}
+    if None in highs.values():
+        return Bounds()
+    # What was first seen just after the period may have started in it.
+    more = (
+        high - length((most, end) for _, end, _, most in spans[topic])
+        for topic, high in highs.items()
+    )
+    return Bounds(
+        length((start, end) for start, end, _, _ in every),
+        length((start, least) for start, _, least, _ in every),
+        length((most, end) for _, end, _, most in every) + max(0, 0, *more),
     )
 
 
@@ -187,7 +351,7 @@ def _topics(
 
 
 def _partitions(gold: Gold, unseen: Mapping[str, Unseen]) -> list[Partition]:
-    incidents = partition_incidents(gold)
+    of_partition = partition_incidents(gold)
     rows = gold.raised(tables.PARTITIONS, (UNDER_MIN_ISR, LEADERLESS, UNAVAILABLE))
     return [
         Partition(
@@ -196,7 +360,7 @@ def _partitions(gold: Gold, unseen: Mapping[str, Unseen]) -> list[Partition]:
             duration(metrics[UNDER_MIN_ISR], "positive", absent=0),
             duration(metrics[LEADERLESS], "positive", absent=0),
             unseen[topic].of_one(metrics[UNAVAILABLE]),
-            incidents.get((topic, partition), []),
+            of_partition.get((topic, partition), []),
         )
         for (topic, partition), metrics in sorted(rows.items())
         if any(metrics[name].get("positive_high_us") for name in (UNDER_MIN_ISR, LEADERLESS))
@@ -205,61 +369,15 @@ def _partitions(gold: Gold, unseen: Mapping[str, Unseen]) -> list[Partition]:
 
 def partition_incidents(gold: Gold) -> dict[tuple[str, int], list[Incident]]:
     """Incidents per topic and partition, oldest first."""
-    return join_stretches(
-        gold.ask(
-            f"SELECT {', '.join(f'r.{name}' for name in _STRETCH)} FROM {{rows}} r WHERE "
-            f"{is_one_of('r.metric', (UNDER_MIN_ISR, LEADERLESS))} AND r.partition IS NOT NULL",
-            rows=gold.whole(tables.INCIDENTS),
-        )
-    )
-
-
-def join_stretches(stretches: Iterable[Row]) -> dict[tuple[str, int], list[Incident]]:
-    """Incidents per topic and partition, oldest first: stretches that touch are one.
-
-    Args:
-        stretches: Rows of gold/incidents that are of partitions, of any source and hour.
-    """
-    series = itemgetter("topic", "partition", "metric")
-    span = itemgetter("start", "end")
-    ordered = sorted(stretches, key=lambda row: (*series(row), *span(row)))
-    groups = [rows for _, alike in groupby(ordered, series) for rows in touching(alike, span)]
     by_partition: defaultdict[tuple[str, int], list[Incident]] = defaultdict(list)
-    for rows in sorted(groups, key=lambda rows: (rows[0]["start"], rows[0]["metric"])):
-        by_partition[rows[0]["topic"], rows[0]["partition"]].append(_incident(rows))
+    where = f"{is_one_of('r.metric', _KINDS)} AND r.partition IS NOT NULL"
+    for one in incidents.joined(gold.engine, gold.whole(tables.INCIDENTS), where):
+        start, end = map(iso, one.span)
+        found = Incident(
+            _KINDS[one.metric], start, end, one.lead_us, one.tail_us, list(one.sources)
+        )
+        by_partition[str(one.topic), int(one.partition or 0)].append(found)
     return by_partition
-
-
-def _incident(rows: list[Row]) -> Incident:
-    """One incident; its lead and tail are the shortest that any source saw."""
-    start, end = min(row["start"] for row in rows), max(row["end"] for row in rows)
-    return Incident(
-        iso(start),
-        iso(end),
-        min(row["lead_us"] for row in rows if row["start"] == start),
-        _tail(rows, end),
-        "leaderless" if rows[0]["metric"] == LEADERLESS else "under_min_isr",
-        sorted({row["source"] for row in rows}),
-    )
-
-
-def _tail(rows: list[Row], end: int) -> int:
-    """For how long before its end an incident may have been over.
-
-    A stretch that begins at an hour's start may not have been bad at all. Then the incident may
-    have ended within the stretch of the same source before it.
-    """
-    by_end = {(row["source"], row["end"]): row for row in rows}
-    tails = []
-    for source in {row["source"] for row in rows if row["end"] == end}:
-        at, tail = end, 0
-        while (row := by_end.get((source, at))) is not None:
-            tail += row["tail_us"]
-            if row["tail_us"] < row["end"] - row["start"]:
-                break
-            at = row["start"]
-        tails.append(tail)
-    return min(tails)
 
 
 def unseen_time(gold: Gold, statements: Sequence[Statement]) -> Mapping[str, Unseen]:
@@ -286,3 +404,50 @@ def _wholly_seen(gold: Gold, objectives: Collection[str]) -> dict[str, dict[int,
         if sum(seen_us.values()) > sum(by_topic.get(str(topic), {}).values()):
             by_topic[str(topic)] = seen_us
     return by_topic
+
+
+QUESTION: Final = Question(
+    name="min-isr",
+    read=UNDER_MIN_ISR,
+    family="min_isr",
+    gold=("topics", "partitions", "incidents"),
+    judged=(UNAVAILABLE, UNDER_MIN_ISR, LEADERLESS),
+    noun="topic",
+    names=("topic",),
+    subjects=Rows(Topic, "min_isr.topics", ("unavailable_any_us",)),
+    fact="min_isr.topics",
+    bad=(
+        Rows(Topic, "min_isr.topics", (
+            "unavailable_any_us", "unavailable_any_high_us", "any_us", "any_high_us",
+            "leaderless_us", "leaderless_high_us",
+        )),
+        Rows(IsrBroker, "min_isr.brokers", ("writes_refused",)),
+    ),
+    checks=(
+        Check(
+            "brokers_min_isr",
+            Rows(IsrBroker, "min_isr.brokers", ("under_min_isr_partition_seconds",)),
+            Rows(IsrBroker, "min_isr.brokers", ("sum_of_partitions_seconds",)),
+        ),
+        Check(
+            "controllers_leader",
+            Rows(Controller, "min_isr.controllers", ("offline_partition_seconds",)),
+            Rows(Topic, "min_isr.topics", ("leaderless_us",)),
+            scale=1e-6,  # microseconds
+            each_counts_all=True,
+        ),
+    ),
+    shows=(
+        Topic, IsrBroker, Controller,
+        "kafka.partition.under_min_isr*", "kafka.partition.at_min_isr*",
+        "kafka.partition.leaderless*", "kafka.broker.produce_errors.*",
+    ),
+)  # fmt: skip
+
+RACKS: Final = Question(
+    name="racks",
+    read=COUNTED_BY_BROKER,
+    gold=("brokers",),
+    fact="min_isr.brokers",
+    bad=(Rows(IsrBroker, "min_isr.brokers", ("under_min_isr_partition_seconds",)),),
+)

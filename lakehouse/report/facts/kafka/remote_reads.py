@@ -11,10 +11,15 @@ from collections.abc import Mapping
 from typing import Annotated, Any, Final, Literal, NamedTuple
 
 from lakehouse import tables
+from lakehouse.report.evidence import Question, Rows
 from lakehouse.report.facts.counters import unread_times, with_bounds
 from lakehouse.report.facts.fields import (
+    SOURCE,
+    TOPIC,
+    UNKNOWN,
     Bounds,
     Known,
+    Means,
     Metrics,
     Unread,
     figures,
@@ -23,9 +28,13 @@ from lakehouse.report.facts.fields import (
     unknown_us,
 )
 from lakehouse.report.facts.gold import Gold
+from lakehouse.report.facts.gold_figures import HeldBack, Increase, Max, Mean, Min, Rise, Sum
+from lakehouse.report.facts.kafka.tier_lag import LaggingTopic
 
 _FETCHES: Final = "kafka.topic.remote_fetch.requests"
 _READS: Final = "kafka.broker.remote_log_reader.fetches"
+_CACHE: Final = "kafka.rsm.index_cache"
+_INDEX: Final = "kafka.rsm.index_fetch"
 _LOOK_UPS_EXPIRED: Final = "kafka.broker.remote_list_offsets.expired"
 
 INDEXES: Final = 3
@@ -33,131 +42,228 @@ INDEXES: Final = 3
 
 
 class ReadTopic(NamedTuple):
-    """Reads of a topic from the remote tier."""
+    """Reads of a topic from remote storage."""
 
-    topic: str
-    requests: Annotated[Bounds, _FETCHES, "increase"]
-    bytes: Annotated[Bounds, "kafka.topic.remote_fetch.bytes", "increase"]
-    errors: Annotated[Bounds, "kafka.topic.remote_fetch.errors", "counted", _FETCHES]
-    look_ups_expired: Annotated[Bounds, "kafka.partition.remote_list_offsets.expired", "increase"]
+    topic: Annotated[str, TOPIC]
+    requests: Annotated[Bounds, Means("reads from remote storage", Rise(_FETCHES))]
+    bytes: Annotated[
+        Bounds, Means("bytes read from remote storage", Rise("kafka.topic.remote_fetch.bytes"))
+    ]
+    errors: Annotated[
+        Bounds, Means("reads failed", Rise("kafka.topic.remote_fetch.errors", _FETCHES))
+    ]
+    look_ups_expired: Annotated[
+        Bounds,
+        Means(
+            "offset look-ups that timed out", Rise("kafka.partition.remote_list_offsets.expired")
+        ),
+    ]
 
 
 class ReadingBroker(NamedTuple):
-    """Reads of a broker from the remote tier, and for how long its fetch quota held them back."""
+    """Reads of a broker from remote storage, and the time in which its fetch quota delayed them."""
 
-    source: str
-    reads: Annotated[Bounds, _READS, "increase"]
-    read_ms_mean: Annotated[Known, "kafka.broker.remote_log_reader.fetch_time.mean", "mean_above_0"]
-    reads_expired: Annotated[Bounds, "kafka.broker.remote_fetch.expired", "counted", _READS]
-    look_ups_expired: Annotated[Bounds, _LOOK_UPS_EXPIRED, "counted", _READS]
-    waiting_max: Annotated[Known, "kafka.broker.remote_log_reader.task_queue_size", "max"]
-    idle_min: Annotated[Known, "kafka.broker.remote_log_reader.idle", "min"]
-    held_back_us: Annotated[Bounds, "kafka.broker.remote_fetch.throttle_time.avg", "held_back"]
-    held_back_ms_max: Annotated[Known, "kafka.broker.remote_fetch.throttle_time.max", "max"]
-    fetch_rate_max: Annotated[Known, "kafka.broker.remote_fetch.byte_rate", "max"]
-    unknown_us: int | None
+    source: Annotated[str, SOURCE]
+    reads: Annotated[Bounds, Means("reads from remote storage", Rise(_READS))]
+    read_ms_mean: Annotated[
+        Known,
+        Means(
+            "mean duration of a read, milliseconds",
+            Mean("kafka.broker.remote_log_reader.fetch_time.mean", above_zero=True),
+        ),
+    ]
+    reads_expired: Annotated[
+        Bounds, Means("reads that timed out", Rise("kafka.broker.remote_fetch.expired", _READS))
+    ]
+    look_ups_expired: Annotated[
+        Bounds, Means("offset look-ups that timed out", Rise(_LOOK_UPS_EXPIRED, _READS))
+    ]
+    waiting_max: Annotated[
+        Known,
+        Means(
+            "maximum number of queued reads at one instant",
+            Max("kafka.broker.remote_log_reader.task_queue_size"),
+        ),
+    ]
+    idle_min: Annotated[
+        Known,
+        Means(
+            "minimum idle share of the reader threads, 0 to 1",
+            Min("kafka.broker.remote_log_reader.idle"),
+        ),
+    ]
+    held_back_us: Annotated[
+        Bounds,
+        Means(
+            "time in which its fetch quota delayed reads, microseconds; empty: no MBean",
+            HeldBack("kafka.broker.remote_fetch.throttle_time.avg"),
+        ),
+    ]
+    held_back_ms_max: Annotated[
+        Known,
+        Means(
+            "maximum delay of a read, milliseconds",
+            Max("kafka.broker.remote_fetch.throttle_time.max"),
+        ),
+    ]
+    fetch_rate_max: Annotated[
+        Known,
+        Means("maximum read rate, bytes per second", Max("kafka.broker.remote_fetch.byte_rate")),
+    ]
+    unknown_us: Annotated[int | None, UNKNOWN]
 
 
 class Plugin(NamedTuple):
-    """What the Aiven plugin counts of a broker: its store, and its cache of indexes."""
+    """Counters of Aiven's plugin on a broker: its store, and its index cache."""
 
-    source: str
-    uploads: Annotated[Bounds, "kafka.rsm.upload.requests", "increase"]
-    uploaded_bytes: Annotated[Bounds, "kafka.rsm.upload.bytes", "increase"]
-    copy_ms_mean: Annotated[Known, "kafka.rsm.copy_time.avg", "mean_above_0"]
-    copy_ms_max: Annotated[Known, "kafka.rsm.copy_time.max", "max"]
-    requested_bytes: Annotated[Bounds, "kafka.rsm.fetch.requested_bytes", "increase"]
-    deletions: Annotated[Bounds, "kafka.rsm.delete.requests", "increase"]
-    deleted_bytes: Annotated[Bounds, "kafka.rsm.delete.bytes", "increase"]
-    deletions_failed: Annotated[Bounds, "kafka.rsm.delete.errors", "increase"]
-    delete_ms_mean: Annotated[Known, "kafka.rsm.delete_time.avg", "mean_above_0"]
-    delete_ms_max: Annotated[Known, "kafka.rsm.delete_time.max", "max"]
-    index_loads: Annotated[Bounds, "kafka.rsm.index_cache.loads", "increase"]
-    index_loads_failed: Annotated[Bounds, "kafka.rsm.index_cache.load_failures", "increase"]
-    index_evictions: Annotated[Bounds, "kafka.rsm.index_cache.evictions", "increase"]
-    index_entries_max: Annotated[Known, "kafka.rsm.index_cache.size", "max"]
-    unknown_us: int | None
+    source: Annotated[str, SOURCE]
+    uploads: Annotated[Bounds, Means("objects uploaded", Rise("kafka.rsm.upload.requests"))]
+    uploaded_bytes: Annotated[Bounds, Means("bytes uploaded", Rise("kafka.rsm.upload.bytes"))]
+    copy_ms_mean: Annotated[
+        Known,
+        Means(
+            "mean duration of a segment upload, milliseconds",
+            Mean("kafka.rsm.copy_time.avg", above_zero=True),
+        ),
+    ]
+    copy_ms_max: Annotated[
+        Known, Means("maximum duration of it, milliseconds", Max("kafka.rsm.copy_time.max"))
+    ]
+    requested_bytes: Annotated[
+        Bounds,
+        Means("bytes that the broker requested", Rise("kafka.rsm.fetch.requested_bytes")),
+    ]
+    deletions: Annotated[Bounds, Means("segment deletions", Rise("kafka.rsm.delete.requests"))]
+    deleted_bytes: Annotated[Bounds, Means("bytes deleted", Rise("kafka.rsm.delete.bytes"))]
+    deletions_failed: Annotated[
+        Bounds, Means("segment deletions failed", Rise("kafka.rsm.delete.errors"))
+    ]
+    delete_ms_mean: Annotated[
+        Known,
+        Means(
+            "mean duration of a deletion, milliseconds",
+            Mean("kafka.rsm.delete_time.avg", above_zero=True),
+        ),
+    ]
+    delete_ms_max: Annotated[
+        Known, Means("maximum duration of it, milliseconds", Max("kafka.rsm.delete_time.max"))
+    ]
+    index_loads: Annotated[
+        Bounds, Means("indexes loaded into the cache", Rise("kafka.rsm.index_cache.loads"))
+    ]
+    index_loads_failed: Annotated[
+        Bounds, Means("index loads failed", Rise("kafka.rsm.index_cache.load_failures"))
+    ]
+    index_evictions: Annotated[
+        Bounds, Means("indexes evicted from the cache", Rise("kafka.rsm.index_cache.evictions"))
+    ]
+    index_entries_max: Annotated[
+        Known,
+        Means("maximum number of indexes in the cache", Max("kafka.rsm.index_cache.size")),
+    ]
+    unknown_us: Annotated[int | None, UNKNOWN]
 
 
 class RemoteReadCounts(NamedTuple):
-    """Remote reads that a broker reported over a period; None: not reported.
+    """Counters of a broker from which the cost of its index fetches is computed."""
 
-    Attributes:
-        source: The broker.
-        reads: Remote reads; each is of one segment.
-        requests: The same, counted per topic; brokers before 3.8 have only this.
-        read_bytes: Bytes they read.
-        stored_byte_seconds: Bytes in the remote tier of partitions it leads, times seconds.
-        stored_segment_seconds: Segments of these bytes, times seconds; by the same scrapes, so that
-            their ratio is the size of a mean segment.
-        read_ms: Mean time of a remote read, milliseconds.
-        hits: Index fetches that the cache of Aiven's plugin answered.
-        misses: Those of its index fetches that went to the store.
-        load_ns: Time that both took, nanoseconds.
-        fetches: Index fetches that our plugin counted.
-        sets: Those that began the indexes of a segment.
-        round_trips: Requests to the store that the broker waited for.
-        wait_ns: Time that it waited for indexes, nanoseconds.
-        request_ns: Time of all requests for indexes, side by side or not, nanoseconds.
-    """
-
-    source: str
-    reads: Annotated[Known, "kafka.broker.remote_log_reader.fetches", "increase"]
-    requests: Annotated[Known, "kafka.topic.remote_fetch.requests", "increase"]
-    read_bytes: Annotated[Known, "kafka.topic.remote_fetch.bytes", "increase"]
-    stored_byte_seconds: Annotated[Known, "kafka.topic.remote_log_size.bytes", "value_seconds"]
-    stored_segment_seconds: Annotated[
-        Known, "kafka.topic.remote_log_metadata_count", "value_seconds"
+    source: Annotated[str, SOURCE]
+    reads: Annotated[Known, Means("remote reads, of one segment each", Increase(_READS))]
+    requests: Annotated[
+        Known,
+        Means("the same, counted by topic; the only count before Kafka 3.8", Increase(_FETCHES)),
     ]
-    read_ms: Annotated[Known, "kafka.broker.remote_log_reader.fetch_time.mean", "mean_above_0"]
-    hits: Annotated[Known, "kafka.rsm.index_cache.hits", "increase"]
-    misses: Annotated[Known, "kafka.rsm.index_cache.misses", "increase"]
-    load_ns: Annotated[Known, "kafka.rsm.index_cache.load_time", "increase"]
-    fetches: Annotated[Known, "kafka.rsm.index_fetch.fetches", "increase"]
-    sets: Annotated[Known, "kafka.rsm.index_fetch.sets", "increase"]
-    round_trips: Annotated[Known, "kafka.rsm.index_fetch.round_trips", "increase"]
-    wait_ns: Annotated[Known, "kafka.rsm.index_fetch.wait_time", "increase"]
-    request_ns: Annotated[Known, "kafka.rsm.index_fetch.request_time", "increase"]
+    read_bytes: Annotated[Known, Means("bytes read", Increase("kafka.topic.remote_fetch.bytes"))]
+    stored_byte_seconds: Annotated[
+        Known,
+        Means(
+            "bytes in remote storage of partitions that it leads, times seconds",
+            Sum("kafka.topic.remote_log_size.bytes"),
+        ),
+    ]
+    stored_segment_seconds: Annotated[
+        Known,
+        Means(
+            "segments of these bytes, times seconds, by the same scrapes",
+            Sum("kafka.topic.remote_log_metadata_count"),
+        ),
+    ]
+    read_ms: Annotated[
+        Known,
+        Means(
+            "mean duration of a remote read, milliseconds",
+            Mean("kafka.broker.remote_log_reader.fetch_time.mean", above_zero=True),
+        ),
+    ]
+    hits: Annotated[
+        Known, Means("hits of the index cache of Aiven's plugin", Increase(f"{_CACHE}.hits"))
+    ]
+    misses: Annotated[Known, Means("its misses", Increase(f"{_CACHE}.misses"))]
+    load_ns: Annotated[Known, Means("time of both, nanoseconds", Increase(f"{_CACHE}.load_time"))]
+    fetches: Annotated[
+        Known, Means("index fetches that our plugin counted", Increase(f"{_INDEX}.fetches"))
+    ]
+    sets: Annotated[
+        Known, Means("index fetches that were the first of a segment", Increase(f"{_INDEX}.sets"))
+    ]
+    round_trips: Annotated[
+        Known,
+        Means(
+            "requests to the store that the broker waited for", Increase(f"{_INDEX}.round_trips")
+        ),
+    ]
+    wait_ns: Annotated[
+        Known, Means("wait for indexes, nanoseconds", Increase(f"{_INDEX}.wait_time"))
+    ]
+    request_ns: Annotated[
+        Known,
+        Means(
+            "time of all index requests, also of concurrent ones, nanoseconds",
+            Increase(f"{_INDEX}.request_time"),
+        ),
+    ]
 
 
 class Cost(NamedTuple):
-    """The cost of a broker's index fetches, and the cost if one fetch brought all.
+    """The cost of a broker's index fetches, and the cost if one fetch brought all indexes."""
 
-    Attributes:
-        source: The broker.
-        basis: Whether ``fetches``, ``round_trips`` and ``seconds`` are measured or modelled; None:
-            the broker was not read, so that no figure is known.
-        way: How the broker's indexes of a segment are fetched. Where it is ``at once``, the last
-            three say what that has saved; elsewhere they are modelled.
-        fetches: Indexes that the broker asked the plugin for.
-        round_trips: Those that it waited for from the store, one after another.
-        seconds: Time it waited.
-        segment_seconds: Time it waited for the indexes of a segment.
-        at_once: Round trips if one fetches all indexes of a segment.
-        saved: Round trips that this saves.
-        saved_seconds: Time that this saves.
-    """
-
-    source: str
-    basis: Literal["measured", "modelled"] | None = None
-    way: Literal["one by one", "at once"] | None = None
-    fetches: Bounds = Bounds()
-    round_trips: Bounds = Bounds()
-    seconds: Bounds = Bounds()
-    segment_seconds: Bounds = Bounds()
-    at_once: Bounds = Bounds()
-    saved: Bounds = Bounds()
-    saved_seconds: Bounds = Bounds()
-    unknown_us: int | None = None
+    source: Annotated[str, SOURCE]
+    basis: Annotated[
+        Literal["measured", "modelled"] | None,
+        Means("basis of fetches, round_trips and seconds; empty: the broker was not observed"),
+    ] = None
+    way: Annotated[
+        Literal["one by one", "at once"] | None,
+        Means(
+            "how the broker fetches the indexes of a segment; at once: at_once, saved and "
+            "saved_seconds are measured, otherwise modelled"
+        ),
+    ] = None
+    fetches: Annotated[Bounds, Means("indexes that the broker requested from the plugin")] = (
+        Bounds()
+    )
+    round_trips: Annotated[
+        Bounds, Means("sequential requests to the store that the broker waited for")
+    ] = Bounds()
+    seconds: Annotated[Bounds, Means("wait, seconds")] = Bounds()
+    segment_seconds: Annotated[Bounds, Means("wait for the indexes of a segment, seconds")] = (
+        Bounds()
+    )
+    at_once: Annotated[
+        Bounds, Means("round trips if one request fetches all indexes of a segment")
+    ] = Bounds()
+    saved: Annotated[Bounds, Means("round trips that this saves")] = Bounds()
+    saved_seconds: Annotated[Bounds, Means("wait that this saves, seconds")] = Bounds()
+    unknown_us: Annotated[int | None, UNKNOWN] = None
 
 
 class RemoteReads(NamedTuple):
     """The section on remote reads."""
 
-    topics: list[ReadTopic]
-    brokers: list[ReadingBroker]
-    indexes: list[Cost]
-    plugins: list[Plugin]
+    topics: Annotated[list[ReadTopic], Means("topics with reads from remote storage")]
+    brokers: Annotated[list[ReadingBroker], Means("brokers")]
+    indexes: Annotated[list[Cost], Means("brokers with index fetches (docs/remote-index.md)")]
+    plugins: Annotated[list[Plugin], Means("brokers with Aiven's plugin")]
 
 
 def remote_reads(gold: Gold) -> RemoteReads:
@@ -324,3 +430,22 @@ def _exactly(figure: float | None) -> Bounds:
 
 def _divided(figure: float | None, by: float | None) -> float | None:
     return figure / by if figure is not None and by else None
+
+
+QUESTION: Final = Question(
+    name="remote-reads",
+    read="kafka.topic.remote_fetch.bytes",
+    gold=("topics",),
+    noun="tiered topic",
+    names=("topic",),
+    subjects=Rows(LaggingTopic, "tier_lag.topics", ("topic",)),
+    fact="remote_reads.topics",
+    bad=(
+        Rows(ReadTopic, "remote_reads.topics", ("requests", "bytes")),
+        Rows(ReadingBroker, "remote_reads.brokers", ("held_back_us",)),
+    ),
+    shows=(
+        ReadTopic, ReadingBroker, RemoteReadCounts, Plugin,
+        "kafka.topic.remote_fetch.*", "kafka.rsm.index_cache.*", "kafka.rsm.index_fetch.*",
+    ),
+)  # fmt: skip

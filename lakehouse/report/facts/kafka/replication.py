@@ -10,29 +10,56 @@ from typing import Annotated, Any, Final, NamedTuple
 
 from lakehouse import tables
 from lakehouse.core.metrics import UNAVAILABLE
-from lakehouse.report.facts.fields import Bounds, figures
+from lakehouse.report.evidence import Question, Rows
+from lakehouse.report.facts.fields import TOPIC, UNKNOWN, Bounds, Means, figures
 from lakehouse.report.facts.gold import Gold
+from lakehouse.report.facts.gold_figures import AnyTime
 from lakehouse.slo.sla_statement import Statement, unknown_of
 
 _UNCLEAN: Final = "kafka.partition.unclean_leader"
 
 
 class Topic(NamedTuple):
-    """For how long a partition of a topic, or several, were so; all None: not read."""
+    """Time in which any partition of a topic was in a state; all None: not observed."""
 
-    topic: str
-    under_replicated_any_us: Annotated[Bounds, "kafka.partition.under_replicated", "any"]
-    without_spare_any_us: Annotated[Bounds, "kafka.partition.without_spare", "any"]
-    reassigning_any_us: Annotated[Bounds, "kafka.partition.reassigning", "any"]
-    unclean_leader_any_us: Annotated[Bounds, _UNCLEAN, "any"]
-    unclean_elections: int | None
-    unknown_us: int | None
+    topic: Annotated[str, TOPIC]
+    under_replicated_any_us: Annotated[
+        Bounds,
+        Means(
+            "time in which any partition had an out-of-sync replica, microseconds; empty: the "
+            "metric was not collected",
+            AnyTime("kafka.partition.under_replicated"),
+        ),
+    ]
+    without_spare_any_us: Annotated[
+        Bounds,
+        Means(
+            "time in which only the leader of any replicated partition was in sync, microseconds",
+            AnyTime("kafka.partition.without_spare"),
+        ),
+    ]
+    reassigning_any_us: Annotated[
+        Bounds,
+        Means(
+            "time in which any partition was being reassigned, microseconds",
+            AnyTime("kafka.partition.reassigning"),
+        ),
+    ]
+    unclean_leader_any_us: Annotated[
+        Bounds,
+        Means(
+            "time from the election of an out-of-sync leader until its recovery, microseconds",
+            AnyTime(_UNCLEAN),
+        ),
+    ]
+    unclean_elections: Annotated[int | None, Means("number of unclean leader elections")]
+    unknown_us: Annotated[int | None, UNKNOWN]
 
 
 class Replication(NamedTuple):
-    """The section, of topics of which something is to be said."""
+    """The section: only topics with such time or elections."""
 
-    topics: list[Topic]
+    topics: Annotated[list[Topic], Means("topics with missing or moving replicas")]
 
 
 def replication(
@@ -57,3 +84,28 @@ def replication(
 
 def _happened(topic: Topic) -> bool:
     return any(one.high for one in topic if isinstance(one, Bounds))
+
+
+QUESTION: Final = Question(
+    name="replication",
+    read="kafka.partition.under_replicated",
+    family="replication",
+    gold=("topics",),
+    judged=(
+        "kafka.partition.under_replicated", "kafka.partition.without_spare", _UNCLEAN,
+    ),
+    noun="topic",
+    names=("topic",),
+    fact="replication.topics",
+    bad=(
+        Rows(Topic, "replication.topics", (
+            "under_replicated_any_us", "under_replicated_any_high_us", "without_spare_any_us",
+            "without_spare_any_high_us", "unclean_leader_any_us", "unclean_leader_any_high_us",
+            "unclean_elections",
+        )),
+    ),
+    shows=(
+        Topic,
+        "kafka.partition.under_replicated*",
+    ),
+)  # fmt: skip

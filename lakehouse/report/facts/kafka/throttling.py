@@ -1,13 +1,27 @@
 """KIP-13: quotas, which of them is in force for a client, and how long it was throttled."""
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Annotated, Final, NamedTuple
 
 from lakehouse import tables
 from lakehouse.core.subjects import Subject
 from lakehouse.engines.gold_reader import Row
-from lakehouse.report.facts.fields import Bounds, Known, duration, of_sources, per_second
+from lakehouse.report.evidence import Question, Rows
+from lakehouse.report.facts.fields import (
+    CLIENT_ID,
+    SOURCE,
+    UNKNOWN,
+    USER,
+    Bounds,
+    Known,
+    Means,
+    duration,
+    of_sources,
+    per_second,
+)
 from lakehouse.report.facts.gold import Gold
+from lakehouse.report.facts.gold_figures import Max, Mean, Sum
 from lakehouse.slo.sla_statement import Statement
 
 DEFAULT_ENTITY: Final = "<default>"
@@ -38,12 +52,20 @@ KINDS: Final = {
         "kafka.quota.controller_mutation.rate",
     ),
 }
+THROTTLES: Final = {kind: f"kafka.client.{kind}.throttle_time" for kind in KINDS}
+"""The metric of throttling of each kind."""
+
 _OWN_VIEWS: Final = {
     "kafka.producer.produce_throttle_time": "produce",
     "kafka.consumer.fetch_throttle_time": "fetch",
     "kafka.librdkafka.throttle_time": None,
 }
 """What clients say of themselves, and of which kind of request."""
+
+
+KIND: Final = Means("produce, fetch, request or controller_mutation")
+RATE_UNIT: Final = Means("unit of rates and quota (UCUM)")
+QUOTA: Final = Means("quota in force on each broker, in rate_unit")
 
 
 class QuotaInForce(NamedTuple):
@@ -74,72 +96,123 @@ class Use(NamedTuple):
 
 
 class Client(NamedTuple):
-    """How long a client was throttled for one kind of request, and its rate beside its quota."""
+    """Throttling of a client for one kind of request, and its rate next to its quota."""
 
-    user: str | None
-    client_id: str | None
-    kind: str
-    throttled_us: Bounds
-    throttle_ms_mean: float | None
-    throttle_ms_max: float | None
-    rate_mean: float | None
-    rate_max: float | None
-    rate_unit: str
-    quota: float | None
-    unknown_us: int | None
+    user: Annotated[str | None, USER]
+    client_id: Annotated[str | None, CLIENT_ID]
+    kind: Annotated[str, KIND]
+    throttled_us: Annotated[Bounds, Means("time in which a broker throttled it, microseconds")]
+    throttle_ms_mean: Annotated[Known, Means("mean wait while throttled, milliseconds")]
+    throttle_ms_max: Annotated[
+        Known,
+        Means(
+            "maximum of the mean wait, milliseconds; the MBean averages over its samples, so one "
+            "long wait among many short waits appears as less"
+        ),
+    ]
+    rate_mean: Annotated[Known, Means("mean rate while above 0, in rate_unit")]
+    rate_max: Annotated[Known, Means("maximum total rate of the brokers, in rate_unit")]
+    rate_unit: Annotated[str, RATE_UNIT]
+    quota: Annotated[Known, QUOTA]
+    unknown_us: Annotated[int | None, UNKNOWN]
 
 
 class OwnView(NamedTuple):
-    """How long a client saw answers held back, by its own account, beside what brokers say.
+    """Throttling of a client by its own metrics, next to the brokers' figure.
 
     Attributes:
-        kind: produce or fetch; None: its library does not say.
-        throttled_us: The same by the brokers, of the kind, else of that which they throttled most.
+        throttled_us: Of the same kind of request; if the kind is not known, of the kind that
+            brokers throttled longest.
     """
 
-    client_id: str | None
-    kind: str | None
-    held_back_us: Bounds
-    wait_ms_mean: float | None
-    wait_ms_max: float | None
-    throttled_us: Bounds
+    client_id: Annotated[str | None, CLIENT_ID]
+    kind: Annotated[
+        str | None, Means("produce or fetch; empty: the client library does not report it")
+    ]
+    held_back_us: Annotated[
+        Bounds, Means("time in which responses were delayed, by its own metrics, microseconds")
+    ]
+    wait_ms_mean: Annotated[Known, Means("mean wait while delayed, milliseconds")]
+    wait_ms_max: Annotated[Known, Means("maximum wait, milliseconds")]
+    throttled_us: Annotated[
+        Bounds, Means("time in which a broker throttled that client id, microseconds")
+    ]
 
 
 class QuotaBroker(NamedTuple):
-    """A broker at which quotas held answers or replication back.
+    """A broker at which quotas delayed responses or replication.
 
     Attributes:
-        produce_waiting_max: Most answers that waited at one instant, of each kind of quota.
-        exempt_percent_mean: Time on threads that no quota counts, in percent of one thread.
-        replication_sent_bytes: Throttled replication that left it, and a few bytes of every answer
-            to a follower; the next two: that reached it, and that moved between its disks.
+        replication_sent_bytes: Includes a few bytes of every response to a follower.
     """
 
-    source: str
-    produce_waiting_max: Annotated[Known, "kafka.broker.produce.queue_size", "max"]
-    fetch_waiting_max: Annotated[Known, "kafka.broker.fetch.queue_size", "max"]
-    request_waiting_max: Annotated[Known, "kafka.broker.request.queue_size", "max"]
-    controller_mutation_waiting_max: Annotated[
-        Known, "kafka.broker.controller_mutation.queue_size", "max"
+    source: Annotated[str, SOURCE]
+    produce_waiting_max: Annotated[
+        Known,
+        Means(
+            "maximum number of delayed produce responses at one instant",
+            Max("kafka.broker.produce.queue_size"),
+        ),
     ]
-    exempt_percent_mean: Annotated[Known, "kafka.broker.request.exempt_time", "mean"]
+    fetch_waiting_max: Annotated[
+        Known, Means("the same of fetch responses", Max("kafka.broker.fetch.queue_size"))
+    ]
+    request_waiting_max: Annotated[
+        Known,
+        Means(
+            "the same of responses that a request quota delayed",
+            Max("kafka.broker.request.queue_size"),
+        ),
+    ]
+    controller_mutation_waiting_max: Annotated[
+        Known,
+        Means(
+            "the same of controller mutations",
+            Max("kafka.broker.controller_mutation.queue_size"),
+        ),
+    ]
+    exempt_percent_mean: Annotated[
+        Known,
+        Means(
+            "mean thread time that no quota counts, percent of one thread",
+            Mean("kafka.broker.request.exempt_time"),
+        ),
+    ]
     replication_sent_bytes: Annotated[
-        Known, "kafka.broker.leader_replication.byte_rate", "value_seconds"
+        Known,
+        Means(
+            "bytes of throttled replication that it sent",
+            Sum("kafka.broker.leader_replication.byte_rate"),
+        ),
     ]
     replication_received_bytes: Annotated[
-        Known, "kafka.broker.follower_replication.byte_rate", "value_seconds"
+        Known,
+        Means(
+            "bytes of throttled replication that it received",
+            Sum("kafka.broker.follower_replication.byte_rate"),
+        ),
     ]
     replication_moved_bytes: Annotated[
-        Known, "kafka.broker.alter_log_dirs_replication.byte_rate", "value_seconds"
+        Known,
+        Means(
+            "bytes that throttled moves between its log directories copied",
+            Sum("kafka.broker.alter_log_dirs_replication.byte_rate"),
+        ),
     ]
 
 
 class Throttling(NamedTuple):
     """The section, longest throttled first."""
 
-    clients: list[Client]
-    own_views: list[OwnView]
-    brokers: list[QuotaBroker]
+    clients: Annotated[list[Client], Means("clients with throttling or a quota")]
+    own_views: Annotated[list[OwnView], Means("clients whose own metrics show delayed responses")]
+    brokers: Annotated[
+        list[QuotaBroker], Means("brokers or controllers at which a quota delayed something")
+    ]
+    clients_throttled: Annotated[Bounds, Means("number of throttled clients")]
+    clients_known: Annotated[
+        int | None, Means("number of clients whose throttling would have been observed")
+    ]
 
 
 def throttling(gold: Gold, statements: Sequence[Statement]) -> Throttling:
@@ -148,10 +221,17 @@ def throttling(gold: Gold, statements: Sequence[Statement]) -> Throttling:
     for one in statements:
         by_client.setdefault((one.objective.metric, one.subject.user, one.subject.client_id), one)
     clients = []
+    known = {
+        key[1:]
+        for key, one in by_client.items()
+        if key[0] in THROTTLES.values() and one.attainment is not None
+    }
     for use in uses(quotas(gold.subjects), gold.raised(tables.CLIENTS)):
+        statement = by_client.get((use.throttle_metric, *use.client))
+        if use.throttle:
+            known.add(use.client)
         if not use.throttle.get("positive_high_us") and (use.quota is None or not use.rate):
             continue
-        statement = by_client.get((use.throttle_metric, *use.client))
         seen = statement is not None and statement.attainment is not None
         clients.append(
             Client(
@@ -168,7 +248,25 @@ def throttling(gold: Gold, statements: Sequence[Statement]) -> Throttling:
             )
         )
     clients.sort(key=lambda client: -(client.throttled_us.value or 0))
-    return Throttling(clients, _own_views(gold, clients), _brokers(gold))
+    throttled = clients_throttled((one.user, one.client_id, one.throttled_us) for one in clients)
+    return Throttling(clients, _own_views(gold, clients), _brokers(gold), throttled, len(known))
+
+
+def clients_throttled(rows: Iterable[tuple[str | None, str | None, Bounds]]) -> Bounds:
+    """Return how many clients were throttled.
+
+    Args:
+        rows: User, client id and throttled time, several times if of several kinds of requests.
+    """
+    by_client: defaultdict[Entity, list[Bounds]] = defaultdict(list)
+    for user, client_id, throttled in rows:
+        by_client[user, client_id].append(throttled)
+    every = by_client.values()
+    return Bounds(
+        sum(any(one.value for one in own) for own in every),
+        sum(any(one.low for one in own) for own in every),
+        sum(any(one.high is None or one.high for one in own) for own in every),
+    )
 
 
 def _own_views(gold: Gold, clients: Sequence[Client]) -> list[OwnView]:
@@ -211,7 +309,7 @@ def uses(known: Quotas, rates: Mapping[Entity, Mapping[str, Row]]) -> Iterator[U
     """
     for client, metrics in rates.items():
         for kind, (rate, _, quota) in KINDS.items():
-            throttle = f"kafka.client.{kind}.throttle_time"
+            throttle = THROTTLES[kind]
             yield Use(
                 client,
                 kind,
@@ -248,3 +346,25 @@ def quota_in_force(
             limit = limits[metric]
             return None if limit is None else QuotaInForce(entity, float(limit))
     return None
+
+
+QUESTION: Final = Question(
+    name="throttling",
+    read="kafka.client.produce.throttle_time",
+    gold=("clients",),
+    judged=tuple(
+        f"kafka.client.{kind}.throttle_time"
+        for kind in ("produce", "fetch", "request", "controller_mutation")
+    ),
+    noun="client",
+    names=("user", "client_id"),
+    fact="throttling.clients",
+    bad=(Rows(Client, "throttling.clients", ("throttled_us", "throttled_high_us")),),
+    shows=(
+        QuotaBroker,
+        "kafka.client.*.throttle_time", "kafka.client.*.byte_rate", "kafka.client.request.time",
+        "kafka.client.controller_mutation.rate", "kafka.quota.*",
+        "kafka.producer.produce_throttle_time.*", "kafka.consumer.fetch_throttle_time.*",
+        "kafka.librdkafka.throttle_time.*",
+    ),
+)  # fmt: skip

@@ -9,10 +9,16 @@ from lakehouse import tables
 from lakehouse.core.metrics import COPY_LAG, DELETE_LAG, families
 from lakehouse.core.periods import HOUR_US, Period, micros
 from lakehouse.engines.gold_reader import EXACT, Row, is_one_of
+from lakehouse.report.evidence import Question, Rows
 from lakehouse.report.facts.counters import unread_times, with_bounds
 from lakehouse.report.facts.fields import (
+    PARTITION,
+    SOURCE,
+    TOPIC,
+    UNKNOWN,
     Bounds,
     Known,
+    Means,
     duration,
     figures,
     listed,
@@ -20,6 +26,7 @@ from lakehouse.report.facts.fields import (
     unknown_us,
 )
 from lakehouse.report.facts.gold import SEEN, Gold
+from lakehouse.report.facts.gold_figures import HeldBack, Max, Mean, Min, Rise
 from lakehouse.slo.sla_statement import Statement, unknown_of
 from lakehouse.slo.trends.lag_drain import HOURS, Drain, Point, drain
 
@@ -38,76 +45,136 @@ _STILL_US: Final = 30_000_000  # brokers are read at different instants
 class Lag(NamedTuple):
     """Bytes and segments of a topic that wait for upload, or for deletion."""
 
-    lagging_us: Bounds
-    max_bytes: float | None
-    max_segments: float | None
-    mean_bytes: float | None
-    last_bytes: float | None
-    unknown_us: int | None
+    lagging_us: Annotated[Bounds, Means("time with lag, microseconds")]
+    unknown_us: Annotated[int | None, UNKNOWN]
+    max_bytes: Annotated[Known, Means("maximum lag, bytes")]
+    max_segments: Annotated[Known, Means("maximum lag, segments")]
+    mean_bytes: Annotated[Known, Means("mean over the observed time, bytes")]
+    last_bytes: Annotated[Known, Means("lag at the end, bytes; empty: not known")]
 
 
 class LaggingTopic(NamedTuple):
-    """Both lags of a tiered topic; ``unknown_us`` is the longer of both.
+    """Both lags of a tiered topic."""
 
-    Attributes:
-        states_built: How often a follower built its state from the remote tier, to be in sync.
-        states_failed: How often it failed to.
-    """
-
-    topic: str
-    copy: Lag
-    delete: Lag
-    unknown_us: int | None
-    flags: list[str]
-    copies: Annotated[Bounds, "kafka.topic.remote_copy.requests", "counted", COPY_LAG]
-    copies_failed: Annotated[Bounds, "kafka.topic.remote_copy.errors", "counted", COPY_LAG]
-    deletions: Annotated[Bounds, "kafka.topic.remote_delete.requests", "counted", COPY_LAG]
-    deletions_failed: Annotated[Bounds, "kafka.topic.remote_delete.errors", "counted", COPY_LAG]
-    states_built: Annotated[
-        Bounds, "kafka.topic.remote_log_aux_state.requests", "counted", COPY_LAG
+    topic: Annotated[str, TOPIC]
+    copy: Annotated[Lag, Means("upload lag")]
+    delete: Annotated[Lag, Means("deletion lag")]
+    unknown_us: Annotated[int | None, Means("the longer of copy_unknown_us and delete_unknown_us")]
+    flags: Annotated[
+        list[str], Means("known_wrong: this Kafka version is known to report wrong values")
     ]
-    states_failed: Annotated[Bounds, "kafka.topic.remote_log_aux_state.errors", "counted", COPY_LAG]
+    copies: Annotated[
+        Bounds, Means("segment uploads started", Rise("kafka.topic.remote_copy.requests", COPY_LAG))
+    ]
+    copies_failed: Annotated[
+        Bounds, Means("segment uploads failed", Rise("kafka.topic.remote_copy.errors", COPY_LAG))
+    ]
+    deletions: Annotated[
+        Bounds,
+        Means("segment deletions started", Rise("kafka.topic.remote_delete.requests", COPY_LAG)),
+    ]
+    deletions_failed: Annotated[
+        Bounds,
+        Means("segment deletions failed", Rise("kafka.topic.remote_delete.errors", COPY_LAG)),
+    ]
+    states_built: Annotated[
+        Bounds,
+        Means(
+            "follower states that were to be built from remote storage",
+            Rise("kafka.topic.remote_log_aux_state.requests", COPY_LAG),
+        ),
+    ]
+    states_failed: Annotated[
+        Bounds,
+        Means(
+            "follower states that could not be built",
+            Rise("kafka.topic.remote_log_aux_state.errors", COPY_LAG),
+        ),
+    ]
 
 
 class LaggingPartition(NamedTuple):
-    """Records of a partition that are on brokers' disks alone, those of its active segment too.
+    """Records of a partition that are only on brokers' disks, also those of its active segment.
 
-    Attributes:
-        records_max: The most of them; rounded up by less than a fifth, as the mean is.
-        upload_lag_max: Records in closed segments, and the next: records that wait for deletion;
-            of brokers with the beans of KIP-963's draft.
+    The last two are of brokers with the MBeans of KIP-963's draft.
     """
 
-    topic: str
-    partition: int
-    records_max: Annotated[Known, _UNTIERED, "max"]
-    records_mean: Annotated[Known, _UNTIERED, "mean"]
-    upload_lag_max: Annotated[Known, _UPLOAD_LAG, "max"]
-    delete_lag_max: Annotated[Known, _DELETE_LAG, "max"]
+    topic: Annotated[str, TOPIC]
+    partition: Annotated[int, PARTITION]
+    records_max: Annotated[
+        Known,
+        Means(
+            "maximum number of records that are not in remote storage, rounded up by up to 20 %",
+            Max(_UNTIERED),
+        ),
+    ]
+    records_mean: Annotated[Known, Means("mean of it, also rounded up", Mean(_UNTIERED))]
+    upload_lag_max: Annotated[
+        Known,
+        Means(
+            "maximum number of records in closed segments that wait for upload (KIP-963 draft)",
+            Max(_UPLOAD_LAG),
+        ),
+    ]
+    delete_lag_max: Annotated[
+        Known,
+        Means("maximum number of records that wait for deletion (same draft)", Max(_DELETE_LAG)),
+    ]
 
 
 class TierBroker(NamedTuple):
-    """Uploads and deletions of a broker, and for how long its own copy quota held uploads back."""
+    """Uploads and deletions of a broker, and the time in which its copy quota delayed uploads."""
 
-    source: str
-    waits_bytes_mean: Known
-    waits_bytes_max_of_a_topic: Annotated[Known, COPY_LAG, "max"]
-    copies_failed: Annotated[Bounds, "kafka.topic.remote_copy.errors", "counted", COPY_LAG]
-    deletions_failed: Annotated[Bounds, "kafka.topic.remote_delete.errors", "counted", COPY_LAG]
-    held_back_us: Annotated[Bounds, "kafka.broker.remote_copy.throttle_time.avg", "held_back"]
-    held_back_ms_max: Annotated[Known, "kafka.broker.remote_copy.throttle_time.max", "max"]
-    copy_rate_max: Annotated[Known, "kafka.broker.remote_copy.byte_rate", "max"]
-    copy_idle_min: Annotated[Known, "kafka.broker.remote_log_manager.tasks_idle", "min"]
-    unknown_us: int | None
+    source: Annotated[str, SOURCE]
+    waits_bytes_mean: Annotated[Known, Means("mean upload lag over the observed time, bytes")]
+    waits_bytes_max_of_a_topic: Annotated[
+        Known, Means("maximum upload lag of one topic, bytes", Max(COPY_LAG))
+    ]
+    copies_failed: Annotated[
+        Bounds, Means("segment uploads failed", Rise("kafka.topic.remote_copy.errors", COPY_LAG))
+    ]
+    deletions_failed: Annotated[
+        Bounds,
+        Means("segment deletions failed", Rise("kafka.topic.remote_delete.errors", COPY_LAG)),
+    ]
+    held_back_us: Annotated[
+        Bounds,
+        Means(
+            "time in which its copy quota delayed uploads, microseconds; empty: no MBean",
+            HeldBack("kafka.broker.remote_copy.throttle_time.avg"),
+        ),
+    ]
+    held_back_ms_max: Annotated[
+        Known,
+        Means(
+            "maximum delay of an upload, milliseconds",
+            Max("kafka.broker.remote_copy.throttle_time.max"),
+        ),
+    ]
+    copy_rate_max: Annotated[
+        Known,
+        Means("maximum upload rate, bytes per second", Max("kafka.broker.remote_copy.byte_rate")),
+    ]
+    copy_idle_min: Annotated[
+        Known,
+        Means(
+            "minimum idle share of the upload threads, 0 to 1",
+            Min("kafka.broker.remote_log_manager.tasks_idle"),
+        ),
+    ]
+    unknown_us: Annotated[int | None, UNKNOWN]
 
 
 class TierLag(NamedTuple):
-    """The section on tier lag; partitions are those with the most records."""
+    """The section on tiered-storage lag."""
 
-    topics: list[LaggingTopic]
-    brokers: list[TierBroker]
-    partitions: list[LaggingPartition]
-    partitions_omitted: int
+    topics: Annotated[list[LaggingTopic], Means("tiered topics")]
+    brokers: Annotated[list[TierBroker], Means("brokers")]
+    partitions: Annotated[
+        list[LaggingPartition],
+        Means("partitions with records that are not in remote storage, most records first"),
+    ]
+    partitions_omitted: Annotated[int, Means("number of further such partitions")]
 
 
 def tier_lag(gold: Gold, statements: Sequence[Statement]) -> TierLag:
@@ -124,11 +191,11 @@ def tier_lag(gold: Gold, statements: Sequence[Statement]) -> TierLag:
         copy, delete = (
             Lag(
                 duration(metrics[LAGGING[metric]], "any"),
+                unknown[metric].get(subject.key),
                 metrics[metric].get("max_total"),
                 metrics[metric.replace("bytes", "segments")].get("max_total"),
                 means.get((metric, topic)),
                 last[metric, topic].known if (metric, topic) in last else None,
-                unknown[metric].get(subject.key),
             )
             for metric in LAGGING
         )
@@ -246,14 +313,17 @@ def last_lags(gold: Gold) -> dict[tuple[str, str], LastLag]:
 
 
 class LagDrain(NamedTuple):
-    """How a topic's lag goes on, and the time until nothing waits."""
+    """Forecast of a topic's lag."""
 
-    topic: str
-    kind: str
-    last_bytes: float | None
-    bytes_per_second: Bounds
-    drained_us: Bounds
-    verdict: str
+    topic: Annotated[str, TOPIC]
+    kind: Annotated[str, Means("copy: upload lag; delete: deletion lag")]
+    last_bytes: Annotated[
+        Known,
+        Means("lag at the end, bytes; empty: a broker that reported lag was no longer observed"),
+    ]
+    bytes_per_second: Annotated[Bounds, Means("growth; below 0 the lag shrinks")]
+    drained_us: Annotated[Bounds, Means("time until the lag is 0 at this rate, microseconds")]
+    verdict: Annotated[str, Means("draining, growing, standing or unknown")]
 
 
 def drains(gold: Gold) -> list[LagDrain]:
@@ -292,3 +362,27 @@ def until_gone(lag: Drain) -> Bounds:
     """The time until nothing is left, at the slope and its bounds, microseconds."""
     times = map(lag.seconds, (lag.slope, lag.slope_low, lag.slope_high))
     return Bounds(*(None if seconds is None else round(seconds * 1e6) for seconds in times))
+
+
+QUESTION: Final = Question(
+    name="tier-lag",
+    read=COPY_LAG,
+    gold=("topics", "lags"),
+    judged=(COPY_LAG, "kafka.topic.remote_delete_lag.segments"),
+    noun="tiered topic",
+    names=("topic",),
+    subjects=Rows(LaggingTopic, "tier_lag.topics", ("copy.lagging_us",)),
+    not_applicable="no topic has remote storage enabled",
+    fact="tier_lag.topics",
+    bad=(
+        Rows(LaggingTopic, "tier_lag.topics", (
+            "copy.lagging_us", "copy.lagging_high_us", "delete.lagging_us",
+            "delete.lagging_high_us", "copies_failed", "deletions_failed",
+        )),
+        Rows(TierBroker, "tier_lag.brokers", ("held_back_us",)),
+    ),
+    shows=(
+        LaggingTopic, LaggingPartition, TierBroker,
+        "kafka.topic.remote_copy_lag.*", "kafka.topic.remote_delete_lag.*",
+    ),
+)  # fmt: skip

@@ -1,11 +1,13 @@
 """The objectives over business hours alone."""
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 from lakehouse.core.objective import Objective
 from lakehouse.core.periods import Period, iso
 from lakehouse.core.spans import without
+from lakehouse.report.facts import statement_rows
+from lakehouse.report.facts.fields import Means
 from lakehouse.report.facts.gold import Gold
 from lakehouse.report.facts.objectives.verdicts import Verdict, objective, verdicts
 from lakehouse.slo.calendar.maintenance import Maintenance
@@ -14,13 +16,16 @@ from lakehouse.slo.sla_statement import Statement
 
 
 class BusinessHours(NamedTuple):
-    """The objectives over business hours alone; ``spans`` are pairs of start and end."""
+    """The objectives over business hours only."""
 
-    hours: str
-    time_zone: str
-    spans: list[list[str]]
-    verdicts: list[Verdict]
-    objectives: list[dict[str, Any]]
+    hours: Annotated[str, Means("days and hours")]
+    time_zone: Annotated[str, Means("their time zone")]
+    spans: Annotated[list[list[str]], Means("start and end of each business day, UTC")]
+    verdicts: Annotated[list[Verdict], Means("verdicts, worst first")]
+    objectives: Annotated[
+        list[dict[str, Any]],
+        Means("objectives and their subjects", json=list[statement_rows.Objective]),
+    ]
 
 
 def business_hours(

@@ -8,9 +8,17 @@ seen at all lies between 0 and 1. An objective without a subject is left out of 
 from collections.abc import Iterable, Mapping, Sequence
 from math import fsum
 from statistics import fmean
-from typing import Any, Final, NamedTuple, Self
+from typing import Annotated, Any, Final, NamedTuple, Self
 
-from lakehouse.report.facts.fields import Bounds
+from lakehouse.report.facts.fields import (
+    INTERVAL_VERDICT,
+    OBJECTIVE,
+    TARGET,
+    TITLE,
+    VERDICT,
+    Bounds,
+    Means,
+)
 from lakehouse.slo.sla_statement import verdict_between
 
 BY_OWNER: Final = ("team", "tier")
@@ -21,43 +29,48 @@ _DIGITS: Final = 12
 
 Row = Mapping[str, Any]
 
+SHARE: Final = Means(
+    "weighted mean of the attainments of its subjects, 0 to 1; its bounds count unknown time as "
+    "bad and as good"
+)
+
 
 class Figures(NamedTuple):
-    """A share of good time as the facts have it, and its verdicts."""
+    """A share of good time, and its verdicts."""
 
-    attainment: Bounds
-    verdict: str
-    interval_verdict: str
+    attainment: Annotated[Bounds, SHARE]
+    verdict: Annotated[str, VERDICT]
+    interval_verdict: Annotated[str, INTERVAL_VERDICT]
 
 
 class Member(NamedTuple):
     """An objective of a composite, on all of the composite's subjects together."""
 
-    objective: str
-    title: str
-    window: str
-    target: float
-    weight: float
-    subjects: int
-    attainment: Bounds
-    verdict: str
-    interval_verdict: str
+    objective: Annotated[str, OBJECTIVE]
+    title: Annotated[str, TITLE]
+    weight: Annotated[float, Means("weight in the composite")]
+    target: Annotated[float, TARGET]
+    window: Annotated[str, Means("window of the objective, such as 1w or 28d")]
+    subjects: Annotated[int, Means("number of subjects; 0: the objective is left out")]
+    attainment: Annotated[Bounds, SHARE]
+    verdict: Annotated[str, VERDICT]
+    interval_verdict: Annotated[str, INTERVAL_VERDICT]
 
 
 class Composite(NamedTuple):
-    """A composite, on all subjects or those of a team or a tier; ``agreed``: with corrections."""
+    """A composite, on all subjects or those of a team or a tier."""
 
-    composite: str
-    title: str
-    service: str
-    team: str | None
-    tier: str | None
-    target: float | None
-    attainment: Bounds
-    verdict: str
-    interval_verdict: str
-    agreed: Figures | None
-    objectives: list[Member]
+    composite: Annotated[str, Means("name of the composite")]
+    title: Annotated[str, Means("title of the composite")]
+    service: Annotated[str, Means("service that it is on")]
+    team: Annotated[str | None, Means("team whose subjects these are; empty: all")]
+    tier: Annotated[str | None, Means("tier whose subjects these are; empty: all")]
+    target: Annotated[float | None, Means("weighted mean of the targets of its objectives")]
+    attainment: Annotated[Bounds, SHARE]
+    verdict: Annotated[str, VERDICT]
+    interval_verdict: Annotated[str, INTERVAL_VERDICT]
+    agreed: Annotated[Figures | None, Means("with corrections")]
+    objectives: Annotated[list[Member], Means("its objectives")]
 
 
 class Part(NamedTuple):
@@ -181,4 +194,4 @@ def _rows(objective: Row, owner: Row) -> list[Row]:
 def _member(objective: Row, weight: float, rows: Sequence[Row]) -> Member:
     share = together(Share.of(row, objective.get("unknown")) for row in rows)
     name, title, window, target = (objective[key] for key in ("name", "title", "window", "target"))
-    return Member(name, title, window, target, weight, len(rows), *figures(share, target))
+    return Member(name, title, weight, target, window, len(rows), *figures(share, target))

@@ -4,30 +4,42 @@ Figures that were published before the period was over are not compared.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 from lakehouse import tables
 from lakehouse.core.periods import iso
 from lakehouse.engines.gold_reader import Row, is_same
+from lakehouse.report.facts.fields import (
+    CLIENT_ID,
+    GROUP,
+    OBJECTIVE,
+    PARTITION,
+    SOURCE,
+    TITLE,
+    TOPIC,
+    USER,
+    Means,
+)
 from lakehouse.report.facts.gold import Gold
 from lakehouse.report.facts.objectives.verdicts import SUBJECT
+from lakehouse.report.facts.statement_rows import Published
 from lakehouse.report.facts_lookup import value_at
 from lakehouse.report.figures import span_of
 
 
 class Restated(NamedTuple):
-    """A subject of which other figures were published; ``before`` has the published ones."""
+    """A subject whose published figures differ from those of now."""
 
-    objective: str
-    title: str | None
-    topic: str | None
-    partition: int | None
-    user: str | None
-    client_id: str | None
-    group: str | None
-    source: str | None
-    before: dict[str, Any]
-    now: dict[str, Any]
+    objective: Annotated[str, OBJECTIVE]
+    title: Annotated[str | None, TITLE]
+    topic: Annotated[str | None, TOPIC]
+    partition: Annotated[int | None, PARTITION]
+    user: Annotated[str | None, USER]
+    client_id: Annotated[str | None, CLIENT_ID]
+    group: Annotated[str | None, GROUP]
+    source: Annotated[str | None, SOURCE]
+    before: Annotated[dict[str, Any], Means("published figures", json=Published)]
+    now: Annotated[dict[str, Any], Means("figures of now", json=Published)]
 
 
 def restated(gold: Gold, objectives: Sequence[Mapping[str, Any]]) -> list[Restated] | None:

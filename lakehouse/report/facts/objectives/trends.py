@@ -1,11 +1,23 @@
 """The facts under ``trends``: how objectives went week by week."""
 
-import datetime as dt
 from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Annotated, Any, Final, NamedTuple
 
 from lakehouse.core.objective import Objective
+from lakehouse.report.facts.fields import (
+    CLIENT_ID,
+    GROUP,
+    OBJECTIVE,
+    SOURCE,
+    TARGET,
+    TITLE,
+    TOPIC,
+    UNKNOWN,
+    USER,
+    Declared,
+    Means,
+)
 from lakehouse.report.facts.gold import Gold
 from lakehouse.report.facts.kafka.tier_lag import LagDrain, drains as drains_of
 from lakehouse.slo.trends import forecast as forecasts, weeks as weeks_
@@ -16,52 +28,103 @@ _MOST_FORECASTS: Final = 100
 """The worst subjects: each takes some hundredths of a second."""
 
 
+class TrendWeek(Declared):
+    """A week of a subject, whose name is that of the section."""
+
+    expected_us: Annotated[float, Means("time in which the subject existed, microseconds")]
+    bad_us: Annotated[float, Means("time observed bad, microseconds")]
+    bad_low_us: Annotated[float, Means("lower bound of bad_us")]
+    bad_high_us: Annotated[float, Means("upper bound of bad_us")]
+    unknown_us: Annotated[float, UNKNOWN]
+    share: Annotated[float | None, Means("bad share of the observed time, 0 to 1")]
+    share_low: Annotated[float, Means("lower bound of share")]
+    share_high: Annotated[float, Means("upper bound of share")]
+    is_over: Annotated[bool | None, Means("1: the week has ended")]
+    is_known: Annotated[bool | None, Means("1: it can be compared")]
+
+
+class TrendChange(Declared):
+    """The change to the last week."""
+
+    share_low: Annotated[float, Means("lower bound of the change of the bad share")]
+    share_high: Annotated[float, Means("upper bound of the change of the bad share")]
+    p: Annotated[
+        float | None, Means("share of all changes, this one included, that are as large, 0 to 1")
+    ]
+    compared: Annotated[float, Means("number of earlier changes")]
+    verdict: Annotated[str, Means("worse, better, as_usual, within_bounds or untested")]
+
+
+class TrendRegime(Declared):
+    """A change point."""
+
+    week: Annotated[str, Means("first week of the new level")]
+    share_before: Annotated[float, Means("mean bad share of the weeks before, 0 to 1")]
+    share_after: Annotated[float, Means("mean bad share from then on, 0 to 1")]
+    p: Annotated[float, Means("share of all permutations with such a split, 0 to 1")]
+
+
+class TrendForecast(Declared):
+    """The forecast of a week."""
+
+    share: Annotated[float, Means("median of the bad share, 0 to 1")]
+    share_low: Annotated[float, Means("lower bound of share; 9 of 10 weeks exceed it")]
+    share_high: Annotated[float, Means("upper bound of share; 1 of 10 weeks exceeds it")]
+
+
 class SubjectTrend(NamedTuple):
     """The weeks of a subject; a week in which it did not exist is None."""
 
-    topic: str | None
-    user: str | None
-    client_id: str | None
-    group: str | None
-    source: str | None
-    weeks: list[dict[str, Any] | None]
-    change: dict[str, Any] | None
-    regimes: list[Regime]
-    forecast: list[Forecast]
+    topic: Annotated[str | None, TOPIC]
+    user: Annotated[str | None, USER]
+    client_id: Annotated[str | None, CLIENT_ID]
+    group: Annotated[str | None, GROUP]
+    source: Annotated[str | None, SOURCE]
+    weeks: Annotated[
+        list[dict[str, Any] | None], Means("its weeks, oldest first", json=list[TrendWeek | None])
+    ]
+    change: Annotated[
+        dict[str, Any] | None, Means("change to the last week", json=TrendChange | None)
+    ]
+    regimes: Annotated[list[Regime], Means("change points", json=list[TrendRegime])]
+    forecast: Annotated[
+        list[Forecast], Means("forecasts of the next weeks", json=list[TrendForecast])
+    ]
 
 
 class ObjectiveTrend(NamedTuple):
     """An objective's subjects that were bad in these weeks, worst first."""
 
-    name: str
-    title: str
-    target: float
-    never_bad: int
-    subjects: list[SubjectTrend]
+    name: Annotated[str, OBJECTIVE]
+    title: Annotated[str, TITLE]
+    target: Annotated[float, TARGET]
+    never_bad: Annotated[int, Means("number of subjects without bad time in these weeks")]
+    subjects: Annotated[list[SubjectTrend], Means("other subjects, worst first")]
 
 
 class Trends(NamedTuple):
     """The section."""
 
-    weeks: list[str]
-    tested: int
-    significant_by_chance: float
-    forecast_by: str | None
-    forecast_level: float
-    objectives: list[ObjectiveTrend]
-    drains: list[LagDrain]
+    weeks: Annotated[list[str], Means("names of the weeks, oldest first")]
+    tested: Annotated[int, Means("number of subjects whose last change was tested")]
+    significant_by_chance: Annotated[
+        float, Means("number of them that are expected to change significantly by chance")
+    ]
+    forecast_by: Annotated[str | None, Means("forecaster; empty: jmxlake[trends] is missing")]
+    forecast_level: Annotated[float, Means("share of weeks between a forecast's bounds")]
+    objectives: Annotated[list[ObjectiveTrend], Means("objectives")]
+    drains: Annotated[list[LagDrain], Means("forecasts of tiered-storage lags")]
 
 
-def trends(gold: Gold, objectives: Sequence[Objective]) -> Trends:
-    """The section; its last week is that in which the report's period ends."""
-    found = weeks_.read(gold.rows, objectives, gold.period.end, gold.now_us, gold.subjects)
-    return section(found, objectives, gold.period.end, drains_of(gold))
+def trends(gold: Gold, objectives: Sequence[Objective], weeks: weeks_.Weeks) -> Trends:
+    """Return the section; its last week is that in which the report's period ends."""
+    return section(weeks_.join(weeks, gold.now_us), objectives, weeks.names, drains_of(gold))
 
 
 def section(
     every: Sequence[weeks_.Trend],
     objectives: Sequence[Objective],
-    end: dt.datetime,
+    weeks: list[str],
     drains: list[LagDrain],
     forecaster: Callable[[Sequence[weeks_.Week | None]], list[Forecast]] | None = None,
 ) -> Trends:
@@ -70,7 +133,7 @@ def section(
     Args:
         every: Trends of every objective and subject.
         objectives: In the order of the report.
-        end: The end of the report's period.
+        weeks: The names of the weeks.
         drains: Lags at the end of the period.
         forecaster: Forecasts weeks; by default as far as jmxlake[trends] is installed.
     """
@@ -84,7 +147,7 @@ def section(
         rows[trend.objective.name].append(_of_subject(trend, changed, ahead))
     tested = [one.compared for one in changes if one is not None and one.p is not None]
     return Trends(
-        [period.start.strftime("%G-W%V") for period in weeks_.weeks_until(end)],
+        weeks,
         len(tested),
         round(by_chance(tested), 2),
         forecasts.NAME if forecaster else None,

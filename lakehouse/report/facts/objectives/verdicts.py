@@ -3,10 +3,11 @@
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict
-from typing import Any, Final, NamedTuple
+from typing import Annotated, Any, Final, NamedTuple
 
 from lakehouse.core import display
 from lakehouse.core.objective import Objective
+from lakehouse.report.facts.fields import OBJECTIVE, TARGET, TITLE, VERDICT, Means
 from lakehouse.slo.cluster_level import by_cluster, partition_count
 from lakehouse.slo.sla_statement import Statement
 
@@ -17,21 +18,18 @@ _OF_OBJECTIVE: Final = ("name", "title", "description", "target", "level")
 
 
 class Verdict(NamedTuple):
-    """The verdict of an objective, that of its worst subject, and how many have which.
+    """The verdict of an objective, which is the verdict of its worst subject."""
 
-    ``agreed`` is the verdict with corrections; None without any.
-    """
-
-    objective: str
-    title: str
-    target: float
-    verdict: str
-    subjects: int
-    missed: int
-    uncertain: int
-    no_data: int
-    met: int
-    agreed: str | None
+    objective: Annotated[str, OBJECTIVE]
+    title: Annotated[str, TITLE]
+    target: Annotated[float, TARGET]
+    verdict: Annotated[str, VERDICT]
+    subjects: Annotated[int, Means("number of subjects")]
+    missed: Annotated[int, Means("number of subjects that missed it")]
+    uncertain: Annotated[int, Means("number of subjects that may have met or missed it")]
+    no_data: Annotated[int, Means("number of subjects without data")]
+    met: Annotated[int, Means("number of subjects that met it")]
+    agreed: Annotated[str | None, Means("verdict with corrections; empty: no corrections")]
 
 
 def verdicts(objectives: Sequence[Objective], statements: Sequence[Statement]) -> list[Verdict]:

@@ -1,0 +1,125 @@
+"""When brokers were away: they refused, were down, did not answer, or were restarted."""
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Sequence
+from typing import Any, Final, NamedTuple
+
+from lakehouse.core.spans import touching
+from lakehouse.engines.engine import Engine, Relation, ask
+from lakehouse.engines.gold_reader import is_one_of
+
+NEAR_US: Final = 30_000_000
+"""Spans of one broker that are no further apart are one."""
+
+ROLLING_US: Final = 600_000_000
+"""Restarts of different brokers that are no further apart are one rolling restart."""
+
+_PROVEN: Final = ("down", "refused")
+"""Outcomes of one attempt that say that nothing listened there."""
+
+_SILENT: Final = ("timeout", "error")
+"""Outcomes that say it after some attempts alone."""
+
+_LEAST_INTERVALS: Final = 2.5
+"""One slow answer is no outage: a broker that is silent for so many intervals is."""
+
+
+class Away(NamedTuple):
+    """A span in which a broker did not answer; instants in microseconds.
+
+    Attributes:
+        is_restart: Its process was down, or a new one was started by the end.
+        error: What the first attempt with an error said.
+    """
+
+    source: str
+    start: int
+    end: int
+    is_restart: bool
+    error: str | None = None
+
+
+def read(
+    engine: Engine, readings: Relation, changes: Relation | None, families: Collection[str]
+) -> list[Away]:
+    """Return when brokers were away, oldest first.
+
+    Args:
+        engine: The engine.
+        readings: Rows of gold/readings of a cluster.
+        changes: Rows of bronze/events of it; None: they are not known.
+        families: Those that are read of a broker's own JVM, so that silence is the broker's. Other
+            brokers answer what the Admin API is asked.
+    """
+    failures = ask(
+        engine,
+        "SELECT DISTINCT r.source, r.start, r.end, r.outcome, r.error, "
+        "coalesce(r.interval_us, 0) AS interval_us FROM {readings} r "
+        f"WHERE r.source LIKE 'broker-%' AND ({is_one_of('r.outcome', _PROVEN)} OR "
+        f"({is_one_of('r.outcome', _SILENT)} AND {is_one_of('r.family', sorted(families))}))",
+        readings=readings,
+    )
+    return away(failures, () if changes is None else _restarts(engine, changes))
+
+
+def _restarts(engine: Engine, changes: Relation) -> list[tuple[str, int]]:
+    """Return which broker's process was started when, as its JVM said, else as it was noticed."""
+    rows = ask(
+        engine,
+        "SELECT DISTINCT r.source, r.new, r.at FROM {changes} r "
+        "WHERE r.kind = 'source_restart' AND r.source LIKE 'broker-%'",
+        changes=changes,
+    )
+    return [(source, int(new) if str(new).isdecimal() else at) for source, new, at in rows]
+
+
+def away(
+    failures: Iterable[tuple[Any, ...]],
+    restarts: Iterable[tuple[str, int]],
+) -> list[Away]:
+    """Return spans of failures and restarts, joined by broker.
+
+    Args:
+        failures: Source, start, end, outcome, error and interval of attempts.
+        restarts: Source, and when its process was started.
+    """
+    by_source: defaultdict[str, list[tuple[Any, ...]]] = defaultdict(list)
+    for source, *rest in failures:
+        by_source[source].append(tuple(rest))
+    for source, at in restarts:
+        by_source[source].append((at, at, "restart", None, 0))
+    found = [
+        one
+        for source, spans in by_source.items()
+        for group in touching(sorted(spans, key=_span), lambda row: (row[0], row[1] + NEAR_US))
+        if (one := _joined(source, group))
+    ]
+    return sorted(found, key=lambda one: (one.start, one.source))
+
+
+def _span(row: tuple[Any, ...]) -> tuple[int, int]:
+    return row[0], row[1]
+
+
+def _joined(source: str, rows: Sequence[tuple[Any, ...]]) -> Away | None:
+    outcomes = {row[2] for row in rows}
+    start, end = rows[0][0], max(row[1] for row in rows)
+    is_restart = bool(outcomes & {"down", "restart"})
+    silent_us = _LEAST_INTERVALS * max(row[4] for row in rows)
+    if not (is_restart or outcomes & {*_PROVEN}) and end - start < silent_us:
+        return None
+    return Away(source, start, end, is_restart, next((row[3] for row in rows if row[3]), None))
+
+
+def rolling(found: Iterable[Away]) -> list[list[Away]]:
+    """Return the restarts of brokers one after the other, oldest first: two brokers or more."""
+    ordered = sorted(one for one in found if one.is_restart)
+    ordered.sort(key=lambda one: (one.start, one.source))
+    groups = touching(ordered, lambda one: (one.start, one.end + ROLLING_US))
+    return [group for group in groups if _is_in_turn(group)]
+
+
+def _is_in_turn(group: Sequence[Away]) -> bool:
+    """Whether several brokers were restarted, and not all of them at once."""
+    together = max(one.start for one in group) < min(one.end for one in group)
+    return len({one.source for one in group}) > 1 and not together

@@ -1,0 +1,186 @@
+"""Likely causes of events, from evidence only; without any the cause is not known.
+
+A broker that went away, came back or was restarted near an onset comes first, then what the
+cluster's metadata says. Near is by the onsets of the incidents: a broker that was away for weeks
+explains none of them.
+"""
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Sequence
+from typing import Final, NamedTuple
+
+from lakehouse.core.spans import Span
+from lakehouse.gold.brokers_away import Away, rolling
+from lakehouse.gold.event_kinds import AVAILABILITY
+from lakehouse.gold.events import Event
+
+ROLLING: Final = "rolling_restart"
+RESTARTED: Final = "restarted"
+NO_ANSWER: Final = "no_answer"
+NOT_KNOWN: Final = "not_known"
+
+CHANGES: Final = ("unclean_election", "reassignment", "config_change", "leader_change")
+"""Changes in a cluster that may be a cause, the most telling first."""
+
+_OF_KIND: Final = {"throttling": "quota", "loss": "retention", "consumer_lag": "slow_group"}
+"""What the metric itself says: a client is throttled at its quota, retention deletes records."""
+
+
+class Cause(NamedTuple):
+    """The likely cause of an event; instants in microseconds.
+
+    Attributes:
+        kind: One of the kinds of docs/report-json.md.
+        sources: The brokers that it names.
+        also: Further brokers and changes near the onset.
+    """
+
+    kind: str = NOT_KNOWN
+    sources: tuple[str, ...] = ()
+    start: int | None = None
+    end: int | None = None
+    error: str | None = None
+    also: tuple[str, ...] = ()
+
+
+class Change(NamedTuple):
+    """Changes of one kind near an event: how many, when the first was, and of which topic."""
+
+    kind: str
+    topic: str | None
+    source: str | None
+    number: int
+    at: int
+
+
+class Judged(NamedTuple):
+    """An event with its likely cause; a rolling restart joins several.
+
+    Attributes:
+        events: The events that it joins, oldest first.
+    """
+
+    events: tuple[Event, ...]
+    cause: Cause
+
+    @property
+    def near(self) -> Span:
+        """Where what caused it began or ended."""
+        starts, ends = zip(*(one.near for one in self.events), strict=True)
+        return min(starts), max(ends)
+
+    @property
+    def topics(self) -> tuple[str, ...]:
+        """The topics of all of them, in order."""
+        return tuple(sorted({topic for one in self.events for topic in one.topics}))
+
+    @property
+    def name(self) -> tuple[object, ...]:
+        """What makes events of two weeks the same: cause and topics, or what the subject is."""
+        first = self.events[0]
+        if first.key.kind == AVAILABILITY:
+            kind = self.cause.kind if self.cause.sources else NOT_KNOWN
+            return (AVAILABILITY, kind, self.topics)
+        return (first.key.kind, first.key.of, *first.key.subject)
+
+
+def judged(events: Iterable[Event], away: Sequence[Away]) -> list[Judged]:
+    """Return events with what the brokers say of their causes.
+
+    Args:
+        events: Of one cluster and period, oldest first.
+        away: When its brokers were away.
+    """
+    in_turn = rolling(away)
+    place_of = {one: place for place, group in enumerate(in_turn) for one in group}
+    rolled: defaultdict[int, list[Event]] = defaultdict(list)
+    found = []
+    for event in events:
+        if event.key.kind in _OF_KIND:
+            found.append(Judged((event,), Cause(_OF_KIND[event.key.kind])))
+            continue
+        near = _near(event, away)
+        place = place_of.get(near[0]) if near else None
+        if place is not None and event.key.kind == AVAILABILITY:
+            rolled[place].append(event)
+        else:
+            found.append(Judged((event,), _of_brokers(near) if near else Cause()))
+    for place, joined in rolled.items():
+        found.append(Judged(tuple(joined), _in_turn(in_turn[place])))
+    return sorted(found, key=lambda one: (one.events[0].start, str(one.events[0].key)))
+
+
+def _near(event: Event, away: Iterable[Away]) -> list[Away]:
+    """Return who went or came near the event's onset; who was restarted first, then the nearest."""
+    first, last = event.near
+    found = [one for one in away if any(first <= at <= last for at in (one.start, one.end))]
+    return sorted(
+        found,
+        key=lambda one: (not one.is_restart, abs(one.start - event.onset), one.source),
+    )
+
+
+def _of_brokers(near: Sequence[Away]) -> Cause:
+    """Return the cause by the first; with it those that were away at the same time."""
+    first, *others = near
+    alike = [one for one in others if one.is_restart == first.is_restart and _overlap(one, first)]
+    rest = [one for one in others if one not in alike]
+    named = tuple(sorted({first.source, *(one.source for one in alike)}))
+    return Cause(
+        RESTARTED if first.is_restart else NO_ANSWER,
+        named,
+        min(one.start for one in (first, *alike)),
+        max(one.end for one in (first, *alike)),
+        first.error,
+        tuple(sorted({one.source for one in rest} - {*named})),
+    )
+
+
+def _overlap(one: Away, other: Away) -> bool:
+    return one.start <= other.end and other.start <= one.end
+
+
+def _in_turn(group: Sequence[Away]) -> Cause:
+    sources = tuple(dict.fromkeys(one.source for one in group))
+    error = next((one.error for one in group if one.error), None)
+    end = max(one.end for one in group)
+    return Cause(ROLLING, sources, group[0].start, end, error)
+
+
+def by_changes(
+    one: Judged, changes: Sequence[Change], *, were_fenced: bool | None = None
+) -> Judged:
+    """Return an event of availability with what the cluster's metadata says of its cause.
+
+    Args:
+        one: The event, with the cause by its brokers.
+        changes: The changes near its onsets.
+        were_fenced: Whether controllers counted fenced brokers then; None: not known.
+    """
+    topics = {*one.topics}
+    own = [change for change in changes if change.topic is None or change.topic in topics]
+    kinds = [kind for kind in CHANGES if any(change.kind == kind for change in own)]
+    if were_fenced and not one.cause.sources:  # who is away is fenced, too
+        kinds.insert(0, "fenced")
+    if one.cause.kind == NOT_KNOWN and kinds:
+        at = min((change.at for change in own if change.kind == kinds[0]), default=None)
+        cause = Cause(kinds[0], start=at, end=at, also=(*one.cause.also, *kinds[1:]))
+    else:
+        more = tuple(kind for kind in kinds if kind != "leader_change")
+        cause = one.cause._replace(also=(*one.cause.also, *more))
+    return one._replace(cause=cause)
+
+
+def weeks_in_row(one: Judged, earlier: Sequence[Collection[tuple[object, ...]]]) -> int:
+    """Return for how many weeks in a row there was such an event, this week included.
+
+    Args:
+        one: The event.
+        earlier: The names of the events of each week before, the latest first.
+    """
+    number = 1
+    for names in earlier:
+        if one.name not in names:
+            break
+        number += 1
+    return number

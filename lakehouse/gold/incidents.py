@@ -1,0 +1,142 @@
+"""Incidents: the stretches of gold/incidents joined over hours and sources, by one SQL text.
+
+The report, ``explain``, charts, events and the views read this text (``incidents.sql``), so they
+say the same of an incident.
+"""
+
+import functools
+from collections.abc import Sequence
+from importlib import resources
+from typing import Any, Final, NamedTuple
+
+from lakehouse.core.spans import Span
+from lakehouse.engines.engine import Engine, Relation, ask
+
+_RENAMED: Final = {
+    "partition": "partition_id",
+    "user": "user_name",
+    "group": "group_name",
+    "start": "s",
+    "end": "e",
+}
+"""Reserved words of any engine, with the names that the text has for them."""
+
+SERIES: Final = (
+    "cluster", "metric", "level", "topic", "partition_id", "user_name", "client_id", "group_name",
+)  # fmt: skip
+"""What names a series, in the text."""
+
+NAMES: Final = (
+    *SERIES, "own_source", "s", "e", "lead_us", "tail_us", "worst", "total", "sources",
+)  # fmt: skip
+"""The columns of ``joined_incidents`` that make an ``Incident``; the first is the cluster."""
+
+_COLUMNS: Final = (
+    "cluster", "metric", "level", "topic", "partition", "user", "client_id", "group", "source",
+    "start", "end", "lead_us", "tail_us", "worst", "total",
+)  # fmt: skip
+"""The columns of gold/incidents that the text reads."""
+
+
+class Incident(NamedTuple):
+    """A span in which a series was bad without a break, by any source; instants in microseconds.
+
+    Attributes:
+        metric: The metric in bronze.
+        level: What the series is of: partition, topic, client, group or source.
+        source: The source of a series of that level; None: of any other.
+        start: First instant at which a source saw it.
+        end: End of the last reading that saw it.
+        lead_us: It may have started this long before ``start``.
+        tail_us: It may have ended this long before ``end``.
+        worst: Greatest value that one source reported.
+        total: Sum of the values of its runs; of a counter its increase.
+        sources: The sources that reported it, in order.
+    """
+
+    metric: str
+    level: str
+    topic: str | None
+    partition: int | None
+    user: str | None
+    client_id: str | None
+    group: str | None
+    source: str | None
+    start: int
+    end: int
+    lead_us: int
+    tail_us: int
+    worst: float
+    total: float
+    sources: tuple[str, ...]
+
+    @property
+    def span(self) -> Span:
+        """From its start to its end."""
+        return (self.start, self.end)
+
+
+@functools.cache
+def text(stretches: str) -> str:
+    """Return the common table expressions that end with ``joined_incidents``.
+
+    Args:
+        stretches: What the text reads: a table, or a name that the engine replaces.
+    """
+    sql = resources.files(__package__).joinpath("incidents.sql").read_text("utf-8")
+    lines = "\n".join(line for line in sql.splitlines() if not line.startswith("--"))
+    return lines.replace("{series}", ", ".join(SERIES)).replace("{stretches}", stretches)
+
+
+def relation(
+    engine: Engine, stretches: Relation, where: str = "true", cluster: str = "r.cluster"
+) -> Relation:
+    """Return ``joined_incidents`` as a relation of an engine.
+
+    Args:
+        engine: The engine.
+        stretches: Rows of gold/incidents.
+        where: Which of them, as a condition on ``r``.
+        cluster: What the column ``cluster`` separates; an expression on ``r``.
+    """
+    names = (f"r.{name} AS {_RENAMED.get(name, name)}" for name in _COLUMNS[1:])
+    chosen = ", ".join((f"{cluster} AS cluster", *names))
+    read = engine.query(f"SELECT {chosen} FROM {{rows}} r WHERE {where}", rows=stretches)
+    return engine.query(
+        f"WITH {text('{stretches}')} SELECT i.* FROM joined_incidents i", stretches=read
+    )
+
+
+def joined(engine: Engine, stretches: Relation, where: str = "true") -> list[Incident]:
+    """Return the incidents that stretches make, oldest first; see ``relation``."""
+    columns = ", ".join(f"i.{name}" for name in NAMES[1:])
+    found = relation(engine, stretches, where)
+    rows = ask(engine, f"SELECT {columns} FROM {{found}} i", found=found)
+    return sorted(map(incident, rows), key=order)
+
+
+def incident(row: Sequence[Any]) -> Incident:
+    """Return the incident of a row with the columns of ``NAMES`` but the first."""
+    return Incident._make((*row[:-1], tuple(sorted(row[-1]))))
+
+
+def order(one: Incident) -> tuple[str | int, ...]:
+    """Return what incidents are sorted by: oldest first."""
+    names = (one.topic, one.user, one.client_id, one.group, one.source)
+    partition = -1 if one.partition is None else one.partition
+    return (one.start, one.metric, *(name or "" for name in names), partition, one.end)
+
+
+def stretches(cluster: str = "cluster") -> str:
+    """Return the columns that the text reads, of the table itself in the SQL of ``views.sql``.
+
+    Args:
+        cluster: What the column ``cluster`` separates; an expression.
+    """
+    others = (
+        f'micros("{name}") AS {_RENAMED[name]}'
+        if name in ("start", "end")
+        else f'"{name}" AS {_RENAMED.get(name, name)}'
+        for name in _COLUMNS[1:]
+    )
+    return ", ".join((f"{cluster} AS cluster", *others))

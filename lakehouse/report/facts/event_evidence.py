@@ -1,0 +1,203 @@
+"""Reads what the causes of events are found by, and the events of the weeks before."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from typing import Final, NamedTuple
+
+import pyarrow as pa
+
+from lakehouse import tables
+from lakehouse.core.metrics import LEADERLESS, UNDER_MIN_ISR
+from lakehouse.core.periods import DAY_US, Period
+from lakehouse.core.spans import Span, overlap, union, without
+from lakehouse.core.subjects import with_ends
+from lakehouse.engines.engine import Relation, ask
+from lakehouse.engines.gold_reader import is_hourly, is_one_of
+from lakehouse.errors import PeriodError, TableNotFoundError
+from lakehouse.gold import brokers_away, causes, events as grouping, incidents
+from lakehouse.gold.brokers_away import Away
+from lakehouse.gold.causes import CHANGES, Change, Judged
+from lakehouse.gold.events import SLACK_US, Event
+from lakehouse.gold.incidents import Incident
+from lakehouse.report.facts.gold import Gold
+
+_WEEK_US: Final = 7 * DAY_US
+_WEEKS_BEFORE: Final = 7
+_SILENT_INTERVALS: Final = 2.5
+_FENCED: Final = "kafka.controller.fenced_brokers"
+_ALL: Final = "'all'"
+_OF_WEEK: Final = (
+    "CAST(r.window - {first} - (r.window - {first}) % {week} AS STRING)"  # since the first
+)
+
+
+class Near(NamedTuple):
+    """What was seen near the onset of an event.
+
+    Attributes:
+        changes: Changes in the cluster; None: they are not known.
+        were_fenced: Whether controllers counted fenced brokers; None: not known.
+        unread: For how long brokers were not read, microseconds; None: it was not looked at.
+    """
+
+    changes: list[Change] | None = None
+    were_fenced: bool | None = None
+    unread: dict[str, int] | None = None
+
+
+def grouped(gold: Gold) -> list[tuple[Event, list[Incident]]]:
+    """Return the events of the period with their incidents, oldest first."""
+    joined = incidents.relation(gold.engine, gold.whole(tables.INCIDENTS), cluster=_ALL)
+    return grouping.with_incidents(gold.engine, joined, _slacks(gold, _ALL))
+
+
+def away(gold: Gold) -> list[Away]:
+    """Return when brokers were away in the period."""
+    of_jvm, readings = gold.families(UNDER_MIN_ISR), gold.whole(tables.READINGS)
+    return brokers_away.read(gold.engine, readings, changes_of(gold), of_jvm)
+
+
+def changes_of(gold: Gold) -> Relation | None:
+    """Return the rows of bronze/events in the period; None: they cannot be read."""
+    try:
+        return gold.hours(tables.EVENTS)
+    except TableNotFoundError:  # an older lake, or no access to bronze; else the doctor says so
+        return None
+
+
+def names_before(gold: Gold) -> list[set[tuple[object, ...]]]:
+    """Return the names of the events of each of the weeks before, the latest first.
+
+    A period that is no week has none.
+    """
+    start, end = gold.period.span
+    if not is_hourly(gold.period) or abs(end - start - _WEEK_US) > DAY_US:
+        return []
+    first = start - _WEEKS_BEFORE * _WEEK_US
+    before = gold.within(Period.of((first, start)))
+    of_week = _OF_WEEK.format(first=first, week=_WEEK_US)
+    joined = incidents.relation(gold.engine, before.whole(tables.INCIDENTS), cluster=of_week)
+    by_week = grouping.by_cluster(gold.engine, joined, _slacks(before, of_week))
+    if not by_week:
+        return []
+    spans = away(before)
+    weeks = [by_week.get(str(place * _WEEK_US), []) for place in range(_WEEKS_BEFORE)]
+    found = [{one.name for one in causes.judged(events, spans)} for events in weeks]
+    return found[::-1]
+
+
+def _slacks(gold: Gold, cluster: str) -> dict[str, int]:
+    """Return how far from an onset its cause may be, by an expression that separates periods."""
+    families = gold.families(UNDER_MIN_ISR) | gold.families(LEADERLESS)
+    rows = ask(
+        gold.engine,
+        f"SELECT {cluster} AS cluster, max(r.interval_us) AS longest FROM {{readings}} r "
+        f"WHERE {is_one_of('r.family', sorted(families))} GROUP BY {cluster}",
+        readings=gold.whole(tables.READINGS),
+    )
+    return {name: SLACK_US + (longest or 0) for name, longest in rows}
+
+
+def near(gold: Gold, wanted: Sequence[Judged], most: int) -> list[Near]:
+    """Return what was seen near the onset of events of availability.
+
+    Args:
+        gold: Reads gold and bronze/events.
+        wanted: The events, those first of which readings are looked at.
+        most: Of how many they are.
+    """
+    if not wanted:
+        return []
+    spans = [one.near for one in wanted]
+    changes, fenced = _changes(gold, spans), _fenced(gold, spans)
+    unread = _unread(gold, spans[:most])
+    return [
+        Near(
+            None if changes is None else changes[place],
+            None if fenced is None else place in fenced,
+            unread[place] if place < most else None,
+        )
+        for place in range(len(spans))
+    ]
+
+
+def _windows(gold: Gold, spans: Iterable[Span]) -> Relation:
+    starts, ends = zip(*spans, strict=True)
+    names, columns = ("number", "s", "e"), (range(len(starts)), starts, ends)
+    arrays = (pa.array(column, pa.int64()) for column in columns)
+    return gold.engine.relation(pa.table(dict(zip(names, arrays, strict=True))))
+
+
+def _changes(gold: Gold, spans: Sequence[Span]) -> list[list[Change]] | None:
+    rows = changes_of(gold)
+    if rows is None:
+        return None
+    found: list[list[Change]] = [[] for _ in spans]
+    for place, *values in ask(
+        gold.engine,
+        "SELECT w.number, r.kind, r.topic, r.source, count(*) AS n, min(r.at) AS first "
+        "FROM {rows} r JOIN {windows} w ON r.at >= w.s AND r.at < w.e "
+        f"WHERE {is_one_of('r.kind', CHANGES)} GROUP BY w.number, r.kind, r.topic, r.source",
+        rows=rows,
+        windows=_windows(gold, spans),
+    ):
+        found[place].append(Change(*values))
+    return found
+
+
+def _fenced(gold: Gold, spans: Sequence[Span]) -> set[int] | None:
+    """Return near which onsets controllers counted fenced brokers; None: that is not known."""
+    try:
+        rows = gold.finest(tables.BROKERS)
+    except PeriodError:  # of this period gold keeps hours alone
+        return None
+    size = gold.window_seconds * 1_000_000
+    counted = ask(
+        gold.engine,
+        "SELECT DISTINCT w.number FROM {rows} r JOIN {windows} w "
+        f"ON r.window < w.e AND r.window + {size} > w.s "
+        f"WHERE r.metric = '{_FENCED}' AND r.max > 0",
+        rows=rows,
+        windows=_windows(gold, spans),
+    )
+    return {number for (number,) in counted}
+
+
+def _unread(gold: Gold, spans: Sequence[Span]) -> list[dict[str, int]]:
+    """Return for how long each broker was not read in spans; short pauses are left out."""
+    families = sorted(gold.families(UNDER_MIN_ISR) | gold.families(LEADERLESS))
+    start, end = gold.period.span
+    read: defaultdict[tuple[int, str], list[Span]] = defaultdict(list)
+    longest = 0
+    for number, source, first, last, interval_us in ask(
+        gold.engine,
+        "SELECT w.number, r.source, r.start, r.end, r.interval_us FROM {rows} r JOIN {windows} w "
+        f"ON r.start < w.e AND r.end > w.s WHERE r.outcome = 'ok' AND r.source LIKE 'broker-%' "
+        f"AND {is_one_of('r.family', families)}",
+        rows=gold.whole(tables.READINGS),
+        windows=_windows(gold, spans),
+    ):
+        read[number, source].append((first, last))
+        longest = max(longest, interval_us or 0)
+    brokers = [
+        (one, min(until, end) if until is not None else end)
+        for one, until in with_ends(gold.subjects)
+        if one.kind == "source" and str(one.source).startswith("broker-")
+    ]
+    found: list[dict[str, int]] = []
+    for number, span in enumerate(spans):
+        lived = {
+            str(one.source): common
+            for one, until in brokers
+            if (common := overlap((max(start, one.first_us), min(until, gold.now_us)), span))
+        }
+        gaps = {
+            name: sum(b - a for a, b in without(common, union(read[number, name])))
+            for name, common in lived.items()
+        }
+        found.append({
+            name: us for name, us in sorted(gaps.items()) if us > _SILENT_INTERVALS * longest
+        })  # fmt: skip
+    return found

@@ -1,0 +1,212 @@
+"""How much of each objective's error budget each event used.
+
+Each instant of a subject's bad time belongs to the event with the latest onset that contains it,
+so the events' times add up to the subject's bad time. What no incident explains (a threshold above
+zero, events that are counted, time before the period) belongs to an event of the subject itself.
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from typing import Final, NamedTuple
+
+from lakehouse import tables
+from lakehouse.core.metrics import names_in_bronze
+from lakehouse.core.periods import HOUR_US, Period
+from lakehouse.core.spans import Span, length, overlap, union
+from lakehouse.core.subjects import SUBJECT
+from lakehouse.engines.engine import ask
+from lakehouse.engines.gold_reader import is_hourly, is_one_of
+from lakehouse.gold.event_kinds import AVAILABILITY, NEVER, OTHER, SYMPTOM, kind_of
+from lakehouse.gold.events import Key
+from lakehouse.gold.incidents import Incident
+from lakehouse.report.facts.gold import Gold
+from lakehouse.slo.sla_statement import Statement
+
+_Owned = tuple[int, int, int]
+"""An event's number, and a span of it, microseconds."""
+
+_Index = Mapping[tuple[str, Hashable], Sequence[_Owned]]
+"""Spans by metric and subject."""
+
+_OF_KIND: Final = {
+    "topic": ("topic",),
+    "partition": ("topic", "partition"),
+    "client": ("user", "client_id"),
+    "group": ("group",),
+    "source": ("source",),
+}
+"""The names of a subject, by level."""
+
+EVERY: Final = "every"
+
+
+class Used(NamedTuple):
+    """Bad time of a statement, in one event.
+
+    Attributes:
+        event: The event's number.
+    """
+
+    event: int
+    statement: Statement
+    bad_us: int
+
+
+class Rest(NamedTuple):
+    """Bad time of a statement that no incident explains, and the event that it belongs to."""
+
+    key: Key
+    statement: Statement
+    bad_us: int
+
+
+def uses(
+    statements: Iterable[Statement], events: Sequence[tuple[int, Sequence[Incident]]], within: Span
+) -> tuple[list[Used], list[Rest]]:
+    """Return the bad time of statements by event, and what belongs to none of these.
+
+    Args:
+        statements: Statements; those on coverage have no events.
+        events: Of each event its onset and its incidents.
+        within: The period that the incidents are of, microseconds.
+    """
+    index, onsets = _index(events), [onset for onset, _ in events]
+    found: list[Used] = []
+    rests: list[Rest] = []
+    for one in statements:
+        if one.times.bad_us <= 0 or one.objective.metric in NEVER:
+            continue
+        spans = _spans(one, index, within)
+        parts, rest_us = _divided(exclusive(spans, onsets), one, within)
+        found += [Used(number, one, us) for number, us in parts.items()]
+        if rest_us:
+            rests.append(Rest(_key(one, within), one, rest_us))
+    return found, rests
+
+
+def _index(events: Sequence[tuple[int, Sequence[Incident]]]) -> _Index:
+    index: defaultdict[tuple[str, Hashable], list[_Owned]] = defaultdict(list)
+    for number, (_, items) in enumerate(events):
+        for one in items:
+            owned = (number, one.start, one.end)
+            for names in {_OF_KIND.get(one.level, ()), ("topic",) * (one.topic is not None)}:
+                if names:
+                    subject = (names, *(getattr(one, name) for name in names))
+                    index[one.metric, subject].append(owned)
+            index[one.metric, EVERY].append(owned)
+    return index
+
+
+def _spans(one: Statement, index: _Index, within: Span) -> list[_Owned]:
+    """Return the spans of the incidents that a statement's bad time is made of."""
+    names = _OF_KIND.get(one.objective.level)
+    subject = EVERY if names is None else (names, *(getattr(one.subject, n) for n in names))
+    metric = one.objective.metric
+    span = within if one.period is None else one.period.span
+    return [
+        (number, *common)
+        for name in {*names_in_bronze((metric,)), f"{metric}.low"}  # of bounds, the sure one
+        for number, *own in index.get((name, subject), ())
+        if (common := overlap((own[0], own[1]), span))
+    ]
+
+
+def exclusive(spans: Sequence[_Owned], onsets: Sequence[int]) -> dict[int, int]:
+    """Return the time of each event; time of several belongs to the one with the latest onset."""
+    numbers = {number for number, *_ in spans}
+    if len(numbers) < 2:
+        return {number: length((start, end) for _, start, end in spans) for number in numbers}
+    edges = sorted(
+        edge for number, start, end in spans for edge in ((start, 1, number), (end, -1, number))
+    )
+    times: Counter[int] = Counter()
+    active: Counter[int] = Counter()
+    reached = edges[0][0]
+    for at, step, number in edges:
+        if active and at > reached:
+            times[max(active, key=lambda one: (onsets[one], one))] += at - reached
+        reached = at
+        active[number] += step
+        if not active[number]:
+            del active[number]
+    return dict(times)
+
+
+def _divided(times: dict[int, int], one: Statement, within: Span) -> tuple[dict[int, int], int]:
+    """Return a statement's bad time by event, and the rest of it."""
+    bad_us, total = one.times.bad_us, sum(times.values())
+    objective = one.objective
+    is_time = objective.method == "GoodSeconds" and objective.level != "cluster"
+    is_earlier = one.period is not None and one.period.span[0] < within[0]
+    if not total or (is_earlier and not (is_time and objective.is_at_zero)):
+        return {}, bad_us
+    if (is_time and objective.is_at_zero) and total <= bad_us:
+        return times, bad_us - total
+    return proportional(times, bad_us), 0
+
+
+def proportional(times: Mapping[int, int], total: int) -> dict[int, int]:
+    """Return parts of a total like these times; they add up to it."""
+    whole = sum(times.values())
+    parts = {number: us * total // whole for number, us in times.items()}
+    left = total - sum(parts.values())
+    by_rest = sorted(times, key=lambda number: (-(times[number] * total % whole), number))
+    for number in by_rest[:left]:
+        parts[number] += 1
+    return {number: us for number, us in parts.items() if us}
+
+
+def _key(one: Statement, within: Span) -> Key:
+    """Return the event that a statement's other bad time belongs to."""
+    kind, of = kind_of(one.objective.metric)
+    is_earlier = one.period is not None and one.period.span[0] < within[0]
+    if kind in (AVAILABILITY, SYMPTOM) or is_earlier:
+        kind, of = OTHER, one.objective.metric
+    names = one.subject.names if one.objective.level != "cluster" else dict.fromkeys(SUBJECT)
+    return Key(kind, of, 0, *(names[name] for name in SUBJECT))
+
+
+def budgets_us(statements: Iterable[Statement]) -> dict[str, int]:
+    """Return the error budget of each objective's whole window, microseconds, by its name."""
+    found: dict[str, int] = {}
+    for one in statements:
+        seen_us = one.times.good_us + one.times.bad_us
+        if one.counts is not None and one.objective.slices is None:
+            whole_us = seen_us  # of events: the share of those that were counted
+        else:
+            start, end = one.period.span if one.period else (0, 0)
+            whole_us = max(end - start, one.whole_us + one.ahead_us)
+        name = one.objective.name
+        found[name] = max(found.get(name, 0), round((1 - one.objective.target) * whole_us))
+    return found
+
+
+def bad_hours(gold: Gold, rests: Sequence[Rest]) -> dict[int, list[Span]]:
+    """Return the hours, or windows, in which subjects were bad, by the ``id`` of a rest.
+
+    Objectives on events and on partitions have no such rows of their own.
+    """
+    if not rests:
+        return {}
+    periods = [one.statement.period or gold.period for one in rests]
+    first, last = min(one.span[0] for one in periods), max(one.span[1] for one in periods)
+    size = HOUR_US if is_hourly(gold.period) else gold.window_seconds * 1_000_000
+    within = gold.within(Period.of((first // size * size, last)))
+    names = sorted({one.statement.objective.name for one in rests})
+    keys = ", ".join(f"r.{name}" for name in ("objective", *SUBJECT))
+    found: defaultdict[tuple[str | None, ...], list[Span]] = defaultdict(list)
+    for *key, at in ask(
+        gold.engine,
+        f"SELECT {keys}, r.window FROM {{rows}} r WHERE r.bad_us > 0 "
+        f"AND {is_one_of('r.objective', names)}",
+        rows=within.whole(tables.SLI),
+    ):
+        found[tuple(key)].append((at, at + size))
+    return {
+        id(rest): union(
+            common
+            for span in found[rest.statement.objective.name, *rest.statement.subject.key]
+            if (common := overlap(span, (rest.statement.period or gold.period).span))
+        )
+        for rest in rests
+    }

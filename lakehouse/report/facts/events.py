@@ -1,0 +1,358 @@
+"""Events of the period: incidents that belong together, what they hit and used, and why.
+
+``gold/events.py`` groups incidents, ``gold/causes.py`` finds likely causes, ``event_uses.py`` says
+whose error budget an event used; this module puts the records together.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import accumulate
+from typing import Any, Final
+
+from lakehouse import tables
+from lakehouse.core.metrics import LEADERLESS, PARTITION_COUNT, UNDER_MIN_ISR
+from lakehouse.core.periods import iso
+from lakehouse.core.spans import Span, length, union
+from lakehouse.core.subjects import SUBJECT
+from lakehouse.gold import causes
+from lakehouse.gold.causes import CHANGES, NOT_KNOWN, Cause, Judged
+from lakehouse.gold.event_kinds import AVAILABILITY
+from lakehouse.gold.events import SLACK_US, Event as Group, Key
+from lakehouse.gold.incidents import Incident
+from lakehouse.report.facts import event_evidence, event_uses
+from lakehouse.report.facts.event_evidence import Near
+from lakehouse.report.facts.event_records import (
+    Event,
+    EventCause,
+    EventSections,
+    Hit,
+    IncidentOfEvent,
+    Part,
+    Unobserved,
+    Use,
+)
+from lakehouse.report.facts.event_sizes import Sizes
+from lakehouse.report.facts.event_uses import Rest, Used
+from lakehouse.report.facts.fields import Bounds
+from lakehouse.report.facts.gold import Gold, attribute
+from lakehouse.report.facts.kafka.hygiene import spare_replicas
+from lakehouse.slo.calendar.maintenance import Maintenance
+from lakehouse.slo.calendar.report_calendar import Calendar
+from lakehouse.slo.sla_statement import Statement
+
+MOST_INCIDENTS: Final = 10_000
+"""Incidents that are listed, those of the first events first."""
+
+_MOST_PARTS: Final = 500
+_MOST_EXAMINED: Final = 200
+"""Events of availability whose readings are looked at one by one, the longest first."""
+
+_HIT_KINDS: Final = {UNDER_MIN_ISR: "under_min_isr", LEADERLESS: "leaderless"}
+
+
+_NOT_LOOKED_AT: Final = Near()
+
+
+@dataclass
+class _Draft:
+    """An event that is not numbered yet.
+
+    Attributes:
+        near: What was seen near its onset.
+        rests: Bad time that no incident explains.
+        hours: When that was.
+    """
+
+    judged: Judged
+    items: list[Incident]
+    near: Near = _NOT_LOOKED_AT
+    uses: list[Used] = field(default_factory=list)
+    rests: list[Rest] = field(default_factory=list)
+    hours: list[Span] = field(default_factory=list)
+
+    @property
+    def key(self) -> Key:
+        return self.judged.events[0].key
+
+    @property
+    def onset(self) -> int:
+        return self.judged.events[0].start
+
+    @property
+    def certain(self) -> list[Incident]:
+        """Its incidents but for those that are upper bounds alone, and brokers' own counts."""
+        own = [one for one in self.items if not one.metric.endswith(".high")]
+        of_partitions = [one for one in own if one.partition is not None]
+        return (of_partitions if self.key.kind == AVAILABILITY else own) or own or self.items
+
+    def spans(self) -> list[Span]:
+        return union([*(one.span for one in self.certain), *self.hours])
+
+
+def sections(gold: Gold, statements: Sequence[Statement], calendar: Calendar) -> EventSections:
+    """Return the events of the period and their incidents; none where gold lacks what it needs.
+
+    Args:
+        gold: Gold of the cluster and period.
+        statements: A statement of each subject under each objective, as it is published.
+        calendar: Maintenance and corrections.
+    """
+    if gold.is_incomplete(tables.INCIDENTS) or gold.is_incomplete(tables.READINGS):
+        return EventSections()
+    drafts = _drafts(gold)
+    onsets = [(one.onset, one.items) for one in drafts]
+    used, rests = event_uses.uses(statements, onsets, gold.period.span)
+    for one in used:
+        drafts[one.event].uses.append(one)
+    _add_rests(gold, drafts, rests)
+    writer = _Writer(gold, statements, calendar)
+    found = sorted(((writer.event(one), one) for one in drafts), key=lambda pair: _rank(pair[0]))
+    numbered = [(one._replace(number=n), draft) for n, (one, draft) in enumerate(found, 1)]
+    listed = [_incident(event, one) for event, draft in numbered for one in draft.items]
+    kept = listed[:MOST_INCIDENTS]
+    return EventSections([event for event, _ in numbered], kept, len(listed) - len(kept))
+
+
+def _rank(event: Event) -> tuple[float, float, str, str]:
+    """Return what events are ordered by: the most of a budget first, then the longest."""
+    return (-(event.used or 0.0), -(event.bad_us.value or 0.0), event.from_, event.kind)
+
+
+def _drafts(gold: Gold) -> list[_Draft]:
+    pairs = event_evidence.grouped(gold)
+    of_event = {event.key: items for event, items in pairs}
+    spans = event_evidence.away(gold) if pairs else []
+    drafts = [
+        _Draft(one, [item for event in one.events for item in of_event[event.key]])
+        for one in causes.judged((event for event, _ in pairs), spans)
+    ]
+    own = [one for one in drafts if one.key.kind == AVAILABILITY]
+    own.sort(key=lambda one: -sum(end - start for start, end in one.spans()))
+    found = event_evidence.near(gold, [one.judged for one in own], min(len(own), _MOST_EXAMINED))
+    for draft, near in zip(own, found, strict=True):
+        draft.near = near
+        changes = near.changes or ()
+        draft.judged = causes.by_changes(draft.judged, changes, were_fenced=near.were_fenced)
+    return drafts
+
+
+def _add_rests(gold: Gold, drafts: list[_Draft], rests: Sequence[Rest]) -> None:
+    """Add bad time that no incident explains to the events of its subjects, or to new ones."""
+    by_key = {one.key: (number, one) for number, one in enumerate(drafts)}
+    hours = event_uses.bad_hours(gold, rests)
+    for rest in rests:
+        number, draft = by_key.get(rest.key, (len(drafts), None))
+        spans = hours.get(id(rest)) or [(rest.statement.period or gold.period).span]
+        if draft is None:
+            ends = (spans[0][0], spans[0][0], spans[-1][0], spans[-1][1])
+            topics = (rest.key.topic,) if rest.key.topic is not None else ()
+            draft = _Draft(Judged((Group(*ends, topics, SLACK_US, rest.key),), Cause()), [])
+            drafts.append(draft)
+            by_key[rest.key] = (number, draft)
+        if not draft.items:
+            draft.hours = union([*draft.hours, *spans])
+        draft.uses.append(Used(number, rest.statement, rest.bad_us))
+        draft.rests.append(rest)
+
+
+class _Writer:
+    """Writes the record of an event."""
+
+    def __init__(self, gold: Gold, statements: Sequence[Statement], calendar: Calendar) -> None:
+        self._gold, self._calendar = gold, calendar
+        self._budgets = event_uses.budgets_us(statements)
+        self._sizes = Sizes(gold)
+        self._before = event_evidence.names_before(gold)
+        self._subjects = {(one.kind, one.key): one for one in gold.subjects}
+        topics = [one for one in gold.subjects if one.kind == "topic"]
+        single, tight, _ = spare_replicas(topics)
+        self._single = {one.topic for one in single or ()}
+        self._tight = {one.topic for one in tight or ()}
+        self._partitions = {str(one.topic): attribute(one, PARTITION_COUNT) for one in topics}
+        last = max((one.last_us for one in gold.subjects), default=gold.period.span[1])
+        self._data_end = min(gold.period.span[1], last)
+
+    def event(self, draft: _Draft) -> Event:
+        """Return the record, without its number."""
+        judged, key, spans = draft.judged, draft.key, draft.spans()
+        uses = self._uses(draft)
+        most = max(uses, key=lambda one: (one.share or 0.0, one.bad_us), default=None)
+        topics = list(judged.topics) or self._sizes.topics_lost(key)
+        slack_us = max(one.slack_us for one in judged.events)
+        return Event(
+            number=0,
+            kind=key.kind,
+            of=key.of,
+            from_=iso(spans[0][0]),
+            to=iso(spans[-1][1]),
+            ongoing=spans[-1][1] + slack_us >= self._data_end,
+            bad_us=_bad(draft, self._gold.period.span),
+            topics=topics,
+            user=key.user,
+            client_id=key.client_id,
+            group=key.group,
+            source=key.source,
+            hits=_hits(draft.items, self._partitions),
+            size=self._sizes.of(key, draft.items),
+            parts=[Part(iso(start), iso(end)) for start, end in _parts(spans)],
+            incidents=len(draft.items),
+            cause=self._cause(draft, topics),
+            uses=uses,
+            objective=most.objective if most else None,
+            used=most.share if most else None,
+            owner=None,
+            owners=None,
+            weeks_in_row=causes.weeks_in_row(judged, self._before),
+            planned=self._overlaps(self._calendar.maintenance, draft, spans),
+            agreed=self._overlaps(self._calendar.corrections, draft, spans),
+        )
+
+    def _uses(self, draft: _Draft) -> list[Use]:
+        """Return whose bad time it is, the greatest share first; a subject's rest is with it."""
+        times: defaultdict[int, int] = defaultdict(int)
+        statement_of: dict[int, Statement] = {}
+        for one in draft.uses:
+            times[id(one.statement)] += one.bad_us
+            statement_of[id(one.statement)] = one.statement
+        found = []
+        for place, statement in statement_of.items():
+            name, bad_us = statement.objective.name, times[place]
+            budget_us, subject = self._budgets[name], statement.subject
+            share = bad_us / budget_us if budget_us > 0 else None
+            names: dict[str, Any] = {**subject.names, "partition": subject.partition}
+            found.append(Use(objective=name, **names, bad_us=bad_us, share=share))
+        return sorted(found, key=lambda use: (-(use.share or 0.0), use.objective, str(use[1:7])))
+
+    def _cause(self, draft: _Draft, topics: Sequence[str]) -> EventCause:
+        cause, near = draft.judged.cause, draft.near
+        kind = cause.kind
+        if draft.key.kind == "tiered" and self._sizes.failed(draft.key):
+            kind = "copy_errors"
+        changes = [one for one in near.changes or () if one.topic is None or one.topic in topics]
+        is_open = draft.key.kind == AVAILABILITY
+        return EventCause(
+            kind,
+            list(cause.sources),
+            None if cause.start is None else iso(cause.start),
+            None if cause.end is None else iso(cause.end),
+            cause.error,
+            [topic for topic in topics if is_open and topic in self._single],
+            [topic for topic in topics if is_open and topic in self._tight],
+            list(cause.also),
+            self._ruled_out(draft, kind, {one.kind for one in changes}),
+            [
+                Unobserved(source, us)
+                for source, us in (near.unread or {}).items()
+                if source not in cause.sources
+            ],
+            sum(one.number for one in changes if one.kind == "leader_change"),
+        )
+
+    def _ruled_out(self, draft: _Draft, kind: str, seen: set[str]) -> list[str]:
+        """Return what was looked for and was not there; what was not seen is not ruled out."""
+        if kind != NOT_KNOWN:
+            return []
+        if draft.key.kind == "tiered":
+            return ["copy_errors"] if self._sizes.failed(draft.key) is False else []
+        if draft.key.kind != AVAILABILITY:
+            return []
+        near = draft.near
+        was_read = near.unread is not None and not near.unread
+        found = ["restart"] if was_read and near.changes is not None else []
+        found += ["scrape_failure"] if was_read else []
+        if near.changes is not None:
+            found += [one for one in reversed(CHANGES) if one not in seen]
+        return found
+
+    def _overlaps(self, planned: Iterable[Maintenance], draft: _Draft, spans: list[Span]) -> bool:
+        own = [one for one in planned if any(one.start_us < e and one.end_us > s for s, e in spans)]
+        if not own:
+            return False
+        names = {use.statement.objective.name for use in draft.uses} or {""}
+        subjects = [use.statement.subject for use in draft.uses]
+        named = [("topic", _names(topic=topic)) for topic in draft.judged.topics]
+        named += [("source", _names(source=source)) for source in draft.judged.cause.sources]
+        subjects += [one for key in named if (one := self._subjects.get(key)) is not None]
+        return any(
+            any(one.is_on(name) for name in names) and any(map(one.concerns, subjects))
+            for one in own
+        )
+
+
+def _names(**names: str) -> tuple[str | None, ...]:
+    return tuple(names.get(name) for name in SUBJECT)
+
+
+def _bad(draft: _Draft, within: Span) -> Bounds:
+    """Return for how long anything was bad; of time without incidents the longest of a subject."""
+    if not draft.items:
+        return Bounds(*(
+            max(getattr(rest.statement.times, name) for rest in draft.rests)
+            for name in ("bad_us", "bad_low_us", "bad_high_us")
+        ))  # fmt: skip
+    sure = length((one.start, one.end - one.tail_us) for one in draft.certain)
+    most = length(
+        (max(within[0], one.start - one.lead_us), one.end)
+        for one in (draft.certain if draft.key.kind == AVAILABILITY else draft.items)
+    )
+    return Bounds(length(one.span for one in draft.certain), sure, most)
+
+
+def _parts(spans: Sequence[Span]) -> list[Span]:
+    """Return the spans; where they are many, those that are close together are one."""
+    found, gap = list(spans), 1_000_000
+    while len(found) > _MOST_PARTS:
+        gap *= 2
+        wide = union((start, end + gap) for start, end in spans)
+        found = [(start, end - gap) for start, end in wide]
+    return found
+
+
+def _hits(items: Iterable[Incident], partitions: Mapping[str, int | None]) -> list[Hit]:
+    """Return what the incidents of partitions did to topics, the longest first."""
+    groups: defaultdict[tuple[str, str], list[Incident]] = defaultdict(list)
+    for one in items:
+        if one.metric in _HIT_KINDS and one.partition is not None:
+            groups[str(one.topic), _HIT_KINDS[one.metric]].append(one)
+    hits = [
+        Hit(
+            topic,
+            kind,
+            len({one.partition for one in own}),
+            partitions.get(topic),
+            _most(own),
+            length(one.span for one in own),
+        )
+        for (topic, kind), own in groups.items()
+    ]
+    return sorted(hits, key=lambda hit: (-hit.bad_us, hit.topic, hit.kind))
+
+
+def _most(items: Iterable[Incident]) -> int:
+    """Return the most partitions that were bad at one instant; those of one do not overlap."""
+    edges = sorted(edge for one in items for edge in ((one.start, 1), (one.end, -1)))
+    return max(accumulate(step for _, step in edges))
+
+
+def _incident(event: Event, one: Incident) -> IncidentOfEvent:
+    return IncidentOfEvent(
+        event.number,
+        one.metric,
+        event.kind,
+        one.level,
+        one.topic,
+        one.partition,
+        one.user,
+        one.client_id,
+        one.group,
+        iso(one.start),
+        iso(one.end),
+        one.lead_us,
+        one.tail_us,
+        one.worst,
+        one.total,
+        list(one.sources),
+    )

@@ -1,0 +1,161 @@
+"""Events in words: time, duration, impact, likely cause, next step, used budget."""
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from lakehouse.core import display
+from lakehouse.core.spans import Span
+from lakehouse.report import figures
+from lakehouse.report.figures import Facts, Name, Row
+from lakehouse.report.summary import amounts, causes, impacts
+from lakehouse.report.summary.frame import Frame
+from lakehouse.report.summary.headline import blind
+from lakehouse.report.summary.model import Event, Status
+from lakehouse.report.summary.texts import line, listed, plain, text, words
+
+MAJOR: Final = 0.5
+"""Share of an error budget from which an event has a card of its own."""
+
+_OF_EVENTS: Final = 2
+"""The first format whose ``events`` are events; before they were changes in the cluster."""
+
+_RECURRING_DAYS: Final = 3
+_SECONDS_BELOW_US: Final = 60_000_000
+_ORDINALS: Final = {1: "st", 2: "nd", 3: "rd"}
+
+
+def rows(facts: Facts) -> Sequence[Row] | None:
+    """Return the events of the facts; None if they have no events, as in older versions."""
+    if (facts.get("format") or 1) < _OF_EVENTS:
+        return None
+    found: Sequence[Row] | None = facts.get("events")
+    return found
+
+
+def is_major(row: Row) -> bool:
+    """Return True if an event used at least half of an error budget."""
+    return (row.get("used") or 0) >= MAJOR
+
+
+def events(facts: Facts, frame: Frame) -> tuple[Event, ...]:
+    """Return all events in the order of the facts: most of a budget first."""
+    titles = {one["name"]: one.get("title") for one in facts.get("objectives") or ()}
+    scene = impacts.scene_of(facts, frame)
+    return tuple(_event(row, scene, titles) for row in rows(facts) or ())
+
+
+def _event(row: Row, scene: impacts.Scene, titles: Mapping[str, object]) -> Event:
+    parts = amounts.parts_of(row)
+    used, objective = row.get("used"), row.get("objective")
+    return Event(
+        number=row["number"],
+        status=_status(used),
+        is_major=is_major(row),
+        when=when(row, scene.frame),
+        length=amounts.length(row.get("bad_us")),
+        repeats=_repeats(row, scene.frame),
+        title=impacts.title(row, scene),
+        impact=impacts.impact(row, scene),
+        cause=causes.cause(row, scene),
+        next_step=causes.next_step(row),
+        owner=_owner(row),
+        used=_used(used, objective, titles),
+        used_share=used,
+        objective=objective,
+        notes=_notes(row),
+        parts=parts,
+        subject=amounts.first_name({**row, "topic": next(iter(row.get("topics") or ()), None)}),
+    )
+
+
+def _status(used: float | None) -> Status:
+    """Return the status by the used share; an event that no objective counts has none."""
+    if used is None:
+        return "no_data"
+    return "missed" if used >= 1 else "at_risk" if used >= MAJOR else "met"
+
+
+def when(row: Row, frame: Frame) -> str:
+    """Return when an event was: its start and end, or its days and hours if it recurred."""
+    start, end = amounts.span(row, "from", "to")
+    parts = amounts.parts_of(row)
+    days = {amounts.date(part[0]) for part in parts}
+    if len(days) >= _RECURRING_DAYS and len(days) * 2 > len(parts):
+        return _daily(parts, len(days), frame)
+    shown = f"{amounts.day(start)} {amounts.clock(start)}"
+    if row.get("ongoing"):
+        return line("event.since", start=shown)
+    if amounts.date(start) != amounts.date(end):
+        return line("event.between", start=shown, end=f"{amounts.day(end)} {amounts.clock(end)}")
+    seconds = end - start < _SECONDS_BELOW_US
+    first, last = (amounts.clock(us, seconds=seconds) for us in (start, end))
+    return line("event.within", day=amounts.day(start), start=first, end=last)
+
+
+def _daily(parts: Sequence[Span], days: int, frame: Frame) -> str:
+    first, last = (date.toordinal() for date in amounts.dates_of(frame.span))
+    hours = amounts.hours_of(parts) or ("", "")
+    return line("event.daily", days=days, total=last - first + 1, start=hours[0], end=hours[1])
+
+
+def _repeats(row: Row, frame: Frame) -> str:
+    weeks = row.get("weeks_in_row") or 1
+    if weeks < 2 or frame.word != "week":
+        return ""
+    return line("event.week_in_row", ordinal=f"{weeks}{_ORDINALS.get(weeks, 'th')}")
+
+
+def _owner(row: Row) -> Name | None:
+    owners = row.get("owners") or ([row["owner"]] if row.get("owner") is not None else [])
+    return figures.name(plain(listed(amounts.names(owners)))) if owners else None
+
+
+def _used(used: float | None, objective: str | None, titles: Mapping[str, object]) -> str:
+    if used is None or objective is None:
+        return ""
+    budget = words(f"budget.{objective}") or display.line(titles.get(objective) or objective)
+    return line("event.used", share=amounts.used(used), budget=budget)
+
+
+def _notes(row: Row) -> tuple[str, ...]:
+    return tuple(words(f"event.{key}") for key in ("planned", "agreed") if row.get(key))
+
+
+def events_note(facts: Facts, frame: Frame) -> str:
+    """Return how many events there were, or why that is not known."""
+    found = rows(facts)
+    if frame.is_blind:
+        return f"{blind(frame)}."
+    if found is None:
+        is_old = (facts.get("format") or 1) < _OF_EVENTS
+        return line("events.old") if is_old else line("events.missing", period=frame.word)
+    return plain(text(_note(found), **_counts(found, frame))) + _not_known(facts)
+
+
+def _note(found: Sequence[Row]) -> str:
+    if not found:
+        return "events.none"
+    return "events.note" if any(map(is_major, found)) else "events.minor"
+
+
+def _counts(found: Sequence[Row], frame: Frame) -> dict[str, str]:
+    major = sum(map(is_major, found))
+    minor = len(found) - major
+    is_whole = frame.coverage is None or frame.coverage >= 0.99
+    return {
+        "major": line("events.count", count=major),
+        "minor": (str(minor) if major else line("events.count", count=minor)) if minor else "",
+        "budget": words("events.budget_week" if frame.word == "week" else "events.budget"),
+        "share": "" if is_whole else display.share(frame.coverage, 1, "down"),
+        "period": frame.word,
+    }
+
+
+def _not_known(facts: Facts) -> str:
+    """Return the questions on which nothing is known, so that no event of them can be listed."""
+    subjects = [
+        subject
+        for row in facts.get("answers") or ()
+        if row.get("state") == "not_known" and (subject := words(f"asked.{row['question']}"))
+    ]
+    return line("events.not_known", subjects=listed(subjects, 8)) if subjects else ""

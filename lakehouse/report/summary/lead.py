@@ -1,0 +1,150 @@
+"""The lead: at most three sentences on the greatest events and objectives."""
+
+from collections.abc import Callable, Iterator, Sequence
+from itertools import islice
+from typing import Final
+
+from lakehouse.core import display
+from lakehouse.report.figures import Facts, Row
+from lakehouse.report.summary import amounts, events, impacts
+from lakehouse.report.summary.frame import Frame
+from lakehouse.report.summary.model import Event, Objective, Text
+from lakehouse.report.summary.texts import Value, line, listed, text, words
+
+_SENTENCES: Final = 3
+_SEVERAL_DAYS: Final = 2
+
+
+def lead(
+    facts: Facts, objectives: Sequence[Objective], found: Sequence[Event], frame: Frame
+) -> tuple[Text, ...]:
+    """Return the greatest events and objectives, one sentence each.
+
+    Args:
+        facts: The facts of the report.
+        objectives: The rows of all objectives, worst first.
+        found: All events in words.
+        frame: The report's period.
+    """
+    if frame.is_blind:
+        return _blind(objectives, frame)
+    sentences = _sentences(facts, objectives, found, frame)
+    return tuple(islice(filter(None, sentences), _SENTENCES))
+
+
+def _sentences(
+    facts: Facts, objectives: Sequence[Objective], found: Sequence[Event], frame: Frame
+) -> Iterator[Text]:
+    rows = events.rows(facts)
+    major = [row for row in rows or () if events.is_major(row)]
+    kinds = list(dict.fromkeys(impacts.kind_of(row) for row in major))
+    for kind in kinds:
+        own = [row for row in major if impacts.kind_of(row) == kind]
+        yield _of_kind(own, found, frame)
+    covered = {row.get("objective") for row in major}
+    for one in objectives:
+        if one.name not in covered:
+            yield _of_objective(one)
+    without = [one.title for one in objectives if one.status == "no_data"]
+    if without:
+        yield text("lead.no_data", titles=listed(without))
+    if rows is not None and not major:
+        yield _largest(found)
+
+
+def _of_kind(rows: Sequence[Row], found: Sequence[Event], frame: Frame) -> Text:
+    """Return one sentence on the events of a kind: on the greatest, or on all of availability."""
+    row, kind = rows[0], impacts.kind_of(rows[0])
+    if kind == "availability":
+        with_topics = [one for one in rows if one.get("topics")]
+        return _availability(with_topics) if with_topics else _titled(row, found)
+    return text(
+        f"lead.{kind}",
+        **impacts.values(row),
+        length=display.length(row.get("bad_us")),
+        days=_days(row, frame) if kind == "throttling" else "",
+    )
+
+
+def _days(row: Row, frame: Frame) -> str:
+    days = len({amounts.date(start) for start, _ in amounts.parts_of(row)})
+    first, last = amounts.dates_of(frame.span)
+    if days < _SEVERAL_DAYS:
+        return ""
+    is_every = days == (last - first).days + 1
+    return words("lead.every_day") if is_every else line("lead.days", days=days)
+
+
+def _titled(row: Row, found: Sequence[Event]) -> Text:
+    title = next(one.title for one in found if one.number == row["number"])
+    return text("lead.titled", title=title, length=display.length(row.get("bad_us")))
+
+
+def _availability(rows: Sequence[Row]) -> Text:
+    """Return one sentence on all availability events, with and without a cause."""
+    explained = [row for row in rows if words(f"lead_cause.{row['cause']['kind']}")]
+    others = [row for row in rows if row not in explained]
+    values: dict[str, Value] = {
+        "unexplained": _topics(others),
+        "fell": impacts.fell(others[0]) if others else "",
+    }
+    if not explained:
+        length = display.length(others[0].get("bad_us"))
+        return text("lead.availability_unexplained", **values, length=length)
+    causes = listed(list(dict.fromkeys(map(_cause, explained))))
+    return _capital(text("lead.availability", causes=causes, topics=_topics(explained), **values))
+
+
+def _cause(row: Row) -> Text:
+    sources = listed(amounts.names(row["cause"].get("sources") or ()))
+    return text(f"lead_cause.{row['cause']['kind']}", sources=sources)
+
+
+def _topics(rows: Sequence[Row]) -> Text:
+    return listed(amounts.names(topic for row in rows for topic in row.get("topics") or ()))
+
+
+def _capital(sentence: Text) -> Text:
+    first, *rest = sentence
+    return (first[:1].upper() + first[1:], *rest) if isinstance(first, str) else sentence
+
+
+def _of_objective(one: Objective) -> Text:
+    """Return what is bad about an objective that no event explains; empty otherwise."""
+    write = _OF_STATUS.get(one.status)
+    return write(one) if write else ()
+
+
+def _missed(one: Objective) -> Text:
+    return text("lead.missed", title=one.title, subject=one.subject, used=_used(one))
+
+
+def _uncertain(one: Objective) -> Text:
+    length = "" if one.unobserved_us is None else display.length(one.unobserved_us, "up")
+    return text("lead.uncertain", title=one.title, subject=one.subject, length=length)
+
+
+_OF_STATUS: Final[dict[str, Callable[[Objective], Text]]] = {
+    "missed": _missed,
+    "at_risk": lambda one: text("lead.at_risk", title=one.title, used=_used(one)),
+    "uncertain": _uncertain,
+}
+
+
+def _used(one: Objective) -> str:
+    return "" if one.used_share is None else one.used
+
+
+def _largest(found: Sequence[Event]) -> Text:
+    if not found or not found[0].used:
+        return text("lead.no_event")
+    return text("lead.largest", title=found[0].title, used=found[0].used)
+
+
+def _blind(objectives: Sequence[Objective], frame: Frame) -> tuple[Text, ...]:
+    sentences = [text("lead.blind")]
+    if frame.coverage is not None:
+        sentences.append(text("lead.blind_share", share=display.share(frame.coverage, 2, "down")))
+    if missed := [one.title for one in objectives if one.status == "missed"]:
+        sentences.append(text("lead.blind_missed", titles=listed(missed)))
+    return tuple(sentences)

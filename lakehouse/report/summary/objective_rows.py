@@ -1,0 +1,262 @@
+"""The table of objectives: one row and one status each, worst first."""
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, NamedTuple, cast
+
+from lakehouse.core import display
+from lakehouse.core.spans import Span
+from lakehouse.report import figures
+from lakehouse.report.figures import Facts, Name, Row
+from lakehouse.report.summary import amounts, texts
+from lakehouse.report.summary.frame import Frame
+from lakehouse.report.summary.model import Objective, Status, Text, Week
+from lakehouse.report.summary.texts import line, text, words
+
+_SECTIONS: Final = (
+    (r"kafka\.partition\.(unavailable|(under|at)_min_isr|leaderless)", "availability"),
+    (r"kafka\.partition\.|kafka\.broker\.offline_log_directories", "replication"),
+    (r"kafka\.client\.", "throttling"),
+    (r"kafka\.group\.non_consumed", "loss"),
+    (r"kafka\.group\.", "lag"),
+    (r"kafka\.topic\.remote_", "tiered"),
+    (r"kafka\.broker\.", "requests"),
+    (r"jmxlake\.coverage", "coverage"),
+)
+"""The details that have the figures of a metric, by the beginning of its name."""
+
+_DAY_US: Final = 86_400_000_000
+
+
+class _Judged(NamedTuple):
+    """An objective of the facts with its verdict and its worst subject."""
+
+    row: Row
+    verdict: Row
+    worst: Row | None
+    status: Status
+    used: tuple[float | None, float | None, float | None]
+    is_known: bool
+
+
+def objective_rows(facts: Facts, frame: Frame) -> tuple[Objective, ...]:
+    """Return the rows of all objectives, worst first."""
+    verdicts = {row["objective"]: row for row in facts.get("verdicts") or ()}
+    judged = [
+        _judged(row, verdicts.get(row["name"], {}), frame) for row in facts.get("objectives") or ()
+    ]
+    judged.sort(key=lambda one: (amounts.STATUSES.index(one.status), -(one.used[0] or 0)))
+    return tuple(_objective(one, facts, frame) for one in judged)
+
+
+def _judged(row: Row, verdict: Row, frame: Frame) -> _Judged:
+    worst = worst_subject(row)
+    status = _status(row, verdict, worst, frame)
+    is_known = worst is not None and worst.get("attainment") is not None
+    is_known = is_known and status != "no_data"
+    used = _used(row, worst) if worst and is_known else (None, None, None)
+    return _Judged(row, verdict, worst, status, used, is_known)
+
+
+def worst_subject(row: Row) -> Row | None:
+    """Return the subject that an objective's figures are of; None without subjects."""
+    subjects = row.get("subjects") or ()
+    used = row.get("used")
+    of_used = (one for one in subjects if used is not None and one.get("used") == used)
+    return next(of_used, subjects[0] if subjects else None)
+
+
+def _status(row: Row, verdict: Row, worst: Row | None, frame: Frame) -> Status:
+    found = texts.first(row.get("status"), _status_of_old(verdict, worst, frame))
+    status = cast("Status", found) if found in amounts.STATUSES else "no_data"
+    # No status is good below the floor of coverage. A missed objective is missed for certain.
+    return "no_data" if frame.is_blind and status != "missed" else status
+
+
+def _status_of_old(verdict: Row, worst: Row | None, frame: Frame) -> str:
+    """Return the status from the verdict, for facts of older versions."""
+    found = display.verdict(verdict.get("verdict"))
+    if not frame.is_running or found not in {"met", "missed"}:
+        return found
+    low, whole = ((worst or {}).get(key) for key in ("bad_low_us", "budget_of_window_us"))
+    if found == "met":
+        return "on_track"
+    return "missed" if low and whole is not None and low > whole else "at_risk"
+
+
+def _used(row: Row, worst: Row) -> tuple[float | None, float | None, float | None]:
+    """Return the used share of the whole budget with its bounds."""
+    if "used" in row:
+        return row["used"], row.get("used_low"), row.get("used_high")
+    budget = texts.first(worst.get("budget_of_window_us"), worst.get("budget_us"))
+    bad, low, high = amounts.of(worst, "bad")
+    if not budget or bad is None:
+        return None, None, None
+    most = None if high is None else (high + (worst.get("unknown_us") or 0)) / budget
+    return bad / budget, None if low is None else low / budget, most
+
+
+def _objective(one: _Judged, facts: Facts, frame: Frame) -> Objective:
+    row, worst = one.row, one.worst
+    used, low, high = one.used
+    share, share_used = (
+        _figures(one, frame) if one.is_known else (display.NOT_KNOWN, display.NOT_KNOWN)
+    )
+    return Objective(
+        name=row["name"],
+        title=display.line(row.get("title") or row["name"]),
+        status=one.status,
+        word=words(f"status.{one.status}"),
+        worst=_worst(one, frame) if one.is_known else _unknown(one),
+        attained=share,
+        bounds=_bounds(worst) if one.is_known and worst else display.NOT_KNOWN,
+        target=_target(row, frame),
+        used=share_used,
+        used_share=used,
+        used_low=low,
+        used_high=high,
+        left=tuple((worst or {}).get("left") or ()),
+        weeks=_weeks(row, one.status),
+        owner=_owner(row, worst),
+        section=section_of(row.get("metrics") or ()),
+        note=_note(row["name"], worst, facts) if one.is_known and worst else "",
+        subject=amounts.subject(worst) if worst else (),
+        unobserved_us=(worst or {}).get("unknown_us"),
+    )
+
+
+def _figures(one: _Judged, frame: Frame) -> tuple[str, str]:
+    """Return attainment and used budget; their bounds if these decide the status."""
+    worst, (used, low, high) = one.worst or {}, one.used
+    least, most = worst.get("attainment_low"), worst.get("attainment_high")
+    if (one.status == "uncertain" or frame.is_blind) and least is not None and most is not None:
+        share = amounts.between_shares(least, most, 1, float(one.row["target"]))
+        if low is None or high is None:
+            return share, display.NOT_KNOWN
+        return share, amounts.between_shares(low, high, 0)
+    apart = (0, 1, float(one.row["target"]))
+    share = display.share(worst.get("attainment"), apart=apart)
+    return share, amounts.used(used)
+
+
+def _bounds(worst: Row) -> str:
+    low, high = worst.get("attainment_low"), worst.get("attainment_high")
+    if low is None or high is None:
+        return display.NOT_KNOWN
+    if low == high:
+        return display.share(low, 3)
+    shares = display.share(low, 3, "down"), display.share(high, 3, "up")
+    return line("objective.bounds", low=shares[0], high=shares[1])
+
+
+def _worst(one: _Judged, frame: Frame) -> Text:
+    worst = one.worst or {}
+    figure = amounts.of(worst, "bad")
+    unknown = worst.get("unknown_us") if one.status == "uncertain" else None
+    bad = amounts.length(figure.us) if figure.us else words("objective.nothing_bad")
+    bounds = amounts.around(figure)
+    if events := worst.get("events"):
+        total = display.count(events["total"])
+        bad, bounds = line("objective.events", bad=display.count(events["bad"]), total=total), ""
+    return text(
+        "objective.worst",
+        subject=amounts.subject(worst),
+        bad=bad,
+        bounds=bounds,
+        unknown=display.length(unknown, "up") if unknown else "",
+        tally=_tally(one, frame),
+    )
+
+
+def _tally(one: _Judged, frame: Frame) -> str:
+    """Return how many subjects have the status of the objective."""
+    subjects, total = _subjects(one.row), len(one.row.get("subjects") or ())
+    if one.status not in {"missed", "uncertain", "met"} or total == 1 or frame.is_running:
+        return subjects
+    for verdict in ("missed", "uncertain"):
+        if count := one.verdict.get(verdict):
+            return line(f"objective.{verdict}", count=count, subjects=subjects)
+    return line("objective.all_met", subjects=subjects)
+
+
+def _subjects(row: Row) -> str:
+    level = row.get("level")
+    return display.plural(
+        len(row.get("subjects") or ()), str(level) if level in LEVELS else "subject"
+    )
+
+
+LEVELS: Final = ("topic", "partition", "client", "group", "broker", "source", "cluster")
+"""Kinds of subjects, as nouns."""
+
+
+def _unknown(one: _Judged) -> Text:
+    """Return how many subjects were not observed long enough."""
+    subjects, total = _subjects(one.row), len(one.row.get("subjects") or ())
+    if not total:
+        return text("objective.no_subject", subjects=subjects)
+    count = one.verdict.get("no_data") or total
+    return text("objective.no_data", count=count if count < total else None, subjects=subjects)
+
+
+def _target(row: Row, frame: Frame) -> str:
+    percent = round(float(row["target"]) * 100, 6)
+    digits = next(digits for digits in range(1, 7) if round(percent, digits) == percent)
+    return line("objective.target", target=f"{percent:.{digits}f} %", window=_window(row, frame))
+
+
+def _window(row: Row, frame: Frame) -> str:
+    """Return the time that an objective is judged over, where it is not the period."""
+    if not row.get("from") or not row.get("to"):
+        return ""
+    own: Span = amounts.span(row, "from", "to")
+    if own == frame.span:
+        return ""
+    days = round((own[1] - own[0]) / _DAY_US)
+    return line("objective.window", days=days, last=_short_day(own[1] - 1)) if days else ""
+
+
+def _short_day(us: int) -> str:
+    return amounts.day(us).partition("\u00a0")[2]
+
+
+def _weeks(row: Row, status: Status) -> tuple[Week, ...]:
+    """Return the statuses of the last weeks; this week's is the row's."""
+    history = row.get("history") or ()
+    found = [Week(amounts.week_name(one["week"]), _of_week(one)) for one in history]
+    return (*found[:-1], found[-1]._replace(status=status)) if found else ()
+
+
+def _of_week(week: Row) -> Status:
+    return cast("Status", display.verdict(week.get("verdict")))
+
+
+def _owner(row: Row, worst: Row | None) -> Name | None:
+    own = worst or {}
+    owner = texts.first(row.get("owner"), own.get("team"), own.get("owner"))
+    return None if owner is None else figures.name(owner)
+
+
+def section_of(metrics: Sequence[str]) -> str:
+    """Return the anchor of the details of metrics."""
+    for pattern, anchor in _SECTIONS:
+        if any(re.match(pattern, metric) for metric in metrics):
+            return anchor
+    return "own-metrics"
+
+
+def _note(name: str, worst: Row, facts: Facts) -> str:
+    """Return the figures in business hours and with agreed corrections."""
+    notes = []
+    for own in (facts.get("business_hours") or {}).get("objectives") or ():
+        if own["name"] == name and (least := worst_subject(own)):
+            share = display.share(least.get("attainment"))
+            notes.append(line("objective.business_hours", share=share))
+    if agreed := worst.get("agreed"):
+        notes.append(_agreed(agreed))
+    return "; ".join(notes)
+
+
+def _agreed(agreed: Mapping[str, Any]) -> str:
+    word = words(f"status.{display.verdict(agreed.get('verdict'))}")
+    return line("objective.agreed", share=display.share(agreed.get("attainment")), word=word)

@@ -1,0 +1,147 @@
+"""Texts of words.yaml, filled in with figures and names.
+
+A template has ``{name}``, ``{name!b}`` for a figure that stands out, ``{n:topic}`` for a number
+with its noun, ``{n:was/were}`` for a word that depends on a number, and ``[parts]`` that are left
+out if one of their values is empty.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import groupby
+from typing import Any, Final, TypeVar, cast
+
+from lakehouse.core import display
+from lakehouse.report import resources
+from lakehouse.report.facts_lookup import value_at
+from lakehouse.report.figures import Name
+from lakehouse.report.summary.model import Strong, Text
+
+Value = str | float | Name | Text | None
+"""A value of a template; None and empty values leave out their part."""
+
+T = TypeVar("T")
+
+_FILE: Final = "summary/words.yaml"
+_PARTS: Final = re.compile(r"\[([^\]]*)\]")
+_FIELD: Final = re.compile(r"\{(\w+)(!b)?(?::([^}]*))?\}")
+_LISTED: Final = 2
+
+
+def words(path: str) -> str:
+    """Return a text of words.yaml as it is; empty where there is none.
+
+    Args:
+        path: Its keys, with dots between them.
+    """
+    return str(value_at(resources.declared(_FILE), path) or "")
+
+
+def text(path: str, /, **values: Value) -> Text:
+    """Return a text of words.yaml, filled in.
+
+    Args:
+        path: Its keys, with dots between them.
+        values: Values by the names in its braces.
+    """
+    template = words(path)
+    parts: list[str | Name | Strong] = []
+    reached = 0
+    for part in _PARTS.finditer(template):
+        parts += _filled(template[reached : part.start()], values)
+        if all(_is_given(values[name]) for name, _, _ in _FIELD.findall(part[1])):
+            parts += _filled(part[1], values)
+        reached = part.end()
+    return joined(tuple(parts), tuple(_filled(template[reached:], values)))
+
+
+def line(path: str, /, **values: Value) -> str:
+    """Return the same as plain text; names are short and have no invisible characters."""
+    return plain(text(path, **values))
+
+
+def plain(content: Text) -> str:
+    """Return a text without marks."""
+    return "".join(part if isinstance(part, str) else part.text for part in content)
+
+
+def joined(*texts: Text, between: str = "") -> Text:
+    """Return texts that are not empty as one, with plain spaces."""
+    parts: list[str | Name | Strong] = []
+    for one in filter(None, texts):
+        parts += [between, *one] if parts and between else one
+    return tuple(_merged(parts))
+
+
+def listed(items: Sequence[Value], limit: int = 3, last: str = "list.and") -> Text:
+    """Return ``a``, ``a and b``, ``a, b and c`` or ``a, b, c and 4 more``.
+
+    Args:
+        items: Names or texts.
+        limit: Number of items that are written out.
+        last: The text between the last two.
+    """
+    shown = [_parts(item) for item in items[:limit]]
+    if more := len(items) - limit if len(items) > limit else 0:
+        first = joined(*map(tuple, shown), between=", ")
+        return text("list.more", first=first, count=more)
+    if len(shown) < _LISTED:
+        return joined(*map(tuple, shown))
+    first = joined(*map(tuple, shown[:-1]), between=", ")
+    return text(last, first=first, last=tuple(shown[-1]))
+
+
+def _is_given(value: Value) -> bool:
+    return value == 0 or bool(value)
+
+
+def _filled(template: str, values: Mapping[str, Value]) -> Iterator[str | Name | Strong]:
+    reached = 0
+    for field in _FIELD.finditer(template):
+        yield template[reached : field.start()]
+        name, strong, spec = field.groups()
+        yield from _value(values[name], spec, strong=bool(strong))
+        reached = field.end()
+    yield template[reached:]
+
+
+def _value(value: Value, spec: str | None, *, strong: bool) -> Iterable[str | Name | Strong]:
+    if spec and isinstance(value, int | float):
+        one, _, other = spec.partition("/")
+        chosen = (one if value == 1 else other) if other else display.plural(int(value), one)
+        parts: list[str | Name | Strong] = [chosen]
+    else:
+        parts = _parts(value)
+    return [Strong(plain(tuple(parts)))] if strong else parts
+
+
+def _parts(value: Value) -> list[str | Name | Strong]:
+    if isinstance(value, tuple):
+        return list(value)
+    if value is None:
+        return []
+    return [f"{value:,}" if isinstance(value, int | float) else value]
+
+
+def _merged(parts: Iterable[str | Name | Strong]) -> Iterator[str | Name | Strong]:
+    """Yield the parts, neighbouring words as one."""
+    for is_words, group in groupby(parts, key=lambda part: isinstance(part, str)):
+        if not is_words:
+            yield from group
+        elif together := "".join(map(str, group)):
+            yield together
+
+
+def spaced(value: T) -> T:
+    """Return a value with plain spaces in all its texts, also in those of its records; no names."""
+    changed: Any = value
+    if isinstance(value, str):
+        changed = value.replace("\u00a0", " ")
+    elif isinstance(value, tuple):
+        parts = map(spaced, value)
+        changed = type(value)(*parts) if hasattr(value, "_fields") else tuple(parts)
+    return cast("T", changed)
+
+
+def first(*values: Any) -> Any:
+    """Return the first value that is not None."""
+    return next((value for value in values if value is not None), None)

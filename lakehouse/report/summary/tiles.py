@@ -1,0 +1,199 @@
+"""Tiles: key figures with their change against the week before and their trend."""
+
+from collections.abc import Mapping
+from typing import Any, Final, cast
+
+from lakehouse.core import display
+from lakehouse.report.figures import Facts, Row
+from lakehouse.report.summary import amounts
+from lakehouse.report.summary.amounts import Bounded
+from lakehouse.report.summary.frame import Frame
+from lakehouse.report.summary.model import Change, Objective, Text, Tile
+from lakehouse.report.summary.texts import line, text, words
+
+_ANCHORS: Final = {
+    "writes_unavailable": "availability",
+    "no_leader": "availability",
+    "messages_lost": "loss",
+    "clients_throttled": "throttling",
+    "coverage": "coverage",
+    "requests_failed": "requests",
+    "produce_latency": "requests",
+}
+_NOTES: Final = {"coverage": "tile.unobserved", "clients_throttled": "tile.lasting"}
+"""The note below a figure, where it is not the worst subject."""
+
+_QUESTIONS: Final = {
+    "writes_unavailable": "min-isr",
+    "no_leader": "min-isr",
+    "messages_lost": "lost",
+    "clients_throttled": "throttling",
+    "requests_failed": "availability",
+    "produce_latency": "latency",
+}
+"""The question whose observed share a figure depends on."""
+
+_LEVELS: Final = ("topic", "group", "source", "client")
+_CHANGES: Final = ("worse", "better", "unclear", "same", "none")
+
+
+def tiles(facts: Facts, objectives: tuple[Objective, ...], frame: Frame) -> tuple[Tile, ...]:
+    """Return the key figures in the order of the facts; none of a report that is blind."""
+    if frame.is_blind:
+        return ()
+    by_name = {one.name: one for one in objectives}
+    answers = {row["question"]: row for row in facts.get("answers") or ()}
+    return tuple(_tile(row, by_name, answers, frame) for row in facts.get("key_figures") or ())
+
+
+def _tile(
+    row: Row, objectives: Mapping[str, Objective], answers: Mapping[str, Row], frame: Frame
+) -> Tile:
+    name = str(row["name"])
+    objective = objectives.get(str(row.get("objective")))
+    is_known = row.get("state") == "known" and _is_stated(_own(row))
+    delta, change = _delta(row, frame) if is_known else ("", "none")
+    return Tile(
+        anchor=_ANCHORS.get(name, "own-metrics"),
+        label=_label(name, str(row.get("unit"))),
+        value=_value(row) if is_known else _unknown(row),
+        status=objective.status if objective else None,
+        note=(_note(row) or _partly(row, answers, frame)) if is_known else _reason(row),
+        delta=delta,
+        change=cast("Change", change),
+        trend=tuple(row.get("history") or ()),
+        title=_title(row) if is_known else "",
+    )
+
+
+def _label(name: str, unit: str) -> str:
+    label = words(f"tiles.{name}_{unit}") or words(f"tiles.{name}")
+    return label or display.line(name, display.NAME_LIMIT)
+
+
+def _is_stated(figure: Bounded) -> bool:
+    """Return False if a figure is not known, or is 0 and unobserved time may hide more."""
+    return bool(figure.us) or (figure.us is not None and figure.high is not None)
+
+
+def _unknown(row: Row) -> str:
+    if row.get("state") == "not_collected":
+        return words("tile.not_collected")
+    return display.NOT_KNOWN
+
+
+def _reason(row: Row) -> Text:
+    """Return why a figure is not known, without the words that its value is."""
+    reason = str(row.get("reason") or "")
+    for opening in ("Not known: ", "Not collected: "):
+        reason = reason.removeprefix(opening)
+    return (display.line(reason),) if reason else ()
+
+
+def _value(row: Row) -> str:
+    """Return a figure; at least it, where unobserved time may hide more."""
+    value, low, high = _own(row)
+    unit = str(row["unit"])
+    if unit == "offsets" and high is None:
+        # Messages are fewer than offsets (markers, aborted records). Unobserved time may hide more.
+        return line("tile.about", amount=_amount(low or value, unit))
+    if high is None:
+        return line("tile.at_least", amount=_of_all(row, _amount(low or value, unit)))
+    if unit == "offsets" and high:
+        return line("tile.at_most", amount=_amount(high, unit))
+    if unit == "clients" and low != high:
+        bounds = line("tile.between", low=_amount(low, unit), high=_amount(high, unit))
+        return _of_all(row, bounds)
+    return _of_all(row, _amount(value, unit))
+
+
+def _of_all(row: Row, count: str) -> str:
+    if row.get("of") is None:
+        return count
+    return line("tile.of", count=count, known=int(row["of"]))
+
+
+def _amount(value: Any, unit: str, digits: int = 2) -> str:
+    if unit == "us":
+        return amounts.length(value)
+    if unit == "share":
+        return display.share(value, digits)
+    if unit == "ms":
+        return display.quantity(value, "ms")
+    return display.count(value)
+
+
+def _own(row: Row) -> Bounded:
+    return Bounded(*(row.get(f"value{end}") for end in ("", "_low", "_high")))
+
+
+def _of_subject(row: Row) -> Bounded:
+    return Bounded(*(row.get(f"subject_value{end}") for end in ("", "_low", "_high")))
+
+
+def _note(row: Row) -> Text:
+    is_time, worst = row["unit"] == "us", _of_subject(row)
+    bounds = amounts.around(_own(row)) if is_time else ""
+    level = next((key for key in _LEVELS if row.get(key) is not None), None)
+    level = "client" if row.get("user") is not None or row.get("client_id") is not None else level
+    if level is None:
+        return text("tile.bounds", bounds=bounds) if bounds else ()
+    values: dict[str, Any] = {"subject": amounts.subject(row), "length": ""}
+    if worst.us and not (is_time and worst == _own(row)):
+        values["length"] = amounts.length(worst.us)
+    template = _NOTES.get(str(row["name"]), "tile.worst" if is_time else "tile.subject")
+    if template == "tile.worst":
+        values |= {"level": level, "bounds": amounts.around(worst) or bounds}
+    if template == "tile.subject":
+        unknown = row.get("unknown_us") if _own(row).high is None else None
+        values["unknown"] = display.length(unknown, "up") if unknown else ""
+    return text(template, **values)
+
+
+def _partly(row: Row, answers: Mapping[str, Row], frame: Frame) -> Text:
+    """Return how much was observed if a figure without a worst subject depends on it."""
+    answer = answers.get(_QUESTIONS.get(str(row["name"]), ""), {})
+    if answer.get("state") != "partly_known" or answer.get("observed_percent") is None:
+        return ()
+    share = display.share(answer["observed_percent"] / 100, 1, "down")
+    return text("tile.partly", share=share, period=frame.word)
+
+
+def _title(row: Row) -> str:
+    """Return the bounds of a figure and of its worst subject."""
+    unit, figure = str(row["unit"]), _own(row)
+    if unit == "us":
+        return amounts.exactly(figure)
+    if figure.low is None or figure.high is None or figure.low == figure.high:
+        return ""
+    return line("tile.between", low=_bound(figure.low, unit), high=_bound(figure.high, unit))
+
+
+def _bound(value: Any, unit: str) -> str:
+    return _amount(value, unit, 3)
+
+
+def _delta(row: Row, frame: Frame) -> tuple[str, str]:
+    """Return the change against the week before, in words and as a kind."""
+    if frame.is_running:
+        return line("tile.running", period=frame.word), "none"
+    before = row.get("previous")
+    change = row.get("change") if row.get("change") in _CHANGES else "none"
+    if not before:
+        return (words("tile.none") if frame.word == "week" else ""), "none"
+    week = amounts.week_name(before["week"])
+    if before.get("value") is None:
+        return line("tile.unknown", week=week), "none"
+    if change == "same":
+        return line("tile.same", week=week), "same"
+    return _changed(row, before, week, is_clear=change != "unclear"), str(change)
+
+
+def _changed(row: Row, before: Row, week: str, *, is_clear: bool) -> str:
+    if row["unit"] == "share":
+        shown = _amount(before["value"], "share")
+        return line("tile.share" if is_clear else "tile.unclear_share", before=shown, week=week)
+    difference = row["value"] - before["value"]
+    sign = "+" if difference >= 0 else "\u2212"
+    amount = _amount(abs(difference), row["unit"])
+    return line("tile.delta" if is_clear else "tile.unclear", sign=sign, amount=amount, week=week)

@@ -1,0 +1,64 @@
+"""Availability and min ISR: topics that could not take acks=all writes or had no leader."""
+
+from typing import Final
+
+from lakehouse.report.facts.kafka.min_isr import QUESTION, IsrBroker, Topic
+from lakehouse.report.figures import Row
+from lakehouse.report.tables.contents import count, length, longest, most, name, peak, time
+from lakehouse.report.tables.section import Claim, counted, section
+from lakehouse.report.tables.table_spec import Column, TableSpec
+
+
+def _unavailable(row: Row) -> str:
+    partitions = row.get("max_concurrent")
+    at_once = f", {partitions:,} of its partitions at once" if partitions and partitions > 1 else ""
+    return length(row.get("unavailable_any_us")) + at_once
+
+
+TOPICS: Final = TableSpec(
+    record=Topic,
+    path="min_isr.topics",
+    caption="Topics affected",
+    noun="topic",
+    columns=(
+        Column("Topic", name("topic")),
+        Column("Unavailable", time("unavailable_any")),
+        Column("Under min ISR", time("any")),
+        Column("Partitions at once, max", peak("max_concurrent")),
+    ),
+    file="min_isr_topics",
+    bad=QUESTION.bad[0].keys,
+    names=("topic",),
+    worst=longest("unavailable_any"),
+    quiet="had no bad time",
+)
+
+BROKERS: Final = TableSpec(
+    record=IsrBroker,
+    path="min_isr.brokers",
+    caption="Brokers that refused writes with too few in-sync replicas",
+    noun="broker",
+    columns=(
+        Column("Broker", name("source")),
+        Column("Refused writes", count("writes_refused")),
+    ),
+    file="min_isr_brokers",
+    bad=("writes_refused",),
+    names=("source",),
+    worst=most("writes_refused"),
+)
+
+SECTION: Final = section(
+    "availability",
+    "Availability and min ISR",
+    counted(
+        QUESTION,
+        Claim(TOPICS, _unavailable),
+        Claim(
+            BROKERS,
+            lambda row: f"{row['writes_refused']:,.0f} writes",
+            verb="refused writes",
+            is_own=False,
+        ),
+    ),
+)

@@ -1,0 +1,96 @@
+"""Monitoring coverage: how much of the expected time agents observed, by source."""
+
+from collections import Counter, defaultdict
+from typing import Any, Final
+
+from lakehouse.core import display
+from lakehouse.report import figures
+from lakehouse.report.facts.coverage import SourceCoverage
+from lakehouse.report.facts_lookup import nothing_seen, rows_at
+from lakehouse.report.figures import Facts, Row
+from lakehouse.report.tables.contents import isolated, length, name, number, of, words
+from lakehouse.report.tables.section import Part, plain, section
+from lakehouse.report.tables.table_spec import Cell, Column, TableSpec
+
+
+def _unobserved(row: Row) -> Cell:
+    return Cell((length(row.get("unknown_us")),), order=row.get("unknown_us"))
+
+
+def _error(row: Row) -> Cell:
+    error = row.get("first_error")
+    return Cell() if error is None else Cell((figures.name(error, limit=display.LINE_LIMIT),))
+
+
+def _outcomes(row: Row) -> str:
+    failed = (row.get("outcomes") or {}).items()
+    return ", ".join(f"{words('outcome', name_)} {n:,}" for name_, n in failed if name_ != "ok")
+
+
+SOURCES: Final = TableSpec(
+    record=SourceCoverage,
+    path="coverage.sources",
+    caption="Sources",
+    noun="source",
+    columns=(
+        Column("Source", name("source")),
+        Column("Observed", number("percent", display.per_cent)),
+        Column("Not observed, all families", of(_unobserved, "unknown_us")),
+        Column("Failed scrapes", of(_outcomes, "outcomes", is_figure=False)),
+        Column("First error", of(_error, "first_error", is_figure=False)),
+    ),
+    file="coverage_sources",
+    names=("source",),
+    unknown="",
+)
+
+
+def _by_source(facts: Facts) -> list[Row]:
+    """Return one row per source with all its families, the least observed first."""
+    found: defaultdict[Any, list[Row]] = defaultdict(list)
+    for row in rows_at(facts, "coverage.sources"):
+        found[row.get("source")].append(row)
+    rows = [_source(source, of_source) for source, of_source in found.items()]
+    return sorted(rows, key=lambda row: (row["percent"] or 0.0, str(row["source"])))
+
+
+def _source(source: Any, rows: list[Row]) -> Row:
+    expected, observed = (
+        sum(row.get(key) or 0 for row in rows) for key in ("expected_us", "observed_us")
+    )
+    outcomes: Counter[str] = Counter()
+    for row in rows:
+        outcomes.update(row.get("outcomes") or {})
+    return {
+        "source": source,
+        "percent": 100 * observed / expected if expected else None,
+        "unknown_us": sum(row.get("unknown_us") or 0 for row in rows),
+        "outcomes": dict(outcomes),
+        "first_error": next((row["first_error"] for row in rows if row.get("first_error")), None),
+    }
+
+
+def _observed(facts: Facts) -> Part:
+    rows = _by_source(facts)
+    percent = (facts.get("coverage") or {}).get("percent")
+    line = f"{display.per_cent(percent)} of expected observations"
+    if nothing_seen(facts):
+        line = "not known: no agent ran" if not rows else "0 % of expected observations"
+    line = f"{line}; {display.plural(len(rows), 'source')}"
+    listing = SOURCES.listing({**facts, "owners": None}, rows)
+    return Part(plain(line), (listing,), tuple(_notes(facts)))
+
+
+def _notes(facts: Facts) -> list[str]:
+    notes = []
+    if rejected := facts.get("rejected"):
+        notes.append(f"{display.plural(round(rejected), 'row')} of bronze could not be used.")
+    changes = facts.get("changes") or facts.get("events") or ()
+    imported = {(row.get("new"), row.get("source")) for row in changes if row["kind"] == "imported"}
+    for place, number_ in sorted(Counter(str(place) for place, _ in imported).items()):
+        sources = display.plural(number_, "source")
+        notes.append(f"Past data of {sources} was imported from {isolated(figures.name(place))}.")
+    return notes
+
+
+SECTION: Final = section("coverage", "Monitoring coverage", _observed)

@@ -1,0 +1,80 @@
+"""All incidents of the period, each with the number of its event."""
+
+from typing import Final
+
+from lakehouse.core import display
+from lakehouse.report import evidence, figures
+from lakehouse.report.facts.coverage import QUESTION
+from lakehouse.report.facts.event_records import IncidentOfEvent
+from lakehouse.report.figures import Facts, Row, span_of
+from lakehouse.report.tables.contents import bounded, instant, joined, length, of, words
+from lakehouse.report.tables.section import Part, plain, section, unanswered
+from lakehouse.report.tables.table_spec import Cell, Column, TableSpec
+
+
+def _duration(row: Row) -> Cell:
+    start, end = span_of(row)
+    lead, tail = row.get("lead_us"), row.get("tail_us")
+    low = None if tail is None else max(0, end - start - tail)
+    high = None if lead is None else end - start + lead
+    bounds = {"us": end - start, "low_us": low, "high_us": high}
+    return bounded(bounds, ("us", "low_us", "high_us"), length)
+
+
+def _subject(row: Row) -> Cell:
+    if row.get("user") is not None or row.get("client_id") is not None:
+        keys = ("user", "client_id")
+        return Cell(joined([figures.name(row[key]) for key in keys if row.get(key) is not None]))
+    names = [figures.name(row["group"])] if row.get("group") is not None else []
+    if row.get("topic") is not None:
+        partition = "" if row.get("partition") is None else f"-{row['partition']}"
+        names.append(figures.name(f"{row['topic']}{partition}"))
+    if not names:
+        names = [figures.name(source) for source in (row.get("sources") or ())[:3]]
+    return Cell(joined(names) or ("cluster",))
+
+
+def _event(row: Row) -> Cell:
+    number = row["event"]
+    return Cell((str(number),), order=number, link=f"event-{number}")
+
+
+INCIDENTS: Final = TableSpec(
+    record=IncidentOfEvent,
+    path="incidents",
+    caption="One row per partition, client, group or topic",
+    noun="incident",
+    columns=(
+        Column("Start", instant("start")),
+        Column("Duration", of(_duration, "start", "end", "lead_us", "tail_us")),
+        Column(
+            "Subject",
+            of(
+                _subject, "topic", "partition", "user", "client_id", "group", "sources",
+                is_figure=False,
+            ),
+        ),
+        Column(
+            "Incident", of(lambda row: words("incident", row["metric"]), "metric", is_figure=False)
+        ),
+        Column("Event", of(_event, "event")),
+    ),
+    file="incidents",
+)  # fmt: skip
+
+
+def _incidents(facts: Facts) -> Part:
+    rows = facts.get("incidents")
+    if rows is None:
+        return Part("not known: this report does not have incidents")
+    if not rows:
+        decided = evidence.answer(facts, QUESTION)
+        return Part("0 incidents") if decided.is_answered else unanswered(decided)
+    number = len(rows) + (facts.get("incidents_omitted") or 0)
+    events = {row["event"] for row in rows}
+    line = f"{display.plural(number, 'incident')} in {display.plural(len(events), 'event')}"
+    listing = INCIDENTS.listing(facts, sorted(rows, key=lambda row: str(row["start"])))
+    return Part(plain(line), (listing,))
+
+
+SECTION: Final = section("incidents", "All incidents", _incidents)

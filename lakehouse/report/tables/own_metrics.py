@@ -1,0 +1,64 @@
+"""Other metrics: those that no other section shows, of your own catalogue first."""
+
+from typing import Final
+
+from lakehouse.core import display
+from lakehouse.report import figures
+from lakehouse.report.facts.other_metrics import SUBJECT, Metric
+from lakehouse.report.figures import Facts, Row
+from lakehouse.report.tables.contents import joined, of
+from lakehouse.report.tables.section import Detail, Part, Section, detail, plain
+from lakehouse.report.tables.table_spec import Cell, Column, Content, TableSpec
+
+_TITLE: Final = "Other metrics"
+
+
+def _quantity(key: str, *, is_peak: bool = False) -> Content:
+    def cell(row: Row) -> Cell:
+        value = row.get(key)
+        if value is None and row.get("kind") in {"gauge", "counter"}:
+            return Cell()
+        return Cell((display.quantity(value, str(row.get("unit") or "")),), order=value)
+
+    return of(cell, f"worst.{key}")._replace(is_peak=is_peak)
+
+
+def _subject(row: Row) -> Cell:
+    return Cell(joined([figures.name(row[key]) for key in SUBJECT if row.get(key) is not None]))
+
+
+def _metric(row: Row) -> Cell:
+    return Cell(figures.single(row.get("metric")), title=display.line(row.get("description") or ""))
+
+
+METRICS: Final = TableSpec(
+    record=Metric,
+    path="own_metrics.metrics",
+    caption="Each metric, with the subject of its greatest value",
+    noun="metric",
+    columns=(
+        Column("Metric", of(_metric, "metric", "description", is_figure=False)),
+        Column("Subject", of(_subject, *(f"worst.{key}" for key in SUBJECT), is_figure=False)),
+        Column("Mean", _quantity("mean")),
+        Column("Max", _quantity("max", is_peak=True)),
+        Column("Increase", _quantity("increase")),
+    ),
+    file="own_metrics",
+)
+
+
+def _detail(facts: Facts) -> Detail | None:
+    content = facts.get("own_metrics") or {}
+    metrics, absent = content.get("metrics") or (), content.get("absent") or ()
+    rows = [{**row, **row["worst"][0]} for row in metrics if row.get("worst")]
+    own = sum(bool(row.get("own")) for row in metrics)
+    said = [display.plural(len(metrics) + (content.get("omitted") or 0), "metric")]
+    said += [f"{own} of your own catalogue"] * bool(own)
+    if absent:
+        names = ", ".join(display.line(name) for name in absent)
+        said.append(f"not collected: {names}")
+    line = plain("; ".join(said))
+    return detail("own-metrics", _TITLE, [Part(line, (METRICS.listing(facts, rows),))])
+
+
+SECTION: Final = Section("own-metrics", _TITLE, _detail)

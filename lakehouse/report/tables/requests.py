@@ -1,0 +1,225 @@
+"""Requests: errors, latency and traffic, as brokers count them."""
+
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+from lakehouse.core import display
+from lakehouse.report import evidence, figures
+from lakehouse.report.facts.kafka.golden_signals import (
+    ANSWERS_QUESTION,
+    LATENCY_QUESTION,
+    TRAFFIC_QUESTION,
+    Answers,
+    Error,
+    Latency,
+    Traffic,
+)
+from lakehouse.report.figures import Facts, Row
+from lakehouse.report.tables.contents import (
+    bounded,
+    count,
+    isolated,
+    length,
+    longest,
+    most,
+    name,
+    number,
+    of,
+    peak,
+    size,
+    text_of,
+    time,
+    word,
+)
+from lakehouse.report.tables.section import (
+    Part,
+    coverage_clause,
+    figures_known,
+    plain,
+    section,
+    unanswered,
+)
+from lakehouse.report.tables.table_spec import Cell, Column, Content, TableSpec
+
+_GOOD: Final = ("good", "good_low", "good_high")
+
+
+def _success(row: Row) -> Cell:
+    return bounded(row, _GOOD, display.percent)
+
+
+def _errors_first(row: Row) -> tuple[float, float]:
+    good = row.get("good_low")
+    return (0.0 if good is None else 1 - good), row.get("errors") or 0.0
+
+
+_REQUEST: Final[Content] = word("request", "request")
+
+BROKERS: Final = TableSpec(
+    record=Answers,
+    path="service.brokers",
+    caption="Brokers that answered with errors",
+    noun="broker",
+    columns=(
+        Column("Broker", name("source")),
+        Column("Request", _REQUEST),
+        Column("Errors", count("errors")),
+        Column("Success rate", of(_success, *_GOOD)),
+    ),
+    file="service_brokers",
+    bad=("errors", "errors_low"),
+    names=("source",),
+    worst=_errors_first,
+)
+
+ERRORS: Final = TableSpec(
+    record=Error,
+    path="service.errors",
+    caption="Errors by code",
+    noun="error",
+    columns=(
+        Column("Error", name("error")),
+        Column("Request", _REQUEST),
+        Column("Answers", count("answers")),
+    ),
+    file="service_errors",
+    worst=most("answers"),
+)
+
+LATENCY: Final = TableSpec(
+    record=Latency,
+    path="service.latency",
+    caption="Brokers above the p99 limit",
+    noun="broker",
+    columns=(
+        Column("Broker", name("source")),
+        Column("Request", _REQUEST),
+        Column("Limit", number("threshold_ms", display.milliseconds)),
+        Column("Above the limit", time("slow")),
+        Column("p99, max", peak("p99_ms_max", display.milliseconds)),
+    ),
+    file="service_latency",
+    bad=("slow_us", "slow_high_us"),
+    names=("source",),
+    worst=longest("slow"),
+    quiet="did not exceed the limit",
+)
+
+TRAFFIC: Final = TableSpec(
+    record=Traffic,
+    path="service.topics",
+    caption="Traffic by topic",
+    noun="topic",
+    columns=(
+        Column("Topic", name("topic")),
+        Column("Records written", count("records_in")),
+        Column("Written", count("bytes_in", size)),
+        Column("Read", count("bytes_out", size)),
+        Column("Rejected", count("bytes_rejected", size)),
+    ),
+    file="traffic_topics",
+    names=("topic",),
+    worst=lambda row: (row.get("bytes_in") or 0) + (row.get("bytes_out") or 0),
+)
+
+
+def _succeeded(facts: Facts) -> Part:
+    """State the success rates, and the most frequent error."""
+    decided = evidence.answer(facts, ANSWERS_QUESTION)
+    requests = [
+        row for row in (facts.get("service") or {}).get("requests") or () if row.get("good")
+    ]
+    if not decided.is_answered or not requests:
+        return unanswered(decided) if decided.reason else Part("0 requests")
+    is_open = any(row.get(key) is None for row in requests for key in ("good_low", "errors_high"))
+    of_all = " of the counted" if is_open or not decided.is_whole else " of"
+    rates = [
+        f"{display.percent(row['good'])}{of_all} {display.line(row['request'])} requests"
+        for row in requests
+    ]
+    said = [f"{' and '.join(rates)} succeeded"]
+    if errors := ERRORS.bad_rows(ERRORS.rows(facts)):
+        top = errors[0]
+        said.append(
+            f"main error {isolated(figures.name(top['error']))} ({display.count(top['answers'])})"
+        )
+    said.append(coverage_clause(decided, "broker"))
+    notes = (*_away(facts), *("Errors in unobserved time are not known.",) * is_open)
+    listings = (BROKERS.listing(facts), ERRORS.listing(facts))
+    return Part(plain("; ".join(filter(None, said))), listings, notes)
+
+
+def _away(facts: Facts) -> Iterator[str]:
+    """Say how long brokers were not observed; they count nothing while they are down."""
+    rows = [row for row in BROKERS.rows(facts) if row.get("unknown_us")]
+    if rows:
+        longest = display.length(max(row["unknown_us"] for row in rows), "up")
+        number = len(BROKERS.subjects(rows))
+        verb = "was" if number == 1 else "were"
+        yield f"{display.plural(number, 'broker')} {verb} not observed for up to {longest}."
+
+
+def _fast(facts: Facts) -> Part:
+    """State which brokers were slower than an objective allows, or the highest p99."""
+    decided = evidence.answer(facts, LATENCY_QUESTION)
+    if not decided.is_answered:
+        return unanswered(decided)
+    rows = LATENCY.rows(facts)
+    limited = [row for row in rows if row.get("threshold_ms") is not None]
+    limits = {row["threshold_ms"] for row in limited}
+    limit = f"{display.milliseconds(*limits)} p99" if len(limits) == 1 else "their p99 limit"
+    known = {row["source"] for row in limited if row.get("slow_us") is not None}
+    missing = {row["source"] for row in limited} - known
+    bad = LATENCY.bad_rows(limited)
+    said = []
+    if bad:
+        least = "at least " if not decided.is_whole or missing else ""
+        brokers = f"{len(LATENCY.subjects(bad))} of {display.plural(len(known), 'broker')}"
+        worst = f"worst {_where(bad[0])}, {length(bad[0].get('slow_us'))}"
+        said += [f"{least}{brokers} exceeded {limit}", worst]
+    elif limited and known:
+        said.append(f"0 of {display.plural(len(known), 'broker')} exceeded {limit}")
+    elif not limited:
+        said.append("no objective limits the p99")
+    if not bad:
+        said += _highest(rows)
+    if missing:
+        said.append(f"{display.plural(len(missing), 'broker')} without data")
+    said.append(coverage_clause(decided, "broker"))
+    listing = LATENCY.listing(facts, limited, decided)
+    return Part(plain("; ".join(filter(None, said))), (listing,))
+
+
+def _highest(rows: Iterable[Row]) -> list[str]:
+    known = [row for row in rows if row.get("p99_ms_max") is not None]
+    if not known:
+        return []
+    row = max(known, key=lambda row: row["p99_ms_max"])
+    least = "" if row.get("unknown_us") == 0 else "at least "
+    return [f"highest p99 {least}{display.milliseconds(row['p99_ms_max'])} ({_where(row)})"]
+
+
+def _where(row: Row) -> str:
+    source = text_of(LATENCY.columns[0].content.cell(row))
+    return f"{source}, {text_of(_REQUEST.cell(row))}"
+
+
+def _moved(facts: Facts) -> Part:
+    """State how much was written and read."""
+    decided = figures_known(facts, TRAFFIC_QUESTION)
+    rows = TRAFFIC.bad_rows(TRAFFIC.rows(facts))
+    if not decided.is_answered or not rows:
+        return unanswered(decided) if decided.reason else Part("0 topics with traffic")
+    keys = ("records_in", "bytes_in", "bytes_out")
+    records, written, read = (sum(row.get(key) or 0 for row in rows) for key in keys)
+    is_least = any(row.get(f"{key}_high") is None for row in rows for key in keys)
+    least = "at least " if is_least or not decided.is_whole else ""
+    said = [
+        f"{least}{display.plural(round(records), 'record')} ({size(written)}) written, "
+        f"{size(read)} read",
+        coverage_clause(decided, "topic"),
+    ]
+    return Part(plain("; ".join(filter(None, said))), (TRAFFIC.listing(facts),))
+
+
+SECTION: Final = section("requests", "Requests and traffic", _succeeded, _fast, _moved)

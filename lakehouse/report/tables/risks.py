@@ -1,0 +1,167 @@
+"""Configuration risks: replicas, quotas and retention that are likely to hurt next."""
+
+from typing import Any, Final, NamedTuple
+
+from lakehouse.core import display
+from lakehouse.report import evidence
+from lakehouse.report.facts.kafka.hygiene import (
+    QUESTION,
+    USE_OF_QUOTAS,
+    NearQuota,
+    Overtaken,
+    Replicas,
+    UnusedQuota,
+)
+from lakehouse.report.figures import Facts, Row
+from lakehouse.report.tables.contents import instant, length, name, number, of, word
+from lakehouse.report.tables.section import Part, coverage_clause, plain, section, unanswered
+from lakehouse.report.tables.table_spec import Cell, Column, TableSpec
+from lakehouse.report.tables.throttling import quantity
+
+
+class Risk(NamedTuple):
+    """A list of findings.
+
+    Attributes:
+        table: Its table.
+        lists: Its keys in the facts.
+        one: What one row does.
+        several: What several rows do.
+        unknown: The name of the list where it is not known.
+    """
+
+    table: TableSpec
+    lists: tuple[str, ...]
+    one: str
+    several: str
+    unknown: str
+
+
+def _left(row: Row) -> str:
+    seconds = row.get("least_seconds")
+    return length(seconds * 1e6) if seconds else "overtaken"
+
+
+def _suggested(row: Row) -> str:
+    text = display.quantity(row.get("suggested"), str(row.get("rate_unit") or ""))
+    return f"≥ {text}" if row.get("suggested_at_least") else text
+
+
+def _entity(row: Row) -> Cell:
+    return name("user", "client_id").cell(row.get("quota_of") or {})
+
+
+REPLICAS: Final = TableSpec(
+    record=Replicas,
+    path="hygiene.no_spare_replica",
+    caption="Topics without a spare replica",
+    noun="topic",
+    columns=(
+        Column("Topic", name("topic")),
+        Column("Partitions", number("partitions")),
+        Column("Replication factor", number("replication_factor")),
+        Column("Min ISR", number("min_insync_replicas")),
+    ),
+    file="hygiene_topics",
+)
+
+NEAR_QUOTA: Final = TableSpec(
+    record=NearQuota,
+    path="hygiene.near_quota",
+    caption="Clients near their quota",
+    noun="client",
+    columns=(
+        Column("Client", name("user", "client_id")),
+        Column("Quota for", word("kind", "kind")),
+        Column("Rate on a broker, max", quantity("rate_max_of_a_broker")),
+        Column("Quota", quantity("quota")),
+        Column("Quota entity", of(_entity, "quota_of", is_figure=False)),
+        Column("Suggested quota", of(_suggested, "suggested", "suggested_at_least", "rate_unit")),
+    ),
+    file="hygiene_near_quota",
+)
+
+UNUSED_QUOTAS: Final = TableSpec(
+    record=UnusedQuota,
+    path="hygiene.unused_quotas",
+    caption="Unused quotas",
+    noun="quota",
+    columns=(
+        Column("Quota entity", name("user", "client_id")),
+        Column("Quota for", word("kind", "kind")),
+        Column("Quota", quantity("quota")),
+    ),
+    file="hygiene_unused_quotas",
+)
+
+OVERTAKEN: Final = TableSpec(
+    record=Overtaken,
+    path="hygiene.overtaken",
+    caption="Groups that retention will overtake",
+    noun="group",
+    columns=(
+        Column("Group", name("group")),
+        Column("Topic", name("topic")),
+        Column("Time left, min", of(_left, "least_seconds")),
+        Column("As of", instant("as_of")),
+    ),
+    file="hygiene_overtaken",
+)
+
+RISKS: Final = (
+    Risk(
+        OVERTAKEN, ("overtaken",), "group will lose records to retention",
+        "groups will lose records to retention", "groups close to retention",
+    ),
+    Risk(
+        REPLICAS, ("no_spare_replica", "replication_one"), "topic cannot lose a broker",
+        "topics cannot lose a broker", "spare replicas",
+    ),
+    Risk(NEAR_QUOTA, ("near_quota",), "client near its quota", "clients near their quota",
+         "clients near their quota"),
+    Risk(UNUSED_QUOTAS, ("unused_quotas",), "unused quota", "unused quotas", "unused quotas"),
+)  # fmt: skip
+
+
+def _risks(facts: Facts) -> Part:
+    decided = evidence.answer(facts, QUESTION)
+    found = facts.get("hygiene") or {}
+    lists = {risk: _rows(facts, found, risk) for risk in RISKS}
+    if not any(lists.values()) and not decided.is_answered:
+        return unanswered(decided)
+    said = [
+        f"{len(rows):,} {risk.one if len(rows) == 1 else risk.several}"
+        for risk, rows in lists.items()
+        if rows
+    ]
+    if not said and any(rows is not None for rows in lists.values()):
+        said.append("0 risks found")
+    clause = coverage_clause(decided, "source") if said else ""
+    if unknown := [risk.unknown for risk, rows in lists.items() if rows is None]:
+        said.append(f"not known: {', '.join(unknown)}")
+    said.append(clause)
+    tables = tuple(risk.table.listing(facts, rows) for risk, rows in lists.items() if rows)
+    return Part(plain("; ".join(filter(None, said))), tables, _notes(found))
+
+
+def _rows(facts: Facts, found: Row, risk: Risk) -> list[Row] | None:
+    """Return the rows of a list; None: it is not known."""
+    lists = [found.get(key) for key in risk.lists]
+    if risk.table is UNUSED_QUOTAS:  # "unused" is a statement on observed time
+        use = evidence.observed(facts, USE_OF_QUOTAS)
+        if use.expected_us and use.state(evidence.floor_of(facts)) == "not_known":
+            return None
+    if None in lists and not any(lists):
+        return None
+    rows: list[Any] = [row for one in lists for row in one or ()]
+    return rows
+
+
+def _notes(found: Row) -> tuple[str, ...]:
+    untold = found.get("replicas_untold")
+    if not untold:
+        return ()
+    return (f"The number of replicas is not known for {display.plural(untold, 'topic')}.",)
+
+
+SECTION: Final = section("risks", "Configuration risks", _risks)

@@ -1,0 +1,227 @@
+"""Sections of the details: a title, a line, and tables; below the floor of coverage the reason."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from lakehouse.core import display
+from lakehouse.report import evidence, resources
+from lakehouse.report.evidence import Evidence, Question
+from lakehouse.report.figures import Facts, Row
+from lakehouse.report.tables import contents
+from lakehouse.report.tables.table_spec import Listing, TableSpec
+
+
+class Detail(NamedTuple):
+    """A fold of the page.
+
+    Attributes:
+        anchor: Its fragment, behind ``d-``.
+        title: A noun phrase.
+        line: The section in one line; names from outside are isolated.
+        is_open: Whether it is open at first.
+        tables: Tables, the worst rows first; none below the floor of coverage.
+        note: How to read them; empty if there is nothing to say.
+    """
+
+    anchor: str
+    title: str
+    line: str
+    is_open: bool
+    tables: tuple[Listing, ...]
+    note: str
+
+
+class Section(NamedTuple):
+    """A section, in the module of its tables.
+
+    Attributes:
+        anchor: The anchor of its fold.
+        title: A noun phrase.
+        detail: Makes the fold of the facts; None: the report does not have it.
+    """
+
+    anchor: str
+    title: str
+    detail: Callable[[Facts], Detail | None]
+
+
+class Claim(NamedTuple):
+    """A statement on the rows of a table.
+
+    Attributes:
+        table: The table; its bad rows are counted by ``names``.
+        figure: The figure of the worst row, in words.
+        verb: What the subjects were.
+        worst: What the row with the greatest figure is.
+        is_own: Whether its subjects are those of the question, whose number is known.
+    """
+
+    table: TableSpec
+    figure: Callable[[Row], str]
+    verb: str = "affected"
+    worst: str = "worst"
+    is_own: bool = True
+
+
+class Part(NamedTuple):
+    """The statements of one question.
+
+    Attributes:
+        line: In one line.
+        tables: Tables; the empty ones are left out.
+        notes: Sentences on them.
+    """
+
+    line: str
+    tables: tuple[Listing, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+def section(anchor: str, title: str, *parts: Callable[[Facts], Part]) -> Section:
+    """Return a section of one or more questions.
+
+    Args:
+        anchor: The anchor of its fold.
+        title: A noun phrase.
+        parts: The statements of each question.
+    """
+    return Section(
+        anchor, title, lambda facts: detail(anchor, title, [one(facts) for one in parts])
+    )
+
+
+def detail(anchor: str, title: str, parts: Sequence[Part]) -> Detail:
+    """Return the fold of some parts; a reason that several of them have is written once."""
+    lines = dict.fromkeys(one for part in parts for one in part.line.split("; ") if one)
+    tables = tuple(table for part in parts for table in part.tables if table.rows)
+    notes = [note for part in parts for note in part.notes]
+    if tables:
+        notes.insert(0, note_of(anchor))
+    line = "; ".join(lines)
+    line = f"{line[:1].upper()}{line[1:]}"
+    return Detail(
+        anchor, title, line, is_open=False, tables=tables, note=" ".join(filter(None, notes))
+    )
+
+
+def note_of(anchor: str) -> str:
+    """Return the note of page.yaml on a section; empty without any."""
+    return str(resources.declared("page.yaml")["notes"].get(anchor, ""))
+
+
+def counted(
+    question: Question, *claims: Claim, more: Iterable[TableSpec] = ()
+) -> Callable[[Facts], Part]:
+    """Return the part of a question that counts its bad subjects.
+
+    Args:
+        question: The question.
+        claims: Statements; the first is made even if nothing is bad, and its subjects are the
+            question's.
+        more: Further tables.
+    """
+    return lambda facts: part(facts, question, claims, more)
+
+
+def part(
+    facts: Facts, question: Question, claims: Sequence[Claim], more: Iterable[TableSpec] = ()
+) -> Part:
+    """Return the statements of a question, or why there is none."""
+    decided = evidence.answer(facts, question)
+    if not decided.is_answered:
+        return unanswered(decided)
+    rows = [with_budgets(facts, question, claim.table.rows(facts)) for claim in claims]
+    said = [
+        _claim(claim, own, decided, is_first=not nth)
+        for nth, (claim, own) in enumerate(zip(claims, rows, strict=True))
+    ]
+    hidden = _hidden(facts, question)
+    if hidden:
+        quiet = not claims[0].table.bad_rows(rows[0])
+        said = [*hidden, *said[1:]] if quiet else [*said, *hidden]
+    if decided.reason:  # bad is stated however little was observed
+        said.append(lowered(plain(decided.reason)))
+    elif clause := coverage_clause(decided, question.noun):
+        said.append(clause)
+    tables = [
+        claim.table.listing(facts, own, decided) for claim, own in zip(claims, rows, strict=True)
+    ]
+    tables += [table.listing(facts) for table in more]
+    return Part(plain("; ".join(filter(None, said))), tuple(tables))
+
+
+def figures_known(facts: Facts, question: Question) -> Evidence:
+    """Return the decision on figures that are neither good nor bad, which have the floor, too."""
+    return evidence.answer(facts, question._replace(has_figures=False))
+
+
+def unanswered(decided: Evidence) -> Part:
+    """Return a part that states nothing but the reason."""
+    return Part(plain(str(decided.reason)))
+
+
+def _claim(claim: Claim, rows: Sequence[Row], decided: Evidence, *, is_first: bool) -> str:
+    table = claim.table
+    bad = table.bad_rows(rows)
+    number = len(table.subjects(bad))
+    noun = table.noun
+    known = decided.subjects_known if claim.is_own else None
+    if not number:
+        return f"{_of(0, known, noun)} {claim.verb}" if is_first else ""
+    least = "at least " if not decided.is_whole else ""
+    worst = f"{claim.worst} {contents.text_of(table.columns[0].content.cell(bad[0]))}"
+    return f"{least}{_of(number, known, noun)} {claim.verb}; {worst}, {claim.figure(bad[0])}"
+
+
+def _of(number: int, known: int | None, noun: str) -> str:
+    """Return a number of subjects, of how many if that is known."""
+    if known is None or known < number:
+        return display.plural(number, noun)
+    return f"{number:,} of {display.plural(known, noun)}"
+
+
+def _hidden(facts: Facts, question: Question) -> list[str]:
+    """Return what brokers or controllers counted and no series of a partition showed."""
+    return [
+        plain(resources.sentence(name, counted=round(counted_ * 1e6), shown=round(shown * 1e6)))
+        for name, (counted_, shown) in evidence.hidden(facts, question).items()
+    ]
+
+
+def coverage_clause(decided: Evidence, noun: str) -> str:
+    """Return how much was observed, if that is not nearly everything."""
+    parts = []
+    if decided.observed_percent is not None and not decided.is_observed:
+        parts.append(f"coverage {display.per_cent(decided.observed_percent)}")
+    if missing := decided.subjects_unknown:
+        parts.append(f"{display.plural(missing, noun)} without data")
+    return "; ".join(parts).replace("\u00a0", " ")
+
+
+def plain(sentence: str) -> str:
+    """Return a sentence as a part of a line: with plain spaces, without its full stop."""
+    return sentence.replace("\u00a0", " ").strip().removesuffix(".")
+
+
+def lowered(sentence: str) -> str:
+    """Return a sentence that continues a line."""
+    return f"{sentence[:1].lower()}{sentence[1:]}"
+
+
+def with_budgets(facts: Facts, question: Question, rows: Iterable[Row]) -> list[Row]:
+    """Return rows with the greatest share of an error budget that their subject used."""
+    used = _used(facts, question)
+    keyed = [(row, used.get(evidence.name_of(row, question.names))) for row in rows]
+    return [row if share is None else {**row, "used": share} for row, share in keyed]
+
+
+def _used(facts: Facts, question: Question) -> Mapping[tuple[Any, ...], float]:
+    found: dict[tuple[Any, ...], float] = {}
+    wanted = set(question.judged)
+    for objective in facts.get("objectives") or ():
+        if wanted & set(objective.get("metrics") or ()):
+            for subject in objective.get("subjects") or ():
+                if (share := subject.get("used")) is not None:
+                    key = evidence.name_of(subject, question.names)
+                    found[key] = max(share, found.get(key, share))
+    return found

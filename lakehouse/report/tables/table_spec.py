@@ -1,0 +1,239 @@
+"""Tables of the details: typed columns, the worst rows first, and what all rows have in common."""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from itertools import compress
+from typing import Any, Final, NamedTuple
+
+from lakehouse.core import display
+from lakehouse.report import evidence, figures
+from lakehouse.report.evidence import Evidence
+from lakehouse.report.facts import record_keys
+from lakehouse.report.facts_lookup import rows_at, value_at
+from lakehouse.report.figures import Facts, Name, Row
+
+MOST: Final = 100
+"""Rows of a table; a file has the others. So the page of a fleet stays below 1.5 MB."""
+
+
+class Cell(NamedTuple):
+    """The content of a table's cell.
+
+    Attributes:
+        text: Words and names from outside, in reading order.
+        bounds: Bounds that must be read with the figure; mostly empty.
+        title: Bounds that need not be, for a tooltip.
+        order: Sort key; None: the text is.
+        link: The fragment that it links to; empty: none.
+        instant: The instant that it shows, ISO 8601; empty: none.
+    """
+
+    text: tuple[str | Name, ...] = ()
+    bounds: str = ""
+    title: str = ""
+    order: float | None = None
+    link: str = ""
+    instant: str = ""
+
+
+class Content(NamedTuple):
+    """What a column shows of a row, and the keys of the row that it reads.
+
+    Attributes:
+        cell: Makes the cell.
+        keys: Dotted paths in the record.
+        is_figure: Whether it is aligned to the right.
+        is_peak: Whether unobserved time may hide a greater one.
+    """
+
+    cell: Callable[[Row], Cell]
+    keys: tuple[str, ...] = ()
+    is_figure: bool = True
+    is_peak: bool = False
+
+
+class Column(NamedTuple):
+    """A column: its heading and its content."""
+
+    heading: str
+    content: Content
+
+
+class Listing(NamedTuple):
+    """A table as the page shows it.
+
+    Attributes:
+        caption: Its title.
+        columns: Its headings; the first names the row.
+        rows: The worst rows, a cell for each column.
+        notes: Sentences on all rows.
+        omitted: How many rows it does not have.
+        file: The CSV file with all rows.
+    """
+
+    caption: str
+    columns: tuple[Column, ...]
+    rows: tuple[tuple[Cell, ...], ...]
+    notes: tuple[str, ...] = ()
+    omitted: int = 0
+    file: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class TableSpec:
+    """A table without its rows.
+
+    Attributes:
+        record: The record of a row.
+        path: Place of the rows in the facts.
+        caption: The title.
+        noun: A row.
+        columns: The columns; the first names the row.
+        file: The CSV file with all rows, without ``.csv``.
+        bad: A row is shown if one of these figures is above zero; none: every row is.
+        names: Keys of the subject, where several rows are of one.
+        worst: Sort key, greatest first; None: rows are in order.
+        quiet: What the rows that are not shown did in the observed time; empty: nothing is said.
+        note: How to read it.
+        unknown: Key of a row's unobserved time; empty: it has none.
+
+    Raises:
+        TypeError: A key is not one of the record.
+    """
+
+    record: type
+    path: str
+    caption: str
+    noun: str
+    columns: tuple[Column, ...]
+    file: str
+    bad: tuple[str, ...] = ()
+    names: tuple[str, ...] = ()
+    worst: Callable[[Row], Any] | None = None
+    quiet: str = ""
+    note: str = ""
+    unknown: str = "unknown_us"
+
+    def __post_init__(self) -> None:
+        """Check the keys, so that a renamed field fails at import."""
+        keys = (key for column in self.columns for key in column.content.keys)
+        record_keys.check(self.record, (*keys, *self.bad, *self.names))
+
+    def rows(self, facts: Facts) -> list[Row]:
+        """Return all rows of the facts."""
+        return list(rows_at(facts, self.path))
+
+    def is_known(self, facts: Facts) -> bool:
+        """Return True if the facts have the rows, even if there are none."""
+        return value_at(facts, self.path) is not None
+
+    def bad_rows(self, rows: Iterable[Row]) -> list[Row]:
+        """Return the rows to show, the worst first."""
+        shown = [row for row in rows if not self.bad or evidence.is_bad(row, self.bad)]
+        return shown if self.worst is None else sorted(shown, key=self.worst, reverse=True)
+
+    def listing(
+        self, facts: Facts, rows: Sequence[Row] | None = None, decided: Evidence | None = None
+    ) -> Listing:
+        """Return the table of the facts' rows, or of those rows.
+
+        Args:
+            facts: The facts of a report.
+            rows: Rows that are made of those in the facts.
+            decided: What can be stated; None: no sentence on the rows that are not shown.
+        """
+        every = self.rows(facts) if rows is None else rows
+        shown = self.bad_rows(every)
+        columns = (*self.columns, *_added(facts, shown))
+        cells = [[column.content.cell(row) for row in shown[:MOST]] for column in columns]
+        kept = [not _is_same(of_column) or not nth for nth, of_column in enumerate(cells)]
+        notes = (
+            self.note,
+            _not_known(columns, cells),
+            self._unobserved(every),
+            self._quiet(every, decided),
+        )
+        return Listing(
+            self.caption,
+            tuple(compress(columns, kept)),
+            tuple(zip(*compress(cells, kept), strict=True)),
+            tuple(filter(None, notes)),
+            max(0, len(shown) - MOST),
+            f"{self.file}.csv",
+        )
+
+    def _unobserved(self, rows: Iterable[Row]) -> str:
+        """Say how long rows were not observed, once for all."""
+        if not self.unknown or "unknown_us" not in record_keys.keys(self.record):
+            return ""
+        times = [row.get(self.unknown) for row in rows]
+        longest = max((us for us in times if us is not None), default=0)
+        noun = self.noun.partition(" ")[0] if " in " in self.noun else self.noun
+        parts = [f"up to {display.length(longest, 'up')} per {noun}"] * bool(longest)
+        if open_ := times.count(None):
+            parts.append(f"not known for {display.plural(open_, noun)}")
+        if not parts:
+            return ""
+        peaks = any(column.content.is_peak for column in self.columns)
+        return f"Not observed: {', '.join(parts)}." + " A maximum can be higher there." * peaks
+
+    def _quiet(self, rows: Sequence[Row], decided: Evidence | None) -> str:
+        """Say what the other rows did, if enough was observed."""
+        if decided is None or decided.reason or not self.quiet:
+            return ""
+        bad = len(self.subjects(self.bad_rows(rows)))
+        known = (
+            len(self.subjects(rows)) if decided.subjects_known is None else (decided.subjects_known)
+        )
+        others = known - bad
+        if others <= 0 or not bad:
+            return ""
+        which = f"The other {self.noun if others == 1 else display.plural(others, self.noun)}"
+        return f"{which} {self.quiet} in the observed time."
+
+    def subjects(self, rows: Iterable[Row]) -> set[tuple[Any, ...]]:
+        """Return the subjects of rows, each once."""
+        return {evidence.name_of(row, self.names or tuple(row)) for row in rows}
+
+
+def _is_same(cells: Sequence[Cell]) -> bool:
+    """Return True if a column is empty or not known in all rows, which a note states once."""
+    return all(cell.text in _NOTHING for cell in cells)
+
+
+def _not_known(columns: Sequence[Column], cells: Sequence[Sequence[Cell]]) -> str:
+    """Return the headings of the columns that are not known in any row."""
+    unknown = [
+        column.heading
+        for column, of_column in zip(columns, cells, strict=True)
+        if _is_same(of_column) and any(cell.text == (display.NOT_KNOWN,) for cell in of_column)
+    ]
+    return f"Not known: {', '.join(unknown)}." if unknown else ""
+
+
+_NOTHING: Final = ((), ("",), (display.NOT_KNOWN,))
+
+
+def _added(facts: Facts, rows: Sequence[Row]) -> Iterable[Column]:
+    """Yield the columns that a report has if it knows budgets and owners."""
+    if any(row.get("used") is not None for row in rows):
+        yield Column("Budget used", _USED)
+    if facts.get("owners") is not None and any(map(_has_owner, rows)):
+        yield Column("Owner", Content(_owner, is_figure=False))
+
+
+def _has_owner(row: Row) -> bool:
+    return any(row.get(key) is not None for key in ("team", "owner"))
+
+
+def _owner(row: Row) -> Cell:
+    found = next((row[key] for key in ("team", "owner") if row.get(key) is not None), None)
+    return Cell(("no owner",)) if found is None else Cell(figures.single(found))
+
+
+def _used(row: Row) -> Cell:
+    used = row.get("used")
+    return Cell() if used is None else Cell((display.share(used, 0),), order=used)
+
+
+_USED: Final = Content(_used)

@@ -1,0 +1,127 @@
+"""How far a command is: a live line on a terminal, a line per phase in a job's log."""
+
+from __future__ import annotations
+
+import os
+import pty
+import re
+import subprocess
+import sys
+from typing import Final
+
+import pyte
+import pytest
+from click.testing import CliRunner
+
+from lakehouse.cli.main import main
+from lakehouse.cli.phases import Phase, about
+from lakehouse.rollup.run import Done
+
+pytestmark = pytest.mark.slow
+
+_ROLLUP: Final = """
+import time
+from lakehouse.cli.phases import phase
+from lakehouse.rollup.remark import Remark
+from lakehouse.rollup.run import Done
+with phase("rollup") as shown:
+    shown.step("feed: 48 hours in 2 batches")
+    shown.watch(Done(0, 48, 0))
+    for table in range(58):
+        shown.step(f"table_{table}")
+    shown.watch(Done(24, 48, 1234567))
+    shown.step(Remark("rows set aside: 3 too late, 0 misdated"))
+    time.sleep(0.6)
+    shown.result = "48 hours rolled up"
+"""
+
+
+def on_a_terminal(code: str) -> list[str]:
+    """Everything that was on the screen of a terminal at some instant."""
+    ours, theirs = pty.openpty()
+    screen = pyte.Screen(120, 10)
+    environment = {**os.environ, "TERM": "xterm", "COLUMNS": "120"}
+    stream, seen = pyte.ByteStream(screen), []
+    command = [sys.executable, "-c", code]
+    with subprocess.Popen(command, env=environment, stderr=theirs, stdout=theirs) as process:
+        os.close(theirs)
+        while True:
+            try:
+                said = os.read(ours, 4096)
+            except OSError:
+                break
+            if not said:
+                break
+            # Step by step: who is slow to read gets all that a terminal showed in one piece.
+            for step in re.findall(rb"\x1b?[^\x1b]*", said):
+                stream.feed(step)
+                seen.append("\n".join(screen.display))
+        process.wait(60)
+    os.close(ours)
+    return seen
+
+
+def test_terminal_shows_hours_and_the_time_left() -> None:
+    seen = on_a_terminal(_ROLLUP)
+    assert any("jmxlake: rollup: 24 of 48 hours, about 5 s left" in one for one in seen)
+    assert not any("table_" in one for one in seen)
+    assert "jmxlake: rollup: 48 hours rolled up, 1 s" in seen[-1]
+    assert "left" not in seen[-1], "only the result stays on the screen"
+
+
+def test_log_has_a_line_per_phase_and_one_per_remark() -> None:
+    run = subprocess.run(
+        [sys.executable, "-c", _ROLLUP], capture_output=True, text=True, check=True
+    )
+    assert run.stdout == ""
+    assert run.stderr.splitlines() == [
+        "jmxlake: rollup: rows set aside: 3 too late, 0 misdated",
+        "jmxlake: rollup: 48 hours rolled up, 1 s",
+    ]
+
+
+def test_time_left_follows_the_pace_since_the_first_count() -> None:
+    now = [0.0]
+    running = Phase("rollup", clock=lambda: now[0])
+    now[0] = 100
+    assert running.now == "rollup: 1 m 40 s so far"
+    running.watch(Done(0, 12, 0))
+    assert running.now == "rollup: 0 of 12 hours, 1 m 40 s so far"
+    now[0] = 107
+    running.watch(Done(3, 12, 5))
+    assert running.now == "rollup: 3 of 12 hours, about 20 s left"
+    running.watch(Done(12, 12, 5))
+    assert running.now == "rollup: 12 of 12 hours, 1 m 47 s so far"
+    running.result = "12 hours rolled up"
+    assert running.summary == "rollup: 12 hours rolled up, 1 m 47 s"
+
+
+@pytest.mark.parametrize(
+    ("seconds", "words"),
+    [(0, "5 s"), (7, "5 s"), (33, "35 s"), (59, "60 s"), (61, "1 min"), (3599, "60 min"),
+     (9000, "2.5 h")],
+)  # fmt: skip
+def test_estimate_has_few_digits(seconds: float, words: str) -> None:
+    assert about(seconds) == f"about {words}"
+
+
+def test_phase_that_fails_has_no_result() -> None:
+    code = "from lakehouse.cli.phases import phase\nwith phase('facts'): raise SystemExit(7)"
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (run.returncode, run.stderr) == (7, "")
+
+
+def test_help_tells_the_exit_codes_and_completion_is_a_script() -> None:
+    for command in ("rollup", "verify"):
+        told = CliRunner().invoke(main, [command, "--help"]).stdout
+        assert "Exits with " in told
+        assert "with 3" in " ".join(told.split())
+    for shell in ("bash", "zsh", "fish"):
+        assert "_JMXLAKE_COMPLETE" in CliRunner().invoke(main, ["completion", shell]).stdout
+    words = {"COMP_WORDS": "jmxlake rollup LAKE --ti", "COMP_CWORD": "3"}
+    run = subprocess.run(
+        [sys.executable, "-c", "from lakehouse.cli.main import main; main(prog_name='jmxlake')"],
+        env={**os.environ, **words, "_JMXLAKE_COMPLETE": "bash_complete"},
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert "plain,--tidy" in run.stdout
