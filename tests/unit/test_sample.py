@@ -279,9 +279,12 @@ def test_the_files_beside_a_sample_name_its_topics_and_its_restarts(tmp_path: Pa
     restarts = [one for one in span.incidents if one.kind == "restarted"]
     assert all(planned.start_us < one.from_us < one.to_us < planned.end_us for one in restarts)
     rmtree(lake)
+    assert CliRunner().invoke(main, asked).exit_code == 0
+    rmtree(lake)
+    files.beside(lake).owners.write_text("owners: []\n")
     ended = CliRunner().invoke(main, asked)
     assert ended.exit_code == 1
-    assert "the file exists already" in ended.output
+    assert "the file is not a sample's" in ended.output
     assert not lake.exists()
 
 
