@@ -60,8 +60,8 @@ def _of_tiered(of: Timeline, source: int, topic: str, declared: Topic) -> Iterat
     ]  # fmt: skip
     each = [(at, _SEGMENT) for at in copies]
     yield Series(Subject(copied, topic), zero, each)
-    begun = sorted([*copies, *failures])
-    yield Series(Subject(requests, topic), zero, [(at, 1.0) for at in begun])
+    attempted = sorted([*copies, *failures])
+    yield Series(Subject(requests, topic), zero, [(at, 1.0) for at in attempted])
     yield Series(Subject(errors, topic), zero, [(at, 1.0) for at in failures])
     yield Series(Subject(cluster.REMOTE_SIZE, topic), _remote_sizes(of))
     for partition in range(declared.partitions):
