@@ -215,8 +215,9 @@ releasable: $(VENV)/.installed
 	@rm -rf $(DIST)
 
 .PHONY: dist
-dist: $(VENV)/.installed ## Wheel and source distribution, in dist/
+dist: $(VENV)/.installed ## Wheel, source distribution and report.schema.json, in dist/
 	@$(BIN)/python -m hatchling build -d $(DIST)
+	@$(BIN)/python -m lakehouse.report.facts.json_schema > $(DIST)/report.schema.json
 
 EXTRAS := agent jmxquery maintain databricks local lakehouse trends connect
 

@@ -26,7 +26,7 @@ _LONG_US: Final = 60 * S
 # Of a topic or client that a report does not name it says nothing.
 _NOT_TOLD: Final = dict.fromkeys(("unknown_us", "unseen_us", "partitions_unknown_us"), math.inf)
 # ``unknown_us`` leaves out the time in which the topic is known to be unavailable; then others of
-# its partitions may be under their min ISR unobserved (docs/report-json.md).
+# its partitions may be under their min ISR unobserved.
 _UNKNOWN_OF_TOPIC: Final = {
     "any": "unseen_us",
     "unavailable_any": "unknown_us",

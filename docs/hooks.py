@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from mkdocs.structure.files import File, Files
 
-from docs.tools import commands, configuration, links, metrics, tables
+from docs.tools import commands, configuration, links, metrics, report_csv, report_json, tables
+from lakehouse.report.facts import json_schema
 
 if TYPE_CHECKING:
     from mkdocs.config.defaults import MkDocsConfig
@@ -19,8 +20,11 @@ GENERATED: Final = {
     "reference/metrics.md": metrics.text,
     "reference/tables.md": tables.text,
     "reference/commands.md": commands.text,
+    "reference/report-json.md": report_json.text,
+    "reference/report-csv.md": report_csv.text,
+    "reference/report.schema.json": json_schema.text,
 }
-"""Pages that are in no file, and what makes them."""
+"""Generated files, and what makes them."""
 OF_ROOT: Final = {"architecture.md": "ARCHITECTURE.md", "changelog.md": "CHANGELOG.md"}
 
 

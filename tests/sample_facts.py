@@ -174,6 +174,9 @@ def facts(
         },
         "timelines": [],
         "events": [],
+        "incidents": [],
+        "incidents_omitted": 0,
+        "changes": [],
         "rejected": 0,
         "detection_floor_us": 2 * SECOND,
     }
@@ -674,7 +677,12 @@ def demo() -> Facts:
         },
     ]
     nobody = dict.fromkeys(("topic", "partition", "user", "client_id", "group", "old", "new"))
-    made["events"] = [
+    made["incidents"] = [
+        incident_of_event(partition, one)
+        for partition in made["min_isr"]["partitions"]
+        for one in partition["incidents"]
+    ]
+    made["changes"] = [
         nobody
         | {
             "at": at(101),
@@ -796,7 +804,8 @@ def hostile() -> Facts:
         "remote_reads",
         "coverage",
         "timelines",
-        "events",
+        "changes",
+        "incidents",
         "own_metrics",
     ):
         made[key] = corrupt(made[key])
@@ -805,6 +814,17 @@ def hostile() -> Facts:
         deepcopy(rows[0]) | {"topic": name, "partition": n} for n, name in enumerate(EVIL)
     ]
     return made
+
+
+def incident_of_event(partition: Facts, one: Facts) -> Facts:
+    """The incident of a partition as the section ``incidents`` has it."""
+    metric = f"kafka.partition.{one['kind']}"
+    names = dict.fromkeys(("user", "client_id", "group"))
+    return {
+        "event": 1, "metric": metric, "level": "partition", "topic": partition["topic"],
+        "partition": partition["partition"], **names, "worst": 1.0, "total": 3.0, **one,
+        "kind": "availability",
+    }  # fmt: skip
 
 
 def fleet(topics: int = 3_000, clients: int = 5_000) -> Facts:
@@ -989,7 +1009,7 @@ def with_everything(made: Facts) -> None:
         row["without_maintenance"] = dict(row)
         row |= {"burn": [burn()] * 2, "maintenance": made["maintenance"]}
     made["racks"] = [{"source": f"broker-{n}", "rack": "abc"[n % 3]} for n in range(100)]
-    made["events"] = [event(n) for n in range(1_000)]
+    made["changes"] = [event(n) for n in range(1_000)]
     made["hygiene"] = tidy()
     made["trends"] = trends(subjects[:200])
 

@@ -7,6 +7,9 @@ from typing import Final, NamedTuple
 from lakehouse.core.metrics import COVERAGE, LEADERLESS, UNAVAILABLE, UNDER_MIN_ISR
 
 AVAILABILITY: Final = "availability"
+SYMPTOM: Final = "symptom"
+"""What brokers and controllers count of the same: it belongs to the event that it overlaps."""
+
 OTHER: Final = "other"
 _METRIC: Final = "(metric)"
 
@@ -26,9 +29,10 @@ class Rule(NamedTuple):
 
 
 RULES: Final = (
-    Rule(AVAILABILITY, None, (
-        UNDER_MIN_ISR, LEADERLESS, UNAVAILABLE, "kafka.broker.under_min_isr_partitions",
-        "kafka.broker.produce_errors.not_enough_replicas%", "kafka.controller.offline_partitions",
+    Rule(AVAILABILITY, None, (UNDER_MIN_ISR, LEADERLESS, UNAVAILABLE)),
+    Rule(SYMPTOM, _METRIC, (
+        "kafka.broker.under_min_isr_partitions", "kafka.controller.offline_partitions",
+        "kafka.broker.produce_errors.not_enough_replicas%",
     )),
     *(
         Rule("throttling", request, (f"kafka.client.{request}.throttle_time",))

@@ -4,9 +4,11 @@ Events are computed at reading: one may cross hours, and gold's unit is the hour
 """
 
 import functools
+from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from importlib import resources
+from itertools import accumulate
 from typing import Final, NamedTuple
 
 import pyarrow as pa
@@ -14,6 +16,7 @@ import pyarrow as pa
 from lakehouse.core.spans import Span
 from lakehouse.engines.engine import Engine, Relation, ask
 from lakehouse.gold import event_kinds, incidents
+from lakehouse.gold.event_kinds import AVAILABILITY, OTHER, SYMPTOM
 from lakehouse.gold.incidents import Incident
 
 SLACK_US: Final = 60_000_000
@@ -47,22 +50,22 @@ class Event(NamedTuple):
     """Incidents that belong together; instants in microseconds.
 
     Attributes:
-        key: Its kind and subject.
-        onset: The first start of an incident, less its lead.
         start: The first start.
+        onset: The first start of an incident, less its lead.
         last_onset: The last start.
         end: The last end.
         topics: The topics of its incidents, in order.
         slack_us: How far from an onset its cause may be.
+        key: Its kind and subject.
     """
 
-    key: Key
-    onset: int
     start: int
+    onset: int
     last_onset: int
     end: int
     topics: tuple[str, ...]
-    slack_us: int = SLACK_US
+    slack_us: int
+    key: Key
 
     @property
     def near(self) -> Span:
@@ -119,8 +122,50 @@ def with_incidents(
         key = key._replace(place=int(key.place))
         found[key].append(incidents.incident(values[:width]))
         slack[key] = SLACK_US if slack_us is None else slack_us
-    made = [(_event(key, items, slack[key]), in_order(items)) for key, items in found.items()]
-    return sorted(made, key=lambda one: (one[0].start, str(one[0].key)))
+    made = {_event(key, items, slack[key]): items for key, items in found.items()}
+    return [
+        (event, in_order(items))
+        for event, items in sorted(_with_symptoms(made), key=lambda pair: _order(pair[0]))
+    ]
+
+
+def _with_symptoms(
+    found: Mapping[Event, list[Incident]],
+) -> Iterator[tuple[Event, list[Incident]]]:
+    """Yield the events; each symptom is with the last event of availability that it overlaps.
+
+    One that overlaps none is of another kind.
+    """
+    events = {one: [*items] for one, items in found.items() if one.key.kind != SYMPTOM}
+    overlapped = _Overlapped(sorted(
+        (one for one in events if one.key.kind == AVAILABILITY), key=_order
+    ))  # fmt: skip
+    for symptom, items in found.items():
+        rest: list[Incident] = []
+        for one in items if symptom.key.kind == SYMPTOM else ():
+            event = overlapped.last(one.span)
+            (rest if event is None else events[event]).append(one)
+        if rest:
+            other = _event(symptom.key._replace(kind=OTHER), rest, symptom.slack_us)
+            events[other] = rest
+    yield from events.items()
+
+
+class _Overlapped:
+    """Finds the last of some events that a span overlaps."""
+
+    def __init__(self, events: Sequence[Event]) -> None:
+        self._events = events
+        self._starts = [one.start for one in events]
+        self._reached = [*accumulate((one.end for one in events), max)]
+
+    def last(self, span: Span) -> Event | None:
+        place = bisect_left(self._starts, span[1]) - 1
+        while place >= 0 and self._reached[place] > span[0]:
+            if self._events[place].end > span[0]:
+                return self._events[place]
+            place -= 1
+        return None
 
 
 def in_order(items: Iterable[Incident]) -> list[Incident]:
@@ -130,13 +175,13 @@ def in_order(items: Iterable[Incident]) -> list[Incident]:
 
 def _event(key: Key, items: Sequence[Incident], slack_us: int) -> Event:
     return Event(
-        key,
-        min(one.start - one.lead_us for one in items),
         min(one.start for one in items),
+        min(one.start - one.lead_us for one in items),
         max(one.start for one in items),
         max(one.end for one in items),
         tuple(sorted({one.topic for one in items if one.topic is not None})),
         slack_us,
+        key,
     )
 
 
@@ -158,7 +203,7 @@ def by_cluster(
         made = made._replace(place=int(made.place))
         known = tuple(sorted(topic for topic in topics if topic is not None))
         slack = SLACK_US if slack_us is None else slack_us
-        found[cluster].append(Event(made, onset, start, last, end, known, slack))
+        found[cluster].append(Event(start, onset, last, end, known, slack, made))
     return {cluster: sorted(events, key=_order) for cluster, events in found.items()}
 
 

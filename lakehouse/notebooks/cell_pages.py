@@ -112,7 +112,7 @@ def _fold(facts: Facts, anchor: str) -> Detail:
 
 
 def question_facts(gold: Gold, objectives: Sequence[Objective], name: str) -> dict[str, Any]:
-    """Return the facts of one question, a part of a report's facts (docs/report-json.md).
+    """Return the facts of one question, a part of a report's facts.
 
     Args:
         gold: Gold of the week and cluster.

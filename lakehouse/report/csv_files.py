@@ -12,7 +12,7 @@ from lakehouse.core import display
 from lakehouse.report import evidence, facts_lookup
 from lakehouse.report.facts import build, storage, timelines
 from lakehouse.report.facts.coverage import Gap, SourceCoverage
-from lakehouse.report.facts.event_records import Event, IncidentOfEvent
+from lakehouse.report.facts.event_records import Event, IncidentOfEvent, Use
 from lakehouse.report.facts.fields import OWNED, Column, columns, keys
 from lakehouse.report.facts.kafka import (
     consumer_groups,
@@ -24,7 +24,9 @@ from lakehouse.report.facts.kafka import (
     throttling,
     tier_lag,
 )
+from lakehouse.report.facts.key_figures import KeyFigure
 from lakehouse.report.facts.objectives import composites, trends
+from lakehouse.report.facts.objectives.history import WeekOfObjective
 from lakehouse.report.facts.objectives.restated import Restated
 from lakehouse.report.facts.objectives.verdicts import Verdict
 from lakehouse.report.facts.other_metrics import Metric, Subject as MetricSubject
@@ -38,6 +40,7 @@ from lakehouse.report.facts.statement_rows import (
     Maintenance,
     Named,
     Objective,
+    Used,
 )
 from lakehouse.report.figures import Facts, Row
 from lakehouse.report.owners import NAMES
@@ -80,8 +83,9 @@ class File(NamedTuple):
     @property
     def columns(self) -> tuple[Column, ...]:
         """Its columns; a row about a topic, client or group has its owner, too."""
-        is_owned = any(column.name in NAMES.values() for column in self.own)
-        return (*self.own, *(_OWNED if is_owned else ()))
+        names = {column.name for column in self.own}
+        owned = _OWNED if names & {*NAMES.values()} else ()
+        return (*self.own, *(column for column in owned if column.name not in names))
 
     def rows_of(self, facts: Facts) -> Iterable[Row]:
         """Return its rows."""
@@ -177,15 +181,24 @@ _ATTAINMENT: Final = (
 _PERIOD: Final = (*_OBJECTIVE, *columns(Figures, "verdict", "attainment"))
 
 FILES: Final = (
+    File("key_figures", "figure at the start of the report", "key_figures", columns(KeyFigure)),
+    File("objectives", "objective", "objectives", columns(
+        Objective, "name", "title", "target", "window", "status", "budget_whole_us", "used",
+    )),
+    File("history", "objective and week, oldest first", "objectives.history",
+         (*columns(Objective, "name"), *columns(WeekOfObjective))),
     File("events", "event, most of an error budget first", "events", columns(Event)),
+    File("event_uses", "event and subject whose error budget it used", "events.uses",
+         (Column("event", "number of the event", "number"), *columns(Use))),
     File("incidents", "incident", "incidents", columns(IncidentOfEvent)),
     File("verdicts", "objective, worst first", "verdicts", columns(Verdict)),
-    File("composites", "composite, on all subjects and on those of each team and tier",
+    File("composites", "composite, on all subjects, and on the subjects of each team and tier",
          "composites", columns(composites.Composite)),
     File("composite_objectives", "objective of a composite", "composites.objectives", (
         *columns(composites.Composite, "composite", "team", "tier"), *columns(composites.Member),
     )),
-    File("attainment", "objective and subject", "objectives.subjects", _ATTAINMENT),
+    File("attainment", "objective and subject", "objectives.subjects",
+         (*_ATTAINMENT, *columns(Used))),
     File("attainment_business_hours", "objective and subject, over business hours",
          "business_hours.objectives.subjects", _ATTAINMENT),
     File("restated", "subject whose published figures have changed", "restated", (

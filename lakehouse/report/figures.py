@@ -10,7 +10,7 @@ from lakehouse.core.spans import Span
 
 Row = Mapping[str, Any]
 Facts = Mapping[str, Any]
-"""The facts of a report, as docs/report-json.md describes them."""
+"""The facts of a report, whose keys are those of ``facts/report_record.py``."""
 
 SUBJECT_KEYS: Final = ("group", "user", "client_id", "topic", "partition", "source")
 BOUNDS: Final = ("", "_low", "_high")

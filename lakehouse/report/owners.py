@@ -1,4 +1,4 @@
-"""Owners: a file that maps topics, clients and groups to an owner, a team and a tier.
+"""Owners: a file that maps topics, clients, groups and sources to an owner, a team and a tier.
 
 ```yaml
 owners:
@@ -9,6 +9,7 @@ owners:
     clients: ["billing-*"]
     users: ["svc-payments"]
     groups: ["payments-*"]
+    sources: ["broker-*"]
 ```
 
 Patterns are those of a shell (``*``, ``?``, ``[abc]``), match whole names and are case-sensitive.
@@ -30,6 +31,9 @@ LABELS: Final = ("team", "owner", "tier")
 NAMES: Final = {"topics": "topic", "clients": "client_id", "users": "user", "groups": "group"}
 """Keys of patterns, and of the names that these match; a row with one of them gets labels."""
 
+_PATTERNS: Final = {**NAMES, "sources": "source"}
+"""With those of sources, which own nothing but their coverage."""
+
 _GIB: Final = 1024.0**3
 MONTH_SECONDS: Final = 30 * 86_400
 _PRICES: Final = ("stored_gib_month", "uploaded_gib", "read_gib", "disk_gib_month")
@@ -44,6 +48,12 @@ class Owner(NamedTuple):
 
 
 NO_OWNER: Final = Owner()
+
+
+def shown(row: Mapping[str, Any]) -> str | None:
+    """Return what a report calls the owner of a row with labels: the team, or else the owner."""
+    found = row.get("team") or row.get("owner")
+    return None if found is None else str(found)
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,8 +108,8 @@ class Owners:
     )
 
     def of(self, row: Mapping[str, Any]) -> Owner:
-        """The owner of a row of the facts: of its group, else its client, else its topic."""
-        for keys in (("group",), ("client_id", "user"), ("topic",)):
+        """Return the owner of a row of the facts: of its group, client, topic or source."""
+        for keys in (("group",), ("client_id", "user"), ("topic",), ("source",)):
             names = {key: str(row[key]) for key in keys if row.get(key) is not None}
             if names:
                 break
@@ -130,13 +140,17 @@ def load(path: Path) -> Owners:
 
 
 def _rule(entry: Node) -> Rule:
-    _check_keys(entry, (*LABELS, *NAMES))
+    _check_keys(entry, (*LABELS, *_PATTERNS))
     labels = {key: _label(entry.entries[key]) for key in entry.present(*LABELS)}
     if not labels:
         raise _error(entry, f"an entry has one of {', '.join(LABELS)}")
-    patterns = {NAMES[key]: pattern(_globs(entry.entries[key])) for key in entry.present(*NAMES)}
+    patterns = {
+        name: pattern(_globs(entry.entries[key]))
+        for key, name in _PATTERNS.items()
+        if entry.present(key)
+    }
     if not patterns:
-        raise _error(entry, f"an entry has one of {', '.join(NAMES)}")
+        raise _error(entry, f"an entry has one of {', '.join(_PATTERNS)}")
     return Rule(Owner(**labels), patterns)
 
 

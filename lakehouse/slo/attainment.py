@@ -42,21 +42,21 @@ class Options(NamedTuple):
         own_windows: Whether each objective is stated over the window of its own that ends with the
             period (see ``TimeWindow.of``), and not over the period.
         burns: Whether there are burn rates.
-        left: Whether the worst subjects have what was left of their budget after each hour.
         maintenance: Planned maintenance.
         corrections: Time that was agreed not to count.
         window_seconds: Length of gold's finest windows; by default that of gold/progress.
         only: Kind and key of the only subject that is stated; by default all are. The others still
             determine whether it has ended.
+        left: Whether the worst subjects have what was left of their budget after each hour.
     """
 
     own_windows: bool = False
     burns: bool = False
-    left: bool = False
     maintenance: tuple[Maintenance, ...] = ()
     corrections: tuple[Correction, ...] = ()
     window_seconds: int | None = None
     only: tuple[str, Key] | None = None
+    left: bool = False
 
 
 _DEFAULT: Final = Options()

@@ -32,7 +32,7 @@ def test_a_rolling_restart_crowds_nothing_out(tmp_path: Path):
     events = made(tmp_path, tables.EVENTS)
     write_deltalake(events, arrow.to_arrow(tables.EVENTS, rows), mode="append")
     gold = Gold(LocalEngine(Lake(str(tmp_path))), CLUSTER, periods.week("2026-W47"), 300)
-    listed, omitted = gold.events()
+    listed, omitted = gold.changes()
     assert [row["at"] for row in listed] == sorted(row["at"] for row in listed)
     assert [row["kind"] for row in listed[1_000:]] == ["source_restart", "batch_dropped"]
     assert omitted == {"leader_change": 200}

@@ -1,103 +1,125 @@
-"""The facts' records are the contract: report.json, the pages about it and the CSV files."""
+"""The facts' records are the contract: report.json, its schema, and the CSV files."""
 
 from __future__ import annotations
 
 import json
-import types
+import re
 from pathlib import Path
-from typing import Any, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, NamedTuple, get_args
 
 import pytest
 
 from lakehouse.report import csv_files
-from lakehouse.report.facts.fields import Bounds
-from lakehouse.report.facts.owner_accounts import Account
-from lakehouse.report.facts.shape import SECTIONS
+from lakehouse.report.facts import json_schema
+from lakehouse.report.facts.fields import Bounds, Known, Means, columns, fields_of, keys, nested
+from lakehouse.report.facts.report_record import Report
 from lakehouse.report.owners import LABELS
+from tests.json_schema_check import wrong
 
-ROOT = Path(__file__).parents[2]
-PLAIN = {"objectives", "maintenance", "corrections", "events", "incomplete", "collected"}
-"""Lists of no records: statements, maintenance, corrections, events, lost hours and metrics."""
-
-PAGES = ("report-json.md", "trends.md", "remote-index.md")
+GOLDEN = Path(__file__).parents[1] / "golden/report.json"
+ONLY_SOMETIMES = {"team", "owners"}
+"""Keys of reports with ``--team`` or ``--owners``."""
 
 
-def record(hint: Any) -> Any:
+def record(kind: Any) -> Any:
     """The record of a field that is one, or a list of them, or may be None; else None."""
-    if get_origin(hint) in (list, types.UnionType):
-        return next((found for one in get_args(hint) if (found := record(one))), None)
-    return hint if hasattr(hint, "_fields") else None
+    return nested(kind) or next(filter(None, map(record, get_args(kind))), None)
 
 
-def keys(of: Any) -> dict[str, Any]:
+def inner(of: Any) -> dict[str, Any]:
     """The keys of a record in JSON, each with the record that its value is made of."""
     found: dict[str, Any] = {}
-    for name, hint in get_type_hints(of).items():
-        if hint is Bounds:
-            stem, unit = (name[:-3], "_us") if name.endswith("_us") else (name, "")
-            found |= dict.fromkeys((name, f"{stem}_low{unit}", f"{stem}_high{unit}"))
-        else:
-            found[name] = record(hint)
+    for name, field in fields_of(of).items():
+        found |= dict.fromkeys(keys(name)) if field.kind is Bounds else {name: record(field.kind)}
     return found
 
 
-def around(path: str) -> dict[str, Any]:
-    """The keys of the record there, and of those that it is within."""
-    section, *inner = path.split(".")
-    found = keys(SECTIONS[section])
-    for key in inner:
-        found = found | keys(found[key])
-    return found
+def every(of: Any) -> set[Any]:
+    """All records within a record."""
+    return {of}.union(*(every(one) for one in inner(of).values() if one))
 
 
-def every(of: Any) -> dict[str, Any]:
-    """All records within a record, by their names."""
-    inner = [one for one in keys(of).values() if one]
-    return {of.__name__: of} | {name: one for each in inner for name, one in every(each).items()}
-
-
-def check(value: Any, of: Any, path: str) -> int:
+def check(value: Any, of: Any, path: str = "") -> int:
     """Compare JSON with its record; how many rows were compared."""
     if isinstance(value, list):
         return sum(check(one, of, path) for one in value)
     if value is None:
         return 0
-    assert list(value) == list(keys(of)), path
-    inner = ((key, one) for key, one in keys(of).items() if one)
-    return 1 + sum(check(value[key], one, f"{path}.{key}") for key, one in inner)
+    known = inner(of)
+    assert value.keys() <= known.keys() | set(LABELS), path
+    below = ((key, one) for key, one in known.items() if one and key in value)
+    return 1 + sum(check(value[key], one, f"{path}.{key}") for key, one in below)
 
 
-def test_the_golden_facts_have_the_keys_of_the_records_in_their_order() -> None:
-    facts = json.loads((ROOT / "tests/golden/report.json").read_text(encoding="utf-8"))
-    assert sum(check(facts[name], row, name) for name, row in SECTIONS.items()) > 100
-    others = facts.keys() - SECTIONS.keys() - PLAIN
-    assert not any(isinstance(facts[name], list) for name in others), "rows without a record"
+def test_golden_facts_have_the_keys_of_the_records() -> None:
+    facts = json.loads(GOLDEN.read_text(encoding="utf-8"))
+    assert facts.keys() == fields_of(Report).keys() - ONLY_SOMETIMES
+    assert check(facts, Report) > 100
 
 
-@pytest.mark.parametrize(
-    ("name", "row"),
-    [one for section in (*SECTIONS.values(), Account) for one in every(section).items()],
-)
-def test_every_field_of_a_record_is_documented(name: str, row: Any) -> None:
-    pages = "".join((ROOT / "docs" / page).read_text(encoding="utf-8") for page in PAGES)
-    for field in row._fields:
-        assert f'"{field}"' in pages, (name, field)
+@pytest.mark.parametrize("of", sorted(every(Report), key=str), ids=str)
+def test_every_field_has_a_meaning(of: Any) -> None:
+    for name, field in fields_of(of).items():
+        text = field.means.text
+        assert text or field.means.column == "", (of, name)
+        assert text == " ".join(text.split()).removesuffix("."), (of, name)
 
 
-def test_every_column_of_a_csv_file_is_a_field_of_its_record() -> None:
-    """Of tables whose rows are in the facts as they are."""
+def test_every_column_is_a_key_of_its_rows() -> None:
     compared = 0
-    for table in csv_files.tables():
-        section = table.source.partition(".")[0]
-        if table.source in csv_files._ROWS or section in {*PLAIN, "business_hours"}:
+    for file in csv_files.FILES:
+        names = [column.name for column in (*csv_files.COMMON, *file.columns)]
+        assert len(names) == len(set(names)), file.name
+        if not isinstance(file.rows, str):
             continue
-        known = keys(Account) if table.source == "owners.accounts" else around(table.source)
-        for column in table.columns:
-            first, _, rest = column.path.partition(".")
+        known, of = dict[str, Any](), Report
+        for key in file.rows.split("."):
+            of = inner(of)[key]
+            known |= inner(of)
+        for column in file.own:
+            first, *below = re.sub(r"\.\d+", "", column.path).split(".")
             # No trend is of a partition, whose column is there as in every table of subjects.
-            assert first in known or first in (*LABELS, "partition"), (table.name, column.name)
-            inner = known.get(first)
-            below = rest.removeprefix("0.")
-            assert not (rest and inner) or below in keys(inner), (table.name, column.name)
+            assert first in known or first == "partition", (file.name, column.name)
+            for key in below:
+                assert key in inner(known[first]), (file.name, column.name)
             compared += 1
-    assert compared > 100
+    assert compared > 300
+
+
+class Inner(NamedTuple):
+    lag_us: Annotated[Bounds, Means("time with lag")]
+
+
+class Outer(NamedTuple):
+    from_: Annotated[str, Means("start", column="start")]
+    copy: Annotated[Inner | None, Means("upload")]
+    most: Annotated[Inner, Means("", column="")]
+    names: Annotated[list[str], Means("names")]
+    rows: Annotated[list[Inner] | None, Means("rows")]
+    share: Annotated[Known, Means("share")]
+
+
+def test_columns_of_a_nested_record_have_its_name_and_meaning() -> None:
+    assert columns(Outer) == (
+        ("start", "start", "from"),
+        ("copy_lag_us", "upload: time with lag", "copy.lag_us"),
+        ("copy_lag_low_us", "upload: lower bound of lag_us", "copy.lag_low_us"),
+        ("copy_lag_high_us", "upload: upper bound of lag_us", "copy.lag_high_us"),
+        ("lag_us", "time with lag", "most.lag_us"),
+        ("lag_low_us", "lower bound of lag_us", "most.lag_low_us"),
+        ("lag_high_us", "upper bound of lag_us", "most.lag_high_us"),
+        ("names", "names", "names"),
+        ("share", "share", "share"),
+    )
+    assert [one.name for one in columns(Outer, "share", "from")] == ["share", "start"]
+
+
+def test_schema_accepts_the_golden_report_and_refuses_another() -> None:
+    schema = json.loads(json_schema.text())
+    facts = json.loads(GOLDEN.read_text(encoding="utf-8"))
+    assert [*wrong(facts, schema)] == []
+    tampered = {**facts, "cluster": 5, "week": {"iso": "W47", "time_zone": "UTC"}}
+    del tampered["verdicts"]
+    assert {*wrong(tampered, schema)} == {"verdicts: required", "cluster: type", "week: anyOf"}
+    described = schema["$defs"]["throttling.Client"]["properties"]
+    assert described["throttled_low_us"]["description"] == "lower bound of throttled_us"

@@ -220,7 +220,7 @@ def test_a_team_sees_its_own_and_is_judged_by_it(facts: sample_facts.Facts):
     }  # fmt: skip
     assert mine["own_metrics"]["metrics"] == [], "these are of workers, which nobody owns"
     assert mine["coverage"] == facts["coverage"]
-    assert [one["kind"] for one in mine["events"]] == ["source_restart"], "it is of all"
+    assert [one["kind"] for one in mine["changes"]] == ["source_restart"], "it is of all"
     assert [one["team"] for one in mine["owners"]["accounts"]] == ["storage"]
 
 

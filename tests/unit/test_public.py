@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 GOLDEN: Final = Path(__file__).parents[1] / "golden"
 FILE: Final = GOLDEN / "public.json"
-COUNTED: Final = {"outcomes", "events_omitted"}
+COUNTED: Final = {"outcomes", "changes_omitted"}
 """Objects of report.json whose keys are no names of ours."""
 
 Names = dict[str, str]
@@ -115,9 +115,9 @@ PARTS: Final = {
     ),
     "report.json": report,
     "report.csv": lambda: (
-        (f"{table.name}.{column.name}", "column")
-        for table in csv_files.tables()
-        for column in table.columns
+        (f"{file.name}.{column.name}", "column")
+        for file in csv_files.FILES
+        for column in file.columns
     ),
     "configuration": settings,
     "commands": cli,

@@ -12,12 +12,23 @@ import pytest
 from collector.catalogue import load
 from collector.catalogue.entries import KnownWrong, Metric
 from collector.config.schema import Config, Section
-from docs.tools import commands, configuration, layout, links, metrics, tables
+from docs.tools import (
+    commands,
+    configuration,
+    layout,
+    links,
+    metrics,
+    report_csv,
+    report_json,
+    tables,
+)
+from lakehouse.report.csv_files import COMMON, FILES
 from lakehouse.tables import WINDOWS as WINDOWS_OF_GOLD
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from lakehouse.report.csv_files import File
     from lakehouse.tables import Table
 
 SECTIONS = dict(configuration.sections_of(Config))
@@ -162,3 +173,25 @@ def test_links_mean_on_the_site_what_they_mean_in_the_repository(
 def test_a_cell_cannot_break_its_table() -> None:
     assert layout.table(("a", "b"), [("x|y", "z")]).splitlines()[2] == "| x\\|y | z |"
     assert layout.prose("one ``__other__``\n  more") == "one ``__other__`` more"
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda file: file.name)
+def test_every_csv_column_has_its_meaning(file: File) -> None:
+    headings = parts(report_csv.text(), "##")
+    assert rows(headings[f"{file.name}.csv"]) == [
+        [f"`{column.name}`", column.means.replace("|", "\\|")] for column in file.columns
+    ]
+
+
+def test_every_csv_file_starts_with_the_common_columns() -> None:
+    start = report_csv.text().split("\n## ")[0]
+    assert [row[0] for row in rows(start)] == [f"`{column.name}`" for column in COMMON]
+
+
+def test_every_key_of_a_report_has_its_place_once() -> None:
+    page = report_json.text()
+    headings = re.findall(r"(?m)^##+ (.+)$", page)
+    assert len(headings) == len(set(headings))
+    told = rows(parts(page, "###")["throttling.clients"].split("\n#")[0])
+    assert ["`throttled_low_us`", "number", "lower bound of throttled_us"] in told
+    assert "Keys as in `verdicts`." in parts(page, "###")["business_hours.verdicts"]

@@ -143,7 +143,7 @@ def is_there(facts: Any, place: Path_) -> bool:
         ({"detection_floor_us": 1e31}, "detection_floor_us: "),
         ({"detection_floor_us": -1}, "detection_floor_us: Expected `float` >= 0"),
         ({"window_seconds": -300}, "window_seconds: Expected `float` >= 0"),
-        ({"format": 2}, "format 2, and this version reads 1"),
+        ({"format": 3}, "format 3, and this version reads 2"),
         ({"format": [[[]]]}, "format [[[]]], and"),
     ],
 )

@@ -1,7 +1,7 @@
-"""The facts of docs/report-json.md, from gold: each section is a function of ``SECTIONS``."""
+"""The facts of a report, from gold: each section is a function of ``SECTIONS``."""
 
 import datetime as dt
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -17,7 +17,15 @@ from lakehouse.engines.gold_reader import subjects_of, window_of
 from lakehouse.report import evidence
 from lakehouse.report.evidence import Evidence, Question
 from lakehouse.report.facts import coverage as coverage_, record_keys, storage
-from lakehouse.report.facts.coverage import Coverage, coverage, detection_floor_us, rejected
+from lakehouse.report.facts.compared import with_figures
+from lakehouse.report.facts.coverage import (
+    Coverage,
+    CoverageOfWeek,
+    coverage,
+    coverage_of_week,
+    detection_floor_us,
+    rejected,
+)
 from lakehouse.report.facts.event_records import Told
 from lakehouse.report.facts.events import told
 from lakehouse.report.facts.fields import FORMAT, SOURCE, Means, to_json
@@ -32,7 +40,12 @@ from lakehouse.report.facts.kafka import (
     throttling as throttling_,
     tier_lag as tier_lag_,
 )
-from lakehouse.report.facts.kafka.consumer_groups import consumer_lag, lost_before_read
+from lakehouse.report.facts.kafka.consumer_groups import (
+    LostInWeek,
+    consumer_lag,
+    lost_before_read,
+    lost_in_week,
+)
 from lakehouse.report.facts.kafka.golden_signals import service
 from lakehouse.report.facts.kafka.hygiene import hygiene
 from lakehouse.report.facts.kafka.min_isr import min_isr
@@ -42,6 +55,7 @@ from lakehouse.report.facts.kafka.throttling import throttling
 from lakehouse.report.facts.kafka.tier_lag import tier_lag
 from lakehouse.report.facts.objectives.business_hours import business_hours
 from lakehouse.report.facts.objectives.composites import composites
+from lakehouse.report.facts.objectives.history import WEEKS, history
 from lakehouse.report.facts.objectives.restated import restated
 from lakehouse.report.facts.objectives.trends import trends
 from lakehouse.report.facts.objectives.verdicts import objective, verdicts
@@ -50,6 +64,14 @@ from lakehouse.report.facts.storage import capacity, tiering
 from lakehouse.report.facts.timelines import timelines
 from lakehouse.slo.calendar.report_calendar import OF_UTC, Calendar
 from lakehouse.slo.sla_statement import Statement
+from lakehouse.slo.trends.weeks import NO_WEEKS, Weeks, read as read_weeks, weeks_until
+
+
+class Earlier(NamedTuple):
+    """What is known of a week before, besides statements."""
+
+    coverage: CoverageOfWeek
+    lost: list[LostInWeek]
 
 
 class Rack(NamedTuple):
@@ -65,6 +87,8 @@ class Scope:
 
     Attributes:
         gold: Gold of the cluster over the period, and its subjects.
+        weeks: The weeks of trends.
+        earlier: What else is known of the weeks before.
         objectives: The objectives.
         promised: A statement of each subject under each objective, as it is published.
         statements: Statements by time, for the time that is unknown.
@@ -79,6 +103,8 @@ class Scope:
     promised: Sequence[Statement]
     statements: Sequence[Statement]
     coverage: Coverage
+    weeks: Weeks = NO_WEEKS
+    earlier: Sequence[Earlier] = ()
     calendar: Calendar = OF_UTC
     changes: tuple[Sequence[Mapping[str, Any]], Mapping[str, int]] = ((), {})
     min_coverage: float = FLOOR_PERCENT
@@ -103,8 +129,14 @@ class Scope:
 
     @cached_property
     def judged(self) -> list[dict[str, Any]]:
-        """The section ``objectives``."""
+        """The objectives with their subjects."""
         return [objective(one, self.promised) for one in self.objectives]
+
+    @property
+    def with_history(self) -> list[dict[str, Any]]:
+        """The objectives with their weeks before this one."""
+        past = history(self.gold, self.objectives, self.weeks, self.calendar, self.min_coverage)
+        return [{**row, "history": to_json(past[row["name"]])} for row in self.judged]
 
 
 def facts(
@@ -141,9 +173,10 @@ def facts(
     cluster, subjects = subjects_of(engine, cluster)
     gold = Gold(engine, cluster, period, window_seconds, subjects, now_us)
     gold.check_stretches()
-    scope = _scope(gold, objectives, calendar, min_coverage)
     with ThreadPoolExecutor(engine.at_once) as pool:  # Spark mostly plans, in one thread a query
+        scope = _scope(gold, objectives, calendar, min_coverage, pool.map)
         made = [*pool.map(lambda section: to_json(section(scope)), SECTIONS.values())]
+    span, elapsed_us = period.span, min(now_us, micros(period.end)) - micros(period.start)
     found = {
         "format": FORMAT,
         "jmxlake": version("jmxlake"),
@@ -153,15 +186,21 @@ def facts(
         "time_zone": calendar.time_zone,
         "week": {"iso": week, "time_zone": calendar.time_zone} if week else None,
         "generated_at": iso(now_us),
+        "running": now_us < span[1],
+        "elapsed": round(max(0, elapsed_us) / (span[1] - span[0]), 6),
         "window_seconds": window_seconds,
         "min_coverage_percent": min_coverage,
         **dict(zip(SECTIONS, made, strict=True)),
     }
-    return with_answers(found)
+    return with_figures(found, with_answers)
 
 
 def _scope(
-    gold: Gold, objectives: Sequence[Objective], calendar: Calendar, min_coverage: float
+    gold: Gold,
+    objectives: Sequence[Objective],
+    calendar: Calendar,
+    min_coverage: float,
+    each: Callable[..., Iterable[Any]],
 ) -> Scope:
     """Compute the statements, and read what several sections need."""
     promised = gold.statements(
@@ -173,16 +212,33 @@ def _scope(
         corrections=calendar.corrections,
     )
     statements = by_time(gold, objectives, promised)
+    periods_ = weeks_until(gold.period.end, calendar.zone)
+    weeks = read_weeks(gold.rows, objectives, periods_, gold.now_us, gold.subjects, each)
+    earlier = [*each(lambda place: _earlier(gold, objectives, weeks, place), range(-WEEKS, -1))]
+    seen = coverage(gold, [one.coverage for one in earlier])
     return Scope(
         gold,
         objectives,
         promised,
         statements,
-        coverage(gold),
+        seen,
+        weeks,
+        earlier,
         calendar,
         gold.changes(),
         min_coverage,
     )
+
+
+def _earlier(gold: Gold, objectives: Sequence[Objective], weeks: Weeks, place: int) -> Earlier:
+    """Read what trends do not say of a week before; nothing was observed before the first."""
+    period, name = weeks.periods[place], weeks.names[place]
+    first_us = min((one.first_us for one in gold.subjects), default=None)
+    if first_us is None or first_us >= micros(period.end):
+        return Earlier(CoverageOfWeek(name, None), [])
+    own = gold.within(period)
+    lost = lost_in_week(name, own, weeks.statements[place], objectives)
+    return Earlier(coverage_of_week(name, own), lost)
 
 
 def by_time(
@@ -212,7 +268,7 @@ def racks(scope: Scope) -> list[Rack]:
 SECTIONS: Final[Mapping[str, Callable[[Scope], Any]]] = {
     "verdicts": lambda it: verdicts(it.objectives, it.promised),
     "composites": lambda it: composites(it.judged),
-    "objectives": lambda it: it.judged,
+    "objectives": lambda it: it.with_history,
     "maintenance": lambda it: [
         one.to_json() for one in it.calendar.maintenance if one.overlaps(it.gold.period)
     ],
@@ -229,7 +285,9 @@ SECTIONS: Final[Mapping[str, Callable[[Scope], Any]]] = {
     "throttling": lambda it: throttling(it.gold, it.statements),
     "tier_lag": lambda it: tier_lag(it.gold, it.statements),
     "consumer_lag": lambda it: consumer_lag(it.gold, it.objectives),
-    "lost_before_read": lambda it: lost_before_read(it.gold, it.statements, it.objectives),
+    "lost_before_read": lambda it: lost_before_read(
+        it.gold, it.statements, it.objectives, [row for one in it.earlier for row in one.lost]
+    ),
     "remote_reads": lambda it: remote_reads(it.gold),
     "tiering": lambda it: tiering(it.gold, it.statements),
     "capacity": lambda it: capacity(it.gold),
@@ -240,7 +298,7 @@ SECTIONS: Final[Mapping[str, Callable[[Scope], Any]]] = {
     "coverage": lambda it: it.coverage,
     "collected": lambda it: sorted(it.levels.keys() & metrics_of_questions()),
     "timelines": lambda it: timelines(it.gold, it.own_metrics),
-    "trends": lambda it: trends(it.gold, it.objectives),
+    "trends": lambda it: trends(it.gold, it.objectives, it.weeks),
     "racks": racks,
     "changes": lambda it: [{**row, "at": iso(row["at"])} for row in it.changes[0]],
     "changes_omitted": lambda it: it.changes[1],

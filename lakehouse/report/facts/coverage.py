@@ -1,6 +1,7 @@
 """How long each family of each source should have been read, how long it was, and what was lost."""
 
 from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from itertools import groupby
 from math import ceil
 from operator import itemgetter
@@ -47,6 +48,13 @@ class SourceCoverage(NamedTuple):
     gaps: Annotated[list[Gap], Means("gaps")]
 
 
+class CoverageOfWeek(NamedTuple):
+    """Coverage of an earlier week."""
+
+    week: Annotated[str, Means("ISO week")]
+    percent: Annotated[float | None, Means("coverage, percent; empty: nothing was expected")]
+
+
 class Coverage(NamedTuple):
     """The section: all sources together, and each."""
 
@@ -57,6 +65,7 @@ class Coverage(NamedTuple):
     unknown_us: Annotated[int, UNKNOWN]
     percent: Annotated[float | None, Means("coverage, percent")]
     sources: Annotated[list[SourceCoverage], Means("sources and families")]
+    weeks: Annotated[list[CoverageOfWeek], Means("earlier weeks, oldest first")]
     since: Annotated[
         str | None,
         Means(
@@ -65,20 +74,41 @@ class Coverage(NamedTuple):
     ] = None
 
 
-def coverage(gold: Gold) -> Coverage:
-    """The section, with every family of every source that existed in the period."""
+def coverage(gold: Gold, weeks: Sequence[CoverageOfWeek] = ()) -> Coverage:
+    """Return the section, with every family of every source that existed in the period.
+
+    Args:
+        gold: The cluster's gold.
+        weeks: The weeks before.
+    """
+    sources = _sources(gold, _failures(gold))
+    return Coverage(*_of_all(sources), sources, [*weeks], _since(gold))
+
+
+def coverage_of_week(name: str, gold: Gold) -> CoverageOfWeek:
+    """Return the observed share of a week of that name, which gold is of."""
+    *_, percent = _of_all(_sources(gold, defaultdict(list)))
+    return CoverageOfWeek(name, percent)
+
+
+def _sources(
+    gold: Gold, failures: Mapping[tuple[str | None, str], list[Row]]
+) -> list[SourceCoverage]:
     attempts: defaultdict[str | None, dict[str, dict[str, Row]]] = defaultdict(dict)
     for row in gold.sums(tables.COVERAGE):
         attempts[row["source"]].setdefault(row["family"], {})[row["outcome"]] = row
-    failures = _failures(gold)
     sources = []
     for subject, expected in gold.expected("source"):
         never_read: dict[str, dict[str, Row]] = {ANY_FAMILY: {}} if expected else {}
         for family, outcomes in (attempts[subject.source] or never_read).items():
             failed = failures[subject.source, family]
             sources.append(_of_source(subject.source, family, expected, outcomes, failed))
+    return sources
+
+
+def _of_all(sources: Sequence[SourceCoverage]) -> tuple[int, int, int, float | None]:
     total, seen = sum(one.expected_us for one in sources), sum(one.observed_us for one in sources)
-    return Coverage(*_totals(total, seen), sources, _since(gold))
+    return _totals(total, seen)
 
 
 def _since(gold: Gold) -> str | None:

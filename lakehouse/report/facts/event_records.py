@@ -1,181 +1,161 @@
-"""Events and incidents as report.json has them; a field ``from_`` is the key ``from``."""
+"""Events and incidents as report.json has them."""
 
 from typing import Annotated, NamedTuple
 
-from lakehouse.report.facts.fields import Bounds, Means
+from lakehouse.report.facts.fields import (
+    CLIENT_ID,
+    GROUP,
+    OBJECTIVE,
+    PARTITION,
+    SOURCE,
+    TOPIC,
+    USER,
+    Bounds,
+    Known,
+    Means,
+)
 
 
 class Hit(NamedTuple):
-    """What an event did to a topic.
+    """What an event did to a topic."""
 
-    Attributes:
-        kind: under_min_isr or leaderless.
-        partitions: How many of its partitions.
-        of: How many it has.
-        most: The most at a time.
-        bad_us: For how long any of them was.
-    """
-
-    topic: str
-    kind: str
-    partitions: int
-    of: int | None
-    most: int
-    bad_us: int
+    topic: Annotated[str, TOPIC]
+    kind: Annotated[str, Means("under_min_isr or leaderless")]
+    partitions: Annotated[int, Means("number of its partitions that were hit")]
+    of: Annotated[int | None, Means("number of its partitions")]
+    most: Annotated[int, Means("maximum number of partitions at one instant")]
+    bad_us: Annotated[int, Means("time in which any partition was hit, microseconds")]
 
 
 class Size(NamedTuple):
-    """How bad an event was; None where that is not of its kind, or not known.
+    """How bad an event was; what is not of its kind, or not known, is None."""
 
-    Attributes:
-        partitions: Partitions that were hit, or of which messages were lost.
-        max_value: Greatest value of an incident.
-    """
-
-    partitions: int | None = None
-    offsets_low: float | None = None
-    offsets_high: float | None = None
-    throttle_ms_mean: float | None = None
-    throttle_ms_max: float | None = None
-    rate_max: float | None = None
-    max_bytes: float | None = None
-    max_value: float | None = None
+    partitions: Annotated[
+        int | None, Means("number of partitions that were hit or lost messages")
+    ] = None
+    offsets_low: Annotated[Known, Means("lower bound of the lost offsets")] = None
+    offsets_high: Annotated[Known, Means("upper bound of the lost offsets")] = None
+    throttle_ms_mean: Annotated[Known, Means("mean wait while throttled, milliseconds")] = None
+    throttle_ms_max: Annotated[Known, Means("maximum wait, milliseconds")] = None
+    rate_max: Annotated[Known, Means("maximum rate of the client on one broker")] = None
+    max_bytes: Annotated[Known, Means("maximum tiered-storage lag, bytes")] = None
+    max_value: Annotated[Known, Means("maximum of the metric")] = None
 
 
 class Part(NamedTuple):
-    """A span of an event in which something was bad."""
+    """A span of an event in which something was bad; very short pauses may be left out."""
 
-    start: str
-    end: str
+    start: Annotated[str, Means("start, UTC")]
+    end: Annotated[str, Means("end, UTC")]
 
 
 class Unobserved(NamedTuple):
-    """For how long a broker was not read near the onset of an event."""
+    """A broker that was not read near the onset of an event."""
 
-    source: str
-    us: int
+    source: Annotated[str, Means("broker")]
+    us: Annotated[int, Means("unknown time, microseconds")]
 
 
 class EventCause(NamedTuple):
-    """The likely cause of an event.
+    """The likely cause of an event."""
 
-    Attributes:
-        kind: rolling_restart, restarted, no_answer, fenced, unclean_election, leader_change,
-            reassignment, config_change, quota, retention, slow_group, copy_errors or not_known.
-        sources: The brokers that it names.
-        error: What a failed attempt to read such a broker said.
-        single_replica: Topics that were hit and have one replica.
-        no_spare: Topics that were hit and have no replica to spare for their min ISR.
-        also: Further brokers and changes at that time.
-        ruled_out: restart, scrape_failure and changes that were looked for and were not there.
-        leader_changes: Leader changes of its topics near the onset.
-    """
-
-    kind: str
-    sources: list[str]
-    start: str | None
-    end: str | None
-    error: str | None
-    single_replica: list[str]
-    no_spare: list[str]
-    also: list[str]
-    ruled_out: list[str]
-    unobserved: list[Unobserved]
-    leader_changes: int
+    kind: Annotated[
+        str,
+        Means(
+            "rolling_restart, restarted, no_answer, fenced, unclean_election, leader_change, "
+            "reassignment, config_change, quota, retention, slow_group, copy_errors or not_known",
+            column="",
+        ),
+    ]
+    sources: Annotated[list[str], Means("brokers that caused it")]
+    start: Annotated[str | None, Means("start of their absence, UTC")]
+    end: Annotated[str | None, Means("end of their absence, UTC")]
+    error: Annotated[str | None, Means("error of a failed scrape of them")]
+    single_replica: Annotated[list[str], Means("affected topics with one replica")]
+    no_spare: Annotated[
+        list[str], Means("affected topics without a spare replica for their min ISR")
+    ]
+    also: Annotated[list[str], Means("further brokers and changes near the start")]
+    ruled_out: Annotated[list[str], Means("causes without evidence")]
+    unobserved: Annotated[list[Unobserved], Means("brokers with unknown time near the start")]
+    leader_changes: Annotated[int, Means("number of leader changes of its topics near the start")]
 
 
 class Use(NamedTuple):
-    """Bad time of one subject under one objective that belongs to an event.
+    """Bad time of one subject under one objective that belongs to an event."""
 
-    Attributes:
-        share: Share of the objective's whole error budget; None: it has none.
-    """
-
-    objective: str
-    topic: str | None
-    partition: int | None
-    user: str | None
-    client_id: str | None
-    group: str | None
-    source: str | None
-    bad_us: int
-    share: float | None
+    objective: Annotated[str, OBJECTIVE]
+    topic: Annotated[str | None, TOPIC]
+    partition: Annotated[int | None, PARTITION]
+    user: Annotated[str | None, USER]
+    client_id: Annotated[str | None, CLIENT_ID]
+    group: Annotated[str | None, GROUP]
+    source: Annotated[str | None, SOURCE]
+    bad_us: Annotated[int, Means("its bad time, microseconds")]
+    share: Annotated[Known, Means("share of the whole error budget of the objective")]
 
 
 class Event(NamedTuple):
-    """Incidents that belong together, with the likely cause.
+    """Incidents that belong together, with the likely cause."""
 
-    Attributes:
-        number: 1 is the one that used most of an error budget.
-        kind: availability, throttling, loss, tiered, consumer_lag, latency, errors, replication or
-            other.
-        of: produce, fetch, request or controller_mutation; copy or delete; else the metric.
-        ongoing: Whether its last part reaches the end of the data.
-        bad_us: For how long anything of it was bad.
-        incidents: How many incidents it has.
-        objective: The objective of which it used the greatest share.
-        used: That share of the objective's whole error budget.
-        weeks_in_row: For how many weeks in a row there was such an event, this one included.
-        planned: Whether planned maintenance overlaps it.
-        agreed: Whether a correction overlaps it.
-    """
-
-    number: int
-    kind: str
-    of: str | None
+    number: Annotated[int, Means("rank by error budget used; 1 used most")]
+    kind: Annotated[
+        str,
+        Means(
+            "availability, throttling, loss, tiered, consumer_lag, latency, errors, replication "
+            "or other"
+        ),
+    ]
+    of: Annotated[str | None, Means("kind of request, copy or delete; otherwise the metric")]
     from_: Annotated[str, Means("start, UTC", column="start")]
     to: Annotated[str, Means("end, UTC", column="end")]
-    ongoing: bool
-    bad_us: Bounds
-    topics: list[str]
-    user: str | None
-    client_id: str | None
-    group: str | None
-    source: str | None
-    hits: list[Hit]
-    size: Size
-    parts: list[Part]
-    incidents: int
-    cause: EventCause
-    uses: list[Use]
-    objective: str | None
-    used: float | None
-    owner: str | None
-    owners: list[str] | None
-    weeks_in_row: int
-    planned: bool
-    agreed: bool
+    ongoing: Annotated[bool, Means("1: it lasts until the end of the data")]
+    bad_us: Annotated[Bounds, Means("bad time, microseconds")]
+    topics: Annotated[list[str], Means("affected topics")]
+    user: Annotated[str | None, USER]
+    client_id: Annotated[str | None, CLIENT_ID]
+    group: Annotated[str | None, GROUP]
+    source: Annotated[str | None, SOURCE]
+    hits: Annotated[list[Hit], Means("affected topics, with their partitions")]
+    size: Annotated[Size, Means("", column="")]
+    parts: Annotated[list[Part], Means("bad intervals; very short pauses can be left out")]
+    incidents: Annotated[int, Means("number of incidents")]
+    cause: Annotated[EventCause, Means("likely cause")]
+    uses: Annotated[list[Use], Means("bad time of each subject under each objective")]
+    objective: Annotated[str | None, Means("objective with most error budget used")]
+    used: Annotated[Known, Means("share of that error budget")]
+    owner: Annotated[str | None, Means("owner of the subject with the greatest share")]
+    owners: Annotated[list[str] | None, Means("owners of its subjects")]
+    weeks_in_row: Annotated[
+        int, Means("number of weeks in a row with such an event, this week included")
+    ]
+    planned: Annotated[bool, Means("1: planned maintenance overlaps it")]
+    agreed: Annotated[bool, Means("1: a correction overlaps it")]
 
 
 class IncidentOfEvent(NamedTuple):
-    """A span in which one series was bad without a break, joined over hours and sources.
+    """A span in which one series was bad without a break, joined over hours and sources."""
 
-    Attributes:
-        event: The number of its event.
-        level: What the series is of: partition, topic, client, group or source.
-        lead_us: It may have started so much before its start.
-        tail_us: It may have ended so much before its end.
-        worst: Greatest value.
-        total: Sum of its values; of a counter its increase.
-        sources: The sources that reported it.
-    """
-
-    event: int
-    metric: str
-    kind: str
-    level: str
-    topic: str | None
-    partition: int | None
-    user: str | None
-    client_id: str | None
-    group: str | None
-    start: str
-    end: str
-    lead_us: int
-    tail_us: int
-    worst: float
-    total: float
-    sources: list[str]
+    event: Annotated[int, Means("number of its event")]
+    metric: Annotated[str, Means("metric above 0")]
+    kind: Annotated[str, Means("kind of its event")]
+    level: Annotated[str, Means("partition, topic, client, group or source")]
+    topic: Annotated[str | None, TOPIC]
+    partition: Annotated[int | None, PARTITION]
+    user: Annotated[str | None, USER]
+    client_id: Annotated[str | None, CLIENT_ID]
+    group: Annotated[str | None, GROUP]
+    start: Annotated[str, Means("start, UTC")]
+    end: Annotated[str, Means("end, UTC")]
+    lead_us: Annotated[
+        int, Means("start uncertainty: it started at most this much earlier, microseconds")
+    ]
+    tail_us: Annotated[
+        int, Means("end uncertainty: it ended at most this much earlier, microseconds")
+    ]
+    worst: Annotated[float, Means("maximum value")]
+    total: Annotated[float, Means("sum of its values, or increase of a counter")]
+    sources: Annotated[list[str], Means("sources that reported it")]
 
 
 class Told(NamedTuple):

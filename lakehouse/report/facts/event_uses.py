@@ -16,7 +16,7 @@ from lakehouse.core.spans import Span, length, overlap, union
 from lakehouse.core.subjects import SUBJECT
 from lakehouse.engines.engine import ask
 from lakehouse.engines.gold_reader import is_hourly, is_one_of
-from lakehouse.gold.event_kinds import AVAILABILITY, NEVER, OTHER, kind_of
+from lakehouse.gold.event_kinds import AVAILABILITY, NEVER, OTHER, SYMPTOM, kind_of
 from lakehouse.gold.events import Key
 from lakehouse.gold.incidents import Incident
 from lakehouse.report.facts.gold import Gold
@@ -160,7 +160,7 @@ def _key(one: Statement, within: Span) -> Key:
     """Return the event that a statement's other bad time belongs to."""
     kind, of = kind_of(one.objective.metric)
     is_earlier = one.period is not None and one.period.span[0] < within[0]
-    if kind == AVAILABILITY or is_earlier:
+    if kind in (AVAILABILITY, SYMPTOM) or is_earlier:
         kind, of = OTHER, one.objective.metric
     names = one.subject.names if one.objective.level != "cluster" else dict.fromkeys(SUBJECT)
     return Key(kind, of, 0, *(names[name] for name in SUBJECT))

@@ -20,7 +20,7 @@ from lakehouse.core.subjects import SUBJECT
 from lakehouse.gold import causes
 from lakehouse.gold.causes import CHANGES, NOT_KNOWN, Cause, Judged
 from lakehouse.gold.event_kinds import AVAILABILITY
-from lakehouse.gold.events import Event as Group, Key
+from lakehouse.gold.events import SLACK_US, Event as Group, Key
 from lakehouse.gold.incidents import Incident
 from lakehouse.report.facts import event_evidence, event_uses
 from lakehouse.report.facts.event_evidence import Near
@@ -83,8 +83,10 @@ class _Draft:
 
     @property
     def certain(self) -> list[Incident]:
-        """Its incidents but for those that are upper bounds alone."""
-        return [one for one in self.items if not one.metric.endswith(".high")] or self.items
+        """Its incidents but for those that are upper bounds alone, and brokers' own counts."""
+        own = [one for one in self.items if not one.metric.endswith(".high")]
+        of_partitions = [one for one in own if one.partition is not None]
+        return (of_partitions if self.key.kind == AVAILABILITY else own) or own or self.items
 
     def spans(self) -> list[Span]:
         return union([*(one.span for one in self.certain), *self.hours])
@@ -147,7 +149,7 @@ def _add_rests(gold: Gold, drafts: list[_Draft], rests: Sequence[Rest]) -> None:
         if draft is None:
             ends = (spans[0][0], spans[0][0], spans[-1][0], spans[-1][1])
             topics = (rest.key.topic,) if rest.key.topic is not None else ()
-            draft = _Draft(Judged((Group(rest.key, *ends, topics),), Cause()), [])
+            draft = _Draft(Judged((Group(*ends, topics, SLACK_US, rest.key),), Cause()), [])
             drafts.append(draft)
             by_key[rest.key] = (number, draft)
         if not draft.items:
@@ -292,7 +294,10 @@ def _bad(draft: _Draft, within: Span) -> Bounds:
             for name in ("bad_us", "bad_low_us", "bad_high_us")
         ))  # fmt: skip
     sure = length((one.start, one.end - one.tail_us) for one in draft.certain)
-    most = length((max(within[0], one.start - one.lead_us), one.end) for one in draft.items)
+    most = length(
+        (max(within[0], one.start - one.lead_us), one.end)
+        for one in (draft.certain if draft.key.kind == AVAILABILITY else draft.items)
+    )
     return Bounds(length(one.span for one in draft.certain), sure, most)
 
 

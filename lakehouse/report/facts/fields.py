@@ -21,7 +21,7 @@ from typing import (
 from lakehouse.engines import gold_reader
 
 FORMAT: Final = 2
-"""The ``format`` of docs/report-json.md that this version writes and reads."""
+"""The ``format`` of report.json that this version writes and reads."""
 
 
 class Bounds(NamedTuple):
@@ -63,7 +63,7 @@ def to_json(value: Any) -> Any:
     for own_name, field in value._asdict().items():
         name = key_of(own_name)
         if isinstance(field, Bounds):
-            found |= dict(zip(keys(name), field, strict=True))
+            found |= bounds_json(name, field)
         else:
             found[name] = to_json(field)
     return found
@@ -100,11 +100,13 @@ class Means(NamedTuple):
         of: The figure of gold that the field is made of; None: its section computes it.
         column: The name in CSV where it is not that of the field; of a nested record the prefix of
             its columns, which may be empty.
+        json: The type in JSON where that of the field says less; None: that of the field.
     """
 
     text: str
     of: Figure | None = None
     column: str | None = None
+    json: Any = None
 
 
 TOPIC: Final = Means("topic")
@@ -114,6 +116,13 @@ CLIENT_ID: Final = Means("client id; empty: the client has none, or the quota no
 GROUP: Final = Means("consumer group")
 SOURCE: Final = Means("broker, controller or other source of metrics")
 PARTITIONS: Final = Means("number of partitions")
+OBJECTIVE: Final = Means("name of the objective", column="objective")
+TITLE: Final = Means("title of the objective")
+TARGET: Final = Means("share of time that must be good")
+VERDICT: Final = Means("met, missed, uncertain or no_data")
+INTERVAL_VERDICT: Final = Means(
+    "verdict if unknown time can be good or bad; empty: the same as verdict"
+)
 OWNED: Final = {
     "team": Means("team that owns it, by the owners file"),
     "owner": Means("owner, by the owners file"),
@@ -130,7 +139,7 @@ class Declared:
 
 
 class Field(NamedTuple):
-    """A field of a record: its type without ``Means``, and its meaning."""
+    """A field of a record: its type in JSON, and its meaning."""
 
     kind: Any
     means: Means
@@ -154,7 +163,7 @@ def fields_of(record: Callable[..., Any]) -> Mapping[str, Field]:
     for name, hint in get_type_hints(record, include_extras=True).items():
         kind, *notes = get_args(hint) if get_origin(hint) is Annotated else (hint,)
         means = next((one for one in notes if isinstance(one, Means)), Means(""))
-        found[key_of(name)] = Field(kind, means)
+        found[key_of(name)] = Field(kind if means.json is None else means.json, means)
     return found
 
 
@@ -163,6 +172,12 @@ def keys(name: str) -> tuple[str, str, str]:
     stem = name.removesuffix("_us")
     unit = name[len(stem) :]
     return name, f"{stem}_low{unit}", f"{stem}_high{unit}"
+
+
+def three(name: str, text: str) -> Iterator[tuple[str, str]]:
+    """Yield the keys of a field of ``Bounds``, each with its meaning."""
+    texts = (text, f"lower bound of {name}", f"upper bound of {name}")
+    yield from zip(keys(name), texts, strict=True)
 
 
 @lru_cache
@@ -181,15 +196,15 @@ def columns(record: Callable[..., Any], *names: str) -> tuple[Column, ...]:
 
 
 def _columns(name: str, field: Field) -> Iterator[Column]:
-    text, _, column = field.means
+    text, column = field.means.text, field.means.column
     shown = name if column is None else column
     if field.kind is Bounds:
-        texts = (text, f"lower bound of {shown}", f"upper bound of {shown}")
-        yield from map(Column, keys(shown), texts, keys(name))
+        for (own, meaning), key in zip(three(shown, text), keys(name), strict=True):
+            yield Column(own, meaning, key)
     elif inner := nested(field.kind):
         for one in columns(inner):
-            own, about = filter(None, (shown, one.name)), filter(None, (text, one.means))
-            yield Column("_".join(own), ": ".join(about), f"{name}.{one.path}")
+            names, texts = filter(None, (shown, one.name)), filter(None, (text, one.means))
+            yield Column("_".join(names), ": ".join(texts), f"{name}.{one.path}")
     elif not is_rows(field.kind):
         yield Column(shown, text, name)
 
@@ -303,3 +318,13 @@ def seconds_mean(row: gold_reader.Row) -> float:
     if row["max_total"]:
         seconds = max(seconds, total / row["max_total"])
     return total / seconds if seconds else 0.0
+
+
+def bounds_in(row: Mapping[str, Any], name: str) -> Bounds:
+    """Return a field of ``Bounds`` of a row as JSON."""
+    return Bounds(*map(row.get, keys(name)))
+
+
+def bounds_json(name: str, value: Bounds) -> dict[str, Any]:
+    """Return a field of ``Bounds`` as JSON."""
+    return dict(zip(keys(name), value, strict=True))

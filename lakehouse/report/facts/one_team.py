@@ -5,11 +5,16 @@ from typing import Any, Final
 
 from lakehouse.core import display
 from lakehouse.errors import OwnersError
+from lakehouse.report.evidence import floor_of
 from lakehouse.report.facts.build import with_answers
-from lakehouse.report.facts.fields import to_json
+from lakehouse.report.facts.compared import with_figures
+from lakehouse.report.facts.fields import bounds_in, bounds_json, to_json
+from lakehouse.report.facts.kafka.min_isr import any_time
+from lakehouse.report.facts.kafka.throttling import THROTTLES, clients_throttled
 from lakehouse.report.facts.objectives.composites import composites
+from lakehouse.report.facts.objectives.history import of_some
 from lakehouse.report.facts.objectives.verdicts import tally
-from lakehouse.report.facts.owner_accounts import Facts, Row, with_rows
+from lakehouse.report.facts.owner_accounts import Facts, Row, with_owners, with_rows
 from lakehouse.report.owners import NAMES
 from lakehouse.slo.trends.changes import by_chance
 
@@ -17,7 +22,7 @@ from lakehouse.slo.trends.changes import by_chance
 def of_team(facts: Mapping[str, Any], team: str) -> Facts:
     """The facts of one team.
 
-    Coverage and events of brokers are of the whole cluster and stay, for they say how far the rest
+    Coverage and changes of brokers are of the whole cluster and stay, for they say how far the rest
     can be trusted; sums over all teams are left out.
 
     Args:
@@ -39,16 +44,27 @@ def of_team(facts: Mapping[str, Any], team: str) -> Facts:
     )
     own = [one for one in accounts if one["team"] == team]
     part |= {"team": team, "owners": {**facts["owners"], "accounts": own}, **_judged(part)}
+    part["objectives"] = _with_history(part)
     part["composites"] = to_json(composites(part["objectives"]))
     part["timelines"] = _timelines(part)
     for name, changed in _CHANGED.items():
         if part.get(name):
             part[name] = {**part[name], **changed(part[name])}
-    return with_answers(part)
+    if part.get("throttling"):
+        part["throttling"] = {**part["throttling"], **_throttled(part)}
+    if "key_figures" not in part:  # older facts lack what these are computed from
+        return with_answers(part)
+    found = with_figures(part, with_answers)
+    found["objectives"] = with_owners(found["objectives"])
+    found["key_figures"] = [
+        {**row, "team": team if any(map(row.get, NAMES.values())) else None}
+        for row in found["key_figures"]
+    ]
+    return found
 
 
 def _is_of_all(row: Row) -> bool:
-    """Whether an event is of a node or the cluster; every other row has a name."""
+    """Whether a change is of a node or the cluster; every other row has a name."""
     return "kind" in row and "at" in row and all(row.get(key) is None for key in NAMES.values())
 
 
@@ -64,6 +80,41 @@ def _judged(facts: Mapping[str, Any]) -> Facts:
     ]
     verdicts.sort(key=lambda row: display.rank(row["verdict"]), reverse=True)
     return {"objectives": objectives, "verdicts": verdicts}
+
+
+def _with_history(part: Facts) -> list[Row]:
+    """The objectives with the weeks before this one of the team's subjects."""
+    trends = part.get("trends") or {}
+    by_name = {one["name"]: one for one in trends.get("objectives") or ()}
+    floor, weeks = floor_of(part), trends.get("weeks") or ()
+    found = []
+    for one in part["objectives"]:
+        past = one.get("history") or []
+        past = past[:-1] if part.get("week") else past
+        own = of_some(past, one, by_name.get(one["name"]), weeks, floor)
+        found.append({**one, "history": own})
+    return found
+
+
+def _throttled(part: Facts) -> Facts:
+    """How many of the team's clients were throttled, and how many are known."""
+    rows = part["throttling"].get("clients") or ()
+    throttled = clients_throttled(
+        (row.get("user"), row.get("client_id"), bounds_in(row, "throttled_us")) for row in rows
+    )
+    known = {
+        (row.get("user"), row.get("client_id"))
+        for one in part["objectives"]
+        if set(one.get("metrics") or ()) & set(THROTTLES.values())
+        for row in one["subjects"]
+        if row.get("attainment") is not None
+    }
+    return {**bounds_json("clients_throttled", throttled), "clients_known": len(known)}
+
+
+def _min_isr(section: Mapping[str, Any]) -> Facts:
+    """Time in which a partition of any of the team's topics was bad."""
+    return {**_without_brokers(section), **bounds_json("any_us", any_time(section))}
 
 
 def _trends(trends: Mapping[str, Any]) -> Facts:
@@ -104,7 +155,8 @@ def _own_metrics(section: Mapping[str, Any]) -> Facts:
 
 
 _CHANGED: Final[Mapping[str, Callable[[Mapping[str, Any]], Facts]]] = {
-    **dict.fromkeys(("min_isr", "throttling", "tier_lag", "remote_reads"), _without_brokers),
+    **dict.fromkeys(("throttling", "tier_lag", "remote_reads"), _without_brokers),
+    "min_isr": _min_isr,
     # How many groups of the team were read is not known: the facts have those that were behind.
     "consumer_lag": lambda _: {"groups_read": None},
     "hygiene": lambda _: {"replicas_untold": 0},  # it is of topics whose owners are not known

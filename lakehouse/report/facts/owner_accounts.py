@@ -4,7 +4,7 @@ These work on facts as JSON, for they are applied to facts that were read from a
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Annotated, Any, Final, NamedTuple
 
 from lakehouse.report.facts.fields import (
@@ -16,7 +16,7 @@ from lakehouse.report.facts.fields import (
 )
 from lakehouse.report.facts.objectives.composites import BY_OWNER, composites
 from lakehouse.report.facts_lookup import nothing_seen, value_at
-from lakehouse.report.owners import LABELS, NAMES, NO_OWNER, Owner, Owners, Prices
+from lakehouse.report.owners import LABELS, NAMES, NO_OWNER, Owner, Owners, Prices, shown
 
 Facts = dict[str, Any]
 Row = dict[str, Any]
@@ -67,8 +67,14 @@ def add_owners(facts: Mapping[str, Any], owners: Owners) -> Facts:
     with_labels = with_rows(facts, lambda row: {**row, **owners.of(row)._asdict()})
     currency = None if owners.prices is None else owners.prices.currency
     accounts = to_json(_accounts(with_labels, owners.prices))
+    with_labels["objectives"] = with_owners(with_labels.get("objectives") or ())
     with_labels["composites"] = to_json(composites(with_labels.get("objectives") or (), BY_OWNER))
     return {**with_labels, "owners": {"currency": currency, "accounts": accounts}}
+
+
+def with_owners(objectives: Iterable[Row]) -> list[Row]:
+    """Return objectives with the ``owner`` of their worst subject."""
+    return [{**one, "owner": shown((one["subjects"] or [{}])[0])} for one in objectives]
 
 
 def with_rows(value: Any, change: Callable[[Row], Row | None]) -> Any:

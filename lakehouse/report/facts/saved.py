@@ -15,6 +15,9 @@ from lakehouse.tables.typed_settings import WrongSettingError
 MOST_BYTES: Final = 200_000_000
 """Maximum size of report.json, bytes."""
 
+_CHANGES_WERE_EVENTS: Final = 1
+"""The format before events were told: it has the raw changes under their name."""
+
 _WANTED: Final = "name what report --json wrote"
 
 
@@ -35,14 +38,23 @@ def load(path: Path) -> dict[str, Any]:
         raise FactsError(f"{error}; {_WANTED}") from None
     if not isinstance(facts, dict) or "format" not in facts:
         raise FactsError(f"{path}: no facts of a report; {_WANTED}")
-    if (other := facts["format"]) != FORMAT:
+    if (other := facts["format"]) == _CHANGES_WERE_EVENTS:
+        facts = _with_changes(facts)
+    elif other != FORMAT:
         what = f"format {display.line(other, 20)}, and this version reads {FORMAT}"
         raise FactsError(f"{path}: {what}; use the jmxlake that wrote it")
     try:
         shape.check(facts)
     except WrongSettingError as error:
         raise FactsError(f"{path}: no facts of a report: {error}; {_WANTED}") from None
-    return facts
+    checked: dict[str, Any] = facts
+    return checked
+
+
+def _with_changes(facts: Mapping[str, Any]) -> dict[str, Any]:
+    """Return facts of format 1, whose ``events`` are what format 2 calls ``changes``."""
+    names = {"events": "changes", "events_omitted": "changes_omitted"}
+    return {names.get(name, name): value for name, value in facts.items()} | {"format": FORMAT}
 
 
 def text(facts: Mapping[str, Any]) -> str:

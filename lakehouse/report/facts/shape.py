@@ -6,82 +6,32 @@ write it. A name, a verdict or an instant may not. Unknown keys are ignored.
 
 import functools
 import types
-from collections.abc import Callable, Collection, Iterator, Mapping
-from typing import (
-    Annotated,
-    Any,
-    Final,
-    NamedTuple,
-    Union,
-    get_args,
-    get_origin,
-    get_type_hints,
-)
+from collections.abc import Collection, Mapping
+from typing import Annotated, Any, Final, Union, get_args, get_origin
 
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
 from lakehouse.core import display, periods
-from lakehouse.core.objective import Part
 from lakehouse.errors import PeriodError
-from lakehouse.report.evidence import Evidence
-from lakehouse.report.facts.build import Rack
-from lakehouse.report.facts.coverage import Coverage
-from lakehouse.report.facts.event_records import Event, IncidentOfEvent
-from lakehouse.report.facts.fields import Bounds, key_of
-from lakehouse.report.facts.kafka.consumer_groups import ConsumerLag, LostBeforeRead, LostOffsets
-from lakehouse.report.facts.kafka.golden_signals import Answers, Error, Latency, Service
+from lakehouse.report.facts.fields import Bounds, Field, fields_of, nested, three
+from lakehouse.report.facts.kafka.consumer_groups import LostBeforeRead, LostOffsets
+from lakehouse.report.facts.kafka.golden_signals import Answers, Error, Latency
 from lakehouse.report.facts.kafka.hygiene import Hygiene, Replicas
-from lakehouse.report.facts.kafka.min_isr import MinIsr
-from lakehouse.report.facts.kafka.remote_reads import RemoteReads
-from lakehouse.report.facts.kafka.replication import Replication
-from lakehouse.report.facts.kafka.throttling import Throttling
 from lakehouse.report.facts.kafka.tier_lag import TierLag
 from lakehouse.report.facts.objectives.business_hours import BusinessHours
 from lakehouse.report.facts.objectives.composites import Composite
+from lakehouse.report.facts.objectives.history import Names, WeekOfObjective
 from lakehouse.report.facts.objectives.restated import Restated
-from lakehouse.report.facts.objectives.trends import SubjectTrend, Trends
-from lakehouse.report.facts.objectives.verdicts import SUBJECT, Verdict
+from lakehouse.report.facts.objectives.trends import Trends
 from lakehouse.report.facts.other_metrics import OwnMetrics
-from lakehouse.report.facts.owner_accounts import Account
-from lakehouse.report.facts.storage import Capacity, StoredTopic, Tiering
+from lakehouse.report.facts.report_record import Report, Week
+from lakehouse.report.facts.statement_rows import Change, Objective
+from lakehouse.report.facts.storage import StoredTopic
 from lakehouse.report.facts.timelines import Timeline
 from lakehouse.report.owners import LABELS
-from lakehouse.slo.burn_rate import Rate
-from lakehouse.tables import SLA, SLA_AGREED, SLA_FIGURES
 from lakehouse.tables.typed_settings import WrongSettingError, convert
 
-SECTIONS: Final[Mapping[str, Any]] = {
-    "verdicts": Verdict,
-    "composites": Composite,
-    "restated": Restated,
-    "business_hours": BusinessHours,
-    "service": Service,
-    "min_isr": MinIsr,
-    "replication": Replication,
-    "throttling": Throttling,
-    "tier_lag": TierLag,
-    "consumer_lag": ConsumerLag,
-    "lost_before_read": LostBeforeRead,
-    "remote_reads": RemoteReads,
-    "tiering": Tiering,
-    "capacity": Capacity,
-    "own_metrics": OwnMetrics,
-    "hygiene": Hygiene,
-    "coverage": Coverage,
-    "timelines": Timeline,
-    "trends": Trends,
-    "racks": Rack,
-    "events": Event,
-    "incidents": IncidentOfEvent,
-    "answers": Evidence,
-}
-"""The record of each section; of those in ``_LISTS`` it is that of a row."""
-
-_LISTS: Final = frozenset({
-    "verdicts", "composites", "restated", "timelines", "racks", "answers", "events", "incidents",
-})  # fmt: skip
-_OR_NULL: Final = frozenset({"restated", "business_hours", "events", "incidents"})
 _INSTANTS: Final = frozenset({"start", "end", "from", "to", "at", "as_of", "since", "stated_at"})
 _GREATEST: Final = 1e30
 _YEARS: Final = range(1970, 2200)
@@ -97,101 +47,13 @@ class _Zone:
 
 _UNIONS: Final = (types.UnionType, Union)
 _Point = tuple[_Instant, float | None, float | None, float | None]
-_WeekName = Annotated[str, Meta(pattern=r"^(19[7-9]|20\d|21\d)\d-W(0[1-9]|[1-4]\d|5[0-3])\Z")]
+_WeekName = Annotated[str, Meta(pattern=r"^(19[7-9]|20\d|21\d)\d-W(0[1-9]|[1-4]\d|5[0-3])$(?!\n)")]
 _Number = Annotated[float, Meta(ge=-_GREATEST, le=_GREATEST)]
 _Duration = Annotated[float, Meta(ge=0, le=_GREATEST)]
 _OVERSPENT: Final = frozenset({
     "budget_left_us", "budget_left_low_us", "budget_left_high_us", "budget_of_window_left_us",
 })  # fmt: skip
 """Times that are negative where more was used than there is."""
-
-
-class _Burn(NamedTuple):
-    """Two burn rates of one budget; see ``burn_rate.Alert.to_json``."""
-
-    long: str
-    short: str
-    limit: float
-    at: str
-    verdict: str
-    long_rate: Rate
-    short_rate: Rate
-    burnt_us: float | None
-
-
-class _Planned(NamedTuple):
-    """Maintenance or a correction."""
-
-    start: str
-    end: str
-    reason: str
-    clusters: list[str]
-    topics: list[str]
-    clients: list[str]
-    users: list[str]
-    groups: list[str]
-    sources: list[str]
-    objectives: list[str]
-    approved_by: str | None
-    ticket: str | None
-
-
-class _Events(NamedTuple):
-    """Events that an objective counts."""
-
-    good: float
-    bad: float
-    total: float
-
-
-class _ChangeInCluster(NamedTuple):
-    """A change in the cluster."""
-
-    at: str
-    kind: str
-    source: str | None
-    topic: str | None
-    partition: int | None
-    user: str | None
-    client_id: str | None
-    group: str | None
-    old: str | None
-    new: str | None
-
-
-class _IsoWeek(NamedTuple):
-    iso: str
-    time_zone: str
-
-
-class _Owners(NamedTuple):
-    currency: str | None
-    accounts: list[Account]
-
-
-class _Change(NamedTuple):
-    """The change to the last week, with its verdict."""
-
-    share_low: float
-    share_high: float
-    p: float | None
-    compared: float
-    verdict: str
-
-
-class _SubjectWeek(NamedTuple):
-    """A week of a subject, whose name is that of the section."""
-
-    expected_us: float
-    bad_us: float
-    bad_low_us: float
-    bad_high_us: float
-    unknown_us: float
-    share: float | None
-    share_low: float
-    share_high: float
-    is_over: bool | None
-    is_known: bool | None
 
 
 def check(facts: Mapping[str, Any]) -> None:
@@ -203,10 +65,20 @@ def check(facts: Mapping[str, Any]) -> None:
     Raises:
         WrongSettingError: A key has another type, or is missing; with its place.
     """
-    convert(facts, _whole(), _hook)
+    convert(facts, json_type(Report), _hook)
     if not display.parse(facts["from"]) < display.parse(facts["to"]):
         raise WrongSettingError("to", "not after from")
     _check_weeks(facts.get("trends") or {})
+
+
+def schema() -> dict[str, Any]:
+    """Return the JSON Schema of report.json; it allows keys to lack that older versions lack."""
+    of_report = msgspec.json.schema(json_type(Report), schema_hook=_schema_of)
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **of_report}
+
+
+def _schema_of(kind: type) -> dict[str, Any]:
+    return {"type": "string"} | ({"format": "date-time"} if kind is _Instant else {})
 
 
 def _check_weeks(trends: Mapping[str, Any]) -> None:
@@ -217,114 +89,36 @@ def _check_weeks(trends: Mapping[str, Any]) -> None:
                 raise WrongSettingError("trends", "a subject has other weeks than the section")
 
 
-@functools.cache
-def _whole() -> Any:
-    fields: list[Any] = [
-        ("cluster", str), ("from", _Instant), ("to", _Instant), ("time_zone", _may_lack(_Zone)),
-        ("generated_at", _may_lack(_Instant)), ("jmxlake", _may_lack(str)),
-        ("week", _may_lack(_record(_IsoWeek) | None)),
-        ("window_seconds", _may_lack(_Duration)), ("min_coverage_percent", _may_lack(_Number)),
-        ("team", _may_lack(str)), ("owners", _may_lack(_record(_Owners))),
-        ("objectives", _objectives()),
-        ("maintenance", _may_lack(_list(_record(_Planned)))),
-        ("corrections", _may_lack(_list(_record(_Planned)))),
-        ("changes", _may_lack(_list(_record(_ChangeInCluster)))),
-        ("changes_omitted", _may_lack(dict[str, int])),
-        ("incidents_omitted", _may_lack(_Number | None)),
-        ("rejected", _may_lack(_Number)), ("detection_floor_us", _may_lack(_Duration | None)),
-        ("incomplete", _may_lack(list[dict[str, str]])), ("collected", _may_lack(list[str])),
-    ]  # fmt: skip
-    for name, record in SECTIONS.items():
-        kind = _list(_record(record)) if name in _LISTS else _record(record)
-        kind = kind | None if name in _OR_NULL else kind
-        fields.append((name, kind if name == "verdicts" else _may_lack(kind)))
-    return _struct("Facts", fields)
-
-
-def _list(kind: Any) -> Any:
-    return list[kind]
-
-
-def _published() -> Any:
-    figures = [*_figures((*SLA_FIGURES, *SLA_AGREED))]
-    stated = [("statement", _may_lack(_Number | None)), ("stated_at", _may_lack(_Instant | None))]
-    return _struct("Published", [*figures, *stated])
-
-
-def _objectives() -> Any:
-    return _list(_objective())
-
-
-@functools.cache
-def _objective() -> Any:
-    figures = list(_figures((*SLA_FIGURES, *SLA_AGREED)))
-    subject = _struct("Subject", [
-        *((name, _may_lack((_Number if name == "partition" else str) | None)) for name in SUBJECT),
-        *figures,
-        ("partitions", _may_lack(_Number)),
-        *((name, _may_lack(_number(name) | None)) for name in (
-            "budget_left_low_us", "budget_left_high_us", "ahead_us", "budget_of_window_us",
-            "budget_of_window_left_us",
-        )),
-        ("burn", _may_lack(_list(_record(_Burn)))),
-        ("maintenance", _may_lack(_list(_record(_Planned)))),
-        ("corrections", _may_lack(_list(_record(_Planned)))),
-        ("without_maintenance", _may_lack(_struct("Without", figures) | None)),
-        ("agreed", _may_lack(_struct("Agreed", figures) | None)),
-        ("events", _may_lack(_record(_Events))),
-        ("interval_verdict", _may_lack(str)),
-    ])  # fmt: skip
-    return _struct("Objective", [
-        ("name", str), ("title", str), ("target", _Number), ("level", str),
-        ("subjects", _list(subject)),
-        *((name, _may_lack(str | None)) for name in ("description", "window", "method", "unknown")),
-        *((name, _may_lack(_Instant | None)) for name in ("from", "to")),
-        ("metrics", _may_lack(list[str])), ("labels", _may_lack(dict[str, list[str]])),
-        ("composites", _may_lack(_list(_record(Part)))),
-        *((name, _may_lack(_number(name) | None)) for name in ("slice_us", "slice_target")),
-        ("weighted", _may_lack(_struct("Weighted", [
-            *figures, ("weight", str), ("subjects", int),
-            *((name, _may_lack(str | None)) for name in ("cluster", "objective", "topic")),
-        ]) | None)),
-    ])  # fmt: skip
-
-
-def _figures(names: tuple[str, ...]) -> Iterator[tuple[str, Any]]:
-    """Yield the fields of a statement's figures, by the columns of gold/sla."""
-    for column in SLA.columns:
-        if column.name in names:
-            kind = str if column.type == "string" else _number(column.name)
-            yield column.name, kind if column.name == "verdict" else _may_lack(kind | None)
-
-
-_CLOSER: Final[Mapping[tuple[Any, str], Callable[[], Any]]] = {
-    (Restated, "before"): _published,
-    (Restated, "now"): _published,
-    (BusinessHours, "objectives"): _objectives,
-    (BusinessHours, "spans"): lambda: list[tuple[_Instant, _Instant]],
-    (SubjectTrend, "weeks"): lambda: list[_SubjectWeek | None],
-    (SubjectTrend, "change"): lambda: _Change | None,
-    (Timeline, "points"): lambda: list[_Point],
-    (LostOffsets, "offsets_low"): lambda: _Number | None,
-    (Trends, "weeks"): lambda: list[_WeekName],
-    (_IsoWeek, "iso"): lambda: _WeekName,
+_CLOSER: Final[Mapping[tuple[Any, str], Any]] = {
+    (BusinessHours, "spans"): list[tuple[_Instant, _Instant]],
+    (Timeline, "points"): list[_Point],
+    (LostOffsets, "offsets_low"): _Number | None,
+    (Report, "generated_at"): _Instant,
+    (Report, "time_zone"): _Zone,
+    (Report, "window_seconds"): _Duration,
+    (Trends, "weeks"): list[_WeekName],
+    (Week, "iso"): _WeekName,
+    (WeekOfObjective, "week"): _WeekName,
 }
-"""Types of fields whose records say no more than dict or Any, or less than older versions wrote."""
+"""Types that say more than those of the records, or allow for what older versions wrote."""
 
 _NEEDED: Final[Mapping[Any, Collection[str]]] = {
     Answers: ("source", "unknown_us"),
     BusinessHours: ("verdicts", "objectives"),
+    Change: ("source", "old", "new"),
     Composite: ("team", "tier", "target", "objectives"),
     Error: ("answers",),
     Hygiene: ("unused_quotas", "near_quota", "overtaken"),
     Latency: ("threshold_ms",),
     LostBeforeRead: ("groups",),
+    Names: Names._fields,
+    Objective: ("subjects",),
     OwnMetrics: ("metrics",),
     Replicas: ("partitions",),
+    Report: ("cluster", "from", "to", "objectives", "verdicts"),
     Restated: ("before", "now"),
     StoredTopic: ("disk_bytes_mean",),
     Trends: ("weeks", "objectives"),
-    _ChangeInCluster: ("source", "old", "new"),
 }
 """Keys that every version wrote although they may be null or empty, and that are relied on."""
 
@@ -333,25 +127,30 @@ _LATER: Final[frozenset[tuple[Any, str]]] = frozenset({(TierLag, "partitions_omi
 
 
 @functools.cache
-def _record(record: Any) -> Any:
+def json_type(record: Any) -> Any:
     """Return the type of a record in JSON; see ``fields.to_json``."""
-    fields: list[Any] = []
-    needed = _NEEDED.get(record, ())
-    for own_name, hint in get_type_hints(record).items():
-        name = key_of(own_name)
-        if hint is Bounds:
-            stem, unit = (name[:-3], "_us") if name.endswith("_us") else (name, "")
-            bounds = (name, f"{stem}_low{unit}", f"{stem}_high{unit}")
-            kind = _number(name) | None
-            fields += [(key, _may_lack(kind)) for key in bounds if key not in needed]
-            fields += [(key, kind) for key in bounds if key in needed]
+    fields: list[tuple[str, Any]] = []
+    for name, field in fields_of(record).items():
+        needed = name in _NEEDED.get(record, ())
+        if field.kind is Bounds:
+            for key, text in three(name, field.means.text):
+                kind = _described(_number(name) | None, text)
+                fields.append((key, kind if needed else _may_lack(kind)))
         else:
-            closer = _CLOSER.get((record, name))
-            kind = _kind(closer() if closer else hint, name)
-            may_lack = get_origin(hint) in (list, dict, *_UNIONS) and name not in needed
-            may_lack = may_lack or (record, name) in _LATER
-            fields.append((name, _may_lack(kind) if may_lack else kind))
-    return _struct(record.__name__, fields)
+            kind = _described(_of_field(record, name, field), field.means.text)
+            is_open = get_origin(field.kind) in (list, dict, *_UNIONS) or record is Report
+            is_open = (is_open or (record, name) in _LATER) and not needed
+            fields.append((name, _may_lack(kind) if is_open else kind))
+    return _struct(f"{record.__module__.rpartition('.')[2]}.{record.__name__}", fields)
+
+
+def _of_field(record: Any, name: str, field: Field) -> Any:
+    closer = _CLOSER.get((record, name))
+    return _kind(field.kind, name) if closer is None else closer
+
+
+def _described(kind: Any, text: str) -> Any:
+    return Annotated[kind, Meta(description=text)] if text else kind
 
 
 def _kind(hint: Any, name: str) -> Any:
@@ -365,7 +164,7 @@ def _kind(hint: Any, name: str) -> Any:
         return _number(name)
     if hint is str and name in _INSTANTS:
         return _Instant
-    return _record(hint) if hasattr(hint, "_fields") else hint
+    return json_type(hint) if nested(hint) else hint
 
 
 def _number(name: str) -> Any:

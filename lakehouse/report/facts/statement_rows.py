@@ -1,29 +1,34 @@
-"""Records of objectives, subjects and calendars in report.json, whose JSON ``slo`` makes."""
+"""Records of objectives, subjects and calendars in report.json, whose JSON ``slo`` makes.
+
+A type with ``UnsetType`` is of a key that can be absent, and is not null.
+"""
 
 from typing import Annotated, Final
+
+from msgspec import UnsetType
 
 from lakehouse.report.facts.fields import (
     CLIENT_ID,
     GROUP,
+    INTERVAL_VERDICT,
+    OBJECTIVE,
     PARTITION,
     PARTITIONS,
     SOURCE,
+    TARGET,
+    TITLE,
     TOPIC,
     UNKNOWN,
     USER,
+    VERDICT,
     Bounds,
     Declared,
     Known,
     Means,
 )
+from lakehouse.report.facts.objectives.budget import Status
+from lakehouse.report.facts.objectives.history import WeekOfObjective
 
-OBJECTIVE: Final = Means("name of the objective", column="objective")
-TITLE: Final = Means("title of the objective")
-TARGET: Final = Means("share of time that must be good")
-VERDICT: Final = Means("met, missed, uncertain or no_data")
-INTERVAL_VERDICT: Final = Means(
-    "verdict if unknown time can be good or bad; empty: the same as verdict"
-)
 ATTAINMENT: Final = Means(
     "good time divided by good and bad time, 0 to 1; its bounds count unknown time as bad and as "
     "good"
@@ -68,7 +73,7 @@ class Published(Figures):
 class Rate(Declared):
     """A burn rate with its bounds."""
 
-    rate: Annotated[float | None, Means("", column="")]
+    rate: Annotated[float | None, Means("value", column="")]
     low: Annotated[float | None, Means("lower bound")]
     high: Annotated[float | None, Means("upper bound")]
 
@@ -136,7 +141,7 @@ class Counts(Declared):
 class Judgement(Declared):
     """Figures of a subject that gold/sla does not keep."""
 
-    partitions: Annotated[int | None, PARTITIONS]
+    partitions: Annotated[int | UnsetType, PARTITIONS]
     budget_left_low_us: Annotated[Known, Means("lower bound of budget_left_us")]
     budget_left_high_us: Annotated[Known, Means("upper bound of budget_left_us")]
     ahead_us: Annotated[Known, Means("time of the window that is still to come, microseconds")]
@@ -147,12 +152,30 @@ class Judgement(Declared):
     without_maintenance: Annotated[Figures | None, Means("outside maintenance", column="without")]
     corrections: Annotated[list[Correction], Means("corrections that concern it")]
     agreed: Annotated[Figures | None, Means("outside corrections")]
-    events: Annotated[Counts | None, Means("events that the objective counts")]
-    interval_verdict: Annotated[str | None, INTERVAL_VERDICT]
+    events: Annotated[Counts | UnsetType, Means("events that the objective counts")]
+    interval_verdict: Annotated[str | UnsetType, INTERVAL_VERDICT]
 
 
-class Subject(Judgement, Figures, Named):
+class Used(Declared):
+    """Status and error budget of a subject or objective; an objective has those of its worst."""
+
+    status: Annotated[
+        Status | UnsetType, Means("missed, at_risk, uncertain, no_data, on_track or met")
+    ]
+    budget_whole_us: Annotated[
+        int | None, Means("error budget of its time in the whole window, microseconds")
+    ]
+    used: Annotated[
+        Bounds, Means("share of the whole error budget used; the upper bound includes unknown time")
+    ]
+
+
+class Subject(Used, Judgement, Figures, Named):
     """A subject of an objective."""
+
+    left: Annotated[
+        list[float] | None, Means("share of the whole error budget left at the end of each hour")
+    ]
 
 
 class Weighted(Figures):
@@ -174,7 +197,7 @@ class Part(Declared):
     weight: Annotated[float, Means("weight of the objective in it")]
 
 
-class Objective(Declared):
+class Objective(Used):
     """An objective and its subjects, worst first."""
 
     name: Annotated[str, OBJECTIVE]
@@ -195,6 +218,7 @@ class Objective(Declared):
     slice_us: Annotated[Known, Means("length of a time slice, microseconds")]
     slice_target: Annotated[Known, Means("share of a time slice that must be good")]
     weighted: Annotated[Weighted | None, Means("all subjects together")]
+    history: Annotated[list[WeekOfObjective], Means("last weeks, oldest first")]
     subjects: Annotated[list[Subject], Means("subjects, worst first")]
 
 

@@ -30,7 +30,7 @@ def render(facts: Facts) -> str:
     """Return the report as one HTML page.
 
     Args:
-        facts: The report's facts, as docs/report-json.md describes them.
+        facts: The report's facts, see ``facts/report_record.py``.
     """
     summary = summarize(facts)
     with display.shown_in(display.zone_of(facts)):

@@ -106,6 +106,9 @@ class Weeks(NamedTuple):
         return [name_of(period) for period in self.periods]
 
 
+NO_WEEKS: Final = Weeks((), ())
+
+
 def name_of(week: Period) -> str:
     """Return the name in ISO 8601 of a week of any time zone."""
     return f"{week.start + _HALF:%G-W%V}"  # its Monday may start on a Sunday, UTC

@@ -63,7 +63,7 @@ class GroupLag(NamedTuple):
     ]
     most: Annotated[
         Behind,
-        Means("maximum of the period; no upper bound if there is unknown time", column=""),
+        Means("maximum", column=""),
     ]
     last: Annotated[Behind, Means("last window with data")]
     as_of: Annotated[str, Means("start of that window, UTC")]
@@ -126,11 +126,21 @@ class LostOfGroup(NamedTuple):
     unknown_us: Annotated[int | None, UNKNOWN]
 
 
+class LostInWeek(NamedTuple):
+    """Offsets that a group lost in an earlier week."""
+
+    week: Annotated[str, Means("ISO week")]
+    group: Annotated[str, GROUP]
+    offsets_low: Annotated[Known, Means("lower bound of the lost offsets")]
+    offsets_high: Annotated[Known, Means("their upper bound; empty: not known")]
+
+
 class LostBeforeRead(NamedTuple):
     """The section on lost offsets."""
 
     groups: Annotated[list[LostOffsets], Means("groups and partitions, most lost first")]
     totals: Annotated[list[LostOfGroup], Means("groups, most lost first")]
+    weeks: Annotated[list[LostInWeek], Means("groups that lost offsets in earlier weeks")]
 
 
 def consumer_lag(gold: Gold, objectives: Sequence[Objective]) -> ConsumerLag:
@@ -153,8 +163,30 @@ def consumer_lag(gold: Gold, objectives: Sequence[Objective]) -> ConsumerLag:
 
 
 def lost_before_read(
-    gold: Gold, statements: Sequence[Statement], objectives: Sequence[Objective]
+    gold: Gold,
+    statements: Sequence[Statement],
+    objectives: Sequence[Objective],
+    weeks: Sequence[LostInWeek],
 ) -> LostBeforeRead:
+    """Return the section; ``weeks`` are the weeks before."""
+    groups = _lost(gold, statements, objectives)
+    totals = group_totals(one._asdict() for one in groups)
+    return LostBeforeRead(groups, [LostOfGroup(**one) for one in totals], [*weeks])
+
+
+def lost_in_week(
+    name: str, gold: Gold, statements: Sequence[Statement], objectives: Sequence[Objective]
+) -> list[LostInWeek]:
+    """Return the offsets that each group lost in a week of that name, which gold is of."""
+    totals = group_totals(one._asdict() for one in _lost(gold, statements, objectives))
+    return [
+        LostInWeek(name, row["group"], row["offsets_low"], row["offsets_high"]) for row in totals
+    ]
+
+
+def _lost(
+    gold: Gold, statements: Sequence[Statement], objectives: Sequence[Objective]
+) -> list[LostOffsets]:
     """Offsets that expired before a group had read them, of the groups that objectives are on.
 
     Without an objective on them it is all groups. Offsets that expired while the loss of a group
@@ -173,8 +205,7 @@ def lost_before_read(
             own = LostOffsets(**named, unknown_us=unknown_us)
             groups.append(own._replace(offsets_high=None) if is_open else own)
     groups.sort(key=lambda one: (-one.offsets_low, str(one.group), str(one.topic)))
-    totals = group_totals(one._asdict() for one in groups)
-    return LostBeforeRead(groups, [LostOfGroup(**one) for one in totals])
+    return groups
 
 
 def _group(row: Row, last: Row, expected_us: int | None) -> GroupLag:

@@ -12,9 +12,7 @@ from typing import Annotated, Final, NamedTuple, TypeVar
 
 from lakehouse import tables
 from lakehouse.core.metrics import LEADERLESS, UNAVAILABLE
-from lakehouse.core.periods import micros
 from lakehouse.core.spans import length
-from lakehouse.engines.gold_reader import is_same
 from lakehouse.report.evidence import Question, Rows
 from lakehouse.report.facts.counters import counted, nothing, unread
 from lakehouse.report.facts.fields import (
@@ -29,6 +27,7 @@ from lakehouse.report.facts.fields import (
     total,
 )
 from lakehouse.report.facts.gold import Gold
+from lakehouse.report.facts.kafka.min_isr import time_of_any
 from lakehouse.slo.sla_statement import Statement, unknown_of
 
 ANSWERS: Final = {"produce": "kafka.broker.produce.answers", "fetch": "kafka.broker.fetch.answers"}
@@ -135,7 +134,7 @@ def service(gold: Gold, statements: Sequence[Statement]) -> Service:
     unknown = unknown_of(statements, UNAVAILABLE).values()
     clients = gold.by_subject(tables.CLIENTS)
     return Service(
-        _leaderless(gold),
+        time_of_any(gold, (LEADERLESS,), LEADERLESS),
         max(unknown, default=None),
         requests,
         brokers,
@@ -148,29 +147,6 @@ def service(gold: Gold, statements: Sequence[Statement]) -> Service:
             if any(rows[rate] for rate in _RATES)
         ],
     )
-
-
-def _leaderless(gold: Gold) -> Bounds:
-    """Time in which at least one partition of the cluster had no leader, microseconds."""
-    if not unread(gold, LEADERLESS):
-        return Bounds()
-    start = micros(gold.period.start)
-    stretches = gold.ask(
-        "SELECT r.start, r.end, r.lead_us, r.tail_us FROM {rows} r WHERE "
-        f"{is_same('r.metric', LEADERLESS)} AND r.partition IS NOT NULL",
-        rows=gold.whole(tables.INCIDENTS),
-    )
-    seen = length((row["start"], row["end"]) for row in stretches)
-    surely = length((row["start"], row["end"] - row["tail_us"]) for row in stretches)
-    possibly = length((max(start, row["start"] - row["lead_us"]), row["end"]) for row in stretches)
-    # What was first seen just after the period may have started in it.
-    known, later = gold.by_subject(tables.TOPICS), gold.seen_later(tables.TOPICS)
-    more = (
-        row["any_high_us"]
-        for row in later
-        if row["metric"] == LEADERLESS and LEADERLESS in known[row["topic"]]
-    )
-    return Bounds(seen, surely, possibly + max(more, default=0))
 
 
 def _answers(gold: Gold) -> tuple[list[Answers], list[Answers], list[Error]]:

@@ -168,13 +168,20 @@ def spare_replicas(
     return single, tight, len(topics) - len(rows)
 
 
-def unused_quotas(known: Quotas, rates: Mapping[Entity, Mapping[str, Row]]) -> list[UnusedQuota]:
-    """Quotas that limit no client with a rate, or with throttling, above zero."""
-    used = {
-        (use.quota.entity, use.kind)
-        for use in uses(known, rates)
-        if use.quota and any(row.get("positive_high_us") for row in (use.rate, use.throttle))
-    }
+def unused_quotas(
+    known: Quotas, rates: Mapping[Entity, Mapping[str, Row]]
+) -> list[UnusedQuota] | None:
+    """Return the quotas that limit no client with a rate, or with throttling, above zero.
+
+    None if a client was throttled under none of the known quotas: then one of them limited it in a
+    way that is not known, or not all quotas are.
+    """
+    used = set()
+    for use in uses(known, rates):
+        if use.quota is None and use.throttle.get("positive_high_us"):
+            return None
+        if use.quota and any(row.get("positive_high_us") for row in (use.rate, use.throttle)):
+            used.add((use.quota.entity, use.kind))
     rows = [
         UnusedQuota(*entity, name, limit, kind.unit)
         for entity, limits in known.items()

@@ -8,15 +8,17 @@ partitions of the topic were seen.
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from types import MappingProxyType
-from typing import Annotated, Final, NamedTuple
+from typing import Annotated, Any, Final, NamedTuple
 
 from lakehouse import tables
+from lakehouse.core import display
 from lakehouse.core.metrics import LEADERLESS, PARTITION_COUNT, UNAVAILABLE, UNDER_MIN_ISR
-from lakehouse.core.periods import iso
+from lakehouse.core.periods import iso, micros
+from lakehouse.core.spans import length
 from lakehouse.engines.gold_reader import Row, is_one_of
 from lakehouse.gold import incidents
 from lakehouse.report.evidence import Check, Question, Rows
-from lakehouse.report.facts.counters import CONTROLLERS, unread_times, with_bounds
+from lakehouse.report.facts.counters import CONTROLLERS, unread, unread_times, with_bounds
 from lakehouse.report.facts.fields import (
     PARTITION,
     PARTITIONS,
@@ -49,7 +51,7 @@ class Incident(NamedTuple):
     start: Annotated[str, Means("first bad scrape, UTC")]
     end: Annotated[str, Means("end of the time that the last bad scrape covers, UTC")]
     lead_us: Annotated[
-        int, Means("start uncertainty: it began at most this much earlier, microseconds")
+        int, Means("start uncertainty: it started at most this much earlier, microseconds")
     ]
     tail_us: Annotated[
         int, Means("end uncertainty: it ended at most this much earlier, microseconds")
@@ -82,6 +84,10 @@ class Topic(NamedTuple):
     leaderless_us: Annotated[
         Bounds,
         Means("time without a leader, summed over partitions, microseconds", Time(LEADERLESS)),
+    ]
+    leaderless_any_us: Annotated[
+        Bounds,
+        Means("time in which any partition had no leader, microseconds", AnyTime(LEADERLESS)),
     ]
     at_min_us: Annotated[
         int | None,
@@ -236,6 +242,12 @@ class MinIsr(NamedTuple):
     ]
     brokers: Annotated[list[IsrBroker], Means("brokers")]
     controllers: Annotated[list[Controller], Means("controllers")]
+    any_us: Annotated[
+        Bounds,
+        Means(
+            "time in which a partition of any topic was under min ISR or leaderless, microseconds"
+        ),
+    ]
 
 
 def min_isr(gold: Gold, statements: Sequence[Statement]) -> MinIsr:
@@ -254,6 +266,64 @@ def min_isr(gold: Gold, statements: Sequence[Statement]) -> MinIsr:
         of_sources(
             Controller, sources, ACTIVE, unread=unread_times(gold, ACTIVE, sources=CONTROLLERS)
         ),
+        time_of_any(gold, (UNDER_MIN_ISR, LEADERLESS), UNAVAILABLE),
+    )
+
+
+def time_of_any(gold: Gold, metrics: Sequence[str], of_topics: str) -> Bounds:
+    """Return the time in which a partition of any topic was bad, microseconds.
+
+    Args:
+        gold: The cluster's gold.
+        metrics: What makes a partition bad.
+        of_topics: The metric of topics that is above 0 while a partition is bad.
+    """
+    if not unread(gold, metrics[0]):
+        return Bounds()
+    start = micros(gold.period.start)
+    rows = gold.ask(
+        "SELECT r.start, r.end, r.lead_us, r.tail_us FROM {rows} r WHERE "
+        f"{is_one_of('r.metric', metrics)} AND r.partition IS NOT NULL",
+        rows=gold.whole(tables.INCIDENTS),
+    )
+    seen = length((row["start"], row["end"]) for row in rows)
+    surely = length((row["start"], row["end"] - row["tail_us"]) for row in rows)
+    possibly = length((max(start, row["start"] - row["lead_us"]), row["end"]) for row in rows)
+    # What was first seen just after the period may have started in it.
+    known, later = gold.by_subject(tables.TOPICS), gold.seen_later(tables.TOPICS)
+    more = (
+        row["any_high_us"]
+        for row in later
+        if row["metric"] == of_topics and of_topics in known[row["topic"]]
+    )
+    return Bounds(seen, surely, possibly + max(more, default=0))
+
+
+def any_time(section: Mapping[str, Any]) -> Bounds:
+    """Return the time in which a partition of any topic was bad, microseconds.
+
+    Args:
+        section: The section as JSON, or its rows of some topics.
+    """
+    spans: defaultdict[str, list[tuple[int, int, int, int]]] = defaultdict(list)
+    for row in section.get("partitions") or ():
+        for one in row["incidents"]:
+            start, end = (micros(display.parse(one[key])) for key in ("start", "end"))
+            least, most = max(start, end - one["tail_us"]), start - one["lead_us"]
+            spans[row["topic"]].append((start, end, least, most))
+    every = [span for own in spans.values() for span in own]
+    highs = {row["topic"]: row.get("unavailable_any_high_us") for row in section["topics"]}
+    if None in highs.values():
+        return Bounds()
+    # What was first seen just after the period may have started in it.
+    more = (
+        high - length((most, end) for _, end, _, most in spans[topic])
+        for topic, high in highs.items()
+    )
+    return Bounds(
+        length((start, end) for start, end, _, _ in every),
+        length((start, least) for start, _, least, _ in every),
+        length((most, end) for _, end, _, most in every) + max(0, 0, *more),
     )
 
 

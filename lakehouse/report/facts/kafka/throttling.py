@@ -1,5 +1,6 @@
 """KIP-13: quotas, which of them is in force for a client, and how long it was throttled."""
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Annotated, Final, NamedTuple
 
@@ -51,6 +52,9 @@ KINDS: Final = {
         "kafka.quota.controller_mutation.rate",
     ),
 }
+THROTTLES: Final = {kind: f"kafka.client.{kind}.throttle_time" for kind in KINDS}
+"""The metric of throttling of each kind."""
+
 _OWN_VIEWS: Final = {
     "kafka.producer.produce_throttle_time": "produce",
     "kafka.consumer.fetch_throttle_time": "fetch",
@@ -122,7 +126,9 @@ class OwnView(NamedTuple):
     """
 
     client_id: Annotated[str | None, CLIENT_ID]
-    kind: Annotated[str | None, Means("produce or fetch; empty: the client library does not say")]
+    kind: Annotated[
+        str | None, Means("produce or fetch; empty: the client library does not report it")
+    ]
     held_back_us: Annotated[
         Bounds, Means("time in which responses were delayed, by its own metrics, microseconds")
     ]
@@ -198,9 +204,15 @@ class QuotaBroker(NamedTuple):
 class Throttling(NamedTuple):
     """The section, longest throttled first."""
 
-    clients: list[Client]
-    own_views: list[OwnView]
-    brokers: list[QuotaBroker]
+    clients: Annotated[list[Client], Means("clients with throttling or a quota")]
+    own_views: Annotated[list[OwnView], Means("clients whose own metrics show delayed responses")]
+    brokers: Annotated[
+        list[QuotaBroker], Means("brokers or controllers at which a quota delayed something")
+    ]
+    clients_throttled: Annotated[Bounds, Means("number of throttled clients")]
+    clients_known: Annotated[
+        int | None, Means("number of clients whose throttling would have been observed")
+    ]
 
 
 def throttling(gold: Gold, statements: Sequence[Statement]) -> Throttling:
@@ -209,10 +221,17 @@ def throttling(gold: Gold, statements: Sequence[Statement]) -> Throttling:
     for one in statements:
         by_client.setdefault((one.objective.metric, one.subject.user, one.subject.client_id), one)
     clients = []
+    known = {
+        key[1:]
+        for key, one in by_client.items()
+        if key[0] in THROTTLES.values() and one.attainment is not None
+    }
     for use in uses(quotas(gold.subjects), gold.raised(tables.CLIENTS)):
+        statement = by_client.get((use.throttle_metric, *use.client))
+        if use.throttle:
+            known.add(use.client)
         if not use.throttle.get("positive_high_us") and (use.quota is None or not use.rate):
             continue
-        statement = by_client.get((use.throttle_metric, *use.client))
         seen = statement is not None and statement.attainment is not None
         clients.append(
             Client(
@@ -229,7 +248,25 @@ def throttling(gold: Gold, statements: Sequence[Statement]) -> Throttling:
             )
         )
     clients.sort(key=lambda client: -(client.throttled_us.value or 0))
-    return Throttling(clients, _own_views(gold, clients), _brokers(gold))
+    throttled = clients_throttled((one.user, one.client_id, one.throttled_us) for one in clients)
+    return Throttling(clients, _own_views(gold, clients), _brokers(gold), throttled, len(known))
+
+
+def clients_throttled(rows: Iterable[tuple[str | None, str | None, Bounds]]) -> Bounds:
+    """Return how many clients were throttled.
+
+    Args:
+        rows: User, client id and throttled time, several times if of several kinds of requests.
+    """
+    by_client: defaultdict[Entity, list[Bounds]] = defaultdict(list)
+    for user, client_id, throttled in rows:
+        by_client[user, client_id].append(throttled)
+    every = by_client.values()
+    return Bounds(
+        sum(any(one.value for one in own) for own in every),
+        sum(any(one.low for one in own) for own in every),
+        sum(any(one.high is None or one.high for one in own) for own in every),
+    )
 
 
 def _own_views(gold: Gold, clients: Sequence[Client]) -> list[OwnView]:
@@ -272,7 +309,7 @@ def uses(known: Quotas, rates: Mapping[Entity, Mapping[str, Row]]) -> Iterator[U
     """
     for client, metrics in rates.items():
         for kind, (rate, _, quota) in KINDS.items():
-            throttle = f"kafka.client.{kind}.throttle_time"
+            throttle = THROTTLES[kind]
             yield Use(
                 client,
                 kind,

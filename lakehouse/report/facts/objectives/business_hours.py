@@ -6,6 +6,7 @@ from typing import Annotated, Any, NamedTuple
 from lakehouse.core.objective import Objective
 from lakehouse.core.periods import Period, iso
 from lakehouse.core.spans import without
+from lakehouse.report.facts import statement_rows
 from lakehouse.report.facts.fields import Means
 from lakehouse.report.facts.gold import Gold
 from lakehouse.report.facts.objectives.verdicts import Verdict, objective, verdicts
@@ -21,7 +22,10 @@ class BusinessHours(NamedTuple):
     time_zone: Annotated[str, Means("their time zone")]
     spans: Annotated[list[list[str]], Means("start and end of each business day, UTC")]
     verdicts: Annotated[list[Verdict], Means("verdicts, worst first")]
-    objectives: Annotated[list[dict[str, Any]], Means("objectives and their subjects")]
+    objectives: Annotated[
+        list[dict[str, Any]],
+        Means("objectives and their subjects", json=list[statement_rows.Objective]),
+    ]
 
 
 def business_hours(

@@ -10,13 +10,14 @@ from math import fsum
 from statistics import fmean
 from typing import Annotated, Any, Final, NamedTuple, Self
 
-from lakehouse.report.facts.fields import Bounds, Means
-from lakehouse.report.facts.statement_rows import (
+from lakehouse.report.facts.fields import (
     INTERVAL_VERDICT,
     OBJECTIVE,
     TARGET,
     TITLE,
     VERDICT,
+    Bounds,
+    Means,
 )
 from lakehouse.slo.sla_statement import verdict_between
 

@@ -12,15 +12,17 @@ from lakehouse.engines.gold_reader import Row, is_same
 from lakehouse.report.facts.fields import (
     CLIENT_ID,
     GROUP,
+    OBJECTIVE,
     PARTITION,
     SOURCE,
+    TITLE,
     TOPIC,
     USER,
     Means,
 )
 from lakehouse.report.facts.gold import Gold
 from lakehouse.report.facts.objectives.verdicts import SUBJECT
-from lakehouse.report.facts.statement_rows import OBJECTIVE, TITLE
+from lakehouse.report.facts.statement_rows import Published
 from lakehouse.report.facts_lookup import value_at
 from lakehouse.report.figures import span_of
 
@@ -36,8 +38,8 @@ class Restated(NamedTuple):
     client_id: Annotated[str | None, CLIENT_ID]
     group: Annotated[str | None, GROUP]
     source: Annotated[str | None, SOURCE]
-    before: Annotated[dict[str, Any], Means("published figures")]
-    now: Annotated[dict[str, Any], Means("figures of now")]
+    before: Annotated[dict[str, Any], Means("published figures", json=Published)]
+    now: Annotated[dict[str, Any], Means("figures of now", json=Published)]
 
 
 def restated(gold: Gold, objectives: Sequence[Mapping[str, Any]]) -> list[Restated] | None:

@@ -8,7 +8,10 @@ from lakehouse.core.objective import Objective
 from lakehouse.report.facts.fields import (
     CLIENT_ID,
     GROUP,
+    OBJECTIVE,
     SOURCE,
+    TARGET,
+    TITLE,
     TOPIC,
     UNKNOWN,
     USER,
@@ -17,7 +20,6 @@ from lakehouse.report.facts.fields import (
 )
 from lakehouse.report.facts.gold import Gold
 from lakehouse.report.facts.kafka.tier_lag import LagDrain, drains as drains_of
-from lakehouse.report.facts.statement_rows import OBJECTIVE, TARGET, TITLE
 from lakehouse.slo.trends import forecast as forecasts, weeks as weeks_
 from lakehouse.slo.trends.changes import Change, Regime, by_chance, change, regimes
 from lakehouse.slo.trends.forecast import Forecast
@@ -37,8 +39,8 @@ class TrendWeek(Declared):
     share: Annotated[float | None, Means("bad share of the observed time, 0 to 1")]
     share_low: Annotated[float, Means("lower bound of share")]
     share_high: Annotated[float, Means("upper bound of share")]
-    is_over: Annotated[bool | None, Means("whether the week is over")]
-    is_known: Annotated[bool | None, Means("whether it can be compared")]
+    is_over: Annotated[bool | None, Means("1: the week has ended")]
+    is_known: Annotated[bool | None, Means("1: it can be compared")]
 
 
 class TrendChange(Declared):
@@ -53,6 +55,23 @@ class TrendChange(Declared):
     verdict: Annotated[str, Means("worse, better, as_usual, within_bounds or untested")]
 
 
+class TrendRegime(Declared):
+    """A change point."""
+
+    week: Annotated[str, Means("first week of the new level")]
+    share_before: Annotated[float, Means("mean bad share of the weeks before, 0 to 1")]
+    share_after: Annotated[float, Means("mean bad share from then on, 0 to 1")]
+    p: Annotated[float, Means("share of all permutations with such a split, 0 to 1")]
+
+
+class TrendForecast(Declared):
+    """The forecast of a week."""
+
+    share: Annotated[float, Means("median of the bad share, 0 to 1")]
+    share_low: Annotated[float, Means("lower bound of share; 9 of 10 weeks exceed it")]
+    share_high: Annotated[float, Means("upper bound of share; 1 of 10 weeks exceeds it")]
+
+
 class SubjectTrend(NamedTuple):
     """The weeks of a subject; a week in which it did not exist is None."""
 
@@ -61,10 +80,16 @@ class SubjectTrend(NamedTuple):
     client_id: Annotated[str | None, CLIENT_ID]
     group: Annotated[str | None, GROUP]
     source: Annotated[str | None, SOURCE]
-    weeks: Annotated[list[dict[str, Any] | None], Means("its weeks, oldest first")]
-    change: Annotated[dict[str, Any] | None, Means("change to the last week")]
-    regimes: Annotated[list[Regime], Means("change points")]
-    forecast: Annotated[list[Forecast], Means("forecasts of the next weeks")]
+    weeks: Annotated[
+        list[dict[str, Any] | None], Means("its weeks, oldest first", json=list[TrendWeek | None])
+    ]
+    change: Annotated[
+        dict[str, Any] | None, Means("change to the last week", json=TrendChange | None)
+    ]
+    regimes: Annotated[list[Regime], Means("change points", json=list[TrendRegime])]
+    forecast: Annotated[
+        list[Forecast], Means("forecasts of the next weeks", json=list[TrendForecast])
+    ]
 
 
 class ObjectiveTrend(NamedTuple):

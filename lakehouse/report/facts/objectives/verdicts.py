@@ -7,8 +7,7 @@ from typing import Annotated, Any, Final, NamedTuple
 
 from lakehouse.core import display
 from lakehouse.core.objective import Objective
-from lakehouse.report.facts.fields import Means
-from lakehouse.report.facts.statement_rows import OBJECTIVE, TARGET, TITLE, VERDICT
+from lakehouse.report.facts.fields import OBJECTIVE, TARGET, TITLE, VERDICT, Means
 from lakehouse.slo.cluster_level import by_cluster, partition_count
 from lakehouse.slo.sla_statement import Statement
 
@@ -19,7 +18,7 @@ _OF_OBJECTIVE: Final = ("name", "title", "description", "target", "level")
 
 
 class Verdict(NamedTuple):
-    """The verdict of an objective: that of its worst subject."""
+    """The verdict of an objective, which is the verdict of its worst subject."""
 
     objective: Annotated[str, OBJECTIVE]
     title: Annotated[str, TITLE]

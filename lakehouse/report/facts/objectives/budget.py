@@ -1,0 +1,130 @@
+"""The error budget that an objective has used, and its one status.
+
+These work on objectives as JSON, because they are computed again for the subjects of a team.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, Literal, NamedTuple, get_args
+
+from lakehouse.core.observed_share import state_of
+from lakehouse.report.facts.fields import Bounds, to_json
+
+Status = Literal["missed", "at_risk", "uncertain", "no_data", "on_track", "met"]
+"""Of an objective, worst first; ``at_risk`` and ``on_track`` are of a running window."""
+
+STATUSES: Final = get_args(Status)
+
+_NEEDS_DATA: Final = ("uncertain", "on_track", "met")
+"""Statuses that are not stated if too little was observed."""
+
+Row = Mapping[str, Any]
+
+
+class Budget(NamedTuple):
+    """The status of a subject or an objective, and the share of the whole budget that it used.
+
+    Attributes:
+        status: The only status; it is the verdict once the window is over.
+        budget_whole_us: Time that may be bad in the whole window, as far as the subject exists in
+            it; None: the objective has no subject.
+        used: Share of that budget; of an objective that counts events, of the bad events that are
+            allowed. The upper bound takes unobserved time as bad. None: not known.
+    """
+
+    status: Status
+    budget_whole_us: int | None
+    used: Bounds
+
+
+def with_budgets(objectives: Sequence[Row], *, running: bool, floor: float) -> list[dict[str, Any]]:
+    """Return objectives with the budget that each used; subjects with the worst status first.
+
+    Args:
+        objectives: As in the facts.
+        running: Whether the report's period is not over.
+        floor: Observed share of the expected time below which nothing good is stated, percent.
+    """
+    return [_with_budget(one, running=running, floor=floor) for one in objectives]
+
+
+def _with_budget(objective: Row, *, running: bool, floor: float) -> dict[str, Any]:
+    running = running or any(row.get("ahead_us") for row in objective["subjects"])
+    subjects = [
+        {**row, **to_json(budget(row, objective, running=running))} for row in objective["subjects"]
+    ]
+    subjects.sort(key=lambda row: STATUSES.index(row["status"]))  # stable: worst first as before
+    if not subjects:
+        return {**objective, **to_json(Budget("no_data", None, Bounds())), "subjects": []}
+    worst = {key: subjects[0][key] for key in to_json(Budget("no_data", None, Bounds()))}
+    worst["status"] = or_no_data(worst["status"], observed_percent(subjects), floor)
+    return {**objective, **worst, "subjects": subjects}
+
+
+def budget(subject: Row, objective: Row, *, running: bool) -> Budget:
+    """Return the budget that a subject used.
+
+    Args:
+        subject: As in the facts.
+        objective: Its objective.
+        running: Whether the objective's window is not over.
+    """
+    whole_us = subject.get("budget_of_window_us", subject.get("budget_us"))
+    used = _used(subject, objective, whole_us)
+    status = _so_far(subject, objective, whole_us) if running else verdict(subject)
+    return Budget(status, whole_us, used)
+
+
+def verdict(row: Row) -> Status:
+    """Return the verdict of a row, ``no_data`` where it has none."""
+    known: dict[Any, Status] = {name: name for name in STATUSES}
+    return known.get(row.get("verdict"), "no_data")
+
+
+def _used(subject: Row, objective: Row, whole_us: int | None) -> Bounds:
+    if subject.get("attainment") is None or not whole_us:
+        return Bounds()
+    as_bad_us = _as_bad_us(subject, objective)
+    shares = (
+        (subject["bad_us"] + as_bad_us) / whole_us,
+        (subject["bad_low_us"] + as_bad_us) / whole_us,
+        (subject["bad_high_us"] + (subject.get("unknown_us") or 0)) / whole_us,
+    )
+    counted = subject.get("events") if objective.get("slice_us") is None else None
+    if not counted or not counted["total"]:
+        return Bounds(*shares)
+    # Events so far against those allowed so far, for the part of the window that is over.
+    over = (subject.get("budget_us") or 0) / whole_us
+    value = counted["bad"] / counted["total"] / (1 - objective["target"]) * over
+    return Bounds(value, min(value, shares[1]), max(value, shares[2]))
+
+
+def _so_far(subject: Row, objective: Row, whole_us: int | None) -> Status:
+    """Return the status of a subject in a window that is not over."""
+    if subject.get("attainment") is None or whole_us is None:
+        return "no_data"
+    as_bad_us = _as_bad_us(subject, objective)
+    if subject["bad_low_us"] + as_bad_us > whole_us:
+        return "missed"
+    if subject["bad_us"] + as_bad_us > subject["budget_us"]:  # used more than is over of the window
+        return "at_risk"
+    may_be_bad = objective.get("unknown") in (None, "interval", "bad")
+    unknown_us = (subject.get("unknown_us") or 0) if may_be_bad else 0
+    return "uncertain" if subject["bad_high_us"] + unknown_us > whole_us else "on_track"
+
+
+def _as_bad_us(subject: Row, objective: Row) -> int:
+    return (subject.get("unknown_us") or 0) if objective.get("unknown") == "bad" else 0
+
+
+def or_no_data(status: Status, percent: float | None, floor: float) -> Status:
+    """Return a status; ``no_data`` instead of one that too little observed time supports."""
+    too_little = state_of(percent, floor) == "not_known"
+    return "no_data" if too_little and status in _NEEDS_DATA else status
+
+
+def observed_percent(subjects: Sequence[Row]) -> float | None:
+    """Return the observed share of the expected time of some subjects; None: none is expected."""
+    known = [row for row in subjects if row.get("unknown_us") is not None]
+    expected_us = sum(row.get("expected_us") or 0 for row in known)
+    unknown_us = sum(row["unknown_us"] for row in known)
+    return 100 * max(0, expected_us - unknown_us) / expected_us if expected_us else None
