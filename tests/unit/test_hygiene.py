@@ -22,7 +22,7 @@ from lakehouse.report.facts.kafka.hygiene import (
 from lakehouse.report.facts.kafka.throttling import quota_in_force, quotas
 from lakehouse.report.page.page import render
 from tests import sample_facts
-from tests.page_reader import read
+from tests.page_reader import Node, read
 
 PRODUCE = "kafka.quota.produce.byte_rate"
 RATE = "kafka.client.produce.byte_rate"
@@ -219,30 +219,33 @@ def tidy() -> sample_facts.Facts:
     return facts
 
 
+def folded(facts: sample_facts.Facts, anchor: str = "risks") -> Node:
+    """A fold of the page: its line, and what is in it."""
+    page = read(render(facts))
+    return next(one for one in page.all("details") if list(one.all("", id=f"d-{anchor}")))
+
+
 def test_the_page_tells_each_list_and_how_to_read_it():
-    section = read(render(tidy())).one("section", id="hygiene")
-    assert section.one("p", class_="answer").text == (
-        "2 groups will be overtaken by retention; 1 topic has one replica only; "
-        "1 topic has no replica to spare; 1 client came near its quota; 2 quotas were not used. "
-        "Coverage 98.14 %."
+    fold = folded(tidy())
+    assert fold.one("summary").one("span").text == (
+        "2 groups will lose records to retention; 2 topics cannot lose a broker; "
+        "1 client near its quota; 2 unused quotas; coverage 98.14 %"
     )
-    captions = [one.text for one in section.all("caption")]
-    assert captions[0] == "Groups that retention is about to overtake"
-    assert len(captions) == 5
-    assert "The number of replicas is not known for 1 topic." in section.text
-    assert "at least 1.2 MiB/s" in section.text
-    assert "overtaken now" in section.text
+    captions = [one.text for one in fold.all("caption")]
+    assert captions[0] == "Groups that retention will overtake"
+    assert len(captions) == 4
+    assert "The number of replicas is not known for 1 topic." in fold.text
+    assert "≥ 1.2 MiB/s" in fold.text
+    assert "overtaken" in {one.text for one in fold.all("td")}
 
 
 def test_a_list_nobody_looked_at_is_said_to_be_not_known():
     facts = tidy()
     facts["hygiene"] |= {"unused_quotas": None, "near_quota": None, "overtaken": None,
                          "replication_one": [], "no_spare_replica": []}  # fmt: skip
-    section = read(render(facts)).one("section", id="hygiene")
-    assert section.one("p", class_="answer").text == (
-        "0 recommendations. Coverage 98.14 %. Not known, because it was not read: groups that "
-        "retention is about to overtake; clients near their quota; unused quotas."
+    assert folded(facts).one("summary").one("span").text == (
+        "0 risks found; not known: groups close to retention, clients near their quota, "
+        "unused quotas; coverage 98.14 %"
     )
     facts["hygiene"] |= {"replication_one": None, "no_spare_replica": None}
-    section = read(render(facts)).one("section", id="hygiene")
-    assert "0 recommendations" not in section.text
+    assert "0 risks" not in folded(facts).text

@@ -53,4 +53,4 @@ def _inner(hint: Any) -> Any:
         return next((found for one in get_args(hint) if (found := _inner(one))), None)
     if hint in _OPEN or get_origin(hint) is dict:
         return Any
-    return hint if hasattr(hint, "_fields") else None
+    return fields.nested(hint)
