@@ -81,13 +81,13 @@ def objective(  # noqa: PLR0917  as a row of the table
 
 def event(  # noqa: PLR0917  as a card
     number: int, used: float, when: str, length: str, title: Text, impact: Text, cause: Text,
-    step: str, owner: str | None, what: str, spans: Any, **more: Any,
+    step: Text, owner: str | None, what: str, spans: Any, **more: Any,
 ) -> Event:  # fmt: skip
     status: Status = "missed" if used >= 1 else "at_risk" if used >= 0.5 else "met"
     return Event(
         number, status, used >= 0.5, when, length, "3rd week" if used > 0.5 else "", title, impact,
-        cause, step, name(owner) if owner else None, f"{100 * used:,.0f} % of {what} budget", used,
-        "Unread data loss", (), spans, None,
+        cause, (step,) if step else (), name(owner) if owner else None,
+        f"{100 * used:,.0f} % of {what} budget", used, "Unread data loss", (), spans, None,
     )._replace(**more)  # fmt: skip
 
 
@@ -103,17 +103,17 @@ EVENTS: Final = (
     event(1, 12.4, "Wed 18 Nov 02:40 to 04:45", "2 h 5 min", (AUDIT, " lost up to 42,000 messages"),
           ("Retention deleted them unread from 6 partitions of ", name("audit"), "."),
           ("Likely a slow group: no broker event at that time. Group lag is not collected.",),
-          "Find why it was behind at 02:40; raise retention of audit", "Compliance data", "loss",
+          ("Find why it was behind at 02:40; raise retention of audit",), "Compliance data", "loss",
           parts((18, "02:40", "04:45"))),
     event(2, 2.62, "7 of 7 days, 11:02 to 12:23", "4 h 24 min",
           (BILLING, " throttled while producing"),
           ("Requests delayed 259 ms on average, 410 ms at most.",),
           ("Reached its quota on ", BROKER, " at up to 9.0 MB/s.",),
-          "Raise the quota or spread the daily batch", "Billing", "throttling", _DAILY),
+          ("Raise the quota or spread the daily batch",), "Billing", "throttling", _DAILY),
     event(3, 1.98, "Wed 18 Nov 14:27 to 14:47", "20 min", (ORDERS, " fell under min ISR"),
           ("3 of 12 partitions of ", ORDERS, " could not take acks=all writes.",),
           ("Not known. No restart, scrape failure or leader change within 60 s.",),
-          "Check followers of orders at 14:27: disk, network, GC", "Order platform", "min-ISR",
+          ("Check followers of orders at 14:27: disk, network, GC",), "Order platform", "min-ISR",
           parts((18, "14:27", "14:47"))),
     event(4, 1.46, "Thu 19 Nov 15:29 to 15:36", "7 min 20 s",
           (BROKER, " outage hit ", PAYMENTS, " and ", SCRATCH),
@@ -121,7 +121,8 @@ EVENTS: Final = (
            "of ", SCRATCH, " had no leader."),
           ("Likely ", BROKER, ", down 15:29 to 15:36 (connection refused) until restarted. ",
            PAYMENTS, " has no spare replica; ", SCRATCH, " has one replica.",),
-          "Find why broker-2 stopped; add a replica to payments and scratch", "Payments", "leader",
+          ("Find why broker-2 stopped; add a replica to payments and scratch",),
+          "Payments", "leader",
           parts((19, "15:29", "15:36"))),
     event(5, 0.93, "Tue 17 Nov 05:00 to 05:13", "4 min 40 s",
           ("Rolling restart hit ", PAYMENTS, " and ", SCRATCH),
@@ -129,15 +130,15 @@ EVENTS: Final = (
            "6 partitions of ", SCRATCH, " had no leader (2 at a time).",),
           ("Likely broker-1, broker-2, broker-3 restarting in turn. ", PAYMENTS,
            " has no spare replica; ", SCRATCH, " has one replica."),
-          "Add a replica to payments and scratch", "Payments", "leader",
+          ("Add a replica to payments and scratch",), "Payments", "leader",
           parts((17, "05:00", "05:02"), (17, "05:06", "05:08"), (17, "05:12", "05:13"))),
     event(6, 0.14, "Fri 20 Nov 17:00 to 18:08", "1 h 9 min",
           (name("sessions"), " uploads to tiered storage fell behind"),
-          ("Up to 9.0 GiB waited for upload.",), ("Not known.",), "", "Web platform", "upload",
+          ("Up to 9.0 GiB waited for upload.",), ("Not known.",), (), "Web platform", "upload",
           parts((20, "17:00", "18:08"))),
     event(7, 0.06, "Sat 21 Nov 10:50 to 10:56", "6 min",
           (name("reporting / nightly"), " throttled while fetching"),
-          ("Requests delayed 263 ms on average, 410 ms at most.",), ("Reached its quota.",), "",
+          ("Requests delayed 263 ms on average, 410 ms at most.",), ("Reached its quota.",), (),
           "BI", "throttling", parts((21, "10:50", "10:56"))),
 )  # fmt: skip
 
@@ -317,7 +318,7 @@ def odd_week(odd: str) -> Summary:
         events=tuple(
             one._replace(
                 title=(named, " hit ", named), impact=(named,), cause=("Likely ", named),
-                next_step=f"Check {named.text}", owner=named, notes=("planned",),
+                next_step=("Check ", named), owner=named, notes=("planned",),
             )
             for one in EVENTS
         ),

@@ -149,7 +149,7 @@ def facts(
     order = ("missed", "uncertain", "no_data", "met")
     verdicts = sorted((pair[1] for pair in pairs), key=lambda one: order.index(one["verdict"]))
     return {
-        "format": 1,
+        "format": 2,
         "jmxlake": "0.1.0",
         "cluster": "4L6g3nShT-eMCtK--X86sw",
         "from": iso(start),

@@ -41,7 +41,7 @@ def event(number: int, share: float, when: str, length: str, title: Text, **more
     status: Status = "missed" if share >= 1 else "at_risk" if share >= 0.5 else "met"
     made = Event(
         number=number, status=status, is_major=share >= 0.5, when=when, length=length, repeats="",
-        title=title, impact=("It hit partitions.",), cause=("Not known.",), next_step="",
+        title=title, impact=("It hit partitions.",), cause=("Not known.",), next_step=(),
         owner=None, used=f"{share:,.0%} of its budget".replace("%", " %"), used_share=share,
         objective="Unread data loss", notes=(), parts=((START, START + HOUR),), subject=None,
     )  # fmt: skip
@@ -105,22 +105,22 @@ def bad_week() -> Summary:
             event(1, 12.4, "Wed 18 Nov 02:40 to 04:45", "2 h 5 min",
                   (audit, " lost up to 42,000 messages"), owner=name("Compliance data"),
                   cause=("Likely a slow group: no broker event at that time.",),
-                  next_step="Find why it was behind at 02:40; raise retention of audit.",
+                  next_step=("Find why it was behind at 02:40; raise retention of audit.",),
                   used="1,240 % of loss budget", subject=audit),
             event(2, 2.62, "7 of 7 days, 11:02 to 12:23", "4 h 24 min",
                   (billing, " throttled while producing"), owner=name("Billing"),
                   repeats="3rd week",
                   cause=("Reached its quota on ", name("broker-2"), " at up to 9.0 MB/s.",),
-                  next_step="Raise the quota or spread the daily batch.",
+                  next_step=("Raise the quota or spread the daily batch.",),
                   used="262 % of throttling budget", subject=billing),
             event(3, 1.98, "Wed 18 Nov 14:27 to 14:47", "20 min", (orders, " fell under min ISR"),
                   owner=name("Order platform"), subject=orders,
                   cause=("Not known. No restart, scrape failure or leader change within 60 s.",),
-                  next_step="Check followers of orders at 14:27: disk, network, GC.",
+                  next_step=("Check followers of orders at 14:27: disk, network, GC.",),
                   used="198 % of min-ISR budget"),
             event(4, 1.46, "Thu 19 Nov 15:29 to 15:36", "7 min 20 s",
                   (name("broker-2"), " outage hit payments and scratch"), cause=_CAUSE,
-                  owner=name("Payments"), next_step="Give payments a third replica.",
+                  owner=name("Payments"), next_step=("Give payments a third replica.",),
                   used="146 % of leader budget"),
             event(5, 0.93, "Tue 17 Nov 05:00 to 05:13", "4 min 40 s",
                   ("Rolling restart hit payments and scratch",), notes=("planned",),
@@ -165,7 +165,7 @@ def running_week() -> Summary:
         ),
         (
             event(1, 0.6, "since Sat 14:02", "34 min", (name("orders"), " has no leader"),
-                  next_step="Check broker-1."),
+                  next_step=("Check broker-1.",)),
         ),
         (
             objective("Partition availability", "at_risk", "98.9 % to 99.9 %", "99.95 %", 0.6,
@@ -229,7 +229,7 @@ def hostile_week(odd: str) -> Summary:
         events=tuple(
             one._replace(
                 title=(named, " hit ", named.text), cause=("Likely ", named, ".", named.text),
-                next_step=f"Check {named.text}.", owner=named, subject=named,
+                next_step=("Check ", named), owner=named, subject=named,
             )
             for one in week.events
         ),

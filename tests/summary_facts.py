@@ -137,8 +137,9 @@ def objectives() -> list[Facts]:
 
 def figure(name: str, unit: str, value: Any, low: Any, high: Any, **given: Any) -> Facts:
     return {
-        "name": name, "state": "known", "reason": None, "value": value, "low": low, "high": high,
-        "unit": unit, "of": None, **dict.fromkeys(_NAMES), "subject_value": value,
+        "name": name, "state": "known", "reason": None, "value": value, "value_low": low,
+        "value_high": high, "unit": unit, "of": None, **dict.fromkeys(_NAMES),
+        "subject_value": value,
         "subject_value_low": low, "subject_value_high": high, "objective": None, "previous": None,
         "change": "none", "history": [None, *(float(n) for n in range(7))], **given,
     }  # fmt: skip

@@ -67,6 +67,7 @@ def _lay_out(stage: Path) -> None:
         link.symlink_to(f"/opt/jmxlake/bin/{name}")
     for folder, pattern, goal in (
         ("systemd", "*.service", "lib/systemd/system"),
+        ("systemd", "*.timer", "lib/systemd/system"),
         ("systemd", "*.sysusers", "usr/lib/sysusers.d"),
     ):
         for file in sorted((_DEPLOY / folder).glob(pattern)):

@@ -48,6 +48,13 @@ def _version(text: str) -> tuple[str, int]:
     return name, int(version)
 
 
+_UNITS: Final = {
+    "maintain": "jmxlake-maintain.service",
+    "weekly": "jmxlake-weekly.service",
+    "weekly-timer": "jmxlake-weekly.timer",
+}
+
+
 @click.command
 @LAKE
 @click.option("--once", is_flag=True, help="Run one round, then exit (the default).")
@@ -110,12 +117,13 @@ def maintain(  # noqa: PLR0913 - a click command
 
 
 @click.command
-def unit() -> None:
-    """Print the systemd unit that runs the maintenance as a service."""
+@click.argument("name", type=click.Choice(list(_UNITS)), default="maintain", metavar="[NAME]")
+def unit(name: str) -> None:
+    """Print a systemd unit: maintain (default), weekly, or weekly-timer, which starts weekly."""
     checkout = Path(__file__).parents[2] / "deploy"
     installed = Path(sysconfig.get_path("data")) / "share" / "jmxlake"
     folder = checkout if checkout.is_dir() else installed
-    click.echo((folder / "systemd" / "jmxlake-maintain.service").read_text("utf-8"), nl=False)
+    click.echo((folder / "systemd" / _UNITS[name]).read_text("utf-8"), nl=False)
 
 
 def _log_event(event: str, fields: dict[str, Any], *, as_json: bool) -> None:

@@ -15,7 +15,7 @@ ROLLING_US: Final = 600_000_000
 """Restarts of different brokers that are no further apart are one rolling restart."""
 
 _PROVEN: Final = ("down", "refused")
-"""Outcomes of one attempt that say that nobody listened there."""
+"""Outcomes of one attempt that say that nothing listened there."""
 
 _SILENT: Final = ("timeout", "error")
 """Outcomes that say it after some attempts alone."""

@@ -1,4 +1,4 @@
-"""Kinds of events: which metrics tell of which, in Python and in SQL."""
+"""Kinds of events: the metrics of each, in Python and in SQL."""
 
 import functools
 import re

@@ -29,7 +29,7 @@ _KEY: Final = (
 
 
 class Key(NamedTuple):
-    """What tells events of a period apart; ``place`` is that of one of availability, else 0."""
+    """The identity of an event in a period; ``place`` is that of one of availability, else 0."""
 
     kind: str
     of: str | None
@@ -188,7 +188,7 @@ def _event(key: Key, items: Sequence[Incident], slack_us: int) -> Event:
 def by_cluster(
     engine: Engine, joined: Relation, slacks: Mapping[str, int]
 ) -> dict[str, list[Event]]:
-    """Return the events by the column ``cluster``, which may also tell periods apart."""
+    """Return the events by the column ``cluster``, which may also separate periods."""
     key = ", ".join(f"g.{name}" for name in _KEY)
     rows = ask(
         engine,

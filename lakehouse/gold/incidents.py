@@ -97,7 +97,7 @@ def relation(
         engine: The engine.
         stretches: Rows of gold/incidents.
         where: Which of them, as a condition on ``r``.
-        cluster: What is told apart in the column ``cluster``; an expression on ``r``.
+        cluster: What the column ``cluster`` separates; an expression on ``r``.
     """
     names = (f"r.{name} AS {_RENAMED.get(name, name)}" for name in _COLUMNS[1:])
     chosen = ", ".join((f"{cluster} AS cluster", *names))
@@ -127,10 +127,16 @@ def order(one: Incident) -> tuple[str | int, ...]:
     return (one.start, one.metric, *(name or "" for name in names), partition, one.end)
 
 
-STRETCHES: Final = ", ".join(
-    f'micros("{name}") AS {_RENAMED[name]}'
-    if name in ("start", "end")
-    else f'"{name}" AS {_RENAMED.get(name, name)}'
-    for name in _COLUMNS
-)
-"""The columns that the text reads, of the table itself in the SQL of ``views.sql``."""
+def stretches(cluster: str = "cluster") -> str:
+    """Return the columns that the text reads, of the table itself in the SQL of ``views.sql``.
+
+    Args:
+        cluster: What the column ``cluster`` separates; an expression.
+    """
+    others = (
+        f'micros("{name}") AS {_RENAMED[name]}'
+        if name in ("start", "end")
+        else f'"{name}" AS {_RENAMED.get(name, name)}'
+        for name in _COLUMNS[1:]
+    )
+    return ", ".join((f"{cluster} AS cluster", *others))

@@ -100,7 +100,8 @@ def _to_json(one: Cluster) -> dict[str, Any]:
         ],
         "events": [
             {"number": each.number, "title": lines.plain(each.title), "when": each.when,
-             "length": each.length, "cause": lines.plain(each.cause), "next": each.next_step,
+             "length": each.length, "cause": lines.plain(each.cause),
+             "next": lines.plain(each.next_step),
              "owner": each.owner and each.owner.text, "used": each.used_share}
             for each in report.events[:EVENTS]
         ],

@@ -58,10 +58,10 @@ def write(root: Path, spans: Sequence[SampleValues]) -> int:
                 str(root / table.path), schema=row_schema(table), configuration=table.properties,
                 partition_by=list(table.partition_by), raise_if_key_not_exists=False,
             )  # fmt: skip
-            for content, told in _commits(table, whole):
+            for content, info in _commits(table, whole):
                 write_deltalake(
                     delta, content, mode="append", writer_properties=writer_properties(table),
-                    commit_properties=CommitProperties(told),
+                    commit_properties=CommitProperties(info),
                     post_commithook_properties=PostCommitHookProperties(create_checkpoint=False),
                 )  # fmt: skip
     return len(rows_by_table[tables.RUNS.name])
@@ -82,7 +82,7 @@ def check_free(root: Path) -> Path:
 def _commits(table: tables.Table, rows: pa.Table) -> Iterator[tuple[pa.Table, dict[str, str]]]:
     """All rows in one commit; but the last window of accounts in one of each agent's own.
 
-    There an agent tells its version.
+    Those commits have the version of their agent.
     """
     if table is not tables.SCRAPES:
         yield rows, {}
@@ -92,8 +92,8 @@ def _commits(table: tables.Table, rows: pa.Table) -> Iterator[tuple[pa.Table, di
     yield rows.filter(pc.invert(is_last)), {}
     last = rows.filter(is_last)
     for agent in sorted(pc.unique(last["agent"]).to_pylist()):
-        told = {tables.COMMIT_AGENT: agent, tables.COMMIT_VERSION: version("jmxlake")}
-        yield last.filter(pc.equal(last["agent"], agent)), told
+        info = {tables.COMMIT_AGENT: agent, tables.COMMIT_VERSION: version("jmxlake")}
+        yield last.filter(pc.equal(last["agent"], agent)), info
 
 
 def rows(spans: Sequence[SampleValues]) -> dict[str, pa.Table]:
@@ -115,7 +115,7 @@ def rows(spans: Sequence[SampleValues]) -> dict[str, pa.Table]:
 
 def _rows(sample: SampleValues, first_us: int) -> dict[str, pa.Table]:
     with run_in_duckdb.connect() as db:
-        catalogue = _catalogue(sample)
+        catalogue = catalogue_of(sample)
         db.execute(_MACROS.format(start_us=first_us, catalogue=catalogue))
         subjects = _register_series(db, sample)
         _register(db, "attempts", _ATTEMPTS, list(_attempts(sample)))
@@ -129,7 +129,8 @@ def _rows(sample: SampleValues, first_us: int) -> dict[str, pa.Table]:
         return {table.name: _ordered(db, table, sql) for table, sql in each}
 
 
-def _catalogue(sample: SampleValues) -> str:
+def catalogue_of(sample: SampleValues) -> str:
+    """The hash of the catalogue that agents use, as it were."""
     return CATALOGUE_AT_FIRST if sample.is_older else CATALOGUE
 
 
@@ -139,7 +140,7 @@ def _definitions(spans: Sequence[SampleValues]) -> Iterator[Row]:
         for one in shipped_rows():
             if one["metric"] in cluster.METRICS and sample.reads(one["metric"]):
                 yield (
-                    _catalogue(sample), one["metric"], one["family"], one["roles"].split(),
+                    catalogue_of(sample), one["metric"], one["family"], one["roles"].split(),
                     one["kind"],
                     one["unit"], one["absent"], int(one["memory_us"]), int(one["refresh_us"]), "",
                     f"agent-{cluster.SOURCES[cluster.BROKERS[0]]}",

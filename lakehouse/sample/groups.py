@@ -16,7 +16,7 @@ _STEP_US: Final = 5 * MINUTE_US
 _MOST_HOURS: Final = 4
 """Retention leaves a group no more than that to read."""
 
-_TOLD_ABOVE: Final = 10_000
+_LISTED_ABOVE: Final = 10_000
 _KEEPS_UP_S: Final = 75.0
 _LADDER_S: Final = (
     0, 60, 120, 240,
@@ -50,10 +50,10 @@ def of_group(of: Timeline, source: int, group: str) -> Iterator[Series]:
         history = _where_led(of, source, declared, quiet, changes)
         yield Series(Subject(metric, topic, group=group), history)
     each = [(at, _bucket_end(per_second * seconds)) for at, seconds, _ in behind]
-    told: History = [(of.start_us, ABSENT)]
-    told += [(at, records if records > _TOLD_ABOVE else ABSENT) for at, records in each]
+    listed: History = [(of.start_us, ABSENT)]
+    listed += [(at, records if records > _LISTED_ABOVE else ABSENT) for at, records in each]
     for partition in led if behind else ():
-        yield Series(Subject(PARTITION_LAG, topic, partition, group=group), told)
+        yield Series(Subject(PARTITION_LAG, topic, partition, group=group), listed)
 
 
 def expired(of: Timeline, group: str, partition: int) -> Increments:

@@ -52,7 +52,7 @@ class Attempts(NamedTuple):
     def outcomes(self) -> Iterator[tuple[Outcome, int, int]]:
         """Spans of equal outcomes: from the answer of a success, from the request of a failure.
 
-        The process that answers tells when it started: until then there was none.
+        When the process that answers was started is known: until then there was none.
         """
         at_us = self.answered(self.number(self.first_us))
         for gap_us, back_us in self.outages:

@@ -14,6 +14,8 @@ import yaml
 
 from collector.config import loader
 from deploy import tools
+from lakehouse.cli.reports.weekly import weekly as weekly_command
+from lakehouse.cli.reports.weekly_config import settings_in
 
 ROOT = Path(__file__).parents[2]
 OVERLAYS = ROOT / "deploy/kubernetes/overlays"
@@ -217,10 +219,11 @@ def test_the_containerfile_is_clean_and_of_the_sidecar_s_user(
     built: dict[str, list[dict[str, Any]]],
 ) -> None:
     file = ROOT / "deploy/Containerfile"
-    ran = subprocess.run(
-        [str(tools.program("hadolint")), str(file)], capture_output=True, text=True, check=False
-    )
-    assert (ran.returncode, ran.stdout) == (0, "")
+    for one in (file, file.with_suffix(".weekly")):
+        ran = subprocess.run(
+            [str(tools.program("hadolint")), str(one)], capture_output=True, text=True, check=False
+        )
+        assert (ran.returncode, ran.stdout) == (0, "")
     _, container = agent(built["statefulset"])
     user = container["securityContext"]["runAsUser"]
     text = file.read_text("utf-8")
@@ -302,3 +305,130 @@ def test_a_configuration_without_a_source_is_refused() -> None:
     )
     assert ran.returncode == 1
     assert "'anyOf' failed" in ran.stderr
+
+
+# The weekly report.
+
+WEEKLY: dict[str, Any] = {
+    "enabled": True,
+    "schedule": "0 7 * * 1",
+    "timeZone": "Europe/Berlin",
+    "image": {"repository": "registry.example.com/our-jmxlake", "tag": "1.2.3"},
+    "config": {
+        "time_zone": "Europe/Berlin",
+        "every_cluster": "/var/lib/jmxlake/reports/{week}",
+        "send": {"webhook": {"format": "teams", "url_file": "/etc/jmxlake-secrets/webhook"}},
+    },
+    "env": [{"name": "AWS_REGION", "value": "eu-central-1"}],
+    "envFrom": [{"secretRef": {"name": "jmxlake-gold"}}],
+    "mounts": {"/etc/jmxlake-secrets": "jmxlake-chat"},
+    "serviceAccount": {"annotations": {"eks.amazonaws.com/role-arn": "arn:aws:iam::1:role/gold"}},
+    "reportsClaim": "kafka-reports",
+    "scratch": "20Gi",
+    "resources": {"requests": {"cpu": "1"}, "limits": {"memory": "8Gi"}},
+}
+"""Every value of the weekly report, another than its default."""
+
+
+@pytest.fixture(scope="session")
+def weekly(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]]:
+    """The resources that the weekly report adds to a release."""
+    file = tmp_path_factory.mktemp("helm") / "values.yaml"
+    file.write_text(yaml.safe_dump(VALUES | {"weekly": WEEKLY}))
+    template = ("template", "kafka-prod", CHART, "--values", file, "--kube-version", VERSIONS[0])
+    made = yaml.safe_load_all(printed(tools.helm(), *template))
+    return [one for one in made if one["metadata"]["name"] == "kafka-prod-weekly"]
+
+
+def weekly_pod(resources: list[dict[str, Any]]) -> tuple[dict[str, Any], dict[str, Any]]:
+    job = found(resources, "CronJob", "kafka-prod-weekly")["spec"]["jobTemplate"]["spec"]
+    pod: dict[str, Any] = job["template"]["spec"]
+    (container,) = pod["containers"]
+    return pod, container
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_weekly_is_as_kubernetes_wants_it(
+    weekly: list[dict[str, Any]], version: str, tmp_path: Path
+) -> None:
+    kinds = {one["kind"] for one in weekly}
+    assert kinds == {"CronJob", "ConfigMap", "ServiceAccount", "NetworkPolicy"}
+    assert complaints(weekly, version, tmp_path) == []
+    wrong = copy.deepcopy(weekly)
+    weekly_pod(wrong)[1]["comand"] = []
+    assert "comand" in "".join(complaints(wrong, version, tmp_path))
+
+
+def test_weekly_is_off_by_default(built: dict[str, list[dict[str, Any]]]) -> None:
+    assert not [one for one in built["helm"] if "weekly" in one["metadata"]["name"]]
+
+
+def test_weekly_runs_once_at_a_time_and_sends_nothing_twice(weekly: list[dict[str, Any]]) -> None:
+    spec = found(weekly, "CronJob", "kafka-prod-weekly")["spec"]
+    assert spec["concurrencyPolicy"] == "Forbid"
+    assert (spec["schedule"], spec["timeZone"]) == ("0 7 * * 1", "Europe/Berlin")
+    job = spec["jobTemplate"]["spec"]
+    assert job["activeDeadlineSeconds"] > 0
+    (rule,) = job["podFailurePolicy"]["rules"]
+    codes = rule["onExitCodes"]
+    assert rule["action"] == "FailJob"
+    assert (codes["operator"], codes["values"]) == ("NotIn", [0, 3]), "3: a rollup is running"
+    pod, container = weekly_pod(weekly)
+    assert codes["containerName"] == container["name"]
+    assert pod["restartPolicy"] == "Never", "as the policy needs it"
+
+
+def test_weekly_may_little(weekly: list[dict[str, Any]]) -> None:
+    pod, container = weekly_pod(weekly)
+    may = {**pod["securityContext"], **container["securityContext"]}
+    assert may["runAsNonRoot"]
+    assert may["readOnlyRootFilesystem"]
+    assert may["allowPrivilegeEscalation"] is False
+    assert may["capabilities"] == {"drop": ["ALL"]}
+    assert may["seccompProfile"] == {"type": "RuntimeDefault"}
+    assert container["resources"]["limits"]["memory"] == "8Gi"
+    assert pod["automountServiceAccountToken"] is False
+    account = found(weekly, "ServiceAccount", "kafka-prod-weekly")
+    assert account["automountServiceAccountToken"] is False
+    assert pod["serviceAccountName"] == account["metadata"]["name"], (
+        "not the agent's, with its role"
+    )
+    policy = found(weekly, "NetworkPolicy", "kafka-prod-weekly")["spec"]
+    assert (policy["policyTypes"], policy.get("ingress")) == (["Ingress"], None)
+
+
+def test_weekly_command_takes_its_file_and_finds_what_it_names(
+    weekly: list[dict[str, Any]], tmp_path: Path
+) -> None:
+    pod, container = weekly_pod(weekly)
+    volumes = {one["name"]: one for one in pod["volumes"]}
+    mounts = {one["mountPath"]: volumes[one["name"]] for one in container["volumeMounts"]}
+    name, option, path = container["args"]
+    assert (name, option) == ("weekly", "--config")
+    config = found(weekly, "ConfigMap", "kafka-prod-weekly")
+    assert mounts[str(Path(path).parent)]["configMap"]["name"] == config["metadata"]["name"]
+    file = tmp_path / "weekly.yaml"
+    file.write_text(config["data"][Path(path).name])
+    context = weekly_command.make_context(name, [option, str(file)])
+    assert context.params["root"] == VALUES["config"]["lake"]["path"]
+    sent = settings_in(context)
+    assert sent is not None
+    assert sent.webhook is not None
+    folder = str(Path(str(sent.webhook.url_file)).parent)
+    assert mounts[folder]["secret"]["secretName"] == "jmxlake-chat"
+    reports = str(context.params["every_cluster"].parent)
+    assert mounts[reports]["persistentVolumeClaim"]["claimName"] == "kafka-reports"
+    assert mounts["/tmp"]["emptyDir"]["sizeLimit"] == "20Gi"  # noqa: S108 - the pod's own
+    assert container["image"] == "registry.example.com/our-jmxlake:1.2.3"
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ("weekly.config.lake=s3://x/y", "'/weekly/config'"),
+        ("weekly.schedule=monday", "'/weekly/schedule'"),
+        ("weekly.enable=true", "'enable' not allowed"),
+    ],
+)
+def test_weekly_values_that_cannot_work_are_refused(values: Path, wrong: str, said: str) -> None:
+    test_values_that_cannot_work_are_refused(values, wrong, said)

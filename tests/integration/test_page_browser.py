@@ -13,14 +13,19 @@ from typing import Any
 
 import pytest
 
+from lakehouse.core import display
+from lakehouse.report.page import page as page_file
 from lakehouse.report.page.page import render
-from tests import sample_facts
+from lakehouse.report.summary.summarize import summarize
+from lakehouse.report.tables.details import details
+from tests import page_weeks, sample_facts
 from tests.page_reader import read
-from tests.unit.test_page_corrections import whole
+from tests.pdf_reader import pages_of
 
 pytestmark = pytest.mark.browser
 
-SAMPLES = ("quiet_week", "demo", "silent_week", "hostile")
+LONG = "n" * 249
+MIXED = "\u05d0\u05d1\u05d2 <b>bold</b> \u0627\u0644"
 FLAGS = (
     "--headless",
     "--no-sandbox",
@@ -90,14 +95,34 @@ class Browser:
         return json.loads(read_title(seen.dom))
 
 
+def html_of(week: Any, **facts: Any) -> str:
+    """The page of a week with the folds of the demo."""
+    given = page_weeks.facts(**facts)
+    demo = sample_facts.demo()
+    with display.shown_in(display.zone_of(given)):
+        return page_file.page(week, details(demo, summarize(demo)), given)
+
+
+PAGES = {
+    "bad": lambda: html_of(page_weeks.bad_week()),
+    "running": lambda: html_of(page_weeks.running_week()),
+    "uncertain": lambda: html_of(page_weeks.uncertain_week()),
+    "blind": lambda: html_of(page_weeks.blind_week()),
+    "many": lambda: html_of(page_weeks.fleet()),
+    "long-names": lambda: html_of(page_weeks.odd_week(LONG)),
+    "mixed-names": lambda: html_of(page_weeks.odd_week(MIXED)),
+    "hostile": lambda: render(sample_facts.hostile()),
+    "fleet": lambda: render(sample_facts.fleet(300, 300)),
+}
+
+
 def read_title(dom: str) -> str:
     return read(f"<p>{dom.partition('<title>')[2].partition('</title>')[0]}</p>").raw
 
 
 @pytest.fixture(scope="module")
 def html() -> dict[str, str]:
-    pages = {name: render(getattr(sample_facts, name)()) for name in SAMPLES}
-    return pages | {"whole": render(whole())}
+    return {name: make() for name, make in PAGES.items()}
 
 
 @pytest.fixture
@@ -108,13 +133,12 @@ def browser(tmp_path) -> Browser:
     return Browser(found, tmp_path)
 
 
-@pytest.mark.parametrize("sample", SAMPLES)
-def test_the_browser_has_nothing_to_complain_of(browser, html, sample):
-    seen = browser.open(html[sample])
+@pytest.mark.parametrize("page", ["bad", "blind", "hostile"])
+def test_the_browser_has_nothing_to_complain_of(browser, html, page):
+    seen = browser.open(html[page])
     assert seen.console == []
-    assert read_title(seen.dom).startswith("Kafka SLA report, ")
-    # The one script ran under its hash.
-    assert '<button type="button">' in seen.dom
+    assert "Kafka SLO report" in read_title(seen.dom)
+    assert '<button type="button">' in seen.dom, "the script ran under its hash"
 
 
 def test_the_policy_keeps_out_what_gets_in(browser, html):
@@ -122,127 +146,108 @@ def test_the_policy_keeps_out_what_gets_in(browser, html):
         "<main><script>document.title = 'owned'</script><p onclick='1' style='color:red'>"
         "<img src='http://127.0.0.1:9/pixel.png' alt=''></p>"
     )
-    seen = browser.open(html["demo"].replace("<main>", intruder))
-    assert read_title(seen.dom).startswith("Kafka SLA report, ")
+    seen = browser.open(html["bad"].replace("<main>", intruder))
+    assert read_title(seen.dom).startswith("4 of 9 objectives missed")
     assert len([line for line in seen.console if "Content Security Policy" in line]) == 4
 
 
-@pytest.mark.parametrize("width", [390, 768, 1280, 2560])
-@pytest.mark.parametrize("sample", ["demo", "hostile", "whole"])
-def test_nothing_hangs_over_the_edge(browser, html, sample, width):
+@pytest.mark.parametrize("width", [390, 768, 1440, 2560])
+@pytest.mark.parametrize("page", ["bad", "running", "long-names", "mixed-names", "fleet"])
+def test_nothing_hangs_over_the_edge(browser, html, page, width):
     answer = browser.ask(
-        html[sample],
+        html[page],
         """
         document.querySelectorAll("details").forEach((fold) => { fold.open = true; });
+        // Tables of folds scroll on their own, and drawings are cut at their edge.
         const over = [...document.querySelectorAll("body *")].filter((one) =>
-            !one.closest(".skip, .symbols, .chart")
-            // On a phone the headings are out of sight, and each cell names its own.
+            !one.closest(".skip, .defs, .scroll, svg")
             && !(innerWidth < 704 && one.closest("thead"))
             && one.getBoundingClientRect().right > innerWidth + 1);
-        const drawings = [...document.querySelectorAll(".chart")]
-            .filter((one) => one.getClientRects().length);
         return {
             width: innerWidth,
             page: document.documentElement.scrollWidth,
             over: over.map((one) => one.outerHTML.slice(0, 120)),
-            drawings: [...new Set(drawings.map((one) => one.classList[1]))],
-            smallest: Math.min(...[...document.querySelectorAll(".chart text")]
+            smallest: Math.min(...[...document.querySelectorAll(".lanes text, .strip text")]
                 .map((one) => one.getBoundingClientRect().height).filter(Boolean)),
         };""",
         width=width,
     )
     assert answer["width"] == width
-    assert answer["page"] <= width
     assert answer["over"] == []
-    assert answer["drawings"] == ["narrow" if width < 704 else "wide"]
+    assert answer["page"] <= width
     assert answer["smallest"] >= 10
 
 
-def test_a_column_can_be_sorted_and_what_is_not_known_stays_last(browser, html):
+@pytest.mark.parametrize(
+    ("page", "width", "height", "screens"),
+    [("bad", 1440, 900, 5), ("bad", 390, 844, 12), ("many", 1440, 900, 6), ("many", 390, 844, 14)],
+)
+def test_the_page_is_short_while_its_folds_are_closed(browser, html, page, width, height, screens):
+    question = "return document.documentElement.scrollHeight;"
+    assert browser.ask(html[page], question, width=width) <= screens * height
+
+
+def test_the_first_screen_has_the_worst_of_everything(browser, html):
     answer = browser.ask(
-        html["demo"],
+        html["bad"],
         """
-        const table = [...document.querySelectorAll("#throttling table")][0];
+        const bottom = (one) => document.querySelector(one).getBoundingClientRect().bottom;
+        return [".tiles", ".strip", "#event-1", "#event-3", "#event-5"].map(bottom);""",
+        width=1440,
+    )
+    assert max(answer[:-1]) < 900
+    assert answer == sorted(answer)
+
+
+def test_a_table_can_be_sorted_by_its_headings(browser, html):
+    answer = browser.ask(
+        html["bad"],
+        """
+        const table = document.querySelector("table.slo");
         const heading = [...table.querySelectorAll("th")]
-            .find((one) => one.textContent === "Mean wait");
-        const names = () => [...table.tBodies[0].rows]
-            .map((row) => row.querySelector(".name:last-child bdi").textContent);
+            .find((one) => one.textContent.startsWith("Budget used"));
+        const names = () => [...table.tBodies[0].rows].map((row) => row.id);
         const orders = [];
         for (const _ of [1, 2]) {
             heading.querySelector("button").click();
             orders.push([heading.getAttribute("aria-sort"), names()]);
         }
         return orders;""",
+        width=1440,
     )
-    down, up = answer
-    assert down[0] == "descending"
-    assert down[1] == ["bulk-loader", "reporter", "poller", "billing"]
-    assert up[0] == "ascending"
-    assert up[1] == ["poller", "reporter", "bulk-loader", "billing"]
+    up, down = answer
+    assert (up[0], down[0]) == ("ascending", "descending")
+    assert down[1][:3] == ["slo-lost-before-read", "slo-produce-throttling", "slo-leaderless"]
+    assert up[1][-1] == "slo-lost-before-read"
 
 
-def test_what_is_behind_the_fold_is_sorted_with_the_rest(browser):
-    facts = sample_facts.demo()
-    facts["throttling"]["clients"] = [
-        sample_facts.client(f"application-{n:02}", None, "fetch", throttle_ms_mean=float(n))
-        for n in range(30)
-    ]
+def test_a_filter_opens_the_folds_that_have_it_and_hides_the_others(browser, html):
     answer = browser.ask(
-        render(facts),
+        html["bad"],
         """
-        const tables = [...document.querySelectorAll("#throttling table")];
-        [...tables[1].querySelectorAll("th")].find((one) => one.textContent === "Mean wait")
-            .querySelector("button").click();
-        return tables.map((table) => [table.querySelector("[aria-sort]").textContent,
-            ...[...table.tBodies[0].rows].map((row) => row.cells[0].textContent.slice(-2))]);""",
+        const filter = document.querySelector(".filter");
+        filter.value = "BULK-LOADER";
+        filter.dispatchEvent(new Event("input"));
+        const rows = [...document.querySelectorAll("#details tbody tr")]
+            .filter((row) => row.getClientRects().length).map((row) => row.textContent);
+        const folds = [...document.querySelectorAll("#details > details")]
+            .filter((one) => one.getClientRects().length).map((one) => one.open);
+        return {rows, folds, hidden: filter.hidden};""",
     )
-    expected = [f"{n:02}" for n in reversed(range(30))]
-    assert answer == [["Mean wait", *expected[:8]], ["Mean wait", *expected[8:]]]
+    assert not answer["hidden"]
+    assert answer["rows"]
+    assert all("bulk-loader" in row for row in answer["rows"])
+    assert all(answer["folds"])
 
 
-def test_on_paper_a_long_list_is_as_long_as_it_says_and_closed_again_afterwards(browser):
-    facts = sample_facts.demo()
-    facts["throttling"]["clients"] = [
-        sample_facts.client(f"application-{n:02}", None, "fetch") for n in range(90)
-    ]
-    answer = browser.ask(
-        render(facts),
-        """
-        const folds = () => [...document.querySelectorAll("details")].map((one) => one.open);
-        const before = folds();
-        dispatchEvent(new Event("beforeprint"));
-        const fold = document.querySelector("#throttling details.more");
-        const during = [fold.open, fold.classList.contains("paper")];
-        dispatchEvent(new Event("afterprint"));
-        return {before, during, after: fold.open};""",
-    )
-    assert not any(answer["before"])
-    assert answer["during"] == [True, True]
-    assert not answer["after"]
-
-
-def test_a_long_list_can_be_searched(browser):
-    facts = sample_facts.demo()
-    facts["throttling"]["clients"] = [
-        sample_facts.client(f"application-{n}", None, "fetch") for n in range(42)
-    ]
-    answer = browser.ask(
-        render(facts),
-        """
-        const listing = document.querySelector("#throttling .listing");
-        const input = listing.querySelector("input");
-        input.value = "APPLICATION-4";
-        input.dispatchEvent(new Event("input"));
-        return {
-            open: listing.querySelector("details").open,
-            shown: [...listing.querySelectorAll("tbody tr")]
-                .filter((row) => row.getClientRects().length)
-                .map((row) => row.cells[0].textContent),
-        };""",
-    )
-    assert answer["open"]
-    assert len(answer["shown"]) == 3
-    assert all("application-4" in one for one in answer["shown"])
+def test_a_link_to_a_fold_opens_it_without_a_script(browser, html):
+    without = re.sub(r"<script>.*?</script>", "", html["bad"], flags=re.DOTALL)
+    file = browser.folder / "page.html"
+    file.write_text(without, encoding="utf-8")
+    seen = browser.run("--dump-dom", f"{file.as_uri()}#d-throttling").stdout
+    opened = [one for one in read(seen[seen.index("<html") :]).all("details")
+              if "open" in one.attributes]  # fmt: skip
+    assert [one.one("div").attributes["id"] for one in opened] == ["d-throttling"]
 
 
 def test_both_schemes_have_their_own_colours(browser, html):
@@ -250,10 +255,10 @@ def test_both_schemes_have_their_own_colours(browser, html):
         const colour = (selector, property) =>
             getComputedStyle(document.querySelector(selector)).getPropertyValue(property);
         return [colour("body", "background-color"), colour("body", "color"),
-            colour(".chart .fill-accent", "fill"), colour(".chart .fill-muted", "fill"),
-            colour(".verdict .badge", "color"), colour(".limit", "fill")];"""
+            colour(".budget .over", "fill"), colour(".lanes .bad", "fill"),
+            colour("h1 .state", "color"), colour(".strip .mark", "fill")];"""
     dark, light = (
-        browser.ask(html["demo"], question, f"--blink-settings=preferredColorScheme={scheme}")
+        browser.ask(html["bad"], question, f"--blink-settings=preferredColorScheme={scheme}")
         for scheme in (0, 1)
     )
     assert (light[0], dark[0]) == ("rgb(255, 255, 255)", "rgb(20, 23, 27)")
@@ -261,45 +266,15 @@ def test_both_schemes_have_their_own_colours(browser, html):
     assert "rgb(0, 0, 0)" not in light + dark
 
 
-def test_it_prints_on_a4(browser, html):
-    page, pdf = browser.folder / "page.html", browser.folder / "page.pdf"
-    page.write_text(html["demo"], encoding="utf-8")
-    browser.run(f"--print-to-pdf={pdf}", "--no-pdf-header-footer", page.as_uri())
-    boxes = re.findall(rb"/MediaBox \[0 0 ([\d.]+) ([\d.]+)\]", pdf.read_bytes())
+@pytest.mark.parametrize("page", ["bad", "running", "uncertain"])
+def test_the_first_sheet_of_paper_is_the_report_in_short(browser, html, page):
+    file, printed = browser.folder / "page.html", browser.folder / "page.pdf"
+    file.write_text(html[page], encoding="utf-8")
+    browser.run(f"--print-to-pdf={printed}", "--no-pdf-header-footer", file.as_uri())
+    boxes = re.findall(rb"/MediaBox \[0 0 ([\d.]+) ([\d.]+)\]", printed.read_bytes())
     assert {(round(float(width)), round(float(height))) for width, height in boxes} == {(595, 842)}
-    assert 3 <= len(boxes) <= 12
-
-
-def test_a_drawing_can_be_asked_by_keys_and_by_a_pointer(browser, html):
-    answer = browser.ask(
-        html["demo"],
-        """
-        const figure = [...document.querySelectorAll("#min-isr figure")][0];
-        const slider = figure.querySelector("input"), seen = slider.getBoundingClientRect();
-        const told = [];
-        for (const key of ["PageUp", "PageUp", "PageUp", "PageUp", "PageUp", "ArrowLeft"]) {
-            slider.dispatchEvent(new KeyboardEvent("keydown", {key, cancelable: true}));
-            told.push(slider.getAttribute("aria-valuetext"));
-        }
-        const drawing = [...figure.querySelectorAll(".chart")]
-            .find((one) => one.getClientRects().length);
-        const lines = [...drawing.querySelectorAll("line.stroke-line[y2='5']")];
-        const tick = lines[4].getBoundingClientRect();  // 06:04
-        slider.dispatchEvent(new PointerEvent("pointermove", {clientX: tick.left + .5}));
-        told.push(slider.getAttribute("aria-valuetext"));
-        return {told, label: slider.getAttribute("aria-label"), covers: seen.height > 90,
-            askable: document.querySelectorAll(".askable").length,
-            drawn: document.querySelectorAll("figure[data-within]").length};""",
-    )
-    told = [one.replace("\u00a0", " ").replace("Sat, ", "Sat ") for one in answer["told"]]
-    values = [one.partition(": ")[2] for one in told]
-    assert values == [
-        "0 partitions", "0 partitions", "2 partitions (2 to 3)", "not known", "0 partitions",
-        "3 partitions (2 to 3)", "0 partitions",
-    ]  # fmt: skip
-    assert told[2].startswith("Sat 21 Nov")
-    assert "06:01:48" in told[2]
-    assert "06:04:0" in told[6]
-    assert answer["label"].startswith("Instant of: Partitions under their minimum")
-    assert answer["covers"]
-    assert answer["askable"] == answer["drawn"] > 3
+    first, second, *_ = pages_of(printed)
+    titles = [one.one("b").text for one in read(html[page]).all("td", class_="what")]
+    assert all(title in first for title in titles)
+    assert second.startswith("The week, hour by hour")
+    assert "Throttled" in "".join(pages_of(printed)[1:]), "folds are open on paper"

@@ -11,6 +11,7 @@ from hypothesis import given, strategies as st
 
 from lakehouse.core import display, periods
 from lakehouse.errors import PeriodError
+from lakehouse.report.charts.time_axis import ticks_of
 from lakehouse.report.facts.gold import Gold
 from lakehouse.report.facts.objectives.business_hours import outside
 from lakehouse.report.facts.timelines import window_seconds
@@ -166,6 +167,39 @@ def test_instants_are_said_in_the_zone_and_which_one_where_the_clock_shows_it_tw
             "Monday 16 November 2026, 00:00 to Monday 23 November 2026, 00:00 Europe/Berlin"
         )
     assert display.day_and_time("2026-07-01T10:00:00Z").endswith("10:00:00"), "UTC again"
+
+
+def test_marks_of_the_axis_are_round_by_the_clock_that_is_shown():
+    week = periods.week("2026-W43", BERLIN)
+    with display.shown_in(BERLIN):
+        days = ticks_of((periods.micros(week.start), periods.micros(week.end)), 9)
+        assert [label for _, label in days] == [
+            "Mon 19",
+            "Tue 20",
+            "Wed 21",
+            "Thu 22",
+            "Fri 23",
+            "Sat 24",
+            "Sun 25",
+            "Mon 26",
+        ]
+        assert {display.local(periods.instant(tick)).hour for tick, _ in days} == {0}
+        night = periods.micros(periods.wall(dt.date(2026, 10, 25), dt.time(), BERLIN))
+        hours = ticks_of((night, night + 8 * periods.HOUR_US), 9)
+        assert [label for _, label in hours] == [f"0{n}:00" for n in range(8)]
+        assert len({b - a for (a, _), (b, _) in itertools.pairwise(hours)}) == 2
+    with display.shown_in(periods.time_zone("Asia/Kolkata")):
+        ticks = ticks_of((night, night + 8 * periods.HOUR_US), 9)
+        assert all(label.endswith(":00") for _, label in ticks)
+
+
+@given(st.integers(1, 200_000), st.sampled_from([5, 9]))
+def test_there_is_room_for_all_marks(minutes: int, most: int):
+    start = periods.micros(dt.datetime(2026, 10, 20, 3, 7, tzinfo=dt.UTC))
+    within = (start, start + minutes * 60_000_000)
+    found = ticks_of(within, most)
+    assert len(found) <= most + 1
+    assert all(within[0] <= tick <= within[1] for tick, _ in found)
 
 
 @pytest.mark.parametrize(

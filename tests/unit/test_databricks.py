@@ -10,6 +10,7 @@ import re
 import subprocess
 import sys
 import tomllib
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -18,6 +19,8 @@ import yaml
 from packaging.requirements import Requirement
 
 from lakehouse.cli.main import main
+from lakehouse.cli.reports.weekly import weekly
+from lakehouse.cli.reports.weekly_config import settings_in
 from lakehouse.job import given
 from lakehouse.notebooks.cells import LABELS
 from tests.dashboard import FILE
@@ -281,24 +284,37 @@ def test_f05_every_cluster_is_reported() -> None:
     assert not {"--cluster", "--html", "--json"} & set(words)
 
 
-OWN = ("objectives", "owners", "maintenance", "corrections", "business_hours", "time_zone", "send")
-
-
 def test_f06_what_is_yours_is_a_variable_of_the_report() -> None:
     words = parameters("weekly_report", "weekly")
-    for name in OWN:
-        assert f"--{name.replace('_', '-')}=${{var.{name}}}" in words
+    for option, name in (
+        ("config", "weekly"), ("objectives", "objectives"), ("time-zone", "time_zone"),
+    ):  # fmt: skip
+        assert f"--{option}=${{var.{name}}}" in words
     for job, task in (
         ("rollup", "rollup"),
         ("gold_maintenance", "tidy"),
         ("gold_maintenance", "verify"),
     ):
         assert "--objectives=${var.objectives}" in parameters(job, task), task
-    values = {f"var.{name}": f"/Volumes/{name}" for name in OWN}
-    assert {"--objectives=/Volumes/objectives", "--send=/Volumes/send"} <= set(
+    values = {f"var.{name}": f"/Volumes/{name}" for name in ("objectives", "weekly")}
+    assert {"--objectives=/Volumes/objectives", "--config=/Volumes/weekly"} <= set(
         filled_in(words, values)
     )
-    assert not [one for one in filled_in(words, {}) if one.startswith(("--objectives", "--send"))]
+    assert not [one for one in filled_in(words, {}) if one.startswith(("--objectives", "--config"))]
+
+
+def test_weekly_job_takes_its_options_from_the_file_of_the_page(tmp_path: Path) -> None:
+    (text,) = re.findall(r"```yaml\n(owners: .*?)```", PAGE, re.DOTALL)
+    file = tmp_path / "weekly.yaml"
+    file.write_text(text)
+    name, *words = filled_in(parameters("weekly_report", "weekly"), {"var.weekly": str(file)})
+    context = weekly.make_context(name, words)
+    assert context.params["owners_file"] == Path("/Volumes/main/kafka_gold/settings/owners.yaml")
+    assert context.params["tidy"] == "never", "the job's own options win"
+    sent = settings_in(context)
+    assert sent is not None
+    assert sent.mail is not None
+    assert sent.mail.password_databricks == "jmxlake/password"
 
 
 def test_f06_who_writes_the_settings_is_their_owner_alone() -> None:

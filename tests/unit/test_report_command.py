@@ -81,7 +81,7 @@ def test_what_cannot_be_is_one_line(saved: str, arguments: list[str], told: str)
         ("[" * 100_000, "nested too deeply"),
         ("[]", "no facts of a report"),
         ('{"format": 1}', "no facts of a report"),
-        (json.dumps(sample_facts.demo() | {"format": 9}), "format 9, and this version reads 1"),
+        (json.dumps(sample_facts.demo() | {"format": 9}), "format 9, and this version reads 2"),
         (b"\xff\xfe", "UTF-16"),
     ],
 )

@@ -9,6 +9,9 @@ from configparser import RawConfigParser
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
+
+from lakehouse.cli.main import main
 
 SYSTEMD = Path(__file__).parents[2] / "deploy/systemd"
 UNITS = sorted(SYSTEMD.glob("*.service"))
@@ -63,3 +66,35 @@ def test_one_who_attaches_shares_what_java_needs_and_removes_nothing_of_the_brok
     told = service(SYSTEMD / "attach.conf")
     assert told["User"] == told["Group"] == "kafka"
     assert (told["PrivateUsers"], told["PrivateTmp"], told["RemoveIPC"]) == ("no", "no", "no")
+
+
+def test_weekly_timer_starts_the_service_each_monday(tmp_path: Path) -> None:
+    for name in ("jmxlake-weekly.service", "jmxlake-weekly.timer"):
+        text = (SYSTEMD / name).read_text("utf-8")
+        (tmp_path / name).write_text(re.sub(r"/opt/jmxlake/bin/\S+", "/bin/true", text))
+    timer = tmp_path / "jmxlake-weekly.timer"
+    assert analyze("verify", str(timer)) == ""
+    parser = RawConfigParser()
+    parser.read(timer)
+    assert parser["Timer"]["Persistent"] == "yes"
+    said = analyze("calendar", parser["Timer"]["OnCalendar"])
+    assert "Mon *-*-* 06:30:00" in said
+    timer.write_text(timer.read_text("utf-8").replace("OnCalendar=Mon", "OnCalendar=Moonday"))
+    assert "Moonday" in analyze("verify", str(timer))
+
+
+def test_weekly_service_takes_the_file_and_waits_for_another_rollup() -> None:
+    told = service(SYSTEMD / "jmxlake-weekly.service")
+    assert told["RuntimeMaxSec"] == "4h"
+    _, command, *arguments = told["ExecStart"].split()
+    assert (command, arguments) == ("weekly", ["--config", "/etc/jmxlake/weekly.yaml"])
+    assert told["RestartForceExitStatus"] == "3", "the code of a rollup that is running"
+    assert "Restart" not in told, "what was sent is not sent again by itself"
+
+
+@pytest.mark.parametrize("name", ["maintain", "weekly", "weekly-timer"])
+def test_command_prints_each_unit(name: str) -> None:
+    run = CliRunner().invoke(main, ["unit", name])
+    file = f"jmxlake-{name}.service" if name != "weekly-timer" else "jmxlake-weekly.timer"
+    assert run.stdout == (SYSTEMD / file).read_text("utf-8")
+    assert name != "maintain" or CliRunner().invoke(main, ["unit"]).stdout == run.stdout

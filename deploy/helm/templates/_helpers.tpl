@@ -8,6 +8,16 @@ app.kubernetes.io/instance: {{ .Release.Name }}
 app.kubernetes.io/part-of: jmxlake
 {{- end -}}
 
+{{- define "weekly.name" -}}
+{{- printf "%s-weekly" .Release.Name | trunc 52 | trimSuffix "-" -}}
+{{- end -}}
+
+{{- define "weekly.labels" -}}
+app.kubernetes.io/name: jmxlake-weekly
+app.kubernetes.io/instance: {{ .Release.Name }}
+app.kubernetes.io/part-of: jmxlake
+{{- end -}}
+
 {{- /* The agent's configuration with what the pod decides on. */ -}}
 {{- define "config" -}}
 {{- $fixed := dict

@@ -14,7 +14,7 @@ import msgspec
 from msgspec import Meta
 
 from lakehouse.cli.options import FILE
-from lakehouse.errors import ConfigFileError
+from lakehouse.errors import ConfigFileError, LakehouseError
 from lakehouse.report.send.settings import Line, Settings, sections
 from lakehouse.tables import strict_yaml, typed_settings
 from lakehouse.tables.strict_files import UnreadableFileError
@@ -91,8 +91,9 @@ def _load(context: click.Context, _: click.Parameter, file: Path | None) -> None
     for key, value in given.items():
         try:
             options[key].type_cast_value(context, str(value))
-        except click.BadParameter as error:
-            raise ConfigFileError(f"{file}: {key}: {error.message}") from None
+        except (click.BadParameter, LakehouseError) as error:
+            reason = getattr(error, "message", error)
+            raise ConfigFileError(f"{file}: {key}: {reason}") from None
     context.default_map = {f"{options[key].name}": str(value) for key, value in given.items()}
 
 

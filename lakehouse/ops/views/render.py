@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 
 from lakehouse import tables
 from lakehouse.core.observed_share import FLOOR_PERCENT, WHOLE_PERCENT
-from lakehouse.gold import incidents
+from lakehouse.gold import events, incidents
 from lakehouse.tables.table import identifier, spark_text, standard_text
 
 _VIEW: Final = re.compile(r"(?ms)^-- VIEW (\w+)\n((?:-- [^\n]*\n)+)(.+?)(?=^-- VIEW |\Z)")
@@ -21,6 +21,11 @@ _HOURS: Final = """\
 date AS date_utc, utc("window") AS hour_utc, local("window") AS hour_local, \
 CAST(date_trunc('week', local("window")) AS DATE) AS week_local, \
 -- UTC date: leaves files out | start of the hour, UTC | local time | Monday of its ISO week"""
+_OF_WEEK: Final = (
+    """CAST(CAST(date_trunc('week', local("window")) AS DATE) AS VARCHAR(10)) || cluster"""
+)
+"""Separates weeks, local time: their Monday, which is ten characters, and the cluster."""
+
 _PERSONAL: Final = {"user": "user", "user_name": "user", "client_id": "client id"}
 PARENTS: Final = {tables.PARTITIONS: tables.TOPICS, tables.LABELLED: tables.BROKERS}
 """Tables whose rows each belong to a row of another, by that table's key."""
@@ -111,8 +116,11 @@ def _expanded(sql: str) -> str:
     """Return the file with the texts that other modules have for it."""
     texts = {
         "hours": _HOURS,
-        "stretch_columns": incidents.STRETCHES,
+        "stretches": incidents.stretches(),
+        "stretches_of_weeks": incidents.stretches(_OF_WEEK),
+        "week_and_cluster": _OF_WEEK,
         "joined_incidents": incidents.text("stretches"),
+        "grouped_incidents": events.text("slacks"),
     }
     for name, text in texts.items():
         sql = sql.replace(f"{{{name}}}", text)

@@ -134,7 +134,7 @@ GROUP BY cluster, topic, week_local
 -- When was which partition under its min ISR or without a leader? A row for each stretch without a break, joined
 -- over hours and over the brokers that reported it.
 WITH stretches AS (
-    SELECT {stretch_columns} FROM {incidents}
+    SELECT {stretches} FROM {incidents}
     WHERE metric IN ('kafka.partition.under_min_isr', 'kafka.partition.leaderless') AND "partition" IS NOT NULL),
 {joined_incidents},
 clocked AS (
@@ -148,6 +148,72 @@ SELECT
     (e - s - tail_us) / 6e7 AS low_minutes, -- lower bound: it may have ended earlier
     (e - s + lead_us) / 6e7 AS high_minutes, -- upper bound: it may have started earlier
     source_count AS sources -- how many brokers reported it
+FROM clocked
+
+-- VIEW events
+-- What happened, and what was the likely cause? A row for each event: incidents of partitions whose starts follow each
+-- other closely, or all incidents of a kind and subject in an ISO week. What only bronze.events shows is not known here:
+-- a restart between two readings, and which restarts are one rolling restart.
+WITH stretches AS (
+    SELECT {stretches_of_weeks} FROM {incidents}),
+slacks AS (
+    SELECT cluster, 60000000 + max(interval_us) AS slack_us
+    FROM (SELECT {week_and_cluster} AS cluster, interval_us FROM {readings} WHERE family IN ('min_isr', 'leaders')) r
+    GROUP BY cluster),
+{joined_incidents},
+{grouped_incidents},
+reached AS (
+    SELECT g.*, metric NOT LIKE '%.high' AS is_certain,
+        max(e) OVER (PARTITION BY cluster, kind, of_kind, place, of_topic, of_user, of_client, of_group, of_source,
+            metric LIKE '%.high' ORDER BY s, e ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS covered
+    FROM grouped_incidents g WHERE kind <> 'symptom'),
+happened AS (
+    SELECT cluster, kind, of_kind, place, of_topic, of_user, of_client, of_group, of_source, min(s) AS s, max(e) AS e,
+        min(onset) - max(coalesce(slack_us, 60000000)) AS near_s, max(s) + max(coalesce(slack_us, 60000000)) AS near_e,
+        min(onset) AS onset, count(*) AS incidents, count(DISTINCT topic) AS topics,
+        count(DISTINCT topic || '/' || CAST(partition_id AS VARCHAR(9))) AS partitions,
+        sum(CASE WHEN is_certain THEN greatest(0, e - greatest(s, coalesce(covered, s))) ELSE 0 END) AS us
+    FROM reached
+    GROUP BY cluster, kind, of_kind, place, of_topic, of_user, of_client, of_group, of_source),
+refused AS (
+    SELECT {week_and_cluster} AS cluster, source, micros("start") AS s, micros("end") AS e,
+        CASE outcome WHEN 'down' THEN 1 ELSE 0 END AS is_down
+    FROM {readings} WHERE source LIKE 'broker-%' AND outcome IN ('down', 'refused')),
+refused_marked AS (
+    SELECT r.*, CASE WHEN max(e) OVER (PARTITION BY cluster, source ORDER BY s, e
+        ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) + 30000000 >= s THEN 0 ELSE 1 END AS begins
+    FROM refused r),
+refused_placed AS (
+    SELECT m.*, sum(begins) OVER (PARTITION BY cluster, source ORDER BY s, e) AS place FROM refused_marked m),
+away AS (
+    SELECT cluster, source, min(s) AS s, max(e) AS e, max(is_down) AS is_down
+    FROM refused_placed GROUP BY cluster, source, place),
+causes AS (
+    SELECT h.cluster, h.place, count(DISTINCT a.source) AS brokers, max(is_down) AS is_down,
+        min_by(a.source, abs(a.s - h.onset) - is_down * 1000000000000) AS broker
+    FROM happened h JOIN away a ON a.cluster = h.cluster
+        AND (a.s BETWEEN near_s AND near_e OR a.e BETWEEN near_s AND near_e)
+    WHERE kind = 'availability'
+    GROUP BY h.cluster, h.place),
+clocked AS (
+    SELECT h.*, substr(h.cluster, 11) AS named, CAST(substr(h.cluster, 1, 10) AS DATE) AS monday, instant(s) AS start_at, instant(e) AS end_at,
+        broker, coalesce(brokers, 0) AS brokers, is_down
+    FROM happened h LEFT JOIN causes c ON c.cluster = h.cluster AND c.place = h.place AND kind = 'availability')
+SELECT
+    named AS cluster, monday AS week_local, -- Kafka cluster id | Monday of its ISO week, local time
+    kind, -- availability, throttling, loss, tiered, consumer_lag, latency, errors, replication or other
+    of_kind AS what, -- kind of request, copy or delete, else the metric; NULL: nothing further
+    of_topic AS topic, -- topic that it is of; NULL: it is of several, or of none
+    of_user AS user_name, of_client AS client_id, -- authenticated principal | client id
+    of_group AS consumer_group, of_source AS source, -- consumer group | broker, controller or client
+    utc(start_at) AS start_utc, local(start_at) AS start_local, -- first seen, UTC | local time
+    utc(end_at) AS end_utc, local(end_at) AS end_local, -- seen to be over, UTC | local time
+    us / 6e7 AS minutes, -- minutes in which any of it was bad
+    topics, partitions, incidents, -- topics that were hit | partitions | incidents
+    CASE WHEN kind = 'throttling' THEN 'quota' WHEN kind = 'loss' THEN 'retention'
+        WHEN kind = 'consumer_lag' THEN 'slow_group' WHEN is_down = 1 THEN 'restarted'
+        WHEN brokers > 0 THEN 'no_answer' ELSE 'not_known' END AS likely_cause, -- by what readings show
+    broker, brokers -- the likely broker | how many went away or came back near its start
 FROM clocked
 
 -- VIEW throttled_clients

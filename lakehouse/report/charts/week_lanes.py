@@ -16,7 +16,6 @@ from lakehouse.report.figures import Facts, Row, span_of
 _MOST: Final = 168
 """Bars of a lane; a longer period has longer ones."""
 
-_MOST_LANES: Final = 8
 _FLOOR_PERCENT: Final = 50.0
 _MINUTE: Final = 60_000_000
 _HOUR: Final = 60 * _MINUTE
@@ -188,7 +187,7 @@ def _count(noun: str) -> Callable[[float], str]:
 
 
 def _time(us: float) -> str:
-    return display.duration(round(us))
+    return display.length(round(us))
 
 
 def _share(percent: float) -> str:
@@ -201,9 +200,10 @@ LANES: Final = (
     Spec("Failed requests", "produce and fetch", _count("request"), "bad",
          _of_timeline("error_answers", sum)),
     Spec("Clients throttled", "with a throttled client", _time, "bad", _of_events("throttling")),
-    Spec("Messages lost unread", "at most", _count("message"), "bad",
+    Spec("Messages lost unread", "counted as offsets", _count("message"), "bad",
          _of_timeline("lost_offsets", sum)),
-    Spec("Consumer lag", "of a group in one topic", _count("record"), "bad", _of_timeline("consumer_lag", max)),
+    Spec("Consumer lag", "of a group in one topic", _count("record"), "bad",
+         _of_timeline("consumer_lag", max)),
     Spec("Waiting for upload", "of a topic", display.size, "bad",
          _of_timeline("copy_lag_bytes", max)),
     Spec("Produce latency, p99", "of the slowest broker", display.milliseconds, "use",
@@ -224,7 +224,7 @@ def lanes_of(facts: Facts, steps: Steps) -> list[Lane]:
     """Return the lanes that have a value above zero, and the missing observations below them."""
     drawn = list(filter(None, (_lane(spec, facts, steps) for spec in LANES)))
     missing = _lane(_MISSING, facts, steps)
-    return [*drawn[: _MOST_LANES - 1], *([missing] if missing else [])]
+    return [*drawn, *([missing] if missing else [])]
 
 
 def _lane(spec: Spec, facts: Facts, steps: Steps) -> Lane | None:

@@ -26,8 +26,8 @@ from lakehouse.report.facts.coverage import (
     detection_floor_us,
     rejected,
 )
-from lakehouse.report.facts.event_records import Told
-from lakehouse.report.facts.events import told
+from lakehouse.report.facts.event_records import EventSections
+from lakehouse.report.facts.events import sections
 from lakehouse.report.facts.fields import FORMAT, SOURCE, Means, to_json
 from lakehouse.report.facts.gold import Gold
 from lakehouse.report.facts.kafka import (
@@ -120,12 +120,12 @@ class Scope:
         return levels(self.gold)
 
     @cached_property
-    def told(self) -> Told:
-        """The sections on events; nothing is told where too little was observed."""
+    def events(self) -> EventSections:
+        """The sections on events; there are none where too little was observed."""
         percent = self.coverage.percent
         if percent is None or percent < self.min_coverage:
-            return Told()
-        return told(self.gold, self.promised, self.calendar)
+            return EventSections()
+        return sections(self.gold, self.promised, self.calendar)
 
     @cached_property
     def judged(self) -> list[dict[str, Any]]:
@@ -304,9 +304,9 @@ SECTIONS: Final[Mapping[str, Callable[[Scope], Any]]] = {
     "changes_omitted": lambda it: it.changes[1],
     "rejected": lambda it: rejected(it.gold),
     "detection_floor_us": lambda it: detection_floor_us(it.coverage),
-    "events": lambda it: it.told.events,
-    "incidents": lambda it: it.told.incidents,
-    "incidents_omitted": lambda it: it.told.incidents_omitted,
+    "events": lambda it: it.events.events,
+    "incidents": lambda it: it.events.incidents,
+    "incidents_omitted": lambda it: it.events.incidents_omitted,
     "incomplete": lambda it: [one.to_json() for one in it.gold.incomplete],
 }
 """Functions that compute the sections; ``fields.to_json`` writes what they return."""

@@ -89,7 +89,7 @@ def names_before(gold: Gold) -> list[set[tuple[object, ...]]]:
 
 
 def _slacks(gold: Gold, cluster: str) -> dict[str, int]:
-    """Return how far from an onset its cause may be, by an expression that tells periods apart."""
+    """Return how far from an onset its cause may be, by an expression that separates periods."""
     families = gold.families(UNDER_MIN_ISR) | gold.families(LEADERLESS)
     rows = ask(
         gold.engine,

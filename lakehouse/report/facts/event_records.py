@@ -158,7 +158,7 @@ class IncidentOfEvent(NamedTuple):
     sources: Annotated[list[str], Means("sources that reported it")]
 
 
-class Told(NamedTuple):
+class EventSections(NamedTuple):
     """The sections ``events`` and ``incidents``, and how many incidents are not listed."""
 
     events: list[Event] | None = None

@@ -1,7 +1,7 @@
 """How much of each objective's error budget each event used.
 
 Each instant of a subject's bad time belongs to the event with the latest onset that contains it,
-so the events' times add up to the subject's bad time. What no incident tells of (a threshold above
+so the events' times add up to the subject's bad time. What no incident explains (a threshold above
 zero, events that are counted, time before the period) belongs to an event of the subject itself.
 """
 
@@ -35,7 +35,7 @@ _OF_KIND: Final = {
     "group": ("group",),
     "source": ("source",),
 }
-"""Which names tell subjects of a level apart."""
+"""The names of a subject, by level."""
 
 EVERY: Final = "every"
 
@@ -53,7 +53,7 @@ class Used(NamedTuple):
 
 
 class Rest(NamedTuple):
-    """Bad time of a statement that no incident tells of, and the event that it belongs to."""
+    """Bad time of a statement that no incident explains, and the event that it belongs to."""
 
     key: Key
     statement: Statement

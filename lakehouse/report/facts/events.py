@@ -27,10 +27,10 @@ from lakehouse.report.facts.event_evidence import Near
 from lakehouse.report.facts.event_records import (
     Event,
     EventCause,
+    EventSections,
     Hit,
     IncidentOfEvent,
     Part,
-    Told,
     Unobserved,
     Use,
 )
@@ -62,7 +62,7 @@ class _Draft:
 
     Attributes:
         near: What was seen near its onset.
-        rests: Bad time that no incident tells of.
+        rests: Bad time that no incident explains.
         hours: When that was.
     """
 
@@ -92,7 +92,7 @@ class _Draft:
         return union([*(one.span for one in self.certain), *self.hours])
 
 
-def told(gold: Gold, statements: Sequence[Statement], calendar: Calendar) -> Told:
+def sections(gold: Gold, statements: Sequence[Statement], calendar: Calendar) -> EventSections:
     """Return the events of the period and their incidents; none where gold lacks what it needs.
 
     Args:
@@ -101,7 +101,7 @@ def told(gold: Gold, statements: Sequence[Statement], calendar: Calendar) -> Tol
         calendar: Maintenance and corrections.
     """
     if gold.is_incomplete(tables.INCIDENTS) or gold.is_incomplete(tables.READINGS):
-        return Told()
+        return EventSections()
     drafts = _drafts(gold)
     onsets = [(one.onset, one.items) for one in drafts]
     used, rests = event_uses.uses(statements, onsets, gold.period.span)
@@ -113,7 +113,7 @@ def told(gold: Gold, statements: Sequence[Statement], calendar: Calendar) -> Tol
     numbered = [(one._replace(number=n), draft) for n, (one, draft) in enumerate(found, 1)]
     listed = [_incident(event, one) for event, draft in numbered for one in draft.items]
     kept = listed[:MOST_INCIDENTS]
-    return Told([event for event, _ in numbered], kept, len(listed) - len(kept))
+    return EventSections([event for event, _ in numbered], kept, len(listed) - len(kept))
 
 
 def _rank(event: Event) -> tuple[float, float, str, str]:
@@ -140,7 +140,7 @@ def _drafts(gold: Gold) -> list[_Draft]:
 
 
 def _add_rests(gold: Gold, drafts: list[_Draft], rests: Sequence[Rest]) -> None:
-    """Add bad time that no incident tells of to the events of its subjects, or to new ones."""
+    """Add bad time that no incident explains to the events of its subjects, or to new ones."""
     by_key = {one.key: (number, one) for number, one in enumerate(drafts)}
     hours = event_uses.bad_hours(gold, rests)
     for rest in rests:

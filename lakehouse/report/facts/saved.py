@@ -16,7 +16,7 @@ MOST_BYTES: Final = 200_000_000
 """Maximum size of report.json, bytes."""
 
 _CHANGES_WERE_EVENTS: Final = 1
-"""The format before events were told: it has the raw changes under their name."""
+"""The format that had no events: it has the raw changes under their name."""
 
 _WANTED: Final = "name what report --json wrote"
 

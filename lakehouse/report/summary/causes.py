@@ -43,7 +43,7 @@ def _values(row: Row, found: Row) -> dict[str, Any]:
         "sources": listed(amounts.names(found.get("sources") or ())),
         "start": amounts.clock(first) if is_one_day else at,
         "end": amounts.clock(last),
-        "error": "" if error is None else display.line(error, 80),
+        "error": "" if error is None else display.line(error.partition(";")[0], 80),
         "changes": found.get("leader_changes") or 1,
         "rate": _rate(row),
         "ruled_out": _ruled_out(found),
@@ -92,27 +92,21 @@ def _unobserved(found: Row) -> list[Text]:
 
 
 def next_step(row: Row) -> Text:
-    """Return what to do next, with the subject and the time; empty if there is nothing to do."""
-    found = row["cause"]
-    start = amounts.moment(row["from"])
-    hours = amounts.hours_of(amounts.parts_of(row)) or ("", "")
+    """Return what to do next, with the subject and the time."""
+    found, start = row["cause"], amounts.moment(row["from"])
     exposed = [*(found.get("no_spare") or ()), *(found.get("single_replica") or ())]
+    values = impacts.values(row)
     sources = amounts.names(found.get("sources") or ())
-    source = [figures.name(row["source"])] if row.get("source") is not None else []
-    return text(
-        _name(row),
-        topics=impacts.subject(row),
-        sources=listed(sources or source),
-        source=tuple(source),
-        group=() if row.get("group") is None else (figures.name(row["group"]),),
-        client=amounts.subject({**row, "topic": None}),
-        subject=impacts.subject(row),
-        quota=words(f"quota.{row.get('of')}"),
-        at=line("event.at", day=amounts.day(start), clock=amounts.clock(start)),
-        start=hours[0],
-        end=hours[1],
-        exposed=listed(amounts.names(exposed)),
-    )
+    hours = amounts.hours_of(amounts.parts_of(row)) or ("", "")
+    values |= {
+        "sources": listed(sources) or values["source"],
+        "quota": words(f"quota.{row.get('of')}"),
+        "at": line("event.at", day=amounts.day(start), clock=amounts.clock(start)),
+        "start": hours[0],
+        "end": hours[1],
+        "exposed": listed(amounts.names(exposed)),
+    }
+    return text(_name(row), **values)
 
 
 def _name(row: Row) -> str:

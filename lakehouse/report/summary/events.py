@@ -54,7 +54,7 @@ def _event(row: Row, scene: impacts.Scene, titles: Mapping[str, object]) -> Even
         when=when(row, scene.frame),
         length=amounts.length(row.get("bad_us")),
         repeats=_repeats(row, scene.frame),
-        title=impacts.title(row),
+        title=impacts.title(row, scene),
         impact=impacts.impact(row, scene),
         cause=causes.cause(row, scene),
         next_step=causes.next_step(row),

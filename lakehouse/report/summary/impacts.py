@@ -14,14 +14,23 @@ from lakehouse.report.summary.texts import joined, line, listed, text, words
 _HITS: Final = 3
 _REQUESTS: Final = ("produce", "fetch")
 _AGE: Final = "kafka.group.time_lag"
-_RECORDS: Final = "kafka.group.lag"
+_RECORDS: Final = {
+    "kafka.group.lag": "impact.records",
+    "kafka.group.partition_lag": "impact.records_of_partition",
+}
+_COUNTED: Final = {
+    "kafka.broker.produce_errors": "counted.refused",
+    "kafka.broker.under_min_isr_partitions": "counted.under_min_isr",
+    "kafka.controller.offline_partitions": "counted.offline",
+}
+"""Titles of events without topics, by the beginning of a metric of their incidents."""
 _SEGMENTS: Final = "kafka.topic.remote_delete_lag.segments"
 _OWN_WORDS: Final = {
-    "delete": "deletion",
-    "kafka.partition.unclean_leader": "unclean_leader",
-    "kafka.partition.without_spare": "without_spare",
-    "kafka.broker.offline_log_directories": "log_directories",
-    "kafka.broker.request_handler.idle": "request_handlers",
+    ("tiered", "delete"): "deletion",
+    ("replication", "kafka.partition.unclean_leader"): "unclean_leader",
+    ("replication", "kafka.partition.without_spare"): "without_spare",
+    ("other", "kafka.broker.offline_log_directories"): "log_directories",
+    ("other", "kafka.broker.request_handler.idle"): "request_handlers",
 }
 """Texts of their own within a kind, by what of it an event is."""
 
@@ -65,28 +74,28 @@ def subject(row: Row) -> Text:
     return topics(row) if row.get("topics") else amounts.subject(row)
 
 
-def title(row: Row) -> Text:
+def title(row: Row, scene: Scene) -> Text:
     """Return an event's title: subject and verb."""
     if row["kind"] == "availability":
-        return _availability(row)
+        return _availability(row) if row.get("topics") else (_counted(row, scene),)
     return text(f"event_title.{kind_of(row)}", **values(row))
 
 
 def kind_of(row: Row) -> str:
     """Return the kind of an event, as words.yaml has it."""
-    kind = _OWN_WORDS.get(str(row.get("of")), str(row["kind"]))
+    kind = _OWN_WORDS.get((row["kind"], str(row.get("of"))), str(row["kind"]))
     return kind if kind == "availability" or words(f"event_title.{kind}") else "other"
 
 
 def values(row: Row) -> dict[str, Any]:
     """Return the names and figures that sentences on an event have."""
-    of = str(row.get("of") or "")
+    of, whole = str(row.get("of") or ""), subject(row)
     return {
-        "topics": topics(row),
-        "group": _name(row.get("group")),
+        "topics": whole,
+        "group": _name(row.get("group")) or whole,
         "client": amounts.subject({**row, "topic": None}),
-        "source": _name(row.get("source")),
-        "subject": subject(row),
+        "source": _name(row.get("source")) or whole,
+        "subject": whole,
         "request": _request(of),
         "quota": words(f"throttled.{of}"),
         **lost(row),
@@ -112,6 +121,15 @@ def _availability(row: Row) -> Text:
     sources = listed(amounts.names(cause.get("sources") or ()))
     name = name if words(name) else "hit.not_known"
     return text(name, topics=subject(row), sources=sources, fell=fell(row))
+
+
+def _counted(row: Row, scene: Scene) -> str:
+    """Return the title of an event that brokers or controllers counted, without a topic."""
+    own = [metric for event, metric in scene.worst if event == row["number"]]
+    for start, name in _COUNTED.items():
+        if any(metric.startswith(start) for metric in own):
+            return words(name)
+    return words("counted.other")
 
 
 def _request(of: str) -> str:
@@ -152,8 +170,9 @@ def _of_lag(row: Row, scene: Scene) -> Text:
     }
     ages = [worst for metric, worst in own.items() if metric.startswith(_AGE)]
     age = display.length(round(max(ages) * 1e6)) if ages else ""
-    records = display.count(own[_RECORDS]) if _RECORDS in own else ""
-    return joined(text("impact.records", records=records), text("impact.age", age=age), between=" ")
+    records = [(name, own[metric]) for metric, name in _RECORDS.items() if metric in own]
+    most = [text(name, records=display.count(worst)) for name, worst in records[:1]]
+    return joined(*most, text("impact.age", age=age), between=" ")
 
 
 def _of_latency(row: Row, _: Scene) -> Text:
@@ -184,7 +203,7 @@ def _hit(hit: Row) -> Text:
 
 
 def _ms(value: float | None) -> str:
-    return "" if value is None else f"{line('amount.ms', count=display.count(round(value)))}"
+    return "" if value is None else line("amount.ms", count=display.count(round(value)))
 
 
 _IMPACTS: Final[dict[str, Callable[[Row, Scene], Text]]] = {

@@ -40,7 +40,7 @@ def _sentences(
     kinds = list(dict.fromkeys(impacts.kind_of(row) for row in major))
     for kind in kinds:
         own = [row for row in major if impacts.kind_of(row) == kind]
-        yield _availability(own) if own[0]["kind"] == "availability" else _of_kind(own[0], frame)
+        yield _of_kind(own, found, frame)
     covered = {row.get("objective") for row in major}
     for one in objectives:
         if one.name not in covered:
@@ -52,8 +52,12 @@ def _sentences(
         yield _largest(found)
 
 
-def _of_kind(row: Row, frame: Frame) -> Text:
-    kind = impacts.kind_of(row)
+def _of_kind(rows: Sequence[Row], found: Sequence[Event], frame: Frame) -> Text:
+    """Return one sentence on the events of a kind: on the greatest, or on all of availability."""
+    row, kind = rows[0], impacts.kind_of(rows[0])
+    if kind == "availability":
+        with_topics = [one for one in rows if one.get("topics")]
+        return _availability(with_topics) if with_topics else _titled(row, found)
     return text(
         f"lead.{kind}",
         **impacts.values(row),
@@ -69,6 +73,11 @@ def _days(row: Row, frame: Frame) -> str:
         return ""
     is_every = days == (last - first).days + 1
     return words("lead.every_day") if is_every else line("lead.days", days=days)
+
+
+def _titled(row: Row, found: Sequence[Event]) -> Text:
+    title = next(one.title for one in found if one.number == row["number"])
+    return text("lead.titled", title=title, length=display.length(row.get("bad_us")))
 
 
 def _availability(rows: Sequence[Row]) -> Text:

@@ -62,7 +62,7 @@ def event_time(event: Event) -> str:
 def event_action(event: Event) -> Text:
     """Return the owner of an event and the next step."""
     owner: Text = () if event.owner is None else ("Owner: ", event.owner, ".")
-    step: Text = (f"Next: {event.next_step}",) if event.next_step else ()
+    step: Text = ("Next: ", *event.next_step) if event.next_step else ()
     return texts.joined(owner, step, between=" ")
 
 

@@ -107,7 +107,7 @@ def _objective(one: _Judged, facts: Facts, frame: Frame) -> Objective:
         title=display.line(row.get("title") or row["name"]),
         status=one.status,
         word=words(f"status.{one.status}"),
-        worst=_worst(one, frame) if one.is_known else _unknown(row),
+        worst=_worst(one, frame) if one.is_known else _unknown(one),
         attained=share,
         bounds=_bounds(worst) if one.is_known and worst else display.NOT_KNOWN,
         target=_target(row, frame),
@@ -176,9 +176,6 @@ def _tally(one: _Judged, frame: Frame) -> str:
     for verdict in ("missed", "uncertain"):
         if count := one.verdict.get(verdict):
             return line(f"objective.{verdict}", count=count, subjects=subjects)
-    met = one.verdict.get("met")
-    if met is not None and met < total:
-        return line("objective.some_met", count=met, subjects=subjects)
     return line("objective.all_met", subjects=subjects)
 
 
@@ -193,9 +190,13 @@ LEVELS: Final = ("topic", "partition", "client", "group", "broker", "source", "c
 """Kinds of subjects, as nouns."""
 
 
-def _unknown(row: Row) -> Text:
-    name = "objective.no_data" if row.get("subjects") else "objective.no_subject"
-    return text(name, subjects=_subjects(row))
+def _unknown(one: _Judged) -> Text:
+    """Return how many subjects were not observed long enough."""
+    subjects, total = _subjects(one.row), len(one.row.get("subjects") or ())
+    if not total:
+        return text("objective.no_subject", subjects=subjects)
+    count = one.verdict.get("no_data") or total
+    return text("objective.no_data", count=count if count < total else None, subjects=subjects)
 
 
 def _target(row: Row, frame: Frame) -> str:

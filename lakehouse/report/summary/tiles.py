@@ -50,12 +50,12 @@ def _tile(
     row: Row, objectives: Mapping[str, Objective], answers: Mapping[str, Row], frame: Frame
 ) -> Tile:
     name = str(row["name"])
-    is_known = row.get("state") == "known" and None not in (row.get("value"), row.get("unit"))
     objective = objectives.get(str(row.get("objective")))
+    is_known = row.get("state") == "known" and _is_stated(_own(row))
     delta, change = _delta(row, frame) if is_known else ("", "none")
     return Tile(
         anchor=_ANCHORS.get(name, "own-metrics"),
-        label=words(f"tiles.{name}") or display.line(name, display.NAME_LIMIT),
+        label=_label(name, str(row.get("unit"))),
         value=_value(row) if is_known else _unknown(row),
         status=objective.status if objective else None,
         note=(_note(row) or _partly(row, answers, frame)) if is_known else _reason(row),
@@ -64,6 +64,16 @@ def _tile(
         trend=tuple(row.get("history") or ()),
         title=_title(row) if is_known else "",
     )
+
+
+def _label(name: str, unit: str) -> str:
+    label = words(f"tiles.{name}_{unit}") or words(f"tiles.{name}")
+    return label or display.line(name, display.NAME_LIMIT)
+
+
+def _is_stated(figure: Bounded) -> bool:
+    """Return False if a figure is not known, or is 0 and unobserved time may hide more."""
+    return bool(figure.us) or (figure.us is not None and figure.high is not None)
 
 
 def _unknown(row: Row) -> str:
@@ -81,15 +91,26 @@ def _reason(row: Row) -> Text:
 
 
 def _value(row: Row) -> str:
+    """Return a figure; at least it, where unobserved time may hide more."""
     value, low, high = _own(row)
-    if row["unit"] == "clients" and row.get("of") is not None:
-        return line("tile.of", count=_amount(value, "clients"), known=int(row["of"]))
-    if row["unit"] != "offsets" or not (high or low or value):
-        return _amount(value, row["unit"])
+    unit = str(row["unit"])
+    if unit == "offsets" and high is None:
+        # Messages are fewer than offsets (markers, aborted records). Unobserved time may hide more.
+        return line("tile.about", amount=_amount(low or value, unit))
     if high is None:
-        return line("tile.at_least", count=_amount(low, "offsets"))
-    # Transaction markers and aborted records have offsets, so messages are at most as many.
-    return line("tile.at_most", count=_amount(high, "offsets"))
+        return line("tile.at_least", amount=_of_all(row, _amount(low or value, unit)))
+    if unit == "offsets" and high:
+        return line("tile.at_most", amount=_amount(high, unit))
+    if unit == "clients" and low != high:
+        bounds = line("tile.between", low=_amount(low, unit), high=_amount(high, unit))
+        return _of_all(row, bounds)
+    return _of_all(row, _amount(value, unit))
+
+
+def _of_all(row: Row, count: str) -> str:
+    if row.get("of") is None:
+        return count
+    return line("tile.of", count=count, known=int(row["of"]))
 
 
 def _amount(value: Any, unit: str, digits: int = 2) -> str:
@@ -103,7 +124,7 @@ def _amount(value: Any, unit: str, digits: int = 2) -> str:
 
 
 def _own(row: Row) -> Bounded:
-    return Bounded(row.get("value"), row.get("low"), row.get("high"))
+    return Bounded(*(row.get(f"value{end}") for end in ("", "_low", "_high")))
 
 
 def _of_subject(row: Row) -> Bounded:
@@ -123,6 +144,9 @@ def _note(row: Row) -> Text:
     template = _NOTES.get(str(row["name"]), "tile.worst" if is_time else "tile.subject")
     if template == "tile.worst":
         values |= {"level": level, "bounds": amounts.around(worst) or bounds}
+    if template == "tile.subject":
+        unknown = row.get("unknown_us") if _own(row).high is None else None
+        values["unknown"] = display.length(unknown, "up") if unknown else ""
     return text(template, **values)
 
 
@@ -137,10 +161,10 @@ def _partly(row: Row, answers: Mapping[str, Row], frame: Frame) -> Text:
 
 def _title(row: Row) -> str:
     """Return the bounds of a figure and of its worst subject."""
-    unit, figure = row["unit"], _own(row)
+    unit, figure = str(row["unit"]), _own(row)
     if unit == "us":
         return amounts.exactly(figure)
-    if None in figure or figure.low == figure.high:
+    if figure.low is None or figure.high is None or figure.low == figure.high:
         return ""
     return line("tile.between", low=_bound(figure.low, unit), high=_bound(figure.high, unit))
 

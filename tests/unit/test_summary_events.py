@@ -1,0 +1,347 @@
+"""Events in the short report: time, impact, cause, next step and used budget in words."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from lakehouse.report.summary.summarize import summarize
+from lakehouse.report.summary.texts import plain
+from tests.summary_facts import MINUTE, Facts, at, cause, event, facts, hit
+
+if TYPE_CHECKING:
+    from lakehouse.report.summary.model import Event
+
+KINDS = ("availability", "throttling", "loss", "tiered", "consumer_lag", "latency", "errors",
+         "replication", "other")  # fmt: skip
+CAUSES = ("rolling_restart", "restarted", "no_answer", "fenced", "unclean_election",
+          "leader_change", "reassignment", "config_change", "quota", "retention", "slow_group",
+          "copy_errors", "not_known", "unheard_of")  # fmt: skip
+
+
+def told(row: Facts, **given: Any) -> Event:
+    """Return the words of one event."""
+    (found,) = summarize(facts(events=[row], **given)).events
+    return found
+
+
+def availability(*sources: str, kind: str = "not_known", **given: Any) -> Facts:
+    why = {"error", "single_replica", "no_spare", "also", "ruled_out", "unobserved",
+           "leader_changes"} & given.keys()  # fmt: skip
+    found = cause(kind, "18 14:27", "18 14:47", *sources, **{key: given.pop(key) for key in why})
+    row: Facts = {"topics": ["orders"], "hits": [hit("orders", "under_min_isr", 3, 12)]}
+    return event(1, "availability", "18 14:27:30", "18 14:47:30", 20 * MINUTE, found,
+                 **(row | given))  # fmt: skip
+
+
+def test_events_of_week() -> None:
+    summary = summarize(facts())
+    assert summary.events_note == (
+        "5 events used at least half of a weekly error budget; 2 more stayed below."
+    )
+    assert [
+        (one.number, one.status, one.when, one.length, one.repeats, plain(one.title), one.used)
+        for one in summary.events
+    ] == [
+        (1, "missed", "Wed 18 Nov 02:40 to 04:45", "2 h 5 min", "3rd week",
+         "audit-archive lost up to 42,000 messages", "1,240 % of loss budget"),
+        (2, "missed", "7 of 7 days, 11:02 to 12:23", "4 h 24 min", "3rd week",
+         "billing / invoicing throttled while producing", "262 % of throttling budget"),
+        (3, "missed", "Wed 18 Nov 14:27 to 14:47", "20 min", "3rd week",
+         "orders fell under min ISR", "198 % of min-ISR budget"),
+        (4, "missed", "Thu 19 Nov 15:29 to 15:36", "7 min 20 s", "3rd week",
+         "broker-2 outage hit payments and scratch", "146 % of leader budget"),
+        (5, "at_risk", "Tue 17 Nov 05:00 to 05:13", "4 min 40 s", "3rd week",
+         "Rolling restart hit payments and scratch", "93 % of leader budget"),
+        (6, "met", "Fri 20 Nov 17:00 to 18:09", "1 h 9 min", "",
+         "sessions uploads to tiered storage fell behind", "14 % of upload budget"),
+        (7, "met", "Sat 21 Nov 10:50 to 10:56", "6 min", "",
+         "reporting / nightly throttled while fetching", "6 % of throttling budget"),
+    ]  # fmt: skip
+    assert [one.is_major for one in summary.events] == [True] * 5 + [False] * 2
+
+
+def test_impact_cause_and_next_step_of_week() -> None:
+    loss, throttling, unexplained, outage, rolling, *_ = summarize(facts()).events
+    assert plain(loss.impact) == "Retention deleted them unread from 6 partitions of audit."
+    assert plain(loss.cause) == (
+        "Likely a group slower than the retention of its topic. No restart at that time. "
+        "Group lag is not collected."
+    )
+    assert plain(loss.next_step) == (
+        "Find why audit-archive was behind on Wed 18 Nov at 02:40. Raise the retention of audit."
+    )
+    assert plain(throttling.impact) == "Requests were delayed 259 ms on average, 410 ms at most."
+    assert plain(throttling.cause) == "Reached its quota on broker-2 at up to 8.6 MiB/s."
+    assert plain(throttling.next_step) == (
+        "Raise the produce quota of billing / invoicing, or spread its load of 11:02 to 12:23 "
+        "over more time."
+    )
+    assert plain(unexplained.impact) == (
+        "3 of 12 partitions of orders could not take acks=all writes."
+    )
+    assert plain(unexplained.cause) == (
+        "Not known. No restart, scrape failure or leader change at that time."
+    )
+    assert plain(outage.cause) == (
+        "Likely broker-2, down 15:29 to 15:36 (connection refused) until restarted. payments has "
+        "no spare replica; scratch has one replica."
+    )
+    assert plain(outage.next_step).endswith("Add a replica to payments and scratch.")
+    assert plain(rolling.impact) == (
+        "6 of 6 partitions of payments could not take acks=all writes (4 at a time); "
+        "6 of 6 partitions of scratch had no leader (2 at a time)."
+    )
+    assert plain(rolling.cause).startswith("Likely broker-1, broker-2 and broker-3 restarting")
+    assert [one.owner.text for one in (loss, outage) if one.owner] == [
+        "Compliance data",
+        "Payments",
+    ]
+    assert loss.subject
+    assert loss.subject.text == "audit-archive"
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("why", CAUSES)
+def test_every_kind_and_cause_has_words(kind: str, why: str) -> None:
+    by_kind: dict[str, Facts] = {
+        "throttling": {"user": "billing", "client_id": "invoicing"},
+        "loss": {"group": "audit", "topics": ["audit"]},
+        "consumer_lag": {"group": "audit", "topics": ["audit"]},
+        "latency": {"source": "broker-1"},
+        "errors": {"source": "broker-1"},
+    }
+    names = by_kind.get(kind, {"topics": ["audit"]})
+    row = event(1, kind, "18 14:27", "18 14:47", 20 * MINUTE,
+                cause(why, "18 14:27", "18 14:47", "broker-1"), objective="min-isr",
+                used=1.2, **names)  # fmt: skip
+    summary = summarize(facts(events=[row]))
+    (found,) = summary.events
+    for text in (found.title, found.cause, found.next_step, summary.lead[0]):
+        words = plain(text)
+        assert words
+        assert not re.search(r"  |\{|\[| [.,;:)]|\bNone\b|: *$|^[a-z]+ (was|lost) *$", words), words
+    cause_text = plain(found.cause)
+    is_known = why not in {"not_known", "unheard_of"}
+    assert cause_text.startswith("Not known") == (not is_known)
+    if is_known and why != "quota":
+        assert cause_text.startswith("Likely ")
+    assert {"audit", "billing", "broker-1"} & set(re.findall(r"[\w-]+", plain(found.title)))
+
+
+@pytest.mark.parametrize(
+    ("kind", "of", "title"),
+    [
+        ("throttling", "request", "u throttled by request time"),
+        ("throttling", "controller_mutation", "u throttled while changing topics"),
+        ("tiered", "delete", "t deletions in tiered storage fell behind"),
+        ("latency", "kafka.broker.produce.time.p99", "Produce latency of b was above its limit"),
+        ("errors", "kafka.broker.fetch.answers_good", "Fetch requests to b failed"),
+        ("errors", "kafka.broker.other.failed", "Client requests to b failed"),
+        ("replication", "kafka.partition.under_replicated", "t had replicas out of sync"),
+        ("replication", "kafka.partition.unclean_leader", "t had an unclean leader"),
+        ("replication", "kafka.partition.without_spare", "t had no spare in-sync replica"),
+        ("other", "kafka.broker.offline_log_directories", "Log directories of b were offline"),
+        ("other", "kafka.broker.request_handler.idle", "Request handlers of b were saturated"),
+        ("other", "acme.gateway.calls", "b was bad"),
+    ],
+)
+def test_title_by_kind_and_what_of_it(kind: str, of: str, title: str) -> None:
+    by_kind: dict[str, Facts] = {
+        "throttling": {"user": "u"},
+        "tiered": {"topics": ["t"]},
+        "replication": {"topics": ["t"]},
+    }
+    names = by_kind.get(kind, {"source": "b"})
+    row = event(1, kind, "18 14:27", "18 14:47", MINUTE,
+                cause("not_known", "18 14:27", "18 14:47"), of=of, used=1.0, **names)  # fmt: skip
+    summary = summarize(facts(events=[row]))
+    assert plain(summary.events[0].title) == title
+    assert re.search(r"\w.* for 1 min\.$", plain(summary.lead[0]))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_event_without_names_is_of_the_cluster(kind: str) -> None:
+    found = told(event(1, kind, "18 14:27", "18 14:47", 20 * MINUTE,
+                       cause("not_known", "18 14:27", "18 14:47"), used=0.2))  # fmt: skip
+    for text in (found.title, found.impact, found.cause, found.next_step):
+        assert not re.search(r"  |^ | [.,;:)]|\bNone\b", plain(text)), plain(text)
+    assert found.used == ""
+
+
+def test_ongoing_event_has_no_end() -> None:
+    assert told(availability(ongoing=True)).when == "since Wed 18 Nov 14:27"
+
+
+def test_event_across_midnight_names_both_days() -> None:
+    parts = [{"start": at("18 23:50"), "end": at("19 00:10")}]
+    row = event(1, "loss", "18 23:50", "19 00:10", MINUTE,
+                cause("retention", "18 23:50", "19 00:10"), parts=parts)  # fmt: skip
+    assert told(row).when == "Wed 18 Nov 23:50 to Thu 19 Nov 00:10"
+
+
+def test_event_below_a_minute_has_seconds() -> None:
+    row = availability() | {"from": at("18 14:27:10"), "to": at("18 14:27:40")}
+    assert told(row).when == "Wed 18 Nov 14:27:10 to 14:27:40"
+
+
+def test_recurring_event_across_midnight_has_no_hours() -> None:
+    parts = [{"start": at(f"{day} 23:50"), "end": at(f"{day + 1} 00:10")} for day in (16, 17, 18)]
+    row = event(1, "throttling", "16 23:50", "19 00:10", MINUTE,
+                cause("quota", "16 23:50", "19 00:10"), parts=parts, user="u")  # fmt: skip
+    assert told(row).when == "3 of 7 days"
+
+
+def test_event_in_the_hour_that_occurs_twice_names_its_zone() -> None:
+    start, end = "2026-10-25T00:30:00Z", "2026-10-25T00:50:00Z"
+    row = availability() | {"from": start, "to": end, "parts": [{"start": start, "end": end}]}
+    found = told(row, time_zone="Europe/Berlin", **{
+        "from": "2026-10-18T22:00:00Z", "to": "2026-10-25T23:00:00Z"
+    })  # fmt: skip
+    assert found.when == "Sun 25 Oct 02:30 CEST to 02:50 CEST"
+
+
+def test_hits_are_bounded() -> None:
+    hits = [hit(f"t{number}", "leaderless", 1, None) for number in range(40)]
+    found = told(availability(hits=hits, topics=[one["topic"] for one in hits]))
+    assert plain(found.title) == "t0, t1, t2 and 37 more had no leader"
+    assert plain(found.impact) == (
+        "1 partition of t0 had no leader; 1 partition of t1 had no leader; 1 partition of t2 had "
+        "no leader; 37 more topics."
+    )
+
+
+def test_other_evidence_and_unobserved_time_follow_the_cause() -> None:
+    row = availability("broker-2", kind="no_answer", also=["reassignment", "broker-3"],
+                       unobserved=[{"source": "broker-1", "us": 4 * MINUTE}])  # fmt: skip
+    assert plain(told(row).cause) == (
+        "Likely broker-2, which did not answer 14:27 to 14:47. Also at that time: a partition "
+        "reassignment and broker-3. broker-1 was not observed for 4 min."
+    )
+
+
+def test_leader_changes_are_counted() -> None:
+    row = availability(kind="leader_change", leader_changes=3)
+    assert plain(told(row).cause) == "Likely leader changes at 14:27."
+
+
+def test_planned_and_agreed_events_are_marked() -> None:
+    row = availability(planned=True, agreed=True)
+    assert told(row).notes == ("planned", "agreed not to count")
+
+
+@pytest.mark.parametrize(
+    ("used", "status", "text"),
+    [
+        (None, "no_data", ""),
+        (0.4999, "met", "50 % of min-ISR budget"),
+        (0.5, "at_risk", "50 % of min-ISR budget"),
+        (0.9999, "at_risk", "99.99 % of min-ISR budget"),
+        (1.0, "missed", "100 % of min-ISR budget"),
+        (12.4, "missed", "1,240 % of min-ISR budget"),
+    ],
+)
+def test_status_by_used_budget(used: float | None, status: str, text: str) -> None:
+    found = told(availability(objective="min-isr", used=used))
+    assert (found.status, found.used) == (status, text)
+
+
+def test_budget_of_other_objective_has_its_title() -> None:
+    found = told(availability(objective="orders-in-time", used=0.7))
+    assert found.used == "70 % of orders-in-time budget"
+
+
+def test_several_owners_and_none() -> None:
+    found = told(availability(owners=["Payments", "Web"]))
+    assert found.owner
+    assert found.owner.text == "Payments and Web"
+    assert told(availability(owners=None)).owner is None
+
+
+@pytest.mark.parametrize(
+    ("events", "note"),
+    [
+        ([], "0 events in the observed time."),
+        (None, "Not known: gold has no incidents for this week."),
+    ],
+)
+def test_note_without_events(events: list[Facts] | None, note: str) -> None:
+    assert summarize(facts(events=events, answers=[])).events_note == note
+
+
+def test_note_without_events_names_what_is_not_known() -> None:
+    answers = [
+        {"question": name, "state": "not_known", "reason": "Not known: family x failed."}
+        for name in ("lost", "throttling")
+    ]
+    found = facts(events=[], answers=answers)
+    found["coverage"]["percent"] = 81.0
+    assert summarize(found).events_note == (
+        "0 events in the observed time (81.0 % of this week). "
+        "Not known: unread data loss and client throttling."
+    )
+
+
+def test_lag_is_in_the_unit_of_its_metric() -> None:
+    row = event(1, "consumer_lag", "18 14:27", "18 14:47", MINUTE,
+                cause("slow_group", "18 14:27", "18 14:47"), group="g")  # fmt: skip
+    incidents = [
+        {"event": 1, "metric": "kafka.group.lag", "worst": 120_000.0},
+        {"event": 1, "metric": "kafka.group.time_lag.high", "worst": 1_800.0},
+        {"event": 2, "metric": "kafka.group.lag", "worst": 9e9},
+    ]
+    assert plain(told(row, incidents=incidents).impact) == (
+        "Up to 120,000 records were unread. The oldest unread record was up to 30 min old."
+    )
+
+
+@pytest.mark.parametrize(
+    ("metric", "title"),
+    [
+        ("kafka.broker.produce_errors.not_enough_replicas", "Brokers refused acks=all writes"),
+        ("kafka.broker.under_min_isr_partitions", "Brokers had partitions under min ISR"),
+        ("kafka.controller.offline_partitions", "Partitions had no leader"),
+        ("kafka.partition.leaderless", "Partitions were unavailable"),
+    ],
+)
+def test_availability_without_topics_is_by_its_metric(metric: str, title: str) -> None:
+    row = availability(kind="fenced", topics=[], hits=[], used=0.8)
+    summary = summarize(facts(events=[row], incidents=[{"event": 1, "metric": metric, "worst": 1}]))
+    assert plain(summary.events[0].title) == title
+    assert plain(summary.lead[0]) == f"{title} for 20 min."
+
+
+def test_lag_of_partitions_is_of_a_partition() -> None:
+    row = event(1, "consumer_lag", "18 14:27", "18 14:47", MINUTE,
+                cause("slow_group", "18 14:27", "18 14:47"), group="g")  # fmt: skip
+    incidents = [{"event": 1, "metric": "kafka.group.partition_lag", "worst": 155_871.0}]
+    assert plain(told(row, incidents=incidents).impact) == (
+        "Up to 155,871 records of a partition were unread."
+    )
+
+
+def test_error_is_its_first_clause() -> None:
+    row = availability("broker-2", kind="no_answer", error="connection refused; is it up?")
+    assert "(connection refused)" in plain(told(row).cause)
+
+
+def test_lead_has_three_sentences_on_what_no_event_explains() -> None:
+    found = summarize(facts(events=[]))
+    assert [plain(one) for one in found.lead] == [
+        "Unread data loss was missed: audit-archive, 1,240 % of its error budget.",
+        "Client throttling (produce) was missed: billing / invoicing, 262 % of its error budget.",
+        "Partition availability was missed: scratch, 238 % of its error budget.",
+    ]
+
+
+def test_lead_of_a_good_week_names_the_largest_event() -> None:
+    found = facts()
+    found["events"] = found["events"][5:]
+    for one in found["objectives"]:
+        one["status"] = "met"
+    assert [plain(one) for one in summarize(found).lead] == [
+        "No event used half of an error budget. The largest: sessions uploads to tiered storage "
+        "fell behind, 14 % of upload budget."
+    ]
