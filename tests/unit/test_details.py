@@ -147,7 +147,7 @@ def test_golden_facts_state_what_was_bad() -> None:
     topics, brokers = found["availability"].tables
     assert rows(topics)[0] == {
         "Topic": "shipments", "Unavailable": "28 min 9 s", "Under min ISR": "28 min",
-        "Partitions at once, max": "1", "Budget used": "11,729 %",
+        "No leader": "9 s (±2 s)", "Partitions at once, max": "1", "Budget used": "11,729 %",
     }  # fmt: skip
     assert rows(brokers) == [{"Broker": "broker-1", "Refused writes": "≥ 131"}]
 
@@ -236,7 +236,7 @@ def test_column_that_is_not_known_in_any_row_is_a_note() -> None:
     facts["min_isr"]["topics"][0] |= exactly("unavailable_any", 20 * MINUTE) | exactly("any", None)
     (table,) = made(facts)["availability"].tables
     assert "Under min ISR" not in rows(table)[0]
-    assert "Not known: Under min ISR." in table.notes
+    assert "Not known: Under min ISR, No leader." in table.notes
 
 
 @pytest.mark.edge(4)
