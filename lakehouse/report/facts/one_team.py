@@ -7,7 +7,7 @@ from lakehouse.core import display
 from lakehouse.errors import OwnersError
 from lakehouse.report.evidence import floor_of
 from lakehouse.report.facts import event_owners
-from lakehouse.report.facts.build import with_answers
+from lakehouse.report.facts.answers import with_answers
 from lakehouse.report.facts.compared import with_figures
 from lakehouse.report.facts.fields import bounds_in, bounds_json, to_json
 from lakehouse.report.facts.kafka.min_isr import any_time
