@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 
 from lakehouse.core import display
 from lakehouse.report import evidence, facts_lookup
-from lakehouse.report.facts import build, record_keys, timelines
+from lakehouse.report.facts import answers, record_keys, timelines
 from lakehouse.report.facts.coverage import Gap, SourceCoverage
 from lakehouse.report.facts.event_records import Use
 from lakehouse.report.facts.fields import OWNED, Column, columns, keys
@@ -142,7 +142,7 @@ def _points(facts: Facts) -> Iterator[Row]:
 
 
 def _decided(facts: Facts) -> Iterator[Row]:
-    yield from (one._asdict() for one in build.answers(facts))
+    yield from (one._asdict() for one in answers.answers(facts))
 
 
 def _lost_by_group(facts: Facts) -> Iterator[Row]:

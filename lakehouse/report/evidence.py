@@ -2,7 +2,7 @@
 
 A question is answered as good only if enough of its own expected time was observed. Page, terminal,
 mail, webhook, JSON, CSV, ``explain``, notebooks and views take their state from here. Each question
-is declared beside the records that answer it; ``facts/build.py`` lists them.
+is declared next to its records; ``facts/build.py`` lists them.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping

@@ -6,7 +6,7 @@ partitions of the topic were seen.
 """
 
 from collections import defaultdict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Annotated, Any, Final, NamedTuple
 
@@ -195,12 +195,14 @@ class MinIsr(NamedTuple):
         "or leaderless, microseconds")]  # fmt: skip
 
 
-def min_isr(gold: Gold, statements: Sequence[Statement]) -> MinIsr:
+def min_isr(
+    gold: Gold, statements: Sequence[Statement], joined: Iterable[incidents.Incident] = ()
+) -> MinIsr:
     """The section, with every topic that an objective concerns or that gold has rows of."""
     unseen, sources = unseen_time(gold, statements), with_bounds(gold, tables.BROKERS)
     return MinIsr(
         _topics(gold, unknown_of(statements, UNAVAILABLE), unseen),
-        _partitions(gold, unseen),
+        _partitions(gold, unseen, partition_incidents(joined)),
         of_sources(
             IsrBroker,
             sources,
@@ -295,8 +297,11 @@ def _topics(
     return topics
 
 
-def _partitions(gold: Gold, unseen: Mapping[str, Unseen]) -> list[Partition]:
-    of_partition = partition_incidents(gold)
+def _partitions(
+    gold: Gold,
+    unseen: Mapping[str, Unseen],
+    of_partition: Mapping[tuple[str, int], list[Incident]],
+) -> list[Partition]:
     rows = gold.raised(tables.PARTITIONS, (UNDER_MIN_ISR, LEADERLESS, UNAVAILABLE))
     return [
         Partition(
@@ -312,16 +317,17 @@ def _partitions(gold: Gold, unseen: Mapping[str, Unseen]) -> list[Partition]:
     ]
 
 
-def partition_incidents(gold: Gold) -> dict[tuple[str, int], list[Incident]]:
-    """Incidents per topic and partition, oldest first."""
+def partition_incidents(
+    joined: Iterable[incidents.Incident],
+) -> dict[tuple[str, int], list[Incident]]:
+    """Incidents per topic and partition, in their order."""
     by_partition: defaultdict[tuple[str, int], list[Incident]] = defaultdict(list)
-    where = f"{is_one_of('r.metric', _KINDS)} AND r.partition IS NOT NULL"
-    for one in incidents.joined(gold.engine, gold.whole(tables.INCIDENTS), where):
-        start, end = map(iso, one.span)
-        found = Incident(
-            _KINDS[one.metric], start, end, one.lead_us, one.tail_us, list(one.sources)
-        )
-        by_partition[str(one.topic), int(one.partition or 0)].append(found)
+    for one in joined:
+        if one.metric in _KINDS and one.partition is not None:
+            start, end = map(iso, one.span)
+            edges, kind = (one.lead_us, one.tail_us), _KINDS[one.metric]
+            found = Incident(kind, start, end, *edges, list(one.sources))
+            by_partition[str(one.topic), one.partition].append(found)
     return by_partition
 
 

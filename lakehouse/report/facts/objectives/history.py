@@ -325,4 +325,7 @@ def _verdict(week: Row, objective: Row) -> str:
 
 
 def _bad(row: Row) -> Bounds:
+    """Return the bad time of a row; without any observed time it is not known, and not 0."""
+    if row.get("attainment", row.get("share")) is None:
+        return Bounds()
     return Bounds(row["bad_us"], row["bad_low_us"], row["bad_high_us"])
