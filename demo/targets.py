@@ -1,4 +1,4 @@
-"""The demo's objectives: those that jmxlake ships, with targets for minutes instead of a week.
+"""The demo's objectives: the shipped ones, with targets for minutes instead of a week.
 
 A broker that is away for 40 s is a quarter of the demo's time, and of a week nothing: with the
 targets of a week every objective would be missed. With these, three are: *min-isr*,
@@ -17,7 +17,7 @@ from demo.errors import DemoError
 from lakehouse.slo.openslo import objective_files
 
 _OWN: Final = Path(__file__).parent / "objectives"
-"""Objectives of the demo, beside those that jmxlake ships."""
+"""Further objectives of the demo."""
 
 TARGETS: Final = {
     "copy-lag": 0.4, "coverage": 0.3, "delete-lag": 0.4, "fetch-throttling": 0.4,
