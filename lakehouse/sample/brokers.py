@@ -37,7 +37,7 @@ def of_requests(of: Timeline, source: int) -> Iterator[Series]:
 
 
 def _p99(of: Timeline, source: int, base: float) -> History:
-    """Return a time that follows the load, and is long while others are away or the broker is busy."""
+    """Return a time that follows the load and grows during outages and busy times."""
     every = range(of.start_us, of.until_us, _P99_EVERY_US)
     history: History = [(at, base + of.busy(at + source * MINUTE_US) // 10) for at in every]
     away = [(one.from_us, one.to_us + MINUTE_US) for one in of.away if one.broker != source]

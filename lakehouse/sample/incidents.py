@@ -89,7 +89,7 @@ def has_restarts(back: int) -> bool:
 
 
 def of_weeks(seed: int, monday_us: int, weeks: int) -> list[Incident]:
-    """Return the incidents of some weeks and of the one after them, which begins at ``monday_us``."""
+    """Return the incidents of some weeks and of the week that begins at ``monday_us``."""
     return [one for back in range(weeks, -1, -1) for one in _of_week(seed, monday_us, back)]
 
 
