@@ -238,14 +238,16 @@ def with_composite(*names: str) -> Facts:
     return facts
 
 
-def test_it_is_one_note_without_a_status() -> None:
+def test_it_is_one_line_without_a_status_below_the_objectives() -> None:
     facts = with_composite("min-isr", "throttling")
+    (whole,) = facts["composites"]
     page = page_reader.read(render(facts))
-    assert "whole" not in page.one("h1").text
-    (note,) = (one for one in page.all("p", class_="note") if "pooled over" in one.text)
-    assert note.text.startswith("The <b>whole</b>, pooled over 2 objectives by weight: ")
-    assert "It has no status." in note.text
-    assert not list(note.all("b", class_="state"))
+    assert "<b>whole</b>" not in page.one("h1").text
+    section = page.one("section", id="objectives")
+    (note,) = (one.text for one in section.all("p", class_="note") if "pooled" in one.text)
+    assert note.startswith("The <b>whole</b>, pooled over 2 objectives by weight: ")
+    assert note.endswith("It has no status.")
+    assert f"{100 * whole['target']:.4g}"[:4] in note
 
 
 def test_a_member_is_what_its_objective_is_weighted() -> None:
@@ -262,7 +264,8 @@ def test_a_member_is_what_its_objective_is_weighted() -> None:
 
 
 def test_without_a_composite_nothing_is_said_of_one() -> None:
-    assert "pooled" not in page_reader.read(render(sample_facts.demo())).text
+    page = page_reader.read(render(sample_facts.demo()))
+    assert "pooled" not in page.one("main").text
 
 
 def test_teams_and_tiers_have_their_own(tmp_path: Path) -> None:

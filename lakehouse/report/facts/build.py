@@ -14,6 +14,9 @@ from lakehouse.core.observed_share import FLOOR_PERCENT
 from lakehouse.core.periods import Period, iso, micros
 from lakehouse.engines.engine import Engine
 from lakehouse.engines.gold_reader import subjects_of, window_of
+from lakehouse.gold.events import Event, in_order
+from lakehouse.gold.incidents import Incident
+from lakehouse.report.facts import event_evidence
 from lakehouse.report.facts.answers import shown, with_answers
 from lakehouse.report.facts.compared import with_figures
 from lakehouse.report.facts.coverage import (
@@ -27,7 +30,9 @@ from lakehouse.report.facts.events import sections
 from lakehouse.report.facts.fields import FORMAT, to_json
 from lakehouse.report.facts.gold import Gold
 from lakehouse.report.facts.kafka.consumer_groups import (
+    LostBeforeRead,
     LostInWeek,
+    lost_before_read,
     lost_in_week,
 )
 from lakehouse.report.facts.objectives.history import WEEKS, history
@@ -90,7 +95,23 @@ class Scope:
         percent = self.coverage.percent
         if percent is None or percent < self.min_coverage:
             return EventSections()
-        return sections(self.gold, self.promised, self.calendar)
+        return sections(self.gold, self.grouped, self.promised, self.calendar, self.lost)
+
+    @cached_property
+    def lost(self) -> LostBeforeRead:
+        """The section ``lost_before_read``."""
+        weeks = [row for one in self.earlier for row in one.lost]
+        return lost_before_read(self.gold, self.statements, self.objectives, weeks)
+
+    @cached_property
+    def grouped(self) -> list[tuple[Event, list[Incident]]]:
+        """Incidents of the period by event."""
+        return event_evidence.grouped(self.gold)
+
+    @property
+    def incidents(self) -> list[Incident]:
+        """All incidents of the period, oldest first."""
+        return in_order(one for _, own in self.grouped for one in own)
 
     @cached_property
     def judged(self) -> list[dict[str, Any]]:

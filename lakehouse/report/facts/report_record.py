@@ -24,7 +24,6 @@ from lakehouse.report.facts.kafka.consumer_groups import (
     ConsumerLag,
     LostBeforeRead,
     consumer_lag,
-    lost_before_read,
 )
 from lakehouse.report.facts.kafka.golden_signals import Service, service
 from lakehouse.report.facts.kafka.hygiene import Hygiene, hygiene
@@ -92,29 +91,22 @@ class Report(Declared):
     window_seconds: Annotated[float, Means("length of a window, seconds")]
     min_coverage_percent: Annotated[float, Means("minimum coverage for a good answer, percent")]
     key_figures: Annotated[list[KeyFigure], Means("figures at the start of the report")]
-    previous: Annotated[
-        Previous | None,
-        Means("change in the missed objectives since the week before; null: not known"),
-    ]
+    previous: Annotated[Previous | None, Means(
+        "change in the missed objectives since the week before; null: not known")]  # fmt: skip
     answers: Annotated[list[Evidence], Means("state of each question or section of the page")]
     verdicts: Annotated[list[Verdict], Means("verdicts of the objectives, worst first")]
-    composites: Annotated[
-        list[Composite],
-        Means("composites on all subjects, and on the subjects of each team and tier"),
-    ]
+    composites: Annotated[list[Composite], Means(
+        "composites on all subjects, and on the subjects of each team and tier")]  # fmt: skip
     objectives: Annotated[list[Objective], Means("objectives and their subjects")]
     maintenance: Annotated[list[Maintenance], Means("planned maintenance in the period")]
     corrections: Annotated[list[Correction], Means("corrections that concern a subject")]
-    restated: Annotated[
-        list[Restated] | None,
-        Means("subjects whose published figures have changed; null: no figures were published"),
-    ]
-    business_hours: Annotated[
-        BusinessHours | None, Means("objectives over business hours; null: no business hours")
-    ]
-    events: Annotated[
-        list[Event] | None, Means("events, most of an error budget first; null: not known")
-    ]
+    restated: Annotated[list[Restated] | None, Means(
+        "subjects whose published figures have changed; null: no "
+        "figures were published")]  # fmt: skip
+    business_hours: Annotated[BusinessHours | None, Means(
+        "objectives over business hours; null: no business hours")]  # fmt: skip
+    events: Annotated[list[Event] | None, Means(
+        "events, most of an error budget first; null: not known")]  # fmt: skip
     incidents: Annotated[list[IncidentOfEvent] | None, Means("incidents; null: not known")]
     incidents_omitted: Annotated[int | None, Means("number of further incidents")]
     service: Annotated[Service, Means("requests, latency and traffic")]
@@ -123,9 +115,8 @@ class Report(Declared):
     throttling: Annotated[Throttling, Means("quotas and throttling (KIP-13)")]
     tier_lag: Annotated[TierLag, Means("tiered-storage lag (KIP-963)")]
     consumer_lag: Annotated[ConsumerLag, Means("lag of consumer groups")]
-    lost_before_read: Annotated[
-        LostBeforeRead, Means("offsets deleted before a group had read them (KIP-490)")
-    ]
+    lost_before_read: Annotated[LostBeforeRead, Means(
+        "offsets deleted before a group had read them (KIP-490)")]  # fmt: skip
     remote_reads: Annotated[RemoteReads, Means("reads from remote storage (KIP-1002)")]
     tiering: Annotated[Tiering, Means("use of remote storage")]
     capacity: Annotated[Capacity, Means("disk use")]
@@ -139,17 +130,11 @@ class Report(Declared):
     changes: Annotated[list[Change], Means("changes in the cluster, in the order of notice")]
     changes_omitted: Annotated[dict[str, int], Means("number of further changes by kind")]
     rejected: Annotated[int, Means("number of rejected rows")]
-    detection_floor_us: Annotated[
-        Known,
-        Means(
-            "shorter incidents might not be observed, microseconds: 2.5 scrape intervals and twice "
-            "the slowest scrape"
-        ),
-    ]
-    incomplete: Annotated[
-        list[Incomplete],
-        Means("hours in which a table of gold may lack rows; figures of them are not known"),
-    ]
+    detection_floor_us: Annotated[Known, Means(
+        "shorter incidents might not be observed, microseconds: 2.5 scrape intervals and twice the "
+        "slowest scrape")]  # fmt: skip
+    incomplete: Annotated[list[Incomplete], Means(
+        "hours in which a table of gold may lack rows; figures of them are not known")]  # fmt: skip
     team: Annotated[str, Means("team of the report; only with --team")]
     owners: Annotated[Owners, Means("cost allocation; only with --owners")]
 
@@ -193,14 +178,12 @@ SECTIONS: Final[Mapping[str, Callable[["Scope"], Any]]] = {
     "restated": lambda it: restated(it.gold, it.judged),
     "business_hours": lambda it: business_hours(it.gold, it.objectives, it.calendar),
     "service": lambda it: service(it.gold, it.statements),
-    "min_isr": lambda it: min_isr(it.gold, it.statements),
+    "min_isr": lambda it: min_isr(it.gold, it.statements, it.incidents),
     "replication": lambda it: replication(it.gold, it.statements, it.changes[0]),
     "throttling": lambda it: throttling(it.gold, it.statements),
     "tier_lag": lambda it: tier_lag(it.gold, it.statements),
     "consumer_lag": lambda it: consumer_lag(it.gold, it.objectives),
-    "lost_before_read": lambda it: lost_before_read(
-        it.gold, it.statements, it.objectives, [row for one in it.earlier for row in one.lost]
-    ),
+    "lost_before_read": lambda it: it.lost,
     "remote_reads": lambda it: remote_reads(it.gold),
     "tiering": lambda it: tiering(it.gold, it.statements),
     "capacity": lambda it: capacity(it.gold),
