@@ -17,11 +17,12 @@ from lakehouse.report import figures
 from lakehouse.report.charts import week_lanes
 from lakehouse.report.charts.lanes import lanes
 from lakehouse.report.charts.time_axis import Axis
-from lakehouse.report.facts.build import SECTIONS, Scope, by_time
+from lakehouse.report.facts.build import Scope, by_time
 from lakehouse.report.facts.coverage import coverage
 from lakehouse.report.facts.fields import to_json
 from lakehouse.report.facts.gold import Gold
 from lakehouse.report.facts.kafka.tier_lag import LAGGING
+from lakehouse.report.facts.report_record import SECTIONS
 from lakehouse.report.figures import Facts, Row
 from lakehouse.report.page.objective_table import objective_table
 from lakehouse.report.page.page import html
