@@ -31,7 +31,7 @@ class Cause(NamedTuple):
     """The likely cause of an event; instants in microseconds.
 
     Attributes:
-        kind: One of the kinds of docs/report-json.md.
+        kind: One of the kinds of ``EventCause``.
         sources: The brokers that it names.
         also: Further brokers and changes near the onset.
     """

@@ -15,7 +15,8 @@ from typing import Any, Final, Self
 from lakehouse import tables
 from lakehouse.core.metrics import Families
 from lakehouse.core.objective import Objective
-from lakehouse.core.periods import HOUR_US, Period, instant, micros
+from lakehouse.core.periods import FIRST, HOUR_US, LAST, Period, instant, micros
+from lakehouse.core.spans import overlap
 from lakehouse.core.subjects import Subject, expected_us, with_ends
 from lakehouse.engines import gold_reader
 from lakehouse.engines.completeness import Incomplete, incomplete
@@ -51,6 +52,7 @@ _UPPER_BOUNDS: Final = {
 SEEN: Final = 0.95
 """Share of a window that must have been seen, so that its figure stands for all of it."""
 
+_EVER: Final = Period(FIRST, LAST)
 _ZERO: Final[Row] = {"positive_us": 0, "positive_low_us": 0}
 
 
@@ -73,6 +75,7 @@ class Gold:
     subjects: Sequence[Subject] = ()
     now_us: int = 0
     _cache: dict[tuple[str, ...], Any] = field(default_factory=dict, compare=False, repr=False)
+    _of_lake: dict[str, Any] = field(default_factory=dict, compare=False, repr=False)
 
     @cached_property
     def rows(self) -> GoldRows:
@@ -82,7 +85,14 @@ class Gold:
     @cached_property
     def incomplete(self) -> list[Incomplete]:
         """The hours of the period in which tables of gold are not complete, by table."""
-        return incomplete(self.engine, self.period, self.now_us)
+        if "incomplete" not in self._of_lake:
+            self._of_lake["incomplete"] = incomplete(self.engine, _EVER, self.now_us)
+        found: list[Incomplete] = self._of_lake["incomplete"]
+        return [
+            Incomplete(one.table, *common, one.reason)
+            for one in found
+            if (common := overlap((one.start, one.end), self.period.span))
+        ]
 
     def is_incomplete(self, table: Table) -> bool:
         """Whether a table lacks rows of hours of the period."""
@@ -173,6 +183,12 @@ class Gold:
 
     def seen_later(self, table: Table) -> list[Row]:
         """How much of upper bounds was first seen just after the period, where it is above 0."""
+        key = ("seen_later", table.name)
+        if key not in self._cache:
+            self._cache[key] = self._seen_later(table)
+        return list(self._cache[key])
+
+    def _seen_later(self, table: Table) -> list[Row]:
         before = {
             high: before_window(spill, high, seen)
             for high, (spill, seen) in _UPPER_BOUNDS.items()

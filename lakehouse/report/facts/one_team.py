@@ -1,13 +1,13 @@
 """The facts of one team, cut out of those of all."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 from lakehouse.core import display
 from lakehouse.errors import OwnersError
 from lakehouse.report.evidence import floor_of
 from lakehouse.report.facts import event_owners
-from lakehouse.report.facts.build import with_answers
+from lakehouse.report.facts.answers import with_answers
 from lakehouse.report.facts.compared import with_figures
 from lakehouse.report.facts.fields import bounds_in, bounds_json, to_json
 from lakehouse.report.facts.kafka.min_isr import any_time
@@ -43,6 +43,8 @@ def of_team(facts: Mapping[str, Any], team: str) -> Facts:
     part: Facts = with_rows(
         facts, lambda row: row if row.get("team") == team or _is_of_all(row) else None
     )
+    if "changes" in facts:  # older facts have changes as events
+        part["events"] = _events(facts.get("events"), team)
     own = [one for one in accounts if one["team"] == team]
     part |= {"team": team, "owners": {**facts["owners"], "accounts": own}, **_judged(part)}
     part["objectives"] = _with_history(part)
@@ -65,6 +67,14 @@ def of_team(facts: Mapping[str, Any], team: str) -> Facts:
         for row in found["key_figures"]
     ]
     return found
+
+
+def _events(events: Sequence[Row] | None, team: str) -> list[Row] | None:
+    """Return the events of a team, and those of brokers or the whole cluster."""
+    if events is None:
+        return None
+    names = ("topics", *NAMES.values())
+    return [one for one in events if team in one["owners"] or not any(map(one.get, names))]
 
 
 def _is_of_all(row: Row) -> bool:

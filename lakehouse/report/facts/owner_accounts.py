@@ -43,23 +43,19 @@ class Account(NamedTuple):
     topics: Annotated[int, Means("number of topics")]
     clients: Annotated[int, Means("number of clients with a quota or throttling")]
     groups: Annotated[int, Means("number of groups that may have lost offsets")]
-    throttled_us: Annotated[
-        Bounds, Means("throttled time, summed over clients and kinds of quota, microseconds")
-    ]
+    throttled_us: Annotated[Bounds, Means(
+        "throttled time, summed over clients and kinds of quota, microseconds")]  # fmt: skip
     uploaded_bytes: Annotated[Known, Means("bytes uploaded to remote storage")]
     read_bytes: Annotated[Known, Means("bytes read from remote storage")]
     stored_byte_seconds: Annotated[Known, Means("bytes in remote storage times observed seconds")]
-    disk_byte_seconds: Annotated[
-        Known, Means("bytes of all replicas on brokers' disks times observed seconds")
-    ]
+    disk_byte_seconds: Annotated[Known, Means(
+        "bytes of all replicas on brokers' disks times observed seconds")]  # fmt: skip
     offsets_low: Annotated[Known, Means("lower bound of the offsets deleted before they were read")]
     offsets_high: Annotated[Known, Means("their upper bound; empty: not known")]
-    not_known: Annotated[
-        dict[str, int], Means("number of rows that the sums leave out, such as clients=2")
-    ]
-    unknown_us: Annotated[
-        int | None, Means("unknown time, summed over clients and topics, microseconds")
-    ]
+    not_known: Annotated[dict[str, int], Means(
+        "number of rows that the sums leave out, such as clients=2")]  # fmt: skip
+    unknown_us: Annotated[int | None, Means(
+        "unknown time, summed over clients and topics, microseconds")]  # fmt: skip
     cost: Annotated[Known, Means("cost of the known figures, in the currency of the owners file")]
 
 
@@ -73,6 +69,8 @@ def add_owners(facts: Mapping[str, Any], owners: Owners) -> Facts:
     currency = None if owners.prices is None else owners.prices.currency
     accounts = to_json(_accounts(with_labels, owners.prices))
     with_labels["objectives"] = with_owners(with_labels.get("objectives") or ())
+    if events := facts.get("events"):
+        with_labels["events"] = [_with_event_owners(one, owners) for one in events]
     with_labels["composites"] = to_json(composites(with_labels.get("objectives") or (), BY_OWNER))
     return {**with_labels, "owners": {"currency": currency, "accounts": accounts}}
 
@@ -80,6 +78,17 @@ def add_owners(facts: Mapping[str, Any], owners: Owners) -> Facts:
 def with_owners(objectives: Iterable[Row]) -> list[Row]:
     """Return objectives with the ``owner`` of their worst subject."""
     return [{**one, "owner": shown((one["subjects"] or [{}])[0])} for one in objectives]
+
+
+def _with_event_owners(event: Row, owners: Owners) -> Row:
+    """Return an event with the owners of its subjects, greatest share of a budget first."""
+    if "uses" not in event:  # facts of older versions have changes as events
+        return {**event, **owners.of(event)._asdict()}
+    topics = ({"topic": one} for one in event["topics"])
+    subjects = [event] if any(map(event.get, NAMES.values())) else [*event["uses"], *topics]
+    found = [shown(owners.of(row)._asdict()) for row in subjects]
+    names = list(dict.fromkeys(filter(None, found)))
+    return {**event, "owner": next(iter(names), None), "owners": names}
 
 
 def with_rows(value: Any, change: Callable[[Row], Row | None]) -> Any:

@@ -152,9 +152,12 @@ def read(
         each: Applies a function to each week, perhaps several at a time.
     """
     plain = [one for one in objectives if is_plain(one)]
+    first_us = min((one.first_us for one in known), default=now_us)
     how = attainment.Options(window_seconds=gold.window_us // 1_000_000)
 
     def of_week(week: Period) -> list[Statement]:
+        if micros(week.end) <= first_us:  # nothing existed yet
+            return []
         return attainment.read(gold.engine, plain, week, now_us, known, how)
 
     return Weeks(periods, [*each(of_week, periods)])

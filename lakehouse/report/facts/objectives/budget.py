@@ -81,39 +81,44 @@ def verdict(row: Row) -> Status:
 
 
 def _used(subject: Row, objective: Row, whole_us: int | None) -> Bounds:
-    if subject.get("attainment") is None or not whole_us:
+    bad = _bad_us(subject, objective)
+    if bad.value is None or not whole_us:
         return Bounds()
-    as_bad_us = _as_bad_us(subject, objective)
-    shares = (
-        (subject["bad_us"] + as_bad_us) / whole_us,
-        (subject["bad_low_us"] + as_bad_us) / whole_us,
-        (subject["bad_high_us"] + (subject.get("unknown_us") or 0)) / whole_us,
-    )
+    shares = bad.times(1 / whole_us)
     counted = subject.get("events") if objective.get("slice_us") is None else None
     if not counted or not counted["total"]:
-        return Bounds(*shares)
+        return shares
     # Events so far against those allowed so far, for the part of the window that is over.
     over = (subject.get("budget_us") or 0) / whole_us
     value = counted["bad"] / counted["total"] / (1 - objective["target"]) * over
-    return Bounds(value, min(value, shares[1]), max(value, shares[2]))
+    low, high = shares.low or 0.0, shares.high
+    return Bounds(value, min(value, low), None if high is None else max(value, high))
+
+
+def _bad_us(subject: Row, objective: Row) -> Bounds:
+    """Return the time that counts as bad; at most with all unobserved time."""
+    value, low, high = (subject.get(key) for key in ("bad_us", "bad_low_us", "bad_high_us"))
+    if subject.get("attainment") is None or value is None or low is None or high is None:
+        return Bounds()
+    unknown_us = subject.get("unknown_us")
+    if objective.get("unknown") == "bad":
+        value, low = value + (unknown_us or 0), low + (unknown_us or 0)
+    return Bounds(value, low, None if unknown_us is None else high + unknown_us)
 
 
 def _so_far(subject: Row, objective: Row, whole_us: int | None) -> Status:
     """Return the status of a subject in a window that is not over."""
-    if subject.get("attainment") is None or whole_us is None:
+    bad = _bad_us(subject, objective)
+    if bad.value is None or bad.low is None or whole_us is None:
         return "no_data"
-    as_bad_us = _as_bad_us(subject, objective)
-    if subject["bad_low_us"] + as_bad_us > whole_us:
+    if bad.low > whole_us:
         return "missed"
-    if subject["bad_us"] + as_bad_us > subject["budget_us"]:  # used more than is over of the window
+    if bad.value > subject["budget_us"]:  # a greater share is used than is over of the window
         return "at_risk"
-    may_be_bad = objective.get("unknown") in (None, "interval", "bad")
-    unknown_us = (subject.get("unknown_us") or 0) if may_be_bad else 0
-    return "uncertain" if subject["bad_high_us"] + unknown_us > whole_us else "on_track"
-
-
-def _as_bad_us(subject: Row, objective: Row) -> int:
-    return (subject.get("unknown_us") or 0) if objective.get("unknown") == "bad" else 0
+    most = bad.high
+    if objective.get("unknown") in ("exclude", "good"):  # unobserved time never counts as bad
+        most = subject["bad_high_us"]
+    return "uncertain" if most is None or most > whole_us else "on_track"
 
 
 def or_no_data(status: Status, percent: float | None, floor: float) -> Status:
@@ -124,7 +129,10 @@ def or_no_data(status: Status, percent: float | None, floor: float) -> Status:
 
 def observed_percent(subjects: Sequence[Row]) -> float | None:
     """Return the observed share of the expected time of some subjects; None: none is expected."""
-    known = [row for row in subjects if row.get("unknown_us") is not None]
-    expected_us = sum(row.get("expected_us") or 0 for row in known)
-    unknown_us = sum(row["unknown_us"] for row in known)
-    return 100 * max(0, expected_us - unknown_us) / expected_us if expected_us else None
+    expected_us = sum(row.get("expected_us") or 0 for row in subjects)
+    observed_us = sum(
+        max(0, (row.get("expected_us") or 0) - row["unknown_us"])
+        for row in subjects
+        if row.get("unknown_us") is not None
+    )
+    return 100 * observed_us / expected_us if expected_us else None
