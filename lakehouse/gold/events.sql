@@ -1,7 +1,7 @@
--- grouped_incidents: the incidents of joined_incidents, each with its event: kind, of_*, and a place among those of
--- availability.
+-- grouped_incidents: the incidents of joined_incidents, each with the columns of its event: kind, of_*, and
+-- for availability place.
 --
--- Incidents of availability are chained by their onsets, never by their spans: an event begins where the start of an
+-- Incidents of availability are chained by their onsets, never by their spans: a new event starts where the start of an
 -- incident, less its lead, is later than every start before it by more than slack_us. So one partition that is bad for
 -- weeks is an event of its own. All other incidents of a kind and subject are one event.
 --
