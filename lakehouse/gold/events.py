@@ -119,7 +119,7 @@ def with_incidents(
         *values, slack_us = row
         width = len(Incident._fields)
         key = Key(*values[width : width + len(_KEY)])
-        key = key._replace(place=int(key.place))
+        key = key._replace(place=int(key.place or 0))
         found[key].append(incidents.incident(values[:width]))
         slack[key] = SLACK_US if slack_us is None else slack_us
     made = {_event(key, items, slack[key]): items for key, items in found.items()}
@@ -200,7 +200,7 @@ def by_cluster(
     found: defaultdict[str, list[Event]] = defaultdict(list)
     for cluster, *names, onset, start, last, end, slack_us, topics in rows:
         made = Key(*names)
-        made = made._replace(place=int(made.place))
+        made = made._replace(place=int(made.place or 0))
         known = tuple(sorted(topic for topic in topics if topic is not None))
         slack = SLACK_US if slack_us is None else slack_us
         found[cluster].append(Event(start, onset, last, end, known, slack, made))

@@ -17,7 +17,7 @@ chained AS (
         sum(begins) OVER (PARTITION BY cluster, kind ORDER BY onset, s) AS chain
     FROM onsets o),
 grouped_incidents AS (
-    SELECT {incident}, slack_us, onset, kind, of_kind, CASE WHEN is_chained THEN chain ELSE 0 END AS place,
+    SELECT {incident}, slack_us, onset, kind, of_kind, CASE WHEN is_chained THEN chain END AS place,
         CASE WHEN NOT is_chained AND level IN ('topic', 'partition') THEN topic END AS of_topic,
         CASE WHEN NOT is_chained AND level = 'client' THEN user_name END AS of_user,
         CASE WHEN NOT is_chained AND level = 'client' THEN client_id END AS of_client,
