@@ -1,6 +1,6 @@
 """The facts of one team, cut out of those of all."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from lakehouse.core import display
@@ -44,15 +44,13 @@ def of_team(facts: Mapping[str, Any], team: str) -> Facts:
         facts, lambda row: row if row.get("team") == team or _is_of_all(row) else None
     )
     if "changes" in facts:  # older facts have changes as events
-        part["events"] = _events(facts.get("events"), team)
+        events = facts.get("events")
+        part["events"] = None if events is None else event_owners.of_team(events, team)
     own = [one for one in accounts if one["team"] == team]
     part |= {"team": team, "owners": {**facts["owners"], "accounts": own}, **_judged(part)}
     part["objectives"] = _with_history(part)
     part["composites"] = to_json(composites(part["objectives"]))
     part["timelines"] = _timelines(part)
-    if facts.get("events") is not None:
-        rows = part.get("incidents") or ()
-        part["events"], part["incidents"] = event_owners.of_team(facts["events"], rows, team)
     for name, changed in _CHANGED.items():
         if part.get(name):
             part[name] = {**part[name], **changed(part[name])}
@@ -67,14 +65,6 @@ def of_team(facts: Mapping[str, Any], team: str) -> Facts:
         for row in found["key_figures"]
     ]
     return found
-
-
-def _events(events: Sequence[Row] | None, team: str) -> list[Row] | None:
-    """Return the events of a team, and those of brokers or the whole cluster."""
-    if events is None:
-        return None
-    names = ("topics", *NAMES.values())
-    return [one for one in events if team in one["owners"] or not any(map(one.get, names))]
 
 
 def _is_of_all(row: Row) -> bool:
