@@ -6,6 +6,7 @@ from typing import Any, Final
 from lakehouse.core import display
 from lakehouse.errors import OwnersError
 from lakehouse.report.evidence import floor_of
+from lakehouse.report.facts import event_owners
 from lakehouse.report.facts.build import with_answers
 from lakehouse.report.facts.compared import with_figures
 from lakehouse.report.facts.fields import bounds_in, bounds_json, to_json
@@ -54,11 +55,16 @@ def of_team(facts: Mapping[str, Any], team: str) -> Facts:
         part["throttling"] = {**part["throttling"], **_throttled(part)}
     if "key_figures" not in part:  # older facts lack what these are computed from
         return with_answers(part)
+    if facts.get("events"):
+        part["events"], part["incidents"] = event_owners.numbered(
+            event_owners.of_team(facts["events"], team), facts.get("incidents") or (), team
+        )
     found = with_figures(part, with_answers)
     found["objectives"] = with_owners(found["objectives"])
     found["key_figures"] = [
         {**row, "team": team if any(map(row.get, NAMES.values())) else None}
         for row in found["key_figures"]
+        if row["objective"] or row["name"] == "coverage" or any(map(row.get, NAMES.values()))
     ]
     return found
 

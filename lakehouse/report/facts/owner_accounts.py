@@ -7,6 +7,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from typing import Annotated, Any, Final, NamedTuple
 
+from lakehouse.report.facts import event_owners
 from lakehouse.report.facts.fields import (
     OWNED,
     Bounds,
@@ -67,6 +68,8 @@ def add_owners(facts: Mapping[str, Any], owners: Owners) -> Facts:
     with_labels = with_rows(facts, lambda row: {**row, **owners.of(row)._asdict()})
     currency = None if owners.prices is None else owners.prices.currency
     accounts = to_json(_accounts(with_labels, owners.prices))
+    if facts.get("events") and "uses" in facts["events"][0]:  # older facts have changes there
+        with_labels["events"] = event_owners.with_owners(facts["events"], owners)
     with_labels["objectives"] = with_owners(with_labels.get("objectives") or ())
     with_labels["composites"] = to_json(composites(with_labels.get("objectives") or (), BY_OWNER))
     return {**with_labels, "owners": {"currency": currency, "accounts": accounts}}
