@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, NoReturn
 
 from confluent_kafka import KafkaException
 
-from demo import driver, hearing, index_fetches
+from demo import driver, hearing, index_fetches, targets
 from demo.agents import WINDOW, Agents, script
 from demo.clock import iso, now_iso, seconds
 from demo.cluster import Cluster
@@ -27,15 +27,12 @@ from demo.metadata_log import partition_truth, read_log
 from demo.truth import Truth
 from lakehouse.report.summary.summarize import summarize
 from lakehouse.report.terminal import summary_text
-from lakehouse.slo.openslo import objective_files
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
 FAMILIES = ("traffic", index_fetches.FAMILY)
 """Those that are off by default; two objectives are on what the first reads."""
-_OBJECTIVES = Path(__file__).parent / "objectives"
-"""Those of the demo, beside those that jmxlake ships."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -138,13 +135,7 @@ def _report(folder: Path, start: str, end_: str) -> None:
     log = folder / "weekly.log"
     files = ("--html", str(folder / "report.html"), "--json", str(folder / "report.json"))
     objectives = folder / "objectives"
-    objectives.mkdir()
-    for file in (
-        *objective_files.SHIPPED.glob("*.yaml"),
-        objective_files.OPTIONAL / "produce-availability.yaml",
-        *_OBJECTIVES.glob("*.yaml"),
-    ):
-        shutil.copy(file, objectives)
+    targets.write(objectives)
     options = ("--objectives", str(objectives), "--engine", "local")
     command = ("weekly", str(folder / "lake"), "--from", start, "--to", end_, "--window", WINDOW)
     launcher = Launcher()

@@ -86,7 +86,7 @@ def event(  # noqa: PLR0917  as a card
     status: Status = "missed" if used >= 1 else "at_risk" if used >= 0.5 else "met"
     return Event(
         number, status, used >= 0.5, when, length, "3rd week" if used > 0.5 else "", title, impact,
-        cause, (step,) if step else (), name(owner) if owner else None,
+        cause, step, name(owner) if owner else None,
         f"{100 * used:,.0f} % of {what} budget", used, "Unread data loss", (), spans, None,
     )._replace(**more)  # fmt: skip
 
@@ -299,7 +299,7 @@ def blind_week() -> Summary:
     )  # fmt: skip
     return bad_week(
         headline=Headline("no_data", "Not known: only 0.1 % of this week was observed", ""),
-        lead=(("No statement is made about availability, throttling or data loss.",),),
+        lead=("No statement is made about availability, throttling or data loss.",),
         tiles=(), events=(), events_note="", objectives=rows, has_owners=False, is_blind=True,
         objectives_note="No status below 50 % coverage.",
     )  # fmt: skip

@@ -15,7 +15,8 @@ the same data. [report.schema.json](report.schema.json) is its JSON Schema. `pyt
 lakehouse.report.facts.json_schema` prints the schema of the installed version.
 
 - Times are ISO 8601, UTC. Durations are whole microseconds (`_us`).
-- `null` is not known, or does not apply: it is not zero. In meanings, *empty* is `null`.
+- `null` is not known, or does not apply: it is not zero. In meanings, *empty* is `null` and
+  *1* is `true`.
 - `_low` and `_high` bound the true figure. `unknown_us` is time without data.
 - A `_high` of `null` is "at least": counts may be lost. A process that ends loses the counts after
   its last scrape. A source that was never scraped, or not at an end of the period, might have

@@ -301,7 +301,8 @@ def shorten(text: str, limit: int = NAME_LIMIT) -> str:
 
 
 _MEASURE: Final = re.compile(
-    r"[0-9] (?:%|(?:d|h|min|s|ms|[KMGTP]?i?B|MB/s)\b(?: [0-9]+ (?:h|min|s)\b)?)"
+    r"[\u2248\u2264\u2265] (?=[0-9])"
+    r"|[0-9] (?:%|(?:d|h|min|s|ms|[KMGTP]?i?B|MB/s)\b(?: [0-9]+ (?:h|min|s)\b)?)"
 )
 
 

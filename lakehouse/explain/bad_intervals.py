@@ -4,43 +4,23 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from itertools import accumulate
-from typing import Final, Literal, NamedTuple
+from typing import Final, NamedTuple
 
 from lakehouse.core.metrics import COVERAGE, Watched
 from lakehouse.core.spans import Span, length, shared, union
-
-Lane = Literal["seen", "sure", "may", "total"]
-LANES: Final[tuple[Lane, ...]] = ("seen", "sure", "may", "total")
-"""Bad time as it was seen; without its uncertain end; with its uncertain start; by all sources."""
+from lakehouse.gold.incidents import Incident
 
 UNSEEN: Final = Watched(COVERAGE, "Not seen", "")
 """For a source, time in which it was not read counts as bad."""
 
 
-class Stretch(NamedTuple):
-    """A span in which one source reported one part as bad without a break; microseconds.
-
-    Or, in the lane ``total``, a window and the greatest sum over sources at one instant in it.
-
-    Attributes:
-        metric: The metric in bronze.
-        part: A partition; of a group a topic and partition; None: the subject as a whole.
-        source: The source that reported it.
-        lane: Which of the ``LANES`` it belongs to.
-        start: First instant.
-        end: First instant after it.
-        worst: Greatest value.
-        total: Sum of the values of its runs; of a counter its increase.
-    """
+class Total(NamedTuple):
+    """A window, and the greatest sum over sources at one instant in it; microseconds."""
 
     metric: str
-    part: str | None
-    source: str
-    lane: Lane
     start: int
     end: int
-    worst: float = 0.0
-    total: float = 0.0
+    worst: float
 
 
 class Interval(NamedTuple):
@@ -69,60 +49,81 @@ class Interval(NamedTuple):
     sources: tuple[str, ...]
 
 
-def intervals(watched: Watched, stretches: Iterable[Stretch]) -> list[Interval]:
-    """The bad intervals of one metric, oldest first.
+def intervals(
+    watched: Watched, incidents: Iterable[Incident], totals: Iterable[Total] = ()
+) -> list[Interval]:
+    """Return the bad intervals of one metric, oldest first: unions of incidents over parts.
 
     Args:
         watched: The metric.
-        stretches: Those of this metric are used; of one series and lane no two touch.
+        incidents: Incidents of the subject; those of this metric are used.
+        totals: Windows of the subject; those of this metric are used.
     """
-    of_metric = [stretch for stretch in stretches if stretch.metric in watched.names_in_bronze]
-    spans = union((stretch.start, stretch.end) for stretch in of_metric if stretch.lane == "seen")
-    of_lanes = (
-        shared(spans, [stretch for stretch in of_metric if stretch.lane == lane]) for lane in LANES
-    )
+    own = [one for one in incidents if one.metric in watched.names_in_bronze]
+    sums = [one for one in totals if one.metric in watched.names_in_bronze]
+    spans = union(one.span for one in own)
+    found = zip(spans, shared(spans, own), shared(spans, sums), strict=True)
     result: list[Interval] = []
     reached = 0
-    for (start, end), seen, sure, may, totals in zip(spans, *of_lanes, strict=True):
-        # Time before the end of the previous interval belongs to that one.
-        earliest = max(reached, min((stretch.start for stretch in may), default=start))
-        lead, tail = max(0, start - earliest), end - max((one.end for one in sure), default=start)
-        sure_us = length((one.start, one.end) for one in sure)
-        worst = _worst(watched, seen, [one.worst for one in totals])
-        parts = _in_order(one.part for one in seen if one.part is not None)
-        sources = _in_order(one.source for one in seen)
-        result.append(Interval(watched, start, end, lead, tail, sure_us, worst, parts, sources))
-        reached = end
+    for span, parts, of_all in found:
+        result.append(_interval(watched, span, parts, [one.worst for one in of_all], reached))
+        reached = span[1]
     return result
 
 
+def _interval(
+    watched: Watched, span: Span, parts: Sequence[Incident], totals: Sequence[float], reached: int
+) -> Interval:
+    """Return the interval of some incidents; time before ``reached`` is of the one before."""
+    start, end = span
+    certain = [
+        (one.start, one.end if watched.is_counter else one.end - one.tail_us) for one in parts
+    ]
+    earliest = start if watched.is_counter else min(one.start - one.lead_us for one in parts)
+    return Interval(
+        watched, start, end,
+        lead_us=max(0, start - max(reached, earliest)),
+        tail_us=end - max(last for _, last in certain),
+        sure_us=length(certain),
+        worst=_worst(watched, parts, totals),
+        parts=_in_order(name for one in parts if (name := _part(one)) is not None),
+        sources=_in_order(source for one in parts for source in one.sources),
+    )  # fmt: skip
+
+
+def _part(one: Incident) -> str | None:
+    """Return what of a subject was bad: a partition; of a group a partition of a topic."""
+    if one.partition is None:
+        return None
+    return str(one.partition) if one.group is None else f"{one.topic}/{one.partition}"
+
+
 def _worst(
-    watched: Watched, seen: Sequence[Stretch], totals: Sequence[float]
+    watched: Watched, parts: Sequence[Incident], totals: Sequence[float]
 ) -> tuple[float, float]:
     if watched.worst == "parts":
-        most = float(_most_at_once(seen))
+        most = float(_most_at_once(parts))
         return most, most
-    greatest = max(one.worst for one in seen)
+    greatest = max(one.worst for one in parts)
     if watched.worst == "most":
         return greatest, greatest
     if watched.is_counter:
         names = watched.names_in_bronze
-        sums = [sum(one.total for one in seen if one.metric == name) for name in names]
+        sums = [sum(one.total for one in parts if one.metric == name) for name in names]
         return sums[0], sums[-1]
-    peaks: dict[tuple[str | None, str], float] = {}
-    for one in seen:
-        key = (one.part, one.source)
-        peaks[key] = max(one.worst, peaks.get(key, 0.0))
+    peaks: dict[str | None, float] = {}
+    for one in parts:
+        peaks[_part(one)] = max(one.worst * len(one.sources), peaks.get(_part(one), 0.0))
     # Peaks of several brokers need not be simultaneous, and a window may reach over the interval.
     most = sum(peaks.values())
     return greatest, max(greatest, min(most, max(totals, default=most)))
 
 
-def _most_at_once(seen: Sequence[Stretch]) -> int:
-    """The greatest number of parts that were bad at one instant."""
+def _most_at_once(incidents: Sequence[Incident]) -> int:
+    """Return the greatest number of parts that were bad at one instant."""
     parts: defaultdict[str | None, list[Span]] = defaultdict(list)
-    for one in seen:
-        parts[one.part].append((one.start, one.end))
+    for one in incidents:
+        parts[_part(one)].append(one.span)
     spans = [span for of_part in parts.values() for span in union(of_part)]
     steps = sorted([(start, 1) for start, _ in spans] + [(end, -1) for _, end in spans])
     return max(accumulate(step for _, step in steps))

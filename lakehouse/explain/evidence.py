@@ -9,10 +9,12 @@ from lakehouse.core.metrics import Watched
 from lakehouse.core.periods import Period
 from lakehouse.core.spans import Span
 from lakehouse.core.subjects import Subject
-from lakehouse.engines.gold_reader import EXACT, Row, is_one_of, is_same, text
+from lakehouse.engines.gold_reader import Row, is_one_of, is_same, text
 from lakehouse.errors import TableNotFoundError
-from lakehouse.explain.bad_intervals import Stretch
+from lakehouse.explain.bad_intervals import Total
 from lakehouse.explain.gaps import Attempt
+from lakehouse.gold import incidents
+from lakehouse.gold.incidents import Incident
 from lakehouse.report.facts.gold import CHANGE, Gold
 from lakehouse.report.facts.other_metrics import levels
 from lakehouse.slo.sla_statement import Statement, Times
@@ -27,12 +29,6 @@ OF_SOURCES: Final = (
     "family_restored",
 )  # fmt: skip
 """Events of sources and their agents; all others are of a subject itself."""
-
-_PARTS: Final = {
-    "topic": "CAST(r.partition AS STRING)",
-    "partition": "CAST(r.partition AS STRING)",
-    "group": "concat_ws('/', r.topic, CAST(r.partition AS STRING))",
-}
 
 
 class Scope(NamedTuple):
@@ -63,7 +59,8 @@ class Evidence(NamedTuple):
     """All that a story is made of; instants in microseconds.
 
     Attributes:
-        stretches: When the subject was bad, and windows with the greatest total of all brokers.
+        incidents: When the subject was bad, oldest first.
+        totals: Windows with the greatest total of all brokers.
         attempts: Attempts to read the sources that may report the subject.
         read: Sources that were read at all, for whatever family.
         events: Events of the subject and of its sources, oldest first.
@@ -74,7 +71,8 @@ class Evidence(NamedTuple):
         incomplete: Hours in which a table of gold is incomplete, as in report.json.
     """
 
-    stretches: list[Stretch]
+    incidents: list[Incident]
+    totals: list[Total]
     attempts: list[Attempt]
     read: frozenset[str]
     events: list[Row]
@@ -90,19 +88,20 @@ def gather(gold: Gold, subject: Subject, watched: Sequence[Watched]) -> Evidence
     Raises:
         TableNotFoundError: The lake lacks gold.
     """
-    bad = f"{_bad_stretches(subject, watched)} LIMIT {MOST + 1}"
-    rows = gold.ask(bad, rows=gold.whole(tables.INCIDENTS))
-    until = rows[MOST]["s"] if len(rows) > MOST else None
-    stretches = [Stretch(*row.values()) for row in rows[:MOST]] + _totals(gold, subject, watched)
+    metrics = sorted({metric for one in watched for metric in one.names_in_bronze})
+    where = f"{is_one_of('r.metric', metrics)} AND {_of_subject(subject)}"
+    bad = incidents.joined(gold.engine, gold.whole(tables.INCIDENTS), where)
+    until = bad[MOST].start if len(bad) > MOST else None
     attempts = _attempts(gold, subject, watched)
     read = frozenset(row["source"] for row in gold.sums(tables.COVERAGE))
     events, times = _events(gold, subject), _times(gold, subject)
     collected = frozenset(levels(gold))
     incomplete = [one.to_json() for one in gold.incomplete]
-    return Evidence(stretches, attempts, read, events, times, until, collected, incomplete)
+    totals = _totals(gold, subject, watched)
+    return Evidence(bad[:MOST], totals, attempts, read, events, times, until, collected, incomplete)
 
 
-def _totals(gold: Gold, subject: Subject, watched: Sequence[Watched]) -> list[Stretch]:
+def _totals(gold: Gold, subject: Subject, watched: Sequence[Watched]) -> list[Total]:
     metrics = [one.metric for one in watched if one.worst == "total"]
     if not metrics:
         return []
@@ -110,7 +109,7 @@ def _totals(gold: Gold, subject: Subject, watched: Sequence[Watched]) -> list[St
     where = f"{is_one_of('r.metric', metrics)} AND {_of_subject(subject)} AND r.max_total > 0"
     sql = f"SELECT r.metric AS metric, {span}, r.max_total AS worst FROM {{rows}} r WHERE {where}"
     rows = gold.ask(sql, rows=gold.finest(tables.TOPICS))
-    return [Stretch(metric, None, "", "total", *rest) for metric, *rest in map(dict.values, rows)]
+    return [Total(*row.values()) for row in rows]
 
 
 def _attempts(gold: Gold, subject: Subject, watched: Sequence[Watched]) -> list[Attempt]:
@@ -176,28 +175,6 @@ def _times(gold: Gold, subject: Subject) -> dict[str, dict[int, Times]]:
     for objective, at, *values in map(dict.values, gold.ask(sql, rows=gold.finest(tables.SLI))):
         by_objective[objective][at] = Times(*values)
     return by_objective
-
-
-def _bad_stretches(subject: Subject, watched: Sequence[Watched]) -> str:
-    """SQL of stretches (``s`` to ``e``) by series and lane, from gold/incidents, oldest first."""
-    metrics = sorted({metric for one in watched for metric in one.names_in_bronze})
-    counters = sorted({name for one in watched if one.is_counter for name in one.names_in_bronze})
-    part = _PARTS.get(subject.kind, "CAST(NULL AS STRING)")
-    pieces = (
-        f"SELECT r.metric AS metric, {part} AS part, r.source AS source, l.lane AS lane, "
-        "r.worst AS worst, r.total AS total, "
-        "CASE WHEN l.lane = 'may' THEN r.start - r.lead_us ELSE r.start END AS s, "
-        "CASE WHEN l.lane = 'sure' THEN r.end - r.tail_us ELSE r.end END AS e "
-        "FROM {rows} r CROSS JOIN "
-        "(SELECT 'seen' AS lane UNION ALL SELECT 'sure' AS lane UNION ALL SELECT 'may' AS lane) l "
-        f"WHERE {is_one_of('r.metric', metrics)} AND {_of_subject(subject)} "
-        f"AND (l.lane = 'seen' OR NOT ({is_one_of('r.metric', counters)}))"
-    )
-    total = f"CAST(sum(CAST(n.total AS {EXACT})) AS DOUBLE) AS total"
-    keys = ("metric", "part", "source", "lane")
-    stretches = _stretches(pieces, keys, f"max(n.worst) AS worst, {total}")
-    order = ", ".join(f"n.{name}" for name in ("s", "e", *keys))
-    return f"SELECT n.* FROM ({stretches}) n ORDER BY {order}"
 
 
 def _stretches(pieces: str, keys: Sequence[str], figures: str) -> str:

@@ -153,7 +153,7 @@ def story(scope: Scope, evidence: Evidence, min_coverage: float = FLOOR_PERCENT)
 def _intervals(watched: Watched, evidence: Evidence, silences: Sequence[Silence]) -> list[Interval]:
     """The bad intervals of a metric; of ``UNSEEN`` those in which a source was not read."""
     if watched != UNSEEN:
-        return intervals(watched, evidence.stretches)
+        return intervals(watched, evidence.incidents, evidence.totals)
     spans = union((one.start, one.end) for one in silences)
     return [Interval(UNSEEN, *span, 0, 0, span[1] - span[0], (0, 0), (), ()) for span in spans]
 

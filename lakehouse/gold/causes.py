@@ -5,6 +5,7 @@ cluster's metadata says. Near is by the onsets of the incidents: a broker that w
 explains none of them.
 """
 
+from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Sequence
 from typing import Final, NamedTuple
@@ -30,7 +31,7 @@ class Cause(NamedTuple):
     """The likely cause of an event; instants in microseconds.
 
     Attributes:
-        kind: One of the kinds of docs/report-json.md.
+        kind: One of the kinds of ``EventCause``.
         sources: The brokers that it names.
         also: Further brokers and changes near the onset.
     """
@@ -91,6 +92,7 @@ def judged(events: Iterable[Event], away: Sequence[Away]) -> list[Judged]:
         events: Of one cluster and period, oldest first.
         away: When its brokers were away.
     """
+    edges = _Edges(away)
     in_turn = rolling(away)
     place_of = {one: place for place, group in enumerate(in_turn) for one in group}
     rolled: defaultdict[int, list[Event]] = defaultdict(list)
@@ -99,7 +101,7 @@ def judged(events: Iterable[Event], away: Sequence[Away]) -> list[Judged]:
         if event.key.kind in _OF_KIND:
             found.append(Judged((event,), Cause(_OF_KIND[event.key.kind])))
             continue
-        near = _near(event, away)
+        near = edges.near(event)
         place = place_of.get(near[0]) if near else None
         if place is not None and event.key.kind == AVAILABILITY:
             rolled[place].append(event)
@@ -110,14 +112,22 @@ def judged(events: Iterable[Event], away: Sequence[Away]) -> list[Judged]:
     return sorted(found, key=lambda one: (one.events[0].start, str(one.events[0].key)))
 
 
-def _near(event: Event, away: Iterable[Away]) -> list[Away]:
-    """Return who went or came near the event's onset; who was restarted first, then the nearest."""
-    first, last = event.near
-    found = [one for one in away if any(first <= at <= last for at in (one.start, one.end))]
-    return sorted(
-        found,
-        key=lambda one: (not one.is_restart, abs(one.start - event.onset), one.source),
-    )
+class _Edges:
+    """When brokers went away and came back, in order."""
+
+    def __init__(self, away: Iterable[Away]) -> None:
+        edges = sorted((at, n, one) for n, one in enumerate(away) for at in (one.start, one.end))
+        self._instants = [at for at, *_ in edges]
+        self._away = [one for *_, one in edges]
+
+    def near(self, event: Event) -> list[Away]:
+        """Return who went or came near the onset; the restarted first, then the nearest."""
+        first, last = event.near
+        places = slice(bisect_left(self._instants, first), bisect_right(self._instants, last))
+        return sorted(
+            set(self._away[places]),
+            key=lambda one: (not one.is_restart, abs(one.start - event.onset), one.source),
+        )
 
 
 def _of_brokers(near: Sequence[Away]) -> Cause:

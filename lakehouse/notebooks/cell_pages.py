@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from lakehouse import tables
-from lakehouse.core import display, periods
+from lakehouse.core import display
 from lakehouse.core.metrics import LEADERLESS, UNAVAILABLE
 from lakehouse.core.objective import Objective
 from lakehouse.core.observed_share import FLOOR_PERCENT
@@ -17,11 +17,12 @@ from lakehouse.report import figures
 from lakehouse.report.charts import week_lanes
 from lakehouse.report.charts.lanes import lanes
 from lakehouse.report.charts.time_axis import Axis
-from lakehouse.report.facts.build import SECTIONS, Scope, by_time
+from lakehouse.report.facts.build import Scope, by_time
 from lakehouse.report.facts.coverage import coverage
 from lakehouse.report.facts.fields import to_json
 from lakehouse.report.facts.gold import Gold
 from lakehouse.report.facts.kafka.tier_lag import LAGGING
+from lakehouse.report.facts.report_record import SECTIONS
 from lakehouse.report.figures import Facts, Row
 from lakehouse.report.page.objective_table import objective_table
 from lakehouse.report.page.page import html
@@ -38,23 +39,36 @@ class Question(NamedTuple):
         section: Anchor of its section in the details of a report.
         keys: Sections of the facts.
         metrics: Metrics of its objectives.
+        timelines: Figures that its lanes show, with those that were not observed.
     """
 
     section: str
     keys: Sequence[str]
     metrics: Collection[str] = ()
+    timelines: Collection[str] = ()
 
 
 QUESTIONS: Final[Mapping[str, Question]] = {
-    "min-isr": Question("availability", ("min_isr",), (UNAVAILABLE, LEADERLESS)),
+    "min-isr": Question(
+        "availability", ("min_isr",), (UNAVAILABLE, LEADERLESS), ("error_answers",)
+    ),
     "throttling": Question(
         "throttling",
         ("throttling",),
         [f"kafka.client.{kind}.throttle_time" for kind in ("produce", "fetch", "request")],
     ),
-    "tier-lag": Question("tiered", ("tier_lag", "tiering"), tuple(LAGGING.values())),
-    "lost": Question("loss", ("lost_before_read",), ("kafka.group.non_consumed",)),
-    "remote-reads": Question("tiered", ("remote_reads", "tier_lag", "tiering")),
+    "tier-lag": Question(
+        "tiered", ("tier_lag", "tiering"), tuple(LAGGING.values()), ("copy_lag_bytes",)
+    ),
+    "lost": Question(
+        "loss",
+        ("lost_before_read",),
+        ("kafka.group.non_consumed",),
+        ("lost_offsets", "consumer_lag"),
+    ),
+    "remote-reads": Question(
+        "tiered", ("remote_reads", "tier_lag", "tiering"), (), ("remote_fetch_bytes",)
+    ),
 }
 """By the name that a cell uses."""
 
@@ -91,7 +105,9 @@ def question(
     observed = _fold(facts, "coverage")
     report = summarize(facts)
     axis, to = Axis(report.span), report.elapsed_to
-    drawn = week_lanes.lanes_of(facts, week_lanes.steps_of(facts, to))
+    wanted = {*QUESTIONS[name].timelines, "coverage"}
+    drawn_of = {**facts, "timelines": [one for one in facts["timelines"] if one["name"] in wanted]}
+    drawn = week_lanes.lanes_of(drawn_of, week_lanes.steps_of(facts, to))
     return page(
         title=answer.title,
         period=report.period,
@@ -119,18 +135,17 @@ def question_facts(gold: Gold, objectives: Sequence[Objective], name: str) -> di
         objectives: All objectives.
         name: One of ``QUESTIONS``.
     """
-    _, keys, metrics = QUESTIONS[name]
-    own = [one for one in objectives if one.metric in metrics]
+    asked = QUESTIONS[name]
+    own = [one for one in objectives if one.metric in asked.metrics]
     # Over the week itself, whatever the objectives' windows are.
     statements = by_time(gold, own, gold.statements(own))
     scope = Scope(gold, own, statements, statements, coverage(gold))
     whole = ("coverage", "collected", "incomplete", "timelines")
-    names = ("verdicts", "objectives", *keys, *whole)
+    names = ("verdicts", "objectives", *asked.keys, *whole)
     return {
         "cluster": gold.cluster,
         "from": gold.period.start.isoformat(),
         "to": gold.period.end.isoformat(),
-        "week": periods.week_name(gold.period),
         **{name: to_json(SECTIONS[name](scope)) for name in names},
     }
 

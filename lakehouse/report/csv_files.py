@@ -10,34 +10,24 @@ from typing import Final, NamedTuple
 
 from lakehouse.core import display
 from lakehouse.report import evidence, facts_lookup
-from lakehouse.report.facts import build, storage, timelines
+from lakehouse.report.facts import answers, record_keys, timelines
 from lakehouse.report.facts.coverage import Gap, SourceCoverage
-from lakehouse.report.facts.event_records import Event, IncidentOfEvent, Use
+from lakehouse.report.facts.event_records import Use
 from lakehouse.report.facts.fields import OWNED, Column, columns, keys
 from lakehouse.report.facts.kafka import (
     consumer_groups,
     golden_signals,
     hygiene,
-    min_isr,
-    remote_reads,
-    replication,
-    throttling,
-    tier_lag,
 )
-from lakehouse.report.facts.key_figures import KeyFigure
 from lakehouse.report.facts.objectives import composites, trends
 from lakehouse.report.facts.objectives.history import WeekOfObjective
 from lakehouse.report.facts.objectives.restated import Restated
-from lakehouse.report.facts.objectives.verdicts import Verdict
 from lakehouse.report.facts.other_metrics import Metric, Subject as MetricSubject
-from lakehouse.report.facts.owner_accounts import Account
+from lakehouse.report.facts.report_record import Report
 from lakehouse.report.facts.statement_rows import (
     Burn,
-    Change,
-    Correction,
     Figures,
     Judgement,
-    Maintenance,
     Named,
     Objective,
     Used,
@@ -70,30 +60,28 @@ class File(NamedTuple):
         each: What a row is, as in "One row per topic".
         rows: The path of its rows in the facts, or a function that makes them. A row of a list
             within rows, such as ``objectives.subjects``, has the values of its objective, too.
-        own: Its columns, without those of every file and of owners.
+        own: Its columns, without those of every file and of owners; empty: those of its record.
         needs: A key without which a row is left out.
     """
 
     name: str
     each: str
     rows: str | Callable[[Facts], Iterable[Row]]
-    own: tuple[Column, ...]
+    own: tuple[Column, ...] = ()
     needs: str = ""
 
     @property
     def columns(self) -> tuple[Column, ...]:
         """Its columns; a row about a topic, client or group has its owner, too."""
-        names = {column.name for column in self.own}
+        own = self.own or columns(record_keys.record_at(Report, str(self.rows)))
+        names = {column.name for column in own}
         owned = _OWNED if names & {*NAMES.values()} else ()
-        return (*self.own, *(column for column in owned if column.name not in names))
+        return (*own, *(column for column in owned if column.name not in names))
 
     def rows_of(self, facts: Facts) -> Iterable[Row]:
         """Return its rows."""
-        rows = (
-            facts_lookup.rows_at(facts, self.rows)
-            if isinstance(self.rows, str)
-            else (self.rows(facts))
-        )
+        made = self.rows
+        rows = facts_lookup.rows_at(facts, made) if isinstance(made, str) else made(facts)
         return (row for row in rows if not self.needs or row.get(self.needs))
 
 
@@ -154,7 +142,7 @@ def _points(facts: Facts) -> Iterator[Row]:
 
 
 def _decided(facts: Facts) -> Iterator[Row]:
-    yield from (one._asdict() for one in build.answers(facts))
+    yield from (one._asdict() for one in answers.answers(facts))
 
 
 def _lost_by_group(facts: Facts) -> Iterator[Row]:
@@ -181,19 +169,19 @@ _ATTAINMENT: Final = (
 _PERIOD: Final = (*_OBJECTIVE, *columns(Figures, "verdict", "attainment"))
 
 FILES: Final = (
-    File("key_figures", "figure at the start of the report", "key_figures", columns(KeyFigure)),
+    File("key_figures", "figure at the start of the report", "key_figures"),
     File("objectives", "objective", "objectives", columns(
         Objective, "name", "title", "target", "window", "status", "budget_whole_us", "used",
     )),
     File("history", "objective and week, oldest first", "objectives.history",
          (*columns(Objective, "name"), *columns(WeekOfObjective))),
-    File("events", "event, most of an error budget first", "events", columns(Event)),
+    File("events", "event, most of an error budget first", "events"),
     File("event_uses", "event and subject whose error budget it used", "events.uses",
          (Column("event", "number of the event", "number"), *columns(Use))),
-    File("incidents", "incident", "incidents", columns(IncidentOfEvent)),
-    File("verdicts", "objective, worst first", "verdicts", columns(Verdict)),
+    File("incidents", "incident", "incidents"),
+    File("verdicts", "objective, worst first", "verdicts"),
     File("composites", "composite, on all subjects, and on the subjects of each team and tier",
-         "composites", columns(composites.Composite)),
+         "composites"),
     File("composite_objectives", "objective of a composite", "composites.objectives", (
         *columns(composites.Composite, "composite", "team", "tier"), *columns(composites.Member),
     )),
@@ -213,17 +201,15 @@ FILES: Final = (
         Column("agreed_before", "published verdict with corrections", "before.agreed_verdict"),
         Column("agreed_now", "verdict with corrections now", "now.agreed_verdict"),
     )),
-    File("tiering_topics", "topic with bytes in remote storage", "tiering.topics",
-         columns(storage.TieredTopic)),
-    File("capacity_topics", "topic with bytes on a disk", "capacity.topics",
-         columns(storage.StoredTopic)),
+    File("tiering_topics", "topic with bytes in remote storage", "tiering.topics"),
+    File("capacity_topics", "topic with bytes on a disk", "capacity.topics"),
     File("own_metrics", "metric without a section of its own and subject, 20 at most",
          "own_metrics.metrics.worst", (*columns(Metric), *columns(MetricSubject))),
-    File("owners", "owner; rows without an owner are last", "owners.accounts", columns(Account)),
+    File("owners", "owner; rows without an owner are last", "owners.accounts"),
     File("burn_rates", "objective, subject and pair of windows that burns, burned or may burn",
          "objectives.subjects.burn", (*_OBJECTIVE, *columns(Burn))),
-    File("maintenance", "planned maintenance", "maintenance", columns(Maintenance)),
-    File("corrections", "correction", "corrections", columns(Correction)),
+    File("maintenance", "planned maintenance", "maintenance"),
+    File("corrections", "correction", "corrections"),
     File("agreed", "objective and subject that a correction concerns", "objectives.subjects", (
         *_PERIOD,
         *_outside("agreed", "corrections", "agreed_verdict", "agreed_expected_us", "agreed_bad_us",
@@ -238,56 +224,43 @@ FILES: Final = (
     ), needs="maintenance"),
     File("service_requests", "kind of request, on all brokers", "service.requests",
          columns(golden_signals.Answers, "request", "answers", "errors", "good", "unknown_us")),
-    File("service_brokers", "broker and kind of request", "service.brokers",
-         columns(golden_signals.Answers)),
-    File("service_errors", "kind of request and error, most frequent first", "service.errors",
-         columns(golden_signals.Error)),
+    File("service_brokers", "broker and kind of request", "service.brokers"),
+    File("service_errors", "kind of request and error, most frequent first", "service.errors"),
     File("service_latency", "broker, kind of request and objective on its latency",
-         "service.latency", columns(golden_signals.Latency)),
-    File("traffic_topics", "topic with traffic, the busiest first", "service.topics",
-         columns(golden_signals.Traffic)),
-    File("traffic_clients", "client with a broker-side rate metric", "service.clients",
-         columns(golden_signals.ClientTraffic)),
-    File("min_isr_topics", "topic", "min_isr.topics", columns(min_isr.Topic)),
+         "service.latency"),
+    File("traffic_topics", "topic with traffic, the busiest first", "service.topics"),
+    File("traffic_clients", "client with a broker-side rate metric", "service.clients"),
+    File("min_isr_topics", "topic", "min_isr.topics"),
     File("min_isr_partitions", "partition that was under min ISR or leaderless",
-         "min_isr.partitions", columns(min_isr.Partition)),
-    File("min_isr_brokers", "broker", "min_isr.brokers", columns(min_isr.IsrBroker)),
-    File("min_isr_controllers", "controller", "min_isr.controllers", columns(min_isr.Controller)),
+         "min_isr.partitions"),
+    File("min_isr_brokers", "broker", "min_isr.brokers"),
+    File("min_isr_controllers", "controller", "min_isr.controllers"),
     File("replication_topics", "topic with missing or moving replicas, or an unclean leader",
-         "replication.topics", columns(replication.Topic)),
-    File("throttling_clients", "client and kind of quota", "throttling.clients",
-         columns(throttling.Client)),
+         "replication.topics"),
+    File("throttling_clients", "client and kind of quota", "throttling.clients"),
     File("throttling_own_views", "client whose own metrics show delayed responses",
-         "throttling.own_views", columns(throttling.OwnView)),
+         "throttling.own_views"),
     File("throttling_brokers", "broker or controller at which a quota delayed something",
-         "throttling.brokers", columns(throttling.QuotaBroker)),
-    File("tier_lag_topics", "tiered topic", "tier_lag.topics", columns(tier_lag.LaggingTopic)),
-    File("tier_lag_brokers", "broker", "tier_lag.brokers", columns(tier_lag.TierBroker)),
-    File("tier_lag_partitions",
-         "partition with records that are not in remote storage, most records first",
-         "tier_lag.partitions", columns(tier_lag.LaggingPartition)),
-    File("consumer_lag", "group and topic in which it lagged", "consumer_lag.groups",
-         columns(consumer_groups.GroupLag)),
+         "throttling.brokers"),
+    File("tier_lag_topics", "tiered topic", "tier_lag.topics"),
+    File("tier_lag_brokers", "broker", "tier_lag.brokers"),
+    File("tier_lag_partitions", "partition with records that are not in remote storage",
+         "tier_lag.partitions"),
+    File("consumer_lag", "group and topic in which it lagged", "consumer_lag.groups"),
     File("consumer_lag_partitions", "group and partition with more than 10,000 unread records",
-         "consumer_lag.partitions", columns(consumer_groups.PartitionBehind)),
-    File("lost_before_read", "group and partition", "lost_before_read.groups",
-         columns(consumer_groups.LostOffsets)),
-    File("remote_reads_topics", "topic with reads from remote storage", "remote_reads.topics",
-         columns(remote_reads.ReadTopic)),
-    File("remote_reads_brokers", "broker", "remote_reads.brokers",
-         columns(remote_reads.ReadingBroker)),
-    File("remote_reads_plugins", "broker with Aiven's plugin", "remote_reads.plugins",
-         columns(remote_reads.Plugin)),
+         "consumer_lag.partitions"),
+    File("lost_before_read", "group and partition", "lost_before_read.groups"),
+    File("remote_reads_topics", "topic with reads from remote storage", "remote_reads.topics"),
+    File("remote_reads_brokers", "broker", "remote_reads.brokers"),
+    File("remote_reads_plugins", "broker with Aiven's plugin", "remote_reads.plugins"),
     File("hygiene_topics", "topic without a spare replica", _topics_without_a_spare_replica, (
         Column("finding", "replication_one, or no_spare_replica: all must be in sync", "finding"),
         *columns(hygiene.Replicas),
     )),
     File("hygiene_overtaken", "group and topic whose unread records are about to be deleted",
-         "hygiene.overtaken", columns(hygiene.Overtaken)),
-    File("hygiene_near_quota", "client near its quota", "hygiene.near_quota",
-         columns(hygiene.NearQuota)),
-    File("hygiene_unused_quotas", "quota that no client used", "hygiene.unused_quotas",
-         columns(hygiene.UnusedQuota)),
+         "hygiene.overtaken"),
+    File("hygiene_near_quota", "client near its quota", "hygiene.near_quota"),
+    File("hygiene_unused_quotas", "quota that no client used", "hygiene.unused_quotas"),
     File("trends", "objective and subject that was bad in these weeks",
          "trends.objectives.subjects", (
         *_OBJECTIVE,
@@ -301,10 +274,8 @@ FILES: Final = (
     )),
     File("trends_weeks", "objective, subject and week", _weeks,
          (*_OBJECTIVE, Column("week", "ISO week", "week"), *columns(trends.TrendWeek))),
-    File("trends_lags", "topic and kind of lag that is above 0 at the end", "trends.drains",
-         columns(tier_lag.LagDrain)),
-    File("coverage_sources", "source and family of metrics", "coverage.sources",
-         columns(SourceCoverage)),
+    File("trends_lags", "topic and kind of lag that is above 0 at the end", "trends.drains"),
+    File("coverage_sources", "source and family of metrics", "coverage.sources"),
     File("coverage_gaps", "gap of a source and family", "coverage.sources.gaps",
          (*columns(SourceCoverage, "source", "family"), *columns(Gap))),
     File("answers", "question or section of the page", _decided, columns(evidence.Evidence)),
@@ -317,6 +288,6 @@ FILES: Final = (
         Column("low", "lower bound of value", "low"),
         Column("high", "upper bound of value; empty: not all sources were observed", "high"),
     )),
-    File("changes", "change in the cluster, in the order of notice", "changes", columns(Change)),
+    File("changes", "change in the cluster, in the order of notice", "changes"),
 )  # fmt: skip
 """Every file."""

@@ -2,7 +2,7 @@
 
 A question is answered as good only if enough of its own expected time was observed. Page, terminal,
 mail, webhook, JSON, CSV, ``explain``, notebooks and views take their state from here. Each question
-is declared beside the records that answer it; ``facts/build.py`` lists them.
+is declared next to its records; ``facts/build.py`` lists them.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
@@ -121,23 +121,18 @@ class Evidence(NamedTuple):
     """The state of one question of a report, and the observed time that it rests on."""
 
     question: Annotated[str, Means("name of the question or section")]
-    state: Annotated[
-        State, Means("bad, good, partly_known, not_known, not_collected or not_applicable")
-    ]
-    observed_percent: Annotated[
-        float | None, Means("coverage of its own sources, percent; empty: nothing was expected")
-    ] = None
-    expected_us: Annotated[
-        int | None, Means("expected time of its sources, added up, microseconds")
-    ] = None
+    state: Annotated[State, Means(
+        "bad, good, partly_known, not_known, not_collected or not_applicable")]  # fmt: skip
+    observed_percent: Annotated[float | None, Means(
+        "coverage of its own sources, percent; empty: nothing was expected")] = None  # fmt: skip
+    expected_us: Annotated[int | None, Means(
+        "expected time of its sources, added up, microseconds")] = None  # fmt: skip
     observed_us: Annotated[int | None, Means("observed time of that, microseconds")] = None
-    subjects_known: Annotated[
-        int | None, Means("number of subjects with data; empty: they are not listed")
-    ] = None
+    subjects_known: Annotated[int | None, Means(
+        "number of subjects with data; empty: they are not listed")] = None  # fmt: skip
     subjects_unknown: Annotated[int, Means("number of subjects without data")] = 0
-    reason: Annotated[
-        str | None, Means("reason if nothing, or nothing good of a bad question, is known")
-    ] = None
+    reason: Annotated[str | None, Means(
+        "reason if nothing, or nothing good of a bad question, is known")] = None  # fmt: skip
 
     @property
     def is_whole(self) -> bool:

@@ -10,7 +10,6 @@ import yaml
 from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
 
 from lakehouse.core import display
-from lakehouse.report import figures
 
 _LOADER: Final = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
@@ -35,7 +34,7 @@ def templates(package: str) -> Environment:
         autoescape=select_autoescape(disabled_extensions=["txt.j2"], default=True),
         undefined=StrictUndefined,
     )
-    environment.globals |= {"figures": figures, "words": display, "verdict_words": display.VERDICTS}
+    environment.globals["words"] = display
     environment.filters["tied"] = display.tied
     return environment
 

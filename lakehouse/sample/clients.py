@@ -1,6 +1,7 @@
 """What brokers report of clients: throttling, rates and quotas."""
 
 from collections.abc import Iterator
+from operator import itemgetter
 from typing import Final
 
 from lakehouse.core.periods import DAY_US, HOUR_US
@@ -11,7 +12,10 @@ from lakehouse.sample.timeline import Series, Timeline
 from lakehouse.sample.what_scrapes_see import History
 
 _BUSY_HOURS: Final = {8: 0.5, 10: 1.0, 14: 0.7, 18: 0.0}
-"""From which hour of a day on clients use which part of their share."""
+"""From which hour of a day on clients use which part of their share; none is throttled then."""
+
+_OVER: Final = 1.004
+"""What of its quota a client uses that is throttled."""
 
 _THROTTLES_MS: Final = (120.0, 260.0, 410.0, 260.0)
 
@@ -28,10 +32,10 @@ def of_client(of: Timeline, source: int, client: Client) -> Iterator[Series]:
 def of_quotas(of: Timeline, source: int) -> Iterator[Series]:
     """The series of the quotas in force."""
     limit = of.by_epoch(source, (), cluster.QUOTA)
-    users = {"fetch": "reporting", "produce": "billing"}
     for metric in cluster.QUOTAS:
-        yield Series(Subject(metric, labels=(("default", "user"),)), limit)
-        yield Series(Subject(metric, user=users[metric.split(".")[2]]), limit)
+        yield Series(Subject(metric, labels=(("default", "user,client-id"),)), limit)
+        for user, client_id in cluster.OWN_QUOTAS.get(metric.split(".")[2], ()):
+            yield Series(Subject(metric, user=user, client_id=client_id), limit)
 
 
 def _throttled(of: Timeline, client: Client) -> History:
@@ -46,10 +50,14 @@ def _throttled(of: Timeline, client: Client) -> History:
 def _rate(of: Timeline, client: Client) -> History:
     """A few rates a day."""
     first_us = of.start_us // DAY_US * DAY_US
-    changes = [
+    changes: History = [
         (day_us + hour * HOUR_US + 40 * SECOND_US, cluster.QUOTA * client.share * part or None)
         for day_us in range(first_us, of.until_us, DAY_US)
         for hour, part in _BUSY_HOURS.items()
     ]
+    for from_us, to_us in of.spans("throttled", client.client_id):
+        usual = next(value for at_us, value in reversed(changes) if at_us <= from_us)
+        changes += [(from_us, cluster.QUOTA * _OVER), (to_us, usual)]
+        changes.sort(key=itemgetter(0))
     low, high = of.start_us + MARGIN_US, of.until_us - MARGIN_US
     return [one for one in changes if low <= one[0] <= high]

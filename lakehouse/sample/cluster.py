@@ -43,6 +43,7 @@ class Topic(NamedTuple):
     Attributes:
         rate: Records that a partition gets in a second, at a busy hour.
         record: Mean size of a record, bytes.
+        hours: Retention; of a tiered topic that of brokers' disks.
     """
 
     partitions: int
@@ -53,6 +54,17 @@ class Topic(NamedTuple):
     min_isr: int = 2
     tiered: bool = False
     hosts: tuple[int, ...] = BROKERS
+    hours: int = 72
+
+    @property
+    def kept_bytes(self) -> int:
+        """What a broker's disk holds of a partition, at least."""
+        return self.rate * self.record * self.hours * 1_800
+
+    @property
+    def limit_bytes(self) -> int:
+        """What it may hold; -1: there is no limit."""
+        return -1 if self.tiered else self.kept_bytes * 3 // 2
 
     def brokers(self, partition: int) -> tuple[int, ...]:
         """The replicas of a partition; the first live one leads it."""
@@ -65,8 +77,8 @@ class Topic(NamedTuple):
 
 
 TOPICS: Final = {
-    "audit": Topic(3, 1, 20, 800),
-    "clicks": Topic(3, 2, 900, 300, tiered=True),
+    "audit": Topic(3, 1, 20, 800, hours=4),
+    "clicks": Topic(3, 2, 900, 300, tiered=True, hours=24),
     "inventory": Topic(3, 3, 40, 500),
     "invoices": Topic(2, 1, 60, 2_000),
     "orders": Topic(6, 2, 30, 900),
@@ -102,7 +114,10 @@ CLIENTS: Final = (
     Client("tools", "mirror"),
 )
 QUOTA: Final = 10_000_000.0
-"""Bytes per second that a user may produce or fetch by default."""
+"""Bytes per second that each client of a user may produce or fetch."""
+
+OWN_QUOTAS: Final = {"fetch": [("reporting", "nightly")], "produce": [("billing", "invoicing")]}
+"""Users and clients with a quota of their own, by its kind."""
 
 
 class Family(NamedTuple):
@@ -179,10 +194,11 @@ SLOWEST: Final = _named("kafka.broker", "produce", "fetch_consumer", suffix=".ti
 THROTTLES: Final = _named("kafka.client", "fetch", "produce", "request", suffix=".throttle_time")
 RATES: Final = _named("kafka.client", "fetch", "produce", suffix=".byte_rate")
 QUOTAS: Final = _named("kafka.quota", "fetch", "produce", suffix=".byte_rate")
+HEADROOM: Final = _named("kafka.group.retention_headroom", "low", "high")
 TIME_LAG: Final = _named("kafka.group.time_lag", "low", "high")
 TOPOLOGY: Final = _named(
     "kafka.topic", "partitions", "replication_factor", "min_insync_replicas",
-    "remote_storage_enabled",
+    "remote_storage_enabled", "retention_time", "retention_bytes",
 )  # fmt: skip
 CONTROLLERS: Final = _named(
     "kafka.controller", "offline_partitions", "active", "fenced_brokers", "active_brokers"
@@ -206,7 +222,7 @@ METRICS: Final = {
     NODE_FENCED: Metric("topology"),
     **dict.fromkeys(LOST, Metric("offsets", is_counter=True)),
     GROUP_LAG: Metric("offsets", _SPREAD),
-    **dict.fromkeys((PARTITION_LAG, *TIME_LAG), Metric("offsets")),
+    **dict.fromkeys((PARTITION_LAG, *TIME_LAG, *HEADROOM), Metric("offsets")),
     **dict.fromkeys(THROTTLES, Metric("quotas", _SPREAD, memory_us=MINUTE_US)),
     **dict.fromkeys(RATES, Metric("client_rates", _SPREAD)),
     **dict.fromkeys(QUOTAS, Metric("quota_limits")),

@@ -30,6 +30,7 @@ _OWNERS: Final[dict[str, Any]] = {
         "disk_gib_month": 0.08,
     },
 }  # fmt: skip
+_FIRST_LINE: Final = "# By jmxlake sample, which writes over it; delete this line to keep it.\n"
 _BEFORE_US: Final = 30 * MINUTE_US
 _PLANNED_US: Final = 90 * MINUTE_US
 
@@ -47,14 +48,16 @@ def beside(root: Path) -> Beside:
 
 
 def check_free(files: Beside) -> None:
-    """Refuse to write over a file.
+    """Refuse to write over a file that no sample wrote.
 
     Raises:
-        LakehouseError: There is a file already.
+        LakehouseError: There is one.
     """
     for file in files:
-        if file.exists():
-            raise LakehouseError(f"{file}: the file exists already; give another folder")
+        if file.exists() and not file.read_bytes().startswith(_FIRST_LINE.encode()):
+            raise LakehouseError(
+                f"{file}: the file is not a sample's, and is kept; give another folder"
+            )
 
 
 def write(files: Beside, happened: Sequence[Incident]) -> None:
@@ -65,7 +68,9 @@ def write(files: Beside, happened: Sequence[Incident]) -> None:
     """
     contents = _OWNERS, {"maintenance": _planned(happened)}
     for file, content in zip(files, contents, strict=True):
-        text = yaml.safe_dump(content, sort_keys=False, default_flow_style=None, width=100)
+        text = _FIRST_LINE + yaml.safe_dump(
+            content, sort_keys=False, default_flow_style=None, width=100
+        )
         try:
             file.write_text(text, "utf-8")
         except OSError as error:

@@ -3,20 +3,19 @@
 import math
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
+from operator import itemgetter
 from typing import Final
 
 from lakehouse.core.metrics import GROUP_LAG, PARTITION_LAG
 from lakehouse.sample import cluster
 from lakehouse.sample.cluster import MINUTE_US, SECOND_US, TOPICS, Subject, Topic
 from lakehouse.sample.timeline import Series, Timeline, leader
-from lakehouse.sample.what_scrapes_see import ABSENT, History, Increments
+from lakehouse.sample.what_scrapes_see import ABSENT, History, Increments, Value
 from lakehouse.tables.exposed_metrics import LOST
 
 _STEP_US: Final = 5 * MINUTE_US
-_MOST_HOURS: Final = 4
-"""Retention leaves a group no more than that to read."""
-
 _LISTED_ABOVE: Final = 10_000
+_LEFT_S: Final = (0, 300, 900, 1800, 3600, 7200, 14_400)
 _KEEPS_UP_S: Final = 75.0
 _LADDER_S: Final = (
     0, 60, 120, 240,
@@ -49,6 +48,8 @@ def of_group(of: Timeline, source: int, group: str) -> Iterator[Series]:
     ):  # fmt: skip
         history = _where_led(of, source, declared, quiet, changes)
         yield Series(Subject(metric, topic, group=group), history)
+    for partition in range(declared.partitions):
+        yield from _of_headroom(of, source, group, topic, partition)
     each = [(at, _bucket_end(per_second * seconds)) for at, seconds, _ in behind]
     listed: History = [(of.start_us, ABSENT)]
     listed += [(at, records if records > _LISTED_ABOVE else ABSENT) for at, records in each]
@@ -78,16 +79,40 @@ def _lost(of: Timeline, source: int, group: str, topic: str, partition: int) -> 
 
 def _behind(of: Timeline, group: str) -> list[tuple[int, int, int]]:
     """From when on a group is behind by how many seconds, at least and at most."""
-    found = []
+    found, kept_s = [], TOPICS[cluster.GROUPS[group]].hours * 3600
     for from_us, to_us in of.spans("late", group):
         turn_us = from_us + (to_us - from_us) * 7 // 8
         for at_us in range(from_us + _STEP_US, to_us, _STEP_US):
             grown = min(at_us, turn_us) - from_us
             left = max(0, to_us - max(at_us, turn_us)) / (to_us - turn_us)
-            seconds = int(min(grown // SECOND_US, _MOST_HOURS * 3600) * left)
+            seconds = int(min(grown // SECOND_US, kept_s) * left)
             found.append((at_us, seconds, seconds + 400))
         found.append((to_us, 0, 0))
     return found
+
+
+def _of_headroom(
+    of: Timeline, source: int, group: str, topic: str, partition: int
+) -> Iterator[Series]:
+    """For how long retention leaves what is not read; no value: half of it is left, or all."""
+    brokers = TOPICS[topic].brokers(partition)
+    kept_s = TOPICS[topic].hours * 3600
+    lows: History = []
+    highs: History = []
+    for at_us, seconds, _ in _behind(of, group) if brokers[0] == source else ():
+        left, in_danger = kept_s - seconds, 2 * seconds > kept_s
+        low = float(_LEFT_S[bisect_right(_LEFT_S, left) - 1]) if in_danger else None
+        lows.append((at_us, low))
+        highs.append((at_us, float(_LEFT_S[bisect_left(_LEFT_S, left)]) if in_danger else ABSENT))
+    usual: tuple[Value, Value] = None, ABSENT
+    for metric, value, changes in zip(cluster.HEADROOM, usual, (lows, highs), strict=True):
+        led = [
+            (at_us, value if leader(brokers, fenced) == source else ABSENT)
+            for at_us, fenced in of.epochs
+        ]
+        yield Series(
+            Subject(metric, topic, partition, group=group), sorted(led + changes, key=itemgetter(0))
+        )
 
 
 def _where_led(
@@ -99,7 +124,7 @@ def _where_led(
         (at_us, value if any(leader(one, fenced) == source for one in every) else ABSENT)
         for at_us, fenced in of.epochs
     ]
-    return sorted([*leads, *(changes if declared.led_by(source) else ())])
+    return sorted([*leads, *(changes if declared.led_by(source) else ())], key=itemgetter(0))
 
 
 def _bucket_end(value: int) -> float:

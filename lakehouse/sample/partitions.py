@@ -5,7 +5,7 @@ from functools import partial
 from typing import Final
 
 from lakehouse.core.metrics import LEADERLESS, UNDER_MIN_ISR
-from lakehouse.core.periods import DAY_US, HOUR_US
+from lakehouse.core.periods import HOUR_US
 from lakehouse.sample import cluster
 from lakehouse.sample.cluster import MINUTE_US, SECOND_US, TOPICS, Subject
 from lakehouse.sample.timeline import Series, Timeline, added_up, leader
@@ -15,7 +15,6 @@ _SLOW_EACH: Final = 3
 """Every so many partitions of a topic have slow followers."""
 
 _REFUSED_EVERY_US: Final = 20 * SECOND_US
-_RETAINED_DAYS: Final = 3
 _SIZED_EVERY_US: Final = 4 * HOUR_US
 
 
@@ -88,10 +87,7 @@ def _is_led(of: Timeline, source: int, brokers: tuple[int, ...]) -> History:
 def _sizes(of: Timeline, topic: str, partition: int) -> History:
     """Sizes that follow the load of a day, in whole megabytes."""
     one = TOPICS[topic]
-    a_day = one.rate * one.record * DAY_US // SECOND_US // 2
-    kept = a_day * (1 if one.tiered else _RETAINED_DAYS)
+    kept = one.kept_bytes
     first_us = of.start_us - of.start_us % _SIZED_EVERY_US + partition * MINUTE_US
     changes = range(first_us, of.until_us, _SIZED_EVERY_US)
-    return [
-        (at, (kept + a_day * of.busy(at) // 200) // 1_000_000 * 1_000_000 + 1.0) for at in changes
-    ]
+    return [(at, (kept + kept * of.busy(at) // 600) // 1_000_000 * 1e6) for at in changes]

@@ -108,15 +108,20 @@ class Timeline:
         return found
 
     def pulses(self, source: int) -> Increments:
-        """When the traffic of a window is counted, and its part of a busy hour's in percent.
+        """When the traffic of a window is counted, and its part of a busy hour's in percent."""
+        return [(at, self.busy(at)) for at in self.counted(source, WINDOW_US)]
+
+    def counted(self, source: int, every_us: int) -> list[int]:
+        """Instants at even distances at which a counter of a source may rise.
 
         None where the source is away, or was a minute ago: what it counted then is lost.
         """
         near = [(start - MINUTE_US, end + MINUTE_US) for start, end in self.outages(source)]
-        first_us = self.start_us // WINDOW_US * WINDOW_US + WINDOW_US // 2
-        every = range(first_us, self.until_us, WINDOW_US)
-        free = [at for at in every if not any(start <= at < end for start, end in near)]
-        return [(at, self.busy(at)) for at in free if at > self.start_us + MINUTE_US]
+        first_us = self.start_us // every_us * every_us + WINDOW_US // 2
+        if first_us <= self.start_us + MINUTE_US:
+            first_us += every_us
+        every = range(first_us, self.until_us, every_us)
+        return [at for at in every if not any(start <= at < end for start, end in near)]
 
     def busy(self, at_us: int) -> float:
         """How busy the cluster is, in percent of a busy hour."""

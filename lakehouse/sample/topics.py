@@ -6,19 +6,23 @@ from typing import Final
 from lakehouse.core.metrics import COPY_LAG, DELETE_LAG
 from lakehouse.core.periods import HOUR_US
 from lakehouse.sample import cluster
-from lakehouse.sample.cluster import SECOND_US, TOPICS, Subject, Topic
+from lakehouse.sample.cluster import MINUTE_US, SECOND_US, TOPICS, Subject, Topic
 from lakehouse.sample.timeline import Series, Timeline
 from lakehouse.sample.what_scrapes_see import WINDOW_US, History
 
 _SEGMENT: Final = 268_435_456.0
 _WAITING: Final = (*range(1, 13), *range(11, -1, -1))
+_COPY_EVERY_US: Final = 30 * MINUTE_US
 _RECORDS_KEPT: Final = 400_000.0  # on brokers' disks alone
 _WINDOW_SECONDS: Final = WINDOW_US // SECOND_US
 
 
 def of_topic(of: Timeline, source: int, topic: str, declared: Topic) -> Iterator[Series]:
     """The series of a topic."""
-    described = (declared.partitions, declared.replicas, declared.min_isr, declared.tiered)
+    described = (
+        declared.partitions, declared.replicas, declared.min_isr, declared.tiered,
+        declared.hours * 3_600_000, declared.limit_bytes,
+    )  # fmt: skip
     for metric, value in zip(cluster.TOPOLOGY, described, strict=True):
         yield Series(Subject(metric, topic), of.by_epoch(source, declared.brokers(0), value))
     if led := len(declared.led_by(source)):
@@ -48,13 +52,18 @@ def _of_tiered(of: Timeline, source: int, topic: str, declared: Topic) -> Iterat
     yield Series(Subject(COPY_LAG, topic), [(at, (n or 0.0) * _SEGMENT) for at, n in segments])
     for metric in (DELETE_LAG, cluster.DELETE_LAG_SEGMENTS):
         yield Series(Subject(metric, topic), zero)
-    led = declared.led_by(source)
-    uploaded = declared.rate * declared.record * len(led) * _WINDOW_SECONDS // 100
     copied, requests, errors = cluster.COPIES
-    yield Series(Subject(copied, topic), zero, flow=float(uploaded))
-    yield Series(Subject(requests, topic), zero, [(at, 1.0) for at in failures], flow=1.0)
+    late = of.spans("behind", topic)
+    copies = [
+        at for at in of.counted(source, _COPY_EVERY_US)
+        if not any(start <= at < end for start, end in late)
+    ]  # fmt: skip
+    each = [(at, _SEGMENT) for at in copies]
+    yield Series(Subject(copied, topic), zero, each)
+    attempted = sorted([*copies, *failures])
+    yield Series(Subject(requests, topic), zero, [(at, 1.0) for at in attempted])
     yield Series(Subject(errors, topic), zero, [(at, 1.0) for at in failures])
-    yield Series(Subject(cluster.REMOTE_SIZE, topic), _remote_sizes(of, uploaded))
+    yield Series(Subject(cluster.REMOTE_SIZE, topic), _remote_sizes(of))
     for partition in range(declared.partitions):
         kept = of.by_epoch(source, declared.brokers(partition), _RECORDS_KEPT)
         yield Series(Subject(cluster.UNTIERED, topic, partition), kept)
@@ -64,11 +73,11 @@ def _of_tiered(of: Timeline, source: int, topic: str, declared: Topic) -> Iterat
             yield Series(Subject(metric, topic), zero, [(at, amount) for at in times])
 
 
-def _remote_sizes(of: Timeline, uploaded: int) -> History:
+def _remote_sizes(of: Timeline) -> History:
     """A size that grows by an eighth in four weeks."""
-    size, step_us = uploaded * 20_000.0, 6 * HOUR_US
+    first, step_us = 900 * _SEGMENT, 6 * HOUR_US
     return [
-        (at_us, size + size // 900 * number)
+        (at_us, first + _SEGMENT * number)
         for number, at_us in enumerate(range(of.start_us, of.until_us, step_us))
     ]
 

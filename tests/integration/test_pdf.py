@@ -18,7 +18,9 @@ from lakehouse.cli.main import main
 from lakehouse.errors import PrintError
 from lakehouse.report import pdf
 from lakehouse.report.page.page import render
-from tests import sample_facts
+from lakehouse.report.summary import lines
+from lakehouse.report.summary.summarize import summarize
+from tests import sample_facts, summary_facts
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -69,6 +71,40 @@ def test_a_fleet_prints_within_the_size_of_a_mail(chromium: str):
     printed = pdf.printed(render({k: v for k, v in facts.items() if k not in beside}), chromium)
     assert len(printed) < 1_500_000
     assert len(pages(printed)) < 25
+
+
+def words_of(printed: bytes, folder: Path) -> list[str]:
+    """The words of each page, in one line."""
+    if shutil.which("pdftotext") is None:
+        pytest.skip("pdftotext is missing; on Debian: apt-get install poppler-utils")
+    file = folder / "printed.pdf"
+    file.write_bytes(printed)
+    told = subprocess.run(
+        ["pdftotext", "-raw", str(file), "-"], capture_output=True, text=True, check=True
+    ).stdout
+    return [" ".join(page.split()) for page in told.split("\f")]
+
+
+@pytest.mark.parametrize("state", ["facts", "running", "blind"])
+def test_first_side_is_the_summary(chromium: str, tmp_path: Path, state: str) -> None:
+    facts = getattr(summary_facts, state)()
+    summary = summarize(facts)
+    first, *others = words_of(pdf.printed(render(facts), chromium), tmp_path)
+    said = [summary.headline.text, summary.headline.then, *map(lines.plain, summary.lead)]
+    for tile in summary.tiles:
+        said += [tile.label, tile.value]
+    for event in summary.events:
+        said += [lines.plain(event.title), event.length]
+        if event.is_major:
+            said += [*map(lines.plain, (event.cause, event.next_step)), event.used]
+    for one in summary.objectives:
+        said += [one.title, one.attained, one.used]
+    said += [lines.plain(one) for one in summary.notes]
+    missing = [words for words in said if " ".join(words.split()) not in first]
+    assert missing == []
+    assert not [page for page in others if summary.headline.text in page]
+    if not summary.is_blind:
+        assert others[0].startswith("The period in steps"), "details begin on the second side"
 
 
 def test_the_headings_of_a_table_stand_on_each_of_its_pages(chromium: str, tmp_path: Path):

@@ -13,6 +13,7 @@ from lakehouse.core.lake import Lake
 from lakehouse.core.periods import Period, instant
 from lakehouse.engines.local_engine import LocalEngine
 from lakehouse.errors import PeriodError
+from lakehouse.gold.incidents import joined
 from lakehouse.report.facts.build import facts
 from lakehouse.report.facts.gold import Gold
 from lakehouse.report.facts.kafka.min_isr import partition_incidents
@@ -42,12 +43,13 @@ def found(root: Path, first: int, last: int) -> list[tuple[float, ...]]:
     """Incidents from one window until before another: seconds after the hour's start."""
     ends = (BASE + dt.timedelta(seconds=number * WINDOW) for number in (first, last))
     gold = Gold(LocalEngine(Lake(str(root))), CLUSTER, Period(*ends), WINDOW)
+    incidents = joined(gold.engine, gold.whole(tables.INCIDENTS))
     return [
         (
             *((dt.datetime.fromisoformat(end) - BASE).total_seconds() for end in one[:2]),
             *(us / SECOND for us in (one.lead_us, one.tail_us)),
         )
-        for one in partition_incidents(gold).get(("t", 0), [])
+        for one in partition_incidents(incidents).get(("t", 0), [])
     ]
 
 

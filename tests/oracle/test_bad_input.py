@@ -6,11 +6,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from lakehouse import tables
 from lakehouse.core import lake as lakes, periods
 from lakehouse.engines.local_engine import LocalEngine
+from lakehouse.gold.incidents import joined
 from lakehouse.report.facts.coverage import rejected
 from lakehouse.report.facts.gold import Gold
-from lakehouse.report.facts.kafka.min_isr import partition_incidents
+from lakehouse.report.facts.kafka.min_isr import Incident, partition_incidents
 from tests.oracle import gold, stories
 
 if TYPE_CHECKING:
@@ -30,22 +32,24 @@ def known(rolled: Path, cluster: str, week: Period = WEEK) -> Gold:
     return Gold(LocalEngine(lakes.at(str(rolled))), cluster, week, 300)
 
 
+def incidents(known: Gold) -> dict[tuple[str, int], list[Incident]]:
+    return partition_incidents(joined(known.engine, known.whole(tables.INCIDENTS)))
+
+
 def test_the_report_counts_what_could_not_be_used(rolled: Path):
     assert rejected(known(rolled, "bad_input")) == BAD_ROWS
 
 
 def test_no_bad_row_is_an_incident(rolled: Path):
-    assert partition_incidents(known(rolled, "bad_input")) == {}
+    assert incidents(known(rolled, "bad_input")) == {}
 
 
 def test_a_row_of_the_future_is_no_incident_yet(rolled: Path):
     """Not even to the report of the week in which it lies."""
     (start,) = (key[1] for key in gold.told(rolled, "rejected") if key[0] == "in_the_future")
-    assert partition_incidents(known(rolled, "in_the_future"))
-    assert (
-        partition_incidents(known(rolled, "in_the_future", periods.week_of(periods.instant(start))))
-        == {}
-    )
+    assert incidents(known(rolled, "in_the_future"))
+    week = periods.week_of(periods.instant(start))
+    assert incidents(known(rolled, "in_the_future", week)) == {}
 
 
 def test_a_report_of_any_week_counts_rows_of_the_future(rolled: Path):

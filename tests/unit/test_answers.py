@@ -20,7 +20,8 @@ from hypothesis import given, settings, strategies as st
 from lakehouse.core.metrics import families
 from lakehouse.report import evidence
 from lakehouse.report.csv_files import files
-from lakehouse.report.facts import build
+from lakehouse.report.facts import answers
+from lakehouse.report.facts.report_record import QUESTIONS, metrics_of
 from lakehouse.report.facts_lookup import group_totals
 from lakehouse.report.tables import availability, lag, loss, throttling, tiered
 from lakehouse.report.tables.details import details
@@ -62,13 +63,13 @@ def quiet() -> Facts:
         sample_facts.source(f"broker-{n}", family, WEEK)
         for n in (1, 2, 3) for family in ("leaders", "client_rates")
     ]  # fmt: skip
-    facts["collected"] = sorted(build.metrics_of_questions())
+    facts["collected"] = sorted(metrics_of(QUESTIONS))
     facts["consumer_lag"]["groups_read"] = 2
     facts["racks"] = [{"source": f"broker-{n}", "rack": f"rack-{n}"} for n in (1, 2, 3)]
     lists = ("replication_one", "no_spare_replica", "near_quota", "unused_quotas", "overtaken")
     facts["hygiene"] = {**{key: [] for key in lists}, "within_hours": 24, "replicas_untold": 0}
     for one in facts["objectives"]:
-        judged = build.question({"min-isr": "min-isr"}.get(one["name"], "throttling")).judged
+        judged = answers.question({"min-isr": "min-isr"}.get(one["name"], "throttling")).judged
         one |= {"metrics": list(judged), "from": facts["from"], "to": facts["to"]}
     return facts
 
@@ -108,7 +109,7 @@ def outputs(facts: Facts) -> dict[str, dict[str, str]]:
     found = {"page": {name: said[anchor] for name, anchor in PLACES.items()}}
     (table,) = (content for name, content in files(facts) if name == "answers.csv")
     found["csv"] = {row["question"]: row["state"] for row in csv.DictReader(io.StringIO(table))}
-    made = build.with_answers(facts)["answers"]
+    made = answers.with_answers(facts)["answers"]
     found["json"] = {row["question"]: row["state"] for row in json.loads(json.dumps(made))}
     return found
 
@@ -197,7 +198,7 @@ def test_availability_stopped_broker_is_not_exact() -> None:
 def test_answer_floor_is_a_setting(floor: float) -> None:
     facts = observed(0.8) | {"min_coverage_percent": floor}
     wanted = "not_known" if floor > 80 else "partly_known"
-    assert {build.answer(facts, anchor).state for anchor in ANSWERED} == {wanted}
+    assert {answers.answer(facts, anchor).state for anchor in ANSWERED} == {wanted}
 
 
 HIDDEN: Final = {
@@ -227,7 +228,7 @@ def test_answer_disabled_family_is_not_collected(family: str) -> None:
 def test_answer_failed_family_is_not_known(family: str) -> None:
     facts = observed(0.0, family)
     for anchor in HIDDEN[family]:
-        found = build.answer(facts, anchor)
+        found = answers.answer(facts, anchor)
         assert (found.state, found.reason) == (
             "not_known", f"Not known: family {family} failed on 3\u00a0sources.",
         )  # fmt: skip
@@ -246,7 +247,7 @@ def test_answer_absent_metric_is_not_collected(anchor: str, metric: str) -> None
     """The family is read, and its metric was never there: no agent reads group lag."""
     facts = quiet()
     facts["collected"] = [one for one in facts["collected"] if one != metric]
-    found = build.answer(facts, anchor)
+    found = answers.answer(facts, anchor)
     assert found.state == "not_collected"
     assert f"no agent reports {metric}" in str(found.reason)
 
@@ -255,7 +256,7 @@ def test_answer_absent_idle_metric_is_good() -> None:
     """A client without a throttled request has no bean: that is a reading."""
     facts = quiet()
     facts["collected"] = []
-    assert build.answer(facts, "throttling").state == "good"
+    assert answers.answer(facts, "throttling").state == "good"
 
 
 NULLS: Final = {
@@ -295,7 +296,7 @@ def test_answer_subjects_without_data_are_not_known(
     section, key = path.split(".")
     for row in facts[section][key]:
         row.update(dict.fromkeys(keys))
-    found = build.answer(facts, anchor)
+    found = answers.answer(facts, anchor)
     assert found.state == "not_known"
     assert "no data" in str(found.reason)
 
@@ -311,7 +312,7 @@ def test_answer_some_subjects_without_data_counts_them() -> None:
 def test_answer_no_tiered_topic_is_not_applicable() -> None:
     facts = quiet()
     facts["tier_lag"]["topics"] = []
-    found = build.answer(facts, "tier-lag")
+    found = answers.answer(facts, "tier-lag")
     assert (found.state, found.reason) == (
         "not_applicable", "Not applicable: no topic has remote storage enabled.",
     )  # fmt: skip
@@ -332,10 +333,10 @@ def test_answer_no_tiered_topic_is_not_applicable() -> None:
 def test_answer_incomplete_table_is_not_observed(
     table: str, anchor: str, share: float, state: str
 ) -> None:
-    assert build.answer(incomplete(table, share), anchor).state == state
+    assert answers.answer(incomplete(table, share), anchor).state == state
     others = {"throttling": "lost"}.get(anchor, "throttling")
     if "clients" not in table:
-        assert build.answer(incomplete(table, share), others).state == "good"
+        assert answers.answer(incomplete(table, share), others).state == "good"
 
 
 @pytest.mark.edge(6)
@@ -344,7 +345,7 @@ def test_bad_news_is_told_however_little_was_observed(share: float) -> None:
     facts = observed(share)
     facts["min_isr"]["topics"][0] |= exactly("unavailable_any", 20 * MINUTE)
     said = lines(facts)["availability"]
-    assert build.answer(facts, "min-isr").state == "bad"
+    assert answers.answer(facts, "min-isr").state == "bad"
     assert said.startswith("At least 1 of 6 topics affected; worst ")
     floor = "not known: only 0.43 % of this week was observed"
     assert said.endswith(floor if share < 0.5 else "coverage 80 %")
@@ -357,7 +358,7 @@ def test_broker_that_was_not_asked_is_not_observed() -> None:
         one for one in facts["coverage"]["sources"]
         if one["family"] != "quotas" or one["source"] == "broker-1"
     ]  # fmt: skip
-    found = build.answer(facts, "throttling")
+    found = answers.answer(facts, "throttling")
     assert found.state == "not_known"
     assert found.observed_percent == pytest.approx(100 / 3)
 
@@ -392,7 +393,7 @@ def test_controllers_own_count_is_bad_news(counted: list[float]) -> None:
         {"source": f"controller-{n}", "offline_partition_seconds": seconds}
         for n, seconds in enumerate(counted)
     ]
-    assert build.answer(facts, "min-isr").state == "bad"
+    assert answers.answer(facts, "min-isr").state == "bad"
     said = lines(facts)["availability"]
     assert "Controllers counted partitions without a leader for 3 min" in said
     assert "no source showed which" in said
@@ -404,7 +405,7 @@ def test_counts_that_agree_are_no_news() -> None:
     facts = quiet()
     for row in facts["min_isr"]["brokers"]:
         row |= {"under_min_isr_partition_seconds": 10.0, "sum_of_partitions_seconds": 8.0}
-    assert evidence.hidden(facts, build.question("min-isr")) == {}
+    assert evidence.hidden(facts, answers.question("min-isr")) == {}
 
 
 # Words and numbers come from the same row (rows 10 and 11).
@@ -557,4 +558,4 @@ def test_lost_records_are_those_of_the_whole_group(
 
 
 def test_families_of_the_questions_are_known() -> None:
-    assert all(families(metric) for metric in build.metrics_of_questions())
+    assert all(families(metric) for metric in metrics_of(QUESTIONS))

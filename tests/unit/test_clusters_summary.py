@@ -11,7 +11,7 @@ from click.testing import CliRunner, Result
 
 from lakehouse.cli.main import main
 from lakehouse.cli.options import file_stem
-from lakehouse.report.clusters_summary import headline, render, summary
+from lakehouse.report.clusters_summary import clusters, headline, render, to_json
 from tests import sample_facts
 from tests.page_reader import read
 
@@ -42,41 +42,46 @@ def run(*arguments: str) -> Result:
 
 
 def test_the_worst_cluster_comes_first():
-    told = summary(fleet())
-    assert [one["verdict"] for one in told["clusters"]] == ["missed", "no_data", "met"]
-    assert headline(told["clusters"]).replace("\u00a0", " ") == (
-        "3 clusters: 1 missed an objective, 1 not known."
+    found = clusters(fleet())
+    assert [one.status for one in found] == ["missed", "no_data", "met"]
+    assert headline(found).replace("\u00a0", " ") == "1 of 3 clusters missed objectives"
+
+
+def test_a_fleet_without_a_miss_is_met():
+    assert (
+        headline(clusters(fleet()[:1])).replace("\u00a0", " ") == "Every objective of 1 cluster met"
     )
 
 
-def test_a_fleet_of_which_all_is_well_says_so():
-    assert headline(summary(fleet()[:1])["clusters"]).replace("\u00a0", " ") == (
-        "1 cluster: every objective is met."
-    )
-
-
-def test_the_page_has_clusters_by_objectives_and_each_ones_findings():
-    page = read(render(summary(fleet()), {"calm": "pages/calm.html"}))
+def test_the_page_has_clusters_by_objectives_and_the_worst_of_each():
+    page = read(render(clusters(fleet()), {"calm": "pages/calm.html"}))
     table = page.one("table")
     heads = [one.text for one in table.one("thead").all("th")]
-    assert heads[:2] == ["Cluster", "Seen"], "in sight, however many objectives there are"
-    assert heads[-1] == "Week"
     rows = [[one.text for one in row.children if not isinstance(one, str)]
             for row in table.one("tbody").all("tr")]  # fmt: skip
+    assert heads[0] == "Cluster"
     assert rows[0][0].startswith("<script>")
     isr, remote = map(heads.index, ("Topics can be written to safely", "Remote reads succeed"))
-    assert [row[isr] for row in rows] == ["missed", "no data", "met"]
-    assert [row[remote] for row in rows] == ["met", "", ""], "it has no such objective"
-    assert [row[1] for row in rows] == ["98.14 %", "0 %", "100 %"]
-    sections = list(page.one("main").all("section"))
-    assert "Worst: nightly, at least 12,400 offsets in 2 partitions" in sections[1].text
-    assert "Not known: no agent ran" in sections[2].text
-    assert "01:00 to Monday 16 November 2026, 01:00 Europe/Berlin" in sections[3].text
-    assert [one.attributes["href"] for one in page.one("main").all("a")] == ["pages/calm.html"]
+    assert [row[isr] for row in rows] == ["Missed", "No data", "Met"]
+    assert [row[remote] for row in rows] == ["Met", "", ""], "it has no such objective"
+    _, first, second, third = page.one("main").all("section")
+    assert "2 of 5 objectives missed" in first.text
+    assert "Not known: this period was not observed" in second.text
+    assert "Europe/Berlin" in third.text
+    links = {one.attributes["href"] for one in page.one("main").all("a")}
+    assert links == {"pages/calm.html"}
+
+
+def test_the_json_has_a_status_for_each_objective():
+    (first, *_) = to_json(clusters(fleet()))["clusters"]
+    assert first["status"] == "missed"
+    assert first["headline"].startswith("2 of 5 objectives missed")
+    assert {one["status"] for one in first["objectives"]} >= {"missed", "met"}
+    json.dumps(first)
 
 
 def test_a_page_of_hostile_clusters_needs_nothing_but_itself():
-    page = read(render(summary([sample_facts.hostile()]), {}))
+    page = read(render(clusters([sample_facts.hostile()]), {}))
     assert len(list(page.all("script"))) == len(list(page.all("style"))) == 1
     for node in page.all():
         assert not [key for key in node.attributes if key.startswith("on") or key == "style"]
@@ -88,7 +93,7 @@ def test_one_command_makes_the_summary_and_its_pages(files: list[str], tmp_path:
     done = run(*files, "--html", str(html), "--pages", str(pages), "--json", str(told))
     assert done.exit_code == 0, done.stderr
     lines = done.stdout.splitlines()
-    assert [line.split("  ")[0].strip() for line in lines] == ["missed", "no data", "met"]
+    assert [line.split("  ")[0].strip() for line in lines] == ["Missed", "No data", "Met"]
     links = re.findall(r'<h2 id="[^"]+"><a href="([^"]+)">', html.read_text(encoding="utf-8"))
     assert len(links) == 3
     for link in links:

@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 from hypothesis import given, strategies as st
-from lakehouse.report.page.verdicts import headline
 
 from lakehouse.cli.main import main
 from lakehouse.errors import ObjectiveError
@@ -239,18 +238,16 @@ def with_composite(*names: str) -> Facts:
     return facts
 
 
-def test_it_leads_the_page() -> None:
+def test_it_is_one_line_without_a_status_below_the_objectives() -> None:
     facts = with_composite("min-isr", "throttling")
     (whole,) = facts["composites"]
-    said = headline(facts)
-    assert said.startswith("The <b>whole</b>: "), "the page escapes it"
     page = page_reader.read(render(facts))
-    assert page.one("h1").text == said.replace("\u00a0", " ")
-    first = next(iter(page.one("ul", class_="glance").all("li")))
-    assert "The <b>whole</b>" in first.text
-    assert f"target {100 * whole['target']:.4g}"[:9] in first.text
-    section = page.one("section", id="composites")
-    assert len(list(section.one("tbody").all("tr"))) == 2
+    assert "<b>whole</b>" not in page.one("h1").text
+    section = page.one("section", id="objectives")
+    (note,) = (one.text for one in section.all("p", class_="note") if "pooled" in one.text)
+    assert note.startswith("The <b>whole</b>, pooled over 2 objectives by weight: ")
+    assert note.endswith("It has no status.")
+    assert f"{100 * whole['target']:.4g}"[:4] in note
 
 
 def test_a_member_is_what_its_objective_is_weighted() -> None:
@@ -268,7 +265,7 @@ def test_a_member_is_what_its_objective_is_weighted() -> None:
 
 def test_without_a_composite_nothing_is_said_of_one() -> None:
     page = page_reader.read(render(sample_facts.demo()))
-    assert "composites" not in [one.attributes["id"] for one in page.all("section")]
+    assert "pooled" not in page.one("main").text
 
 
 def test_teams_and_tiers_have_their_own(tmp_path: Path) -> None:
@@ -282,6 +279,3 @@ def test_teams_and_tiers_have_their_own(tmp_path: Path) -> None:
     (alone,) = part["composites"]
     assert alone["attainment"] == teams[team]["attainment"]
     assert alone["team"] is None
-    page = page_reader.read(render(facts))
-    section = page.one("section", id="composites")
-    assert f"{len(rows) - 1}" in section.one("p", class_="answer").text

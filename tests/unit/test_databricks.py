@@ -194,7 +194,7 @@ def test_f12_a_rollup_imports_nothing_that_draws_or_sends() -> None:
     gone = sorted(pinned("report.txt").keys() - pinned("rollup.txt").keys())
     code = (
         "import sys\n"
-        f"for name in {[one.replace('-', '_') for one in [*gone, 'vl-convert', 'deltalake']]}:\n"
+        f"for name in {[one.replace('-', '_') for one in [*gone, 'deltalake']]}:\n"
         "    sys.modules[name] = None\n"
         "import lakehouse.cli.rollup, lakehouse.cli.views, lakehouse.engines.spark_engine\n"
         "from lakehouse.slo.openslo import objective_files\n"

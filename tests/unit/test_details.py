@@ -17,8 +17,8 @@ from lakehouse.report import csv_files, tables
 from lakehouse.report.evidence import Question, Rows
 from lakehouse.report.facts import record_keys
 from lakehouse.report.facts.fields import Bounds
-from lakehouse.report.facts.owner_accounts import Account, add_owners
-from lakehouse.report.facts.shape import SECTIONS
+from lakehouse.report.facts.owner_accounts import add_owners
+from lakehouse.report.facts.report_record import Report
 from lakehouse.report.resources import templates
 from lakehouse.report.tables import contents
 from lakehouse.report.tables.details import details, sections
@@ -113,23 +113,22 @@ def test_bounds_and_inner_records_have_keys() -> None:
 
 @pytest.mark.parametrize("spec", specs(), ids=lambda spec: spec.path)
 def test_rows_of_table_have_its_record(spec: TableSpec) -> None:
-    section, _, key = spec.path.partition(".")
-    if section == "owners":
-        assert spec.record is Account
-    elif key:
-        assert record_keys.keys(SECTIONS[section])[key] is spec.record
-    else:
-        assert SECTIONS[section] is spec.record
+    record: Any = Report
+    for key in spec.path.split("."):
+        record = record_keys.keys(record)[key]
+    assert record is spec.record
 
 
 @pytest.mark.parametrize("spec", specs(), ids=lambda spec: spec.path)
 def test_table_names_a_csv_file(spec: TableSpec) -> None:
-    assert spec.file in {file.name for file in csv_files.FILES}
+    assert spec.file in {"", *(file.name for file in csv_files.FILES)}
 
 
 def test_sections_are_in_their_order() -> None:
     anchors = [one.anchor for one in sections()]
-    assert anchors == [*ANCHORS[:9], "owners", *ANCHORS[9:]]
+    every = [*ANCHORS[:9], "owners", *ANCHORS[9:]]
+    assert [one for one in anchors if one in every] == every
+    assert anchors[-1] == "incidents"
     assert len({one.title for one in sections()}) == len(anchors)
 
 
@@ -150,14 +149,14 @@ def test_golden_facts_state_what_was_bad() -> None:
     topics, brokers = found["availability"].tables
     assert rows(topics)[0] == {
         "Topic": "shipments", "Unavailable": "28 min 9 s", "Under min ISR": "28 min",
-        "Partitions at once, max": "1",
+        "No leader": "9 s (±2 s)", "Partitions at once, max": "1", "Budget used": "11,729 %",
     }  # fmt: skip
     assert rows(brokers) == [{"Broker": "broker-1", "Refused writes": "≥ 131"}]
 
 
 def test_every_anchor_exists_whatever_the_facts_have() -> None:
     for facts in (sample_facts.demo(), sample_facts.silent_week(), quiet(), observed(0.001)):
-        assert tuple(made(facts)) == ANCHORS
+        assert set(made(facts)) >= set(ANCHORS)
 
 
 def test_quiet_week_counts_without_tables() -> None:
@@ -239,7 +238,7 @@ def test_column_that_is_not_known_in_any_row_is_a_note() -> None:
     facts["min_isr"]["topics"][0] |= exactly("unavailable_any", 20 * MINUTE) | exactly("any", None)
     (table,) = made(facts)["availability"].tables
     assert "Under min ISR" not in rows(table)[0]
-    assert "Not known: Under min ISR." in table.notes
+    assert "Not known: Under min ISR, No leader." in table.notes
 
 
 @pytest.mark.edge(4)

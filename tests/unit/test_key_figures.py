@@ -10,8 +10,7 @@ from hypothesis import given, strategies as st
 
 from lakehouse.core.periods import HOUR_US
 from lakehouse.report.facts import compared
-from lakehouse.report.facts.build import with_answers
-from lakehouse.report.facts.event_owners import with_owners
+from lakehouse.report.facts.answers import with_answers
 from lakehouse.report.facts.fields import Bounds
 from lakehouse.report.facts.key_figures import MOST, change_of
 from lakehouse.report.facts.one_team import of_team
@@ -364,50 +363,4 @@ def test_a_team_met_no_week_in_which_a_subject_that_is_not_listed_was_uncertain(
     own = named(of_team(made, "shop"), "leaderless")
     assert [one["verdict"] for one in own["history"]] == [
         "met", "met", "met", "no_data", "no_data", "met", "met", "met",
-    ]  # fmt: skip
-
-
-def event(number: int, *uses: tuple[str, str, float], **given: Any) -> Facts:
-    rows = [
-        {**dict.fromkeys(TOPIC), "objective": name, "topic": topic, "bad_us": 1, "share": share}
-        for name, topic, share in uses
-    ]
-    topics = [topic for _, topic, _ in uses]
-    hits = [{"topic": topic, "kind": "leaderless"} for topic in topics]
-    return {
-        **dict.fromkeys(TOPIC), "number": number, "kind": "availability", "topics": topics,
-        "bad_us": 1, "hits": hits, "uses": rows, "objective": uses[0][0] if uses else None,
-        "used": uses[0][2] if uses else None, "owner": None, "owners": None, **given,
-    }  # fmt: skip
-
-
-def test_an_event_has_the_owners_of_what_it_hit(tmp_path: Path) -> None:
-    both = event(1, ("min-isr", "clicks", 2.0), ("min-isr", "orders", 0.5))
-    rows = with_owners([both, event(2, source="broker-1")], loaded(tmp_path, OWNERS))
-    assert [(row["owner"], row["owners"]) for row in rows] == [
-        ("web", ["web", "shop"]), ("platform", ["platform"]),
-    ]  # fmt: skip
-    assert [use["team"] for use in rows[0]["uses"]] == ["web", "shop"]
-
-
-def test_a_team_sees_its_part_of_events_and_all_of_those_of_sources(tmp_path: Path) -> None:
-    made = with_figures(facts(team=None, owners=None, composites=[], cluster="c"))
-    made["lost_before_read"]["groups"] = [{"group": "a", "offsets_low": 1}]
-    made["events"] = [
-        event(1, ("min-isr", "clicks", 9.0)),
-        event(2, ("min-isr", "clicks", 5.0), ("min-isr", "orders", 0.4)),
-        event(3, ("leaderless", "orders", 0.6)),
-        event(4, source="broker-1"),
-    ]
-    made["incidents"] = [
-        {**dict.fromkeys(TOPIC), "event": number, "topic": topic}
-        for number, topic in ((1, "clicks"), (2, "clicks"), (2, "orders"), (3, "orders"), (4, None))
-    ]
-    told = of_team(add_owners(made, loaded(tmp_path, OWNERS)), "shop")
-    rows = [(one["number"], one["topics"], one["used"], one["owner"]) for one in told["events"]]
-    assert rows == [
-        (1, ["orders"], 0.6, "shop"), (2, ["orders"], 0.4, "shop"), (3, [], None, "platform"),
-    ]  # fmt: skip
-    assert [(one["event"], one["topic"]) for one in told["incidents"]] == [
-        (1, "orders"), (2, "orders"), (3, None),
     ]  # fmt: skip

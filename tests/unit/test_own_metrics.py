@@ -21,7 +21,7 @@ from lakehouse.core.periods import Period, instant
 from lakehouse.engines.local_engine import LocalEngine
 from lakehouse.errors import TableNotFoundError
 from lakehouse.report import owners
-from lakehouse.report.facts import build, other_metrics
+from lakehouse.report.facts import answers, build, other_metrics
 from lakehouse.report.facts.one_team import of_team
 from lakehouse.report.facts.owner_accounts import add_owners
 from lakehouse.report.page.page import render
@@ -97,7 +97,7 @@ def test_each_metric_that_is_collected_by_default_is_shown(tmp_path: Path) -> No
     assert shown == {
         name
         for name in default
-        if not other_metrics.is_shown(name, build.shown()) and name not in describing()
+        if not other_metrics.is_shown(name, answers.shown()) and name not in describing()
     }
     assert shown
 
@@ -110,12 +110,12 @@ def test_what_another_section_shows_is_not_shown_twice() -> None:
     assert [
         name
         for name in sorted(named - describing())
-        if not other_metrics.is_shown(name, build.shown())
+        if not other_metrics.is_shown(name, answers.shown())
     ] == []
 
 
 def test_each_pattern_of_what_a_section_shows_fits_a_metric() -> None:
-    patterns = build.shown()
+    patterns = answers.shown()
     assert len(patterns) > 10
     names = [*known()]
     for pattern in patterns:

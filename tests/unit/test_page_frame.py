@@ -150,6 +150,7 @@ def test_planned_maintenance_is_a_grey_band_with_its_meaning():
 
 def test_a_figure_and_its_unit_stay_on_one_line():
     assert "4\u00a0h\u00a024\u00a0min" in html(page_weeks.bad_week())
+    assert display.tied("\u2265 0.2 %") == "\u2265\u00a00.2\u00a0%"
     assert display.tied("up to 9.0 MB/s in 4 h 24 min and 3 topics, 10 % in 5 days") == (
         "up to 9.0\u00a0MB/s in 4\u00a0h\u00a024\u00a0min and 3 topics, 10\u00a0% in 5 days"
     )

@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from lakehouse.cli.main import main
-from lakehouse.report.csv_files import tables
+from lakehouse.report.csv_files import FILES
 from tests import sample_facts
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ def test_everything_is_made_of_the_facts_alone(saved: str, tmp_path: Path):
     assert done.exit_code == 0, done.stderr
     assert json.loads(done.stdout) == sample_facts.demo()
     assert page.read_text(encoding="utf-8").startswith("<!doctype html>")
-    assert {one.name for one in folder.iterdir()} == {f"{table.name}.csv" for table in tables()}
+    assert {one.name for one in folder.iterdir()} == {f"{file.name}.csv" for file in FILES}
     assert b"\r\n" in (folder / "events.csv").read_bytes()
 
 

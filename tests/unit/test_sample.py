@@ -30,7 +30,7 @@ from collector.model import (
     Scrape,
     Series,
 )
-from collector.sources.admin import consumer_lag
+from collector.sources.admin import consumer_lag, retention_headroom
 from collector.sources.admin.client import PartitionState
 from collector.sources.admin.cluster_changes import leader_changes
 from lakehouse import tables
@@ -249,6 +249,7 @@ def test_records_are_rounded_as_agents_round_them() -> None:
     for number in (0, 1, 7, 10_000, 123_456, 2**20, 2**20 + 1):
         assert groups._bucket_end(number) == consumer_lag.bucket_end(number)
     assert set(groups._LADDER_S) <= set(consumer_lag._STEPS_S)
+    assert set(groups._LEFT_S) <= set(retention_headroom._STEPS_S)
 
 
 def test_the_command_writes_where_no_lake_is(tmp_path: Path) -> None:
@@ -278,9 +279,12 @@ def test_the_files_beside_a_sample_name_its_topics_and_its_restarts(tmp_path: Pa
     restarts = [one for one in span.incidents if one.kind == "restarted"]
     assert all(planned.start_us < one.from_us < one.to_us < planned.end_us for one in restarts)
     rmtree(lake)
+    assert CliRunner().invoke(main, asked).exit_code == 0
+    rmtree(lake)
+    files.beside(lake).owners.write_text("owners: []\n")
     ended = CliRunner().invoke(main, asked)
     assert ended.exit_code == 1
-    assert "the file exists already" in ended.output
+    assert "the file is not a sample's" in ended.output
     assert not lake.exists()
 
 

@@ -92,7 +92,7 @@ def show(facts: dict[str, Any]) -> None:
     teams.message(summary, None)
     to = settings.Mail("mail.example.org", "r@example.org", ("a@example.org",))
     mail.letter(summary, [], to, dt.datetime.now(dt.UTC))
-    clusters_summary.render(clusters_summary.summary([facts]), {})
+    clusters_summary.render(clusters_summary.clusters([facts]), {})
 
 
 @pytest.mark.slow

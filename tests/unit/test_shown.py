@@ -9,7 +9,8 @@ from typing import Final
 import pytest
 
 from collector import catalogue
-from lakehouse.report.facts import build
+from lakehouse.report.facts.answers import shown
+from lakehouse.report.facts.report_record import QUESTIONS
 
 FACTS: Final = Path(__file__).parents[2] / "lakehouse" / "report" / "facts"
 NOT_SHOWN: Final = {
@@ -31,7 +32,7 @@ DEFAULT: Final = [
 
 
 def patterns() -> list[str]:
-    return sorted(build.shown())
+    return sorted(shown())
 
 
 @pytest.mark.parametrize("metric", DEFAULT)
@@ -48,9 +49,7 @@ def test_every_pattern_is_of_a_metric():
         assert any(fnmatchcase(name, pattern) for name in shipped | others), pattern
 
 
-LISTED: Final = [
-    one for question in build.QUESTIONS for one in question.shows if isinstance(one, str)
-]
+LISTED: Final = [one for question in QUESTIONS for one in question.shows if isinstance(one, str)]
 """Metrics and patterns that are not those of a record's fields."""
 
 

@@ -9,7 +9,7 @@ import pytest
 
 HEAVY = (
     "apscheduler", "arro3", "deltalake", "httpx", "jinja2", "jpype", "msgspec", "pandas",
-    "prometheus_client", "pyarrow", "pyspark", "rich", "sqlite3", "vl_convert", "yaml",
+    "prometheus_client", "pyarrow", "pyspark", "rich", "sqlite3", "yaml",
 )  # fmt: skip
 
 

@@ -214,7 +214,7 @@ def test_blind_week_states_nothing_good() -> None:
     assert summary.events_note == "Not known: only 0.1 % of this week was observed."
     assert not QUIET.search(everything(summary))
     assert {one.status for one in summary.objectives} == {"missed", "no_data"}
-    assert "Missed even in the observed time" in plain(summary.lead[2])
+    assert "Missed in the observed time" in plain(summary.lead[2])
 
 
 def test_week_without_observation_is_not_known() -> None:
@@ -276,6 +276,7 @@ def test_objective_without_attainment_is_not_known() -> None:
     summary = summarize(found)
     assert {one.attained for one in summary.objectives} == {"not known"}
     assert {one.used for one in summary.objectives} == {"not known"}
+    assert {one.left for one in summary.objectives} == {()}
     assert not QUIET.search(" ".join(plain(one.worst) for one in summary.objectives))
 
 
@@ -314,6 +315,20 @@ def test_value_of_tile(number: int, low: Any, value: Any, high: Any, text: str) 
     found = facts()
     found["key_figures"][number] |= {"value": value, "value_low": low, "value_high": high}
     assert summarize(found).tiles[number].value == text
+
+
+def test_title_of_tile_has_bounds_and_unobserved_time() -> None:
+    found = facts()
+    found["key_figures"][0]["unknown_us"] = 112_000_000
+    found["key_figures"][2] |= {"value_high": None, "unknown_us": 240_000_000}
+    found["key_figures"][3]["value_high"] = 5
+    assert [one.title for one in summarize(found).tiles] == [
+        "19 min 50 s to 20 min 10 s; not observed 1 min 52 s",
+        "11 min 20 s to 12 min 40 s",
+        "not observed 4 min",
+        "2 to 5",
+        "",
+    ]
 
 
 # Changes.
@@ -404,6 +419,19 @@ def test_restated_results_are_one_note() -> None:
     assert plain(summarize(found).notes[0]) == "1 published result changed after publication."
 
 
+def test_restated_weeks_are_named_once() -> None:
+    found = facts()
+    for one in found["objectives"]:
+        one["history"][5]["restated"] = one["history"][6]["restated"] = True
+    assert plain(summarize(found).notes[0]) == "Results of W45 and W46 changed after publication."
+
+
+def test_last_week_has_status_of_row_in_a_report_of_a_week_only() -> None:
+    found = running()
+    assert summarize(found).objectives[-1].weeks[-1] == ("W47", "on_track")
+    assert summarize(found | {"week": None}).objectives[-1].weeks[-1] == ("W47", "met")
+
+
 def test_lenient_objectives_are_counted() -> None:
     found = facts()
     for row in found["objectives"][4]["subjects"]:
@@ -431,8 +459,30 @@ def test_team_and_owners() -> None:
     assert not summarize(facts(owners=None)).has_owners
 
 
+def test_golden_report_has_the_statuses_and_events_of_its_json() -> None:
+    found = json.loads(GOLDEN.read_text("utf-8"))
+    summary = summarize(found)
+    statuses = {row["name"]: row["status"] for row in found["objectives"]}
+    assert {one.name: one.status for one in summary.objectives} == statuses
+    missed = sum(status == "missed" for status in statuses.values())
+    assert summary.headline.text.startswith(f"{missed} of {len(statuses)} objectives ")
+    assert [(one.number, one.used_share) for one in summary.events] == [
+        (row["number"], row["used"]) for row in found["events"]
+    ]
+    for one, row in zip(summary.events, found["events"], strict=True):
+        assert plain(one.cause).startswith("Not known") == (row["cause"]["kind"] == "not_known")
+
+
 def test_saved_report_of_format_1_opens() -> None:
-    summary = summarize(json.loads(GOLDEN.read_text("utf-8")) | {"format": 1})
+    found = json.loads(GOLDEN.read_text("utf-8"))
+    found = {key: found[key] for key in found if key not in {
+        "key_figures", "events", "incidents", "changes", "previous", "running", "elapsed",
+    }} | {"format": 1, "events": [{"at": at("18 14:27"), "kind": "leader_change"}]}  # fmt: skip
+    for one in found["objectives"]:
+        for key in ("status", "used", "used_low", "used_high", "history", "owner"):
+            one.pop(key, None)
+    summary = summarize(found)
+    assert {one.status for one in summary.objectives} <= {"missed", "uncertain", "no_data", "met"}
     assert summary.headline.status == "missed"
     assert (summary.events, summary.tiles) == ((), ())
     assert summary.events_note == "This report was saved by a version without events."

@@ -327,6 +327,35 @@ def test_error_is_its_first_clause() -> None:
     assert "(connection refused)" in plain(told(row).cause)
 
 
+def outages(*topics: str) -> list[Facts]:
+    return [
+        availability(f"broker-{number}", kind="restarted", topics=[topic], used=2.0)
+        | {"number": number}
+        for number, topic in enumerate(topics, 1)
+    ]
+
+
+def test_lead_joins_causes_of_one_kind() -> None:
+    found = summarize(facts(events=outages("orders", "payments")))
+    assert plain(found.lead[0]) == (
+        "Outages of broker-1 and broker-2 left partitions of orders and payments unavailable."
+    )
+
+
+def test_lead_names_the_time_of_an_event_that_hit_the_same_topic_again() -> None:
+    rows = [*outages("orders"), availability(used=1.0) | {"number": 2}]
+    assert plain(summarize(facts(events=rows)).lead[0]) == (
+        "An outage of broker-1 left partitions of orders unavailable; why orders fell under min "
+        "ISR on Wed 18 Nov at 14:27 is not known."
+    )
+
+
+def test_restart_within_a_minute_has_one_time() -> None:
+    row = availability()
+    row["cause"] = cause("restarted", "18 14:27:10", "18 14:27:20", "broker-2")
+    assert plain(told(row).cause) == "Likely broker-2, which restarted at 14:27."
+
+
 def test_lead_has_three_sentences_on_what_no_event_explains() -> None:
     found = summarize(facts(events=[]))
     assert [plain(one) for one in found.lead] == [

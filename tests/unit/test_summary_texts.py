@@ -62,6 +62,11 @@ def test_names_and_figures_keep_their_marks(template: Any) -> None:
     )  # fmt: skip
 
 
+def test_name_that_stands_out_stays_a_name(template: Any) -> None:
+    name = Name("orders")
+    assert template("{a!b}", a=(name, " lost")) == (name, Strong(" lost"))
+
+
 def test_name_with_braces_is_no_template(template: Any) -> None:
     assert texts.plain(template("{a} [{a}]", a=Name("{b} [c]"))) == "{b} [c] {b} [c]"
 

@@ -18,7 +18,7 @@ from lakehouse.engines.gold_reader import clusters
 from lakehouse.report import owners, pdf
 from lakehouse.report.csv_files import files
 from lakehouse.report.facts import build, saved
-from lakehouse.report.facts.build import with_answers
+from lakehouse.report.facts.answers import with_answers
 from lakehouse.report.facts.one_team import of_team
 from lakehouse.report.facts.owner_accounts import Facts, add_owners
 from lakehouse.report.page.page import render

@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import cached_property
 from importlib.metadata import version
-from typing import Annotated, Any, Final, NamedTuple
+from typing import Any, NamedTuple
 
 from lakehouse.core import periods
 from lakehouse.core.objective import Objective
@@ -14,54 +14,31 @@ from lakehouse.core.observed_share import FLOOR_PERCENT
 from lakehouse.core.periods import Period, iso, micros
 from lakehouse.engines.engine import Engine
 from lakehouse.engines.gold_reader import subjects_of, window_of
-from lakehouse.report import evidence
-from lakehouse.report.evidence import Evidence, Question
-from lakehouse.report.facts import coverage as coverage_, record_keys, storage
+from lakehouse.gold.events import Event, in_order
+from lakehouse.gold.incidents import Incident
+from lakehouse.report.facts import event_evidence
+from lakehouse.report.facts.answers import shown, with_answers
 from lakehouse.report.facts.compared import with_figures
 from lakehouse.report.facts.coverage import (
     Coverage,
     CoverageOfWeek,
     coverage,
     coverage_of_week,
-    detection_floor_us,
-    rejected,
 )
 from lakehouse.report.facts.event_records import EventSections
 from lakehouse.report.facts.events import sections
-from lakehouse.report.facts.fields import FORMAT, SOURCE, Means, to_json
+from lakehouse.report.facts.fields import FORMAT, to_json
 from lakehouse.report.facts.gold import Gold
-from lakehouse.report.facts.kafka import (
-    consumer_groups,
-    golden_signals,
-    hygiene as hygiene_,
-    min_isr as min_isr_,
-    remote_reads as remote_reads_,
-    replication as replication_,
-    throttling as throttling_,
-    tier_lag as tier_lag_,
-)
 from lakehouse.report.facts.kafka.consumer_groups import (
+    LostBeforeRead,
     LostInWeek,
-    consumer_lag,
     lost_before_read,
     lost_in_week,
 )
-from lakehouse.report.facts.kafka.golden_signals import service
-from lakehouse.report.facts.kafka.hygiene import hygiene
-from lakehouse.report.facts.kafka.min_isr import min_isr
-from lakehouse.report.facts.kafka.remote_reads import remote_reads
-from lakehouse.report.facts.kafka.replication import replication
-from lakehouse.report.facts.kafka.throttling import throttling
-from lakehouse.report.facts.kafka.tier_lag import tier_lag
-from lakehouse.report.facts.objectives.business_hours import business_hours
-from lakehouse.report.facts.objectives.composites import composites
 from lakehouse.report.facts.objectives.history import WEEKS, history
-from lakehouse.report.facts.objectives.restated import restated
-from lakehouse.report.facts.objectives.trends import trends
-from lakehouse.report.facts.objectives.verdicts import objective, verdicts
+from lakehouse.report.facts.objectives.verdicts import objective
 from lakehouse.report.facts.other_metrics import OwnMetrics, levels, own_metrics
-from lakehouse.report.facts.storage import capacity, tiering
-from lakehouse.report.facts.timelines import timelines
+from lakehouse.report.facts.report_record import SECTIONS
 from lakehouse.slo.calendar.report_calendar import OF_UTC, Calendar
 from lakehouse.slo.sla_statement import Statement
 from lakehouse.slo.trends.weeks import NO_WEEKS, Weeks, read as read_weeks, weeks_until
@@ -72,13 +49,6 @@ class Earlier(NamedTuple):
 
     coverage: CoverageOfWeek
     lost: list[LostInWeek]
-
-
-class Rack(NamedTuple):
-    """The rack of a broker."""
-
-    source: Annotated[str, SOURCE]
-    rack: Annotated[str, Means("its rack as last reported")]
 
 
 @dataclass(frozen=True)
@@ -125,7 +95,23 @@ class Scope:
         percent = self.coverage.percent
         if percent is None or percent < self.min_coverage:
             return EventSections()
-        return sections(self.gold, self.promised, self.calendar)
+        return sections(self.gold, self.grouped, self.promised, self.calendar, self.lost)
+
+    @cached_property
+    def lost(self) -> LostBeforeRead:
+        """The section ``lost_before_read``."""
+        weeks = [row for one in self.earlier for row in one.lost]
+        return lost_before_read(self.gold, self.statements, self.objectives, weeks)
+
+    @cached_property
+    def grouped(self) -> list[tuple[Event, list[Incident]]]:
+        """Incidents of the period by event."""
+        return event_evidence.grouped(self.gold)
+
+    @property
+    def incidents(self) -> list[Incident]:
+        """All incidents of the period, oldest first."""
+        return in_order(one for _, own in self.grouped for one in own)
 
     @cached_property
     def judged(self) -> list[dict[str, Any]]:
@@ -256,103 +242,3 @@ def by_time(
     missing = [replace(one, level=one.kind, slices=None, match=one.series) for one in others]
     of_period = [one for one in promised if one.objective.name in plain]
     return [*of_period, *gold.statements(missing)]
-
-
-def racks(scope: Scope) -> list[Rack]:
-    """The rack of each broker of the period that has one, as it was reported last."""
-    sources, subjects = {one.source for one in scope.coverage.sources}, scope.gold.subjects
-    rack_of = {one.source: one.rack for one in subjects if one.rack and one.source in sources}
-    return [Rack(str(source), rack) for source, rack in sorted(rack_of.items())]
-
-
-SECTIONS: Final[Mapping[str, Callable[[Scope], Any]]] = {
-    "verdicts": lambda it: verdicts(it.objectives, it.promised),
-    "composites": lambda it: composites(it.judged),
-    "objectives": lambda it: it.with_history,
-    "maintenance": lambda it: [
-        one.to_json() for one in it.calendar.maintenance if one.overlaps(it.gold.period)
-    ],
-    "corrections": lambda it: [
-        one.to_json()
-        for one in it.calendar.corrections
-        if any(one in statement.corrections for statement in it.promised)
-    ],
-    "restated": lambda it: restated(it.gold, it.judged),
-    "business_hours": lambda it: business_hours(it.gold, it.objectives, it.calendar),
-    "service": lambda it: service(it.gold, it.statements),
-    "min_isr": lambda it: min_isr(it.gold, it.statements),
-    "replication": lambda it: replication(it.gold, it.statements, it.changes[0]),
-    "throttling": lambda it: throttling(it.gold, it.statements),
-    "tier_lag": lambda it: tier_lag(it.gold, it.statements),
-    "consumer_lag": lambda it: consumer_lag(it.gold, it.objectives),
-    "lost_before_read": lambda it: lost_before_read(
-        it.gold, it.statements, it.objectives, [row for one in it.earlier for row in one.lost]
-    ),
-    "remote_reads": lambda it: remote_reads(it.gold),
-    "tiering": lambda it: tiering(it.gold, it.statements),
-    "capacity": lambda it: capacity(it.gold),
-    "own_metrics": lambda it: it.own_metrics,
-    "hygiene": lambda it: hygiene(
-        it.gold, {one.family for one in it.coverage.sources if one.observed_us}
-    ),
-    "coverage": lambda it: it.coverage,
-    "collected": lambda it: sorted(it.levels.keys() & metrics_of_questions()),
-    "timelines": lambda it: timelines(it.gold, it.own_metrics),
-    "trends": lambda it: trends(it.gold, it.objectives, it.weeks),
-    "racks": racks,
-    "changes": lambda it: [{**row, "at": iso(row["at"])} for row in it.changes[0]],
-    "changes_omitted": lambda it: it.changes[1],
-    "rejected": lambda it: rejected(it.gold),
-    "detection_floor_us": lambda it: detection_floor_us(it.coverage),
-    "events": lambda it: it.events.events,
-    "incidents": lambda it: it.events.incidents,
-    "incidents_omitted": lambda it: it.events.incidents_omitted,
-    "incomplete": lambda it: [one.to_json() for one in it.gold.incomplete],
-}
-"""Functions that compute the sections; ``fields.to_json`` writes what they return."""
-
-QUESTIONS: Final = (
-    min_isr_.QUESTION, throttling_.QUESTION, tier_lag_.QUESTION, consumer_groups.LOST_QUESTION,
-    consumer_groups.LAG_QUESTION, remote_reads_.QUESTION, golden_signals.ANSWERS_QUESTION,
-    golden_signals.LATENCY_QUESTION, golden_signals.TRAFFIC_QUESTION, storage.QUESTION,
-    min_isr_.RACKS, hygiene_.QUESTION, coverage_.QUESTION, replication_.QUESTION,
-)  # fmt: skip
-"""What reports state something on; the keys that they name are those of the records."""
-
-for _question in QUESTIONS:
-    _question.check()
-
-
-def answers(facts: Mapping[str, Any]) -> list[Evidence]:
-    """Return the decision for every question."""
-    return [evidence.answer(facts, one) for one in QUESTIONS]
-
-
-def question(name: str) -> Question:
-    """Return a question by its name in JSON."""
-    return next(one for one in QUESTIONS if one.name == name)
-
-
-def answer(facts: Mapping[str, Any], name: str) -> Evidence:
-    """Return the decision for one question, by its name in JSON."""
-    return evidence.answer(facts, question(name))
-
-
-def with_answers(facts: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the facts with ``answers``, by the same decisions that every output takes."""
-    return {**facts, "answers": [one._asdict() for one in answers(facts)]}
-
-
-def metrics_of_questions() -> frozenset[str]:
-    """Return the metrics that must have been read to answer the questions."""
-    return frozenset(one.read for one in QUESTIONS) - {"any"}
-
-
-def shown() -> frozenset[str]:
-    """Return the metrics that sections have figures of, as patterns."""
-    return frozenset(
-        pattern
-        for question in QUESTIONS
-        for shows in question.shows
-        for pattern in ([shows] if isinstance(shows, str) else record_keys.metrics(shows))
-    )

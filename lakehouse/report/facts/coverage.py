@@ -58,20 +58,16 @@ class CoverageOfWeek(NamedTuple):
 class Coverage(NamedTuple):
     """The section: all sources together, and each."""
 
-    expected_us: Annotated[
-        int, Means("time in which sources existed, from their first scrape on, added up")
-    ]
+    expected_us: Annotated[int, Means(
+        "time in which sources existed, from their first scrape on, added up")]  # fmt: skip
     observed_us: Annotated[int, Means("observed time of that, microseconds")]
     unknown_us: Annotated[int, UNKNOWN]
     percent: Annotated[float | None, Means("coverage, percent")]
     sources: Annotated[list[SourceCoverage], Means("sources and families")]
     weeks: Annotated[list[CoverageOfWeek], Means("earlier weeks, oldest first")]
-    since: Annotated[
-        str | None,
-        Means(
-            "first scrape of the cluster, if the period started earlier; nothing is expected before"
-        ),
-    ] = None
+    since: Annotated[str | None, Means(
+        "first scrape of the cluster, if the period started earlier; nothing "
+        "is expected before")] = None  # fmt: skip
 
 
 def coverage(gold: Gold, weeks: Sequence[CoverageOfWeek] = ()) -> Coverage:

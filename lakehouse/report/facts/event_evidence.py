@@ -75,6 +75,8 @@ def names_before(gold: Gold) -> list[set[tuple[object, ...]]]:
     start, end = gold.period.span
     if not is_hourly(gold.period) or abs(end - start - _WEEK_US) > DAY_US:
         return []
+    if min((one.first_us for one in gold.subjects), default=start) >= start:
+        return []
     first = start - _WEEKS_BEFORE * _WEEK_US
     before = gold.within(Period.of((first, start)))
     of_week = _OF_WEEK.format(first=first, week=_WEEK_US)

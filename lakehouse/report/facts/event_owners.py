@@ -1,88 +1,82 @@
-"""Events with the owners of what they hit, and the events of one team.
+"""Owners of events, and the events of one team."""
 
-Events and their incidents are as in the facts as JSON.
-"""
-
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from lakehouse.report.owners import NAMES, Owners, shown
+from lakehouse.report.owners import LABELS, NAMES, shown
 
-Row = Mapping[str, Any]
+Row = dict[str, Any]
+Labels = Callable[[Mapping[str, Any]], Mapping[str, Any]]
+"""The labels of a row by its names."""
 
 
-def with_owners(events: Sequence[Row], owners: Owners) -> list[dict[str, Any]]:
-    """Return events whose hits and uses have labels, each with its owners, most of a budget first.
+def with_event_owners(events: Iterable[Row], labels: Labels) -> list[Row]:
+    """Return events with the owner of what used most of a budget, and all owners.
 
     Args:
-        events: Events.
-        owners: Who owns what.
+        events: As in the facts.
+        labels: The labels of a row.
     """
-    return [_with_owners(one, owners) for one in events]
+    return [_with_owners(event, labels) for event in events]
 
 
-def _with_owners(event: Row, owners: Owners) -> dict[str, Any]:
-    def labelled(rows: Iterable[Row]) -> list[dict[str, Any]]:
-        return [{**row, **owners.of(row)._asdict()} for row in rows]
-
-    uses, hits = labelled(event["uses"]), labelled(event["hits"])
-    uses.sort(key=_share)
-    own = labelled([event, *({"topic": topic} for topic in event["topics"])])
-    known = [name for row in (*uses, *hits, *own) if (name := shown(row)) is not None]
-    first = shown(uses[0] if uses else own[0])
-    return {
-        **event, "hits": hits, "uses": uses, "owner": first, "owners": [*dict.fromkeys(known)],
-    }  # fmt: skip
+def _with_owners(event: Row, labels: Labels) -> Row:
+    of_topics = [{"topic": topic} for topic in event["topics"]] if _is_of_topics(event) else []
+    uses, hits = ([{**row, **labels(row)} for row in event[key]] for key in ("uses", "hits"))
+    every = [*uses, *hits, labels(event), *map(labels, of_topics)]
+    first = next((row for row in every if shown(row)), {})
+    found = sorted({name for row in every if (name := shown(row))})
+    own = {name: first.get(name) for name in LABELS}
+    return {**event, "uses": uses, "hits": hits, **own, "owner": shown(first), "owners": found}
 
 
-def of_team(events: Sequence[Row], team: str) -> list[dict[str, Any]]:
-    """Return the events that hit a team or sources, with their numbers; most of its budgets first.
+def _is_of_topics(event: Mapping[str, Any]) -> bool:
+    """Whether an event's topics are its subjects; those of a group may be another team's."""
+    return event.get("group") is None
+
+
+def of_team(
+    events: Sequence[Row], incidents: Iterable[Row], team: str
+) -> tuple[list[Row], list[Row]]:
+    """Return the events and incidents of one team, numbered anew.
+
+    An event of brokers alone is of all teams. Of others only what the team owns is left.
 
     Args:
-        events: Events with owners.
+        events: With owners.
+        incidents: Those of the team's topics, clients and groups.
         team: Its name.
     """
-    found = [own for one in events if (own := _of_team(one, team)) is not None]
-    return sorted(found, key=lambda one: (-(one["used"] or 0.0), -(one["bad_us"] or 0)))
-
-
-def _of_team(event: Row, team: str) -> dict[str, Any] | None:
-    if not event["topics"] and not any(map(event.get, NAMES.values())):
-        return {**event}  # of sources, which all teams use
-    if team not in (event["owners"] or ()):
-        return None
-    uses, hits = (
-        [row for row in event[key] if row.get("team") == team] for key in ("uses", "hits")
-    )
-    own = {row["topic"] for row in (*uses, *hits)}
-    topics = [one for one in event["topics"] if one in own] or event["topics"]
-    most = uses[0] if uses else {}
-    return {
-        **event, "topics": topics, "uses": uses, "hits": hits, "owner": team, "owners": [team],
-        "objective": most.get("objective"), "used": most.get("share"),
-    }  # fmt: skip
-
-
-def numbered(
-    events: Sequence[Row], incidents: Sequence[Row], team: str
-) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """Return events of a team with numbers from 1, and the incidents of the team in them.
-
-    Args:
-        events: Those of the team, with the numbers of all events.
-        incidents: Of all events, with labels.
-        team: Its name.
-    """
-    numbers = {one["number"]: number for number, one in enumerate(events, 1)}
-    own = [
-        {**row, "event": numbers[row["event"]]}
-        for row in incidents
-        if row["event"] in numbers
-        and (row.get("team") == team or not any(map(row.get, NAMES.values())))
+    own = [one for event in events if (one := _of_team(event, team)) is not None]
+    own.sort(key=lambda event: -(event["used"] or 0.0))
+    number_of = {event["number"]: number for number, event in enumerate(own, 1)}
+    left = [
+        {**row, "event": number_of[row["event"]]} for row in incidents if row["event"] in number_of
     ]
-    own.sort(key=lambda row: row["event"])
-    return [{**one, "number": numbers[one["number"]]} for one in events], own
+    counts = Counter(row["event"] for row in left)
+    numbered = [
+        {**event, "number": number, "incidents": counts[number]}
+        for number, event in enumerate(own, 1)
+    ]
+    return numbered, left
 
 
-def _share(use: Row) -> float:
-    return -(use.get("share") or 0.0)
+def _of_team(event: Row, team: str) -> Row | None:
+    names = (*map(event.get, NAMES.values()), *event["topics"])
+    if all(name is None for name in names):
+        return event
+    uses = [row for row in event["uses"] if row.get("team") == team]
+    hits = [row for row in event["hits"] if row.get("team") == team]
+    if not (uses or hits or event.get("team") == team):
+        return None
+    topics = {row["topic"] for row in (*uses, *hits)} - {None}
+    cause = dict(event["cause"])
+    found = {**event, "uses": uses, "hits": hits, "cause": cause, "team": team}
+    if _is_of_topics(event) and topics:
+        for row, key in ((found, "topics"), (cause, "single_replica"), (cause, "no_spare")):
+            row[key] = [name for name in row[key] if name in topics]
+    most = max(uses, key=lambda use: use["share"] or 0.0, default=None)
+    found |= {"objective": most and most["objective"], "used": most and most["share"]}
+    owners = sorted({name for row in (*uses, *hits) if (name := shown(row))}) or [team]
+    return {**found, "owner": owners[0] if len(owners) == 1 else team, "owners": owners}

@@ -30,9 +30,8 @@ class Hit(NamedTuple):
 class Size(NamedTuple):
     """How bad an event was; what is not of its kind, or not known, is None."""
 
-    partitions: Annotated[
-        int | None, Means("number of partitions that were hit or lost messages")
-    ] = None
+    partitions: Annotated[int | None, Means(
+        "number of partitions that were hit or lost messages")] = None  # fmt: skip
     offsets_low: Annotated[Known, Means("lower bound of the lost offsets")] = None
     offsets_high: Annotated[Known, Means("upper bound of the lost offsets")] = None
     throttle_ms_mean: Annotated[Known, Means("mean wait while throttled, milliseconds")] = None
@@ -59,22 +58,17 @@ class Unobserved(NamedTuple):
 class EventCause(NamedTuple):
     """The likely cause of an event."""
 
-    kind: Annotated[
-        str,
-        Means(
-            "rolling_restart, restarted, no_answer, fenced, unclean_election, leader_change, "
-            "reassignment, config_change, quota, retention, slow_group, copy_errors or not_known",
-            column="",
-        ),
-    ]
+    kind: Annotated[str, Means(
+        "rolling_restart, restarted, no_answer, fenced, unclean_election, leader_change, "
+        "reassignment, config_change, quota, retention, slow_group, copy_errors or not_known",
+        column="")]  # fmt: skip
     sources: Annotated[list[str], Means("brokers that caused it")]
     start: Annotated[str | None, Means("start of their absence, UTC")]
     end: Annotated[str | None, Means("end of their absence, UTC")]
     error: Annotated[str | None, Means("error of a failed scrape of them")]
     single_replica: Annotated[list[str], Means("affected topics with one replica")]
-    no_spare: Annotated[
-        list[str], Means("affected topics without a spare replica for their min ISR")
-    ]
+    no_spare: Annotated[list[str], Means(
+        "affected topics without a spare replica for their min ISR")]  # fmt: skip
     also: Annotated[list[str], Means("further brokers and changes near the start")]
     ruled_out: Annotated[list[str], Means("causes without evidence")]
     unobserved: Annotated[list[Unobserved], Means("brokers with unknown time near the start")]
@@ -99,13 +93,9 @@ class Event(NamedTuple):
     """Incidents that belong together, with the likely cause."""
 
     number: Annotated[int, Means("rank by error budget used; 1 used most")]
-    kind: Annotated[
-        str,
-        Means(
-            "availability, throttling, loss, tiered, consumer_lag, latency, errors, replication "
-            "or other"
-        ),
-    ]
+    kind: Annotated[str, Means(
+        "availability, throttling, loss, tiered, consumer_lag, latency, errors, replication or "
+        "other")]  # fmt: skip
     of: Annotated[str | None, Means("kind of request, copy or delete; otherwise the metric")]
     from_: Annotated[str, Means("start, UTC", column="start")]
     to: Annotated[str, Means("end, UTC", column="end")]
@@ -126,9 +116,8 @@ class Event(NamedTuple):
     used: Annotated[Known, Means("share of that error budget")]
     owner: Annotated[str | None, Means("owner of the subject with the greatest share")]
     owners: Annotated[list[str] | None, Means("owners of its subjects")]
-    weeks_in_row: Annotated[
-        int, Means("number of weeks in a row with such an event, this week included")
-    ]
+    weeks_in_row: Annotated[int, Means(
+        "number of weeks in a row with such an event, this week included")]  # fmt: skip
     planned: Annotated[bool, Means("1: planned maintenance overlaps it")]
     agreed: Annotated[bool, Means("1: a correction overlaps it")]
 
@@ -147,12 +136,10 @@ class IncidentOfEvent(NamedTuple):
     group: Annotated[str | None, GROUP]
     start: Annotated[str, Means("start, UTC")]
     end: Annotated[str, Means("end, UTC")]
-    lead_us: Annotated[
-        int, Means("start uncertainty: it started at most this much earlier, microseconds")
-    ]
-    tail_us: Annotated[
-        int, Means("end uncertainty: it ended at most this much earlier, microseconds")
-    ]
+    lead_us: Annotated[int, Means(
+        "start uncertainty: it started at most this much earlier, microseconds")]  # fmt: skip
+    tail_us: Annotated[int, Means(
+        "end uncertainty: it ended at most this much earlier, microseconds")]  # fmt: skip
     worst: Annotated[float, Means("maximum value")]
     total: Annotated[float, Means("sum of its values, or increase of a counter")]
     sources: Annotated[list[str], Means("sources that reported it")]

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Sequence
 from functools import cached_property
-from typing import Any, Final
+from typing import Final
 
 from lakehouse import tables
 from lakehouse.core.metrics import COPY_LAG, DELETE_LAG
 from lakehouse.gold.event_kinds import AVAILABILITY
 from lakehouse.gold.events import Key
 from lakehouse.gold.incidents import Incident
-from lakehouse.report.facts.counters import with_bounds
 from lakehouse.report.facts.event_records import Size
 from lakehouse.report.facts.fields import per_second
-from lakehouse.report.facts.gold import Gold
+from lakehouse.report.facts.gold import Gold, Sums
+from lakehouse.report.facts.kafka.consumer_groups import LostBeforeRead
 from lakehouse.report.facts.kafka.throttling import KINDS
 
 _WAITS: Final = {"copy": COPY_LAG, "delete": DELETE_LAG}
@@ -23,20 +24,27 @@ _WAITS: Final = {"copy": COPY_LAG, "delete": DELETE_LAG}
 class Sizes:
     """Sums of gold over the period, by the subject of an event."""
 
-    def __init__(self, gold: Gold) -> None:
+    def __init__(self, gold: Gold, lost: LostBeforeRead) -> None:
         self._gold = gold
+        self._totals = {one.group: one for one in lost.totals}
+        self._topics_of: defaultdict[str | None, list[str]] = defaultdict(list)
+        known = {
+            (one.topic, one.group) for one in lost.groups if one.offsets_low or one.offsets_high
+        }
+        for topic, group in sorted(known):
+            self._topics_of[group].append(topic)
 
     def of(self, key: Key, items: Sequence[Incident]) -> Size:
         """Return the sizes of an event."""
         match key.kind:
             case "throttling":
                 return self._throttled(key)
-            case "loss":
-                lost = self._lost(key.group)
-                low, high = (
-                    sum(row[name] for row in lost) for name in ("offsets_low", "offsets_high")
+            case "loss" if (total := self._totals.get(str(key.group))) is not None:
+                return Size(
+                    partitions=total.partitions,
+                    offsets_low=total.offsets_low,
+                    offsets_high=total.offsets_high,
                 )
-                return Size(partitions=len(lost), offsets_low=low, offsets_high=high)
             case "tiered":
                 row = self._topics[key.topic].get(_WAITS.get(str(key.of), ""), {})
                 return Size(max_bytes=row.get("max_total", row.get("max")))
@@ -47,14 +55,12 @@ class Sizes:
 
     def topics_lost(self, key: Key) -> list[str]:
         """Return the topics of which a group lost messages; of other kinds none."""
-        rows = self._lost(key.group) if key.kind == "loss" else ()
-        return sorted({row["topic"] for row in rows})
+        return self._topics_of[key.group] if key.kind == "loss" else []
 
     def failed(self, key: Key) -> bool | None:
         """Return whether copies or deletions of a topic failed; None: not known."""
-        rise = self._rises[key.topic].get(f"kafka.topic.remote_{key.of}.errors", {})
-        most = rise.get("increase_high")
-        return None if most is None else bool(rise.get("increase"))
+        rise = self._topics[key.topic][f"kafka.topic.remote_{key.of}.errors"].get("increase")
+        return None if rise is None else rise > 0
 
     def _throttled(self, key: Key) -> Size:
         rows = self._clients[key.user, key.client_id]
@@ -66,21 +72,10 @@ class Sizes:
             rate_max=rate.get("max"),
         )
 
-    def _lost(self, group: str | None) -> list[Mapping[str, Any]]:
-        return [row for row in self._losses if row["group"] == group and row["offsets_high"] > 0]
-
     @cached_property
-    def _losses(self) -> list[Mapping[str, Any]]:
-        return list(self._gold.sums(tables.NON_CONSUMED))
-
-    @cached_property
-    def _clients(self) -> Mapping[Any, Mapping[str, Mapping[str, Any]]]:
+    def _clients(self) -> Sums:
         return self._gold.by_subject(tables.CLIENTS)
 
     @cached_property
-    def _topics(self) -> Mapping[Any, Mapping[str, Mapping[str, Any]]]:
-        return self._gold.raised(tables.TOPICS)
-
-    @cached_property
-    def _rises(self) -> Mapping[Any, Mapping[str, Mapping[str, Any]]]:
-        return with_bounds(self._gold, tables.TOPICS)
+    def _topics(self) -> Sums:
+        return self._gold.by_subject(tables.TOPICS)

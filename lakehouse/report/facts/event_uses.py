@@ -166,19 +166,19 @@ def _key(one: Statement, within: Span) -> Key:
     return Key(kind, of, 0, *(names[name] for name in SUBJECT))
 
 
-def budgets_us(statements: Iterable[Statement]) -> dict[str, int]:
-    """Return the error budget of each objective's whole window, microseconds, by its name."""
-    found: dict[str, int] = {}
-    for one in statements:
-        seen_us = one.times.good_us + one.times.bad_us
-        if one.counts is not None and one.objective.slices is None:
-            whole_us = seen_us  # of events: the share of those that were counted
-        else:
-            start, end = one.period.span if one.period else (0, 0)
-            whole_us = max(end - start, one.whole_us + one.ahead_us)
-        name = one.objective.name
-        found[name] = max(found.get(name, 0), round((1 - one.objective.target) * whole_us))
-    return found
+def share(one: Statement, bad_us: int) -> float | None:
+    """Return which share of its whole error budget a subject used in some of its bad time.
+
+    Of an objective on events it is a share of the bad events that are allowed.
+    """
+    whole_us, own_us = one.budget_of_window_us, one.times.bad_us
+    if whole_us <= 0 or own_us <= 0:
+        return None
+    used = own_us / whole_us
+    if one.counts is not None and one.objective.slices is None and one.counts.total:
+        bad = 1 - one.counts.good / one.counts.total
+        used = bad / (1 - one.objective.target) * one.budget_us / whole_us
+    return used * bad_us / own_us
 
 
 def bad_hours(gold: Gold, rests: Sequence[Rest]) -> dict[int, list[Span]]:

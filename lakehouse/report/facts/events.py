@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import accumulate
+from itertools import accumulate, islice
 from typing import Any, Final
 
 from lakehouse import tables
@@ -38,6 +38,7 @@ from lakehouse.report.facts.event_sizes import Sizes
 from lakehouse.report.facts.event_uses import Rest, Used
 from lakehouse.report.facts.fields import Bounds
 from lakehouse.report.facts.gold import Gold, attribute
+from lakehouse.report.facts.kafka.consumer_groups import LostBeforeRead
 from lakehouse.report.facts.kafka.hygiene import spare_replicas
 from lakehouse.slo.calendar.maintenance import Maintenance
 from lakehouse.slo.calendar.report_calendar import Calendar
@@ -92,28 +93,37 @@ class _Draft:
         return union([*(one.span for one in self.certain), *self.hours])
 
 
-def sections(gold: Gold, statements: Sequence[Statement], calendar: Calendar) -> EventSections:
+def sections(
+    gold: Gold,
+    grouped: Sequence[tuple[Group, list[Incident]]],
+    statements: Sequence[Statement],
+    calendar: Calendar,
+    lost: LostBeforeRead,
+) -> EventSections:
     """Return the events of the period and their incidents; none where gold lacks what it needs.
 
     Args:
         gold: Gold of the cluster and period.
+        grouped: The incidents of the period by event.
         statements: A statement of each subject under each objective, as it is published.
         calendar: Maintenance and corrections.
+        lost: The section ``lost_before_read``.
     """
     if gold.is_incomplete(tables.INCIDENTS) or gold.is_incomplete(tables.READINGS):
         return EventSections()
-    drafts = _drafts(gold)
+    drafts = _drafts(gold, grouped)
     onsets = [(one.onset, one.items) for one in drafts]
     used, rests = event_uses.uses(statements, onsets, gold.period.span)
     for one in used:
         drafts[one.event].uses.append(one)
     _add_rests(gold, drafts, rests)
-    writer = _Writer(gold, statements, calendar)
+    writer = _Writer(gold, calendar, Sizes(gold, lost))
     found = sorted(((writer.event(one), one) for one in drafts), key=lambda pair: _rank(pair[0]))
     numbered = [(one._replace(number=n), draft) for n, (one, draft) in enumerate(found, 1)]
-    listed = [_incident(event, one) for event, draft in numbered for one in draft.items]
-    kept = listed[:MOST_INCIDENTS]
-    return EventSections([event for event, _ in numbered], kept, len(listed) - len(kept))
+    every = ((event, one) for event, draft in numbered for one in draft.items)
+    listed = [_incident(*pair) for pair in islice(every, MOST_INCIDENTS)]
+    omitted = sum(len(draft.items) for draft in drafts) - len(listed)
+    return EventSections([event for event, _ in numbered], listed, omitted)
 
 
 def _rank(event: Event) -> tuple[float, float, str, str]:
@@ -121,8 +131,7 @@ def _rank(event: Event) -> tuple[float, float, str, str]:
     return (-(event.used or 0.0), -(event.bad_us.value or 0.0), event.from_, event.kind)
 
 
-def _drafts(gold: Gold) -> list[_Draft]:
-    pairs = event_evidence.grouped(gold)
+def _drafts(gold: Gold, pairs: Sequence[tuple[Group, list[Incident]]]) -> list[_Draft]:
     of_event = {event.key: items for event, items in pairs}
     spans = event_evidence.away(gold) if pairs else []
     drafts = [
@@ -161,10 +170,9 @@ def _add_rests(gold: Gold, drafts: list[_Draft], rests: Sequence[Rest]) -> None:
 class _Writer:
     """Writes the record of an event."""
 
-    def __init__(self, gold: Gold, statements: Sequence[Statement], calendar: Calendar) -> None:
+    def __init__(self, gold: Gold, calendar: Calendar, sizes: Sizes) -> None:
         self._gold, self._calendar = gold, calendar
-        self._budgets = event_uses.budgets_us(statements)
-        self._sizes = Sizes(gold)
+        self._sizes = sizes
         self._before = event_evidence.names_before(gold)
         self._subjects = {(one.kind, one.key): one for one in gold.subjects}
         topics = [one for one in gold.subjects if one.kind == "topic"]
@@ -220,8 +228,7 @@ class _Writer:
         found = []
         for place, statement in statement_of.items():
             name, bad_us = statement.objective.name, times[place]
-            budget_us, subject = self._budgets[name], statement.subject
-            share = bad_us / budget_us if budget_us > 0 else None
+            subject, share = statement.subject, event_uses.share(statement, bad_us)
             names: dict[str, Any] = {**subject.names, "partition": subject.partition}
             found.append(Use(objective=name, **names, bad_us=bad_us, share=share))
         return sorted(found, key=lambda use: (-(use.share or 0.0), use.objective, str(use[1:7])))

@@ -49,13 +49,9 @@ class PreviousFigure(NamedTuple):
 class KeyFigure(NamedTuple):
     """A figure of all subjects, or of the worst."""
 
-    name: Annotated[
-        str,
-        Means(
-            "writes_unavailable, no_leader, messages_lost, clients_throttled, coverage, "
-            "requests_failed or produce_latency"
-        ),
-    ]
+    name: Annotated[str, Means(
+        "writes_unavailable, no_leader, messages_lost, clients_throttled, coverage, "
+        "requests_failed or produce_latency")]  # fmt: skip
     state: Annotated[str, Means("known, not_known or not_collected")]
     reason: Annotated[str | None, Means("reason if it is not known")]
     value: Annotated[Bounds, Means("figure; its upper bound is empty if unknown time can add more")]
@@ -71,16 +67,11 @@ class KeyFigure(NamedTuple):
     unknown_us: Annotated[int | None, Means("unknown time of the worst subject, microseconds")]
     objective: Annotated[str | None, OBJECTIVE]
     previous: Annotated[PreviousFigure | None, Means("week before")]
-    change: Annotated[
-        str,
-        Means(
-            "worse, better, same, unclear (bounds of both weeks overlap) or none (without previous)"
-        ),
-    ]
-    history: Annotated[
-        list[float | None],
-        Means("eight weeks, oldest first, greater is worse; of coverage the unknown share"),
-    ]
+    change: Annotated[str, Means(
+        "worse, better, same, unclear (bounds of both weeks overlap) or "
+        "none (without previous)")]  # fmt: skip
+    history: Annotated[list[float | None], Means(
+        "eight weeks, oldest first, greater is worse; of coverage the unknown share")]  # fmt: skip
 
 
 def key_figures(facts: Facts) -> list[KeyFigure]:

@@ -7,7 +7,7 @@ from lakehouse.core import display
 from lakehouse.errors import OwnersError
 from lakehouse.report.evidence import floor_of
 from lakehouse.report.facts import event_owners
-from lakehouse.report.facts.build import with_answers
+from lakehouse.report.facts.answers import with_answers
 from lakehouse.report.facts.compared import with_figures
 from lakehouse.report.facts.fields import bounds_in, bounds_json, to_json
 from lakehouse.report.facts.kafka.min_isr import any_time
@@ -48,6 +48,9 @@ def of_team(facts: Mapping[str, Any], team: str) -> Facts:
     part["objectives"] = _with_history(part, facts.get("trends") or {})
     part["composites"] = to_json(composites(part["objectives"]))
     part["timelines"] = _timelines(part)
+    if facts.get("events") is not None and "changes" in facts:  # older facts have changes there
+        rows = [row for row in facts.get("incidents") or () if _is_of(row, team)]
+        part["events"], part["incidents"] = event_owners.of_team(facts["events"], rows, team)
     for name, changed in _CHANGED.items():
         if part.get(name):
             part[name] = {**part[name], **changed(part[name])}
@@ -55,10 +58,6 @@ def of_team(facts: Mapping[str, Any], team: str) -> Facts:
         part["throttling"] = {**part["throttling"], **_throttled(part)}
     if "key_figures" not in part:  # older facts lack what these are computed from
         return with_answers(part)
-    if facts.get("events"):
-        part["events"], part["incidents"] = event_owners.numbered(
-            event_owners.of_team(facts["events"], team), facts.get("incidents") or (), team
-        )
     found = with_figures(part, with_answers)
     found["objectives"] = with_owners(found["objectives"])
     found["key_figures"] = [
@@ -67,6 +66,11 @@ def of_team(facts: Mapping[str, Any], team: str) -> Facts:
         if row["objective"] or row["name"] == "coverage" or any(map(row.get, NAMES.values()))
     ]
     return found
+
+
+def _is_of(row: Row, team: str) -> bool:
+    """Return True if a row is of a team, or of a node or the cluster."""
+    return row.get("team") == team or not any(map(row.get, NAMES.values()))
 
 
 def _is_of_all(row: Row) -> bool:

@@ -65,9 +65,8 @@ class Subject(NamedTuple):
     above_us: Annotated[Bounds, Means("time above 0, microseconds")]
     increase: Annotated[Bounds, Means("increase of a counter")]
     per_second: Annotated[Known, Means("mean increase per observed second")]
-    flags: Annotated[
-        list[str], Means("known_wrong: this Kafka version is known to report wrong values")
-    ]
+    flags: Annotated[list[str], Means(
+        "known_wrong: this Kafka version is known to report wrong values")]  # fmt: skip
     unknown_us: Annotated[int | None, Means("unknown time of a source or series, microseconds")]
 
 
@@ -79,13 +78,11 @@ class Metric(NamedTuple):
     own: Annotated[bool, Means("1: from an operator's own catalogue")]
     kind: Annotated[str, Means("gauge, counter, or both if catalogues differ")]
     unit: Annotated[str, Means("UCUM unit of its values")]
-    level: Annotated[
-        str,
-        Means("subject type: topic, client, group, series (of a source, with labels) or source"),
-    ]
-    subjects: Annotated[
-        int | None, Means("number of subjects in gold; empty: the report is of one team")
-    ]
+    level: Annotated[str, Means(
+        "subject type: topic, client, group, series (of a source, with "
+        "labels) or source")]  # fmt: skip
+    subjects: Annotated[int | None, Means(
+        "number of subjects in gold; empty: the report is of one team")]  # fmt: skip
     description: Annotated[str | None, Means("description in the catalogue")]
     percent: Annotated[Known, Means("coverage of its families, percent")]
     worst: Annotated[list[Subject], Means(f"at most {MOST_SUBJECTS} subjects, the worst first")]

@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from typing import Annotated, Any, Final, NamedTuple
 
-from lakehouse.report.facts import event_owners
+from lakehouse.report.facts.event_owners import with_event_owners
 from lakehouse.report.facts.fields import (
     OWNED,
     Bounds,
@@ -43,33 +43,31 @@ class Account(NamedTuple):
     topics: Annotated[int, Means("number of topics")]
     clients: Annotated[int, Means("number of clients with a quota or throttling")]
     groups: Annotated[int, Means("number of groups that may have lost offsets")]
-    throttled_us: Annotated[
-        Bounds, Means("throttled time, summed over clients and kinds of quota, microseconds")
-    ]
+    throttled_us: Annotated[Bounds, Means(
+        "throttled time, summed over clients and kinds of quota, microseconds")]  # fmt: skip
     uploaded_bytes: Annotated[Known, Means("bytes uploaded to remote storage")]
     read_bytes: Annotated[Known, Means("bytes read from remote storage")]
     stored_byte_seconds: Annotated[Known, Means("bytes in remote storage times observed seconds")]
-    disk_byte_seconds: Annotated[
-        Known, Means("bytes of all replicas on brokers' disks times observed seconds")
-    ]
+    disk_byte_seconds: Annotated[Known, Means(
+        "bytes of all replicas on brokers' disks times observed seconds")]  # fmt: skip
     offsets_low: Annotated[Known, Means("lower bound of the offsets deleted before they were read")]
     offsets_high: Annotated[Known, Means("their upper bound; empty: not known")]
-    not_known: Annotated[
-        dict[str, int], Means("number of rows that the sums leave out, such as clients=2")
-    ]
-    unknown_us: Annotated[
-        int | None, Means("unknown time, summed over clients and topics, microseconds")
-    ]
+    not_known: Annotated[dict[str, int], Means(
+        "number of rows that the sums leave out, such as clients=2")]  # fmt: skip
+    unknown_us: Annotated[int | None, Means(
+        "unknown time, summed over clients and topics, microseconds")]  # fmt: skip
     cost: Annotated[Known, Means("cost of the known figures, in the currency of the owners file")]
 
 
 def add_owners(facts: Mapping[str, Any], owners: Owners) -> Facts:
     """The facts with labels in rows, composites by owner, and a section ``owners``."""
     with_labels = with_rows(facts, lambda row: {**row, **owners.of(row)._asdict()})
+    if facts.get("events") and "uses" in facts["events"][0]:  # older facts have changes there
+        with_labels["events"] = with_event_owners(
+            facts["events"], lambda row: owners.of(row)._asdict()
+        )
     currency = None if owners.prices is None else owners.prices.currency
     accounts = to_json(_accounts(with_labels, owners.prices))
-    if facts.get("events") and "uses" in facts["events"][0]:  # older facts have changes there
-        with_labels["events"] = event_owners.with_owners(facts["events"], owners)
     with_labels["objectives"] = with_owners(with_labels.get("objectives") or ())
     with_labels["composites"] = to_json(composites(with_labels.get("objectives") or (), BY_OWNER))
     return {**with_labels, "owners": {"currency": currency, "accounts": accounts}}

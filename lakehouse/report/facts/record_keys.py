@@ -1,9 +1,8 @@
 """Keys of a record in report.json, so that declarations that name keys fail at import."""
 
 import functools
-import types
 from collections.abc import Iterable, Iterator
-from typing import Any, Final, Union, get_args, get_origin
+from typing import Any, Final, get_args, get_origin
 
 from lakehouse.report.facts import fields
 from lakehouse.report.owners import LABELS
@@ -20,7 +19,7 @@ def keys(record: type) -> dict[str, Any]:
         if kind is fields.Bounds:
             found |= dict.fromkeys(fields.keys(name))
         else:
-            found[name.removesuffix("_")] = _inner(kind)
+            found[name] = _inner(kind)
     return found
 
 
@@ -40,6 +39,17 @@ def check(record: type, paths: Iterable[str]) -> None:
             check(inner, [rest])
 
 
+def record_at(record: Any, path: str) -> Any:
+    """Return the record of the rows at a dotted path within a record.
+
+    Raises:
+        KeyError: There is no such key.
+    """
+    for key in path.split("."):
+        record = keys(record)[key]
+    return record
+
+
 def metrics(record: type) -> Iterator[str]:
     """Yield the metrics of gold that the fields of a record are figures of."""
     for _, means in fields.fields_of(record).values():
@@ -47,10 +57,9 @@ def metrics(record: type) -> Iterator[str]:
             yield from (means.of.metric, *getattr(means.of, "more", ()))
 
 
-def _inner(hint: Any) -> Any:
+def _inner(kind: Any) -> Any:
     """Return the record of a value or of the rows of a list; ``Any``: its keys are open."""
-    if get_origin(hint) in (list, types.UnionType, Union):
-        return next((found for one in get_args(hint) if (found := _inner(one))), None)
-    if hint in _OPEN or get_origin(hint) is dict:
+    if kind in _OPEN or get_origin(kind) is dict:
         return Any
-    return hint if hasattr(hint, "_fields") else None
+    found = map(_inner, get_args(kind))
+    return fields.nested(kind) or next((one for one in found if one), None)

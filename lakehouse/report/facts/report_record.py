@@ -1,27 +1,43 @@
-"""Record of a whole report: each key of report.json is a field of ``Report``."""
+"""The record of report.json, the functions of its sections, and the questions they answer."""
 
-from typing import Annotated
+from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple
 
-from lakehouse.report.evidence import Evidence
-from lakehouse.report.facts.build import Rack
+from lakehouse.core.periods import iso
+from lakehouse.report.evidence import Evidence, Question
+from lakehouse.report.facts import coverage as coverage_, storage
 from lakehouse.report.facts.compared import Previous
-from lakehouse.report.facts.coverage import Coverage
+from lakehouse.report.facts.coverage import Coverage, detection_floor_us, rejected
 from lakehouse.report.facts.event_records import Event, IncidentOfEvent
-from lakehouse.report.facts.fields import Declared, Known, Means
-from lakehouse.report.facts.kafka.consumer_groups import ConsumerLag, LostBeforeRead
-from lakehouse.report.facts.kafka.golden_signals import Service
-from lakehouse.report.facts.kafka.hygiene import Hygiene
-from lakehouse.report.facts.kafka.min_isr import MinIsr
-from lakehouse.report.facts.kafka.remote_reads import RemoteReads
-from lakehouse.report.facts.kafka.replication import Replication
-from lakehouse.report.facts.kafka.throttling import Throttling
-from lakehouse.report.facts.kafka.tier_lag import TierLag
+from lakehouse.report.facts.fields import SOURCE, Declared, Known, Means
+from lakehouse.report.facts.kafka import (
+    consumer_groups,
+    golden_signals,
+    hygiene as hygiene_,
+    min_isr as min_isr_,
+    remote_reads as remote_reads_,
+    replication as replication_,
+    throttling as throttling_,
+    tier_lag as tier_lag_,
+)
+from lakehouse.report.facts.kafka.consumer_groups import (
+    ConsumerLag,
+    LostBeforeRead,
+    consumer_lag,
+)
+from lakehouse.report.facts.kafka.golden_signals import Service, service
+from lakehouse.report.facts.kafka.hygiene import Hygiene, hygiene
+from lakehouse.report.facts.kafka.min_isr import MinIsr, min_isr
+from lakehouse.report.facts.kafka.remote_reads import RemoteReads, remote_reads
+from lakehouse.report.facts.kafka.replication import Replication, replication
+from lakehouse.report.facts.kafka.throttling import Throttling, throttling
+from lakehouse.report.facts.kafka.tier_lag import TierLag, tier_lag
 from lakehouse.report.facts.key_figures import KeyFigure
-from lakehouse.report.facts.objectives.business_hours import BusinessHours
-from lakehouse.report.facts.objectives.composites import Composite
-from lakehouse.report.facts.objectives.restated import Restated
-from lakehouse.report.facts.objectives.trends import Trends
-from lakehouse.report.facts.objectives.verdicts import Verdict
+from lakehouse.report.facts.objectives.business_hours import BusinessHours, business_hours
+from lakehouse.report.facts.objectives.composites import Composite, composites
+from lakehouse.report.facts.objectives.restated import Restated, restated
+from lakehouse.report.facts.objectives.trends import Trends, trends
+from lakehouse.report.facts.objectives.verdicts import Verdict, verdicts
 from lakehouse.report.facts.other_metrics import OwnMetrics
 from lakehouse.report.facts.owner_accounts import Account
 from lakehouse.report.facts.statement_rows import (
@@ -31,8 +47,18 @@ from lakehouse.report.facts.statement_rows import (
     Maintenance,
     Objective,
 )
-from lakehouse.report.facts.storage import Capacity, Tiering
-from lakehouse.report.facts.timelines import Timeline
+from lakehouse.report.facts.storage import Capacity, Tiering, capacity, tiering
+from lakehouse.report.facts.timelines import Timeline, timelines
+
+if TYPE_CHECKING:
+    from lakehouse.report.facts.build import Scope
+
+
+class Rack(NamedTuple):
+    """The rack of a broker."""
+
+    source: Annotated[str, SOURCE]
+    rack: Annotated[str, Means("its rack as last reported")]
 
 
 class Week(Declared):
@@ -65,29 +91,22 @@ class Report(Declared):
     window_seconds: Annotated[float, Means("length of a window, seconds")]
     min_coverage_percent: Annotated[float, Means("minimum coverage for a good answer, percent")]
     key_figures: Annotated[list[KeyFigure], Means("figures at the start of the report")]
-    previous: Annotated[
-        Previous | None,
-        Means("change in the missed objectives since the week before; null: not known"),
-    ]
+    previous: Annotated[Previous | None, Means(
+        "change in the missed objectives since the week before; null: not known")]  # fmt: skip
     answers: Annotated[list[Evidence], Means("state of each question or section of the page")]
     verdicts: Annotated[list[Verdict], Means("verdicts of the objectives, worst first")]
-    composites: Annotated[
-        list[Composite],
-        Means("composites on all subjects, and on the subjects of each team and tier"),
-    ]
+    composites: Annotated[list[Composite], Means(
+        "composites on all subjects, and on the subjects of each team and tier")]  # fmt: skip
     objectives: Annotated[list[Objective], Means("objectives and their subjects")]
     maintenance: Annotated[list[Maintenance], Means("planned maintenance in the period")]
     corrections: Annotated[list[Correction], Means("corrections that concern a subject")]
-    restated: Annotated[
-        list[Restated] | None,
-        Means("subjects whose published figures have changed; null: no figures were published"),
-    ]
-    business_hours: Annotated[
-        BusinessHours | None, Means("objectives over business hours; null: no business hours")
-    ]
-    events: Annotated[
-        list[Event] | None, Means("events, most of an error budget first; null: not known")
-    ]
+    restated: Annotated[list[Restated] | None, Means(
+        "subjects whose published figures have changed; null: no "
+        "figures were published")]  # fmt: skip
+    business_hours: Annotated[BusinessHours | None, Means(
+        "objectives over business hours; null: no business hours")]  # fmt: skip
+    events: Annotated[list[Event] | None, Means(
+        "events, most of an error budget first; null: not known")]  # fmt: skip
     incidents: Annotated[list[IncidentOfEvent] | None, Means("incidents; null: not known")]
     incidents_omitted: Annotated[int | None, Means("number of further incidents")]
     service: Annotated[Service, Means("requests, latency and traffic")]
@@ -96,9 +115,8 @@ class Report(Declared):
     throttling: Annotated[Throttling, Means("quotas and throttling (KIP-13)")]
     tier_lag: Annotated[TierLag, Means("tiered-storage lag (KIP-963)")]
     consumer_lag: Annotated[ConsumerLag, Means("lag of consumer groups")]
-    lost_before_read: Annotated[
-        LostBeforeRead, Means("offsets deleted before a group had read them (KIP-490)")
-    ]
+    lost_before_read: Annotated[LostBeforeRead, Means(
+        "offsets deleted before a group had read them (KIP-490)")]  # fmt: skip
     remote_reads: Annotated[RemoteReads, Means("reads from remote storage (KIP-1002)")]
     tiering: Annotated[Tiering, Means("use of remote storage")]
     capacity: Annotated[Capacity, Means("disk use")]
@@ -112,16 +130,79 @@ class Report(Declared):
     changes: Annotated[list[Change], Means("changes in the cluster, in the order of notice")]
     changes_omitted: Annotated[dict[str, int], Means("number of further changes by kind")]
     rejected: Annotated[int, Means("number of rejected rows")]
-    detection_floor_us: Annotated[
-        Known,
-        Means(
-            "shorter incidents might not be observed, microseconds: 2.5 scrape intervals and twice "
-            "the slowest scrape"
-        ),
-    ]
-    incomplete: Annotated[
-        list[Incomplete],
-        Means("hours in which a table of gold may lack rows; figures of them are not known"),
-    ]
+    detection_floor_us: Annotated[Known, Means(
+        "shorter incidents might not be observed, microseconds: 2.5 scrape intervals and twice the "
+        "slowest scrape")]  # fmt: skip
+    incomplete: Annotated[list[Incomplete], Means(
+        "hours in which a table of gold may lack rows; figures of them are not known")]  # fmt: skip
     team: Annotated[str, Means("team of the report; only with --team")]
     owners: Annotated[Owners, Means("cost allocation; only with --owners")]
+
+
+def racks(scope: "Scope") -> list[Rack]:
+    """Return the rack of each broker of the period that has one, as it was reported last."""
+    sources, subjects = {one.source for one in scope.coverage.sources}, scope.gold.subjects
+    rack_of = {one.source: one.rack for one in subjects if one.rack and one.source in sources}
+    return [Rack(str(source), rack) for source, rack in sorted(rack_of.items())]
+
+
+QUESTIONS: Final[tuple[Question, ...]] = (
+    min_isr_.QUESTION, throttling_.QUESTION, tier_lag_.QUESTION, consumer_groups.LOST_QUESTION,
+    consumer_groups.LAG_QUESTION, remote_reads_.QUESTION, golden_signals.ANSWERS_QUESTION,
+    golden_signals.LATENCY_QUESTION, golden_signals.TRAFFIC_QUESTION, storage.QUESTION,
+    min_isr_.RACKS, hygiene_.QUESTION, coverage_.QUESTION, replication_.QUESTION,
+)  # fmt: skip
+"""In the order of ``answers``; the keys that they name are those of the records."""
+
+for _question in QUESTIONS:
+    _question.check()
+
+
+def metrics_of(questions: Iterable[Question]) -> frozenset[str]:
+    """Return the metrics that must have been read to answer questions."""
+    return frozenset(one.read for one in questions) - {"any"}
+
+
+SECTIONS: Final[Mapping[str, Callable[["Scope"], Any]]] = {
+    "verdicts": lambda it: verdicts(it.objectives, it.promised),
+    "composites": lambda it: composites(it.judged),
+    "objectives": lambda it: it.with_history,
+    "maintenance": lambda it: [
+        one.to_json() for one in it.calendar.maintenance if one.overlaps(it.gold.period)
+    ],
+    "corrections": lambda it: [
+        one.to_json()
+        for one in it.calendar.corrections
+        if any(one in statement.corrections for statement in it.promised)
+    ],
+    "restated": lambda it: restated(it.gold, it.judged),
+    "business_hours": lambda it: business_hours(it.gold, it.objectives, it.calendar),
+    "service": lambda it: service(it.gold, it.statements),
+    "min_isr": lambda it: min_isr(it.gold, it.statements, it.incidents),
+    "replication": lambda it: replication(it.gold, it.statements, it.changes[0]),
+    "throttling": lambda it: throttling(it.gold, it.statements),
+    "tier_lag": lambda it: tier_lag(it.gold, it.statements),
+    "consumer_lag": lambda it: consumer_lag(it.gold, it.objectives),
+    "lost_before_read": lambda it: it.lost,
+    "remote_reads": lambda it: remote_reads(it.gold),
+    "tiering": lambda it: tiering(it.gold, it.statements),
+    "capacity": lambda it: capacity(it.gold),
+    "own_metrics": lambda it: it.own_metrics,
+    "hygiene": lambda it: hygiene(
+        it.gold, {one.family for one in it.coverage.sources if one.observed_us}
+    ),
+    "coverage": lambda it: it.coverage,
+    "collected": lambda it: sorted(it.levels.keys() & metrics_of(QUESTIONS)),
+    "timelines": lambda it: timelines(it.gold, it.own_metrics),
+    "trends": lambda it: trends(it.gold, it.objectives, it.weeks),
+    "racks": racks,
+    "changes": lambda it: [{**row, "at": iso(row["at"])} for row in it.changes[0]],
+    "changes_omitted": lambda it: it.changes[1],
+    "rejected": lambda it: rejected(it.gold),
+    "detection_floor_us": lambda it: detection_floor_us(it.coverage),
+    "events": lambda it: it.events.events,
+    "incidents": lambda it: it.events.incidents,
+    "incidents_omitted": lambda it: it.events.incidents_omitted,
+    "incomplete": lambda it: [one.to_json() for one in it.gold.incomplete],
+}
+"""Functions that compute the sections; ``fields.to_json`` writes what they return."""

@@ -55,9 +55,8 @@ class Figures(Declared):
     unknown_us: Annotated[int | None, UNKNOWN]
     attainment: Annotated[Bounds, ATTAINMENT]
     budget_us: Annotated[int | None, Means("error budget of the time so far, microseconds")]
-    budget_left_us: Annotated[
-        int | None, Means("budget_us less bad_us, microseconds; below 0: overspent")
-    ]
+    budget_left_us: Annotated[int | None, Means(
+        "budget_us less bad_us, microseconds; below 0: overspent")]  # fmt: skip
     verdict: Annotated[str, VERDICT]
 
 
@@ -86,13 +85,11 @@ class Burn(Declared):
     short: Annotated[str, Means("shorter window, such as 5m")]
     limit: Annotated[float, Means("rate that both must reach")]
     verdict: Annotated[str, Means("at that end: burning, uncertain, calm or no_data")]
-    long_rate: Annotated[
-        Rate, Means("burn rate over the longer window; at 1 the budget lasts for its window")
-    ]
+    long_rate: Annotated[Rate, Means(
+        "burn rate over the longer window; at 1 the budget lasts for its window")]  # fmt: skip
     short_rate: Annotated[Rate, Means("burn rate over the shorter window")]
-    burnt_us: Annotated[
-        Known, Means("time of the period in which it certainly burned too fast, microseconds")
-    ]
+    burnt_us: Annotated[Known, Means(
+        "time of the period in which it certainly burned too fast, microseconds")]  # fmt: skip
 
 
 class Window(Declared):
@@ -159,23 +156,19 @@ class Judgement(Declared):
 class Used(Declared):
     """Status and error budget of a subject or objective; an objective has those of its worst."""
 
-    status: Annotated[
-        Status | UnsetType, Means("missed, at_risk, uncertain, no_data, on_track or met")
-    ]
-    budget_whole_us: Annotated[
-        int | None, Means("error budget of its time in the whole window, microseconds")
-    ]
-    used: Annotated[
-        Bounds, Means("share of the whole error budget used; the upper bound includes unknown time")
-    ]
+    status: Annotated[Status | UnsetType, Means(
+        "missed, at_risk, uncertain, no_data, on_track or met")]  # fmt: skip
+    budget_whole_us: Annotated[int | None, Means(
+        "error budget of its time in the whole window, microseconds")]  # fmt: skip
+    used: Annotated[Bounds, Means(
+        "share of the whole error budget used; the upper bound includes unknown time")]  # fmt: skip
 
 
 class Subject(Used, Judgement, Figures, Named):
     """A subject of an objective."""
 
-    left: Annotated[
-        list[float] | None, Means("share of the whole error budget left at the end of each hour")
-    ]
+    left: Annotated[list[float] | None, Means(
+        "share of the whole error budget left at the end of each hour")]  # fmt: skip
 
 
 class Weighted(Figures):
@@ -210,9 +203,8 @@ class Objective(Used):
     metrics: Annotated[list[str], Means("metrics of the objective")]
     labels: Annotated[dict[str, list[str]], Means("labels of the objective")]
     composites: Annotated[list[Part], Means("composites that it is a part of")]
-    unknown: Annotated[
-        str | None, Means("how the verdict counts unknown time: interval, exclude, good or bad")
-    ]
+    unknown: Annotated[str | None, Means(
+        "how the verdict counts unknown time: interval, exclude, good or bad")]  # fmt: skip
     from_: Annotated[str | None, Means("start of the window, UTC", column="window_from")]
     to: Annotated[str | None, Means("end of the window, UTC", column="window_to")]
     slice_us: Annotated[Known, Means("length of a time slice, microseconds")]

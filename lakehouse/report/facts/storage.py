@@ -45,26 +45,16 @@ class TieredTopic(NamedTuple):
     """Use of remote storage by a topic, which providers charge for."""
 
     topic: Annotated[str, TOPIC]
-    uploaded_bytes: Annotated[
-        Bounds, Means("bytes uploaded to remote storage", Rise("kafka.topic.remote_copy.bytes"))
-    ]
-    read_bytes: Annotated[
-        Bounds, Means("bytes read from remote storage", Rise("kafka.topic.remote_fetch.bytes"))
-    ]
-    stored_byte_seconds: Annotated[
-        Known,
-        Means(
-            "bytes in remote storage times observed seconds",
-            Sum("kafka.topic.remote_log_size.bytes"),
-        ),
-    ]
-    size_ms_max: Annotated[
-        Known,
-        Means(
-            "maximum time a broker took to compute that size, milliseconds",
-            Max("kafka.topic.remote_log_size.computation_time"),
-        ),
-    ]
+    uploaded_bytes: Annotated[Bounds, Means(
+        "bytes uploaded to remote storage", Rise("kafka.topic.remote_copy.bytes"))]  # fmt: skip
+    read_bytes: Annotated[Bounds, Means(
+        "bytes read from remote storage", Rise("kafka.topic.remote_fetch.bytes"))]  # fmt: skip
+    stored_byte_seconds: Annotated[Known, Means(
+        "bytes in remote storage times observed seconds",
+        Sum("kafka.topic.remote_log_size.bytes"))]  # fmt: skip
+    size_ms_max: Annotated[Known, Means(
+        "maximum time a broker took to compute that size, milliseconds",
+        Max("kafka.topic.remote_log_size.computation_time"))]  # fmt: skip
     unknown_us: Annotated[int | None, UNKNOWN]
 
 
@@ -79,33 +69,23 @@ class StoredTopic(NamedTuple):
 
     topic: Annotated[str, TOPIC]
     disk_byte_seconds: Annotated[Known, Means("bytes of all replicas times observed seconds")]
-    disk_bytes_mean: Annotated[
-        Known, Means("mean bytes of all replicas; empty: their number is not known")
-    ]
+    disk_bytes_mean: Annotated[Known, Means(
+        "mean bytes of all replicas; empty: their number is not known")]  # fmt: skip
     segments_mean: Annotated[Known, Means("mean number of segments of all replicas")]
-    retention_bytes: Annotated[
-        int | None, Means("retention.bytes, limit of a partition; -1: no limit")
-    ]
+    retention_bytes: Annotated[int | None, Means(
+        "retention.bytes, limit of a partition; -1: no limit")]  # fmt: skip
     retention_ms: Annotated[int | None, Means("retention.ms; -1: no limit")]
     compacted: Annotated[bool | None, Means("1: compaction removes records as well")]
-    full_share_max: Annotated[
-        Known,
-        Means(
-            "size of the fullest partition divided by retention.bytes; from 1 on, retention "
-            "deletes by size"
-        ),
-    ]
-    local_share_max: Annotated[
-        Known,
-        Means("local size of the fullest partition divided by local.retention.bytes"),
-    ]
-    verdict: Annotated[
-        str,
-        Means("of the fullest partition: full, filling, shrinking, standing, unknown or unlimited"),
-    ]
-    reached_us: Annotated[
-        Bounds, Means("time until it is full at the growth of the period, microseconds")
-    ]
+    full_share_max: Annotated[Known, Means(
+        "size of the fullest partition divided by retention.bytes; from 1 on, retention deletes by "
+        "size")]  # fmt: skip
+    local_share_max: Annotated[Known, Means(
+        "local size of the fullest partition divided by local.retention.bytes")]  # fmt: skip
+    verdict: Annotated[str, Means(
+        "of the fullest partition: full, filling, shrinking, standing, "
+        "unknown or unlimited")]  # fmt: skip
+    reached_us: Annotated[Bounds, Means(
+        "time until it is full at the growth of the period, microseconds")]  # fmt: skip
 
 
 class Capacity(NamedTuple):

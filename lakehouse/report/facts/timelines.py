@@ -63,10 +63,9 @@ class Timeline(NamedTuple):
     name: Annotated[str, Means("figure, or the name of an own metric")]
     unit: Annotated[str, Means("unit of the values (UCUM)")]
     subject: Annotated[str | None, Means("topic, client or group; empty: the whole cluster")]
-    points: Annotated[
-        list[list[Any]],
-        Means("start of a window, value and its two bounds; null: not all sources were observed"),
-    ]
+    points: Annotated[list[list[Any]], Means(
+        "start of a window, value and its two bounds; null: not all "
+        "sources were observed")]  # fmt: skip
 
 
 def timelines(gold: Gold, own: OwnMetrics) -> list[Timeline]:

@@ -1,1 +1,1 @@
-"""The report in short: what page, PDF, terminal, mail, chats and JSON readers state, in words."""
+"""The report in short: the words of page, PDF, terminal, mail and chats."""

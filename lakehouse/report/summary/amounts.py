@@ -164,6 +164,11 @@ def clock(us: int, *, seconds: bool = False) -> str:
     return display.clock(instant(us), seconds=seconds)
 
 
+def at(us: int) -> str:
+    """Return an instant in a sentence: ``Wed 18 Nov at 14:27``."""
+    return line("event.at", day=day(us), clock=clock(us))
+
+
 def dates_of(span: Span) -> tuple[dt.date, dt.date]:
     """Return the first and the last local date of a time."""
     return date(span[0]), date(span[1] - 1)

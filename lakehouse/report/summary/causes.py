@@ -11,7 +11,7 @@ from lakehouse.report import figures
 from lakehouse.report.figures import Row
 from lakehouse.report.summary import amounts, impacts
 from lakehouse.report.summary.model import Text
-from lakehouse.report.summary.texts import joined, line, listed, text, words
+from lakehouse.report.summary.texts import joined, listed, text, words
 
 _UNOBSERVED: Final = 2
 _RATES: Final = {"produce": "By/s", "fetch": "By/s", "request": "%"}
@@ -22,8 +22,9 @@ def cause(row: Row, scene: impacts.Scene) -> Text:
     """Return the likely cause of an event."""
     found = row["cause"]
     kind = found["kind"] if words(f"cause.{found['kind']}") else "not_known"
+    values = _values(row, found)
     parts = [
-        text(f"cause.{kind}", **_values(row, found)),
+        text(_template(kind, values), **values),
         _replicas(found),
         _also(found),
         *_unobserved(found),
@@ -31,6 +32,13 @@ def cause(row: Row, scene: impacts.Scene) -> Text:
     if row["kind"] == "loss" and not scene.has_lag:
         parts.append(text("cause.no_lag"))
     return joined(*parts, between=" ")
+
+
+def _template(kind: str, values: dict[str, Any]) -> str:
+    """Return the text of a kind of cause; a cause within a minute can have its own text."""
+    is_short = values["start"].endswith(values["end"])
+    name = f"cause.{kind}_at"
+    return name if is_short and words(name) else f"cause.{kind}"
 
 
 def _values(row: Row, found: Row) -> dict[str, Any]:
@@ -101,7 +109,7 @@ def next_step(row: Row) -> Text:
     values |= {
         "sources": listed(sources) or values["source"],
         "quota": words(f"quota.{row.get('of')}"),
-        "at": line("event.at", day=amounts.day(start), clock=amounts.clock(start)),
+        "at": amounts.at(start),
         "start": hours[0],
         "end": hours[1],
         "exposed": listed(amounts.names(exposed)),

@@ -32,7 +32,7 @@ _OWN_WORDS: Final = {
     ("other", "kafka.broker.offline_log_directories"): "log_directories",
     ("other", "kafka.broker.request_handler.idle"): "request_handlers",
 }
-"""Texts of their own within a kind, by what of it an event is."""
+"""Texts for a part of a kind, by kind and metric or way."""
 
 
 class Scene(NamedTuple):

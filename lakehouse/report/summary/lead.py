@@ -9,7 +9,7 @@ from lakehouse.report.figures import Facts, Row
 from lakehouse.report.summary import amounts, events, impacts
 from lakehouse.report.summary.frame import Frame
 from lakehouse.report.summary.model import Event, Objective, Text
-from lakehouse.report.summary.texts import Value, line, listed, text, words
+from lakehouse.report.summary.texts import line, listed, text, words
 
 _SENTENCES: Final = 3
 _SEVERAL_DAYS: Final = 2
@@ -81,23 +81,41 @@ def _titled(row: Row, found: Sequence[Event]) -> Text:
 
 
 def _availability(rows: Sequence[Row]) -> Text:
-    """Return one sentence on all availability events, with and without a cause."""
+    """Return one sentence on all availability events: with a cause first, then without."""
     explained = [row for row in rows if words(f"lead_cause.{row['cause']['kind']}")]
     others = [row for row in rows if row not in explained]
-    values: dict[str, Value] = {
-        "unexplained": _topics(others),
-        "fell": impacts.fell(others[0]) if others else "",
-    }
+    fell = impacts.fell(others[0]) if others else ""
     if not explained:
         length = display.length(others[0].get("bad_us"))
-        return text("lead.availability_unexplained", **values, length=length)
-    causes = listed(list(dict.fromkeys(map(_cause, explained))))
-    return _capital(text("lead.availability", causes=causes, topics=_topics(explained), **values))
+        return text(
+            "lead.availability_unexplained", unexplained=_topics(others), fell=fell, length=length
+        )
+    both = {topic for row in explained for topic in row["topics"]}
+    is_again = any(topic in both for row in others for topic in row["topics"])
+    return _capital(text(
+        "lead.availability",
+        causes=listed(_causes(explained)),
+        topics=_topics(explained),
+        unexplained=() if is_again else _topics(others),
+        again=_topics(others[:1]) if is_again else (),
+        fell=fell,
+        at=amounts.at(amounts.moment(others[0]["from"])) if others else "",
+    ))  # fmt: skip
 
 
-def _cause(row: Row) -> Text:
-    sources = listed(amounts.names(row["cause"].get("sources") or ()))
-    return text(f"lead_cause.{row['cause']['kind']}", sources=sources)
+def _causes(rows: Sequence[Row]) -> list[Text]:
+    """Return the causes of events; causes with the same words are one, with all their sources."""
+    alike: dict[str, list[Row]] = {}
+    for row in rows:
+        alike.setdefault(words(f"lead_cause.{row['cause']['kind']}"), []).append(row)
+    return [_cause(own) for own in alike.values()]
+
+
+def _cause(rows: Sequence[Row]) -> Text:
+    sources = amounts.names(one for row in rows for one in row["cause"].get("sources") or ())
+    kind = rows[0]["cause"]["kind"]
+    number = len(rows) if kind == "rolling_restart" else max(len(rows), len(sources))
+    return text(f"lead_cause.{kind}", sources=listed(sources), number=number)
 
 
 def _topics(rows: Sequence[Row]) -> Text:

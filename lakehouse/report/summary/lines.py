@@ -45,7 +45,7 @@ def about(summary: Summary) -> Text:
 
 
 def context(tile: Tile) -> Text:
-    """Return what stands after a key figure: its worst subject and its change."""
+    """Return the context of a key figure: its worst subject and its change."""
     return texts.joined(tile.note, (tile.delta,) if tile.delta else (), between="; ")
 
 

@@ -11,7 +11,7 @@ from lakehouse.core.spans import Span
 from lakehouse.report.figures import Name
 
 Status = Literal["missed", "at_risk", "uncertain", "no_data", "on_track", "met"]
-"""Of an objective, worst first. ``at_risk`` and ``on_track`` exist in a running window only."""
+"""Status of an objective, worst first. ``at_risk`` and ``on_track`` are of a running window."""
 
 Change = Literal["worse", "better", "unclear", "same", "none"]
 """Against the week before; ``none``: there is nothing to compare with."""
@@ -51,8 +51,8 @@ class Tile(NamedTuple):
         status: The worst status of its objectives; None: no objective is on it.
         note: ``worst topic: orders (±40 s)``.
         delta: ``+9 min vs W46``, ``+1 min; no clear change``.
-        change: What the change means.
-        trend: The last eight weeks, oldest first, this one last; greater is worse; None: not known.
+        change: Kind of the change.
+        trend: The last eight weeks, oldest first. Greater is worse. None: not known.
         title: Exact figure and bounds, for a tooltip.
     """
 
@@ -72,22 +72,23 @@ class Event(NamedTuple):
 
     Attributes:
         number: Its place in the list, from 1; the same in every output.
-        status: ``missed`` if it used a whole budget, ``at_risk`` from half of one, else ``met``.
+        status: ``missed`` from a whole budget, ``at_risk`` from half of it, otherwise ``met``;
+            ``no_data`` if no objective counts it.
         is_major: Whether it used at least half of an error budget.
         when: ``Wed 18 Nov 14:27 to 14:47``, ``7 of 7 days, 11:02 to 12:23``, ``since Sat 14:02``.
         length: Its bad time: ``20 min``.
         repeats: ``3rd week``; empty the first time.
         title: Subject and verb: ``broker-2 outage hit payments and scratch``.
-        impact: What it hit, with counts.
-        cause: Starts with *Likely* where it is inferred, *Not known* with what was ruled out.
+        impact: Its impact, with counts.
+        cause: Starts with *Likely* if inferred, or *Not known* with the causes that were ruled out.
         next_step: Imperative; empty if there is nothing to do.
         owner: None: no owners file, or no owner.
         used: ``1,240 % of loss budget``; empty: no objective has it.
         used_share: Greatest share of an error budget that it used.
         objective: Name of the objective of ``used``.
         notes: ``planned``, ``agreed not to count``.
-        parts: When it was bad, for drawings.
-        subject: What ``jmxlake explain`` takes: a topic, group, client or source.
+        parts: Its bad intervals, for drawings.
+        subject: Subject for ``jmxlake explain``: a topic, group, client or source.
     """
 
     number: int
@@ -134,10 +135,10 @@ class Objective(NamedTuple):
         used_high: At most, unobserved time included; None: not known.
         left: Budget left at the end of each hour so far, fraction of the whole; empty: not known.
         weeks: The last eight weeks, oldest first.
-        owner: Of the worst subject; None: no owners file, or no owner.
+        owner: Owner of the worst subject; None: no owners file, or no owner.
         section: Anchor of the details.
         note: Business hours, corrections: a second line, mostly empty.
-        subject: Name of the worst subject; empty where nothing is known of one.
+        subject: Name of the worst subject; empty without subjects.
         unobserved_us: Its unobserved time, microseconds; None: not known.
     """
 
@@ -169,13 +170,13 @@ class Summary(NamedTuple):
         title: ``Kafka SLO report``.
         cluster: Its name.
         team: The team of a team's report; None: all.
-        week: ``Week 47``; empty where the period is no ISO week.
+        week: ``Week 47``; empty if the period is not an ISO week.
         period: ``Mon 16 to Sun 22 Nov 2026, UTC``.
-        running: ``week running: 81 % elapsed``; empty once it is over.
+        running: ``week running: 81 % elapsed``; empty if it has ended.
         span: The period.
-        elapsed_to: Until when the period can be observed; its end once it is over.
+        elapsed_to: End of the observable time; the end of the period if it has ended.
         headline: The worst verdict.
-        lead: What mattered, at most three sentences.
+        lead: The greatest events, at most three sentences.
         tiles: Four to six key figures.
         events: All events, most of a budget first.
         events_note: ``5 events used at least half of a weekly error budget; 2 more stayed below.``
@@ -185,7 +186,7 @@ class Summary(NamedTuple):
         notes: Unobserved time, pooled score, restated weeks: one sentence each.
         not_collected: ``consumer lag (metric kafka.group.lag)``.
         is_blind: Whether too little was observed to state anything; then ``tiles`` and ``events``
-            are empty, and ``headline`` says what is known.
+            are empty, and ``headline`` has the observed share.
     """
 
     title: str

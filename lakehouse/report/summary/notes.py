@@ -6,6 +6,7 @@ from typing import Final
 
 from lakehouse.core import display
 from lakehouse.report.figures import Facts, Row
+from lakehouse.report.summary import amounts
 from lakehouse.report.summary.frame import Frame
 from lakehouse.report.summary.model import Objective, Text
 from lakehouse.report.summary.objective_rows import LEVELS
@@ -33,7 +34,7 @@ def objectives_note(objectives: Sequence[Objective], frame: Frame) -> str:
 
 def notes(facts: Facts, objectives: Sequence[Objective], frame: Frame) -> tuple[Text, ...]:
     """Return the notes of a report, one sentence or two each."""
-    found = [_restated(facts)]
+    found = _restated(facts)
     if not frame.is_blind:
         found += [_unobserved(facts, objectives, frame)]
         found += [() if frame.is_running else one for one in _pooled(facts)]
@@ -100,9 +101,16 @@ def _pooled(facts: Facts) -> list[Text]:
     ]
 
 
-def _restated(facts: Facts) -> Text:
+def _restated(facts: Facts) -> list[Text]:
+    """Return how many results of this report, and which weeks, changed after publication."""
     count = len(facts.get("restated") or ())
-    return text("notes.restated", count=count) if count else ()
+    histories = [one.get("history") or () for one in facts.get("objectives") or ()]
+    weeks = sorted({row["week"] for each in histories for row in each if row.get("restated")})
+    names = list(map(amounts.week_name, weeks))
+    return [
+        text("notes.restated", count=count) if count else (),
+        text("notes.restated_weeks", weeks=listed(names, len(names))) if names else (),
+    ]
 
 
 def _since(facts: Facts) -> Text:

@@ -69,7 +69,7 @@ def worst_subject(row: Row) -> Row | None:
 def _status(row: Row, verdict: Row, worst: Row | None, frame: Frame) -> Status:
     found = texts.first(row.get("status"), _status_of_old(verdict, worst, frame))
     status = cast("Status", found) if found in amounts.STATUSES else "no_data"
-    # No status is good below the floor of coverage. A missed objective is missed for certain.
+    # Too little coverage leaves only what is certain: that an objective is missed.
     return "no_data" if frame.is_blind and status != "missed" else status
 
 
@@ -115,8 +115,8 @@ def _objective(one: _Judged, facts: Facts, frame: Frame) -> Objective:
         used_share=used,
         used_low=low,
         used_high=high,
-        left=tuple((worst or {}).get("left") or ()),
-        weeks=_weeks(row, one.status),
+        left=tuple(worst.get("left") or ()) if one.is_known and worst else (),
+        weeks=_weeks(row, one.status, frame),
         owner=_owner(row, worst),
         section=section_of(row.get("metrics") or ()),
         note=_note(row["name"], worst, facts) if one.is_known and worst else "",
@@ -220,11 +220,13 @@ def _short_day(us: int) -> str:
     return amounts.day(us).partition("\u00a0")[2]
 
 
-def _weeks(row: Row, status: Status) -> tuple[Week, ...]:
-    """Return the statuses of the last weeks; this week's is the row's."""
+def _weeks(row: Row, status: Status, frame: Frame) -> tuple[Week, ...]:
+    """Return the statuses of the last weeks; of a report of a week, the last is the row's."""
     history = row.get("history") or ()
     found = [Week(amounts.week_name(one["week"]), _of_week(one)) for one in history]
-    return (*found[:-1], found[-1]._replace(status=status)) if found else ()
+    if found and frame.word == "week":
+        found[-1] = found[-1]._replace(status=status)
+    return tuple(found)
 
 
 def _of_week(week: Row) -> Status:

@@ -5,10 +5,11 @@ with its noun, ``{n:was/were}`` for a word that depends on a number, and ``[part
 out if one of their values is empty.
 """
 
+import functools
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
-from typing import Any, Final, TypeVar, cast
+from typing import Any, Final, NamedTuple, TypeVar, cast
 
 from lakehouse.core import display
 from lakehouse.report import resources
@@ -27,6 +28,23 @@ _FIELD: Final = re.compile(r"\{(\w+)(!b)?(?::([^}]*))?\}")
 _LISTED: Final = 2
 
 
+class _Piece(NamedTuple):
+    """Words of a template, or the name of a value.
+
+    Attributes:
+        literal: The words.
+        name: The value's name; empty of words.
+        is_strong: Whether the value stands out.
+        spec: A noun, or words for one and for other numbers.
+    """
+
+    literal: str
+    name: str = ""
+    is_strong: bool = False
+    spec: str = ""
+
+
+@functools.cache
 def words(path: str) -> str:
     """Return a text of words.yaml as it is; empty where there is none.
 
@@ -43,15 +61,13 @@ def text(path: str, /, **values: Value) -> Text:
         path: Its keys, with dots between them.
         values: Values by the names in its braces.
     """
-    template = words(path)
     parts: list[str | Name | Strong] = []
-    reached = 0
-    for part in _PARTS.finditer(template):
-        parts += _filled(template[reached : part.start()], values)
-        if all(_is_given(values[name]) for name, _, _ in _FIELD.findall(part[1])):
-            parts += _filled(part[1], values)
-        reached = part.end()
-    return joined(tuple(parts), tuple(_filled(template[reached:], values)))
+    for is_optional, pieces in _parsed(words(path)):
+        if is_optional and not all(_is_given(values[one.name]) for one in pieces if one.name):
+            continue
+        for one in pieces:
+            parts += _value(values[one.name], one) if one.name else (one.literal,)
+    return tuple(_merged(parts))
 
 
 def line(path: str, /, **values: Value) -> str:
@@ -94,24 +110,33 @@ def _is_given(value: Value) -> bool:
     return value == 0 or bool(value)
 
 
-def _filled(template: str, values: Mapping[str, Value]) -> Iterator[str | Name | Strong]:
+@functools.cache
+def _parsed(template: str) -> tuple[tuple[bool, tuple[_Piece, ...]], ...]:
+    """Return the parts of a template, whether each is optional, and its pieces."""
+    parts = _PARTS.split(template)  # every second part is in brackets
+    return tuple((place % 2 == 1, tuple(_pieces(part))) for place, part in enumerate(parts))
+
+
+def _pieces(part: str) -> Iterator[_Piece]:
     reached = 0
-    for field in _FIELD.finditer(template):
-        yield template[reached : field.start()]
+    for field in _FIELD.finditer(part):
+        yield _Piece(part[reached : field.start()])
         name, strong, spec = field.groups()
-        yield from _value(values[name], spec, strong=bool(strong))
+        yield _Piece("", name, bool(strong), spec or "")
         reached = field.end()
-    yield template[reached:]
+    yield _Piece(part[reached:])
 
 
-def _value(value: Value, spec: str | None, *, strong: bool) -> Iterable[str | Name | Strong]:
-    if spec and isinstance(value, int | float):
-        one, _, other = spec.partition("/")
-        chosen = (one if value == 1 else other) if other else display.plural(int(value), one)
+def _value(value: Value, piece: _Piece) -> Iterable[str | Name | Strong]:
+    if piece.spec and isinstance(value, int):
+        one, _, other = piece.spec.partition("/")
+        chosen = (one if value == 1 else other) if other else display.plural(value, one)
         parts: list[str | Name | Strong] = [chosen]
     else:
         parts = _parts(value)
-    return [Strong(plain(tuple(parts)))] if strong else parts
+    if not piece.is_strong:
+        return parts
+    return [Strong(part) if isinstance(part, str) else part for part in parts]
 
 
 def _parts(value: Value) -> list[str | Name | Strong]:
@@ -132,7 +157,7 @@ def _merged(parts: Iterable[str | Name | Strong]) -> Iterator[str | Name | Stron
 
 
 def spaced(value: T) -> T:
-    """Return a value with plain spaces in all its texts, also in those of its records; no names."""
+    """Return a value with plain spaces in all its texts. Names stay as they are."""
     changed: Any = value
     if isinstance(value, str):
         changed = value.replace("\u00a0", " ")

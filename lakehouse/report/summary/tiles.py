@@ -144,9 +144,6 @@ def _note(row: Row) -> Text:
     template = _NOTES.get(str(row["name"]), "tile.worst" if is_time else "tile.subject")
     if template == "tile.worst":
         values |= {"level": level, "bounds": amounts.around(worst) or bounds}
-    if template == "tile.subject":
-        unknown = row.get("unknown_us") if _own(row).high is None else None
-        values["unknown"] = display.length(unknown, "up") if unknown else ""
     return text(template, **values)
 
 
@@ -160,7 +157,13 @@ def _partly(row: Row, answers: Mapping[str, Row], frame: Frame) -> Text:
 
 
 def _title(row: Row) -> str:
-    """Return the bounds of a figure and of its worst subject."""
+    """Return the bounds of a figure, and the unobserved time of its worst subject."""
+    unknown = row.get("unknown_us")
+    unobserved = line("tile.unknown_time", length=display.length(unknown, "up")) if unknown else ""
+    return "; ".join(filter(None, (_bounds(row), unobserved)))
+
+
+def _bounds(row: Row) -> str:
     unit, figure = str(row["unit"]), _own(row)
     if unit == "us":
         return amounts.exactly(figure)

@@ -24,6 +24,7 @@ TOPICS: Final = TableSpec(
         Column("Topic", name("topic")),
         Column("Unavailable", time("unavailable_any")),
         Column("Under min ISR", time("any")),
+        Column("No leader", time("leaderless_any")),
         Column("Partitions at once, max", peak("max_concurrent")),
     ),
     file="min_isr_topics",

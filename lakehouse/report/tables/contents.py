@@ -12,13 +12,13 @@ from lakehouse.report.resources import declared
 from lakehouse.report.tables.table_spec import Cell, Content
 
 WIDE: Final = 0.05
-"""Share of a figure beyond which its bounds are written beside it."""
+"""Distance, as a share of the figure, from which bounds are text."""
 
 _ALIKE: Final = 0.1
-"""Share by which two bounds may lie unevenly around a figure that has ``±``."""
+"""Greatest difference of two bounds' distances, as a share of both, for ``±``."""
 
 Write = Callable[[Any], str]
-"""Formats a number; None is ``not known``."""
+"""Formats a number; for None it returns ``not known``."""
 
 
 def length(us: float | None, rounding: Rounding = "nearest") -> str:
@@ -41,7 +41,7 @@ def words(group: str, value: object) -> str:
 
 
 def time(stem: str, within: str = "") -> Content:
-    """A duration, from ``_us``, ``_low_us`` and ``_high_us``.
+    """Return a duration, from ``_us``, ``_low_us`` and ``_high_us``.
 
     Args:
         stem: The beginning of the three keys.
@@ -52,13 +52,13 @@ def time(stem: str, within: str = "") -> Content:
 
 
 def count(key: str, write: Write = display.count) -> Content:
-    """A number with its bounds, from ``key``, ``key_low`` and ``key_high``."""
+    """Return a number with its bounds, from ``key``, ``key_low`` and ``key_high``."""
     keys = tuple(f"{key}{bound}" for bound in BOUNDS)
     return Content(lambda row: bounded(row, keys, lambda value, _="": write(value)), keys)
 
 
 def between(key: str, write: Write = display.count) -> Content:
-    """A number with no best value, from ``key_low`` and ``key_high``."""
+    """Return a number with bounds only, from ``key_low`` and ``key_high``."""
     keys = tuple(f"{key}{bound}" for bound in BOUNDS[1:])
 
     def cell(row: Row) -> Cell:
@@ -69,7 +69,7 @@ def between(key: str, write: Write = display.count) -> Content:
 
 
 def number(key: str, write: Write = display.count, *, is_peak: bool = False) -> Content:
-    """A number without bounds."""
+    """Return a number without bounds."""
 
     def cell(row: Row) -> Cell:
         value = value_at(row, key)
@@ -79,12 +79,12 @@ def number(key: str, write: Write = display.count, *, is_peak: bool = False) -> 
 
 
 def peak(key: str, write: Write = display.count) -> Content:
-    """A maximum."""
+    """Return a maximum."""
     return number(key, write, is_peak=True)
 
 
 def name(*keys: str) -> Content:
-    """Names from outside, such as a user and a client id: ``billing / invoicing``."""
+    """Return names from outside, such as a user and a client id: ``billing / invoicing``."""
 
     def cell(row: Row) -> Cell:
         found = [figures.name(row[key]) for key in keys if row.get(key) is not None]
@@ -94,7 +94,7 @@ def name(*keys: str) -> Content:
 
 
 def partition() -> Content:
-    """A partition as Kafka's tools write it: ``orders-3``."""
+    """Return a partition as Kafka's tools write it: ``orders-3``."""
     return Content(
         lambda row: Cell(figures.single(f"{row['topic']}-{row['partition']}")),
         ("topic", "partition"),
@@ -103,12 +103,12 @@ def partition() -> Content:
 
 
 def word(group: str, key: str) -> Content:
-    """A value of the facts in words of page.yaml."""
+    """Return a value of the facts in words of page.yaml."""
     return Content(lambda row: Cell((words(group, row.get(key)),)), (key,), is_figure=False)
 
 
 def instant(key: str) -> Content:
-    """An instant, to the second."""
+    """Return an instant, to the second."""
 
     def cell(row: Row) -> Cell:
         at = row.get(key)
@@ -118,7 +118,7 @@ def instant(key: str) -> Content:
 
 
 def of(cell: Callable[[Row], Cell | str], *keys: str, is_figure: bool = True) -> Content:
-    """A content made by a function.
+    """Return a content that a function makes.
 
     Args:
         cell: Makes the cell, or its text.
@@ -137,11 +137,11 @@ def of(cell: Callable[[Row], Cell | str], *keys: str, is_figure: bool = True) ->
 
 
 def bounded(row: Row, keys: tuple[str, ...], write: Callable[..., str]) -> Cell:
-    """Return a figure; its bounds beside it if they are wide, else as a tooltip.
+    """Return a figure with its bounds: as text if they are wide, otherwise as a tooltip.
 
     Args:
         row: The row.
-        keys: Of the figure and its two bounds.
+        keys: Keys of the figure and its two bounds.
         write: Formats a number and takes how it is rounded.
     """
     value, low, high = (value_at(row, key) for key in keys)
@@ -172,7 +172,7 @@ def around(
 
 
 def least_to_most(low: float | None, high: float | None, write: Callable[..., str]) -> Cell:
-    """Return a figure of which the bounds alone are known, or one of them."""
+    """Return a figure with known bounds only, or with one known bound."""
     if low is None and high is None:
         return Cell((display.NOT_KNOWN,))
     if low is None or high is None:
@@ -203,10 +203,10 @@ def joined(names: list[Name]) -> tuple[str | Name, ...]:
 
 
 def longest(*stems: str) -> Callable[[Row], Any]:
-    """A sort key: the longest of some times, then that time at most, then the unknown time."""
+    """Return a sort key: the longest of some times, its upper bound, the unknown time."""
     return lambda row: figures.badness(row, *stems)
 
 
 def most(*keys: str) -> Callable[[Row], Any]:
-    """A sort key: the greatest of some figures, the first counts first."""
+    """Return a sort key: the figures, the first one first."""
     return lambda row: [value_at(row, key) or 0 for key in keys]

@@ -20,7 +20,7 @@ _LAST: Final = ("own-metrics", "coverage", "incidents")
 """Anchors in order; other sections are between."""
 
 _OPEN_IF_BLIND: Final = "coverage"
-"""It says why nothing is known."""
+"""Its table has the errors of the agents."""
 
 
 @functools.cache

@@ -1,4 +1,4 @@
-"""Disk: what topics store, and which of them reach their retention.bytes."""
+"""Disk use: size of each topic, and the time until its retention.bytes is reached."""
 
 import math
 from typing import Any, Final

@@ -1,4 +1,4 @@
-"""Other metrics: those that no other section shows, of your own catalogue first."""
+"""Other metrics: no other section shows them; own catalogues come first."""
 
 from typing import Final
 

@@ -1,4 +1,4 @@
-"""Cost by team: what each owner's topics, clients and groups used."""
+"""Cost by team: use of each owner's topics, clients and groups."""
 
 from collections.abc import Callable
 from typing import Final

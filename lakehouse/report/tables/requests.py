@@ -95,7 +95,7 @@ LATENCY: Final = TableSpec(
         Column("Broker", name("source")),
         Column("Request", _REQUEST),
         Column("Limit", number("threshold_ms", display.milliseconds)),
-        Column("Above the limit", time("slow")),
+        Column("Time above the limit", time("slow")),
         Column("p99, max", peak("p99_ms_max", display.milliseconds)),
     ),
     file="service_latency",
@@ -150,7 +150,7 @@ def _succeeded(facts: Facts) -> Part:
 
 
 def _away(facts: Facts) -> Iterator[str]:
-    """Say how long brokers were not observed; they count nothing while they are down."""
+    """Yield the time without observation; a broker that is down counts nothing."""
     rows = [row for row in BROKERS.rows(facts) if row.get("unknown_us")]
     if rows:
         longest = display.length(max(row["unknown_us"] for row in rows), "up")

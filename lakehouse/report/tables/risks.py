@@ -25,9 +25,9 @@ class Risk(NamedTuple):
     Attributes:
         table: Its table.
         lists: Its keys in the facts.
-        one: What one row does.
-        several: What several rows do.
-        unknown: The name of the list where it is not known.
+        one: Predicate of one row.
+        several: Predicate of several rows.
+        unknown: The name of the list in a sentence.
     """
 
     table: TableSpec

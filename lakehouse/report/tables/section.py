@@ -20,7 +20,7 @@ class Detail(NamedTuple):
         line: The section in one line; names from outside are isolated.
         is_open: Whether it is open at first.
         tables: Tables, the worst rows first; none below the floor of coverage.
-        note: How to read them; empty if there is nothing to say.
+        note: How to read them; may be empty.
     """
 
     anchor: str
@@ -51,9 +51,9 @@ class Claim(NamedTuple):
     Attributes:
         table: The table; its bad rows are counted by ``names``.
         figure: The figure of the worst row, in words.
-        verb: What the subjects were.
-        worst: What the row with the greatest figure is.
-        is_own: Whether its subjects are those of the question, whose number is known.
+        verb: Predicate of the subjects.
+        worst: Word before the row with the greatest figure.
+        is_own: Whether it counts the subjects of the question.
     """
 
     table: TableSpec
@@ -151,7 +151,7 @@ def part(
 
 
 def figures_known(facts: Facts, question: Question) -> Evidence:
-    """Return the decision on figures that are neither good nor bad, which have the floor, too."""
+    """Return the decision on figures that are neither good nor bad; the floor applies."""
     return evidence.answer(facts, question._replace(has_figures=False))
 
 
@@ -174,7 +174,7 @@ def _claim(claim: Claim, rows: Sequence[Row], decided: Evidence, *, is_first: bo
 
 
 def _of(number: int, known: int | None, noun: str) -> str:
-    """Return a number of subjects, of how many if that is known."""
+    """Return a number of subjects, and their total if it is known."""
     if known is None or known < number:
         return display.plural(number, noun)
     return f"{number:,} of {display.plural(known, noun)}"

@@ -37,7 +37,7 @@ class Cell(NamedTuple):
 
 
 class Content(NamedTuple):
-    """What a column shows of a row, and the keys of the row that it reads.
+    """A function that makes the cells of a column, and the keys that it reads.
 
     Attributes:
         cell: Makes the cell.
@@ -68,7 +68,7 @@ class Listing(NamedTuple):
         rows: The worst rows, a cell for each column.
         notes: Sentences on all rows.
         omitted: How many rows it does not have.
-        file: The CSV file with all rows.
+        file: The file with all rows.
     """
 
     caption: str
@@ -89,11 +89,11 @@ class TableSpec:
         caption: The title.
         noun: A row.
         columns: The columns; the first names the row.
-        file: The CSV file with all rows, without ``.csv``.
+        file: The CSV file with all rows, without ``.csv``; empty: JSON has them.
         bad: A row is shown if one of these figures is above zero; none: every row is.
-        names: Keys of the subject, where several rows are of one.
+        names: Keys of the subject if it can have several rows.
         worst: Sort key, greatest first; None: rows are in order.
-        quiet: What the rows that are not shown did in the observed time; empty: nothing is said.
+        quiet: Predicate of the rows that are not shown; empty: no sentence.
         note: How to read it.
         unknown: Key of a row's unobserved time; empty: it has none.
 
@@ -106,7 +106,7 @@ class TableSpec:
     caption: str
     noun: str
     columns: tuple[Column, ...]
-    file: str
+    file: str = ""
     bad: tuple[str, ...] = ()
     names: tuple[str, ...] = ()
     worst: Callable[[Row], Any] | None = None
@@ -139,8 +139,8 @@ class TableSpec:
 
         Args:
             facts: The facts of a report.
-            rows: Rows that are made of those in the facts.
-            decided: What can be stated; None: no sentence on the rows that are not shown.
+            rows: Rows made from the facts.
+            decided: The decision on the question; None: no sentence on rows that are not shown.
         """
         every = self.rows(facts) if rows is None else rows
         shown = self.bad_rows(every)
@@ -159,11 +159,11 @@ class TableSpec:
             tuple(zip(*compress(cells, kept), strict=True)),
             tuple(filter(None, notes)),
             max(0, len(shown) - MOST),
-            f"{self.file}.csv",
+            f"{self.file}.csv" if self.file else "the JSON report",
         )
 
     def _unobserved(self, rows: Iterable[Row]) -> str:
-        """Say how long rows were not observed, once for all."""
+        """Return one sentence on the unobserved time of all rows."""
         if not self.unknown or "unknown_us" not in record_keys.keys(self.record):
             return ""
         times = [row.get(self.unknown) for row in rows]
@@ -178,7 +178,7 @@ class TableSpec:
         return f"Not observed: {', '.join(parts)}." + " A maximum can be higher there." * peaks
 
     def _quiet(self, rows: Sequence[Row], decided: Evidence | None) -> str:
-        """Say what the other rows did, if enough was observed."""
+        """Return one sentence on the other rows, if enough was observed."""
         if decided is None or decided.reason or not self.quiet:
             return ""
         bad = len(self.subjects(self.bad_rows(rows)))
@@ -197,7 +197,7 @@ class TableSpec:
 
 
 def _is_same(cells: Sequence[Cell]) -> bool:
-    """Return True if a column is empty or not known in all rows, which a note states once."""
+    """Return True if a column is empty or not known in all rows; a note states it once."""
     return all(cell.text in _NOTHING for cell in cells)
 
 
@@ -215,7 +215,7 @@ _NOTHING: Final = ((), ("",), (display.NOT_KNOWN,))
 
 
 def _added(facts: Facts, rows: Sequence[Row]) -> Iterable[Column]:
-    """Yield the columns that a report has if it knows budgets and owners."""
+    """Yield the columns of reports with budgets and with owners."""
     if any(row.get("used") is not None for row in rows):
         yield Column("Budget used", _USED)
     if facts.get("owners") is not None and any(map(_has_owner, rows)):

@@ -11,7 +11,7 @@ from lakehouse.report.tables.table_spec import Cell, Column, Content, TableSpec
 
 
 def quantity(key: str, *, is_peak: bool = False) -> Content:
-    """A value in the unit of its row."""
+    """Return a value in the unit of its row."""
 
     def cell(row: Row) -> Cell:
         unit = str(row.get("rate_unit") or "")

@@ -43,9 +43,8 @@ class Behind(NamedTuple):
 
     records_low: Annotated[Known, Means("lower bound of the unread records")]
     records_high: Annotated[Known, Means("upper bound of the unread records")]
-    seconds_low: Annotated[
-        Known, Means("lower bound of the age of the oldest unread record, seconds")
-    ]
+    seconds_low: Annotated[Known, Means(
+        "lower bound of the age of the oldest unread record, seconds")]  # fmt: skip
     seconds_high: Annotated[Known, Means("upper bound of that age, seconds; empty: not known")]
     seconds_unknown_us: Annotated[
         int, Means("time in which that age had no upper bound, not in seconds_high, microseconds")
@@ -57,14 +56,10 @@ class GroupLag(NamedTuple):
 
     group: Annotated[str, GROUP]
     topic: Annotated[str, TOPIC]
-    behind_us: Annotated[
-        Bounds,
-        Means("time in which records of the scrape before were still unread, microseconds"),
-    ]
-    most: Annotated[
-        Behind,
-        Means("maximum", column=""),
-    ]
+    behind_us: Annotated[Bounds, Means(
+        "time in which records of the scrape before were still unread, microseconds")]  # fmt: skip
+    most: Annotated[Behind, Means(
+        "maximum", column="")]  # fmt: skip
     last: Annotated[Behind, Means("last window with data")]
     as_of: Annotated[str, Means("start of that window, UTC")]
     unknown_us: Annotated[int | None, UNKNOWN]
@@ -77,9 +72,8 @@ class PartitionBehind(NamedTuple):
     topic: Annotated[str, TOPIC]
     partition: Annotated[int | None, PARTITION]
     records_low: Annotated[float, Means("lower bound of the maximum of unread records")]
-    records_high: Annotated[
-        Known, Means("its upper bound; empty: there is unknown time, so it can be more")
-    ]
+    records_high: Annotated[Known, Means(
+        "its upper bound; empty: there is unknown time, so it can be more")]  # fmt: skip
     above_us: Annotated[Bounds, Means("time with more than 10,000 unread records, microseconds")]
     unknown_us: Annotated[int | None, UNKNOWN]
 
@@ -87,12 +81,10 @@ class PartitionBehind(NamedTuple):
 class ConsumerLag(NamedTuple):
     """The section; lists are None if no agent collected the lag of a group."""
 
-    groups: Annotated[
-        list[GroupLag] | None, Means("groups and topics with lag, the longest lag first")
-    ]
-    partitions: Annotated[
-        list[PartitionBehind] | None, Means("partitions with more than 10,000 unread records")
-    ]
+    groups: Annotated[list[GroupLag] | None, Means(
+        "groups and topics with lag, the longest lag first")]  # fmt: skip
+    partitions: Annotated[list[PartitionBehind] | None, Means(
+        "partitions with more than 10,000 unread records")]  # fmt: skip
     groups_read: Annotated[int | None, Means("number of groups whose lag was collected")]
 
 
@@ -102,17 +94,12 @@ class LostOffsets(NamedTuple):
     group: Annotated[str, GROUP]
     topic: Annotated[str, TOPIC]
     partition: Annotated[int, PARTITION]
-    offsets_low: Annotated[
-        int, Means("lower bound of the offsets deleted before the group had read them")
-    ]
+    offsets_low: Annotated[int, Means(
+        "lower bound of the offsets deleted before the group had read them")]  # fmt: skip
     offsets_high: Annotated[int | None, Means("their upper bound; empty: not known")]
-    unknown_us: Annotated[
-        int,
-        Means(
-            "unknown time of the group, microseconds; offsets that expired then are in neither "
-            "bound"
-        ),
-    ]
+    unknown_us: Annotated[int, Means(
+        "unknown time of the group, microseconds; offsets that expired then are "
+        "in neither bound")]  # fmt: skip
 
 
 class LostOfGroup(NamedTuple):
@@ -166,7 +153,7 @@ def lost_before_read(
     gold: Gold,
     statements: Sequence[Statement],
     objectives: Sequence[Objective],
-    weeks: Sequence[LostInWeek],
+    weeks: Sequence[LostInWeek] = (),
 ) -> LostBeforeRead:
     """Return the section; ``weeks`` are the weeks before."""
     groups = _lost(gold, statements, objectives)

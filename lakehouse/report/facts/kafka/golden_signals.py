@@ -76,12 +76,10 @@ class Latency(NamedTuple):
 
     source: Annotated[str, SOURCE]
     request: Annotated[str, REQUEST]
-    threshold_ms: Annotated[
-        Known, Means("threshold of the objective, milliseconds; empty: no objective")
-    ]
-    slow_us: Annotated[
-        Bounds, Means("time in which the broker's own p99 was above the threshold, microseconds")
-    ]
+    threshold_ms: Annotated[Known, Means(
+        "threshold of the objective, milliseconds; empty: no objective")]  # fmt: skip
+    slow_us: Annotated[Bounds, Means(
+        "time in which the broker's own p99 was above the threshold, microseconds")]  # fmt: skip
     p99_ms_max: Annotated[Known, Means("maximum p99 of all scrapes, milliseconds")]
     unknown_us: Annotated[int | None, UNKNOWN]
 
@@ -94,12 +92,10 @@ class Traffic(NamedTuple):
     bytes_in: Annotated[Bounds, Means("bytes written")]
     bytes_out: Annotated[Bounds, Means("bytes sent to consumers")]
     bytes_rejected: Annotated[Bounds, Means("bytes of rejected records")]
-    produce_requests: Annotated[
-        Bounds, Means("produce requests, counted once for each partition in them")
-    ]
-    unknown_us: Annotated[
-        int | None, Means("time in which not every broker was observed, microseconds")
-    ]
+    produce_requests: Annotated[Bounds, Means(
+        "produce requests, counted once for each partition in them")]  # fmt: skip
+    unknown_us: Annotated[int | None, Means(
+        "time in which not every broker was observed, microseconds")]  # fmt: skip
 
 
 class ClientTraffic(NamedTuple):
@@ -114,12 +110,10 @@ class ClientTraffic(NamedTuple):
 class Service(NamedTuple):
     """The section."""
 
-    leaderless_us: Annotated[
-        Bounds, Means("time in which any partition had no leader, microseconds")
-    ]
-    unknown_us: Annotated[
-        int | None, Means("unknown time of the topic with most of it, microseconds")
-    ]
+    leaderless_us: Annotated[Bounds, Means(
+        "time in which any partition had no leader, microseconds")]  # fmt: skip
+    unknown_us: Annotated[int | None, Means(
+        "unknown time of the topic with most of it, microseconds")]  # fmt: skip
     requests: Annotated[list[Answers], Means("kinds of request, on all brokers")]
     brokers: Annotated[list[Answers], Means("kinds of request on each broker")]
     errors: Annotated[list[Error], Means("errors, most frequent first")]

@@ -52,9 +52,8 @@ class UnusedQuota(NamedTuple):
     """A quota that limited no client in the period."""
 
     user: Annotated[str | None, Means("user of the quota; <default>: users without their own")]
-    client_id: Annotated[
-        str | None, Means("client id of the quota; <default>: client ids without their own")
-    ]
+    client_id: Annotated[str | None, Means(
+        "client id of the quota; <default>: client ids without their own")]  # fmt: skip
     kind: Annotated[str, KIND]
     quota: Annotated[float, Means("quota on each broker, in rate_unit")]
     rate_unit: Annotated[str, RATE_UNIT]
@@ -78,9 +77,8 @@ class NearQuota(NamedTuple):
     quota_of: Annotated[QuotaOf, Means("entity of the quota in force", column="quota")]
     share: Annotated[float, Means("rate_max_of_a_broker divided by quota")]
     suggested: Annotated[float, Means("a sufficient quota, in rate_unit")]
-    suggested_at_least: Annotated[
-        bool, Means("1: the quota throttled the client, so it might need more")
-    ]
+    suggested_at_least: Annotated[bool, Means(
+        "1: the quota throttled the client, so it might need more")]  # fmt: skip
     rate_unit: Annotated[str, RATE_UNIT]
 
 
@@ -89,9 +87,8 @@ class Overtaken(NamedTuple):
 
     group: Annotated[str, GROUP]
     topic: Annotated[str, TOPIC]
-    least_seconds: Annotated[
-        float, Means("lower bound of the time until retention reaches unread records; 0: now")
-    ]
+    least_seconds: Annotated[float, Means(
+        "lower bound of the time until retention reaches unread records; 0: now")]  # fmt: skip
     most_seconds: Annotated[Known, Means("its upper bound; empty: not known")]
     as_of: Annotated[str, Means("time of that figure, UTC")]
 
@@ -100,18 +97,14 @@ class Hygiene(NamedTuple):
     """The section; a list is None if none of its metrics were collected."""
 
     replication_one: Annotated[list[Replicas] | None, Means("topics with one replica")]
-    no_spare_replica: Annotated[
-        list[Replicas] | None,
-        Means("topics whose replicas must all be in sync (min.insync.replicas)"),
-    ]
-    replicas_untold: Annotated[
-        int, Means("number of topics whose number of replicas was not reported")
-    ]
+    no_spare_replica: Annotated[list[Replicas] | None, Means(
+        "topics whose replicas must all be in sync (min.insync.replicas)")]  # fmt: skip
+    replicas_untold: Annotated[int, Means(
+        "number of topics whose number of replicas was not reported")]  # fmt: skip
     unused_quotas: Annotated[list[UnusedQuota] | None, Means("quotas that no client used")]
     near_quota: Annotated[list[NearQuota] | None, Means("clients near their quota")]
-    overtaken: Annotated[
-        list[Overtaken] | None, Means("groups whose unread records are about to be deleted")
-    ]
+    overtaken: Annotated[list[Overtaken] | None, Means(
+        "groups whose unread records are about to be deleted")]  # fmt: skip
     within_hours: Annotated[int, Means("hours ahead that overtaken covers")] = WITHIN_HOURS
 
 

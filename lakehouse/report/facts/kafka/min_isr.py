@@ -6,7 +6,7 @@ partitions of the topic were seen.
 """
 
 from collections import defaultdict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Annotated, Any, Final, NamedTuple
 
@@ -50,12 +50,10 @@ class Incident(NamedTuple):
     kind: Annotated[str, Means("under_min_isr or leaderless")]
     start: Annotated[str, Means("first bad scrape, UTC")]
     end: Annotated[str, Means("end of the time that the last bad scrape covers, UTC")]
-    lead_us: Annotated[
-        int, Means("start uncertainty: it started at most this much earlier, microseconds")
-    ]
-    tail_us: Annotated[
-        int, Means("end uncertainty: it ended at most this much earlier, microseconds")
-    ]
+    lead_us: Annotated[int, Means(
+        "start uncertainty: it started at most this much earlier, microseconds")]  # fmt: skip
+    tail_us: Annotated[int, Means(
+        "end uncertainty: it ended at most this much earlier, microseconds")]  # fmt: skip
     sources: Annotated[list[str], Means("sources that reported it")]
 
 
@@ -64,59 +62,34 @@ class Topic(NamedTuple):
 
     topic: Annotated[str, TOPIC]
     partitions: Annotated[int | None, PARTITIONS]
-    unavailable_any_us: Annotated[
-        Bounds,
-        Means(
-            "time in which any partition was under min ISR or leaderless, microseconds",
-            AnyTime(UNAVAILABLE),
-        ),
-    ]
-    any_us: Annotated[
-        Bounds,
-        Means(
-            "time in which any partition was under min ISR, microseconds", AnyTime(UNDER_MIN_ISR)
-        ),
-    ]
-    under_us: Annotated[
-        Bounds,
-        Means("time under min ISR, summed over partitions, microseconds", Time(UNDER_MIN_ISR)),
-    ]
-    leaderless_us: Annotated[
-        Bounds,
-        Means("time without a leader, summed over partitions, microseconds", Time(LEADERLESS)),
-    ]
-    leaderless_any_us: Annotated[
-        Bounds,
-        Means("time in which any partition had no leader, microseconds", AnyTime(LEADERLESS)),
-    ]
-    at_min_us: Annotated[
-        int | None,
-        Means(
-            "time at min ISR, summed over partitions, microseconds",
-            Stored("kafka.partition.at_min_isr", "positive_us"),
-        ),
-    ]
-    max_concurrent: Annotated[
-        int | None,
-        Means(
-            "maximum number of partitions under min ISR or leaderless at one instant",
-            Stored(UNAVAILABLE, "max_concurrent"),
-        ),
-    ]
-    unknown_us: Annotated[
-        int | None, Means("time in which it was not wholly observed and not bad, microseconds")
-    ]
-    unseen_us: Annotated[
-        int | None,
-        Means(
-            "time in which not all its partitions were observed, microseconds; while one partition "
-            "is bad, others may be unobserved"
-        ),
-    ]
-    partitions_unknown_us: Annotated[
-        int | None,
-        Means("unobserved time, summed over partitions, as under_us is, microseconds"),
-    ]
+    unavailable_any_us: Annotated[Bounds, Means(
+        "time in which any partition was under min ISR or leaderless, microseconds",
+        AnyTime(UNAVAILABLE))]  # fmt: skip
+    any_us: Annotated[Bounds, Means(
+        "time in which any partition was under min ISR, microseconds",
+        AnyTime(UNDER_MIN_ISR))]  # fmt: skip
+    under_us: Annotated[Bounds, Means(
+        "time under min ISR, summed over partitions, microseconds",
+        Time(UNDER_MIN_ISR))]  # fmt: skip
+    leaderless_us: Annotated[Bounds, Means(
+        "time without a leader, summed over partitions, microseconds",
+        Time(LEADERLESS))]  # fmt: skip
+    leaderless_any_us: Annotated[Bounds, Means(
+        "time in which any partition had no leader, microseconds",
+        AnyTime(LEADERLESS))]  # fmt: skip
+    at_min_us: Annotated[int | None, Means(
+        "time at min ISR, summed over partitions, microseconds",
+        Stored("kafka.partition.at_min_isr", "positive_us"))]  # fmt: skip
+    max_concurrent: Annotated[int | None, Means(
+        "maximum number of partitions under min ISR or leaderless at one instant",
+        Stored(UNAVAILABLE, "max_concurrent"))]  # fmt: skip
+    unknown_us: Annotated[int | None, Means(
+        "time in which it was not wholly observed and not bad, microseconds")]  # fmt: skip
+    unseen_us: Annotated[int | None, Means(
+        "time in which not all its partitions were observed, microseconds; while one partition is "
+        "bad, others may be unobserved")]  # fmt: skip
+    partitions_unknown_us: Annotated[int | None, Means(
+        "unobserved time, summed over partitions, as under_us is, microseconds")]  # fmt: skip
 
 
 class Partition(NamedTuple):
@@ -171,34 +144,23 @@ class IsrBroker(NamedTuple):
     """A broker's own counts, sums over the partitions that it leads, and refused writes."""
 
     source: Annotated[str, SOURCE]
-    under_min_isr_partition_seconds: Annotated[
-        Known, Means("partition-seconds under min ISR, by its own count", Sum(COUNTED_BY_BROKER))
-    ]
-    sum_of_partitions_seconds: Annotated[
-        Known, Means("the same, summed over the partitions that it leads", Sum(UNDER_MIN_ISR))
-    ]
-    leaderless_partition_seconds: Annotated[
-        Known, Means("partition-seconds without a leader that it reported", Sum(LEADERLESS))
-    ]
-    at_min_isr_partition_seconds: Annotated[
-        Known,
-        Means(
-            "partition-seconds at min ISR, by its own count",
-            Sum("kafka.broker.at_min_isr_partitions"),
-        ),
-    ]
+    under_min_isr_partition_seconds: Annotated[Known, Means(
+        "partition-seconds under min ISR, by its own count", Sum(COUNTED_BY_BROKER))]  # fmt: skip
+    sum_of_partitions_seconds: Annotated[Known, Means(
+        "the same, summed over the partitions that it leads", Sum(UNDER_MIN_ISR))]  # fmt: skip
+    leaderless_partition_seconds: Annotated[Known, Means(
+        "partition-seconds without a leader that it reported", Sum(LEADERLESS))]  # fmt: skip
+    at_min_isr_partition_seconds: Annotated[Known, Means(
+        "partition-seconds at min ISR, by its own count",
+        Sum("kafka.broker.at_min_isr_partitions"))]  # fmt: skip
     leads_mean: Annotated[
         Known, Means("mean number of partitions that it leads", Mean("kafka.broker.led_partitions"))
     ]
     isr_shrinks: Annotated[Bounds, Means("ISR shrinks", Rise("kafka.broker.isr_shrinks"))]
     isr_expands: Annotated[Bounds, Means("ISR expansions", Rise("kafka.broker.isr_expands"))]
-    writes_refused: Annotated[
-        Bounds,
-        Means(
-            "partitions of produce requests refused with NOT_ENOUGH_REPLICAS",
-            Rise(_REFUSED, COUNTED_BY_BROKER, (_REFUSED_LATER,)),
-        ),
-    ]
+    writes_refused: Annotated[Bounds, Means(
+        "partitions of produce requests refused with NOT_ENOUGH_REPLICAS",
+        Rise(_REFUSED, COUNTED_BY_BROKER, (_REFUSED_LATER,)))]  # fmt: skip
     unknown_us: Annotated[int | None, UNKNOWN]
 
 
@@ -206,30 +168,17 @@ class Controller(NamedTuple):
     """A controller. Each one counts the whole cluster: their counts must not be added."""
 
     source: Annotated[str, SOURCE]
-    active_us: Annotated[
-        Bounds, Means("time in which it was the active controller, microseconds", Time(ACTIVE))
-    ]
-    offline_partition_seconds: Annotated[
-        Known,
-        Means(
-            "partition-seconds without a leader, of the whole cluster",
-            Sum("kafka.controller.offline_partitions"),
-        ),
-    ]
-    fenced_brokers_max: Annotated[
-        Known,
-        Means(
-            "maximum number of fenced brokers at one instant",
-            Max("kafka.controller.fenced_brokers"),
-        ),
-    ]
-    active_brokers_min: Annotated[
-        Known,
-        Means(
-            "minimum number of active brokers at one instant",
-            Min("kafka.controller.active_brokers"),
-        ),
-    ]
+    active_us: Annotated[Bounds, Means(
+        "time in which it was the active controller, microseconds", Time(ACTIVE))]  # fmt: skip
+    offline_partition_seconds: Annotated[Known, Means(
+        "partition-seconds without a leader, of the whole cluster",
+        Sum("kafka.controller.offline_partitions"))]  # fmt: skip
+    fenced_brokers_max: Annotated[Known, Means(
+        "maximum number of fenced brokers at one instant",
+        Max("kafka.controller.fenced_brokers"))]  # fmt: skip
+    active_brokers_min: Annotated[Known, Means(
+        "minimum number of active brokers at one instant",
+        Min("kafka.controller.active_brokers"))]  # fmt: skip
     unknown_us: Annotated[int | None, UNKNOWN]
 
 
@@ -237,25 +186,23 @@ class MinIsr(NamedTuple):
     """The section."""
 
     topics: Annotated[list[Topic], Means("topics")]
-    partitions: Annotated[
-        list[Partition], Means("partitions that were under min ISR or leaderless")
-    ]
+    partitions: Annotated[list[Partition], Means(
+        "partitions that were under min ISR or leaderless")]  # fmt: skip
     brokers: Annotated[list[IsrBroker], Means("brokers")]
     controllers: Annotated[list[Controller], Means("controllers")]
-    any_us: Annotated[
-        Bounds,
-        Means(
-            "time in which a partition of any topic was under min ISR or leaderless, microseconds"
-        ),
-    ]
+    any_us: Annotated[Bounds, Means(
+        "time in which a partition of any topic was under min ISR "
+        "or leaderless, microseconds")]  # fmt: skip
 
 
-def min_isr(gold: Gold, statements: Sequence[Statement]) -> MinIsr:
+def min_isr(
+    gold: Gold, statements: Sequence[Statement], joined: Iterable[incidents.Incident] = ()
+) -> MinIsr:
     """The section, with every topic that an objective concerns or that gold has rows of."""
     unseen, sources = unseen_time(gold, statements), with_bounds(gold, tables.BROKERS)
     return MinIsr(
         _topics(gold, unknown_of(statements, UNAVAILABLE), unseen),
-        _partitions(gold, unseen),
+        _partitions(gold, unseen, partition_incidents(joined)),
         of_sources(
             IsrBroker,
             sources,
@@ -350,8 +297,11 @@ def _topics(
     return topics
 
 
-def _partitions(gold: Gold, unseen: Mapping[str, Unseen]) -> list[Partition]:
-    of_partition = partition_incidents(gold)
+def _partitions(
+    gold: Gold,
+    unseen: Mapping[str, Unseen],
+    of_partition: Mapping[tuple[str, int], list[Incident]],
+) -> list[Partition]:
     rows = gold.raised(tables.PARTITIONS, (UNDER_MIN_ISR, LEADERLESS, UNAVAILABLE))
     return [
         Partition(
@@ -367,16 +317,17 @@ def _partitions(gold: Gold, unseen: Mapping[str, Unseen]) -> list[Partition]:
     ]
 
 
-def partition_incidents(gold: Gold) -> dict[tuple[str, int], list[Incident]]:
-    """Incidents per topic and partition, oldest first."""
+def partition_incidents(
+    joined: Iterable[incidents.Incident],
+) -> dict[tuple[str, int], list[Incident]]:
+    """Incidents per topic and partition, in their order."""
     by_partition: defaultdict[tuple[str, int], list[Incident]] = defaultdict(list)
-    where = f"{is_one_of('r.metric', _KINDS)} AND r.partition IS NOT NULL"
-    for one in incidents.joined(gold.engine, gold.whole(tables.INCIDENTS), where):
-        start, end = map(iso, one.span)
-        found = Incident(
-            _KINDS[one.metric], start, end, one.lead_us, one.tail_us, list(one.sources)
-        )
-        by_partition[str(one.topic), int(one.partition or 0)].append(found)
+    for one in joined:
+        if one.metric in _KINDS and one.partition is not None:
+            start, end = map(iso, one.span)
+            edges, kind = (one.lead_us, one.tail_us), _KINDS[one.metric]
+            found = Incident(kind, start, end, *edges, list(one.sources))
+            by_partition[str(one.topic), one.partition].append(found)
     return by_partition
 
 

@@ -46,18 +46,13 @@ class ReadTopic(NamedTuple):
 
     topic: Annotated[str, TOPIC]
     requests: Annotated[Bounds, Means("reads from remote storage", Rise(_FETCHES))]
-    bytes: Annotated[
-        Bounds, Means("bytes read from remote storage", Rise("kafka.topic.remote_fetch.bytes"))
-    ]
-    errors: Annotated[
-        Bounds, Means("reads failed", Rise("kafka.topic.remote_fetch.errors", _FETCHES))
-    ]
-    look_ups_expired: Annotated[
-        Bounds,
-        Means(
-            "offset look-ups that timed out", Rise("kafka.partition.remote_list_offsets.expired")
-        ),
-    ]
+    bytes: Annotated[Bounds, Means(
+        "bytes read from remote storage", Rise("kafka.topic.remote_fetch.bytes"))]  # fmt: skip
+    errors: Annotated[Bounds, Means(
+        "reads failed", Rise("kafka.topic.remote_fetch.errors", _FETCHES))]  # fmt: skip
+    look_ups_expired: Annotated[Bounds, Means(
+        "offset look-ups that timed out",
+        Rise("kafka.partition.remote_list_offsets.expired"))]  # fmt: skip
 
 
 class ReadingBroker(NamedTuple):
@@ -65,51 +60,28 @@ class ReadingBroker(NamedTuple):
 
     source: Annotated[str, SOURCE]
     reads: Annotated[Bounds, Means("reads from remote storage", Rise(_READS))]
-    read_ms_mean: Annotated[
-        Known,
-        Means(
-            "mean duration of a read, milliseconds",
-            Mean("kafka.broker.remote_log_reader.fetch_time.mean", above_zero=True),
-        ),
-    ]
-    reads_expired: Annotated[
-        Bounds, Means("reads that timed out", Rise("kafka.broker.remote_fetch.expired", _READS))
-    ]
-    look_ups_expired: Annotated[
-        Bounds, Means("offset look-ups that timed out", Rise(_LOOK_UPS_EXPIRED, _READS))
-    ]
-    waiting_max: Annotated[
-        Known,
-        Means(
-            "maximum number of queued reads at one instant",
-            Max("kafka.broker.remote_log_reader.task_queue_size"),
-        ),
-    ]
-    idle_min: Annotated[
-        Known,
-        Means(
-            "minimum idle share of the reader threads, 0 to 1",
-            Min("kafka.broker.remote_log_reader.idle"),
-        ),
-    ]
-    held_back_us: Annotated[
-        Bounds,
-        Means(
-            "time in which its fetch quota delayed reads, microseconds; empty: no MBean",
-            HeldBack("kafka.broker.remote_fetch.throttle_time.avg"),
-        ),
-    ]
-    held_back_ms_max: Annotated[
-        Known,
-        Means(
-            "maximum delay of a read, milliseconds",
-            Max("kafka.broker.remote_fetch.throttle_time.max"),
-        ),
-    ]
-    fetch_rate_max: Annotated[
-        Known,
-        Means("maximum read rate, bytes per second", Max("kafka.broker.remote_fetch.byte_rate")),
-    ]
+    read_ms_mean: Annotated[Known, Means(
+        "mean duration of a read, milliseconds",
+        Mean("kafka.broker.remote_log_reader.fetch_time.mean", above_zero=True))]  # fmt: skip
+    reads_expired: Annotated[Bounds, Means(
+        "reads that timed out", Rise("kafka.broker.remote_fetch.expired", _READS))]  # fmt: skip
+    look_ups_expired: Annotated[Bounds, Means(
+        "offset look-ups that timed out", Rise(_LOOK_UPS_EXPIRED, _READS))]  # fmt: skip
+    waiting_max: Annotated[Known, Means(
+        "maximum number of queued reads at one instant",
+        Max("kafka.broker.remote_log_reader.task_queue_size"))]  # fmt: skip
+    idle_min: Annotated[Known, Means(
+        "minimum idle share of the reader threads, 0 to 1",
+        Min("kafka.broker.remote_log_reader.idle"))]  # fmt: skip
+    held_back_us: Annotated[Bounds, Means(
+        "time in which its fetch quota delayed reads, microseconds; empty: no MBean",
+        HeldBack("kafka.broker.remote_fetch.throttle_time.avg"))]  # fmt: skip
+    held_back_ms_max: Annotated[Known, Means(
+        "maximum delay of a read, milliseconds",
+        Max("kafka.broker.remote_fetch.throttle_time.max"))]  # fmt: skip
+    fetch_rate_max: Annotated[Known, Means(
+        "maximum read rate, bytes per second",
+        Max("kafka.broker.remote_fetch.byte_rate"))]  # fmt: skip
     unknown_us: Annotated[int | None, UNKNOWN]
 
 
@@ -119,48 +91,30 @@ class Plugin(NamedTuple):
     source: Annotated[str, SOURCE]
     uploads: Annotated[Bounds, Means("objects uploaded", Rise("kafka.rsm.upload.requests"))]
     uploaded_bytes: Annotated[Bounds, Means("bytes uploaded", Rise("kafka.rsm.upload.bytes"))]
-    copy_ms_mean: Annotated[
-        Known,
-        Means(
-            "mean duration of a segment upload, milliseconds",
-            Mean("kafka.rsm.copy_time.avg", above_zero=True),
-        ),
-    ]
-    copy_ms_max: Annotated[
-        Known, Means("maximum duration of it, milliseconds", Max("kafka.rsm.copy_time.max"))
-    ]
-    requested_bytes: Annotated[
-        Bounds,
-        Means("bytes that the broker requested", Rise("kafka.rsm.fetch.requested_bytes")),
-    ]
+    copy_ms_mean: Annotated[Known, Means(
+        "mean duration of a segment upload, milliseconds",
+        Mean("kafka.rsm.copy_time.avg", above_zero=True))]  # fmt: skip
+    copy_ms_max: Annotated[Known, Means(
+        "maximum duration of it, milliseconds", Max("kafka.rsm.copy_time.max"))]  # fmt: skip
+    requested_bytes: Annotated[Bounds, Means(
+        "bytes that the broker requested", Rise("kafka.rsm.fetch.requested_bytes"))]  # fmt: skip
     deletions: Annotated[Bounds, Means("segment deletions", Rise("kafka.rsm.delete.requests"))]
     deleted_bytes: Annotated[Bounds, Means("bytes deleted", Rise("kafka.rsm.delete.bytes"))]
-    deletions_failed: Annotated[
-        Bounds, Means("segment deletions failed", Rise("kafka.rsm.delete.errors"))
-    ]
-    delete_ms_mean: Annotated[
-        Known,
-        Means(
-            "mean duration of a deletion, milliseconds",
-            Mean("kafka.rsm.delete_time.avg", above_zero=True),
-        ),
-    ]
-    delete_ms_max: Annotated[
-        Known, Means("maximum duration of it, milliseconds", Max("kafka.rsm.delete_time.max"))
-    ]
-    index_loads: Annotated[
-        Bounds, Means("indexes loaded into the cache", Rise("kafka.rsm.index_cache.loads"))
-    ]
-    index_loads_failed: Annotated[
-        Bounds, Means("index loads failed", Rise("kafka.rsm.index_cache.load_failures"))
-    ]
-    index_evictions: Annotated[
-        Bounds, Means("indexes evicted from the cache", Rise("kafka.rsm.index_cache.evictions"))
-    ]
-    index_entries_max: Annotated[
-        Known,
-        Means("maximum number of indexes in the cache", Max("kafka.rsm.index_cache.size")),
-    ]
+    deletions_failed: Annotated[Bounds, Means(
+        "segment deletions failed", Rise("kafka.rsm.delete.errors"))]  # fmt: skip
+    delete_ms_mean: Annotated[Known, Means(
+        "mean duration of a deletion, milliseconds",
+        Mean("kafka.rsm.delete_time.avg", above_zero=True))]  # fmt: skip
+    delete_ms_max: Annotated[Known, Means(
+        "maximum duration of it, milliseconds", Max("kafka.rsm.delete_time.max"))]  # fmt: skip
+    index_loads: Annotated[Bounds, Means(
+        "indexes loaded into the cache", Rise("kafka.rsm.index_cache.loads"))]  # fmt: skip
+    index_loads_failed: Annotated[Bounds, Means(
+        "index loads failed", Rise("kafka.rsm.index_cache.load_failures"))]  # fmt: skip
+    index_evictions: Annotated[Bounds, Means(
+        "indexes evicted from the cache", Rise("kafka.rsm.index_cache.evictions"))]  # fmt: skip
+    index_entries_max: Annotated[Known, Means(
+        "maximum number of indexes in the cache", Max("kafka.rsm.index_cache.size"))]  # fmt: skip
     unknown_us: Annotated[int | None, UNKNOWN]
 
 
@@ -169,89 +123,56 @@ class RemoteReadCounts(NamedTuple):
 
     source: Annotated[str, SOURCE]
     reads: Annotated[Known, Means("remote reads, of one segment each", Increase(_READS))]
-    requests: Annotated[
-        Known,
-        Means("the same, counted by topic; the only count before Kafka 3.8", Increase(_FETCHES)),
-    ]
+    requests: Annotated[Known, Means(
+        "the same, counted by topic; the only count before Kafka 3.8",
+        Increase(_FETCHES))]  # fmt: skip
     read_bytes: Annotated[Known, Means("bytes read", Increase("kafka.topic.remote_fetch.bytes"))]
-    stored_byte_seconds: Annotated[
-        Known,
-        Means(
-            "bytes in remote storage of partitions that it leads, times seconds",
-            Sum("kafka.topic.remote_log_size.bytes"),
-        ),
-    ]
-    stored_segment_seconds: Annotated[
-        Known,
-        Means(
-            "segments of these bytes, times seconds, by the same scrapes",
-            Sum("kafka.topic.remote_log_metadata_count"),
-        ),
-    ]
-    read_ms: Annotated[
-        Known,
-        Means(
-            "mean duration of a remote read, milliseconds",
-            Mean("kafka.broker.remote_log_reader.fetch_time.mean", above_zero=True),
-        ),
-    ]
-    hits: Annotated[
-        Known, Means("hits of the index cache of Aiven's plugin", Increase(f"{_CACHE}.hits"))
-    ]
+    stored_byte_seconds: Annotated[Known, Means(
+        "bytes in remote storage of partitions that it leads, times seconds",
+        Sum("kafka.topic.remote_log_size.bytes"))]  # fmt: skip
+    stored_segment_seconds: Annotated[Known, Means(
+        "segments of these bytes, times seconds, by the same scrapes",
+        Sum("kafka.topic.remote_log_metadata_count"))]  # fmt: skip
+    read_ms: Annotated[Known, Means(
+        "mean duration of a remote read, milliseconds",
+        Mean("kafka.broker.remote_log_reader.fetch_time.mean", above_zero=True))]  # fmt: skip
+    hits: Annotated[Known, Means(
+        "hits of the index cache of Aiven's plugin", Increase(f"{_CACHE}.hits"))]  # fmt: skip
     misses: Annotated[Known, Means("its misses", Increase(f"{_CACHE}.misses"))]
     load_ns: Annotated[Known, Means("time of both, nanoseconds", Increase(f"{_CACHE}.load_time"))]
-    fetches: Annotated[
-        Known, Means("index fetches that our plugin counted", Increase(f"{_INDEX}.fetches"))
-    ]
-    sets: Annotated[
-        Known, Means("index fetches that were the first of a segment", Increase(f"{_INDEX}.sets"))
-    ]
-    round_trips: Annotated[
-        Known,
-        Means(
-            "requests to the store that the broker waited for", Increase(f"{_INDEX}.round_trips")
-        ),
-    ]
-    wait_ns: Annotated[
-        Known, Means("wait for indexes, nanoseconds", Increase(f"{_INDEX}.wait_time"))
-    ]
-    request_ns: Annotated[
-        Known,
-        Means(
-            "time of all index requests, also of concurrent ones, nanoseconds",
-            Increase(f"{_INDEX}.request_time"),
-        ),
-    ]
+    fetches: Annotated[Known, Means(
+        "index fetches that our plugin counted", Increase(f"{_INDEX}.fetches"))]  # fmt: skip
+    sets: Annotated[Known, Means(
+        "index fetches that were the first of a segment", Increase(f"{_INDEX}.sets"))]  # fmt: skip
+    round_trips: Annotated[Known, Means(
+        "requests to the store that the broker waited for",
+        Increase(f"{_INDEX}.round_trips"))]  # fmt: skip
+    wait_ns: Annotated[Known, Means(
+        "wait for indexes, nanoseconds", Increase(f"{_INDEX}.wait_time"))]  # fmt: skip
+    request_ns: Annotated[Known, Means(
+        "time of all index requests, also of concurrent ones, nanoseconds",
+        Increase(f"{_INDEX}.request_time"))]  # fmt: skip
 
 
 class Cost(NamedTuple):
     """The cost of a broker's index fetches, and the cost if one fetch brought all indexes."""
 
     source: Annotated[str, SOURCE]
-    basis: Annotated[
-        Literal["measured", "modelled"] | None,
-        Means("basis of fetches, round_trips and seconds; empty: the broker was not observed"),
-    ] = None
-    way: Annotated[
-        Literal["one by one", "at once"] | None,
-        Means(
-            "how the broker fetches the indexes of a segment; at once: at_once, saved and "
-            "saved_seconds are measured, otherwise modelled"
-        ),
-    ] = None
-    fetches: Annotated[Bounds, Means("indexes that the broker requested from the plugin")] = (
-        Bounds()
-    )
-    round_trips: Annotated[
-        Bounds, Means("sequential requests to the store that the broker waited for")
-    ] = Bounds()
+    basis: Annotated[Literal["measured", "modelled"] | None, Means(
+        "basis of fetches, round_trips and seconds; empty: the broker "
+        "was not observed")] = None  # fmt: skip
+    way: Annotated[Literal["one by one", "at once"] | None, Means(
+        "how the broker fetches the indexes of a segment; at once: at_once, saved and "
+        "saved_seconds are measured, otherwise modelled")] = None  # fmt: skip
+    fetches: Annotated[Bounds, Means(
+        "indexes that the broker requested from the plugin")] = Bounds()  # fmt: skip
+    round_trips: Annotated[Bounds, Means(
+        "sequential requests to the store that the broker waited for")] = Bounds()  # fmt: skip
     seconds: Annotated[Bounds, Means("wait, seconds")] = Bounds()
-    segment_seconds: Annotated[Bounds, Means("wait for the indexes of a segment, seconds")] = (
-        Bounds()
-    )
-    at_once: Annotated[
-        Bounds, Means("round trips if one request fetches all indexes of a segment")
-    ] = Bounds()
+    segment_seconds: Annotated[Bounds, Means(
+        "wait for the indexes of a segment, seconds")] = Bounds()  # fmt: skip
+    at_once: Annotated[Bounds, Means(
+        "round trips if one request fetches all indexes of a segment")] = Bounds()  # fmt: skip
     saved: Annotated[Bounds, Means("round trips that this saves")] = Bounds()
     saved_seconds: Annotated[Bounds, Means("wait that this saves, seconds")] = Bounds()
     unknown_us: Annotated[int | None, UNKNOWN] = None

@@ -23,35 +23,18 @@ class Topic(NamedTuple):
     """Time in which any partition of a topic was in a state; all None: not observed."""
 
     topic: Annotated[str, TOPIC]
-    under_replicated_any_us: Annotated[
-        Bounds,
-        Means(
-            "time in which any partition had an out-of-sync replica, microseconds; empty: the "
-            "metric was not collected",
-            AnyTime("kafka.partition.under_replicated"),
-        ),
-    ]
-    without_spare_any_us: Annotated[
-        Bounds,
-        Means(
-            "time in which only the leader of any replicated partition was in sync, microseconds",
-            AnyTime("kafka.partition.without_spare"),
-        ),
-    ]
-    reassigning_any_us: Annotated[
-        Bounds,
-        Means(
-            "time in which any partition was being reassigned, microseconds",
-            AnyTime("kafka.partition.reassigning"),
-        ),
-    ]
-    unclean_leader_any_us: Annotated[
-        Bounds,
-        Means(
-            "time from the election of an out-of-sync leader until its recovery, microseconds",
-            AnyTime(_UNCLEAN),
-        ),
-    ]
+    under_replicated_any_us: Annotated[Bounds, Means(
+        "time in which any partition had an out-of-sync replica, microseconds; empty: the metric "
+        "was not collected", AnyTime("kafka.partition.under_replicated"))]  # fmt: skip
+    without_spare_any_us: Annotated[Bounds, Means(
+        "time in which only the leader of any replicated partition was in sync, microseconds",
+        AnyTime("kafka.partition.without_spare"))]  # fmt: skip
+    reassigning_any_us: Annotated[Bounds, Means(
+        "time in which any partition was being reassigned, microseconds",
+        AnyTime("kafka.partition.reassigning"))]  # fmt: skip
+    unclean_leader_any_us: Annotated[Bounds, Means(
+        "time from the election of an out-of-sync leader until its recovery, microseconds",
+        AnyTime(_UNCLEAN))]  # fmt: skip
     unclean_elections: Annotated[int | None, Means("number of unclean leader elections")]
     unknown_us: Annotated[int | None, UNKNOWN]
 

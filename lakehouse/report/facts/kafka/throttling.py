@@ -103,13 +103,9 @@ class Client(NamedTuple):
     kind: Annotated[str, KIND]
     throttled_us: Annotated[Bounds, Means("time in which a broker throttled it, microseconds")]
     throttle_ms_mean: Annotated[Known, Means("mean wait while throttled, milliseconds")]
-    throttle_ms_max: Annotated[
-        Known,
-        Means(
-            "maximum of the mean wait, milliseconds; the MBean averages over its samples, so one "
-            "long wait among many short waits appears as less"
-        ),
-    ]
+    throttle_ms_max: Annotated[Known, Means(
+        "maximum of the mean wait, milliseconds; the MBean averages over its samples, so one long "
+        "wait among many short waits appears as less")]  # fmt: skip
     rate_mean: Annotated[Known, Means("mean rate while above 0, in rate_unit")]
     rate_max: Annotated[Known, Means("maximum total rate of the brokers, in rate_unit")]
     rate_unit: Annotated[str, RATE_UNIT]
@@ -126,17 +122,14 @@ class OwnView(NamedTuple):
     """
 
     client_id: Annotated[str | None, CLIENT_ID]
-    kind: Annotated[
-        str | None, Means("produce or fetch; empty: the client library does not report it")
-    ]
-    held_back_us: Annotated[
-        Bounds, Means("time in which responses were delayed, by its own metrics, microseconds")
-    ]
+    kind: Annotated[str | None, Means(
+        "produce or fetch; empty: the client library does not report it")]  # fmt: skip
+    held_back_us: Annotated[Bounds, Means(
+        "time in which responses were delayed, by its own metrics, microseconds")]  # fmt: skip
     wait_ms_mean: Annotated[Known, Means("mean wait while delayed, milliseconds")]
     wait_ms_max: Annotated[Known, Means("maximum wait, milliseconds")]
-    throttled_us: Annotated[
-        Bounds, Means("time in which a broker throttled that client id, microseconds")
-    ]
+    throttled_us: Annotated[Bounds, Means(
+        "time in which a broker throttled that client id, microseconds")]  # fmt: skip
 
 
 class QuotaBroker(NamedTuple):
@@ -147,58 +140,29 @@ class QuotaBroker(NamedTuple):
     """
 
     source: Annotated[str, SOURCE]
-    produce_waiting_max: Annotated[
-        Known,
-        Means(
-            "maximum number of delayed produce responses at one instant",
-            Max("kafka.broker.produce.queue_size"),
-        ),
-    ]
-    fetch_waiting_max: Annotated[
-        Known, Means("the same of fetch responses", Max("kafka.broker.fetch.queue_size"))
-    ]
-    request_waiting_max: Annotated[
-        Known,
-        Means(
-            "the same of responses that a request quota delayed",
-            Max("kafka.broker.request.queue_size"),
-        ),
-    ]
-    controller_mutation_waiting_max: Annotated[
-        Known,
-        Means(
-            "the same of controller mutations",
-            Max("kafka.broker.controller_mutation.queue_size"),
-        ),
-    ]
-    exempt_percent_mean: Annotated[
-        Known,
-        Means(
-            "mean thread time that no quota counts, percent of one thread",
-            Mean("kafka.broker.request.exempt_time"),
-        ),
-    ]
-    replication_sent_bytes: Annotated[
-        Known,
-        Means(
-            "bytes of throttled replication that it sent",
-            Sum("kafka.broker.leader_replication.byte_rate"),
-        ),
-    ]
-    replication_received_bytes: Annotated[
-        Known,
-        Means(
-            "bytes of throttled replication that it received",
-            Sum("kafka.broker.follower_replication.byte_rate"),
-        ),
-    ]
-    replication_moved_bytes: Annotated[
-        Known,
-        Means(
-            "bytes that throttled moves between its log directories copied",
-            Sum("kafka.broker.alter_log_dirs_replication.byte_rate"),
-        ),
-    ]
+    produce_waiting_max: Annotated[Known, Means(
+        "maximum number of delayed produce responses at one instant",
+        Max("kafka.broker.produce.queue_size"))]  # fmt: skip
+    fetch_waiting_max: Annotated[Known, Means(
+        "the same of fetch responses", Max("kafka.broker.fetch.queue_size"))]  # fmt: skip
+    request_waiting_max: Annotated[Known, Means(
+        "the same of responses that a request quota delayed",
+        Max("kafka.broker.request.queue_size"))]  # fmt: skip
+    controller_mutation_waiting_max: Annotated[Known, Means(
+        "the same of controller mutations",
+        Max("kafka.broker.controller_mutation.queue_size"))]  # fmt: skip
+    exempt_percent_mean: Annotated[Known, Means(
+        "mean thread time that no quota counts, percent of one thread",
+        Mean("kafka.broker.request.exempt_time"))]  # fmt: skip
+    replication_sent_bytes: Annotated[Known, Means(
+        "bytes of throttled replication that it sent",
+        Sum("kafka.broker.leader_replication.byte_rate"))]  # fmt: skip
+    replication_received_bytes: Annotated[Known, Means(
+        "bytes of throttled replication that it received",
+        Sum("kafka.broker.follower_replication.byte_rate"))]  # fmt: skip
+    replication_moved_bytes: Annotated[Known, Means(
+        "bytes that throttled moves between its log directories copied",
+        Sum("kafka.broker.alter_log_dirs_replication.byte_rate"))]  # fmt: skip
 
 
 class Throttling(NamedTuple):
@@ -206,13 +170,11 @@ class Throttling(NamedTuple):
 
     clients: Annotated[list[Client], Means("clients with throttling or a quota")]
     own_views: Annotated[list[OwnView], Means("clients whose own metrics show delayed responses")]
-    brokers: Annotated[
-        list[QuotaBroker], Means("brokers or controllers at which a quota delayed something")
-    ]
+    brokers: Annotated[list[QuotaBroker], Means(
+        "brokers or controllers at which a quota delayed something")]  # fmt: skip
     clients_throttled: Annotated[Bounds, Means("number of throttled clients")]
-    clients_known: Annotated[
-        int | None, Means("number of clients whose throttling would have been observed")
-    ]
+    clients_known: Annotated[int | None, Means(
+        "number of clients whose throttling would have been observed")]  # fmt: skip
 
 
 def throttling(gold: Gold, statements: Sequence[Statement]) -> Throttling:

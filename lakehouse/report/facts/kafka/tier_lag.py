@@ -60,37 +60,24 @@ class LaggingTopic(NamedTuple):
     copy: Annotated[Lag, Means("upload lag")]
     delete: Annotated[Lag, Means("deletion lag")]
     unknown_us: Annotated[int | None, Means("the longer of copy_unknown_us and delete_unknown_us")]
-    flags: Annotated[
-        list[str], Means("known_wrong: this Kafka version is known to report wrong values")
-    ]
-    copies: Annotated[
-        Bounds, Means("segment uploads started", Rise("kafka.topic.remote_copy.requests", COPY_LAG))
-    ]
-    copies_failed: Annotated[
-        Bounds, Means("segment uploads failed", Rise("kafka.topic.remote_copy.errors", COPY_LAG))
-    ]
-    deletions: Annotated[
-        Bounds,
-        Means("segment deletions started", Rise("kafka.topic.remote_delete.requests", COPY_LAG)),
-    ]
-    deletions_failed: Annotated[
-        Bounds,
-        Means("segment deletions failed", Rise("kafka.topic.remote_delete.errors", COPY_LAG)),
-    ]
-    states_built: Annotated[
-        Bounds,
-        Means(
-            "follower states that were to be built from remote storage",
-            Rise("kafka.topic.remote_log_aux_state.requests", COPY_LAG),
-        ),
-    ]
-    states_failed: Annotated[
-        Bounds,
-        Means(
-            "follower states that could not be built",
-            Rise("kafka.topic.remote_log_aux_state.errors", COPY_LAG),
-        ),
-    ]
+    flags: Annotated[list[str], Means(
+        "known_wrong: this Kafka version is known to report wrong values")]  # fmt: skip
+    copies: Annotated[Bounds, Means(
+        "segment uploads started", Rise("kafka.topic.remote_copy.requests", COPY_LAG))]  # fmt: skip
+    copies_failed: Annotated[Bounds, Means(
+        "segment uploads failed", Rise("kafka.topic.remote_copy.errors", COPY_LAG))]  # fmt: skip
+    deletions: Annotated[Bounds, Means(
+        "segment deletions started",
+        Rise("kafka.topic.remote_delete.requests", COPY_LAG))]  # fmt: skip
+    deletions_failed: Annotated[Bounds, Means(
+        "segment deletions failed",
+        Rise("kafka.topic.remote_delete.errors", COPY_LAG))]  # fmt: skip
+    states_built: Annotated[Bounds, Means(
+        "follower states that were to be built from remote storage",
+        Rise("kafka.topic.remote_log_aux_state.requests", COPY_LAG))]  # fmt: skip
+    states_failed: Annotated[Bounds, Means(
+        "follower states that could not be built",
+        Rise("kafka.topic.remote_log_aux_state.errors", COPY_LAG))]  # fmt: skip
 
 
 class LaggingPartition(NamedTuple):
@@ -101,25 +88,16 @@ class LaggingPartition(NamedTuple):
 
     topic: Annotated[str, TOPIC]
     partition: Annotated[int, PARTITION]
-    records_max: Annotated[
-        Known,
-        Means(
-            "maximum number of records that are not in remote storage, rounded up by up to 20 %",
-            Max(_UNTIERED),
-        ),
-    ]
+    records_max: Annotated[Known, Means(
+        "maximum number of records that are not in remote storage, rounded up by up to 20 %",
+        Max(_UNTIERED))]  # fmt: skip
     records_mean: Annotated[Known, Means("mean of it, also rounded up", Mean(_UNTIERED))]
-    upload_lag_max: Annotated[
-        Known,
-        Means(
-            "maximum number of records in closed segments that wait for upload (KIP-963 draft)",
-            Max(_UPLOAD_LAG),
-        ),
-    ]
-    delete_lag_max: Annotated[
-        Known,
-        Means("maximum number of records that wait for deletion (same draft)", Max(_DELETE_LAG)),
-    ]
+    upload_lag_max: Annotated[Known, Means(
+        "maximum number of records in closed segments that wait for upload (KIP-963 draft)",
+        Max(_UPLOAD_LAG))]  # fmt: skip
+    delete_lag_max: Annotated[Known, Means(
+        "maximum number of records that wait for deletion (same draft)",
+        Max(_DELETE_LAG))]  # fmt: skip
 
 
 class TierBroker(NamedTuple):
@@ -127,41 +105,25 @@ class TierBroker(NamedTuple):
 
     source: Annotated[str, SOURCE]
     waits_bytes_mean: Annotated[Known, Means("mean upload lag over the observed time, bytes")]
-    waits_bytes_max_of_a_topic: Annotated[
-        Known, Means("maximum upload lag of one topic, bytes", Max(COPY_LAG))
-    ]
-    copies_failed: Annotated[
-        Bounds, Means("segment uploads failed", Rise("kafka.topic.remote_copy.errors", COPY_LAG))
-    ]
-    deletions_failed: Annotated[
-        Bounds,
-        Means("segment deletions failed", Rise("kafka.topic.remote_delete.errors", COPY_LAG)),
-    ]
-    held_back_us: Annotated[
-        Bounds,
-        Means(
-            "time in which its copy quota delayed uploads, microseconds; empty: no MBean",
-            HeldBack("kafka.broker.remote_copy.throttle_time.avg"),
-        ),
-    ]
-    held_back_ms_max: Annotated[
-        Known,
-        Means(
-            "maximum delay of an upload, milliseconds",
-            Max("kafka.broker.remote_copy.throttle_time.max"),
-        ),
-    ]
-    copy_rate_max: Annotated[
-        Known,
-        Means("maximum upload rate, bytes per second", Max("kafka.broker.remote_copy.byte_rate")),
-    ]
-    copy_idle_min: Annotated[
-        Known,
-        Means(
-            "minimum idle share of the upload threads, 0 to 1",
-            Min("kafka.broker.remote_log_manager.tasks_idle"),
-        ),
-    ]
+    waits_bytes_max_of_a_topic: Annotated[Known, Means(
+        "maximum upload lag of one topic, bytes", Max(COPY_LAG))]  # fmt: skip
+    copies_failed: Annotated[Bounds, Means(
+        "segment uploads failed", Rise("kafka.topic.remote_copy.errors", COPY_LAG))]  # fmt: skip
+    deletions_failed: Annotated[Bounds, Means(
+        "segment deletions failed",
+        Rise("kafka.topic.remote_delete.errors", COPY_LAG))]  # fmt: skip
+    held_back_us: Annotated[Bounds, Means(
+        "time in which its copy quota delayed uploads, microseconds; empty: no MBean",
+        HeldBack("kafka.broker.remote_copy.throttle_time.avg"))]  # fmt: skip
+    held_back_ms_max: Annotated[Known, Means(
+        "maximum delay of an upload, milliseconds",
+        Max("kafka.broker.remote_copy.throttle_time.max"))]  # fmt: skip
+    copy_rate_max: Annotated[Known, Means(
+        "maximum upload rate, bytes per second",
+        Max("kafka.broker.remote_copy.byte_rate"))]  # fmt: skip
+    copy_idle_min: Annotated[Known, Means(
+        "minimum idle share of the upload threads, 0 to 1",
+        Min("kafka.broker.remote_log_manager.tasks_idle"))]  # fmt: skip
     unknown_us: Annotated[int | None, UNKNOWN]
 
 
@@ -170,10 +132,8 @@ class TierLag(NamedTuple):
 
     topics: Annotated[list[LaggingTopic], Means("tiered topics")]
     brokers: Annotated[list[TierBroker], Means("brokers")]
-    partitions: Annotated[
-        list[LaggingPartition],
-        Means("partitions with records that are not in remote storage, most records first"),
-    ]
+    partitions: Annotated[list[LaggingPartition], Means(
+        "partitions with records that are not in remote storage, most records first")]  # fmt: skip
     partitions_omitted: Annotated[int, Means("number of further such partitions")]
 
 
@@ -317,10 +277,9 @@ class LagDrain(NamedTuple):
 
     topic: Annotated[str, TOPIC]
     kind: Annotated[str, Means("copy: upload lag; delete: deletion lag")]
-    last_bytes: Annotated[
-        Known,
-        Means("lag at the end, bytes; empty: a broker that reported lag was no longer observed"),
-    ]
+    last_bytes: Annotated[Known, Means(
+        "lag at the end, bytes; empty: a broker that reported lag was "
+        "no longer observed")]  # fmt: skip
     bytes_per_second: Annotated[Bounds, Means("growth; below 0 the lag shrinks")]
     drained_us: Annotated[Bounds, Means("time until the lag is 0 at this rate, microseconds")]
     verdict: Annotated[str, Means("draining, growing, standing or unknown")]

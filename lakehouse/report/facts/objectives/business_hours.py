@@ -22,10 +22,8 @@ class BusinessHours(NamedTuple):
     time_zone: Annotated[str, Means("their time zone")]
     spans: Annotated[list[list[str]], Means("start and end of each business day, UTC")]
     verdicts: Annotated[list[Verdict], Means("verdicts, worst first")]
-    objectives: Annotated[
-        list[dict[str, Any]],
-        Means("objectives and their subjects", json=list[statement_rows.Objective]),
-    ]
+    objectives: Annotated[list[dict[str, Any]], Means(
+        "objectives and their subjects", json=list[statement_rows.Objective])]  # fmt: skip
 
 
 def business_hours(

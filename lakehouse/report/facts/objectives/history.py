@@ -60,18 +60,16 @@ class WeekOfObjective(NamedTuple):
     """An objective in one week."""
 
     week: Annotated[str, Means("ISO week")]
-    verdict: Annotated[
-        Status, Means("verdict of the worst subject; its status if the week is not over")
-    ]
+    verdict: Annotated[Status, Means(
+        "verdict of the worst subject; its status if the week is not over")]  # fmt: skip
     subject: Annotated[Names | None, Means("worst subject", column="")] = None
     bad_us: Annotated[Bounds, Means("its bad time, microseconds")] = Bounds()
     unknown_us: Annotated[int | None, Means("its unknown time, microseconds")] = None
     attainment: Annotated[float | None, Means("its attainment, 0 to 1")] = None
     subjects: Annotated[int | None, Means("number of subjects")] = None
     missed: Annotated[int | None, Means("number of subjects that missed it")] = None
-    uncertain: Annotated[int | None, Means("number of subjects that may have met or missed it")] = (
-        None
-    )
+    uncertain: Annotated[int | None, Means(
+        "number of subjects that may have met or missed it")] = None  # fmt: skip
     no_data: Annotated[int | None, Means("number of subjects without data")] = None
     restated: Annotated[bool, Means("true: late data changed it after its publication")] = False
 

@@ -48,9 +48,8 @@ class TrendChange(Declared):
 
     share_low: Annotated[float, Means("lower bound of the change of the bad share")]
     share_high: Annotated[float, Means("upper bound of the change of the bad share")]
-    p: Annotated[
-        float | None, Means("share of all changes, this one included, that are as large, 0 to 1")
-    ]
+    p: Annotated[float | None, Means(
+        "share of all changes, this one included, that are as large, 0 to 1")]  # fmt: skip
     compared: Annotated[float, Means("number of earlier changes")]
     verdict: Annotated[str, Means("worse, better, as_usual, within_bounds or untested")]
 
@@ -80,16 +79,13 @@ class SubjectTrend(NamedTuple):
     client_id: Annotated[str | None, CLIENT_ID]
     group: Annotated[str | None, GROUP]
     source: Annotated[str | None, SOURCE]
-    weeks: Annotated[
-        list[dict[str, Any] | None], Means("its weeks, oldest first", json=list[TrendWeek | None])
-    ]
-    change: Annotated[
-        dict[str, Any] | None, Means("change to the last week", json=TrendChange | None)
-    ]
+    weeks: Annotated[list[dict[str, Any] | None], Means(
+        "its weeks, oldest first", json=list[TrendWeek | None])]  # fmt: skip
+    change: Annotated[dict[str, Any] | None, Means(
+        "change to the last week", json=TrendChange | None)]  # fmt: skip
     regimes: Annotated[list[Regime], Means("change points", json=list[TrendRegime])]
-    forecast: Annotated[
-        list[Forecast], Means("forecasts of the next weeks", json=list[TrendForecast])
-    ]
+    forecast: Annotated[list[Forecast], Means(
+        "forecasts of the next weeks", json=list[TrendForecast])]  # fmt: skip
 
 
 class ObjectiveTrend(NamedTuple):
@@ -107,9 +103,8 @@ class Trends(NamedTuple):
 
     weeks: Annotated[list[str], Means("names of the weeks, oldest first")]
     tested: Annotated[int, Means("number of subjects whose last change was tested")]
-    significant_by_chance: Annotated[
-        float, Means("number of them that are expected to change significantly by chance")
-    ]
+    significant_by_chance: Annotated[float, Means(
+        "number of them that are expected to change significantly by chance")]  # fmt: skip
     forecast_by: Annotated[str | None, Means("forecaster; empty: jmxlake[trends] is missing")]
     forecast_level: Annotated[float, Means("share of weeks between a forecast's bounds")]
     objectives: Annotated[list[ObjectiveTrend], Means("objectives")]
