@@ -1,7 +1,8 @@
 """Owners of events, and the events of one team."""
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, Final
+from typing import Any
 
 from lakehouse.report.owners import LABELS, NAMES, shown
 
@@ -10,11 +11,8 @@ Labels = Callable[[Mapping[str, Any]], Mapping[str, Any]]
 """The labels of a row by its names."""
 
 
-_ROWS: Final = ("uses", "hits")
-
-
 def with_event_owners(events: Iterable[Row], labels: Labels) -> list[Row]:
-    """Return events with all owners, and the owner of the subject with the greatest use.
+    """Return events with the owner of what used most of a budget, and all owners.
 
     Args:
         events: As in the facts.
@@ -24,42 +22,61 @@ def with_event_owners(events: Iterable[Row], labels: Labels) -> list[Row]:
 
 
 def _with_owners(event: Row, labels: Labels) -> Row:
-    if "uses" not in event:  # facts of older versions have changes as events
-        return {**event, **labels(event)}
-    uses, hits = ([{**row, **labels(row)} for row in event.get(key) or ()] for key in _ROWS)
-    topics = [{"topic": name, **labels({"topic": name})} for name in event["topics"]]
-    has_name = any(map(event.get, NAMES.values()))
-    every = [labels(event)] if has_name else [*uses, *hits, *topics]
-    first = next(filter(shown, every), {})
-    found = list(dict.fromkeys(name for row in every if (name := shown(row))))
+    of_topics = [{"topic": topic} for topic in event["topics"]] if _is_of_topics(event) else []
+    uses, hits = ([{**row, **labels(row)} for row in event[key]] for key in ("uses", "hits"))
+    every = [*uses, *hits, labels(event), *map(labels, of_topics)]
+    first = next((row for row in every if shown(row)), {})
+    found = sorted({name for row in every if (name := shown(row))})
     own = {name: first.get(name) for name in LABELS}
     return {**event, "uses": uses, "hits": hits, **own, "owner": shown(first), "owners": found}
 
 
-def of_team(events: Sequence[Row], team: str) -> list[Row]:
-    """Return the events of one team, with their numbers.
+def _is_of_topics(event: Mapping[str, Any]) -> bool:
+    """Whether an event's topics are its subjects; those of a group may be another team's."""
+    return event.get("group") is None
 
-    Events of brokers belong to all teams. Other events keep only the subjects of the team.
+
+def of_team(
+    events: Sequence[Row], incidents: Iterable[Row], team: str
+) -> tuple[list[Row], list[Row]]:
+    """Return the events and incidents of one team, numbered anew.
+
+    An event of brokers alone is of all teams. Of others only what the team owns is left.
 
     Args:
         events: With owners.
+        incidents: Those of the team's topics, clients and groups.
         team: Its name.
     """
-    return [one for event in events if (one := _of_team(event, team)) is not None]
+    own = [one for event in events if (one := _of_team(event, team)) is not None]
+    own.sort(key=lambda event: -(event["used"] or 0.0))
+    number_of = {event["number"]: number for number, event in enumerate(own, 1)}
+    left = [
+        {**row, "event": number_of[row["event"]]} for row in incidents if row["event"] in number_of
+    ]
+    counts = Counter(row["event"] for row in left)
+    numbered = [
+        {**event, "number": number, "incidents": counts[number]}
+        for number, event in enumerate(own, 1)
+    ]
+    return numbered, left
 
 
 def _of_team(event: Row, team: str) -> Row | None:
-    if not (event["topics"] or any(map(event.get, NAMES.values()))):
+    names = (*map(event.get, NAMES.values()), *event["topics"])
+    if all(name is None for name in names):
         return event
-    if team not in event["owners"]:
+    uses = [row for row in event["uses"] if row.get("team") == team]
+    hits = [row for row in event["hits"] if row.get("team") == team]
+    if not (uses or hits or event.get("team") == team):
         return None
-    uses, hits = ([row for row in event[key] if row.get("team") == team] for key in _ROWS)
-    found = {**event, "uses": uses, "hits": hits, "owner": team, "owners": [team]}
-    topics = {row.get("topic") for row in (*uses, *hits)} - {None}
-    if topics:
-        cause = dict(event["cause"])
+    topics = {row["topic"] for row in (*uses, *hits)} - {None}
+    cause = dict(event["cause"])
+    found = {**event, "uses": uses, "hits": hits, "cause": cause, "team": team}
+    if _is_of_topics(event) and topics:
         for row, key in ((found, "topics"), (cause, "single_replica"), (cause, "no_spare")):
             row[key] = [name for name in row[key] if name in topics]
-        found["cause"] = cause
-    most: Row = max(uses, key=lambda use: use["share"] or 0.0, default={})
-    return {**found, "team": team, "objective": most.get("objective"), "used": most.get("share")}
+    most = max(uses, key=lambda use: use["share"] or 0.0, default=None)
+    found |= {"objective": most and most["objective"], "used": most and most["share"]}
+    owners = sorted({name for row in (*uses, *hits) if (name := shown(row))}) or [team]
+    return {**found, "owner": owners[0] if len(owners) == 1 else team, "owners": owners}

@@ -62,11 +62,13 @@ class Account(NamedTuple):
 def add_owners(facts: Mapping[str, Any], owners: Owners) -> Facts:
     """The facts with labels in rows, composites by owner, and a section ``owners``."""
     with_labels = with_rows(facts, lambda row: {**row, **owners.of(row)._asdict()})
+    if facts.get("events") and "uses" in facts["events"][0]:  # older facts have changes there
+        with_labels["events"] = with_event_owners(
+            facts["events"], lambda row: owners.of(row)._asdict()
+        )
     currency = None if owners.prices is None else owners.prices.currency
     accounts = to_json(_accounts(with_labels, owners.prices))
     with_labels["objectives"] = with_owners(with_labels.get("objectives") or ())
-    if events := facts.get("events"):
-        with_labels["events"] = with_event_owners(events, lambda row: owners.of(row)._asdict())
     with_labels["composites"] = to_json(composites(with_labels.get("objectives") or (), BY_OWNER))
     return {**with_labels, "owners": {"currency": currency, "accounts": accounts}}
 
