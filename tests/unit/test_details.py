@@ -174,7 +174,7 @@ def test_rows_without_bad_time_are_one_sentence() -> None:
     detail = made(facts)["availability"]
     (table,) = detail.tables
     assert len(table.rows) == 1
-    assert "The other 5\u00a0topics had no bad time in the observed time." in table.notes
+    assert "The other 5\u00a0topics had no incident while observed." in table.notes
     assert line(detail).startswith("1 of 6 topics affected; worst ")
 
 
@@ -206,7 +206,7 @@ def test_bad_news_below_floor_is_stated_without_good_news() -> None:
     detail = made(facts)["availability"]
     assert line(detail).startswith("At least 1 of 6 topics affected; worst ")
     assert "not known: only 0.43 % of this week was observed" in line(detail)
-    assert not any("had no bad time" in note for note in detail.tables[0].notes)
+    assert not any("had no incident" in note for note in detail.tables[0].notes)
 
 
 @pytest.mark.edge(8)

@@ -186,6 +186,11 @@ def _count(noun: str) -> Callable[[float], str]:
     return lambda value: display.plural(round(value), noun)
 
 
+def _up_to_records(value: float) -> str:
+    """Return the upper bound of a lag, which a histogram gives."""
+    return f"up to {display.rough(value, 'up')} {'record' if value == 1 else 'records'}"
+
+
 def _time(us: float) -> str:
     return display.length(round(us))
 
@@ -202,7 +207,7 @@ LANES: Final = (
     Spec("Clients throttled", "with a throttled client", _time, "bad", _of_events("throttling")),
     Spec("Messages lost unread", "counted as offsets", _count("message"), "bad",
          _of_timeline("lost_offsets", sum)),
-    Spec("Consumer lag", "of a group in one topic", _count("record"), "bad",
+    Spec("Consumer lag", "of a group in one topic", _up_to_records, "bad",
          _of_timeline("consumer_lag", max)),
     Spec("Waiting for upload", "of a topic", display.size, "bad",
          _of_timeline("copy_lag_bytes", max)),

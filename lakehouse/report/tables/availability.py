@@ -31,7 +31,7 @@ TOPICS: Final = TableSpec(
     bad=QUESTION.bad[0].keys,
     names=("topic",),
     worst=longest("unavailable_any"),
-    quiet="had no bad time",
+    quiet="had no incident",
 )
 
 BROKERS: Final = TableSpec(
