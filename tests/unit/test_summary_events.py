@@ -342,7 +342,7 @@ def test_lag_is_between_the_bounds_of_a_histogram() -> None:
     ],
 )
 def test_lag_before_a_loss_is_its_cause(
-    group: str, lagged: tuple[str, str], is_cause: bool
+    group: str, lagged: tuple[str, str], *, is_cause: bool
 ) -> None:
     loss = event(1, "loss", "18 02:40", "18 04:45", MINUTE,
                  cause("retention", "18 02:40", "18 04:45"), group="audit-archive",

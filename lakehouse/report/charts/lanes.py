@@ -44,7 +44,7 @@ class Lane(NamedTuple):
     Attributes:
         name: Its name.
         about: Its unit and meaning, after the highest value.
-        highest: The highest value with its unit.
+        highest: The highest value in words: ``highest 20 min``.
         kind: Class of its bars.
         buckets: In order, without hours that are still to come.
         texts: The value of each bucket with its unit.
@@ -71,7 +71,7 @@ def lanes(
         to: End of the time that can be observed, microseconds.
     """
     foot = _TOP + _LANE * len(all_lanes)
-    names = ", ".join(f"{lane.name}: highest {lane.highest}" for lane in all_lanes)
+    names = ", ".join(f"{lane.name}: {lane.highest}" for lane in all_lanes)
     once = [event for event in events if event.parts and len(days_of(event)) <= _RECURS]
     body = [
         *(axis.bar("planned", span, _TOP, foot - _TOP) for span in planned),
@@ -95,9 +95,9 @@ def _lane(lane: Lane, nth: int, axis: Axis) -> Iterator[Markup]:
         yield axis.bar("perhaps", hole, base - _LANE + _TEXT, _LANE - _TEXT)
     yield element(
         "text",
-        element("tspan", lane.name, class_="name"), f" highest {lane.highest}",
+        element("tspan", lane.name, class_="name"), f" {lane.highest}",
         element("tspan", f", {lane.about}" if lane.about else "", class_="opt"),
-        x=4, y=base - _LANE + 16,
+        class_="title", x=4, y=base - _LANE + 16,
     )  # fmt: skip
     top = max((bucket.value or 0 for bucket in lane.buckets), default=0)
     for bucket, text in zip(lane.buckets, lane.texts, strict=True):

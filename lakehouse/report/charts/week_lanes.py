@@ -24,6 +24,8 @@ _UNITS: Final = (
     (1, "microsecond"),
 )  # fmt: skip
 
+_UP_TO: Final = "up to "
+
 Values = Mapping[int, float | None]
 """A value for the start of each bucket; None: not known."""
 
@@ -188,7 +190,7 @@ def _count(noun: str) -> Callable[[float], str]:
 
 def _up_to_records(value: float) -> str:
     """Return the upper bound of a lag, which a histogram gives."""
-    return f"up to {display.rough(value, 'up')} {'record' if value == 1 else 'records'}"
+    return f"{_UP_TO}{display.rough(value, 'up')} {'record' if value == 1 else 'records'}"
 
 
 def _time(us: float) -> str:
@@ -239,7 +241,9 @@ def _lane(spec: Spec, facts: Facts, steps: Steps) -> Lane | None:
         return None
     buckets = tuple(Bucket(span, values.get(span[0])) for span in steps.spans)
     texts = tuple(spec.write(one.value) if one.value else "" for one in buckets)
-    return Lane(spec.name, spec.about, spec.write(highest), spec.kind, buckets, texts)
+    words = spec.write(highest)
+    words = words if words.startswith(_UP_TO) else f"highest {words}"
+    return Lane(spec.name, spec.about, words, spec.kind, buckets, texts)
 
 
 def planned_of(facts: Facts) -> list[Span]:

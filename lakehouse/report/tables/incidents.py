@@ -77,7 +77,8 @@ def _incidents(facts: Facts) -> Part:
     number = len(rows) + (facts.get("incidents_omitted") or 0)
     events = {row["event"] for row in rows}
     line = f"{display.plural(number, 'incident')} in {display.plural(len(events), 'event')}"
-    listing = INCIDENTS.listing(facts, sorted(rows, key=lambda row: str(row["start"])))
+    ordered = sorted(rows, key=lambda row: (row["event"], str(row["start"])))
+    listing = INCIDENTS.listing(facts, ordered)
     return Part(plain(line), (listing,))
 
 

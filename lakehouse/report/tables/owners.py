@@ -46,10 +46,16 @@ def _stored(key: str) -> Callable[[Row], Cell]:
     def cell(row: Row) -> Cell:
         stored = row.get(key)
         months = None if stored is None else stored / MONTH_SECONDS
-        text = display.NOT_KNOWN if months is None else f"{months / _GIB:,.1f}"
+        text = _gib(months)
         return Cell((text,), order=stored)
 
     return cell
+
+
+def _gib(size: float | None) -> str:
+    if size is None:
+        return display.NOT_KNOWN
+    return f"{size / _GIB:,.1f}" if size else "0"
 
 
 def _cost(row: Row) -> str:
