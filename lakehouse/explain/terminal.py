@@ -50,7 +50,7 @@ def view(story: Row, *, terminal: bool | None = None, width: int | None = None) 
     Args:
         story: The JSON of the story, as docs/explain.md describes it.
         terminal: Whether the output is a terminal; None looks at standard output.
-        width: Columns; None: those of the terminal, or 100 without one.
+        width: Columns; None: the width of the terminal, or 100 in a pipe or file.
     """
     with display.shown_in(display.zone_of(story)):
         parts = lambda columns: _parts(story, min(columns, 120))  # noqa: E731
@@ -127,7 +127,7 @@ def _details(row: Row) -> Iterator[str]:
             yield "There was no gap then: parts are unknown for a moment as their leaders move."
         yield from _gaps(row["gaps"], _FEW)
     if row["op"] != "lte" or row["threshold"]:
-        # Of what is not bad above zero only windows are known, and no incidents.
+        # Gold has no incidents of a metric with another threshold, only windows.
         shown, left = _greatest(row["bad"], _FEW, lambda bad: bad["bad_high_us"])
         yield from (f"{_from_to(bad)} bad for {_time(bad, 'bad')}" for bad in shown)
         if left:
@@ -273,7 +273,7 @@ def _incidents(story: Row) -> Iterator[RenderableType]:
         title = f"{display.line(row['title'])}  {_from_to(row)}{lasted}"
         edges = (
             f"{verb} up to {display.length(row[key], 'up')} earlier"
-            for verb, key in (("began", "lead_us"), ("ended", "tail_us"))
+            for verb, key in (("started", "lead_us"), ("ended", "tail_us"))
             if row[key]
         )
         parts = [display.line(part, display.NAME_LIMIT) for part in row["parts"]]
