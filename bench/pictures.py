@@ -54,10 +54,9 @@ class Shot:
 
 
 SHOTS: Final = (
-    Shot("report-top", 1280, 1180),
-    Shot("report-happened", 1280, 900, "happened"),
-    Shot("report-changed", 1280, 760, "burn"),
-    Shot("report-question", 1280, 1000, "min-isr"),
+    Shot("report-top", 1440, 900),
+    Shot("report-objectives", 1280, 700, "objectives"),
+    Shot("report-week", 1280, 760, "week"),
     Shot("report-phone", 500, 1000, scheme="dark"),
 )
 

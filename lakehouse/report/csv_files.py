@@ -172,6 +172,7 @@ FILES: Final = (
     File("key_figures", "figure at the start of the report", "key_figures"),
     File("objectives", "objective", "objectives", columns(
         Objective, "name", "title", "target", "window", "status", "budget_whole_us", "used",
+        "owner",
     )),
     File("history", "objective and week, oldest first", "objectives.history",
          (*columns(Objective, "name"), *columns(WeekOfObjective))),

@@ -210,6 +210,7 @@ class Objective(Used):
     slice_us: Annotated[Known, Means("length of a time slice, microseconds")]
     slice_target: Annotated[Known, Means("share of a time slice that must be good")]
     weighted: Annotated[Weighted | None, Means("all subjects together")]
+    owner: Annotated[str | None, Means("owner of the worst subject; only with an owners file")]
     history: Annotated[list[WeekOfObjective], Means("last weeks, oldest first")]
     subjects: Annotated[list[Subject], Means("subjects, worst first")]
 
