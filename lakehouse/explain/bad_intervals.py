@@ -71,7 +71,7 @@ def intervals(
 def _interval(
     watched: Watched, span: Span, parts: Sequence[Incident], totals: Sequence[float], may_start: int
 ) -> Interval:
-    """Return the interval of some incidents, the first of which may have begun earlier."""
+    """Return the interval of some incidents, the first of which may have started earlier."""
     start, end = span
     tails = [0 if watched.is_counter else one.tail_us for one in parts]
     certain = [(one.start, one.end - tail) for one, tail in zip(parts, tails, strict=True)]

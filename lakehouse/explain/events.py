@@ -8,10 +8,11 @@ from lakehouse.core import display
 from lakehouse.core.subjects import Subject
 from lakehouse.report.evidence import decide
 from lakehouse.report.facts.answers import question
-from lakehouse.report.facts.build import Scope, head
+from lakehouse.report.facts.build import head
 from lakehouse.report.facts.event_uses import NAMES_OF
 from lakehouse.report.facts.fields import to_json
 from lakehouse.report.facts.report_record import SECTIONS
+from lakehouse.report.facts.scope import Scope
 from lakehouse.report.figures import Facts, Row
 from lakehouse.report.summary import events as words, lines
 from lakehouse.report.summary.frame import frame_of
@@ -58,13 +59,13 @@ def of_subject(facts: Facts, subject: Subject) -> Events:
         rows = words.rows(facts)
         if rows is None or frame.is_blind:
             return Events(reason=spaced(words.events_note(facts, frame)))
-        told = spaced(words.events(facts, frame))
+        found = spaced(words.events(facts, frame))
     incidents: defaultdict[int, list[Row]] = defaultdict(list)
     for one in facts["incidents"]:
         incidents[one["event"]].append(one)
     own: list[Row] = [
         {**row, "words": _words(event)}
-        for row, event in zip(rows, told, strict=True)
+        for row, event in zip(rows, found, strict=True)
         if _touches(row, incidents[row["number"]], subject)
     ]
     return Events(own, len(rows))

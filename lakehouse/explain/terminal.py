@@ -143,11 +143,11 @@ def _events(story: Row) -> Iterator[RenderableType]:
         return
     yield Text(f"\n{len(rows)} of the report's {display.plural(total, 'event')}", "bold")
     for row in rows:
-        told = row["words"]
-        yield Text.assemble(f"{row['number']}. ", (told["title"], "bold"))
-        step = told["next_step"] and f"Next: {told['next_step']}"
-        when = ", ".join(filter(None, (told["time"], told["used"])))
-        lines = filter(None, (when, told["impact"], told["cause"], step))
+        text = row["words"]
+        yield Text.assemble(f"{row['number']}. ", (text["title"], "bold"))
+        step = text["next_step"] and f"Next: {text['next_step']}"
+        when = ", ".join(filter(None, (text["time"], text["used"])))
+        lines = filter(None, (when, text["impact"], text["cause"], step))
         yield _indented("\n".join(lines))
 
 
