@@ -17,11 +17,10 @@ from lakehouse.core.spans import Span, length, overlap, touching, union
 from lakehouse.report import figures
 from lakehouse.report.figures import Row, span_of
 from lakehouse.report.resources import sentence
-from lakehouse.report.summary import amounts
+from lakehouse.report.summary import amounts, texts
 from lakehouse.report.summary.frame import elapsed, frame_of, period
-from lakehouse.report.summary.texts import listed, plain
 from lakehouse.report.tables.contents import words
-from lakehouse.report.terminal import badge, printed
+from lakehouse.report.terminal import MARKS, STYLES, printed
 
 MOST: Final = 20
 """Incidents, and lines of changes, that are shown. The JSON has all."""
@@ -102,8 +101,10 @@ def _objectives(story: Row) -> Iterator[RenderableType]:
         of_topic = story["subject"]["kind"] == "partition" != row["level"]
         title = display.line(row["title"]) + " (of its topic)" * of_topic
         unknown = f", {display.length(row['unknown_us'], 'up')} unknown" * bool(row["unknown_us"])
-        figures_ = f"{_attained(row)}{unknown}; target {display.percent(row['target'])}"
-        yield Text.assemble(badge(row["verdict"]), f"  {title}: {figures_}")
+        status, used = row["status"], f"; {amounts.used(row['used'])} of its error budget used"
+        attained = f"{_attained(row)}, target {display.percent(row['target'])}{unknown}"
+        badge = f"{MARKS[status]} {texts.words(f'status.{status}')}", STYLES[status]
+        yield Text.assemble(badge, f"  {title}: {attained}{used * (row['used'] is not None)}")
         yield from map(_indented, _details(row))
 
 
@@ -193,7 +194,7 @@ def _timelines(story: Row, width: int) -> Iterator[RenderableType]:
     if story["subject"]["kind"] == "source":
         rows.append(("Not observed", [*map(span_of, story["gaps"])], []))
     narrow = width < 72
-    label = 0 if narrow else min(width // 3, max(len(title) for title, *_ in rows)) + 2
+    label = 0 if narrow else min(width // 3, max((len(title) for title, *_ in rows), default=0)) + 2
     drawn = _cells(span_of(story, "from", "to"), max(7, width - label))
     for title, bad, unknown in rows:
         letters = "".join(_letter(cell, life, bad, unknown) for cell in drawn)
@@ -290,7 +291,7 @@ def _incidents(story: Row) -> Iterator[RenderableType]:
 
 def _listed(names: Sequence[str]) -> str:
     """Return the first names, and how many more there are."""
-    return plain(listed(names, _NAMES))
+    return texts.plain(texts.listed(names, _NAMES))
 
 
 def _worst(row: Row) -> str:
@@ -354,7 +355,7 @@ def _changes(story: Row) -> Iterator[str]:
 
 def _change(rows: Sequence[Row]) -> str:
     first, kind = rows[0], display.line(rows[0]["kind"]).replace("_", " ")
-    of = _listed(list(dict.fromkeys(plain(amounts.subject(row)) for row in rows)))
+    of = _listed(list(dict.fromkeys(texts.plain(amounts.subject(row)) for row in rows)))
     values = {tuple(_value(row, key) for key in ("old", "new")) for row in rows}
     change = f": {' to '.join(filter(None, *values))}" if len(values) == 1 else ""
     source = figures.name(first["source"]).text
