@@ -4,14 +4,11 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from itertools import accumulate
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
-from lakehouse.core.metrics import COVERAGE, Watched
+from lakehouse.core.metrics import Watched
 from lakehouse.core.spans import Span, length, shared, union
 from lakehouse.gold.incidents import Incident
-
-UNSEEN: Final = Watched(COVERAGE, "Not seen", "")
-"""For a source, time in which it was not read counts as bad."""
 
 
 class Total(NamedTuple):
@@ -27,7 +24,6 @@ class Interval(NamedTuple):
     """A span in which a subject was bad; microseconds.
 
     Attributes:
-        watched: In what way it was bad.
         start: First instant at which a source saw it.
         end: End of the last reading that saw it.
         lead_us: Time before start in which it may already have been bad.
@@ -38,7 +34,6 @@ class Interval(NamedTuple):
         sources: The sources that reported it.
     """
 
-    watched: Watched
     start: int
     end: int
     lead_us: int
@@ -62,33 +57,34 @@ def intervals(
     own = [one for one in incidents if one.metric in watched.names_in_bronze]
     sums = [one for one in totals if one.metric in watched.names_in_bronze]
     spans = union(one.span for one in own)
-    found = zip(spans, shared(spans, own), shared(spans, sums), strict=True)
-    result: list[Interval] = []
-    reached = 0
-    for span, parts, of_all in found:
-        result.append(_interval(watched, span, parts, [one.worst for one in of_all], reached))
-        reached = span[1]
-    return result
+    every = [*zip(spans, shared(spans, own), shared(spans, sums), strict=True)]
+    found: list[Interval] = []
+    earliest = spans[-1][1] if spans else 0
+    for place, (span, parts, of_all) in reversed([*enumerate(every)]):
+        # A later part may have been bad since before this interval, or the one before it.
+        earliest = min(earliest, *(one.start - one.lead_us for one in parts))
+        may_start = max(earliest, spans[place - 1][1] if place else earliest)
+        found.append(_interval(watched, span, parts, [one.worst for one in of_all], may_start))
+    return found[::-1]
 
 
 def _interval(
-    watched: Watched, span: Span, parts: Sequence[Incident], totals: Sequence[float], reached: int
+    watched: Watched, span: Span, parts: Sequence[Incident], totals: Sequence[float], may_start: int
 ) -> Interval:
-    """Return the interval of some incidents; time before ``reached`` is of the one before."""
+    """Return the interval of some incidents, the first of which may have begun earlier."""
     start, end = span
-    certain = [
-        (one.start, one.end if watched.is_counter else one.end - one.tail_us) for one in parts
-    ]
-    earliest = start if watched.is_counter else min(one.start - one.lead_us for one in parts)
+    tails = [0 if watched.is_counter else one.tail_us for one in parts]
+    certain = [(one.start, one.end - tail) for one, tail in zip(parts, tails, strict=True)]
     return Interval(
-        watched, start, end,
-        lead_us=max(0, start - max(reached, earliest)),
+        start,
+        end,
+        lead_us=0 if watched.is_counter else max(0, start - may_start),
         tail_us=end - max(last for _, last in certain),
         sure_us=length(certain),
         worst=_worst(watched, parts, totals),
         parts=_in_order(name for one in parts if (name := _part(one)) is not None),
         sources=_in_order(source for one in parts for source in one.sources),
-    )  # fmt: skip
+    )
 
 
 def _part(one: Incident) -> str | None:
