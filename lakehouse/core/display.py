@@ -140,11 +140,6 @@ def milliseconds(value: float | None) -> str:
     return duration(None if value is None else round(value * _MS))
 
 
-def microseconds(value: float | None) -> str:
-    """A time given in microseconds."""
-    return duration(None if value is None else round(value))
-
-
 def percent(share: float | None, rounding: Rounding = "nearest") -> str:
     """A share between 0 and 1 in percent, with as many digits as its distance from 1 needs.
 
@@ -263,11 +258,6 @@ def clock(moment: datetime, *, seconds: bool = False) -> str:
     twice = shown.replace(fold=0).utcoffset() != shown.replace(fold=1).utcoffset()
     text = f"{shown:%H:%M:%S}" if seconds else f"{shown:%H:%M}"
     return f"{text}{_TIE}{shown.tzname()}" if twice else text
-
-
-def day_above_time(instant: str | None) -> str:
-    """The same for a narrow column, where a line may end between the day and the clock."""
-    return day_and_time(instant).replace(_TIE, " ", 3).replace(" ", _TIE, 2)
 
 
 def period(start: str, end: str) -> str:
