@@ -32,7 +32,7 @@ CALENDAR: Final = options.combined(
     ),
     click.option(
         "--corrections", metavar="FILE", type=options.FILE,
-        help="YAML of time that was agreed not to count: an agreed verdict stands beside each.",
+        help="YAML of time agreed not to count: each verdict is also reported with it deducted.",
     ),
 )  # fmt: skip
 

@@ -1,8 +1,8 @@
 """How much of each objective's error budget each event used.
 
 Each instant of a subject's bad time belongs to the event with the latest onset that contains it,
-so the events' times add up to the subject's bad time. What no incident explains (a threshold above
-zero, events that are counted, time before the period) belongs to an event of the subject itself.
+so the events' times add up to the subject's bad time. Bad time without an incident (a threshold
+above zero, counted events, time before the period) belongs to an event of the subject itself.
 """
 
 from collections import Counter, defaultdict
@@ -66,8 +66,8 @@ def uses(
     """Return the bad time of statements by event, and what belongs to none of these.
 
     Args:
-        statements: Statements; those on coverage have no events.
-        events: Of each event its onset and its incidents.
+        statements: Statements; coverage has no events.
+        events: The onset and the incidents of each event.
         within: The period that the incidents are of, microseconds.
     """
     index, onsets = _index(events), [onset for onset, _ in events]
@@ -112,7 +112,7 @@ def _spans(one: Statement, index: _Index, within: Span) -> list[_Owned]:
 
 
 def exclusive(spans: Sequence[_Owned], onsets: Sequence[int]) -> dict[int, int]:
-    """Return the time of each event; time of several belongs to the one with the latest onset."""
+    """Return the time of each event; overlaps belong to the event with the latest onset."""
     numbers = {number for number, *_ in spans}
     if len(numbers) < 2:
         return {number: length((start, end) for _, start, end in spans) for number in numbers}

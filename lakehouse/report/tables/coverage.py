@@ -23,8 +23,9 @@ def _error(row: Row) -> Cell:
 
 
 def _outcomes(row: Row) -> str:
-    failed = (row.get("outcomes") or {}).items()
-    return ", ".join(f"{words('outcome', name_)} {n:,}" for name_, n in failed if name_ != "ok")
+    outcomes = (row.get("outcomes") or {}).items()
+    failed = [(name_, number_) for name_, number_ in outcomes if number_ and name_ != "ok"]
+    return ", ".join(f"{words('outcome', name_)} {number_:,}" for name_, number_ in failed)
 
 
 SOURCES: Final = TableSpec(

@@ -70,7 +70,7 @@ ACCOUNTS: Final = TableSpec(
         Column("Clients", number("clients")),
         Column("Groups", number("groups")),
         Column("Throttled", of(_some(_throttled, "clients"), "throttled_us", "not_known.clients")),
-        Column("Messages lost, at most", _LOST),
+        Column("Messages lost (offsets)", _LOST),
         Column("Uploaded", number("uploaded_bytes", size)),
         Column("Read back", number("read_bytes", size)),
         Column("Stored, months", of(

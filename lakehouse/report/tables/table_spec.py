@@ -197,7 +197,7 @@ class TableSpec:
 
 
 def _is_same(cells: Sequence[Cell]) -> bool:
-    """Return True if a column is empty or not known in all rows; a note states it once."""
+    """Return True if a column is empty, not known or at least 0 in all rows."""
     return all(cell.text in _NOTHING for cell in cells)
 
 
@@ -211,7 +211,7 @@ def _not_known(columns: Sequence[Column], cells: Sequence[Sequence[Cell]]) -> st
     return f"Not known: {', '.join(unknown)}." if unknown else ""
 
 
-_NOTHING: Final = ((), ("",), (display.NOT_KNOWN,))
+_NOTHING: Final = ((), ("",), (display.NOT_KNOWN,), ("≥ 0",))
 
 
 def _added(facts: Facts, rows: Sequence[Row]) -> Iterable[Column]:

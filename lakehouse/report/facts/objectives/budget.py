@@ -84,7 +84,7 @@ def _used(subject: Row, objective: Row, whole_us: int | None) -> Bounds:
     bad = _bad_us(subject, objective)
     if bad.value is None or not whole_us:
         return Bounds()
-    shares = bad.times(1 / whole_us)
+    shares = Bounds(*(None if us is None else us / whole_us for us in bad))
     counted = subject.get("events") if objective.get("slice_us") is None else None
     if not counted or not counted["total"]:
         return shares

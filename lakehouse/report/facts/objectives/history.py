@@ -260,8 +260,31 @@ def this_week(objective: Row, name: str) -> WeekOfObjective:
     )
 
 
+class Trended(NamedTuple):
+    """Subjects that were bad in some week of trends, and the names of the weeks.
+
+    Attributes:
+        own: Of those that count.
+        every: Of all.
+        weeks: The names.
+    """
+
+    own: Sequence[Row]
+    every: Sequence[Row]
+    weeks: Sequence[str]
+
+    def at(self, subjects: Sequence[Row], name: str, objective: Row) -> list[dict[str, Any]]:
+        """Return the subjects that existed in a week, with their verdict in it."""
+        place = self.weeks.index(name)
+        return [
+            {**subject, **week, "verdict": _verdict(week, objective)}
+            for subject in subjects
+            if (week := subject["weeks"][place]) is not None
+        ]
+
+
 def of_some(
-    past: Sequence[Row], objective: Row, trend: Row | None, weeks: Sequence[str], floor: float
+    past: Sequence[Row], objective: Row, trended: Trended | None, floor: float
 ) -> list[dict[str, Any]]:
     """Return the earlier weeks of an objective for some of its subjects only.
 
@@ -271,28 +294,22 @@ def of_some(
     Args:
         past: The same weeks of all subjects.
         objective: As in the facts.
-        trend: The trends of those that count; None: there are none.
-        weeks: The names of the weeks of trends.
+        trended: The trends; None: there are none of the objective.
         floor: Observed share below which a week is ``no_data``, percent.
     """
-    return [to_json(_some_in_week(one, objective, trend, weeks, floor)) for one in past]
+    return [to_json(_some_in_week(one, objective, trended, floor)) for one in past]
 
 
 def _some_in_week(
-    whole: Row, objective: Row, trend: Row | None, weeks: Sequence[str], floor: float
+    whole: Row, objective: Row, trended: Trended | None, floor: float
 ) -> WeekOfObjective:
     name = whole["week"]
     no_data = WeekOfObjective(name, "no_data")
-    if trend is None or name not in weeks or whole["subjects"] is None:
+    if trended is None or name not in trended.weeks or whole["subjects"] is None:
         return no_data
-    place = weeks.index(name)
-    own = [
-        {**subject, **week, "verdict": _verdict(week, objective)}
-        for subject in trend["subjects"]
-        if (week := subject["weeks"][place]) is not None
-    ]
+    own, every = (trended.at(rows, name, objective) for rows in (trended.own, trended.every))
     others = whole["uncertain"] + whole["no_data"]
-    others -= sum(row["verdict"] in ("uncertain", "no_data") for row in own)
+    others -= sum(row["verdict"] in ("uncertain", "no_data") for row in every)
     if not own:
         is_met = whole["subjects"] > 0 and not others and whole["verdict"] != "no_data"
         # Unobserved time may still hide bad time.
