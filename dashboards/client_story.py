@@ -1,8 +1,8 @@
 # Databricks notebook source
 # MAGIC %md
-# MAGIC # One client's story
-# MAGIC Everything that was bad for one client in the week, as `jmxlake explain` prints it: when,
-# MAGIC how bad, which source reported it, and which sources were silent. Write its name in the
+# MAGIC # One client
+# MAGIC The events of one client in the week, as `jmxlake explain` prints them: time, size,
+# MAGIC likely cause, and time that was not observed. Write its name in the
 # MAGIC widget `client`: `alice/billing`, `user:alice` or `client:billing`.
 
 # COMMAND ----------

@@ -67,15 +67,16 @@ def events_of(rows: Iterable[Mapping[str, Any]]) -> list[tuple[Any, ...]]:
 
 def events_told(report: Mapping[str, Any]) -> list[tuple[Any, ...]]:
     """The same of a report's events."""
-    return sorted(
-        (
+    told = []
+    for event in report["events"]:
+        start, end = (dt.datetime.fromisoformat(event[name]) for name in ("from", "to"))
+        kind, cause = (one.replace("_", " ") for one in (event["kind"], event["cause"]["kind"]))
+        told.append((
             f"{start:%Y-%m-%d %H:%M:%S}", round((end - start).total_seconds() * 1e6),
-            event["bad_us"], ": ".join(filter(None, (event["kind"].replace("_", " "), event["of"]))),
-            event["cause"]["kind"].replace("_", " "), event["incidents"],
-        )
-        for event in report["events"]
-        for start, end in [map(dt.datetime.fromisoformat, (event["from"], event["to"]))]
-    )  # fmt: skip
+            event["bad_us"], ": ".join(filter(None, (kind, event["of"]))), cause,
+            event["incidents"],
+        ))  # fmt: skip
+    return sorted(told)
 
 
 def _topic(batch: Batch, drawn: random.Random, at: float, topic: str, partitions: int) -> None:
