@@ -22,7 +22,6 @@ from lakehouse.explain.find_subject import find
 from lakehouse.explain.gaps import Gap, gaps as gaps_of, unknown as unknown_of
 from lakehouse.report.facts.build import head, without_history
 from lakehouse.report.facts.coverage import ANY_FAMILY
-from lakehouse.report.facts.fields import to_json
 from lakehouse.report.facts.gold import Gold
 from lakehouse.report.facts.objectives.budget import budget, observed_percent, or_no_data
 from lakehouse.report.facts_lookup import longest_floor_us
@@ -195,8 +194,8 @@ def _budget(statement: Statement, scope: Scope, min_coverage: float) -> Row:
     objective = {**statement.scope(), "target": statement.objective.target}
     running = scope.now_us < scope.period.span[1] or statement.ahead_us > 0
     found = budget(subject, objective, running=running)
-    status = or_no_data(found.status, observed_percent([subject]), min_coverage)
-    return to_json(found._replace(status=status))  # type: ignore[no-any-return]
+    status = or_no_data(found["status"], observed_percent([subject]), min_coverage)
+    return {**found, "status": status}
 
 
 def _hiding(statement: Statement, unknown: Sequence[Span], gaps: Sequence[Gap]) -> list[Gap]:

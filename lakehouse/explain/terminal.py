@@ -170,7 +170,7 @@ def _from_to(row: Row) -> str:
 def _time(row: Row, stem: str) -> str:
     """Return a duration with its bounds where they differ from it."""
     found = amounts.of(row, stem)
-    text, bounds = amounts.length(found.us), amounts.exactly(found)
+    text, bounds = figures.length(found.us), amounts.exactly(found)
     return text if found.low == found.high == found.us else f"{text} ({bounds})"
 
 
