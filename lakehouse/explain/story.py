@@ -131,7 +131,7 @@ def _of_cluster(known: Sequence[Subject], root: str, cluster: str | None) -> lis
     clusters = sorted({one.cluster for one in known})
     if cluster is not None and cluster not in clusters:
         names = ", ".join(display.line(name) for name in clusters) or "none"
-        raise SubjectError(f"{display.line(cluster)}: {root} has no such cluster; it has {names}")
+        raise SubjectError(f"cluster {display.line(cluster)} is not in {root}. Clusters: {names}")
     return [one for one in known if cluster in (None, one.cluster)]
 
 
