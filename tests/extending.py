@@ -130,7 +130,7 @@ def _changed(before: dict[str, bytes], after: dict[str, bytes]) -> frozenset[str
 
 def not_reached(tree: Tree) -> list[str]:
     """Return the additions of which an agent, the page, JSON or CSV of the copy says nothing."""
-    beans = tree.command("collector", "beans", "--family", "acme_cache", "--json")
+    beans = tree.command("collector", "beans", "--family", "bundled_cache", "--json")
     tree.command("lakehouse", "sample", "lake", "--weeks", "1", "--until", "2026-11-23")
     tree.command("lakehouse", "weekly", "lake", "--engine", "local",
                  "--html", "page.html", "--json", "facts.json", "--csv", "csv")  # fmt: skip
@@ -138,7 +138,7 @@ def not_reached(tree: Tree) -> list[str]:
     page = (tree.folder / "page.html").read_text("utf-8")
     reported = facts["reported"]["metrics"]
     reached = {
-        "family": json.loads(beans)["metric"] == "acme.cache.misses",
+        "family": json.loads(beans)["metric"] == "bundled.cache.misses",
         "gold_table": reported and all(row["reported_us"] > 0 for row in reported),
         "section": 'id="d-reported"' in page
         and "reported" in {row["question"] for row in facts["answers"]}

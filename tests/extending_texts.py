@@ -36,14 +36,14 @@ class Addition(NamedTuple):
 
 
 _FAMILY: Final = """\
-family: acme_cache
+family: bundled_cache
 via: jmx
 cadence_seconds: 30
 roles: [broker]
 enabled: false
 metrics:
-  acme.cache.misses:
-    object: acme:type=Cache,name=Misses,topic=*
+  bundled.cache.misses:
+    object: bundled:type=Cache,name=Misses,topic=*
     labels: {topic: topic}
     needs: topic
     unit: "1"
@@ -188,7 +188,7 @@ COMMANDS: Final = (
 """What CONTRIBUTING.md says to run after additions: they write files of the tree anew."""
 
 ADDITIONS: Final = (
-    Addition("family", 1, files=(("collector/catalogue/acme_cache.yaml", _FAMILY),)),
+    Addition("family", 1, files=(("collector/catalogue/bundled_cache.yaml", _FAMILY),)),
     Addition(
         "gold_table", 2,
         files=(("lakehouse/kernel/sql/tables/reported.sql", _SQL),),
