@@ -1,8 +1,8 @@
 # Databricks notebook source
 # MAGIC %md
-# MAGIC # One client
-# MAGIC The events of one client in the week, as `jmxlake explain` prints them: time, size,
-# MAGIC likely cause, and time that was not observed. Write its name in the
+# MAGIC # One client's story
+# MAGIC One client's week, as `jmxlake explain` prints it: the report's events that touch it, its
+# MAGIC incidents and the sources that reported them, gaps and changes. Write its name in the
 # MAGIC widget `client`: `alice/billing`, `user:alice` or `client:billing`.
 
 # COMMAND ----------
