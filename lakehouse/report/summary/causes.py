@@ -48,9 +48,9 @@ def _template(kind: str, values: dict[str, Any]) -> str:
 
 def _values(row: Row, found: Row) -> dict[str, Any]:
     start, end = (found.get(key) or row[own] for key, own in (("start", "from"), ("end", "to")))
-    first, last = amounts.moment(start), amounts.moment(end)
+    first, last = figures.moment(start), figures.moment(end)
     at = f"{amounts.day(first)} {amounts.clock(first)}"
-    is_one_day = amounts.date(first) == amounts.date(amounts.moment(row["from"]))
+    is_one_day = amounts.date(first) == amounts.date(figures.moment(row["from"]))
     error = found.get("error")
     return {
         "sources": listed(amounts.names(found.get("sources") or ())),
@@ -72,7 +72,7 @@ def _error(error: str) -> str:
 
 
 def _since(lag: Row) -> str:
-    start = amounts.moment(lag["from"])
+    start = figures.moment(lag["from"])
     return f"{amounts.day(start)} {amounts.clock(start)}"
 
 
@@ -119,7 +119,7 @@ def _unobserved(found: Row) -> list[Text]:
 
 def next_step(row: Row, scene: impacts.Scene) -> Text:
     """Return what to do next, with the subject and the time."""
-    found, start = row["cause"], amounts.moment(row["from"])
+    found, start = row["cause"], figures.moment(row["from"])
     exposed = [*(found.get("no_spare") or ()), *(found.get("single_replica") or ())]
     values = impacts.values(row)
     sources = amounts.names(found.get("sources") or ())
@@ -133,7 +133,7 @@ def next_step(row: Row, scene: impacts.Scene) -> Text:
         "exposed": listed(amounts.names(exposed)),
     }
     lag = impacts.lag_before(row, scene)
-    values["since"] = amounts.at(amounts.moment(lag["from"])) if lag else ""
+    values["since"] = amounts.at(figures.moment(lag["from"])) if lag else ""
     return text("next.loss_lag" if lag else _name(row), **values)
 
 

@@ -7,11 +7,12 @@ from lakehouse.core import display
 from lakehouse.core.spans import Span
 from lakehouse.report import figures
 from lakehouse.report.facts.event_owners import is_of_brokers
+from lakehouse.report.facts.objectives.budget import Status
 from lakehouse.report.figures import Facts, Name, Row
 from lakehouse.report.summary import amounts, causes, impacts
 from lakehouse.report.summary.frame import Frame
 from lakehouse.report.summary.headline import blind
-from lakehouse.report.summary.model import Event, Status, Text
+from lakehouse.report.summary.model import Event, Text
 from lakehouse.report.summary.texts import line, listed, plain, text, words
 
 MAJOR: Final = 0.5
@@ -72,7 +73,7 @@ def _event(row: Row, scene: impacts.Scene, titles: Mapping[str, object]) -> Even
 
 def _length(row: Row, parts: Sequence[Span]) -> str:
     """Return the bad time of an event; of several times it is the sum."""
-    length = amounts.length(row.get("bad_us"))
+    length = figures.length(row.get("bad_us"))
     return line("event.in_total", length=length) if len(parts) > 1 else length
 
 
@@ -85,7 +86,7 @@ def _status(used: float | None) -> Status:
 
 def when(row: Row, frame: Frame) -> str:
     """Return when an event was: its start and end, or its days and hours if it recurred."""
-    start, end = amounts.span(row, "from", "to")
+    start, end = figures.span_of(row, "from", "to")
     parts = amounts.parts_of(row)
     days = {amounts.date(part[0]) for part in parts}
     if len(days) >= _RECURRING_DAYS and len(days) * 2 > len(parts):

@@ -5,7 +5,7 @@ from typing import NamedTuple
 from lakehouse.core import display
 from lakehouse.core.periods import instant
 from lakehouse.core.spans import Span
-from lakehouse.report import evidence
+from lakehouse.report import evidence, figures
 from lakehouse.report.facts_lookup import value_at
 from lakehouse.report.figures import Facts
 from lakehouse.report.summary import amounts
@@ -38,9 +38,9 @@ class Frame(NamedTuple):
 
 def frame_of(facts: Facts) -> Frame:
     """Return the frame of a report, whatever version wrote it."""
-    start, end = amounts.span(facts, "from", "to")
+    start, end = figures.span_of(facts, "from", "to")
     made = facts.get("generated_at")
-    now = end if made is None else min(end, max(start, amounts.moment(made)))
+    now = end if made is None else min(end, max(start, figures.moment(made)))
     is_running = bool(facts.get("running", now < end))
     if facts.get("elapsed") is not None:
         now = start + round(float(facts["elapsed"]) * (end - start))

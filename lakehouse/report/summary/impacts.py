@@ -78,9 +78,9 @@ def _least(facts: Facts) -> dict[tuple[object, object], float]:
 
 def lag_before(row: Row, scene: Scene) -> Row | None:
     """Return the lag of the group that lost unread messages, up to the loss; None without one."""
-    start, _ = amounts.span(row, "from", "to")
+    start, _ = figures.span_of(row, "from", "to")
     for lag in scene.lags if row["kind"] == "loss" else ():
-        began, ended = amounts.span(lag, "from", "to")
+        began, ended = figures.span_of(lag, "from", "to")
         if lag.get("group") == row.get("group") and began <= start <= ended + _LAG_ENDED_US:
             return lag
     return None

@@ -7,8 +7,8 @@ from lakehouse.core import display
 from lakehouse.report import figures
 from lakehouse.report.facts.coverage import SourceCoverage
 from lakehouse.report.facts_lookup import nothing_seen, rows_at
-from lakehouse.report.figures import Facts, Row
-from lakehouse.report.tables.contents import isolated, length, name, number, of, words
+from lakehouse.report.figures import Facts, Row, length
+from lakehouse.report.tables.contents import isolated, name, number, of, words
 from lakehouse.report.tables.section import Part, plain, section
 from lakehouse.report.tables.table_spec import Cell, Column, TableSpec
 

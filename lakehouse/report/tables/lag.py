@@ -4,10 +4,9 @@ from typing import Final
 
 from lakehouse.core import display
 from lakehouse.report.facts.kafka.consumer_groups import LAG_QUESTION, GroupLag, PartitionBehind
-from lakehouse.report.figures import Facts, Row
+from lakehouse.report.figures import Facts, Row, length
 from lakehouse.report.tables.contents import (
     least_to_most,
-    length,
     longest,
     most,
     name,
