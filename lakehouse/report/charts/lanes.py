@@ -74,14 +74,20 @@ def lanes(
     names = ", ".join(f"{lane.name}: {lane.highest}" for lane in all_lanes)
     once = [event for event in events if event.parts and len(days_of(event)) <= _RECURS]
     body = [
-        *(axis.bar("planned", span, _TOP, foot - _TOP) for span in planned),
+        *(part for span in planned for part in _bands("planned", span, axis, len(all_lanes))),
         *axis.ticks(_TOP, foot + _FOOT),
-        *(axis.bar("band", _whole(event), _TOP, foot - _TOP) for event in once),
+        *(part for event in once for part in _bands("band", _whole(event), axis, len(all_lanes))),
         *numbers([(event.parts[0][0], event) for event in once], axis, 10),
         *to_come(axis, to, _TOP, foot - _TOP),
         *(part for nth, lane in enumerate(all_lanes) for part in _lane(lane, nth, axis)),
     ]
     return drawing("lanes", names, *body, height=foot + _FOOT)
+
+
+def _bands(kind: str, span: Span, axis: Axis, number: int) -> Iterator[Markup]:
+    """Draw a time in all lanes, below their names."""
+    for nth in range(number):
+        yield axis.bar(kind, span, _TOP + _LANE * nth + _TEXT, _LANE - _TEXT)
 
 
 def _whole(event: Event) -> Span:
@@ -97,7 +103,7 @@ def _lane(lane: Lane, nth: int, axis: Axis) -> Iterator[Markup]:
         "text",
         element("tspan", lane.name, class_="name"), f" {lane.highest}",
         element("tspan", f", {lane.about}" if lane.about else "", class_="opt"),
-        class_="title", x=4, y=base - _LANE + 16,
+        x=4, y=base - _LANE + 16,
     )  # fmt: skip
     top = max((bucket.value or 0 for bucket in lane.buckets), default=0)
     for bucket, text in zip(lane.buckets, lane.texts, strict=True):
