@@ -93,7 +93,7 @@ class Tree:
             Those that failed; or what pytest said, if it failed without one.
         """
         ran = self.run("-m", "pytest", "-q", "-p", "no:cacheprovider", *arguments)
-        failed = re.findall(r"^(?:FAILED|ERROR) (\S+)", ran.stdout, re.MULTILINE)
+        failed = re.findall(r"^(?:FAILED|ERROR) (.+?)(?: - .*)?$", ran.stdout, re.MULTILINE)
         return sorted(set(failed)) or ([ran.stdout[-4000:] + ran.stderr] if ran.returncode else [])
 
     def make(self, addition: Addition) -> Made:
