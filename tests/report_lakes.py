@@ -6,6 +6,7 @@ hours, so that its tables agree with each other as the rollup left them.
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -97,6 +98,7 @@ def fleet(sample_lake: Path, folder: Path, week: tuple[str, str]) -> Path:
         week: Start and end of a week that the sample has (ISO 8601).
     """
     lake = folder / "fleet"
+    shutil.copytree(sample_lake / "bronze", lake / "bronze")
     database = duckdb.connect()
     database.execute("SET TimeZone = 'UTC'; SET enable_progress_bar = false")
     _names(database, sample_lake)
@@ -150,9 +152,9 @@ def _multiplied(
         return database.sql("SELECT * FROM old").to_arrow_table() if is_state else None
     if table.name == "subjects":
         return _subjects(database, names)
-    if table.name.endswith("_windows") and table.name != "coverage_windows":
-        return None
     where = f"\"window\" >= TIMESTAMPTZ '{week[0]}' AND \"window\" <= TIMESTAMPTZ '{week[1]}'"
+    if table.name.endswith("_windows") and table.name != "coverage_windows":
+        return database.sql(_select(names, "old", "", where)).to_arrow_table()  # for drawings
     if table.name == "topics":
         where += f" AND metric IN {_OF_TOPICS}"
     keys = [one for one in ("topic", "client_id", "group", "source") if one in names]
