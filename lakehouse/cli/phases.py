@@ -57,7 +57,7 @@ class Phase:
 
     @property
     def now(self) -> str:
-        """What is running, how far it is, and the time left or the time so far."""
+        """The phase, its progress, and the time left or the time so far."""
         parts = [] if self._done is None else [f"{self._done.hours} of {self._done.of_hours} hours"]
         left = self._seconds_left()
         parts.append(f"{about(left)} left" if left is not None else f"{self._took} so far")
@@ -71,10 +71,10 @@ class Phase:
     @property
     def _took(self) -> str:
         seconds = round(self._clock() - self._started)
-        return display.duration(seconds * _SECOND_US).replace("\u00a0", " ") if seconds else _SHORT
+        return display.length(seconds * _SECOND_US).replace("\u00a0", " ") if seconds else _SHORT
 
     def _seconds_left(self) -> float | None:
-        """Seconds left at the pace so far; None: no hour is done yet, or all are."""
+        """Seconds left at the pace so far; None: no hour is complete yet, or every hour is."""
         if self._done is None or self._first is None:
             return None
         at, before = self._first
@@ -84,7 +84,7 @@ class Phase:
 
 @contextmanager
 def phase(name: str) -> Iterator[Phase]:
-    """Show a phase while it runs, and log its summary once it is done."""
+    """Show a phase while it runs, and log its summary at its end."""
     running = Phase(name)
     if sys.stderr.isatty():
         spinner = Spinner("line", Text())

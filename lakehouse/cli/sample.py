@@ -29,7 +29,7 @@ def sample(lake: Path, weeks: int, seed: int, until: dt.datetime | None) -> None
 
     Brokers fail and restart, clients are throttled, uploads fall behind, a group loses records.
     Agents read everything in the last three weeks, and before what the objectives need. The files
-    LAKE-owners.yaml and LAKE-maintenance.yaml are written beside it. The folder must not hold a
+    LAKE-owners.yaml and LAKE-maintenance.yaml are written next to it. The folder must not hold a
     lake. Continue with jmxlake weekly LAKE, or any other command.
     """
     now = dt.datetime.now(dt.UTC)

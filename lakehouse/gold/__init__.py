@@ -1,1 +1,1 @@
-"""What readers make of gold: incidents over hours and sources, and events with their causes."""
+"""Incidents over hours and sources, and events with their likely causes, computed from gold."""

@@ -9,27 +9,27 @@ from lakehouse.engines.engine import Engine, Relation, ask
 from lakehouse.engines.gold_reader import is_one_of
 
 NEAR_US: Final = 30_000_000
-"""Spans of one broker that are no further apart are one."""
+"""Spans of a broker are joined across gaps up to this."""
 
 ROLLING_US: Final = 600_000_000
-"""Restarts of different brokers that are no further apart are one rolling restart."""
+"""Restarts of different brokers are a rolling restart across gaps up to this."""
 
 _PROVEN: Final = ("down", "refused")
-"""Outcomes of one attempt that say that nothing listened there."""
+"""Outcomes that prove in one attempt that nothing listened."""
 
 _SILENT: Final = ("timeout", "error")
-"""Outcomes that say it after some attempts alone."""
+"""Outcomes that prove it only after several attempts."""
 
 _LEAST_INTERVALS: Final = 2.5
-"""One slow answer is no outage: a broker that is silent for so many intervals is."""
+"""Scrape intervals without an answer from which a broker counts as away."""
 
 
 class Away(NamedTuple):
     """A span in which a broker did not answer; instants in microseconds.
 
     Attributes:
-        is_restart: Its process was down, or a new one was started by the end.
-        error: What the first attempt with an error said.
+        is_restart: Its process was down, or a new process had started by the end.
+        error: The error of the first failed attempt.
     """
 
     source: str
@@ -48,8 +48,8 @@ def read(
         engine: The engine.
         readings: Rows of gold/readings of a cluster.
         changes: Rows of bronze/events of it; None: they are not known.
-        families: Those that are read of a broker's own JVM, so that silence is the broker's. Other
-            brokers answer what the Admin API is asked.
+        families: Families read from the broker's own JVM. For families of the Admin API any broker
+            may answer.
     """
     failures = ask(
         engine,
@@ -63,7 +63,7 @@ def read(
 
 
 def _restarts(engine: Engine, changes: Relation) -> list[tuple[str, int]]:
-    """Return which broker's process was started when, as its JVM said, else as it was noticed."""
+    """Return each restart of a broker: the start of its JVM, or the time of detection."""
     rows = ask(
         engine,
         "SELECT DISTINCT r.source, r.new, r.at FROM {changes} r "
@@ -120,6 +120,6 @@ def rolling(found: Iterable[Away]) -> list[list[Away]]:
 
 
 def _is_in_turn(group: Sequence[Away]) -> bool:
-    """Whether several brokers were restarted, and not all of them at once."""
+    """Return whether several brokers restarted, not all at the same time."""
     together = max(one.start for one in group) < min(one.end for one in group)
     return len({one.source for one in group}) > 1 and not together

@@ -1,8 +1,7 @@
 """Likely causes of events, from evidence only; without any the cause is not known.
 
-A broker that went away, came back or was restarted near an onset comes first, then what the
-cluster's metadata says. Near is by the onsets of the incidents: a broker that was away for weeks
-explains none of them.
+Brokers that went away, came back or restarted near an onset come first, then changes in the
+cluster's metadata. A broker that was away for weeks explains no onset in that time.
 """
 
 from bisect import bisect_left, bisect_right
@@ -24,7 +23,7 @@ CHANGES: Final = ("unclean_election", "reassignment", "config_change", "leader_c
 """Changes in a cluster that may be a cause, the most telling first."""
 
 _OF_KIND: Final = {"throttling": "quota", "loss": "retention", "consumer_lag": "slow_group"}
-"""What the metric itself says: a client is throttled at its quota, retention deletes records."""
+"""Causes that follow from the metric: a client is throttled only at its quota."""
 
 
 class Cause(NamedTuple):
@@ -45,7 +44,7 @@ class Cause(NamedTuple):
 
 
 class Change(NamedTuple):
-    """Changes of one kind near an event: how many, when the first was, and of which topic."""
+    """Changes of one kind and topic near an event: their number and the first instant."""
 
     kind: str
     topic: str | None
@@ -66,7 +65,7 @@ class Judged(NamedTuple):
 
     @property
     def near(self) -> Span:
-        """Where what caused it began or ended."""
+        """The span that must hold the start or end of its cause."""
         starts, ends = zip(*(one.near for one in self.events), strict=True)
         return min(starts), max(ends)
 
@@ -77,7 +76,7 @@ class Judged(NamedTuple):
 
     @property
     def name(self) -> tuple[object, ...]:
-        """What makes events of two weeks the same: cause and topics, or what the subject is."""
+        """The identity of the event across weeks: cause and topics, or kind and subject."""
         first = self.events[0]
         if first.key.kind == AVAILABILITY:
             kind = self.cause.kind if self.cause.sources else NOT_KNOWN
@@ -86,11 +85,11 @@ class Judged(NamedTuple):
 
 
 def judged(events: Iterable[Event], away: Sequence[Away]) -> list[Judged]:
-    """Return events with what the brokers say of their causes.
+    """Return events with their causes by restarts and outages of brokers.
 
     Args:
-        events: Of one cluster and period, oldest first.
-        away: When its brokers were away.
+        events: Events of a cluster and period, oldest first.
+        away: Times in which its brokers were away.
     """
     edges = _Edges(away)
     in_turn = rolling(away)
@@ -131,7 +130,7 @@ class _Edges:
 
 
 def _of_brokers(near: Sequence[Away]) -> Cause:
-    """Return the cause by the first; with it those that were away at the same time."""
+    """Return the cause: the first broker, and others that were away at the same time."""
     first, *others = near
     alike = [one for one in others if one.is_restart == first.is_restart and _overlap(one, first)]
     rest = [one for one in others if one not in alike]
@@ -160,7 +159,7 @@ def _in_turn(group: Sequence[Away]) -> Cause:
 def by_changes(
     one: Judged, changes: Sequence[Change], *, were_fenced: bool | None = None
 ) -> Judged:
-    """Return an event of availability with what the cluster's metadata says of its cause.
+    """Return an event of availability with its cause by changes in the cluster's metadata.
 
     Args:
         one: The event, with the cause by its brokers.
@@ -170,7 +169,7 @@ def by_changes(
     topics = {*one.topics}
     own = [change for change in changes if change.topic is None or change.topic in topics]
     kinds = [kind for kind in CHANGES if any(change.kind == kind for change in own)]
-    if were_fenced and not one.cause.sources:  # who is away is fenced, too
+    if were_fenced and not one.cause.sources:  # brokers that are away are fenced
         kinds.insert(0, "fenced")
     if one.cause.kind == NOT_KNOWN and kinds:
         at = min((change.at for change in own if change.kind == kinds[0]), default=None)
@@ -182,7 +181,7 @@ def by_changes(
 
 
 def weeks_in_row(one: Judged, earlier: Sequence[Collection[tuple[object, ...]]]) -> int:
-    """Return for how many weeks in a row there was such an event, this week included.
+    """Return the number of weeks in a row with such an event, including this week.
 
     Args:
         one: The event.

@@ -8,7 +8,7 @@ from lakehouse.core.metrics import COVERAGE, LEADERLESS, UNAVAILABLE, UNDER_MIN_
 
 AVAILABILITY: Final = "availability"
 SYMPTOM: Final = "symptom"
-"""What brokers and controllers count of the same: it belongs to the event that it overlaps."""
+"""Counts by brokers and controllers; they belong to the event that they overlap."""
 
 OTHER: Final = "other"
 _METRIC: Final = "(metric)"
@@ -19,8 +19,8 @@ class Rule(NamedTuple):
 
     Attributes:
         kind: The kind.
-        of: What of it: a kind of request, a way of tiering; ``(metric)``: the metric itself.
-        patterns: Which metrics.
+        of: The kind of request, or copy or delete; ``(metric)``: the metric itself.
+        patterns: Patterns of metrics.
     """
 
     kind: str
@@ -56,7 +56,7 @@ RULES: Final = (
 """The first that has a metric counts; all others are ``other``."""
 
 NEVER: Final = frozenset({COVERAGE})
-"""Metrics without events: time that is not seen is no event of the cluster."""
+"""Metrics without events: unobserved time is not an event of the cluster."""
 
 
 @functools.cache

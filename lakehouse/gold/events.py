@@ -20,8 +20,8 @@ from lakehouse.gold.event_kinds import AVAILABILITY, OTHER, SYMPTOM
 from lakehouse.gold.incidents import Incident
 
 SLACK_US: Final = 60_000_000
-"""Onsets this far apart may have one cause, beside the longest interval of the families read:
-Kafka takes a replica out of the ISR after 30 s, and ends a broker's session after 9 s."""
+"""Onsets up to this far apart, plus the longest scrape interval, may have the same cause: Kafka
+removes a replica from the ISR after 30 s, and ends a broker's session after 9 s."""
 
 _KEY: Final = (
     "kind", "of_kind", "place", "of_topic", "of_user", "of_client", "of_group", "of_source",
@@ -29,7 +29,7 @@ _KEY: Final = (
 
 
 class Key(NamedTuple):
-    """The identity of an event in a period; ``place`` is that of one of availability, else 0."""
+    """The identity of an event in a period; ``place`` numbers events of availability."""
 
     kind: str
     of: str | None
@@ -69,7 +69,7 @@ class Event(NamedTuple):
 
     @property
     def near(self) -> Span:
-        """Where what caused it began or ended."""
+        """The span that must hold the start or end of its cause."""
         return (self.onset - self.slack_us, self.last_onset + self.slack_us)
 
 
@@ -119,7 +119,7 @@ def with_incidents(
         *values, slack_us = row
         width = len(Incident._fields)
         key = Key(*values[width : width + len(_KEY)])
-        key = key._replace(place=int(key.place))
+        key = key._replace(place=int(key.place or 0))
         found[key].append(incidents.incident(values[:width]))
         slack[key] = SLACK_US if slack_us is None else slack_us
     made = {_event(key, items, slack[key]): items for key, items in found.items()}
@@ -200,7 +200,7 @@ def by_cluster(
     found: defaultdict[str, list[Event]] = defaultdict(list)
     for cluster, *names, onset, start, last, end, slack_us, topics in rows:
         made = Key(*names)
-        made = made._replace(place=int(made.place))
+        made = made._replace(place=int(made.place or 0))
         known = tuple(sorted(topic for topic in topics if topic is not None))
         slack = SLACK_US if slack_us is None else slack_us
         found[cluster].append(Event(start, onset, last, end, known, slack, made))

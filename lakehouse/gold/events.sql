@@ -1,7 +1,7 @@
--- grouped_incidents: the incidents of joined_incidents, each with its event: kind, of_*, and a place among those of
--- availability.
+-- grouped_incidents: the incidents of joined_incidents, each with the columns of its event: kind, of_*, and
+-- for availability place.
 --
--- Incidents of availability are chained by their onsets, never by their spans: an event begins where the start of an
+-- Incidents of availability are chained by their onsets, never by their spans: a new event starts where the start of an
 -- incident, less its lead, is later than every start before it by more than slack_us. So one partition that is bad for
 -- weeks is an event of its own. All other incidents of a kind and subject are one event.
 --
@@ -17,7 +17,7 @@ chained AS (
         sum(begins) OVER (PARTITION BY cluster, kind ORDER BY onset, s) AS chain
     FROM onsets o),
 grouped_incidents AS (
-    SELECT {incident}, slack_us, onset, kind, of_kind, CASE WHEN is_chained THEN chain ELSE 0 END AS place,
+    SELECT {incident}, slack_us, onset, kind, of_kind, CASE WHEN is_chained THEN chain END AS place,
         CASE WHEN NOT is_chained AND level IN ('topic', 'partition') THEN topic END AS of_topic,
         CASE WHEN NOT is_chained AND level = 'client' THEN user_name END AS of_user,
         CASE WHEN NOT is_chained AND level = 'client' THEN client_id END AS of_client,

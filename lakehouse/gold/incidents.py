@@ -1,7 +1,7 @@
 """Incidents: the stretches of gold/incidents joined over hours and sources, by one SQL text.
 
-The report, ``explain``, charts, events and the views read this text (``incidents.sql``), so they
-say the same of an incident.
+The report, ``explain``, charts, events and the views use this text (``incidents.sql``), so their
+incidents are equal.
 """
 
 import functools
@@ -24,7 +24,7 @@ _RENAMED: Final = {
 SERIES: Final = (
     "cluster", "metric", "level", "topic", "partition_id", "user_name", "client_id", "group_name",
 )  # fmt: skip
-"""What names a series, in the text."""
+"""The columns that identify a series in the text."""
 
 NAMES: Final = (
     *SERIES, "own_source", "s", "e", "lead_us", "tail_us", "worst", "total", "sources",
@@ -43,10 +43,10 @@ class Incident(NamedTuple):
 
     Attributes:
         metric: The metric in bronze.
-        level: What the series is of: partition, topic, client, group or source.
-        source: The source of a series of that level; None: of any other.
-        start: First instant at which a source saw it.
-        end: End of the last reading that saw it.
+        level: Level of the series: partition, topic, client, group or source.
+        source: The source of a series of level source, otherwise None.
+        start: First instant at which a source reported it.
+        end: End of the last reading that reported it.
         lead_us: It may have started this long before ``start``.
         tail_us: It may have ended this long before ``end``.
         worst: Greatest value that one source reported.
@@ -81,7 +81,7 @@ def text(stretches: str) -> str:
     """Return the common table expressions that end with ``joined_incidents``.
 
     Args:
-        stretches: What the text reads: a table, or a name that the engine replaces.
+        stretches: A table, or a name that the engine replaces.
     """
     sql = resources.files(__package__).joinpath("incidents.sql").read_text("utf-8")
     lines = "\n".join(line for line in sql.splitlines() if not line.startswith("--"))
@@ -96,8 +96,8 @@ def relation(
     Args:
         engine: The engine.
         stretches: Rows of gold/incidents.
-        where: Which of them, as a condition on ``r``.
-        cluster: What the column ``cluster`` separates; an expression on ``r``.
+        where: A condition on ``r``.
+        cluster: The expression of the column ``cluster`` on ``r``; separates periods, too.
     """
     names = (f"r.{name} AS {_RENAMED.get(name, name)}" for name in _COLUMNS[1:])
     chosen = ", ".join((f"{cluster} AS cluster", *names))
@@ -131,7 +131,7 @@ def stretches(cluster: str = "cluster") -> str:
     """Return the columns that the text reads, of the table itself in the SQL of ``views.sql``.
 
     Args:
-        cluster: What the column ``cluster`` separates; an expression.
+        cluster: The expression of the column ``cluster``.
     """
     others = (
         f'micros("{name}") AS {_RENAMED[name]}'

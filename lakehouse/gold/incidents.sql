@@ -6,8 +6,8 @@
 --
 -- The place of an incident is a sum over rows up to the last one that starts and ends alike: engines order these at will.
 --
--- lead_us: the shortest of the sources that saw the start. tail_us: the shortest of those that saw the end; a stretch
--- that may not have been bad at all leaves it to the one of its source that ends where it starts.
+-- lead_us: the shortest lead of the sources that reported the start. tail_us: the shortest tail of the sources that
+-- reported the end; a stretch that may not have been bad at all extends it to the stretch of its source before it.
 stretches_marked AS (
     SELECT t.*, CASE WHEN level = 'source' THEN source END AS own_source,
         CASE WHEN lag(e) OVER (PARTITION BY {series}, source ORDER BY s, e) = s THEN 0 ELSE 1 END AS begins

@@ -17,12 +17,14 @@ from lakehouse.report import figures
 from lakehouse.report.charts import week_lanes
 from lakehouse.report.charts.lanes import lanes
 from lakehouse.report.charts.time_axis import Axis
-from lakehouse.report.facts.build import Scope, by_time
+from lakehouse.report.facts.answers import shown
+from lakehouse.report.facts.build import by_time
 from lakehouse.report.facts.coverage import coverage
 from lakehouse.report.facts.fields import to_json
 from lakehouse.report.facts.gold import Gold
 from lakehouse.report.facts.kafka.tier_lag import LAGGING
 from lakehouse.report.facts.report_record import SECTIONS
+from lakehouse.report.facts.scope import Scope
 from lakehouse.report.figures import Facts, Row
 from lakehouse.report.page.objective_table import objective_table
 from lakehouse.report.page.page import html
@@ -139,7 +141,7 @@ def question_facts(gold: Gold, objectives: Sequence[Objective], name: str) -> di
     own = [one for one in objectives if one.metric in asked.metrics]
     # Over the week itself, whatever the objectives' windows are.
     statements = by_time(gold, own, gold.statements(own))
-    scope = Scope(gold, own, statements, statements, coverage(gold))
+    scope = Scope(gold, own, statements, statements, coverage(gold), shown=shown())
     whole = ("coverage", "collected", "incomplete", "timelines")
     names = ("verdicts", "objectives", *asked.keys, *whole)
     return {

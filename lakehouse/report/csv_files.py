@@ -13,7 +13,7 @@ from lakehouse.report import evidence, facts_lookup
 from lakehouse.report.facts import answers, record_keys, timelines
 from lakehouse.report.facts.coverage import Gap, SourceCoverage
 from lakehouse.report.facts.event_records import Use
-from lakehouse.report.facts.fields import OWNED, Column, columns, keys
+from lakehouse.report.facts.fields import OWNED, Column, Named, columns, keys
 from lakehouse.report.facts.kafka import (
     consumer_groups,
     golden_signals,
@@ -28,7 +28,6 @@ from lakehouse.report.facts.statement_rows import (
     Burn,
     Figures,
     Judgement,
-    Named,
     Objective,
     Used,
 )
@@ -172,6 +171,7 @@ FILES: Final = (
     File("key_figures", "figure at the start of the report", "key_figures"),
     File("objectives", "objective", "objectives", columns(
         Objective, "name", "title", "target", "window", "status", "budget_whole_us", "used",
+        "owner",
     )),
     File("history", "objective and week, oldest first", "objectives.history",
          (*columns(Objective, "name"), *columns(WeekOfObjective))),

@@ -1,4 +1,4 @@
-"""What brokers report of their answers to requests, and what a controller reports."""
+"""Series of brokers' answers to requests, of nodes and of the controller."""
 
 from collections.abc import Iterator
 from functools import partial
@@ -20,7 +20,7 @@ _REFUSED: Final = "NOT_ENOUGH_REPLICAS"
 
 
 def of_requests(of: Timeline, source: int) -> Iterator[Series]:
-    """The series of a broker's answers."""
+    """Yield the series of a broker's answers."""
     zero: History = [(of.start_us, 0.0)]
     refused = refused_writes(of, source)
     for kind, metric in cluster.ANSWERS.items():
@@ -37,7 +37,7 @@ def of_requests(of: Timeline, source: int) -> Iterator[Series]:
 
 
 def _p99(of: Timeline, source: int, base: float) -> History:
-    """A time that follows the load, and is long while others are away or the broker is busy."""
+    """Return a time that follows the load and grows during outages and busy times."""
     every = range(of.start_us, of.until_us, _P99_EVERY_US)
     history: History = [(at, base + of.busy(at + source * MINUTE_US) // 10) for at in every]
     away = [(one.from_us, one.to_us + MINUTE_US) for one in of.away if one.broker != source]
@@ -50,7 +50,7 @@ def _p99(of: Timeline, source: int, base: float) -> History:
 
 
 def of_nodes(of: Timeline, source: int) -> Iterator[Series]:
-    """Which brokers are fenced."""
+    """Yield the series of fenced brokers."""
     for broker in BROKERS:
         history = of.by_epoch(source, (), partial(_is, broker))
         labels = ("node", SOURCES[broker]), ("rack", cluster.RACKS[broker])
@@ -62,7 +62,7 @@ def _is(broker: int, fenced: int | None) -> float:
 
 
 def of_controller(of: Timeline) -> Iterator[Series]:
-    """The series of the controller."""
+    """Yield the series of the controller."""
     every = [one.brokers(n) for one in TOPICS.values() for n in range(one.partitions)]
     for number, metric in enumerate(cluster.CONTROLLERS):
         history: History = []

@@ -36,7 +36,7 @@ REFUSED_US: Final = 2_000
 
 
 def write(root: Path, spans: Sequence[SampleValues]) -> int:
-    """Write a lake into a folder that holds none; it is made where it is missing.
+    """Write a lake into a folder without a lake; create the folder if it is missing.
 
     Args:
         root: The folder.
@@ -68,19 +68,21 @@ def write(root: Path, spans: Sequence[SampleValues]) -> int:
 
 
 def check_free(root: Path) -> Path:
-    """The whole path of a folder that holds no lake.
+    """Return the whole path of a folder without a lake.
 
     Raises:
         LakehouseError: There is a lake already.
     """
     root = Path(checked_root(str(root))).resolve()
     if any((root / layer).exists() for layer in ("bronze", "gold")):
-        raise LakehouseError(f"{root}: there is a lake already; give a folder that is new or empty")
+        raise LakehouseError(
+            f"{root}: there is a lake already; choose a folder that is new or empty"
+        )
     return root
 
 
 def _commits(table: tables.Table, rows: pa.Table) -> Iterator[tuple[pa.Table, dict[str, str]]]:
-    """All rows in one commit; but the last window of accounts in one of each agent's own.
+    """Yield all rows as one commit; of scrapes the last window as one commit per agent.
 
     Those commits have the version of their agent.
     """
@@ -97,7 +99,7 @@ def _commits(table: tables.Table, rows: pa.Table) -> Iterator[tuple[pa.Table, di
 
 
 def rows(spans: Sequence[SampleValues]) -> dict[str, pa.Table]:
-    """The rows of each table of bronze, in its order."""
+    """Return the rows of each table of bronze, in its order."""
     each = [_rows(one, spans[0].start_us) for one in spans]
     whole = {table.name: pa.concat_tables([one[table.name] for one in each]) for table in _BATCHED}
     members = whole[tables.MEMBERS.name]
@@ -130,12 +132,12 @@ def _rows(sample: SampleValues, first_us: int) -> dict[str, pa.Table]:
 
 
 def catalogue_of(sample: SampleValues) -> str:
-    """The hash of the catalogue that agents use, as it were."""
+    """Return the hash of the catalogue that agents use."""
     return CATALOGUE_AT_FIRST if sample.is_older else CATALOGUE
 
 
 def _definitions(spans: Sequence[SampleValues]) -> Iterator[Row]:
-    """The meaning of each metric, as the first agent of each catalogue writes it."""
+    """Yield the meaning of each metric, as the first agent of each catalogue writes it."""
     for sample in spans:
         for one in shipped_rows():
             if one["metric"] in cluster.METRICS and sample.reads(one["metric"]):
@@ -194,7 +196,7 @@ def _order(one: Series) -> tuple[object, ...]:
 
 
 def _set(members: Sequence[cluster.Subject]) -> Row:
-    """A set's hash and contents, as agents write them."""
+    """Return a set's hash and contents, as agents write them."""
     topic = members[0].topic
     content: Row = "partitions", topic, [one.partition for one in members], None
     if members[0].partition is None:
@@ -255,7 +257,7 @@ CREATE MACRO parts(name) AS TABLE
         FROM query_table(name));
 """
 
-# What flows in a window is seen with the first answer after it.
+# The first answer after a pulse reports its increase.
 _RISES: Final = """
 CREATE TABLE rises AS
 SELECT number, more, at_us FROM scripted

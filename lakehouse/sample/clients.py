@@ -1,4 +1,4 @@
-"""What brokers report of clients: throttling, rates and quotas."""
+"""Series of clients: throttling, rates and quotas."""
 
 from collections.abc import Iterator
 from operator import itemgetter
@@ -15,13 +15,13 @@ _BUSY_HOURS: Final = {8: 0.5, 10: 1.0, 14: 0.7, 18: 0.0}
 """From which hour of a day on clients use which part of their share; none is throttled then."""
 
 _OVER: Final = 1.004
-"""What of its quota a client uses that is throttled."""
+"""Share of its quota that a throttled client uses."""
 
 _THROTTLES_MS: Final = (120.0, 260.0, 410.0, 260.0)
 
 
 def of_client(of: Timeline, source: int, client: Client) -> Iterator[Series]:
-    """The series of a client."""
+    """Yield the series of a client."""
     for metric in (*cluster.THROTTLES, *cluster.RATES):
         history: History = [(of.start_us, None)]
         if client.broker == source and metric.split(".")[2] == client.kind:
@@ -30,7 +30,7 @@ def of_client(of: Timeline, source: int, client: Client) -> Iterator[Series]:
 
 
 def of_quotas(of: Timeline, source: int) -> Iterator[Series]:
-    """The series of the quotas in force."""
+    """Yield the series of the quotas in force."""
     limit = of.by_epoch(source, (), cluster.QUOTA)
     for metric in cluster.QUOTAS:
         yield Series(Subject(metric, labels=(("default", "user,client-id"),)), limit)
@@ -48,7 +48,7 @@ def _throttled(of: Timeline, client: Client) -> History:
 
 
 def _rate(of: Timeline, client: Client) -> History:
-    """A few rates a day."""
+    """Return a few rates a day."""
     first_us = of.start_us // DAY_US * DAY_US
     changes: History = [
         (day_us + hour * HOUR_US + 40 * SECOND_US, cluster.QUOTA * client.share * part or None)

@@ -43,7 +43,7 @@ class Topic(NamedTuple):
     Attributes:
         rate: Records that a partition gets in a second, at a busy hour.
         record: Mean size of a record, bytes.
-        hours: Retention; of a tiered topic that of brokers' disks.
+        hours: Retention; of a tiered topic the local retention.
     """
 
     partitions: int
@@ -58,21 +58,21 @@ class Topic(NamedTuple):
 
     @property
     def kept_bytes(self) -> int:
-        """What a broker's disk holds of a partition, at least."""
+        """Least size of a partition on a broker's disk."""
         return self.rate * self.record * self.hours * 1_800
 
     @property
     def limit_bytes(self) -> int:
-        """What it may hold; -1: there is no limit."""
+        """retention.bytes of a partition; -1 is no limit."""
         return -1 if self.tiered else self.kept_bytes * 3 // 2
 
     def brokers(self, partition: int) -> tuple[int, ...]:
-        """The replicas of a partition; the first live one leads it."""
+        """Return the replicas of a partition; the first live replica leads it."""
         places = range(self.first + partition - 1, self.first + partition - 1 + self.replicas)
         return tuple(self.hosts[place % len(self.hosts)] for place in places)
 
     def led_by(self, broker: int) -> list[int]:
-        """The partitions that a broker leads while all are live."""
+        """Return the partitions that a broker leads while all brokers are live."""
         return [one for one in range(self.partitions) if self.brokers(one)[0] == broker]
 
 
@@ -240,4 +240,4 @@ AT_FIRST: Final = frozenset((
     UNDER_MIN_ISR, LEADERLESS, COPY_LAG, DELETE_LAG_SEGMENTS, *LOST, *THROTTLES, TOPOLOGY[0],
     TOPOLOGY[3],
 ))  # fmt: skip
-"""What was read in the older weeks: what the default objectives need."""
+"""Metrics that agents read in the older weeks: those of the default objectives."""

@@ -1,4 +1,4 @@
-"""The files that stand beside a sample: who owns what, and which work was planned."""
+"""The files of owners and of planned maintenance that belong to a sample."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -43,7 +43,7 @@ class Beside(NamedTuple):
 
 
 def beside(root: Path) -> Beside:
-    """Where the files of a lake are."""
+    """Return the paths of a lake's files."""
     return Beside(*(root.with_name(f"{root.name}-{one}.yaml") for one in Beside._fields))
 
 
@@ -56,7 +56,7 @@ def check_free(files: Beside) -> None:
     for file in files:
         if file.exists() and not file.read_bytes().startswith(_FIRST_LINE.encode()):
             raise LakehouseError(
-                f"{file}: the file is not a sample's, and is kept; give another folder"
+                f"{file}: the file is not a sample's, and is kept; choose another folder"
             )
 
 
@@ -78,7 +78,7 @@ def write(files: Beside, happened: Sequence[Incident]) -> None:
 
 
 def _planned(happened: Sequence[Incident]) -> list[dict[str, Any]]:
-    """An hour and a half of each day on which all brokers are restarted."""
+    """Return an hour and a half of each day on which all brokers are restarted."""
     days = sorted({one.from_us // DAY_US * DAY_US for one in happened if one.kind == "restarted"})
     starts = [day + incidents.RESTART_MINUTE * MINUTE_US - _BEFORE_US for day in days]
     return [

@@ -1,4 +1,4 @@
-"""What brokers report of consumer groups: how far they are behind, and what they have lost."""
+"""Series of consumer groups: their lag, and the records that they lost."""
 
 import math
 from bisect import bisect_left, bisect_right
@@ -26,7 +26,7 @@ _LADDER_S: Final = (
 
 
 def of_group(of: Timeline, source: int, group: str) -> Iterator[Series]:
-    """The series of a group in the topic that it reads."""
+    """Yield the series of a group in the topic that it reads."""
     topic = cluster.GROUPS[group]
     declared = TOPICS[topic]
     for partition in range(declared.partitions):
@@ -58,7 +58,7 @@ def of_group(of: Timeline, source: int, group: str) -> Iterator[Series]:
 
 
 def expired(of: Timeline, group: str, partition: int) -> Increments:
-    """When retention takes how many offsets that a group has not read."""
+    """Return the instants of losses to retention, with the number of offsets."""
     times = of.times("stuck", group, every_us=_STEP_US)
     return [(at_us, 1_800.0 + 400 * partition) for at_us in times]
 
@@ -78,7 +78,7 @@ def _lost(of: Timeline, source: int, group: str, topic: str, partition: int) -> 
 
 
 def _behind(of: Timeline, group: str) -> list[tuple[int, int, int]]:
-    """From when on a group is behind by how many seconds, at least and at most."""
+    """Return instants with the least and the greatest delay of a group, in seconds."""
     found, kept_s = [], TOPICS[cluster.GROUPS[group]].hours * 3600
     for from_us, to_us in of.spans("late", group):
         turn_us = from_us + (to_us - from_us) * 7 // 8
@@ -94,7 +94,7 @@ def _behind(of: Timeline, group: str) -> list[tuple[int, int, int]]:
 def _of_headroom(
     of: Timeline, source: int, group: str, topic: str, partition: int
 ) -> Iterator[Series]:
-    """For how long retention leaves what is not read; no value: half of it is left, or all."""
+    """Yield the time until retention reaches a group; no value: more than half is left."""
     brokers = TOPICS[topic].brokers(partition)
     kept_s = TOPICS[topic].hours * 3600
     lows: History = []
@@ -118,7 +118,7 @@ def _of_headroom(
 def _where_led(
     of: Timeline, source: int, declared: Topic, value: float, changes: History
 ) -> History:
-    """A value and its changes, while the source leads a partition of the topic."""
+    """Return a value and its changes, while the source leads a partition of the topic."""
     every = [declared.brokers(one) for one in range(declared.partitions)]
     leads = [
         (at_us, value if any(leader(one, fenced) == source for one in every) else ABSENT)
@@ -128,7 +128,7 @@ def _where_led(
 
 
 def _bucket_end(value: int) -> float:
-    """A number of records as agents round it: up, by less than a fifth."""
+    """Round a number of records up, by less than a fifth, as agents do."""
     if value <= 0:
         return 0.0
     bucket = math.ceil(math.log2(value) * 4 - 1e-7)

@@ -1,4 +1,4 @@
-"""What happens to the cluster of a sample: faults and bursts of load, week by week."""
+"""Faults and bursts of load of a sample, week by week."""
 
 import random
 from collections.abc import Iterator
@@ -83,18 +83,13 @@ _WEEKS: Final[tuple[tuple[Line, ...], ...]] = (
 """The week that runs, the last whole one, and so on; the last line holds for all before it."""
 
 
-def has_restarts(back: int) -> bool:
-    """Whether all brokers were restarted in the week that is so many weeks back; 0: this week."""
-    return _RESTARTS[0] in _WEEKS[min(back, len(_WEEKS) - 1)]
-
-
 def of_weeks(seed: int, monday_us: int, weeks: int) -> list[Incident]:
-    """Incidents of some weeks and of the one after them, which begins at ``monday_us``."""
+    """Return the incidents of some weeks and of the week that begins at ``monday_us``."""
     return [one for back in range(weeks, -1, -1) for one in _of_week(seed, monday_us, back)]
 
 
 def within(incidents: list[Incident], start_us: int, until_us: int) -> tuple[Incident, ...]:
-    """Those that lie in a span, without its margins."""
+    """Return the incidents in a span, without its margins."""
     low, high = start_us + MARGIN_US, until_us - MARGIN_US
     return tuple(one for one in incidents if low <= one.from_us and one.to_us <= high)
 

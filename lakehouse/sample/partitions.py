@@ -1,4 +1,4 @@
-"""What brokers report of partitions: leaders, in-sync replicas, sizes."""
+"""Series of partitions: leaders, in-sync replicas, sizes."""
 
 from collections.abc import Iterator
 from functools import partial
@@ -19,7 +19,7 @@ _SIZED_EVERY_US: Final = 4 * HOUR_US
 
 
 def of_partitions(of: Timeline, source: int) -> Iterator[Series]:
-    """The series of all partitions, and the broker's own counts of them."""
+    """Yield the series of all partitions, and the broker's own counts of them."""
     under, led = [], []
     for topic, declared in TOPICS.items():
         for partition in range(declared.partitions):
@@ -43,7 +43,7 @@ def _is_leaderless(brokers: tuple[int, ...], fenced: int | None) -> float:
 
 
 def refused_writes(of: Timeline, source: int) -> Increments:
-    """When a broker refuses how many writes for want of replicas in sync."""
+    """Return the instants of writes refused because too few replicas are in sync."""
     under = added_up([
         _under_min_isr(of, source, topic, partition)
         for topic, declared in TOPICS.items() for partition in range(declared.partitions)
@@ -85,7 +85,7 @@ def _is_led(of: Timeline, source: int, brokers: tuple[int, ...]) -> History:
 
 
 def _sizes(of: Timeline, topic: str, partition: int) -> History:
-    """Sizes that follow the load of a day, in whole megabytes."""
+    """Return sizes that follow the load of a day, in whole megabytes."""
     one = TOPICS[topic]
     kept = one.kept_bytes
     first_us = of.start_us - of.start_us % _SIZED_EVERY_US + partition * MINUTE_US

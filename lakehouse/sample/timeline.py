@@ -1,4 +1,4 @@
-"""What holds when in a sample: who is away, what is read when, and how busy the cluster is."""
+"""The timeline of a sample: brokers away, scrapes, and the load of the cluster."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""What brokers report of topics: their settings, their traffic, and tiered storage."""
+"""Series of topics: settings, traffic and tiered storage."""
 
 from collections.abc import Iterator
 from typing import Final
@@ -18,7 +18,7 @@ _WINDOW_SECONDS: Final = WINDOW_US // SECOND_US
 
 
 def of_topic(of: Timeline, source: int, topic: str, declared: Topic) -> Iterator[Series]:
-    """The series of a topic."""
+    """Yield the series of a topic."""
     described = (
         declared.partitions, declared.replicas, declared.min_isr, declared.tiered,
         declared.hours * 3_600_000, declared.limit_bytes,
@@ -74,7 +74,7 @@ def _of_tiered(of: Timeline, source: int, topic: str, declared: Topic) -> Iterat
 
 
 def _remote_sizes(of: Timeline) -> History:
-    """A size that grows by an eighth in four weeks."""
+    """Return a size that grows by an eighth in four weeks."""
     first, step_us = 900 * _SEGMENT, 6 * HOUR_US
     return [
         (at_us, first + _SEGMENT * number)
@@ -83,7 +83,7 @@ def _remote_sizes(of: Timeline) -> History:
 
 
 def of_remote_reads(of: Timeline, source: int) -> Iterator[Series]:
-    """The series of a broker's threads that read from the remote tier, and copy to it."""
+    """Yield the series of a broker's threads that read from the remote tier, and copy to it."""
     zero: History = [(of.start_us, 0.0)]
     amount = cluster.REMOTE[cluster.REMOTE_READS]
     tiered = [topic for topic, declared in TOPICS.items() if declared.tiered]

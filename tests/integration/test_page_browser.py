@@ -278,3 +278,12 @@ def test_the_first_sheet_of_paper_is_the_report_in_short(browser, html, page):
     assert all(title in first for title in titles)
     assert second.startswith("The week, hour by hour")
     assert "Throttled" in "".join(pages_of(printed)[1:]), "folds are open on paper"
+
+
+def test_a_long_table_is_short_on_paper_and_says_so(browser, html):
+    file, printed = browser.folder / "page.html", browser.folder / "page.pdf"
+    file.write_text(html["fleet"], encoding="utf-8")
+    browser.run(f"--print-to-pdf={printed}", "--no-pdf-header-footer", file.as_uri())
+    pages = pages_of(printed)
+    assert "On paper: the first 15 rows." in " ".join(pages)
+    assert len(pages) <= 20

@@ -111,7 +111,26 @@ def test_it_is_sent(several: Path, tmp_path: Path) -> None:
         run = CliRunner(env={"CHAT": room.url}).invoke(main, [*command, "--cluster", "cluster-a"])
     assert run.exit_code == 1
     assert "it answered 500" in run.stderr.splitlines()[-1]
-    assert run.stdout.startswith("Client experience: "), "the report is written all the same"
+    assert run.stdout.startswith("Kafka SLO report, cluster cluster-a, "), "it is still written"
+
+
+def test_one_file_has_all_options(several: Path, tmp_path: Path) -> None:
+    start, end = SPAN[1::2]
+    options = {
+        "lake": str(several), "from": start, "to": end, "engine": "local", "cluster": "cluster-b",
+        "html": str(tmp_path / "pages/{week}.html"), "link": "https://a.example/{week}.html",
+        "send": {"webhook": {"url_variable": "CHAT", "format": "teams"}},
+    }  # fmt: skip
+    file = tmp_path / "weekly.yaml"
+    file.write_text(yaml.safe_dump(options))
+    with chat(Room()) as room:
+        run = CliRunner(env={"CHAT": room.url}).invoke(main, ["weekly", "--config", str(file)])
+    assert run.exit_code == 0, run.stderr
+    assert [one.name for one in (tmp_path / "pages").iterdir()] == ["2026-11-16.html"]
+    ((_, message),) = room.got
+    (button,) = message["attachments"][0]["content"]["actions"]
+    assert button["url"] == "https://a.example/2026-11-16.html"
+    assert run.stderr.splitlines()[-1].startswith("jmxlake: send: ")
 
 
 @pytest.mark.parametrize(

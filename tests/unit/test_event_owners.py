@@ -1,65 +1,71 @@
-"""Owners of events, and the events of one team."""
+"""Owners of events, and what a team sees of them."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import json
+from pathlib import Path
+from typing import Any, Final
 
-from lakehouse.report.facts.one_team import of_team
+from lakehouse.report.facts import one_team, saved
 from lakehouse.report.facts.owner_accounts import add_owners
 from lakehouse.report.owners import load
-from lakehouse.report.summary.summarize import summarize
-from tests.summary_facts import MINUTE, Facts, cause, event, facts
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
-OWNERS = """
+GOLDEN: Final = Path(__file__).parents[1] / "golden" / "report.json"
+FILE: Final = """\
 owners:
-  - {team: Finance, owner: Ada, users: [billing]}
-  - {team: Compliance, groups: [audit-archive]}
-  - {team: Payments, topics: [payments]}
-  - {owner: Mia, topics: [orders, audit]}
+- {team: sales, topics: [orders, payments]}
+- {team: web, topics: [clicks], groups: [nightly]}
+- {owner: Ada, topics: [archive]}
+- {team: data, clients: [bulk-loader]}
 """
 
 
-def with_owners(tmp_path: Path) -> Facts:
-    path = tmp_path / "owners.yaml"
-    path.write_text(OWNERS)
-    broker = event(8, "availability", "18 14:27", "18 14:47", MINUTE,
-                   cause("fenced", "18 14:27", "18 14:47"), owners=None)  # fmt: skip
-    found = facts()
-    found["events"].append(broker)
-    for one in found["events"]:
-        one["uses"] = [{"topic": topic, "share": 0.5} for topic in one["topics"][:1]]
-    owned = add_owners(found, load(path))
-    owned["owners"]["accounts"] = [{"team": "Payments"}]
-    return owned
+def facts(tmp_path: Path, team: str = "") -> dict[str, Any]:
+    file = tmp_path / "owners.yaml"
+    file.write_text(FILE, encoding="utf-8")
+    found = add_owners(json.loads(GOLDEN.read_text(encoding="utf-8")), load(file))
+    return one_team.of_team(found, team) if team else found
 
 
-def test_event_has_the_owners_of_its_subjects(tmp_path: Path) -> None:
-    owners = {
-        one["number"]: (one["owner"], one["owners"]) for one in with_owners(tmp_path)["events"]
-    }
-    assert owners == {
-        1: ("Compliance", ["Compliance"]),
-        2: ("Finance", ["Finance"]),
-        3: ("Mia", ["Mia"]),
-        4: ("Payments", ["Payments"]),
-        5: ("Payments", ["Payments"]),
-        6: (None, []),
-        7: (None, []),
-        8: (None, []),
+def owners_of(found: dict[str, Any]) -> dict[tuple[str, str], tuple[Any, Any]]:
+    return {
+        (row["kind"], row["from"][11:16]): (row["owner"], row["owners"]) for row in found["events"]
     }
 
 
-def test_team_has_its_events_and_those_of_brokers(tmp_path: Path) -> None:
-    part = of_team(with_owners(tmp_path), "Payments")
-    assert [one["number"] for one in part["events"]] == [4, 5, 8]
-    assert [one.owner and one.owner.text for one in summarize(part).events] == [
-        "Payments", "Payments", None
-    ]  # fmt: skip
+def test_the_owner_is_that_of_what_used_most_of_a_budget(tmp_path: Path) -> None:
+    found = owners_of(facts(tmp_path))
+    assert found["availability", "11:11"] == ("sales", ["Ada", "sales", "web"])
+    assert found["throttling", "11:45"] == ("data", ["data"])
+    assert found["loss", "13:20"] == ("web", ["web"])
+    assert found["tiered", "11:10"] == ("Ada", ["Ada"])
+    assert found["availability", "12:21"] == (None, []), "shipments has no owner"
 
 
-def test_unknown_events_of_a_team_stay_unknown(tmp_path: Path) -> None:
-    found = with_owners(tmp_path) | {"events": None}
-    assert of_team(found, "Payments")["events"] is None
+def test_a_team_sees_its_events_and_of_those_its_part(tmp_path: Path) -> None:
+    found = facts(tmp_path, "sales")
+    shared = next(row for row in found["events"] if row["kind"] == "availability")
+    assert shared["topics"] == ["orders", "payments"]
+    assert {row["topic"] for row in (*shared["uses"], *shared["hits"])} == {"orders", "payments"}
+    assert shared["used"] == max(use["share"] for use in shared["uses"])
+    assert {row["kind"] for row in found["events"]} == {"availability", "latency"}, "of all brokers"
+    assert [row["number"] for row in found["events"]] == [1, 2]
+    of_topics = [row for row in found["incidents"] if row["topic"] is not None]
+    assert {row["topic"] for row in of_topics} == {"orders", "payments"}
+    assert {row["event"] for row in of_topics} == {shared["number"]}
+
+
+def test_the_events_of_a_team_add_up_to_the_bad_time_of_its_subjects(tmp_path: Path) -> None:
+    for team in ("sales", "web", "data"):
+        found = facts(tmp_path, team)
+        used = sum(use["bad_us"] for row in found["events"] for use in row["uses"] if use["topic"]
+                   or use["group"] or use["client_id"])  # fmt: skip
+        assert used == sum(
+            subject["bad_us"] for one in found["objectives"] for subject in one["subjects"]
+            if one["name"] != "coverage" and not subject["source"]
+        )  # fmt: skip
+
+
+def test_no_name_of_another_team_is_left(tmp_path: Path) -> None:
+    text = saved.text({key: facts(tmp_path, "data")[key] for key in ("events", "incidents")})
+    assert not [name for name in ("orders", "clicks", "nightly", "archive") if name in text]

@@ -10,7 +10,7 @@ from hypothesis import given, strategies as st
 
 from lakehouse.core.periods import HOUR_US
 from lakehouse.report.facts import compared
-from lakehouse.report.facts.build import with_answers
+from lakehouse.report.facts.answers import with_answers
 from lakehouse.report.facts.fields import Bounds
 from lakehouse.report.facts.key_figures import MOST, change_of
 from lakehouse.report.facts.one_team import of_team

@@ -8,12 +8,15 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 import pytest
+import yaml
 from click.testing import CliRunner
 
 from lakehouse.cli.main import main
+from lakehouse.cli.options import named
 from lakehouse.cli.reports import weekly_config
 from lakehouse.cli.reports.weekly import weekly
 from lakehouse.errors import ConfigFileError
+from lakehouse.report.send import settings
 from lakehouse.report.send.settings import Settings
 
 if TYPE_CHECKING:
@@ -148,3 +151,32 @@ def test_options_that_exclude_each_other_do_so_in_the_file(
     run = CliRunner().invoke(main, ["weekly", "--config", str(file)])
     assert run.exit_code == 2
     assert said in run.stderr
+
+
+PAGE: Final = (Path(__file__).parents[2] / "docs/send.md").read_text("utf-8")
+
+
+def test_files_of_the_page_are_valid(tmp_path: Path) -> None:
+    send, job, chart = re.findall(r"```yaml\n(.*?)```", PAGE, re.DOTALL)
+    file = tmp_path / "send.yaml"
+    file.write_text(send)
+    loaded = settings.load(file)
+    assert loaded.link == "https://reports.example.org/kafka/{week}.html"
+    found = context_of(tmp_path, job)
+    assert found.params["owners_file"] == Path("/etc/jmxlake/owners.yaml")
+    sent = weekly_config.settings_in(found)
+    assert sent is not None
+    assert sent.webhook is not None
+    assert sent.webhook.format == "teams"
+    of_chart = yaml.safe_load(chart)["weekly"]["config"]
+    assert context_of(tmp_path, yaml.safe_dump(of_chart), "lake").params["root"] == "lake"
+
+
+def test_week_and_cluster_are_filled_in_and_lead_nowhere_else() -> None:
+    facts = {"week": {"iso": "2026-W47"}, "from": "2026-11-16", "cluster": "../../etc"}
+    made = named("/reports/{cluster}/{week}.html", facts)
+    assert re.fullmatch(r"/reports/etc-[0-9a-f]{8}/2026-W47\.html", made)
+    facts |= {"week": None, "from": "2026-11-21T06:00:00Z", "cluster": "{week}"}
+    assert named("{week}", facts) == "2026-11-21"
+    assert named("{cluster}", facts).startswith("week-"), "what is filled in is not filled in again"
+    assert named("{other}", facts) == "{other}"

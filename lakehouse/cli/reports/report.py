@@ -45,7 +45,7 @@ OPTIONS: Final = options.combined(
     ),
     click.option(
         "--business-hours", metavar="HOURS",
-        help="Report these hours separately, too, such as 'Mon-Fri 08:00-18:00'.",
+        help="Also report these hours separately, such as 'Mon-Fri 08:00-18:00'.",
     ),
     click.option("--html", "html_file", type=options.FILE, help="Write the page to this file."),
     click.option(
@@ -62,7 +62,7 @@ OPTIONS: Final = options.combined(
     ),
     click.option(
         "--owners", "owners_file", type=options.FILE,
-        help="YAML of teams and what they own; see docs/report-owners.md.",
+        help="YAML of teams and their topics, groups and clients; see docs/report-owners.md.",
     ),
     options.TEAM,
     options.MIN_COVERAGE,

@@ -1,7 +1,7 @@
 """``jmxlake weekly --config``: every option of the command in one YAML file.
 
-Keys and types of the file are those of the command's own options, so that an option is declared
-once. An option of the command line wins over the file.
+The file has the keys and types of the command's own options, so that an option is declared once.
+An option of the command line wins over the file.
 """
 
 import textwrap
@@ -114,7 +114,7 @@ PRINT_CONFIG: Final = click.option(
 
 
 def settings_in(context: click.Context) -> Settings | None:
-    """Return how the report is sent, by the file of ``--config``; None: it does not say."""
+    """Return the settings of ``send`` in the file of ``--config``; None: it has none."""
     found: Settings | None = context.meta.get(_META)
     return found
 

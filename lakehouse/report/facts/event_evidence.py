@@ -1,4 +1,4 @@
-"""Reads what the causes of events are found by, and the events of the weeks before."""
+"""Reads the evidence for causes of events, and the events of the weeks before."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ _OF_WEEK: Final = (
 
 
 class Near(NamedTuple):
-    """What was seen near the onset of an event.
+    """Changes, fenced brokers and gaps in readings near the onset of an event.
 
     Attributes:
         changes: Changes in the cluster; None: they are not known.
         were_fenced: Whether controllers counted fenced brokers; None: not known.
-        unread: For how long brokers were not read, microseconds; None: it was not looked at.
+        unread: Unobserved time by broker, microseconds; None: not examined.
     """
 
     changes: list[Change] | None = None
@@ -63,14 +63,14 @@ def changes_of(gold: Gold) -> Relation | None:
     """Return the rows of bronze/events in the period; None: they cannot be read."""
     try:
         return gold.hours(tables.EVENTS)
-    except TableNotFoundError:  # an older lake, or no access to bronze; else the doctor says so
+    except TableNotFoundError:  # an older lake, or no access to bronze
         return None
 
 
 def names_before(gold: Gold) -> list[set[tuple[object, ...]]]:
     """Return the names of the events of each of the weeks before, the latest first.
 
-    A period that is no week has none.
+    Other periods than weeks have none.
     """
     start, end = gold.period.span
     if not is_hourly(gold.period) or abs(end - start - _WEEK_US) > DAY_US:
@@ -103,12 +103,12 @@ def _slacks(gold: Gold, cluster: str) -> dict[str, int]:
 
 
 def near(gold: Gold, wanted: Sequence[Judged], most: int) -> list[Near]:
-    """Return what was seen near the onset of events of availability.
+    """Return the evidence near the onset of events of availability.
 
     Args:
         gold: Reads gold and bronze/events.
-        wanted: The events, those first of which readings are looked at.
-        most: Of how many they are.
+        wanted: The events, the longest first.
+        most: The number of events with examined readings.
     """
     if not wanted:
         return []
@@ -153,7 +153,7 @@ def _fenced(gold: Gold, spans: Sequence[Span]) -> set[int] | None:
     """Return near which onsets controllers counted fenced brokers; None: that is not known."""
     try:
         rows = gold.finest(tables.BROKERS)
-    except PeriodError:  # of this period gold keeps hours alone
+    except PeriodError:  # gold keeps only hours of this period
         return None
     size = gold.window_seconds * 1_000_000
     counted = ask(
@@ -168,7 +168,7 @@ def _fenced(gold: Gold, spans: Sequence[Span]) -> set[int] | None:
 
 
 def _unread(gold: Gold, spans: Sequence[Span]) -> list[dict[str, int]]:
-    """Return for how long each broker was not read in spans; short pauses are left out."""
+    """Return the unobserved time of each broker in spans, without short gaps."""
     families = sorted(gold.families(UNDER_MIN_ISR) | gold.families(LEADERLESS))
     start, end = gold.period.span
     read: defaultdict[tuple[int, str], list[Span]] = defaultdict(list)

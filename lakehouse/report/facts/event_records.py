@@ -17,7 +17,7 @@ from lakehouse.report.facts.fields import (
 
 
 class Hit(NamedTuple):
-    """What an event did to a topic."""
+    """A topic that an event hit."""
 
     topic: Annotated[str, TOPIC]
     kind: Annotated[str, Means("under_min_isr or leaderless")]
@@ -28,7 +28,7 @@ class Hit(NamedTuple):
 
 
 class Size(NamedTuple):
-    """How bad an event was; what is not of its kind, or not known, is None."""
+    """Sizes of an event; None: not of its kind, or not known."""
 
     partitions: Annotated[int | None, Means(
         "number of partitions that were hit or lost messages")] = None  # fmt: skip

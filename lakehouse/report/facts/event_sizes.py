@@ -1,4 +1,4 @@
-"""How bad events were, beside their time: messages lost, rates, waits and bytes."""
+"""Sizes of events: messages lost, rates, waits and bytes."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class Sizes:
         return Size(max_value=max((one.worst for one in items), default=None))
 
     def topics_lost(self, key: Key) -> list[str]:
-        """Return the topics of which a group lost messages; of other kinds none."""
+        """Return the topics with lost messages of a group; other kinds have none."""
         return self._topics_of[key.group] if key.kind == "loss" else []
 
     def failed(self, key: Key) -> bool | None:

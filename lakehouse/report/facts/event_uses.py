@@ -1,8 +1,8 @@
 """How much of each objective's error budget each event used.
 
 Each instant of a subject's bad time belongs to the event with the latest onset that contains it,
-so the events' times add up to the subject's bad time. What no incident explains (a threshold above
-zero, events that are counted, time before the period) belongs to an event of the subject itself.
+so the events' times add up to the subject's bad time. Bad time without an incident (a threshold
+above zero, counted events, time before the period) belongs to an event of the subject itself.
 """
 
 from collections import Counter, defaultdict
@@ -28,7 +28,7 @@ _Owned = tuple[int, int, int]
 _Index = Mapping[tuple[str, Hashable], Sequence[_Owned]]
 """Spans by metric and subject."""
 
-_OF_KIND: Final = {
+NAMES_OF: Final = {
     "topic": ("topic",),
     "partition": ("topic", "partition"),
     "client": ("user", "client_id"),
@@ -66,8 +66,8 @@ def uses(
     """Return the bad time of statements by event, and what belongs to none of these.
 
     Args:
-        statements: Statements; those on coverage have no events.
-        events: Of each event its onset and its incidents.
+        statements: Statements; coverage has no events.
+        events: The onset and the incidents of each event.
         within: The period that the incidents are of, microseconds.
     """
     index, onsets = _index(events), [onset for onset, _ in events]
@@ -89,7 +89,7 @@ def _index(events: Sequence[tuple[int, Sequence[Incident]]]) -> _Index:
     for number, (_, items) in enumerate(events):
         for one in items:
             owned = (number, one.start, one.end)
-            for names in {_OF_KIND.get(one.level, ()), ("topic",) * (one.topic is not None)}:
+            for names in {NAMES_OF.get(one.level, ()), ("topic",) * (one.topic is not None)}:
                 if names:
                     subject = (names, *(getattr(one, name) for name in names))
                     index[one.metric, subject].append(owned)
@@ -99,7 +99,7 @@ def _index(events: Sequence[tuple[int, Sequence[Incident]]]) -> _Index:
 
 def _spans(one: Statement, index: _Index, within: Span) -> list[_Owned]:
     """Return the spans of the incidents that a statement's bad time is made of."""
-    names = _OF_KIND.get(one.objective.level)
+    names = NAMES_OF.get(one.objective.level)
     subject = EVERY if names is None else (names, *(getattr(one.subject, n) for n in names))
     metric = one.objective.metric
     span = within if one.period is None else one.period.span
@@ -112,7 +112,7 @@ def _spans(one: Statement, index: _Index, within: Span) -> list[_Owned]:
 
 
 def exclusive(spans: Sequence[_Owned], onsets: Sequence[int]) -> dict[int, int]:
-    """Return the time of each event; time of several belongs to the one with the latest onset."""
+    """Return the time of each event; overlaps belong to the event with the latest onset."""
     numbers = {number for number, *_ in spans}
     if len(numbers) < 2:
         return {number: length((start, end) for _, start, end in spans) for number in numbers}

@@ -1,7 +1,7 @@
-"""Events of the period: incidents that belong together, what they hit and used, and why.
+"""Events of the period: their impact, the error budgets that they used, and their causes.
 
-``gold/events.py`` groups incidents, ``gold/causes.py`` finds likely causes, ``event_uses.py`` says
-whose error budget an event used; this module puts the records together.
+``gold/events.py`` groups incidents, ``gold/causes.py`` finds likely causes, ``event_uses.py``
+attributes bad time to them; this module writes the records.
 """
 
 from __future__ import annotations
@@ -45,11 +45,11 @@ from lakehouse.slo.calendar.report_calendar import Calendar
 from lakehouse.slo.sla_statement import Statement
 
 MOST_INCIDENTS: Final = 10_000
-"""Incidents that are listed, those of the first events first."""
+"""Incidents in the list, in the order of their events."""
 
 _MOST_PARTS: Final = 500
 _MOST_EXAMINED: Final = 200
-"""Events of availability whose readings are looked at one by one, the longest first."""
+"""Events of availability with examined readings, the longest first."""
 
 _HIT_KINDS: Final = {UNDER_MIN_ISR: "under_min_isr", LEADERLESS: "leaderless"}
 
@@ -62,9 +62,9 @@ class _Draft:
     """An event that is not numbered yet.
 
     Attributes:
-        near: What was seen near its onset.
-        rests: Bad time that no incident explains.
-        hours: When that was.
+        near: The evidence near its onset.
+        rests: Bad time without an incident.
+        hours: The hours of that time.
     """
 
     judged: Judged
@@ -84,7 +84,7 @@ class _Draft:
 
     @property
     def certain(self) -> list[Incident]:
-        """Its incidents but for those that are upper bounds alone, and brokers' own counts."""
+        """Its incidents without upper bounds and brokers' own counts."""
         own = [one for one in self.items if not one.metric.endswith(".high")]
         of_partitions = [one for one in own if one.partition is not None]
         return (of_partitions if self.key.kind == AVAILABILITY else own) or own or self.items
@@ -259,7 +259,7 @@ class _Writer:
         )
 
     def _ruled_out(self, draft: _Draft, kind: str, seen: set[str]) -> list[str]:
-        """Return what was looked for and was not there; what was not seen is not ruled out."""
+        """Return causes without evidence; unobserved time rules nothing out."""
         if kind != NOT_KNOWN:
             return []
         if draft.key.kind == "tiered":
@@ -294,7 +294,7 @@ def _names(**names: str) -> tuple[str | None, ...]:
 
 
 def _bad(draft: _Draft, within: Span) -> Bounds:
-    """Return for how long anything was bad; of time without incidents the longest of a subject."""
+    """Return the bad time; without incidents it is the longest of a subject."""
     if not draft.items:
         return Bounds(*(
             max(getattr(rest.statement.times, name) for rest in draft.rests)
@@ -309,7 +309,7 @@ def _bad(draft: _Draft, within: Span) -> Bounds:
 
 
 def _parts(spans: Sequence[Span]) -> list[Span]:
-    """Return the spans; where they are many, those that are close together are one."""
+    """Return the spans; too many of them are joined across short gaps."""
     found, gap = list(spans), 1_000_000
     while len(found) > _MOST_PARTS:
         gap *= 2
@@ -330,7 +330,7 @@ def _hits(items: Iterable[Incident], partitions: Mapping[str, int | None]) -> li
             kind,
             len({one.partition for one in own}),
             partitions.get(topic),
-            _most(own),
+            most_at_once(own),
             length(one.span for one in own),
         )
         for (topic, kind), own in groups.items()
@@ -338,8 +338,8 @@ def _hits(items: Iterable[Incident], partitions: Mapping[str, int | None]) -> li
     return sorted(hits, key=lambda hit: (-hit.bad_us, hit.topic, hit.kind))
 
 
-def _most(items: Iterable[Incident]) -> int:
-    """Return the most partitions that were bad at one instant; those of one do not overlap."""
+def most_at_once(items: Iterable[Incident]) -> int:
+    """Return the most partitions that were bad at one instant."""
     edges = sorted(edge for one in items for edge in ((one.start, 1), (one.end, -1)))
     return max(accumulate(step for _, step in edges))
 

@@ -1,6 +1,6 @@
 """The facts of one team, cut out of those of all."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from lakehouse.core import display
@@ -13,7 +13,7 @@ from lakehouse.report.facts.fields import bounds_in, bounds_json, to_json
 from lakehouse.report.facts.kafka.min_isr import any_time
 from lakehouse.report.facts.kafka.throttling import THROTTLES, clients_throttled
 from lakehouse.report.facts.objectives.composites import composites
-from lakehouse.report.facts.objectives.history import of_some
+from lakehouse.report.facts.objectives.history import Trended, of_some
 from lakehouse.report.facts.objectives.verdicts import tally
 from lakehouse.report.facts.owner_accounts import Facts, Row, with_owners, with_rows
 from lakehouse.report.owners import NAMES
@@ -43,15 +43,13 @@ def of_team(facts: Mapping[str, Any], team: str) -> Facts:
     part: Facts = with_rows(
         facts, lambda row: row if row.get("team") == team or _is_of_all(row) else None
     )
-    if "changes" in facts:  # older facts have changes as events
-        part["events"] = _events(facts.get("events"), team)
     own = [one for one in accounts if one["team"] == team]
     part |= {"team": team, "owners": {**facts["owners"], "accounts": own}, **_judged(part)}
-    part["objectives"] = _with_history(part)
+    part["objectives"] = _with_history(part, facts.get("trends") or {})
     part["composites"] = to_json(composites(part["objectives"]))
     part["timelines"] = _timelines(part)
-    if facts.get("events") is not None:
-        rows = part.get("incidents") or ()
+    if facts.get("events") is not None and "changes" in facts:  # older facts have changes there
+        rows = [row for row in facts.get("incidents") or () if _is_of(row, team)]
         part["events"], part["incidents"] = event_owners.of_team(facts["events"], rows, team)
     for name, changed in _CHANGED.items():
         if part.get(name):
@@ -65,16 +63,14 @@ def of_team(facts: Mapping[str, Any], team: str) -> Facts:
     found["key_figures"] = [
         {**row, "team": team if any(map(row.get, NAMES.values())) else None}
         for row in found["key_figures"]
+        if row["objective"] or row["name"] == "coverage" or any(map(row.get, NAMES.values()))
     ]
     return found
 
 
-def _events(events: Sequence[Row] | None, team: str) -> list[Row] | None:
-    """Return the events of a team, and those of brokers or the whole cluster."""
-    if events is None:
-        return None
-    names = ("topics", *NAMES.values())
-    return [one for one in events if team in one["owners"] or not any(map(one.get, names))]
+def _is_of(row: Row, team: str) -> bool:
+    """Return True if a row is of a team, or of a node or the cluster."""
+    return row.get("team") == team or not any(map(row.get, NAMES.values()))
 
 
 def _is_of_all(row: Row) -> bool:
@@ -96,17 +92,19 @@ def _judged(facts: Mapping[str, Any]) -> Facts:
     return {"objectives": objectives, "verdicts": verdicts}
 
 
-def _with_history(part: Facts) -> list[Row]:
+def _with_history(part: Facts, trends: Row) -> list[Row]:
     """The objectives with the weeks before this one of the team's subjects."""
-    trends = part.get("trends") or {}
-    by_name = {one["name"]: one for one in trends.get("objectives") or ()}
-    floor, weeks = floor_of(part), trends.get("weeks") or ()
-    found = []
+    own, every = (
+        {one["name"]: one["subjects"] for one in of.get("objectives") or ()}
+        for of in (part.get("trends") or {}, trends)
+    )
+    weeks, found = trends.get("weeks") or (), []
     for one in part["objectives"]:
         past = one.get("history") or []
         past = past[:-1] if part.get("week") else past
-        own = of_some(past, one, by_name.get(one["name"]), weeks, floor)
-        found.append({**one, "history": own})
+        name = one["name"]
+        trended = Trended(own[name], every[name], weeks) if name in own else None
+        found.append({**one, "history": of_some(past, one, trended, floor_of(part))})
     return found
 
 

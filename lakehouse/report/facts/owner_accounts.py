@@ -62,15 +62,13 @@ class Account(NamedTuple):
 def add_owners(facts: Mapping[str, Any], owners: Owners) -> Facts:
     """The facts with labels in rows, composites by owner, and a section ``owners``."""
     with_labels = with_rows(facts, lambda row: {**row, **owners.of(row)._asdict()})
-    if facts.get("events") is not None:
+    if facts.get("events") and "uses" in facts["events"][0]:  # older facts have changes there
         with_labels["events"] = with_event_owners(
             facts["events"], lambda row: owners.of(row)._asdict()
         )
     currency = None if owners.prices is None else owners.prices.currency
     accounts = to_json(_accounts(with_labels, owners.prices))
     with_labels["objectives"] = with_owners(with_labels.get("objectives") or ())
-    if events := facts.get("events"):
-        with_labels["events"] = [_with_event_owners(one, owners) for one in events]
     with_labels["composites"] = to_json(composites(with_labels.get("objectives") or (), BY_OWNER))
     return {**with_labels, "owners": {"currency": currency, "accounts": accounts}}
 
@@ -78,17 +76,6 @@ def add_owners(facts: Mapping[str, Any], owners: Owners) -> Facts:
 def with_owners(objectives: Iterable[Row]) -> list[Row]:
     """Return objectives with the ``owner`` of their worst subject."""
     return [{**one, "owner": shown((one["subjects"] or [{}])[0])} for one in objectives]
-
-
-def _with_event_owners(event: Row, owners: Owners) -> Row:
-    """Return an event with the owners of its subjects, greatest share of a budget first."""
-    if "uses" not in event:  # facts of older versions have changes as events
-        return {**event, **owners.of(event)._asdict()}
-    topics = ({"topic": one} for one in event["topics"])
-    subjects = [event] if any(map(event.get, NAMES.values())) else [*event["uses"], *topics]
-    found = [shown(owners.of(row)._asdict()) for row in subjects]
-    names = list(dict.fromkeys(filter(None, found)))
-    return {**event, "owner": next(iter(names), None), "owners": names}
 
 
 def with_rows(value: Any, change: Callable[[Row], Row | None]) -> Any:

@@ -1,7 +1,7 @@
 """The record of report.json, the functions of its sections, and the questions they answer."""
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple
+from typing import Annotated, Any, Final, NamedTuple
 
 from lakehouse.core.periods import iso
 from lakehouse.report.evidence import Evidence, Question
@@ -40,6 +40,7 @@ from lakehouse.report.facts.objectives.trends import Trends, trends
 from lakehouse.report.facts.objectives.verdicts import Verdict, verdicts
 from lakehouse.report.facts.other_metrics import OwnMetrics
 from lakehouse.report.facts.owner_accounts import Account
+from lakehouse.report.facts.scope import Scope
 from lakehouse.report.facts.statement_rows import (
     Change,
     Correction,
@@ -49,9 +50,6 @@ from lakehouse.report.facts.statement_rows import (
 )
 from lakehouse.report.facts.storage import Capacity, Tiering, capacity, tiering
 from lakehouse.report.facts.timelines import Timeline, timelines
-
-if TYPE_CHECKING:
-    from lakehouse.report.facts.build import Scope
 
 
 class Rack(NamedTuple):
@@ -139,7 +137,7 @@ class Report(Declared):
     owners: Annotated[Owners, Means("cost allocation; only with --owners")]
 
 
-def racks(scope: "Scope") -> list[Rack]:
+def racks(scope: Scope) -> list[Rack]:
     """Return the rack of each broker of the period that has one, as it was reported last."""
     sources, subjects = {one.source for one in scope.coverage.sources}, scope.gold.subjects
     rack_of = {one.source: one.rack for one in subjects if one.rack and one.source in sources}
@@ -163,7 +161,7 @@ def metrics_of(questions: Iterable[Question]) -> frozenset[str]:
     return frozenset(one.read for one in questions) - {"any"}
 
 
-SECTIONS: Final[Mapping[str, Callable[["Scope"], Any]]] = {
+SECTIONS: Final[Mapping[str, Callable[[Scope], Any]]] = {
     "verdicts": lambda it: verdicts(it.objectives, it.promised),
     "composites": lambda it: composites(it.judged),
     "objectives": lambda it: it.with_history,

@@ -25,6 +25,7 @@ from lakehouse.report.facts.fields import (
     Declared,
     Known,
     Means,
+    Named,
 )
 from lakehouse.report.facts.objectives.budget import Status
 from lakehouse.report.facts.objectives.history import WeekOfObjective
@@ -33,17 +34,6 @@ ATTAINMENT: Final = Means(
     "good time divided by good and bad time, 0 to 1; its bounds count unknown time as bad and as "
     "good"
 )
-
-
-class Named(Declared):
-    """The names of a subject; those of other kinds are None."""
-
-    topic: Annotated[str | None, TOPIC]
-    partition: Annotated[int | None, PARTITION]
-    user: Annotated[str | None, USER]
-    client_id: Annotated[str | None, CLIENT_ID]
-    group: Annotated[str | None, GROUP]
-    source: Annotated[str | None, SOURCE]
 
 
 class Figures(Declared):
@@ -210,6 +200,7 @@ class Objective(Used):
     slice_us: Annotated[Known, Means("length of a time slice, microseconds")]
     slice_target: Annotated[Known, Means("share of a time slice that must be good")]
     weighted: Annotated[Weighted | None, Means("all subjects together")]
+    owner: Annotated[str | None, Means("owner of the worst subject; only with an owners file")]
     history: Annotated[list[WeekOfObjective], Means("last weeks, oldest first")]
     subjects: Annotated[list[Subject], Means("subjects, worst first")]
 

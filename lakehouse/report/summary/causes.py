@@ -43,9 +43,9 @@ def _template(kind: str, values: dict[str, Any]) -> str:
 
 def _values(row: Row, found: Row) -> dict[str, Any]:
     start, end = (found.get(key) or row[own] for key, own in (("start", "from"), ("end", "to")))
-    first, last = amounts.moment(start), amounts.moment(end)
+    first, last = figures.moment(start), figures.moment(end)
     at = f"{amounts.day(first)} {amounts.clock(first)}"
-    is_one_day = amounts.date(first) == amounts.date(amounts.moment(row["from"]))
+    is_one_day = amounts.date(first) == amounts.date(figures.moment(row["from"]))
     error = found.get("error")
     return {
         "sources": listed(amounts.names(found.get("sources") or ())),
@@ -101,7 +101,7 @@ def _unobserved(found: Row) -> list[Text]:
 
 def next_step(row: Row) -> Text:
     """Return what to do next, with the subject and the time."""
-    found, start = row["cause"], amounts.moment(row["from"])
+    found, start = row["cause"], figures.moment(row["from"])
     exposed = [*(found.get("no_spare") or ()), *(found.get("single_replica") or ())]
     values = impacts.values(row)
     sources = amounts.names(found.get("sources") or ())

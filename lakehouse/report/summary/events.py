@@ -6,11 +6,12 @@ from typing import Final
 from lakehouse.core import display
 from lakehouse.core.spans import Span
 from lakehouse.report import figures
+from lakehouse.report.facts.objectives.budget import Status
 from lakehouse.report.figures import Facts, Name, Row
 from lakehouse.report.summary import amounts, causes, impacts
 from lakehouse.report.summary.frame import Frame
 from lakehouse.report.summary.headline import blind
-from lakehouse.report.summary.model import Event, Status
+from lakehouse.report.summary.model import Event
 from lakehouse.report.summary.texts import line, listed, plain, text, words
 
 MAJOR: Final = 0.5
@@ -52,7 +53,7 @@ def _event(row: Row, scene: impacts.Scene, titles: Mapping[str, object]) -> Even
         status=_status(used),
         is_major=is_major(row),
         when=when(row, scene.frame),
-        length=amounts.length(row.get("bad_us")),
+        length=figures.length(row.get("bad_us")),
         repeats=_repeats(row, scene.frame),
         title=impacts.title(row, scene),
         impact=impacts.impact(row, scene),
@@ -77,7 +78,7 @@ def _status(used: float | None) -> Status:
 
 def when(row: Row, frame: Frame) -> str:
     """Return when an event was: its start and end, or its days and hours if it recurred."""
-    start, end = amounts.span(row, "from", "to")
+    start, end = figures.span_of(row, "from", "to")
     parts = amounts.parts_of(row)
     days = {amounts.date(part[0]) for part in parts}
     if len(days) >= _RECURRING_DAYS and len(days) * 2 > len(parts):

@@ -5,6 +5,7 @@ from itertools import islice
 from typing import Final
 
 from lakehouse.core import display
+from lakehouse.report import figures
 from lakehouse.report.figures import Facts, Row
 from lakehouse.report.summary import amounts, events, impacts
 from lakehouse.report.summary.frame import Frame
@@ -99,7 +100,7 @@ def _availability(rows: Sequence[Row]) -> Text:
         unexplained=() if is_again else _topics(others),
         again=_topics(others[:1]) if is_again else (),
         fell=fell,
-        at=amounts.at(amounts.moment(others[0]["from"])) if others else "",
+        at=amounts.at(figures.moment(others[0]["from"])) if others else "",
     ))  # fmt: skip
 
 

@@ -8,10 +8,8 @@ since 1970 (UTC). Shares of an error budget are fractions: 1.0 is the whole budg
 from typing import Literal, NamedTuple
 
 from lakehouse.core.spans import Span
+from lakehouse.report.facts.objectives.budget import Status
 from lakehouse.report.figures import Name
-
-Status = Literal["missed", "at_risk", "uncertain", "no_data", "on_track", "met"]
-"""Status of an objective, worst first. ``at_risk`` and ``on_track`` are of a running window."""
 
 Change = Literal["worse", "better", "unclear", "same", "none"]
 """Against the week before; ``none``: there is nothing to compare with."""

@@ -3,8 +3,8 @@
 from typing import Final
 
 from lakehouse.report.facts.kafka.min_isr import QUESTION, IsrBroker, Topic
-from lakehouse.report.figures import Row
-from lakehouse.report.tables.contents import count, length, longest, most, name, peak, time
+from lakehouse.report.figures import Row, length
+from lakehouse.report.tables.contents import count, longest, most, name, peak, time
 from lakehouse.report.tables.section import Claim, counted, section
 from lakehouse.report.tables.table_spec import Column, TableSpec
 

@@ -7,8 +7,8 @@ from lakehouse.core import display
 from lakehouse.report import figures
 from lakehouse.report.facts.coverage import SourceCoverage
 from lakehouse.report.facts_lookup import nothing_seen, rows_at
-from lakehouse.report.figures import Facts, Row
-from lakehouse.report.tables.contents import isolated, length, name, number, of, words
+from lakehouse.report.figures import Facts, Row, length
+from lakehouse.report.tables.contents import isolated, name, number, of, words
 from lakehouse.report.tables.section import Part, plain, section
 from lakehouse.report.tables.table_spec import Cell, Column, TableSpec
 
@@ -23,8 +23,9 @@ def _error(row: Row) -> Cell:
 
 
 def _outcomes(row: Row) -> str:
-    failed = (row.get("outcomes") or {}).items()
-    return ", ".join(f"{words('outcome', name_)} {n:,}" for name_, n in failed if name_ != "ok")
+    outcomes = (row.get("outcomes") or {}).items()
+    failed = [(name_, number_) for name_, number_ in outcomes if number_ and name_ != "ok"]
+    return ", ".join(f"{words('outcome', name_)} {number_:,}" for name_, number_ in failed)
 
 
 SOURCES: Final = TableSpec(

@@ -6,8 +6,8 @@ from lakehouse.core import display
 from lakehouse.report import evidence, figures
 from lakehouse.report.facts.coverage import QUESTION
 from lakehouse.report.facts.event_records import IncidentOfEvent
-from lakehouse.report.figures import Facts, Row, span_of
-from lakehouse.report.tables.contents import bounded, instant, joined, length, of, words
+from lakehouse.report.figures import Facts, Row, length, span_of
+from lakehouse.report.tables.contents import bounded, instant, joined, of, words
 from lakehouse.report.tables.section import Part, plain, section, unanswered
 from lakehouse.report.tables.table_spec import Cell, Column, TableSpec
 

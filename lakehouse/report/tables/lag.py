@@ -4,11 +4,10 @@ from typing import Final
 
 from lakehouse.core import display
 from lakehouse.report.facts.kafka.consumer_groups import LAG_QUESTION, GroupLag, PartitionBehind
-from lakehouse.report.figures import Row
+from lakehouse.report.figures import Row, length
 from lakehouse.report.tables.contents import (
     between,
     least_to_most,
-    length,
     longest,
     most,
     name,

@@ -24,7 +24,7 @@ GROUPS: Final = TableSpec(
     noun="group",
     columns=(
         Column("Group", name("group")),
-        Column("Messages, at most", between("offsets")),
+        Column("Messages (offsets)", between("offsets")),
         Column("Partitions", number("partitions")),
     ),
     file="lost_by_group",
@@ -42,7 +42,7 @@ PARTITIONS: Final = TableSpec(
     columns=(
         Column("Group", name("group")),
         Column("Partition", partition()),
-        Column("Messages, at most", between("offsets")),
+        Column("Messages (offsets)", between("offsets")),
     ),
     file="lost_before_read",
     bad=("offsets_high", "offsets_low"),

@@ -7,9 +7,9 @@ from lakehouse.core import display
 from lakehouse.report import figures
 from lakehouse.report.facts.owner_accounts import Account
 from lakehouse.report.facts_lookup import value_at
-from lakehouse.report.figures import Facts, Name, Row
+from lakehouse.report.figures import Facts, Name, Row, length
 from lakehouse.report.owners import LABELS, MONTH_SECONDS
-from lakehouse.report.tables.contents import joined, least_to_most, length, number, of, size
+from lakehouse.report.tables.contents import joined, least_to_most, number, of, size
 from lakehouse.report.tables.section import Detail, Part, Section, detail, plain
 from lakehouse.report.tables.table_spec import Cell, Column, Content, TableSpec
 
@@ -70,7 +70,7 @@ ACCOUNTS: Final = TableSpec(
         Column("Clients", number("clients")),
         Column("Groups", number("groups")),
         Column("Throttled", of(_some(_throttled, "clients"), "throttled_us", "not_known.clients")),
-        Column("Messages lost, at most", _LOST),
+        Column("Messages lost (offsets)", _LOST),
         Column("Uploaded", number("uploaded_bytes", size)),
         Column("Read back", number("read_bytes", size)),
         Column("Stored, months", of(

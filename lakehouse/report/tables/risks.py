@@ -12,8 +12,8 @@ from lakehouse.report.facts.kafka.hygiene import (
     Replicas,
     UnusedQuota,
 )
-from lakehouse.report.figures import Facts, Row
-from lakehouse.report.tables.contents import instant, length, name, number, of, word
+from lakehouse.report.figures import Facts, Row, length
+from lakehouse.report.tables.contents import instant, name, number, of, word
 from lakehouse.report.tables.section import Part, coverage_clause, plain, section, unanswered
 from lakehouse.report.tables.table_spec import Cell, Column, TableSpec
 from lakehouse.report.tables.throttling import quantity

@@ -7,8 +7,8 @@ from lakehouse.report import figures
 from lakehouse.report.facts.kafka import remote_reads, tier_lag
 from lakehouse.report.facts.kafka.remote_reads import ReadingBroker, ReadTopic
 from lakehouse.report.facts.kafka.tier_lag import LaggingTopic, TierBroker
-from lakehouse.report.figures import Row
-from lakehouse.report.tables.contents import count, length, most, name, of, peak, size, time
+from lakehouse.report.figures import Row, length
+from lakehouse.report.tables.contents import count, most, name, of, peak, size, time
 from lakehouse.report.tables.section import Claim, counted, section
 from lakehouse.report.tables.table_spec import Cell, Column, TableSpec
 

@@ -7,7 +7,7 @@ have only published weeks. A week of which too little is known is ``no_data``.
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Annotated, Any, Final, NamedTuple, Self
+from typing import Annotated, Any, Final, NamedTuple
 
 from lakehouse import tables
 from lakehouse.core import display, periods
@@ -17,17 +17,7 @@ from lakehouse.core.periods import Period
 from lakehouse.core.spans import Span
 from lakehouse.core.subjects import SUBJECT as NAMES
 from lakehouse.engines.gold_reader import is_same, text
-from lakehouse.report.facts.fields import (
-    CLIENT_ID,
-    GROUP,
-    PARTITION,
-    SOURCE,
-    TOPIC,
-    USER,
-    Bounds,
-    Means,
-    to_json,
-)
+from lakehouse.report.facts.fields import Bounds, Means, Named, names_of, to_json
 from lakehouse.report.facts.gold import Gold
 from lakehouse.report.facts.objectives.budget import Status, observed_percent, or_no_data, verdict
 from lakehouse.slo.calendar.report_calendar import Calendar
@@ -40,29 +30,13 @@ WEEKS: Final = 8
 Row = Mapping[str, Any]
 
 
-class Names(NamedTuple):
-    """The names of a subject; None where it has none of the kind."""
-
-    topic: Annotated[str | None, TOPIC]
-    partition: Annotated[int | None, PARTITION]
-    user: Annotated[str | None, USER]
-    client_id: Annotated[str | None, CLIENT_ID]
-    group: Annotated[str | None, GROUP]
-    source: Annotated[str | None, SOURCE]
-
-    @classmethod
-    def of(cls, row: Row) -> Self:
-        """Return the names in a row."""
-        return cls(*map(row.get, cls._fields))
-
-
 class WeekOfObjective(NamedTuple):
     """An objective in one week."""
 
     week: Annotated[str, Means("ISO week")]
     verdict: Annotated[Status, Means(
         "verdict of the worst subject; its status if the week is not over")]  # fmt: skip
-    subject: Annotated[Names | None, Means("worst subject", column="")] = None
+    subject: Annotated[Row | None, Means("worst subject", column="", json=Named | None)] = None
     bad_us: Annotated[Bounds, Means("its bad time, microseconds")] = Bounds()
     unknown_us: Annotated[int | None, Means("its unknown time, microseconds")] = None
     attainment: Annotated[float | None, Means("its attainment, 0 to 1")] = None
@@ -90,7 +64,7 @@ class _Past(NamedTuple):
         return WeekOfObjective(
             name,
             or_no_data(verdict(worst), observed_percent([sums]), floor),
-            Names.of(worst),
+            names_of(worst),
             _bad(worst),
             worst["unknown_us"],
             worst["attainment"],
@@ -249,7 +223,7 @@ def this_week(objective: Row, name: str) -> WeekOfObjective:
     return WeekOfObjective(
         name,
         objective["status"],
-        Names.of(worst),
+        names_of(worst),
         _bad(worst),
         worst.get("unknown_us"),
         worst.get("attainment"),
@@ -260,8 +234,31 @@ def this_week(objective: Row, name: str) -> WeekOfObjective:
     )
 
 
+class Trended(NamedTuple):
+    """Subjects that were bad in some week of trends, and the names of the weeks.
+
+    Attributes:
+        own: Of those that count.
+        every: Of all.
+        weeks: The names.
+    """
+
+    own: Sequence[Row]
+    every: Sequence[Row]
+    weeks: Sequence[str]
+
+    def at(self, subjects: Sequence[Row], name: str, objective: Row) -> list[dict[str, Any]]:
+        """Return the subjects that existed in a week, with their verdict in it."""
+        place = self.weeks.index(name)
+        return [
+            {**subject, **week, "verdict": _verdict(week, objective)}
+            for subject in subjects
+            if (week := subject["weeks"][place]) is not None
+        ]
+
+
 def of_some(
-    past: Sequence[Row], objective: Row, trend: Row | None, weeks: Sequence[str], floor: float
+    past: Sequence[Row], objective: Row, trended: Trended | None, floor: float
 ) -> list[dict[str, Any]]:
     """Return the earlier weeks of an objective for some of its subjects only.
 
@@ -271,28 +268,22 @@ def of_some(
     Args:
         past: The same weeks of all subjects.
         objective: As in the facts.
-        trend: The trends of those that count; None: there are none.
-        weeks: The names of the weeks of trends.
+        trended: The trends; None: there are none of the objective.
         floor: Observed share below which a week is ``no_data``, percent.
     """
-    return [to_json(_some_in_week(one, objective, trend, weeks, floor)) for one in past]
+    return [to_json(_some_in_week(one, objective, trended, floor)) for one in past]
 
 
 def _some_in_week(
-    whole: Row, objective: Row, trend: Row | None, weeks: Sequence[str], floor: float
+    whole: Row, objective: Row, trended: Trended | None, floor: float
 ) -> WeekOfObjective:
     name = whole["week"]
     no_data = WeekOfObjective(name, "no_data")
-    if trend is None or name not in weeks or whole["subjects"] is None:
+    if trended is None or name not in trended.weeks or whole["subjects"] is None:
         return no_data
-    place = weeks.index(name)
-    own = [
-        {**subject, **week, "verdict": _verdict(week, objective)}
-        for subject in trend["subjects"]
-        if (week := subject["weeks"][place]) is not None
-    ]
+    own, every = (trended.at(rows, name, objective) for rows in (trended.own, trended.every))
     others = whole["uncertain"] + whole["no_data"]
-    others -= sum(row["verdict"] in ("uncertain", "no_data") for row in own)
+    others -= sum(row["verdict"] in ("uncertain", "no_data") for row in every)
     if not own:
         is_met = whole["subjects"] > 0 and not others and whole["verdict"] != "no_data"
         # Unobserved time may still hide bad time.
@@ -302,7 +293,7 @@ def _some_in_week(
     return WeekOfObjective(
         name,
         "no_data" if status == "met" and others > 0 else status,
-        Names.of(worst),
+        names_of(worst),
         _bad(worst),
         worst["unknown_us"],
         None if worst["share"] is None else 1 - worst["share"],

@@ -85,7 +85,8 @@ class SubjectTrend(NamedTuple):
         "change to the last week", json=TrendChange | None)]  # fmt: skip
     regimes: Annotated[list[Regime], Means("change points", json=list[TrendRegime])]
     forecast: Annotated[list[Forecast], Means(
-        "forecasts of the next weeks", json=list[TrendForecast])]  # fmt: skip
+        "forecasts of the next four weeks, of the worst 100 subjects",
+        json=list[TrendForecast])]  # fmt: skip
 
 
 class ObjectiveTrend(NamedTuple):
