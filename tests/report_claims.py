@@ -248,7 +248,7 @@ def _tile_delta(claims: Claims, one: Statement, row: Row) -> Iterator[str]:
         yield from [] if "not over" in one.text else ["a running week is compared"]
         return
     if old is None:
-        yield from [] if re.search("no earlier|not known", one.text) else ["nothing to compare"]
+        yield from [] if re.search("no earlier|not known|not compared", one.text) else ["nothing to compare"]
         return
     difference = row["value"] - old
     share = row["unit"] == "share"

@@ -23,6 +23,7 @@ csv.field_size_limit(10**6)
 
 def compared(folder: Path, facts: Mapping[str, Any]) -> Iterator[tuple[str, list[str]]]:
     """Yield each row of each file, as file and number, and what contradicts the facts."""
+    anywhere = {_text(value) for value in _values(facts)}
     for file in csv_files.FILES:
         path = folder / f"{file.name}.csv"
         with path.open(encoding="utf-8", newline="") as lines:
@@ -31,13 +32,12 @@ def compared(folder: Path, facts: Mapping[str, Any]) -> Iterator[tuple[str, list
             if any(row[key] != str(facts[key]) for key in ("from", "to")):
                 yield f"{file.name}.csv row {number}", ["another period"]
         if isinstance(file.rows, str) and not file.needs:
-            found = list(_rows(facts, file.rows.split("."), {}))
+            found = list(_at(facts, file.rows))
             if len(found) != len(rows):
                 yield f"{file.name}.csv", [f"{len(rows)} rows, {len(found)} in JSON"]
                 continue
         else:
-            values = {_text(value) for value in _values(facts)}
-            found = [values] * len(rows)
+            found = [anywhere] * len(rows)
         for number, (row, own) in enumerate(zip(rows, found, strict=True)):
             yield f"{file.name}.csv row {number}", list(_wrong(row, own))
 
@@ -48,9 +48,8 @@ def _wrong(row: dict[str, str], own: dict[str, Any] | set[str]) -> Iterator[str]
             if cell and cell not in own and _unquoted(cell) not in own:
                 yield f"{column}: {cell!r} is nowhere in the JSON"
             continue
-        values = [_text(value) for value in _named(own, column)]
-        if not values:
-            values = [_text(value) for value in _values(own)] + [""]
+        named = _named(own, column)
+        values = [_text(value) for one in named or [own, ""] for value in (one, *_values(one))]
         if cell not in values and _unquoted(cell) not in values:
             yield f"{column}: {cell!r} is {values[:2]} in the JSON"
 
@@ -65,29 +64,41 @@ def _named(row: Mapping[str, Any], column: str) -> list[Any]:
     return found
 
 
+def _at(facts: Mapping[str, Any], path: str) -> Iterator[dict[str, Any]]:
+    first, _, rest = path.partition(".")
+    yield from _rows(facts.get(first) or (), rest.split(".") if rest else [], {})
+
+
 def _rows(node: Any, path: list[str], above: dict[str, Any]) -> Iterator[dict[str, Any]]:
     """Yield the rows at a path; a row within a row has the values of that, too."""
     if isinstance(node, list):
         for one in node:
             yield from _rows(one, path, above)
     elif path:
-        rest = {**above, **node} if isinstance(node, dict) else above
+        rest = {**above, **_plain(node)} if isinstance(node, dict) else above
         yield from _rows((node or {}).get(path[0]) or (), path[1:], rest)
     elif isinstance(node, dict):
         yield {**above, **node}
 
 
+def _plain(row: dict[str, Any]) -> dict[str, Any]:
+    """Return a row without the lists of rows in it."""
+    return {key: value for key, value in row.items()
+            if not (isinstance(value, list) and value and isinstance(value[0], dict | list))}
+
+
 def _values(node: Any) -> Iterator[Any]:
-    if isinstance(node, dict):
+    """Yield the values below a node, and its lists and records of plain values."""
+    inner = node.values() if isinstance(node, dict) else node if isinstance(node, list) else None
+    if inner is None:
         yield node
-        for value in node.values():
-            yield from _values(value)
-    elif isinstance(node, list):
+        return
+    if not any(isinstance(one, dict | list) for one in inner):
         yield node
-        for value in node:
-            yield from _values(value)
-    else:
-        yield node
+    for one in inner:
+        yield from _values(one)
+    if isinstance(node, dict):  # a column may name the list that its row is of
+        yield from node
 
 
 def _text(value: Any) -> str:

@@ -184,7 +184,7 @@ def on_paper(one: Run) -> Iterator[str]:
     for each in report_statements.of_page(one.page):
         if each.about == "headline" or (
             (each.about, each.field) in {
-                ("tile", "value"), ("tile", "delta"), ("event", "title"), ("event", "used"),
+                ("tile", "value"), ("event", "title"), ("event", "used"),
                 ("event", "length"), ("objective", "attained"), ("objective", "used"),
                 ("objective", "status"),
             }
