@@ -1,6 +1,6 @@
 """Writes reports of five lakes to every channel, compares all they state, and ends with JSON.
 
-    python -m tests.report [--without-demo] [--lake FOLDER] [--keep FOLDER]
+python -m tests.report [--without-demo] [--lake FOLDER] [--keep FOLDER]
 """
 
 from __future__ import annotations
@@ -29,21 +29,21 @@ if TYPE_CHECKING:
 CLAIM: Final = "Every channel of a report says what its JSON says, briefly and with the right cause"
 BARS: Final[Mapping[str, Callable[[Any], bool]]] = {
     "contradictions": lambda value: value == 0,
-    "statements": lambda value: value >= 500,  # noqa: PLR2004
-    "mutations_found_percent": lambda value: value >= 90,  # noqa: PLR2004
+    "statements": lambda value: value >= 500,
+    "mutations_found_percent": lambda value: value >= 90,
     "places_per_column": lambda value: value == 1,
     "headline_met_with_misses": lambda value: value == 0,
-    "screens_to_details": lambda value: value <= 5,  # noqa: PLR2004
-    "screens_to_details_390": lambda value: value <= 12,  # noqa: PLR2004
-    "unknown_words": lambda value: value <= 40,  # noqa: PLR2004
+    "screens_to_details": lambda value: value <= 5,
+    "screens_to_details_390": lambda value: value <= 12,
+    "unknown_words": lambda value: value <= 40,
     "plus_minus_zero": lambda value: value == 0,
     "microseconds_shown": lambda value: value == 0,
     "axe_violations": lambda value: value == 0,
-    "page_kb_fleet": lambda value: value <= 1_500,  # noqa: PLR2004
+    "page_kb_fleet": lambda value: value <= 1_500,
     "executive_pages": lambda value: value == 1,
     "channels": lambda value: value == len(report_runs.CHANNELS),
-    "events_judged": lambda value: value >= 8,  # noqa: PLR2004
-    "events_with_cause_percent": lambda value: value >= 80,  # noqa: PLR2004
+    "events_judged": lambda value: value >= 8,
+    "events_with_cause_percent": lambda value: value >= 80,
     "wrong_causes": lambda value: value == 0,
 }
 """What a figure has to be."""
@@ -54,7 +54,9 @@ _ZERO: Final = re.compile(r"± ?0(?![\d.,])")
 _FORBIDDEN: Final = re.compile(r"\bmet\b")
 
 
-def figures(folder: Path, lake: Path | None, *, with_demo: bool) -> tuple[dict[str, Any], list[str]]:
+def figures(
+    folder: Path, lake: Path | None, *, with_demo: bool
+) -> tuple[dict[str, Any], list[str]]:
     """Return every figure, and the findings behind those that are not zero."""
     runs = written(folder, lake, with_demo=with_demo)
     judged = {one.name: report_runs.judge(one) for one in runs}
@@ -113,10 +115,9 @@ def _demo(folder: Path) -> Run:
     command = [sys.executable, "-m", "demo", "--folder", str(played)]
     subprocess.run(command, check=True, stdout=sys.stderr)
     facts = json.loads((played / "report.json").read_text(encoding="utf-8"))
-    objectives = Path(__file__).parents[1] / "demo" / "objectives"
     return report_runs.run(
         "demo", played / "lake", folder, "--from", facts["from"], "--to", facts["to"],
-        "--objectives", str(objectives),
+        "--objectives", str(played / "objectives"),
     )  # fmt: skip
 
 
@@ -161,7 +162,8 @@ def _caused(
     sample = lake or folder / "sample"
     before = _monday(sample) - timedelta(days=14)
     earlier = folder / "earlier.json"
-    report_lakes.jmxlake("report", str(sample), "--week", f"{before:%G-W%V}", "--json", str(earlier))
+    week = ("--week", f"{before:%G-W%V}")
+    report_lakes.jmxlake("report", str(sample), *week, "--json", str(earlier))
     all_facts = [one.facts for one in runs if one.name in {"sample", "running"}]
     all_facts.append(json.loads(earlier.read_text(encoding="utf-8")))
     verdicts = [report_causes.judge(one, report_causes.of_sample(one)) for one in all_facts]
@@ -196,7 +198,7 @@ def _is_met_with_misses(facts: Mapping[str, Any], summary: Any) -> bool:
 
 def random_headlines() -> int:
     """Return how many of some hundred random reports say met in a headline with a miss."""
-    dice, found = random.Random(44), 0  # noqa: S311 - no secret
+    dice, found = random.Random(44), 0
     for _ in range(_RANDOM):
         make = dice.choice((summary_facts.facts, summary_facts.running, summary_facts.blind))
         facts = make()

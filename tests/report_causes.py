@@ -99,9 +99,9 @@ def _of_event(event: Mapping[str, Any], faults: Iterable[Fault]) -> Iterator[Fau
     for fault in faults:
         if not any(_overlap(fault, part) for part in event["parts"]):
             continue
-        if fault.name in names or (is_broker and fault.kind in _BROKERS - {"busy"}):
-            yield fault
-        elif event["kind"] == "latency" and fault.kind == "busy":
+        is_busy = fault.kind == "busy"
+        is_of_broker = is_broker and fault.kind in _BROKERS and not is_busy
+        if fault.name in names or is_of_broker or (is_busy and event["kind"] == "latency"):
             yield fault
 
 

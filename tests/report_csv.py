@@ -83,8 +83,11 @@ def _rows(node: Any, path: list[str], above: dict[str, Any]) -> Iterator[dict[st
 
 def _plain(row: dict[str, Any]) -> dict[str, Any]:
     """Return a row without the lists of rows in it."""
-    return {key: value for key, value in row.items()
-            if not (isinstance(value, list) and value and isinstance(value[0], dict | list))}
+    return {
+        key: value
+        for key, value in row.items()
+        if not (isinstance(value, list) and value and isinstance(value[0], dict | list))
+    }
 
 
 def _values(node: Any) -> Iterator[Any]:

@@ -20,8 +20,8 @@ def places() -> dict[str, int]:
     """Return the number of places that declare each field of the facts' records, by its name.
 
     A place is the record that has the field, a key of the same name in a YAML file of the report
-    under a heading of columns, or a column of CSV with a meaning of its own. The reference pages are
-    made of the records.
+    under a heading of columns, or a column of CSV with a meaning of its own. The reference pages
+    are made of the records.
     """
     named = [*_yaml_columns(), *_told_again()]
     return {

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import os
 import re
 import subprocess
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from tests import report_csv, report_figures, report_statements
@@ -16,7 +18,6 @@ from tests.report_statements import Statement, clean
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
 CHANNELS: Final = ("page", "PDF", "terminal", "mail", "Slack", "Teams", "JSON", "CSV")
 _SETTINGS: Final = """\
@@ -202,9 +203,8 @@ def microseconds(one: Run) -> list[str]:
     names = {text for text in report_figures.names(one.facts) if _DIGITS.search(text)}
     shown = []
     for channel, text in one.texts.items():
-        for name in names:
-            text = text.replace(name, "")
-        shown += [f"{one.name}, {channel}: {found}" for found in _DIGITS.findall(text)]
+        rest = functools.reduce(lambda left, name: left.replace(name, ""), names, text)
+        shown += [f"{one.name}, {channel}: {found}" for found in _DIGITS.findall(rest)]
     return shown
 
 
