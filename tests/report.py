@@ -18,7 +18,14 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Final
 
 from lakehouse.report.summary.summarize import summarize
-from tests import report_browser, report_causes, report_lakes, report_runs, summary_facts
+from tests import (
+    report_browser,
+    report_causes,
+    report_lakes,
+    report_runs,
+    report_statements,
+    summary_facts,
+)
 from tests.report_places import places
 
 if TYPE_CHECKING:
@@ -182,7 +189,7 @@ def executive_pages(one: Run) -> int:
     """Return how many sheets of paper the report in short takes; the second repeats nothing."""
     sheets = [re.sub(r"\s", "", sheet) for sheet in one.sheets]
     titles = [row["title"] for row in one.facts["objectives"]]
-    labels = [each.key for each in report_runs.report_statements.of_page(one.page)
+    labels = [each.key for each in report_statements.of_page(one.page)
               if each.about == "tile"]  # fmt: skip
     wanted = {re.sub(r"\s", "", text) for text in (*titles, *labels)}
     for number in range(1, len(sheets) + 1):
