@@ -138,6 +138,11 @@ docs: $(VENV)/.installed ## The documentation as a site, in .docs; what is wrong
 	@$(BIN)/python -m mkdocs build --strict
 	@echo "open .docs/index.html; to search it, too: $(BIN)/python -m http.server -d .docs"
 
+.PHONY: pictures
+pictures: $(VENV)/.installed browser ## The pictures of README.md and docs, of the sample's report; after a change of the page; two minutes
+	$(call need,pngquant,pngquant)
+	@$(BIN)/python -m bench.pictures
+
 .PHONY: definitions
 definitions: $(VENV)/.installed ## What the lakehouse knows of metrics, from the catalogue; after a change of it
 	@$(BIN)/python -m docs.tools.definitions

@@ -1,14 +1,13 @@
 """Intervals in which a subject was bad, with bounds."""
 
 import re
-from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from itertools import accumulate
 from typing import NamedTuple
 
 from lakehouse.core.metrics import Watched
 from lakehouse.core.spans import Span, length, shared, union
 from lakehouse.gold.incidents import Incident
+from lakehouse.report.facts.events import most_at_once
 
 
 class Total(NamedTuple):
@@ -71,7 +70,7 @@ def intervals(
 def _interval(
     watched: Watched, span: Span, parts: Sequence[Incident], totals: Sequence[float], may_start: int
 ) -> Interval:
-    """Return the interval of some incidents, the first of which may have begun earlier."""
+    """Return the interval of some incidents, the first of which may have started earlier."""
     start, end = span
     tails = [0 if watched.is_counter else one.tail_us for one in parts]
     certain = [(one.start, one.end - tail) for one, tail in zip(parts, tails, strict=True)]
@@ -98,7 +97,7 @@ def _worst(
     watched: Watched, parts: Sequence[Incident], totals: Sequence[float]
 ) -> tuple[float, float]:
     if watched.worst == "parts":
-        most = float(_most_at_once(parts))
+        most = float(most_at_once(parts))
         return most, most
     greatest = max(one.worst for one in parts)
     if watched.worst == "most":
@@ -107,31 +106,15 @@ def _worst(
         names = watched.names_in_bronze
         sums = [sum(one.total for one in parts if one.metric == name) for name in names]
         return sums[0], sums[-1]
-    peaks: dict[str | None, float] = {}
-    for one in parts:
-        peaks[_part(one)] = max(one.worst * len(one.sources), peaks.get(_part(one), 0.0))
     # Peaks of several brokers need not be simultaneous, and a window may reach over the interval.
-    most = sum(peaks.values())
+    most = sum(one.worst * len(one.sources) for one in parts)
     return greatest, max(greatest, min(most, max(totals, default=most)))
 
 
-def _most_at_once(incidents: Sequence[Incident]) -> int:
-    """Return the greatest number of parts that were bad at one instant."""
-    parts: defaultdict[str | None, list[Span]] = defaultdict(list)
-    for one in incidents:
-        parts[_part(one)].append(one.span)
-    spans = [span for of_part in parts.values() for span in union(of_part)]
-    steps = sorted([(start, 1) for start, _ in spans] + [(end, -1) for _, end in spans])
-    return max(accumulate(step for _, step in steps))
-
-
 def _in_order(names: Iterable[str]) -> tuple[str, ...]:
-    """Some names, each once, broker-2 before broker-10."""
-    return tuple(sorted(set(names), key=_natural))
+    """Return names, each once, broker-2 before broker-10."""
+    return tuple(sorted(set(names), key=lambda name: re.sub("[0-9]+", _padded, name)))
 
 
-def _natural(name: str) -> tuple[tuple[int, int, str], ...]:
-    return tuple(
-        (0, int(digits[:18]), digits) if digits else (1, ord(other), "")
-        for digits, other in re.findall("([0-9]+)|([^0-9])", f"{name}\0")
-    )
+def _padded(digits: re.Match[str]) -> str:
+    return digits[0].zfill(20)

@@ -59,13 +59,13 @@ def of_subject(facts: Facts, subject: Subject) -> Events:
         rows = words.rows(facts)
         if rows is None or frame.is_blind:
             return Events(reason=spaced(words.events_note(facts, frame)))
-        told = spaced(words.events(facts, frame))
+        found = spaced(words.events(facts, frame))
     incidents: defaultdict[int, list[Row]] = defaultdict(list)
     for one in facts["incidents"]:
         incidents[one["event"]].append(one)
     own: list[Row] = [
         {**row, "words": _words(event)}
-        for row, event in zip(rows, told, strict=True)
+        for row, event in zip(rows, found, strict=True)
         if _touches(row, incidents[row["number"]], subject)
     ]
     return Events(own, len(rows))

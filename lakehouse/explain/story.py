@@ -23,6 +23,7 @@ from lakehouse.explain.gaps import Gap, gaps as gaps_of, unknown as unknown_of
 from lakehouse.report.facts.build import without_history
 from lakehouse.report.facts.coverage import ANY_FAMILY
 from lakehouse.report.facts.gold import Gold
+from lakehouse.report.facts.objectives.budget import budget, observed_percent, or_no_data
 from lakehouse.report.facts_lookup import longest_floor_us
 from lakehouse.slo import attainment
 from lakehouse.slo.calendar.report_calendar import OF_UTC, Calendar
@@ -159,7 +160,10 @@ def story(
         "events": events.rows,
         "events_in_report": events.total,
         "events_reason": events.reason,
-        "objectives": [_objective(one, scope, evidence, gaps) for one in scope.statements],
+        "objectives": [
+            {**_objective(one, scope, evidence, gaps), **_budget(one, scope, min_coverage)}
+            for one in scope.statements
+        ],
         "min_coverage_percent": min_coverage,
         "answers": answers(scope, evidence, {row["metric"] for row in bad}, min_coverage),
         "intervals": bad,
@@ -189,6 +193,16 @@ def _objective(statement: Statement, scope: Scope, evidence: Evidence, gaps: Seq
         "undecided_us": statement.undecided_us,
         "gaps": [_gap(one) for one in _hiding(statement, [one[:2] for one in spans], gaps)],
     }
+
+
+def _budget(statement: Statement, scope: Scope, min_coverage: float) -> Row:
+    """Return the status and the used error budget, by the functions of the report."""
+    subject = {**statement.figures(), **statement.details(brief=True)}
+    objective = {**statement.scope(), "target": statement.objective.target}
+    running = scope.now_us < scope.period.span[1] or statement.ahead_us > 0
+    found = budget(subject, objective, running=running)
+    status = or_no_data(found["status"], observed_percent([subject]), min_coverage)
+    return {**found, "status": status}
 
 
 def _hiding(statement: Statement, unknown: Sequence[Span], gaps: Sequence[Gap]) -> list[Gap]:

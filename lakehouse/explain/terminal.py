@@ -16,11 +16,10 @@ from lakehouse.core.periods import DAY_US, instant, iso
 from lakehouse.core.spans import Span, length, overlap, touching, union
 from lakehouse.report import figures
 from lakehouse.report.figures import Row, span_of
-from lakehouse.report.summary import amounts
+from lakehouse.report.summary import amounts, texts
 from lakehouse.report.summary.frame import elapsed, frame_of, period
-from lakehouse.report.summary.texts import listed, plain
 from lakehouse.report.tables.contents import words
-from lakehouse.report.terminal import badge, printed
+from lakehouse.report.terminal import MARKS, STYLES, printed
 
 MOST: Final = 20
 """Incidents, and lines of changes, that are shown. The JSON has all."""
@@ -49,7 +48,7 @@ def view(story: Row, *, terminal: bool | None = None, width: int | None = None) 
     Args:
         story: The JSON of the story, as docs/explain.md describes it.
         terminal: Whether the output is a terminal; None looks at standard output.
-        width: Columns; None: those of the terminal, or 100 without one.
+        width: Columns; None: the width of the terminal, or 100 in a pipe or file.
     """
     with display.shown_in(display.zone_of(story)):
         parts = lambda columns: _parts(story, min(columns, 120))  # noqa: E731
@@ -101,8 +100,10 @@ def _objectives(story: Row) -> Iterator[RenderableType]:
         of_topic = story["subject"]["kind"] == "partition" != row["level"]
         title = display.line(row["title"]) + " (of its topic)" * of_topic
         unknown = f", {display.length(row['unknown_us'], 'up')} unknown" * bool(row["unknown_us"])
-        figures_ = f"{_attained(row)}{unknown}; target {display.percent(row['target'])}"
-        yield Text.assemble(badge(row["verdict"]), f"  {title}: {figures_}")
+        status, used = row["status"], f"; {amounts.used(row['used'])} of its error budget used"
+        attained = f"{_attained(row)}, target {display.percent(row['target'])}{unknown}"
+        badge = f"{MARKS[status]} {texts.words(f'status.{status}')}", STYLES[status]
+        yield Text.assemble(badge, f"  {title}: {attained}{used * (row['used'] is not None)}")
         yield from map(_indented, _details(row))
 
 
@@ -128,7 +129,7 @@ def _details(row: Row) -> Iterator[str]:
             yield "There was no gap then: parts are unknown for a moment as their leaders move."
         yield from _gaps(row["gaps"], _FEW)
     if row["op"] != "lte" or row["threshold"]:
-        # Of what is not bad above zero only windows are known, and no incidents.
+        # Gold has no incidents of a metric with another threshold, only windows.
         shown, left = _greatest(row["bad"], _FEW, lambda bad: bad["bad_high_us"])
         yield from (f"{_from_to(bad)} bad for {_time(bad, 'bad')}" for bad in shown)
         if left:
@@ -144,11 +145,11 @@ def _events(story: Row) -> Iterator[RenderableType]:
         return
     yield Text(f"\n{len(rows)} of the report's {display.plural(total, 'event')}", "bold")
     for row in rows:
-        told = row["words"]
-        yield Text.assemble(f"{row['number']}. ", (told["title"], "bold"))
-        step = told["next_step"] and f"Next: {told['next_step']}"
-        when = ", ".join(filter(None, (told["time"], told["used"])))
-        lines = filter(None, (when, told["impact"], told["cause"], step))
+        text = row["words"]
+        yield Text.assemble(f"{row['number']}. ", (text["title"], "bold"))
+        step = text["next_step"] and f"Next: {text['next_step']}"
+        when = ", ".join(filter(None, (text["time"], text["used"])))
+        lines = filter(None, (when, text["impact"], text["cause"], step))
         yield _indented("\n".join(lines))
 
 
@@ -194,7 +195,7 @@ def _timelines(story: Row, width: int) -> Iterator[RenderableType]:
     if story["subject"]["kind"] == "source":
         rows.append(("Not observed", [*map(span_of, story["gaps"])], []))
     narrow = width < 72
-    label = 0 if narrow else min(width // 3, max(len(title) for title, *_ in rows)) + 2
+    label = 0 if narrow else min(width // 3, max((len(title) for title, *_ in rows), default=0)) + 2
     drawn = _cells(span_of(story, "from", "to"), max(7, width - label))
     for title, bad, unknown in rows:
         letters = "".join(_letter(cell, life, bad, unknown) for cell in drawn)
@@ -274,7 +275,7 @@ def _incidents(story: Row) -> Iterator[RenderableType]:
         title = f"{display.line(row['title'])}  {_from_to(row)}{lasted}"
         edges = (
             f"{verb} up to {display.length(row[key], 'up')} earlier"
-            for verb, key in (("began", "lead_us"), ("ended", "tail_us"))
+            for verb, key in (("started", "lead_us"), ("ended", "tail_us"))
             if row[key]
         )
         parts = [display.line(part, display.NAME_LIMIT) for part in row["parts"]]
@@ -291,7 +292,7 @@ def _incidents(story: Row) -> Iterator[RenderableType]:
 
 def _listed(names: Sequence[str]) -> str:
     """Return the first names, and how many more there are."""
-    return plain(listed(names, _NAMES))
+    return texts.plain(texts.listed(names, _NAMES))
 
 
 def _worst(row: Row) -> str:
@@ -355,7 +356,7 @@ def _changes(story: Row) -> Iterator[str]:
 
 def _change(rows: Sequence[Row]) -> str:
     first, kind = rows[0], display.line(rows[0]["kind"]).replace("_", " ")
-    of = _listed(list(dict.fromkeys(plain(amounts.subject(row)) for row in rows)))
+    of = _listed(list(dict.fromkeys(texts.plain(amounts.subject(row)) for row in rows)))
     values = {tuple(_value(row, key) for key in ("old", "new")) for row in rows}
     change = f": {' to '.join(filter(None, *values))}" if len(values) == 1 else ""
     source = figures.name(first["source"]).text

@@ -100,10 +100,10 @@ def test_f06_a_widget_names_own_objectives(
     spark: SparkSession, published: dict[str, str], tmp_path: Path
 ) -> None:
     text = (objective_files.SHIPPED / "min-isr.yaml").read_text("utf-8")
-    (tmp_path / "own.yaml").write_text(text.replace("Enough in-sync", "Our own"), "utf-8")
+    (tmp_path / "own.yaml").write_text(text.replace("Write availability", "Our own"), "utf-8")
     own = {**published, "objectives": str(tmp_path)}
     (objective,) = objective_files.load(tmp_path)
-    assert objective.title == "Our own replicas"
+    assert objective.title == "Our own (min ISR)"
     assert objective.title in html.unescape(shown("min_isr", spark, own)[0])
     nowhere = shown("min_isr", spark, {**published, "objectives": str(tmp_path / "nowhere")})
     assert "nowhere" in trouble(nowhere[0])

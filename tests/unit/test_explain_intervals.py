@@ -104,7 +104,7 @@ def test_a_lead_that_reaches_the_interval_before_counts_once() -> None:
     assert (first.lead_us, second.lead_us) == (3, 5)
 
 
-def test_a_lead_across_the_interval_before_is_time_before_that_one_too() -> None:
+def test_lead_across_earlier_interval_extends_both() -> None:
     first, second = intervals(ISR, [seen(10, 20, lead=3), seen(25, 30, 1, lead=20)])
     assert (first.lead_us, second.lead_us) == (5, 5)
 

@@ -209,13 +209,13 @@ def test_a_terminal_gets_colour_and_a_pipe_none() -> None:
     assert "\x1b" not in view(topic(), terminal=False)
 
 
-def test_a_gap_hides_a_worse_value() -> None:
+def test_gap_leaves_worst_value_open() -> None:
     found = {row["title"]: row["worst_high"] for row in topic()["intervals"]}
     assert found["Under min ISR"] is None, "broker-3 was not read"
     assert found["Tiered-storage upload lag"] == 40e6, "broker-3 does not report it"
 
 
-def test_changes_near_bad_time_go_before_others_and_the_rest_is_counted() -> None:
+def test_changes_near_bad_time_have_priority() -> None:
     far = [change(at(0, hour), "config_change", "b", topic="orders", new="x") for hour in range(23)]
     incidents = [bad(UNDER_MIN_ISR, at(2, 0), at(2, 1), 0, "b")]
     near = change(at(2, 1), "leader_change", "b", topic="orders", partition=0, new="b")
@@ -226,7 +226,7 @@ def test_changes_near_bad_time_go_before_others_and_the_rest_is_counted() -> Non
     assert "4 more changes: see --json" in text
 
 
-def test_changes_of_one_instant_are_a_line_and_gaps_of_one_time_too() -> None:
+def test_changes_and_gaps_of_one_time_are_one_line() -> None:
     changes = [
         change(
             at(1, 1), "leader_change", "broker-1", topic="orders", partition=part, old="b", new="c"
@@ -251,7 +251,7 @@ def test_changes_of_one_instant_are_a_line_and_gaps_of_one_time_too() -> None:
 
 
 @pytest.mark.parametrize("kind", ["source_restart", "clock_step"])
-def test_no_instant_is_shown_in_microseconds(kind: str) -> None:
+def test_instants_are_not_microseconds(kind: str) -> None:
     row = change(at(1, 1), kind, "broker-1", old=str(at(0, 1)), new=str(at(1, 1)))
     evidence = Evidence([], [], [], READ, [row], {})
     told = story(scope(subject("source", source="broker-1"), time_zone="Europe/Berlin"), evidence)

@@ -348,6 +348,8 @@ def test_change_without_week_before() -> None:
     found = facts()
     for one in found["key_figures"]:
         one["previous"] = None
+    assert {one.delta for one in summarize(found).tiles} == {"not compared"}
+    found["previous"] = None
     assert {one.delta for one in summarize(found).tiles} == {"no earlier week"}
     found["key_figures"][0]["previous"] = {"week": "2026-W46", "value": None}
     assert summarize(found).tiles[0].delta == "W46 not known"

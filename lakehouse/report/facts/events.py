@@ -330,7 +330,7 @@ def _hits(items: Iterable[Incident], partitions: Mapping[str, int | None]) -> li
             kind,
             len({one.partition for one in own}),
             partitions.get(topic),
-            _most(own),
+            most_at_once(own),
             length(one.span for one in own),
         )
         for (topic, kind), own in groups.items()
@@ -338,7 +338,7 @@ def _hits(items: Iterable[Incident], partitions: Mapping[str, int | None]) -> li
     return sorted(hits, key=lambda hit: (-hit.bad_us, hit.topic, hit.kind))
 
 
-def _most(items: Iterable[Incident]) -> int:
+def most_at_once(items: Iterable[Incident]) -> int:
     """Return the most partitions that were bad at one instant."""
     edges = sorted(edge for one in items for edge in ((one.start, 1), (one.end, -1)))
     return max(accumulate(step for _, step in edges))

@@ -23,6 +23,7 @@ class Frame(NamedTuple):
         floor: Least observed share for a good statement.
         coverage: Observed share of the expected time; None: nothing was expected.
         word: Word for the period: ``week`` or ``period``.
+        has_week_before: Whether the facts have the week before.
     """
 
     span: Span
@@ -32,6 +33,7 @@ class Frame(NamedTuple):
     floor: float
     coverage: float | None
     word: str
+    has_week_before: bool
 
 
 def frame_of(facts: Facts) -> Frame:
@@ -48,7 +50,8 @@ def frame_of(facts: Facts) -> Frame:
     is_blind = not share or share < floor
     word = amounts.week_word(facts)
     observed_to = now if is_running else end
-    return Frame((start, end), observed_to, is_running, is_blind, floor, share, word)
+    had_week = bool(facts.get("previous"))
+    return Frame((start, end), observed_to, is_running, is_blind, floor, share, word, had_week)
 
 
 def period(frame: Frame) -> str:

@@ -183,7 +183,8 @@ def _delta(row: Row, frame: Frame) -> tuple[str, str]:
     before = row.get("previous")
     change = row.get("change") if row.get("change") in get_args(Change) else "none"
     if not before:
-        return (words("tile.none") if frame.word == "week" else ""), "none"
+        other = words("tile.untracked" if frame.has_week_before else "tile.none")
+        return (other if frame.word == "week" else ""), "none"
     week = amounts.week_name(before["week"])
     if before.get("value") is None:
         return line("tile.unknown", week=week), "none"
