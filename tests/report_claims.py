@@ -61,9 +61,7 @@ class Claims:
         self.facts = facts
         self.zone = ZoneInfo(facts.get("time_zone") or "UTC")
         self.events: dict[str, Row] = {str(one["number"]): one for one in facts["events"] or ()}
-        self.objectives: dict[str, Row] = {
-            clean(one["title"]): one for one in facts["objectives"]
-        }
+        self.objectives: dict[str, Row] = {clean(one["title"]): one for one in facts["objectives"]}
         self.figures: dict[str, Row] = {one["name"]: one for one in facts["key_figures"]}
         self.verdicts = {one["objective"]: one for one in facts["verdicts"]}
         coverage = facts["coverage"]["percent"]

@@ -38,7 +38,7 @@ _ODD: Final = {
     1: "n" * 249,
     2: "\u202eorders\u2066-\u05d0\u05d1\u05d2-\u0639\u0631\u0628\u064a",
     3: "<script>document.title='owned'</script><b>orders</b>",
-    4: "{{ 7*7 }}<!channel> [link](http://example.org) & \"quoted\"",
+    4: '{{ 7*7 }}<!channel> [link](http://example.org) & "quoted"',
 }
 """Names of the first copies of the topics that had incidents."""
 _OF_TOPICS: Final = (

@@ -48,7 +48,7 @@ def of_team(facts: Mapping[str, Any], team: str) -> Facts:
     part["objectives"] = _with_history(part, facts.get("trends") or {})
     part["composites"] = to_json(composites(part["objectives"]))
     part["timelines"] = _timelines(part)
-    if facts.get("events") is not None and "changes" in facts:  # older facts have changes there
+    if facts.get("events") is not None:
         rows = [row for row in facts.get("incidents") or () if _is_of(row, team)]
         part["events"], part["incidents"] = event_owners.of_team(facts["events"], rows, team)
     for name, changed in _CHANGED.items():

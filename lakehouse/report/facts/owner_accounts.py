@@ -62,7 +62,7 @@ class Account(NamedTuple):
 def add_owners(facts: Mapping[str, Any], owners: Owners) -> Facts:
     """The facts with labels in rows, composites by owner, and a section ``owners``."""
     with_labels = with_rows(facts, lambda row: {**row, **owners.of(row)._asdict()})
-    if facts.get("events") and "uses" in facts["events"][0]:  # older facts have changes there
+    if facts.get("events"):
         with_labels["events"] = with_event_owners(
             facts["events"], lambda row: owners.of(row)._asdict()
         )
