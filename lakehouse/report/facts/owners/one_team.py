@@ -6,16 +6,16 @@ from typing import Any, Final
 from lakehouse.core import display
 from lakehouse.errors import OwnersError
 from lakehouse.report.evidence import floor_of
-from lakehouse.report.facts import event_owners
 from lakehouse.report.facts.answers import with_answers
-from lakehouse.report.facts.compared import with_figures
 from lakehouse.report.facts.fields import bounds_in, bounds_json, to_json
 from lakehouse.report.facts.kafka.min_isr import any_time
 from lakehouse.report.facts.kafka.throttling import THROTTLES, clients_throttled
+from lakehouse.report.facts.key_figures.compared import with_figures
 from lakehouse.report.facts.objectives.composites import composites
 from lakehouse.report.facts.objectives.history import Trended, of_some
 from lakehouse.report.facts.objectives.verdicts import tally
-from lakehouse.report.facts.owner_accounts import Facts, Row, with_owners, with_rows
+from lakehouse.report.facts.owners import event_owners
+from lakehouse.report.facts.owners.owner_accounts import Facts, Row, with_owners, with_rows
 from lakehouse.report.owners import NAMES
 from lakehouse.slo.trends.changes import by_chance
 
