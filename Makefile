@@ -84,6 +84,10 @@ test-edges: setup ## Ordinary faults after which no report may reassure, each a 
 test-hostile: setup ## Each place where a name, path, file or answer enters, times hostile values; HOSTILE="--only PLACE"
 	@exec $(BIN)/python -m tests.hostile $(HOSTILE)
 
+.PHONY: test-extending
+test-extending: setup ## How many files an addition takes, in a copy where unit tests run, too; PYTEST="-n 0"
+	@exec $(BIN)/python -m tests.extending $(PYTEST)
+
 .PHONY: test-demo-truth
 test-demo-truth: setup ## The demo's report against what its clients, plugin and log counted; BENCH=--busy: on a busy machine
 	@exec $(BIN)/python -m tests.demo_truth $(BENCH)

@@ -50,6 +50,9 @@ class Question(NamedTuple):
     timelines: Collection[str] = ()
 
 
+_TIERED: Final = Question(
+    "tiered", ("tier_lag", "tiering", "remote_reads"), tuple(LAGGING.values())
+)
 QUESTIONS: Final[Mapping[str, Question]] = {
     "min-isr": Question(
         "availability", ("min_isr",), (UNAVAILABLE, LEADERLESS), ("error_answers",)
@@ -59,18 +62,14 @@ QUESTIONS: Final[Mapping[str, Question]] = {
         ("throttling",),
         [f"kafka.client.{kind}.throttle_time" for kind in ("produce", "fetch", "request")],
     ),
-    "tier-lag": Question(
-        "tiered", ("tier_lag", "tiering"), tuple(LAGGING.values()), ("copy_lag_bytes",)
-    ),
+    "tier-lag": _TIERED._replace(timelines=("copy_lag_bytes",)),
     "lost": Question(
         "loss",
         ("lost_before_read",),
         ("kafka.group.non_consumed",),
         ("lost_offsets", "consumer_lag"),
     ),
-    "remote-reads": Question(
-        "tiered", ("remote_reads", "tier_lag", "tiering"), (), ("remote_fetch_bytes",)
-    ),
+    "remote-reads": _TIERED._replace(timelines=("remote_fetch_bytes",)),
 }
 """By the name that a cell uses."""
 

@@ -75,6 +75,7 @@ def test_f18_every_cell_shows_what_is_there(
     page, rows = pages_of(name)
     assert heading(page) != NOTHING
     assert MARKUP not in page
+    assert "this report has no data on it" not in page
     assert "<td" in page or "<pre" in page
     assert rows
 
