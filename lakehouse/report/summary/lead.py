@@ -59,12 +59,10 @@ def _of_kind(rows: Sequence[Row], found: Sequence[Event], frame: Frame) -> Text:
     if kind == "availability":
         with_topics = [one for one in rows if one.get("topics")]
         return _availability(with_topics) if with_topics else _titled(row, found)
-    return text(
-        f"lead.{kind}",
-        **impacts.values(row),
-        length=display.length(row.get("bad_us")),
-        days=_days(row, frame) if kind == "throttling" else "",
-    )
+    if not words(f"lead.{kind}"):
+        return _titled(row, found)
+    length = display.length(row.get("bad_us"))
+    return text(f"lead.{kind}", **impacts.values(row), length=length, days=_days(row, frame))
 
 
 def _days(row: Row, frame: Frame) -> str:
