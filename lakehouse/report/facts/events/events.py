@@ -22,9 +22,9 @@ from lakehouse.gold.causes import CHANGES, NOT_KNOWN, Cause, Judged
 from lakehouse.gold.event_kinds import AVAILABILITY
 from lakehouse.gold.events import SLACK_US, Event as Group, Key
 from lakehouse.gold.incidents import Incident
-from lakehouse.report.facts import event_evidence, event_uses
-from lakehouse.report.facts.event_evidence import Near
-from lakehouse.report.facts.event_records import (
+from lakehouse.report.facts.events import event_evidence, event_uses
+from lakehouse.report.facts.events.event_evidence import Near
+from lakehouse.report.facts.events.event_records import (
     Event,
     EventCause,
     EventSections,
@@ -34,8 +34,8 @@ from lakehouse.report.facts.event_records import (
     Unobserved,
     Use,
 )
-from lakehouse.report.facts.event_sizes import Sizes
-from lakehouse.report.facts.event_uses import Rest, Used
+from lakehouse.report.facts.events.event_sizes import Sizes
+from lakehouse.report.facts.events.event_uses import Rest, Used
 from lakehouse.report.facts.fields import Bounds
 from lakehouse.report.facts.gold import Gold, attribute
 from lakehouse.report.facts.kafka.consumer_groups import LostBeforeRead
