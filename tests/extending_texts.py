@@ -38,14 +38,16 @@ class Addition(NamedTuple):
 _FAMILY: Final = """\
 family: bundled_cache
 via: jmx
-cadence_seconds: 30
+cadence_seconds: 60
 roles: [broker]
 enabled: false
 metrics:
   bundled.cache.misses:
-    object: bundled:type=Cache,name=Misses,topic=*
+    object: kafka.server:type=BrokerTopicMetrics,name=CacheMissesPerSec,topic=*
     labels: {topic: topic}
-    needs: topic
+    kind: counter
+    absent: zero
+    needs: traffic
     unit: "1"
     description: Entries that the cache of a topic had to load.
 """
