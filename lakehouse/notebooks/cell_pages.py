@@ -18,11 +18,11 @@ from lakehouse.report import figures
 from lakehouse.report.charts import week_lanes
 from lakehouse.report.charts.lanes import lanes
 from lakehouse.report.charts.time_axis import Axis
-from lakehouse.report.facts import event_evidence
 from lakehouse.report.facts.answers import shown
 from lakehouse.report.facts.build import by_time
 from lakehouse.report.facts.coverage import coverage
-from lakehouse.report.facts.events import certain
+from lakehouse.report.facts.events import event_evidence
+from lakehouse.report.facts.events.events import certain
 from lakehouse.report.facts.fields import to_json
 from lakehouse.report.facts.gold import Gold
 from lakehouse.report.facts.kafka.tier_lag import LAGGING

@@ -6,8 +6,8 @@ from typing import Final
 from lakehouse.core import display
 from lakehouse.core.spans import Span
 from lakehouse.report import figures
-from lakehouse.report.facts.event_owners import is_of_brokers
 from lakehouse.report.facts.objectives.budget import Status
+from lakehouse.report.facts.owners.event_owners import is_of_brokers
 from lakehouse.report.figures import Facts, Name, Row
 from lakehouse.report.summary import amounts, causes, impacts
 from lakehouse.report.summary.frame import Frame
