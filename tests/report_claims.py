@@ -246,7 +246,8 @@ def _tile_delta(claims: Claims, one: Statement, row: Row) -> Iterator[str]:
         yield from [] if "not over" in one.text else ["a running week is compared"]
         return
     if old is None:
-        yield from [] if re.search("no earlier|not known", one.text) else ["nothing to compare"]
+        if not re.search("no earlier|not known|not compared", one.text):
+            yield "there is nothing to compare with"
         return
     difference = row["value"] - old
     share = row["unit"] == "share"
@@ -257,7 +258,7 @@ def _tile_delta(claims: Claims, one: Statement, row: Row) -> Iterator[str]:
         yield f"the change is {row['change']}"
     if ("no clear change" in one.text) != (row["change"] == "unclear"):
         yield f"the change is {row['change']}"
-    sign = {"+": 1, "−": -1}.get(one.text[0])
+    sign = {"+": 1, "\u2212": -1}.get(one.text[0])
     if sign and difference * sign < 0:
         yield f"it changed by {difference}"
 
@@ -304,7 +305,7 @@ def _event_status(_: Claims, one: Statement, row: Row) -> Iterator[str]:
     used = row["used"]
     status = (
         "no_data" if used is None else
-        "missed" if used >= 1 else "at_risk" if used >= 0.5 else "met"  # noqa: PLR2004
+        "missed" if used >= 1 else "at_risk" if used >= 0.5 else "met"
     )  # fmt: skip
     if one.text not in {status, "also"}:
         yield f"it used {used}"
@@ -510,7 +511,7 @@ _OBJECTIVES: Final[dict[str, Callable[[Claims, Statement, Row], Iterator[str]]]]
 def _note(claims: Claims, one: Statement) -> Iterator[str]:
     facts = claims.facts
     used = [row["used"] or 0 for row in claims.events.values()]
-    major = sum(share >= 0.5 for share in used)  # noqa: PLR2004 - half of a budget
+    major = sum(share >= 0.5 for share in used)
     pooled = [
         [row["target"], row["attainment"], sum(each["subjects"] > 0 for each in row["objectives"])]
         for row in facts["composites"]
@@ -565,9 +566,9 @@ def unlike(statements: Iterable[Statement]) -> Iterator[str]:
     listed = list(statements)
     for one in listed:
         first = said.setdefault((one.about, one.key.replace(" ", ""), one.field), one)
-        if one.about != "row" and one.field not in {"line", "note", "text", "story"}:
-            if one.text.replace(" ", "") != first.text.replace(" ", ""):
-                yield f"{one.channel} says {one.text!r}, {first.channel} {first.text!r}: {one.key}"
+        is_one_thing = one.about != "row" and one.field not in {"line", "note", "text", "story"}
+        if is_one_thing and one.text.replace(" ", "") != first.text.replace(" ", ""):
+            yield f"{one.channel} says {one.text!r}, {first.channel} {first.text!r}: {one.key}"
     for one in listed:
         if one.field != "story":
             continue

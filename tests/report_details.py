@@ -249,7 +249,7 @@ def _of_list(rows: list[Any]) -> list[float]:
         for text, count in _counts(texts).items():
             found.append(count)
             own = [row for row in rows if row.get(key) == text]
-            if len(_counts(texts)) <= 8:  # noqa: PLR2004 - a kind, not a name
+            if len(_counts(texts)) <= 8:
                 found += [len({row.get(name) for row in own}) for name in ("topic", "group")]
     return found
 
@@ -258,4 +258,4 @@ def _counts(texts: list[str]) -> dict[str, int]:
     found: defaultdict[str, int] = defaultdict(int)
     for text in texts:
         found[text] += 1
-    return found if len(found) <= 50 else {}  # noqa: PLR2004 - kinds, not names
+    return found if len(found) <= 50 else {}

@@ -93,6 +93,19 @@ def count(value: float | None) -> str:
     return f"{value:,.0f}" if float(value).is_integer() else f"{value:,.1f}"
 
 
+def rough(value: float, rounding: Rounding) -> str:
+    """A count with three significant digits, such as ``131,000``."""
+    unit = 10 ** max(0, len(str(int(abs(value)))) - 3)
+    steps = value / unit
+    whole = floor(steps) if rounding == "down" else ceil(steps)
+    return count(whole * unit)
+
+
+def rough_between(low: float, high: float) -> str:
+    """Two counts, rounded outward: ``131,000 to 156,000``."""
+    return f"{rough(low, 'down')} to {rough(high, 'up')}"
+
+
 def size(value: float | None) -> str:
     """A number of bytes in binary units, such as ``12.4 MiB``."""
     if value is None:

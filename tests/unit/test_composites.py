@@ -246,7 +246,7 @@ def test_it_is_one_line_without_a_status_below_the_objectives() -> None:
     section = page.one("section", id="objectives")
     (note,) = (one.text for one in section.all("p", class_="note") if "pooled" in one.text)
     assert note.startswith("The <b>whole</b>, pooled over 2 objectives by weight: ")
-    assert note.endswith("It has no status.")
+    assert note.endswith("It is informational.")
     assert f"{100 * whole['target']:.4g}"[:4] in note
 
 

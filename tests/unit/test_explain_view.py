@@ -98,8 +98,8 @@ EVENT = {
     "words": {
         "title": "broker-3 outage hit orders",
         "time": "Tue 17 Nov 09:30 to 10:12, 42 min 28 s, 3rd week",
-        "impact": "2 of 12 partitions of orders could not take acks=all writes.",
-        "cause": "Likely broker-3, down 09:30 to 10:12 until restarted.",
+        "impact": "2 of 12 partitions of orders rejected acks=all writes.",
+        "cause": "Likely broker-3, down 09:30 to 10:12 until the restart.",
         "next_step": "Find why broker-3 stopped on Tue 17 Nov at 09:30.",
         "used": "421 % of min-ISR budget",
     },

@@ -25,7 +25,7 @@ def _error(row: Row) -> Cell:
 def _outcomes(row: Row) -> str:
     outcomes = (row.get("outcomes") or {}).items()
     failed = [(name_, number_) for name_, number_ in outcomes if number_ and name_ != "ok"]
-    return ", ".join(f"{words('outcome', name_)} {number_:,}" for name_, number_ in failed)
+    return ", ".join(f"{number_:,} {words('outcome', name_)}" for name_, number_ in failed)
 
 
 SOURCES: Final = TableSpec(

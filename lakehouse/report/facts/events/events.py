@@ -85,9 +85,7 @@ class _Draft:
     @property
     def certain(self) -> list[Incident]:
         """Its incidents without upper bounds and brokers' own counts."""
-        own = [one for one in self.items if not one.metric.endswith(".high")]
-        of_partitions = [one for one in own if one.partition is not None]
-        return (of_partitions if self.key.kind == AVAILABILITY else own) or own or self.items
+        return certain(self.key.kind, self.items)
 
     def spans(self) -> list[Span]:
         return union([*(one.span for one in self.certain), *self.hours])
@@ -124,6 +122,13 @@ def sections(
     listed = [_incident(*pair) for pair in islice(every, MOST_INCIDENTS)]
     omitted = sum(len(draft.items) for draft in drafts) - len(listed)
     return EventSections([event for event, _ in numbered], listed, omitted)
+
+
+def certain(kind: str, items: list[Incident]) -> list[Incident]:
+    """Return the incidents of an event without upper bounds and brokers' own counts."""
+    own = [one for one in items if not one.metric.endswith(".high")]
+    of_partitions = [one for one in own if one.partition is not None]
+    return (of_partitions if kind == AVAILABILITY else own) or own or items
 
 
 def _rank(event: Event) -> tuple[float, float, str, str]:
