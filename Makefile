@@ -84,6 +84,14 @@ test-edges: setup ## Ordinary faults after which no report may reassure, each a 
 test-hostile: setup ## Each place where a name, path, file or answer enters, times hostile values; HOSTILE="--only PLACE"
 	@exec $(BIN)/python -m tests.hostile $(HOSTILE)
 
+.PHONY: test-extending
+test-extending: setup ## How many files an addition takes, in a copy where unit tests run, too; PYTEST="-n 0"
+	@exec $(BIN)/python -m tests.extending $(PYTEST)
+
+.PHONY: test-report
+test-report: setup browser ## Every channel of the report against its JSON, on five lakes; REPORT=--without-demo: without the demo
+	@exec $(BIN)/python -m tests.report $(REPORT)
+
 .PHONY: test-demo-truth
 test-demo-truth: setup ## The demo's report against what its clients, plugin and log counted; BENCH=--busy: on a busy machine
 	@exec $(BIN)/python -m tests.demo_truth $(BENCH)
@@ -137,6 +145,11 @@ format: $(VENV)/.installed ## Let ruff format and fix what it can
 docs: $(VENV)/.installed ## The documentation as a site, in .docs; what is wrong with a link fails it
 	@$(BIN)/python -m mkdocs build --strict
 	@echo "open .docs/index.html; to search it, too: $(BIN)/python -m http.server -d .docs"
+
+.PHONY: pictures
+pictures: $(VENV)/.installed browser ## The pictures of README.md and docs, of the sample's report; after a change of the page; two minutes
+	$(call need,pngquant,pngquant)
+	@$(BIN)/python -m bench.pictures
 
 .PHONY: definitions
 definitions: $(VENV)/.installed ## What the lakehouse knows of metrics, from the catalogue; after a change of it

@@ -1,112 +1,153 @@
-"""The pictures of docs/report.md: a real page of an invented week, as a browser shows it.
+"""The pictures of README.md and docs: the report of the sample's week, as a browser shows it.
 
-``python -m bench.pictures`` makes the lake of tests/story_lake.py, rolls it up, writes the page and
-photographs parts of it. It needs a Chromium (``make browser``).
+``make pictures`` writes the sample with a fixed end and seed, makes the report of its last week,
+and takes pictures of the page. The content is the same on each run; the pixels also depend on the
+Chromium and the fonts of the machine.
 """
 
 from __future__ import annotations
 
-import argparse
-import json
+import re
 import subprocess
+import sys
 import tempfile
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
-from bench import palette
 from lakehouse.report import pdf
-from lakehouse.report.page.page import render
-from tests.story_facts import facts_of
-from tests.story_lake import Story
 
 FOLDER: Final = Path(__file__).parents[1] / "docs" / "pictures"
-SECONDS: Final = 120
-_WEEK_HOURS: Final = 7 * 24
-_MONDAY: Final = -10 * 3600.0
-"""From 10:00, where the story's clock begins, back to midnight, seconds."""
+UNTIL: Final = "2026-11-23"
+"""End of the sample, a Monday: the report is of the week before."""
+WEEK: Final = "2026-W47"
+SECONDS: Final = 900
+"""Timeout of a command."""
 
+_JMXLAKE: Final = str(Path(sys.executable).with_name("jmxlake"))
+_SHEET_DPI: Final = 90
+_COLOURS: Final = 128
+"""A palette of so many colours makes a picture a third as large; the page has few colours."""
 _FLAGS: Final = (
     "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
     "--disable-background-networking", "--disable-component-update", "--disable-sync",
     "--disable-dev-shm-usage", "--hide-scrollbars", "--host-resolver-rules=MAP * ~NOTFOUND",
+    "--log-level=3",
 )  # fmt: skip
-_SCHEMES: Final = {"dark": 0, "light": 1}
+_BLOCK: Final = re.compile(r"(?ms)^(```text\n).*?^(```)$")
+_HEIGHT: Final = re.compile(r"<title>(\d+)</title>")
+_MEASURE: Final = "<script>document.title = document.body.offsetHeight</script>"
 
 
-@dataclass(frozen=True, slots=True)
-class Shot:
-    """A picture of a part of the page.
+class Picture(NamedTuple):
+    """A picture of the page, or of a part of it.
 
     Attributes:
-        name: Of its file.
-        width: Of the page, pixels.
-        height: Of the picture, pixels.
-        section: The section that stands alone in it; empty: the page from its top.
-        scheme: ``dark`` or ``light``.
+        name: Name of the file, without its suffix.
+        width: Width of the browser window, pixels.
+        height: Height of the window, pixels; 0: that of the content.
+        css: Style that hides the rest of the page.
+        is_dark: The reader prefers dark pages.
     """
 
     name: str
     width: int
-    height: int
-    section: str = ""
-    scheme: str = "light"
+    height: int = 0
+    css: str = ""
+    is_dark: bool = False
 
 
-SHOTS: Final = (
-    Shot("report-top", 1440, 900),
-    Shot("report-objectives", 1280, 700, "objectives"),
-    Shot("report-week", 1280, 760, "week"),
-    Shot("report-phone", 500, 1000, scheme="dark"),
-)
+def _only(section: str, more: str = "") -> str:
+    """Return the style that leaves one section of the page."""
+    return (
+        f"header,footer,section:not(#{section}){{display:none!important}}"
+        f"section{{margin-top:0!important}}body{{padding:1rem!important}}{more}"
+    )
 
 
-def alone(html: str, section: str) -> str:
-    """The page with nothing to be seen but one section of it."""
-    rule = f"header,nav,footer,section:not(#{section}){{display:none!important}}"
-    # The policy would keep the rule out: for the picture it goes.
-    head, mark, rest = html.partition("<style>")
-    start, end = head.index("<meta http-equiv"), head.index('<meta name="viewport"')
-    return f"{head[:start]}{head[end:]}{mark}{rule}section{{margin-top:0!important}}{rest}"
+PICTURES: Final = (
+    Picture("report", 1440, 900),
+    Picture("report-dark", 1440, 900, is_dark=True),
+    Picture("report-event", 520, css=_only(
+        "events", ".head,figure,.card:not(#event-4){display:none!important}"
+    )),
+    Picture("report-objectives", 1280, css=_only("objectives")),
+    Picture("report-week", 1280, css=_only("week")),
+    Picture("report-phone", 390, 1000),
+)  # fmt: skip
 
 
-def shoot(browser: str, html: str, shot: Shot) -> bytes:
-    """The picture, with a palette.
+def make(folder: Path) -> None:
+    """Make all pictures, and the text of the terminal.
 
     Raises:
-        subprocess.SubprocessError: The browser failed, or took too long.
+        subprocess.SubprocessError: A program failed or did not end in time.
     """
-    with tempfile.TemporaryDirectory(prefix="jmxlake-shot-", ignore_cleanup_errors=True) as folder:
-        page, target = Path(folder, "page.html"), Path(folder, "shot.png")
-        page.write_text(alone(html, shot.section) if shot.section else html, encoding="utf-8")
-        subprocess.run(
-            [browser, *_FLAGS, f"--user-data-dir={folder}/profile",
-             f"--blink-settings=preferredColorScheme={_SCHEMES[shot.scheme]}",
-             f"--window-size={shot.width},{shot.height}", f"--screenshot={target}", page.as_uri()],
-            check=True, capture_output=True, timeout=SECONDS,
+    with tempfile.TemporaryDirectory(prefix="jmxlake-pictures-", ignore_cleanup_errors=True) as at:
+        lake, page, sheets = (str(Path(at, name)) for name in ("lake", "page.html", "page.pdf"))
+        _run(_JMXLAKE, "sample", lake, "--until", UNTIL)
+        shown = _run(
+            _JMXLAKE, "weekly", lake, "--engine", "local", "--week", WEEK,
+            "--owners", f"{lake}-owners.yaml", "--maintenance", f"{lake}-maintenance.yaml",
+            "--html", page, "--pdf", sheets,
         )  # fmt: skip
-        return palette.packed(palette.pixels(target.read_bytes()))
+        _keep_text(shown, folder / "report.txt")
+        html = Path(page).read_text("utf-8")
+        for picture in PICTURES:
+            _keep(_shot(html, picture, Path(at)), folder / f"{picture.name}.png")
+        _run(
+            "pdftoppm", "-png", "-singlefile", "-f", "1", "-r", str(_SHEET_DPI), sheets,
+            f"{at}/sheet",
+        )  # fmt: skip
+        _keep(Path(at, "sheet.png"), folder / "report-paper.png")
 
 
-def main() -> None:
-    """Make the lake, or take the facts of an earlier report, and photograph its page."""
-    parser = argparse.ArgumentParser(prog="python -m bench.pictures", description=__doc__)
-    parser.add_argument("--facts", type=Path, help="a report.json instead of the invented week")
-    parser.add_argument("--out", type=Path, default=FOLDER, help="folder of the pictures")
-    asked = parser.parse_args()
-    html = render(_week() if asked.facts is None else json.loads(asked.facts.read_bytes()))
-    asked.out.mkdir(parents=True, exist_ok=True)
-    browser = pdf.browser()
-    for shot in SHOTS:
-        png = shoot(browser, html, shot)
-        (asked.out / f"{shot.name}.png").write_bytes(png)
-        print(f"{shot.name}.png: {len(png) / 1000:.0f} kB")
+def _shot(html: str, picture: Picture, folder: Path) -> Path:
+    """Return the file of a picture as the browser wrote it."""
+    page, target = folder / "shown.html", folder / "shot.png"
+    browser = (
+        pdf.browser(), *_FLAGS, f"--user-data-dir={folder}/profile",
+        f"--blink-settings=preferredColorScheme={0 if picture.is_dark else 1}",
+    )  # fmt: skip
+    if picture.css:  # the page's policy admits no other style or script
+        html = re.sub("<meta http-equiv[^>]*>", "", html)
+        html = html.replace("</head>", f"<style>{picture.css}</style></head>")
+    page.write_text(html, encoding="utf-8")
+    height = picture.height
+    if not height:
+        page.write_text(html.replace("</body>", f"{_MEASURE}</body>"), encoding="utf-8")
+        dumped = _run(*browser, f"--window-size={picture.width},900", "--dump-dom", page.as_uri())
+        height = int(_HEIGHT.findall(dumped)[0])
+    _run(
+        *browser, f"--window-size={picture.width},{height}", f"--screenshot={target}",
+        page.as_uri(),
+    )  # fmt: skip
+    return target
 
 
-def _week() -> dict[str, object]:
-    with tempfile.TemporaryDirectory(prefix="jmxlake-week-") as folder:
-        return facts_of(Path(folder), Story(_WEEK_HOURS, _MONDAY))
+def _keep(picture: Path, target: Path) -> None:
+    """Write a picture with a palette."""
+    _run(
+        "pngquant", "--force", "--strip", "--speed", "1", "--output", str(target), str(_COLOURS),
+        str(picture),
+    )  # fmt: skip
+    print(f"{target.name}: {target.stat().st_size / 1000:.0f} kB")
+
+
+def _keep_text(shown: str, target: Path) -> None:
+    """Write the text of the terminal, and its lines up to the second event also into the page."""
+    target.write_text(shown, encoding="utf-8")
+    page = target.parents[1] / "report.md"
+    first = shown[: shown.index("\n  2 ") + 1]
+    text = page.read_text("utf-8")
+    page.write_text(_BLOCK.sub(lambda block: block[1] + first + block[2], text), encoding="utf-8")
+
+
+def _run(*command: str) -> str:
+    """Return what a program wrote to standard output."""
+    return subprocess.run(
+        command, check=True, stdout=subprocess.PIPE, text=True, timeout=SECONDS
+    ).stdout
 
 
 if __name__ == "__main__":
-    main()
+    make(FOLDER)

@@ -1,8 +1,8 @@
 # Databricks notebook source
 # MAGIC %md
 # MAGIC # One client's story
-# MAGIC Everything that was bad for one client in the week, as `jmxlake explain` prints it: when,
-# MAGIC how bad, which source reported it, and which sources were silent. Write its name in the
+# MAGIC One client's week, as `jmxlake explain` prints it: the report's events that touch it, its
+# MAGIC incidents and the sources that reported them, gaps and changes. Write its name in the
 # MAGIC widget `client`: `alice/billing`, `user:alice` or `client:billing`.
 
 # COMMAND ----------

@@ -1,7 +1,7 @@
 # Databricks notebook source
 # MAGIC %md
-# MAGIC # Was anything deleted before it was read?
-# MAGIC KIP-490: offsets that retention removed before a group had consumed them. Transaction
+# MAGIC # Unread data loss
+# MAGIC KIP-490: offsets that retention deleted before a group read them. Transaction
 # MAGIC markers and aborted records occupy offsets, too.
 
 # COMMAND ----------
@@ -14,9 +14,9 @@ displayHTML(notebook.question("lost"))
 # COMMAND ----------
 
 # MAGIC %md
-# MAGIC Losses by day; in unknown time a group may have lost anything. The view `non_consumed` has
-# MAGIC this week's rows of this cluster; gold's table of that name has all. A null is not known,
-# MAGIC and not zero.
+# MAGIC Losses by day. How much a group lost in unknown time is not known. The view `non_consumed`
+# MAGIC has this week's rows of this cluster; gold's table of that name has all. A null is not
+# MAGIC known, and not zero.
 
 # COMMAND ----------
 

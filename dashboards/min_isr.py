@@ -1,8 +1,8 @@
 # Databricks notebook source
 # MAGIC %md
-# MAGIC # Could every topic be written to safely?
-# MAGIC KIP-164: partitions under their min ISR, or without a leader. A producer that asks for
-# MAGIC `acks=all` is refused meanwhile.
+# MAGIC # Availability and min ISR
+# MAGIC KIP-164: partitions under min ISR or without a leader. Brokers refuse their `acks=all`
+# MAGIC writes meanwhile.
 
 # COMMAND ----------
 

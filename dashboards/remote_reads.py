@@ -1,8 +1,8 @@
 # Databricks notebook source
 # MAGIC %md
-# MAGIC # What was read back from the remote store?
-# MAGIC KIP-1002: consumers that are far behind read from the remote store, which costs round
-# MAGIC trips for records and for indexes.
+# MAGIC # Remote reads
+# MAGIC KIP-1002: consumers that are far behind read from remote storage, which costs requests
+# MAGIC for records and for indexes.
 
 # COMMAND ----------
 
@@ -14,7 +14,7 @@ displayHTML(notebook.question("remote-reads"))
 # COMMAND ----------
 
 # MAGIC %md
-# MAGIC What was read by day. The view `topics` has this week's rows of this cluster; gold's table
+# MAGIC Remote reads by day. The view `topics` has this week's rows of this cluster; gold's table
 # MAGIC of that name has all. A null is not known, and not zero.
 
 # COMMAND ----------

@@ -1,8 +1,8 @@
 # Databricks notebook source
 # MAGIC %md
-# MAGIC # Which clients did quotas slow down?
-# MAGIC KIP-13: how long each client was throttled, against which quota. Kafka shows a throttle
-# MAGIC for up to a minute after it ended; the lower bound takes that away.
+# MAGIC # Client throttling
+# MAGIC KIP-13: how long each client was throttled, and its quota. Kafka reports a throttle for up
+# MAGIC to a minute after its end; the lower bound leaves that minute out.
 
 # COMMAND ----------
 

@@ -1,8 +1,8 @@
 # Databricks notebook source
 # MAGIC %md
-# MAGIC # Did tiered storage keep up?
-# MAGIC KIP-963: what waits on the brokers' disks for its upload, and in the remote store for its
-# MAGIC deletion.
+# MAGIC # Tiered storage
+# MAGIC KIP-963: segments on the brokers' disks that are not uploaded yet, and segments in remote
+# MAGIC storage that are not deleted yet.
 
 # COMMAND ----------
 

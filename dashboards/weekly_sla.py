@@ -1,7 +1,8 @@
 # Databricks notebook source
 # MAGIC %md
-# MAGIC # Weekly SLA report
-# MAGIC The page that `jmxlake report` writes, for the week chosen above.
+# MAGIC # Kafka SLO report
+# MAGIC The page that `jmxlake report` writes, for the selected week: objectives, events with their
+# MAGIC likely causes, and details.
 
 # COMMAND ----------
 
@@ -13,7 +14,7 @@ displayHTML(notebook.report())
 # COMMAND ----------
 
 # MAGIC %md
-# MAGIC What was published of the week, the last statement of each figure. The view `sla` has this
+# MAGIC Published results of the week: the last statement of each figure. The view `sla` has this
 # MAGIC week's rows of this cluster; gold's table of that name has all. A null is not known, and
 # MAGIC not zero.
 

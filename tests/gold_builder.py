@@ -40,19 +40,22 @@ def put(
 
     What a row lacks is null; a date follows from the window.
     """
-    schema = pa.schema(
-        [pa.field(one.name, _TYPES[one.type], one.nullable) for one in table.columns]
-    )
+    arrow = schema(table)
     delta = DeltaTable.create(
-        f"{lake}/{table.path}", schema=schema, mode="ignore", description=table.comment,
+        f"{lake}/{table.path}", schema=arrow, mode="ignore", description=table.comment,
         partition_by=list(table.partition_by), configuration=table.properties,
         storage_options=options,
     )  # fmt: skip
     if rows:
         dated = [_dated(row) if "date" in table.column_names else row for row in rows]
         whole = [{one: row.get(one) for one in table.column_names} for row in dated]
-        write_deltalake(delta, pa.Table.from_pylist(whole, schema), mode="append")
+        write_deltalake(delta, pa.Table.from_pylist(whole, arrow), mode="append")
     return delta
+
+
+def schema(table: Table) -> pa.Schema:
+    """The columns of a table of gold."""
+    return pa.schema([pa.field(one.name, _TYPES[one.type], one.nullable) for one in table.columns])
 
 
 def progress(lake: Path | str, at: dt.datetime) -> DeltaTable:

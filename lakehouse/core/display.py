@@ -49,12 +49,15 @@ def rank(value: object) -> int:
     return list(reversed(VERDICTS)).index(verdict(value))
 
 
-def duration(us: int | None, rounding: Rounding = "nearest") -> str:
-    """A time of ``us`` microseconds in its two largest units, such as ``41 m 12 s``."""
+def length(us: int | None, rounding: Rounding = "nearest") -> str:
+    """A time of ``us`` microseconds in its two largest units, the second only if it is not 0.
+
+    Such as ``4 h 24 min`` and ``20 min``.
+    """
     if us is None:
         return NOT_KNOWN
     if us < 0:
-        return f"-{duration(-us, _OPPOSITE[rounding])}"
+        return f"-{length(-us, _OPPOSITE[rounding])}"
     step = next((step for limit, step in _STEPS if us < limit), _HOUR)
     if rounding == "nearest":  # a time above zero is never shown as zero
         rounded = max((us + step // 2) // step * step, step if us else 0)
@@ -67,24 +70,20 @@ def duration(us: int | None, rounding: Rounding = "nearest") -> str:
         return f"{tenths // 10}.{tenths % 10}".removesuffix(".0") + f"{_TIE}s"
     for unit, name, part, part_name in _PAIRS:
         if rounded >= unit:
-            return f"{rounded // unit}{_TIE}{name} {rounded % unit // part}{_TIE}{part_name}"
+            rest = rounded % unit // part
+            return f"{rounded // unit}{_TIE}{name}" + f" {rest}{_TIE}{part_name}" * bool(rest)
     return f"{rounded // _SECOND}{_TIE}s"
 
 
 _OPPOSITE: Final[dict[Rounding, Rounding]] = {"down": "up", "nearest": "nearest", "up": "down"}
-_PAIRS: Final = ((_DAY, "d", _HOUR, "h"), (_HOUR, "h", _MINUTE, "m"), (_MINUTE, "m", _SECOND, "s"))
+_PAIRS: Final = (
+    (_DAY, "d", _HOUR, "h"),
+    (_HOUR, "h", _MINUTE, "min"),
+    (_MINUTE, "min", _SECOND, "s"),
+)
 
 _STEPS: Final = ((_SECOND, _MS), (10 * _SECOND, _SECOND // 10), (_HOUR, _SECOND), (_DAY, _MINUTE))
 """Up to which time durations are rounded to what, microseconds."""
-
-
-def length(us: int | None, rounding: Rounding = "nearest") -> str:
-    """A time in its two largest units, the second only if it is not 0: ``4 h 24 min``, ``20 min``.
-
-    ``duration`` with the symbol of minutes that is not that of metres.
-    """
-    text = re.sub(f"(?<=\\d{_TIE})m\\b", "min", duration(us, rounding))
-    return re.sub(f"(?<=[a-z]) 0{_TIE}[a-z]+$", "", text)
 
 
 def count(value: float | None) -> str:
@@ -92,6 +91,19 @@ def count(value: float | None) -> str:
     if value is None:
         return NOT_KNOWN
     return f"{value:,.0f}" if float(value).is_integer() else f"{value:,.1f}"
+
+
+def rough(value: float, rounding: Rounding) -> str:
+    """A count with three significant digits, such as ``131,000``."""
+    unit = 10 ** max(0, len(str(int(abs(value)))) - 3)
+    steps = value / unit
+    whole = floor(steps) if rounding == "down" else ceil(steps)
+    return count(whole * unit)
+
+
+def rough_between(low: float, high: float) -> str:
+    """Two counts, rounded outward: ``131,000 to 156,000``."""
+    return f"{rough(low, 'down')} to {rough(high, 'up')}"
 
 
 def size(value: float | None) -> str:
@@ -132,17 +144,12 @@ def _plural(noun: str) -> str:
 
 def seconds(value: float | None) -> str:
     """A time given in seconds."""
-    return duration(None if value is None else round(value * _SECOND))
+    return length(None if value is None else round(value * _SECOND))
 
 
 def milliseconds(value: float | None) -> str:
     """A time given in milliseconds."""
-    return duration(None if value is None else round(value * _MS))
-
-
-def microseconds(value: float | None) -> str:
-    """A time given in microseconds."""
-    return duration(None if value is None else round(value))
+    return length(None if value is None else round(value * _MS))
 
 
 def percent(share: float | None, rounding: Rounding = "nearest") -> str:
@@ -263,20 +270,6 @@ def clock(moment: datetime, *, seconds: bool = False) -> str:
     twice = shown.replace(fold=0).utcoffset() != shown.replace(fold=1).utcoffset()
     text = f"{shown:%H:%M:%S}" if seconds else f"{shown:%H:%M}"
     return f"{text}{_TIE}{shown.tzname()}" if twice else text
-
-
-def day_above_time(instant: str | None) -> str:
-    """The same for a narrow column, where a line may end between the day and the clock."""
-    return day_and_time(instant).replace(_TIE, " ", 3).replace(" ", _TIE, 2)
-
-
-def period(start: str, end: str) -> str:
-    """The time from ``start`` to ``end``; a common day is written once."""
-    first, last = local(parse(start)), local(parse(end))
-    opening = f"{first:%A} {first.day} {first:%B %Y, %H:%M}"
-    if first.date() == last.date():
-        return f"{opening} to {last:%H:%M} {zone()}"
-    return f"{opening} to {last:%A} {last.day} {last:%B %Y, %H:%M} {zone()}"
 
 
 def visible(text: object) -> str:

@@ -107,36 +107,36 @@ class Watched:
 
 
 _PARTITIONS: Final = (
-    Watched(UNDER_MIN_ISR, "Under its min ISR", "partitions", "parts"),
-    Watched(LEADERLESS, "Without a leader", "partitions", "parts"),
+    Watched(UNDER_MIN_ISR, "Under min ISR", "partitions", "parts"),
+    Watched(LEADERLESS, "Leaderless", "partitions", "parts"),
 )
 WATCHED_OF: Final[dict[str, tuple[Watched, ...]]] = {
     "topic": (
         *_PARTITIONS,
-        Watched("kafka.topic.remote_copy_lag.bytes", "Waits for upload", "By", "total"),
-        Watched("kafka.topic.remote_delete_lag.segments", "Waits for deletion", "{segment}",
-            "total"),
+        Watched("kafka.topic.remote_copy_lag.bytes", "Tiered-storage upload lag", "By", "total"),
+        Watched("kafka.topic.remote_delete_lag.segments", "Tiered-storage deletion lag",
+            "{segment}", "total"),
     ),
     "partition": (
         *_PARTITIONS,
-        Watched("kafka.partition.upload_tier_lag", "Records wait for upload", "{offset}"),
-        Watched("kafka.partition.delete_tier_lag", "Records wait for deletion", "{offset}"),
+        Watched("kafka.partition.upload_tier_lag", "Tiered-storage upload lag", "{offset}"),
+        Watched("kafka.partition.delete_tier_lag", "Tiered-storage deletion lag", "{offset}"),
     ),
     "client": (
-        Watched("kafka.client.produce.throttle_time", "Throttled (writing)", "ms"),
-        Watched("kafka.client.fetch.throttle_time", "Throttled (reading)", "ms"),
-        Watched("kafka.client.request.throttle_time", "Throttled (request time)", "ms"),
-        Watched(f"{CONTROLLER_METRICS}throttle_time", "Throttled (topic changes)", "ms"),
+        Watched("kafka.client.produce.throttle_time", "Producer throttling", "ms"),
+        Watched("kafka.client.fetch.throttle_time", "Consumer throttling", "ms"),
+        Watched("kafka.client.request.throttle_time", "Request-quota throttling", "ms"),
+        Watched(f"{CONTROLLER_METRICS}throttle_time", "Topic-change throttling", "ms"),
     ),
     "group": (
-        Watched("kafka.group.non_consumed", "Lost before it was read", "{offset}", "between"),
-        Watched(PARTITION_LAG, "More than 10,000 records behind", "{offset}"),
+        Watched("kafka.group.non_consumed", "Unread data loss", "{offset}", "between"),
+        Watched(PARTITION_LAG, "Consumer lag above 10,000 records", "{offset}"),
     ),
     "source": (
-        Watched("kafka.broker.under_min_isr_partitions", "Leads what is under min ISR",
+        Watched("kafka.broker.under_min_isr_partitions", "Leads partitions under min ISR",
             "partitions"),
         Watched("kafka.broker.produce_errors.not_enough_replicas",
-            "Refused writes, too few replicas", "{request}", "sum"),
+            "Refused writes (too few replicas)", "{request}", "sum"),
         Watched("kafka.controller.offline_partitions", "Counts leaderless partitions",
             "partitions"),
     ),

@@ -29,7 +29,7 @@ _READ_WITH: Final = {PARTITION_LAG: GROUP_LAG}
 
 
 def answers(
-    scope: Scope, evidence: Evidence, bad: Collection[Watched], min_coverage: float
+    scope: Scope, evidence: Evidence, bad: Collection[str], min_coverage: float
 ) -> list[dict[str, Any]]:
     """Return the state of each watched metric, and the observed time that it rests on.
 
@@ -48,7 +48,7 @@ def answers(
         "collected": evidence.collected,
         "incomplete": evidence.incomplete,
     }
-    return [_answer(facts, scope.subject, one, is_bad=one in bad) for one in scope.watched]
+    return [_answer(facts, scope.subject, one, is_bad=one.metric in bad) for one in scope.watched]
 
 
 def _answer(

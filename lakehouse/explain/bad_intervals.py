@@ -1,17 +1,13 @@
 """Intervals in which a subject was bad, with bounds."""
 
 import re
-from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from itertools import accumulate
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
-from lakehouse.core.metrics import COVERAGE, Watched
+from lakehouse.core.metrics import Watched
 from lakehouse.core.spans import Span, length, shared, union
 from lakehouse.gold.incidents import Incident
-
-UNSEEN: Final = Watched(COVERAGE, "Not seen", "")
-"""For a source, time in which it was not read counts as bad."""
+from lakehouse.report.facts.events.events import most_at_once
 
 
 class Total(NamedTuple):
@@ -27,7 +23,6 @@ class Interval(NamedTuple):
     """A span in which a subject was bad; microseconds.
 
     Attributes:
-        watched: In what way it was bad.
         start: First instant at which a source saw it.
         end: End of the last reading that saw it.
         lead_us: Time before start in which it may already have been bad.
@@ -38,7 +33,6 @@ class Interval(NamedTuple):
         sources: The sources that reported it.
     """
 
-    watched: Watched
     start: int
     end: int
     lead_us: int
@@ -62,33 +56,34 @@ def intervals(
     own = [one for one in incidents if one.metric in watched.names_in_bronze]
     sums = [one for one in totals if one.metric in watched.names_in_bronze]
     spans = union(one.span for one in own)
-    found = zip(spans, shared(spans, own), shared(spans, sums), strict=True)
-    result: list[Interval] = []
-    reached = 0
-    for span, parts, of_all in found:
-        result.append(_interval(watched, span, parts, [one.worst for one in of_all], reached))
-        reached = span[1]
-    return result
+    every = [*zip(spans, shared(spans, own), shared(spans, sums), strict=True)]
+    found: list[Interval] = []
+    earliest = spans[-1][1] if spans else 0
+    for place, (span, parts, of_all) in reversed([*enumerate(every)]):
+        # A later part may have been bad since before this interval, or the one before it.
+        earliest = min(earliest, *(one.start - one.lead_us for one in parts))
+        may_start = max(earliest, spans[place - 1][1] if place else earliest)
+        found.append(_interval(watched, span, parts, [one.worst for one in of_all], may_start))
+    return found[::-1]
 
 
 def _interval(
-    watched: Watched, span: Span, parts: Sequence[Incident], totals: Sequence[float], reached: int
+    watched: Watched, span: Span, parts: Sequence[Incident], totals: Sequence[float], may_start: int
 ) -> Interval:
-    """Return the interval of some incidents; time before ``reached`` is of the one before."""
+    """Return the interval of some incidents, the first of which may have started earlier."""
     start, end = span
-    certain = [
-        (one.start, one.end if watched.is_counter else one.end - one.tail_us) for one in parts
-    ]
-    earliest = start if watched.is_counter else min(one.start - one.lead_us for one in parts)
+    tails = [0 if watched.is_counter else one.tail_us for one in parts]
+    certain = [(one.start, one.end - tail) for one, tail in zip(parts, tails, strict=True)]
     return Interval(
-        watched, start, end,
-        lead_us=max(0, start - max(reached, earliest)),
+        start,
+        end,
+        lead_us=0 if watched.is_counter else max(0, start - may_start),
         tail_us=end - max(last for _, last in certain),
         sure_us=length(certain),
         worst=_worst(watched, parts, totals),
         parts=_in_order(name for one in parts if (name := _part(one)) is not None),
         sources=_in_order(source for one in parts for source in one.sources),
-    )  # fmt: skip
+    )
 
 
 def _part(one: Incident) -> str | None:
@@ -102,7 +97,7 @@ def _worst(
     watched: Watched, parts: Sequence[Incident], totals: Sequence[float]
 ) -> tuple[float, float]:
     if watched.worst == "parts":
-        most = float(_most_at_once(parts))
+        most = float(most_at_once(parts))
         return most, most
     greatest = max(one.worst for one in parts)
     if watched.worst == "most":
@@ -111,31 +106,15 @@ def _worst(
         names = watched.names_in_bronze
         sums = [sum(one.total for one in parts if one.metric == name) for name in names]
         return sums[0], sums[-1]
-    peaks: dict[str | None, float] = {}
-    for one in parts:
-        peaks[_part(one)] = max(one.worst * len(one.sources), peaks.get(_part(one), 0.0))
     # Peaks of several brokers need not be simultaneous, and a window may reach over the interval.
-    most = sum(peaks.values())
+    most = sum(one.worst * len(one.sources) for one in parts)
     return greatest, max(greatest, min(most, max(totals, default=most)))
 
 
-def _most_at_once(incidents: Sequence[Incident]) -> int:
-    """Return the greatest number of parts that were bad at one instant."""
-    parts: defaultdict[str | None, list[Span]] = defaultdict(list)
-    for one in incidents:
-        parts[_part(one)].append(one.span)
-    spans = [span for of_part in parts.values() for span in union(of_part)]
-    steps = sorted([(start, 1) for start, _ in spans] + [(end, -1) for _, end in spans])
-    return max(accumulate(step for _, step in steps))
-
-
 def _in_order(names: Iterable[str]) -> tuple[str, ...]:
-    """Some names, each once, broker-2 before broker-10."""
-    return tuple(sorted(set(names), key=_natural))
+    """Return names, each once, broker-2 before broker-10."""
+    return tuple(sorted(set(names), key=lambda name: re.sub("[0-9]+", _padded, name)))
 
 
-def _natural(name: str) -> tuple[tuple[int, int, str], ...]:
-    return tuple(
-        (0, int(digits[:18]), digits) if digits else (1, ord(other), "")
-        for digits, other in re.findall("([0-9]+)|([^0-9])", f"{name}\0")
-    )
+def _padded(digits: re.Match[str]) -> str:
+    return digits[0].zfill(20)

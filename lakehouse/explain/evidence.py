@@ -10,13 +10,12 @@ from lakehouse.core.periods import Period
 from lakehouse.core.spans import Span
 from lakehouse.core.subjects import Subject
 from lakehouse.engines.gold_reader import Row, is_one_of, is_same, text
-from lakehouse.errors import TableNotFoundError
 from lakehouse.explain.bad_intervals import Total
 from lakehouse.explain.gaps import Attempt
 from lakehouse.gold import incidents
 from lakehouse.gold.incidents import Incident
+from lakehouse.report.facts.events.event_evidence import changes_of
 from lakehouse.report.facts.gold import CHANGE, Gold
-from lakehouse.report.facts.other_metrics import levels
 from lakehouse.slo.sla_statement import Statement, Times
 
 MOST: Final = 50_000
@@ -28,7 +27,7 @@ OF_SOURCES: Final = (
     "spool_restored", "spool_tail_lost", "spool_unwritable", "agent_crashed", "family_coarsened",
     "family_restored",
 )  # fmt: skip
-"""Events of sources and their agents; all others are of a subject itself."""
+"""Changes of sources and their agents; all others are of a subject itself."""
 
 
 class Scope(NamedTuple):
@@ -63,7 +62,7 @@ class Evidence(NamedTuple):
         totals: Windows with the greatest total of all brokers.
         attempts: Attempts to read the sources that may report the subject.
         read: Sources that were read at all, for whatever family.
-        events: Events of the subject and of its sources, oldest first.
+        changes: Changes of the subject and of its sources, oldest first.
         times: Good and bad time by objective and window; of a partition its topic's, and all that
             was seen and not bad is good: while another one was bad, it may have been unseen.
         until: Where the story ends because it has too many rows; None: it is complete.
@@ -75,15 +74,17 @@ class Evidence(NamedTuple):
     totals: list[Total]
     attempts: list[Attempt]
     read: frozenset[str]
-    events: list[Row]
+    changes: list[Row]
     times: dict[str, dict[int, Times]]
     until: int | None = None
     collected: frozenset[str] | None = None
     incomplete: Sequence[Row] = ()
 
 
-def gather(gold: Gold, subject: Subject, watched: Sequence[Watched]) -> Evidence:
-    """The evidence on a subject in the period of ``gold``.
+def gather(
+    gold: Gold, subject: Subject, watched: Sequence[Watched], collected: frozenset[str]
+) -> Evidence:
+    """Return the evidence on a subject in the period of ``gold``.
 
     Raises:
         TableNotFoundError: The lake lacks gold.
@@ -94,11 +95,11 @@ def gather(gold: Gold, subject: Subject, watched: Sequence[Watched]) -> Evidence
     until = bad[MOST].start if len(bad) > MOST else None
     attempts = _attempts(gold, subject, watched)
     read = frozenset(row["source"] for row in gold.sums(tables.COVERAGE))
-    events, times = _events(gold, subject), _times(gold, subject)
-    collected = frozenset(levels(gold))
+    changes, times = _changes(gold, subject), _times(gold, subject)
     incomplete = [one.to_json() for one in gold.incomplete]
     totals = _totals(gold, subject, watched)
-    return Evidence(bad[:MOST], totals, attempts, read, events, times, until, collected, incomplete)
+    own = bad[:MOST], totals, attempts, read, changes, times
+    return Evidence(*own, until, collected, incomplete)
 
 
 def _totals(gold: Gold, subject: Subject, watched: Sequence[Watched]) -> list[Total]:
@@ -120,34 +121,40 @@ def _attempts(gold: Gold, subject: Subject, watched: Sequence[Watched]) -> list[
     elif all(one.families for one in watched):
         families = sorted({family for one in watched for family in one.families})
         where += f" AND {is_one_of('r.family', families)}"
-    pieces = f"SELECT r.*, r.start AS s, r.end AS e FROM {{rows}} r WHERE {where}"
-    figures = (
-        # The first error: padded instants sort as texts.
-        "substr(min(lpad(CAST(n.s AS STRING), 20, '0') || n.error), 21) AS error, "
-        "max(n.interval_us) AS interval_us, "
-        "CAST(ceil(max(n.seconds_max) * 1000000) AS BIGINT) AS slowest_us"
+    series = "r.source, r.family, r.outcome"
+    before = f"OVER (PARTITION BY {series} ORDER BY r.start, r.end ROWS BETWEEN UNBOUNDED PRECEDING"
+    marked = (
+        f"SELECT r.*, CASE WHEN r.start <= max(r.end) {before} AND 1 PRECEDING) THEN 0 ELSE 1 END "
+        f"AS is_new FROM {{rows}} r WHERE r.start < r.end AND {where}"
     )
-    sql = _stretches(pieces, ("source", "family", "outcome"), figures)
-    rows = gold.ask(sql, rows=gold.whole(tables.READINGS))
+    rows = gold.ask(
+        # The first error: padded instants sort as texts.
+        f"SELECT {series}, min(r.start) AS s, max(r.end) AS e, "
+        "substr(min(lpad(CAST(r.start AS STRING), 20, '0') || r.error), 21) AS error, "
+        "max(r.interval_us) AS interval_us, "
+        "CAST(ceil(max(r.seconds_max) * 1000000) AS BIGINT) AS slowest_us "
+        f"FROM (SELECT r.*, sum(r.is_new) {before} AND CURRENT ROW) AS number FROM ({marked}) r) r "
+        f"GROUP BY {series}, r.number",
+        rows=gold.whole(tables.READINGS),
+    )
     names = ("source", "family", "s", "e", "outcome", "error", "interval_us", "slowest_us")
     return [Attempt(*(row[name] for name in names)) for row in rows]
 
 
-def _events(gold: Gold, subject: Subject) -> list[Row]:
-    """Events of the subject, and of the sources that may report it."""
-    try:
-        rows = gold.hours(tables.EVENTS)
-    except TableNotFoundError:
+def _changes(gold: Gold, subject: Subject) -> list[Row]:
+    """Return changes of the subject, and of the sources that may report it."""
+    rows = changes_of(gold)
+    if rows is None:
         return []
     return gold.ask(
-        f"SELECT {CHANGE} FROM {{rows}} r WHERE {_of_event(subject)} "
+        f"SELECT {CHANGE} FROM {{rows}} r WHERE {_of_change(subject)} "
         f"ORDER BY r.at, r.source, {CHANGE} LIMIT {MOST}",
         rows=rows,
     )
 
 
-def _of_event(subject: Subject) -> str:
-    """SQL condition that an event is of the subject, or of a source that may report it."""
+def _of_change(subject: Subject) -> str:
+    """Return the SQL condition of changes of the subject, or of sources that may report it."""
     of_sources = is_one_of("r.kind", OF_SOURCES)
     if subject.kind == "source":
         return is_same("r.source", subject.source)
@@ -175,25 +182,6 @@ def _times(gold: Gold, subject: Subject) -> dict[str, dict[int, Times]]:
     for objective, at, *values in map(dict.values, gold.ask(sql, rows=gold.finest(tables.SLI))):
         by_objective[objective][at] = Times(*values)
     return by_objective
-
-
-def _stretches(pieces: str, keys: Sequence[str], figures: str) -> str:
-    """SQL that joins pieces of the same keys that touch.
-
-    Args:
-        pieces: A SELECT with the keys and a span from ``s`` to ``e``.
-        keys: Columns of a series.
-        figures: Aggregates over the pieces ``n`` of a stretch.
-    """
-    series, by = (", ".join(f"{alias}.{name}" for name in keys) for alias in "pn")
-    before = f"OVER (PARTITION BY {series} ORDER BY p.s, p.e ROWS BETWEEN UNBOUNDED PRECEDING AND"
-    marked = (
-        f"SELECT p.*, CASE WHEN p.s <= max(p.e) {before} 1 PRECEDING) THEN 0 ELSE 1 END AS is_new "
-        f"FROM ({pieces}) p WHERE p.s < p.e"
-    )
-    numbered = f"SELECT p.*, sum(p.is_new) {before} CURRENT ROW) AS number FROM ({marked}) p"
-    columns = f"{by}, min(n.s) AS s, max(n.e) AS e, {figures}"
-    return f"SELECT {columns} FROM ({numbered}) n GROUP BY {by}, n.number"
 
 
 def _of_subject(subject: Subject) -> str:

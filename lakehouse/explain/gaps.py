@@ -21,7 +21,7 @@ class Attempt(NamedTuple):
     slowest_us: int = 0
 
 
-class Silence(NamedTuple):
+class Gap(NamedTuple):
     """Time in which a family of a source was not read; microseconds.
 
     Attributes:
@@ -42,10 +42,10 @@ class Silence(NamedTuple):
         return common and self._replace(start=common[0], end=common[1])
 
 
-def silences(
+def gaps(
     lives: Mapping[str, Span], attempts: Iterable[Attempt], otherwise_read: Collection[str] = ()
-) -> list[Silence]:
-    """All time in which sources were expected to be read and were not, oldest first.
+) -> list[Gap]:
+    """Return all time in which sources were expected to be read and were not, oldest first.
 
     Args:
         lives: The span in which each source was expected to be read.
@@ -56,19 +56,19 @@ def silences(
     for attempt in attempts:
         by_family[attempt.source, attempt.family].append(attempt)
     read = {source for source, _ in by_family} | set(otherwise_read)
-    result = [Silence(s, ANY_FAMILY, *life) for s, life in lives.items() if s not in read]
+    result = [Gap(s, ANY_FAMILY, *life) for s, life in lives.items() if s not in read]
     for (source, family), of_family in by_family.items():
         if source in lives:
             good = [(one.start, one.end) for one in of_family if one.outcome == "ok"]
             failed = [one for one in of_family if one.outcome != "ok"]
             for span in without(lives[source], good):
                 result += _by_outcome(source, family, span, failed)
-    return sorted(result, key=lambda silence: (silence.start, silence.source, silence.family))
+    return sorted(result, key=lambda one: (one.start, one.source, one.family))
 
 
-def _by_outcome(source: str, family: str, span: Span, failed: Sequence[Attempt]) -> list[Silence]:
+def _by_outcome(source: str, family: str, span: Span, failed: Sequence[Attempt]) -> list[Gap]:
     """A span without a reading, split by the outcomes of the attempts in it."""
-    parts: list[Silence] = []
+    parts: list[Gap] = []
     for attempt in sorted(failed, key=lambda one: (one.start, one.end)):
         common = overlap((attempt.start, attempt.end), span)
         if common is None:
@@ -78,9 +78,9 @@ def _by_outcome(source: str, family: str, span: Span, failed: Sequence[Attempt])
             end = max(last.end, common[1])
             parts[-1] = last._replace(end=end, error=last.error or attempt.error)
         else:
-            parts.append(Silence(source, family, *common, attempt.outcome, attempt.error))
+            parts.append(Gap(source, family, *common, attempt.outcome, attempt.error))
     explained = [(one.start, one.end) for one in parts]
-    return parts + [Silence(source, family, *rest) for rest in without(span, explained)]
+    return parts + [Gap(source, family, *rest) for rest in without(span, explained)]
 
 
 def unknown(life: Span, window_us: int, known: Mapping[int, int]) -> list[tuple[int, int, int]]:

@@ -1,9 +1,9 @@
 """A story as text for a terminal, a pipe or a file."""
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import partial
-from itertools import pairwise
-from typing import Final
+from itertools import groupby, pairwise
+from typing import Any, Final
 
 from rich.console import RenderableType
 from rich.padding import Padding
@@ -12,20 +12,23 @@ from rich.text import Text
 from lakehouse.core import display
 from lakehouse.core.metrics import names_in_bronze
 from lakehouse.core.observed_share import is_whole
-from lakehouse.core.periods import DAY_US, instant
-from lakehouse.core.spans import Span, length, overlap
+from lakehouse.core.periods import DAY_US, instant, iso
+from lakehouse.core.spans import Span, length, overlap, touching, union
 from lakehouse.report import figures
 from lakehouse.report.figures import Row, span_of
-from lakehouse.report.resources import sentence
+from lakehouse.report.summary import amounts, texts
+from lakehouse.report.summary.frame import elapsed, frame_of, period
 from lakehouse.report.tables.contents import words
-from lakehouse.report.terminal import badge, printed
+from lakehouse.report.terminal import MARKS, STYLES, printed
 
 MOST: Final = 20
-"""Intervals that are shown, the longest; the JSON has all."""
+"""Incidents, and lines of changes, that are shown. The JSON has all."""
 
 _FEW: Final = 4
-_EVENTS: Final = 8
+_GAPS: Final = 8
 _NAMES: Final = 8
+_NEAR_US: Final = 60_000_000
+"""Elections and changes are noticed when the topology is read, once a minute."""
 
 GOOD: Final = "·"
 UNKNOWN: Final = "░"
@@ -35,81 +38,141 @@ BAD: Final = "▁▂▃▄▅▆▇█"
 
 LEGEND: Final = f"{BAD[0]}{BAD[3]}{BAD[-1]} bad, by its share   {UNKNOWN} not known   {GOOD} good"
 
+_OF_INSTANTS: Final = {"source_restart", "clock_step"}
+"""Kinds of changes whose values are instants, in microseconds since 1970."""
+
 
 def view(story: Row, *, terminal: bool | None = None, width: int | None = None) -> str:
-    """The story with colour for a terminal, plain for anything else.
+    """Return the story with colour for a terminal, plain for anything else.
 
     Args:
         story: The JSON of the story, as docs/explain.md describes it.
         terminal: Whether the output is a terminal; None looks at standard output.
-        width: Columns; None: those of the terminal, or 100 without one.
+        width: Columns; None: the width of the terminal, or 100 in a pipe or file.
     """
-    return printed(lambda columns: _parts(story, min(columns, 120)), terminal=terminal, width=width)
+    with display.shown_in(display.zone_of(story)):
+        parts = lambda columns: _parts(story, min(columns, 120))  # noqa: E731
+        return printed(parts, terminal=terminal, width=width)
 
 
 def _parts(story: Row, width: int) -> Iterator[RenderableType]:
     subject = ", ".join(name.labelled for name in figures.subject(story["subject"]))
-    cluster = figures.name(story["cluster"]).text
+    cluster, frame = figures.name(story["cluster"]).text, frame_of(story)
     yield Text(f"{subject[:1].upper()}{subject[1:]} of cluster {cluster}", "bold")
-    yield Text(f"{display.period(story['from'], story['to'])}, {_life(story)}", "dim")
+    yield Text(", ".join(filter(None, (period(frame), elapsed(frame), _life(story)))), "dim")
     yield from _objectives(story)
+    yield from _events(story)
     yield Text()
     yield from _timelines(story, width)
-    yield from _intervals(story)
-    yield from _remarks(story)
+    yield from _incidents(story)
+    yield from _section("Coverage", _stated(story["answers"]))
+    yield from _section("Gaps", _gaps(story["gaps"], _GAPS))
+    yield from _section("Changes", _changes(story))
+    if story["until"]:
+        until = display.day_and_time(story["until"])
+        yield Text(f"\nThe story ends at {until}: the rest has too many rows.", "yellow")
+    if floor := story["detection_floor_us"]:
+        shortest = display.length(floor, "up")
+        yield Text(f"\nIncidents shorter than {shortest} might not be observed.", "dim")
 
 
-def _life(story: Row) -> str:
-    exists = story["exists"]
-    if exists is None:
-        return "in which it did not exist"
-    if (exists["from"], exists["to"]) == (story["from"], story["to"]):
-        return "all of which it existed"
-    first, last = map(display.day_and_time, exists.values())
-    return f"of which it existed {first} to {last}"
-
-
-def _objectives(story: Row) -> Iterator[RenderableType]:
-    for row in story["objectives"]:
-        of_topic = story["subject"]["kind"] == "partition" != row["level"]
-        title = display.line(row["title"]) + " (of its topic)" * of_topic
-        good, target = figures.attainment(row).text, display.percent(row["target"])
-        yield Text.assemble(badge(row["verdict"]), f"  {title}: {good}; target {target}")
-        if policy := _policy(row):
-            yield _indented(policy)
-        if row["undecided_us"] is not None:
-            yield _indented("\n".join(_undecided(row)))
-        if row["op"] != "lte" or row["threshold"]:
-            # But for what is bad above zero only windows are known, and no intervals.
-            shown, left = _greatest(row["bad"], _FEW, lambda bad: bad["bad_high_us"])
-            for bad in shown:
-                lasted = figures.seen_time(bad, "bad").text
-                yield _indented(f"between {_span_text(bad, 'and')} bad for {lasted}")
-            if left:
-                yield _indented(f"{display.plural(left, 'time')} more: see --json")
-
-
-def _undecided(row: Row) -> Iterator[str]:
-    """What would decide an objective, and the gaps that hide it."""
-    needed = display.duration(row["undecided_us"], "up")
-    yield f"undecided: met if {needed} more were known to be good"
-    if row["unknown_us"] and not row["gaps"]:
-        yield "nothing was silent then; parts are unknown for a moment as their leaders move"
-    yield from _silent(row["gaps"], display.day_and_time)
-
-
-def _greatest(rows: Sequence[Row], most: int, key: Callable[[Row], int]) -> tuple[list[Row], int]:
-    """The greatest rows in their order, and how many others there are."""
-    greatest = sorted(rows, key=key, reverse=True)[:most]
-    return [row for row in rows if row in greatest], len(rows) - len(greatest)
+def _section(title: str, lines: Iterable[str]) -> Iterator[RenderableType]:
+    if shown := [*lines]:
+        yield Text(f"\n{title}", "bold")
+        yield _indented("\n".join(shown))
 
 
 def _indented(text: str) -> Padding:
     return Padding(Text(text), (0, 0, 0, 3))
 
 
-def _span_text(row: Row, word: str) -> str:
-    return f"{display.day_and_time(row['start'])} {word} {display.day_and_time(row['end'])}"
+def _life(story: Row) -> str:
+    exists = story["exists"]
+    if exists is None:
+        return "it did not exist then"
+    if (exists["from"], exists["to"]) == (story["from"], min(story["to"], story["generated_at"])):
+        return ""
+    return "it existed {} to {}".format(*map(display.day_and_time, exists.values()))
+
+
+def _objectives(story: Row) -> Iterator[RenderableType]:
+    for row in story["objectives"]:
+        of_topic = story["subject"]["kind"] == "partition" != row["level"]
+        title = display.line(row["title"]) + " (of its topic)" * of_topic
+        unknown = f", {display.length(row['unknown_us'], 'up')} unknown" * bool(row["unknown_us"])
+        status, used = row["status"], f"; {amounts.used(row['used'])} of its error budget used"
+        attained = f"{_attained(row)}, target {display.percent(row['target'])}{unknown}"
+        badge = f"{MARKS[status]} {texts.words(f'status.{status}')}", STYLES[status]
+        yield Text.assemble(badge, f"  {title}: {attained}{used * (row['used'] is not None)}")
+        yield from map(_indented, _details(row))
+
+
+def _attained(row: Row) -> str:
+    share, low, high = (row[f"attainment{bound}"] for bound in figures.BOUNDS)
+    text = display.share(share)
+    if share is None or low is None or high is None or low == high:
+        return text
+    return f"{text} ({amounts.between_shares(low, high, 2, row['target'])})"
+
+
+def _details(row: Row) -> Iterator[str]:
+    """Yield how unknown time counts, what would decide an objective, and its bad windows."""
+    if (policy := row["unknown_counts"]) not in {None, "interval"}:
+        verdict = display.VERDICTS[display.verdict(row.get("interval_verdict"))]
+        most = display.length(row.get("unknown_us") or 0, "up")
+        counts = "is left out" if policy == "exclude" else f"counts as {policy}"
+        yield f"unknown time (at most {most}) {counts}; counted both ways: {verdict}"
+    if row["undecided_us"] is not None:
+        needed = display.length(row["undecided_us"], "up")
+        yield f"Undecided: met if {needed} more were known to be good."
+        if row["unknown_us"] and not row["gaps"]:
+            yield "There was no gap then: parts are unknown for a moment as their leaders move."
+        yield from _gaps(row["gaps"], _FEW)
+    if row["op"] != "lte" or row["threshold"]:
+        # Gold has no incidents of a metric with another threshold, only windows.
+        shown, left = _greatest(row["bad"], _FEW, lambda bad: bad["bad_high_us"])
+        yield from (f"{_from_to(bad)} bad for {_time(bad, 'bad')}" for bad in shown)
+        if left:
+            yield f"{display.plural(left, 'time')} more: see --json"
+
+
+def _events(story: Row) -> Iterator[RenderableType]:
+    """Yield the events of the report that touch the subject, in its words."""
+    rows, total = story["events"], story["events_in_report"]
+    if rows is None:
+        if story["events_reason"]:
+            yield Text(f"\nEvents: {story['events_reason']}")
+        return
+    yield Text(f"\n{len(rows)} of the report's {display.plural(total, 'event')}", "bold")
+    for row in rows:
+        text = row["words"]
+        yield Text.assemble(f"{row['number']}. ", (text["title"], "bold"))
+        step = text["next_step"] and f"Next: {text['next_step']}"
+        when = ", ".join(filter(None, (text["time"], text["used"])))
+        lines = filter(None, (when, text["impact"], text["cause"], step))
+        yield _indented("\n".join(lines))
+
+
+def _greatest(rows: Sequence[Row], most: int, key: Callable[[Row], Any]) -> tuple[list[Row], int]:
+    """Return the greatest rows in their order, and how many others there are."""
+    greatest = sorted(range(len(rows)), key=lambda place: key(rows[place]), reverse=True)[:most]
+    return [rows[place] for place in sorted(greatest)], len(rows) - len(greatest)
+
+
+def _from_to(row: Row) -> str:
+    """Return the start and the end of a row; a common day once."""
+    first, last = (display.parse(row[key]) for key in ("start", "end"))
+    end = display.day_and_time(row["end"])
+    if display.local(first).date() == display.local(last).date():
+        end = display.clock(last, seconds=True)
+    return f"{display.day_and_time(row['start'])} to {end}"
+
+
+def _time(row: Row, stem: str) -> str:
+    """Return a duration with its bounds where they differ from it."""
+    found = amounts.of(row, stem)
+    text, bounds = figures.length(found.us), amounts.exactly(found)
+    return text if found.low == found.high == found.us else f"{text} ({bounds})"
 
 
 def _length(row: Row) -> int:
@@ -118,30 +181,35 @@ def _length(row: Row) -> int:
 
 
 def _timelines(story: Row, width: int) -> Iterator[RenderableType]:
-    """A line for each metric, its name before it or, on a narrow terminal, above it."""
-    sums = story["sums"]
-    narrow = width < 72
-    label = 0 if narrow else min(width // 3, max(len(display.line(s["title"])) for s in sums)) + 2
-    drawn = _cells(span_of(story, "from", "to"), max(7, width - label))
+    """Yield a line for each metric, its name before it or, on a narrow terminal, above it."""
     life = story["exists"] and span_of(story["exists"], "from", "to")
-    absent = {row["metric"] for row in story["answers"] if row["state"] == "not_applicable"}
-    for row in sums:
-        title = display.line(row["title"], max(label - 2, 30))
-        bad = [span_of(one) for one in story["intervals"] if one["metric"] == row["metric"]]
-        unknown = _unknown(story, row["metric"])
-        applies = row["metric"] not in absent
-        letters = "".join(_letter(cell, life if applies else None, bad, unknown) for cell in drawn)
+    rows = [
+        (
+            display.line(row["title"]),
+            [span_of(one) for one in story["intervals"] if one["metric"] == row["metric"]],
+            _unknown(story, row),
+        )
+        for row in story["answers"]
+        if row["state"] != "not_applicable"
+    ]
+    if story["subject"]["kind"] == "source":
+        rows.append(("Not observed", [*map(span_of, story["gaps"])], []))
+    narrow = width < 72
+    label = 0 if narrow else min(width // 3, max((len(title) for title, *_ in rows), default=0)) + 2
+    drawn = _cells(span_of(story, "from", "to"), max(7, width - label))
+    for title, bad, unknown in rows:
+        letters = "".join(_letter(cell, life, bad, unknown) for cell in drawn)
         if narrow:
             yield Text(title)
-        colour = "red" if bad else "green"
-        yield Text.assemble("" if narrow else title.ljust(label), (letters, colour))
+        named = "" if narrow else display.shorten(title, max(label - 2, 30)).ljust(label)
+        yield Text.assemble(named, (letters, "red" if bad else "green"))
     if line := _axis(drawn):
         yield Text(" " * label + line, "dim")
     yield Text(LEGEND, "dim")
 
 
 def _cells(within: Span, width: int) -> list[Span]:
-    """The period in at most ``width`` equal cells; as many each day, if it is of whole days."""
+    """Return the period in at most ``width`` cells; as many each day, if it is of whole days."""
     start, end = within
     days, rest = divmod(end - start, DAY_US)
     number = width // days * days if days and not rest and width >= days else width
@@ -149,19 +217,19 @@ def _cells(within: Span, width: int) -> list[Span]:
 
 
 def _axis(cells_: Sequence[Span]) -> str:
-    """The days below their cells; empty where there is no room for their names."""
+    """Return the days below their cells; empty where there is no room for their names."""
     each = sum(1 for cell in cells_ if cell[0] < cells_[0][0] + DAY_US)
     if each == len(cells_) or len(cells_) % each:
         return ""
     for form in ("%a %-d", "%a", "%-d"):
-        days = [f"{instant(cell[0]):{form}}" for cell in cells_[::each]]
+        days = [f"{display.local(instant(cell[0])):{form}}" for cell in cells_[::each]]
         if max(map(len, days)) < each:
             return "".join(day.ljust(each) for day in days).rstrip()
     return ""
 
 
 def _letter(cell: Span, life: Span | None, bad: Iterable[Span], unknown: Iterable[Span]) -> str:
-    """The letter of a cell.
+    """Return the letter of a cell.
 
     Args:
         cell: Its span.
@@ -181,153 +249,138 @@ def _covered(cell: Span, spans: Iterable[Span]) -> int:
     return length(one for span in spans if (one := overlap(cell, span)))
 
 
-def _unknown(story: Row, metric: str) -> list[Span]:
-    """Unknown time by the objective on this metric, else by any, else by the silences.
+def _unknown(story: Row, answer: Row) -> list[Span]:
+    """Return unknown time by the objective on a metric, otherwise by any, otherwise by gaps.
 
     Of a metric that was not observed at all it is the whole period.
     """
-    own = [row for row in story["answers"] if row["metric"] == metric]
-    if any(row["state"] == "not_collected" or not row["observed_us"] for row in own):
+    if answer["state"] == "not_collected" or not answer["observed_us"]:
         return [span_of(story, "from", "to")]
-    objectives = story["objectives"]
-    rows = [row for row in objectives if metric in names_in_bronze([row["metric"]])] or objectives
+    every, metric = story["objectives"], answer["metric"]
+    rows = [row for row in every if metric in names_in_bronze([row["metric"]])] or every
     if not rows:
-        return [span_of(row) for row in story["silences"]]
+        return [span_of(row) for row in story["gaps"]]
     return [span_of(span) for row in rows for span in row["unknown"]]
 
 
-def _intervals(story: Row) -> Iterator[RenderableType]:
-    yield Text()
+def _incidents(story: Row) -> Iterator[RenderableType]:
     if not story["intervals"]:
         if all(row["state"] == "good" for row in story["answers"]):
-            yield Text("0 bad intervals.")
+            yield Text("\n0 incidents.")
         return
+    yield Text("\nIncidents", "bold")
     shown, left = _greatest(story["intervals"], MOST, _length)
-    for number, row in enumerate(shown, 1):
-        title = f"{number}. {display.line(row['title'])}"
-        yield Text.assemble((title, "bold"), f"  {_span_text(row, 'to')}")
-        reporters = [figures.name(source).text for source in row["told_by"]]
-        by = [f"reported by {_listed(reporters)}"] if reporters else []
-        silent = _silent(row["silent"], partial(_at, row=row))
-        lines = (_how_long(row), *by, *silent, *_events(row, story["subject"]))
-        yield _indented("\n".join(line for line in lines if line))
+    for row in shown:
+        lasted = "" if row["lasted_us"] is None else f", {_time(row, 'lasted')}"
+        title = f"{display.line(row['title'])}  {_from_to(row)}{lasted}"
+        edges = (
+            f"{verb} up to {display.length(row[key], 'up')} earlier"
+            for verb, key in (("started", "lead_us"), ("ended", "tail_us"))
+            if row[key]
+        )
+        parts = [display.line(part, display.NAME_LIMIT) for part in row["parts"]]
+        noun = "partition" if len(parts) == 1 else "partitions"
+        affected = f"{noun} {_listed(parts)}" if parts else ""
+        reporters = [figures.name(source).text for source in row["sources"]]
+        reported = f"reported by {_listed(reporters)}" if reporters else ""
+        details = "; ".join(filter(None, (*edges, _worst(row), affected, reported)))
+        yield _indented(title)
+        yield Padding(Text(details), (0, 0, 0, 6))
     if left:
-        yield Text(f"{display.plural(left, 'shorter interval')} more: see --json.", "dim")
+        yield Text(f"{display.plural(left, 'shorter incident')} more: see --json.", "dim")
 
 
 def _listed(names: Sequence[str]) -> str:
-    """The first names, and how many more there are."""
-    left = len(names) - _NAMES
-    return ", ".join(names[:_NAMES]) + (f" and {left} more" if left > 0 else "")
-
-
-def _how_long(row: Row) -> str:
-    lasted = "" if row["lasted_us"] is None else f"lasted {figures.seen_time(row, 'lasted').text}"
-    edges = [
-        f"{verb} up to {display.duration(row[key], 'up')} earlier"
-        for verb, key in (("began", "lead_us"), ("ended", "tail_us"))
-        if row[key]
-    ]
-    parts = [display.line(part, display.NAME_LIMIT) for part in row["parts"]]
-    noun = "partition" if len(parts) == 1 else "partitions"
-    affected = f"{noun} {_listed(parts)}" if parts else ""
-    return "; ".join(text for text in (lasted, *edges, _worst(row), affected) if text)
+    """Return the first names, and how many more there are."""
+    return texts.plain(texts.listed(names, _NAMES))
 
 
 def _worst(row: Row) -> str:
+    """Return the worst value; a gap can hide a worse one."""
     low, high, unit = row["worst_low"], row["worst_high"], str(row["unit"])
     if (not low and high is None) or (unit == "partitions" and len(row["parts"]) == low == 1):
         return ""
+    write = display.milliseconds if unit == "ms" else lambda value: display.quantity(value, unit)
+    at_once = " at once" * (unit == "partitions" and row["lasted_us"] is not None)
     if high is None:
-        return _worst_at_least(row)
-    if unit == "ms":
-        return f"at worst {display.milliseconds(high)} a request"
-    most = display.quantity(high, unit)
-    if row["lasted_us"] is None:
-        return most if low == high else f"{display.count(low)} to {most}"
-    if low != high:
-        return f"at worst {display.quantity(low, unit)} to {most}"
-    return f"at worst {most} at once" if unit == "partitions" else f"at worst {most}"
+        return f"at least {write(low)}{at_once}"
+    # A noun once: 12,000 to 12,431 offsets.
+    least = display.count(low) if unit.startswith("{") else write(low)
+    text = write(high) if low == high else f"{least} to {write(high)}"
+    return text if row["lasted_us"] is None else f"at worst {text}{at_once}"
 
 
-def _worst_at_least(row: Row) -> str:
-    """The worst observed value beside silences, which may hide a worse one."""
-    low, unit = row["worst_low"], str(row["unit"])
-    least = f"at least {display.milliseconds(low) if unit == 'ms' else display.quantity(low, unit)}"
-    if row["lasted_us"] is None:
-        return least
-    after = {"ms": " a request", "partitions": " at once"}.get(unit, "")
-    return f"at worst {least}{after}"
+def _gaps(gaps: Sequence[Row], most: int) -> Iterator[str]:
+    """Yield the longest gaps, those of several families of a source together."""
+    by_source = sorted(gaps, key=lambda row: (row["source"], row["start"]))
+    found = [
+        {**rows[0], "end": max(row["end"] for row in rows), "families": rows}
+        for _, own in groupby(by_source, key=lambda row: row["source"])
+        for rows in touching(own, lambda row: (row["start"], row["end"]))
+    ]
+    shown, left = _greatest(sorted(found, key=lambda row: row["start"]), most, _length)
+    for row in shown:
+        families = sorted({display.line(one["family"]) for one in row["families"]})
+        family = families[0] if len(families) == 1 else f"{len(families)} families"
+        failed = next((one for one in row["families"] if one["error"]), row)
+        error = f": {_reason(failed['error'])}" if failed["error"] else ""
+        reason = f"{words('outcome', failed['outcome'])}{error}"
+        lasted, source = display.length(_length(row)), figures.name(row["source"]).text
+        yield f"{display.day_and_time(row['start'])}  {source}, {family}: {lasted}, {reason}"
+    if left:
+        yield f"{display.plural(left, 'shorter gap')} more: see --json"
 
 
-def _policy(row: Row) -> str:
-    """How unknown time counts, and the verdict with it taken both ways; empty: it is taken so."""
-    policy = row["unknown_counts"]
-    if policy in {None, "interval"}:
+def _reason(error: str) -> str:
+    """Return the first part of an error; advice after it is for who set the source up."""
+    return display.line(error.partition(";")[0])
+
+
+def _changes(story: Row) -> Iterator[str]:
+    """Yield changes, those of one kind, source and instant in a line; near bad time first."""
+    bad = [span_of(row) for row in story["intervals"]]
+    bad += [span_of(part) for row in story["events"] or () for part in row["parts"]]
+    near = union((start - _NEAR_US, end + _NEAR_US) for start, end in bad)
+    same = groupby(story["changes"], key=lambda row: (row["at"], row["source"], row["kind"]))
+    lines = [{"at": key[0], "rows": [*rows]} for key, rows in same]
+
+    def is_near(line: Row) -> bool:
+        at, _ = span_of(line, "at", "at")
+        return any(start <= at < end for start, end in near)
+
+    shown, _ = _greatest(lines, MOST, is_near)
+    yield from (_change(line["rows"]) for line in shown)
+    if left := len(story["changes"]) - sum(len(line["rows"]) for line in shown):
+        yield f"{display.plural(left, 'more change')}: see --json"
+
+
+def _change(rows: Sequence[Row]) -> str:
+    first, kind = rows[0], display.line(rows[0]["kind"]).replace("_", " ")
+    of = _listed(list(dict.fromkeys(texts.plain(amounts.subject(row)) for row in rows)))
+    values = {tuple(_value(row, key) for key in ("old", "new")) for row in rows}
+    change = f": {' to '.join(filter(None, *values))}" if len(values) == 1 else ""
+    source = figures.name(first["source"]).text
+    by = "" if of == source else f" (reported by {source})"
+    count = kind if len(rows) == 1 else display.plural(len(rows), kind)
+    return f"{display.day_and_time(first['at'])}  {count} of {of}{change.rstrip(': ')}{by}"
+
+
+def _value(row: Row, key: str) -> str:
+    value = row.get(key)
+    if value is None:
         return ""
-    verdict = display.VERDICTS[display.verdict(row.get("interval_verdict"))]
-    return sentence("policy", policy=policy, most=row.get("unknown_us") or 0, verdict=verdict)
+    if row["kind"] in _OF_INSTANTS and re.fullmatch("[0-9]{1,16}", str(value)):
+        return display.day_and_time(iso(int(value)))
+    return display.line(value)
 
 
-def _silent(silences: Sequence[Row], at: Callable[[str], str]) -> list[str]:
-    """The longest silences, with their instants as ``at`` has them."""
-    shown, left = _greatest(silences, _FEW, _length)
-    texts = []
-    for one in shown:
-        error = f": {display.line(one['error'])}" if one["error"] else ""
-        source = f"{figures.name(one['source']).text} ({display.line(one['family'])})"
-        length, outcome = display.duration(_length(one)), words("outcome", one["outcome"])
-        since = at(one["start"])
-        texts.append(f"silent: {source} from {since} for {length}, {outcome}{error}")
-    return [*texts, f"silent: {left} more, see --json"] if left else texts
-
-
-def _events(row: Row, subject: Row) -> list[str]:
-    texts = []
-    for event in row["events"][:_EVENTS]:
-        keys = ("topic", "partition", "user", "client_id", "group")
-        differing = [key for key in keys if event.get(key) not in (None, subject.get(key))]
-        of = "".join(f" of {name.labelled}" for name in figures.subject(event, differing))
-        values = [display.line(event[key]) for key in ("old", "new") if event.get(key) is not None]
-        change = f": {' to '.join(values)}" if values else ""
-        source, at = figures.name(event["source"]).text, _at(event["at"], row)
-        kind = display.line(event["kind"]).replace("_", " ")
-        texts.append(f"{at} {kind}{of}{change} (noticed by {source})")
-    left = len(row["events"]) - _EVENTS
-    return [*texts, f"{left} more events, see --json"] if left > 0 else texts
-
-
-def _at(instant_: str, row: Row) -> str:
-    """The time of day, with the day if the interval began on another one."""
-    moment = display.parse(instant_)
-    same = moment.date() == display.parse(row["start"]).date()
-    return f"{moment:%H:%M:%S}" if same else display.day_and_time(instant_)
-
-
-def _stated(row: Row) -> str:
-    """What is known of a metric; empty where all that is known is drawn and listed above."""
-    title, share = display.line(row["title"]), display.per_cent(row["observed_percent"])
-    if row["state"] == "partly_known":
-        return f"{title}: 0 bad intervals. Coverage {share}."
-    if row["state"] == "bad":
-        return "" if is_whole(row["observed_percent"]) else f"{title}: coverage {share}."
-    return "" if row["state"] == "good" else f"{title}: {row['reason']}"
-
-
-def _remarks(story: Row) -> Iterator[RenderableType]:
-    yield Text()
-    for row in story["answers"]:
-        if stated := _stated(row):
-            yield Text(stated)
-    if story["silences"]:
-        names = dict.fromkeys(figures.name(row["source"]).text for row in story["silences"])
-        yield Text(f"Silent at some time in the period: {_listed(list(names))}.")
-    for row in story["objectives"]:
-        if unknown := row["unknown_us"]:
-            yield Text(f"{display.line(row['title'])}: {figures.unknown_time(unknown)}.")
-    if story["until"]:
-        until = display.day_and_time(story["until"])
-        yield Text(f"The story ends at {until}: the rest has too many rows.", "yellow")
-    if floor := story["detection_floor_us"]:
-        shortest = display.duration(floor, "up")
-        yield Text(f"Incidents shorter than {shortest} may not have been seen.", "dim")
+def _stated(answers: Iterable[Row]) -> Iterator[str]:
+    """Yield what is known of metrics that are not wholly drawn and listed above."""
+    for row in answers:
+        title, share = display.line(row["title"]), display.per_cent(row["observed_percent"])
+        if row["state"] == "partly_known":
+            yield f"{title}: 0 incidents. Coverage {share}."
+        elif row["state"] == "bad" and not is_whole(row["observed_percent"]):
+            yield f"{title}: coverage {share}."
+        elif row["state"] not in {"good", "bad"}:
+            yield f"{title}: {row['reason']}"

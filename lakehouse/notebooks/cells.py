@@ -201,11 +201,12 @@ class Notebook:
     def story(self) -> str:
         """The output of ``jmxlake explain`` for the client in the widget ``client``."""
         gold, name = self._gold, self._widgets["client"]
+        calendar = Calendar(self._widgets["time_zone"] or periods.UTC_NAME)
         if not name:
             raise SubjectError("write a name in the widget client, such as alice/billing")
         story = explain(
-            gold.engine, self._objectives, name, gold.period, cluster=gold.cluster,
-            min_coverage=self._floor,
+            gold.engine, self._objectives, name, gold.period, calendar=calendar,
+            cluster=gold.cluster, min_coverage=self._floor,
         )  # fmt: skip
         text = view(story, terminal=False, width=110)
         return cell_pages.page(title=display.line(name, display.NAME_LIMIT), text=text)

@@ -5,10 +5,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from lakehouse.core import periods
+from lakehouse.report.facts.objectives.budget import STATUSES, Status
 from lakehouse.report.figures import Facts
 from lakehouse.report.page.page import html
-from lakehouse.report.summary import amounts, lines
-from lakehouse.report.summary.model import Objective, Status, Summary
+from lakehouse.report.summary import lines
+from lakehouse.report.summary.model import Objective, Summary
 from lakehouse.report.summary.summarize import summarize
 from lakehouse.report.summary.texts import line
 
@@ -48,7 +49,7 @@ def clusters(reports: Iterable[Facts]) -> list[Cluster]:
         reports: Facts of one report for each cluster.
     """
     found = [Cluster(one.get("cluster"), one, summarize(one)) for one in reports]
-    return sorted(found, key=lambda one: (amounts.STATUSES.index(one.status), str(one.name)))
+    return sorted(found, key=lambda one: (STATUSES.index(one.status), str(one.name)))
 
 
 def headline(found: Sequence[Cluster]) -> str:
@@ -79,7 +80,7 @@ def render(found: Sequence[Cluster], pages: Mapping[str, str]) -> str:
         titles=list(titles),
         pages=pages,
         most=EVENTS,
-        rank=amounts.STATUSES.index,
+        rank=STATUSES.index,
     )
 
 

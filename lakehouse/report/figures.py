@@ -1,4 +1,4 @@
-"""Figures with their bounds and their unknown time, and names from outside, as text."""
+"""Figures with their bounds, and names from outside, as text."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -15,6 +15,12 @@ Facts = Mapping[str, Any]
 SUBJECT_KEYS: Final = ("group", "user", "client_id", "topic", "partition", "source")
 BOUNDS: Final = ("", "_low", "_high")
 """Suffixes of a value and its bounds."""
+
+WIDE: Final = 0.05
+"""Distance, as a share of the figure, from which bounds are text."""
+
+_ALIKE: Final = 0.1
+"""Greatest difference of two bounds' distances, as a share of both, for ``±``."""
 
 _LABELS: Final = {"client_id": "client id"}
 
@@ -39,27 +45,9 @@ class Name:
         return f"{self.label} {self.text}".strip()
 
 
-@dataclass(frozen=True, slots=True)
-class Figure:
-    """A value with its uncertainty, as text.
-
-    Attributes:
-        value: The best figure, or ``not known``.
-        bounds: The bounds of the true value; empty where the facts give none.
-        unknown: The time that was not seen; empty where all was seen.
-        order: The sort key; None where the value is not known.
-    """
-
-    value: str
-    bounds: str = ""
-    unknown: str = ""
-    order: float | None = None
-
-    @property
-    def text(self) -> str:
-        """The figure on one line."""
-        bounded = f"{self.value} ({self.bounds})" if self.bounds else self.value
-        return f"{bounded}, {self.unknown}" if self.unknown else bounded
+def moment(instant: str) -> int:
+    """An instant of the facts, microseconds."""
+    return micros(display.parse(instant))
 
 
 def span_of(row: Row, start: str = "start", end: str = "end") -> Span:
@@ -70,7 +58,7 @@ def span_of(row: Row, start: str = "start", end: str = "end") -> Span:
         start: Key of the first.
         end: Key of the second.
     """
-    return micros(display.parse(row[start])), micros(display.parse(row[end]))
+    return moment(row[start]), moment(row[end])
 
 
 def name(value: object, label: str = "", limit: int = display.NAME_LIMIT) -> Name:
@@ -92,35 +80,6 @@ def single(value: object) -> tuple[Name, ...]:
     return () if value is None else (name(value),)
 
 
-def unknown_time(us: int | None) -> str:
-    """Time that was not seen; empty where all was seen."""
-    if us is None:
-        return "unknown time not known"
-    return f"{display.duration(us, 'up')} unknown" if us else ""
-
-
-def time(row: Row, stem: str) -> Figure:
-    """The duration ``stem`` of a row, from its columns ``_us``, ``_low_us`` and ``_high_us``."""
-    values = (row.get(f"{stem}{bound}_us") for bound in BOUNDS)
-    return bounded(values, display.duration, row.get("unknown_us"))
-
-
-def seen_time(row: Row, stem: str) -> Figure:
-    """The same without the unknown time."""
-    return time({**row, "unknown_us": 0}, stem)
-
-
-def attainment(row: Row) -> Figure:
-    """The share of the time that was good."""
-    return share(row, "attainment")
-
-
-def share(row: Row, stem: str) -> Figure:
-    """The share ``stem`` of a row, from its columns ``stem``, ``_low`` and ``_high``."""
-    values = (row.get(f"{stem}{bound}") for bound in BOUNDS)
-    return bounded(values, display.percent, row.get("unknown_us"))
-
-
 def badness(row: Row, *stems: str) -> tuple[float, float, float]:
     """A sort key, worst greatest: the longest bad time, that time at most, the unknown time.
 
@@ -136,22 +95,29 @@ def badness(row: Row, *stems: str) -> tuple[float, float, float]:
     return *worst, float("inf") if unknown is None else float(unknown)
 
 
-def bounded(
-    values: Iterable[float | None], write: Callable[..., str], unknown_us: int | None
-) -> Figure:
-    """A value with its low and its high bound, rounded outwards, and the unknown time."""
-    value, low, high = values
-    unknown = unknown_time(unknown_us)
-    if high is None and low is not None and (value == low or (low and value is None)):
-        return Figure(f"at least {write(low, 'down')}", "", unknown, low)
-    if value == low == high:
-        bounds = "" if value is None or unknown else "±0"
-    elif low is None and high is None:
-        bounds = "bounds not known"
-    elif high is None:
-        bounds = f"at least {write(low, 'down')}"
-    elif low is None:
-        bounds = "lower bound not known"
-    else:
-        bounds = f"{write(low, 'down')} to {write(high, 'up')}"
-    return Figure(write(value), bounds, unknown, value)
+def length(us: float | None, rounding: display.Rounding = "nearest") -> str:
+    """A duration in words; 0 has no unit."""
+    return "0" if us == 0 else display.length(None if us is None else round(us), rounding)
+
+
+def around(
+    value: float | None, low: float | None, high: float | None, write: Callable[..., str] = length
+) -> tuple[str, bool]:
+    """The bounds of a figure in words, and whether they must be read with it.
+
+    Args:
+        value: The figure.
+        low: Its lower bound, which is rounded down.
+        high: Its upper bound, which is rounded up.
+        write: Formats a number and takes how it is rounded.
+    """
+    if value is None or low == value == high or (low is None and high is None):
+        return "", False
+    if high is None:
+        return f"at least {write(low, 'down')}", True
+    is_wide = max(high - value, 0 if low is None else value - low) > WIDE * value
+    if low is None or not value:
+        return f"at most {write(high, 'up')}", is_wide
+    if abs((high - value) - (value - low)) <= _ALIKE * (high - low):
+        return f"±{write(max(high - value, value - low), 'up')}", is_wide
+    return f"{write(low, 'down')} to {write(high, 'up')}", is_wide

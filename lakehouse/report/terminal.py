@@ -71,11 +71,6 @@ def printed(
     return "\n".join(line.rstrip() for line in text.split("\n")).rstrip("\n") + "\n"
 
 
-def badge(status: str) -> tuple[str, str]:
-    """The mark and the word of a verdict, and their style."""
-    return f"{MARKS[status]} {display.VERDICTS[status]}", STYLES[status]
-
-
 def _parts(summary: Summary) -> Iterator[RenderableType]:
     status = summary.headline.status
     yield Text(lines.plain(lines.about(summary)), "dim")

@@ -83,11 +83,6 @@ _WEEKS: Final[tuple[tuple[Line, ...], ...]] = (
 """The week that runs, the last whole one, and so on; the last line holds for all before it."""
 
 
-def has_restarts(back: int) -> bool:
-    """Whether all brokers were restarted in the week that is so many weeks back; 0: this week."""
-    return _RESTARTS[0] in _WEEKS[min(back, len(_WEEKS) - 1)]
-
-
 def of_weeks(seed: int, monday_us: int, weeks: int) -> list[Incident]:
     """Return the incidents of some weeks and of the week that begins at ``monday_us``."""
     return [one for back in range(weeks, -1, -1) for one in _of_week(seed, monday_us, back)]

@@ -160,7 +160,7 @@ def test_the_quickstart_ends_with_a_report_of_what_happened(reader: Reader, foll
 def test_the_readme_does_what_it_says(reader: Reader) -> None:
     sample, look, week = blocks(README)
     activate = ". ~/jmxlake-venv/bin/activate"
-    assert "9 objectives: " in reader.types(activate, sample)
+    assert " of 9 objectives " in reader.types(activate, sample)
     assert "orders" in (reader.checkout / "report.html").read_text("utf-8")
     shown = reader.types(activate, look)
     assert "min_isr" in shown

@@ -45,7 +45,10 @@ def loaded(html: str) -> list[str]:
 
 def test_every_page_is_there(site: Path) -> None:
     written = {path.stem for path in (ROOT / "docs").glob("*.md")}
-    generated = {"architecture", "changelog", "configuration", "metrics", "tables", "commands"}
+    generated = {
+        "architecture", "changelog", "configuration", "metrics", "tables", "commands",
+        "report-json", "report-csv",
+    }  # fmt: skip
     assert {path.stem for path in site.rglob("*.html")} == written | generated | {"404"}
     assert "under_min_isr" in (site / "reference" / "metrics.html").read_text("utf-8")
     assert not list(site.rglob("*.py"))
@@ -90,3 +93,18 @@ def test_targets_of_make_that_pages_name_are_there() -> None:
     }  # fmt: skip
     assert len(named) > 5
     assert named - targets == set()
+
+
+def test_pictures_are_small_and_each_is_shown() -> None:
+    pages = [ROOT / "README.md", *(ROOT / "docs").glob("*.md")]
+    shown = "".join(page.read_text("utf-8") for page in pages)
+    pictures = list((ROOT / "docs" / "pictures").iterdir())
+    assert len(pictures) > 8
+    assert [path.name for path in pictures if f"pictures/{path.name}" not in shown] == []
+    assert [path.name for path in pictures if path.stat().st_size > 150_000] == []
+
+
+def test_the_report_in_the_terminal_is_that_of_the_pictures() -> None:
+    page = (ROOT / "docs" / "report.md").read_text("utf-8")
+    (block,) = re.findall(r"(?ms)^```text\n(.*?)^```$", page)
+    assert (ROOT / "docs" / "pictures" / "report.txt").read_text("utf-8").startswith(block)

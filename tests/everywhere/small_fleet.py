@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import random
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from lakehouse import tables
 from tests.lake_builder import Batch
 from tests.sql_views import jmxlake
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
     from pathlib import Path
 
 ISR, LEADERLESS = "kafka.partition.under_min_isr", "kafka.partition.leaderless"
@@ -49,6 +51,32 @@ def stated(root: Path) -> Path:
     jmxlake("rollup", str(root), "--engine", "local")
     jmxlake("sla", str(root), "--week", ISO_WEEK)
     return root
+
+
+def events_of(rows: Iterable[Mapping[str, Any]]) -> list[tuple[Any, ...]]:
+    """Rows of a table of events on a dashboard: start, microseconds, kind, cause and incidents."""
+    return sorted(
+        (
+            str(row["start"]), round(row["duration_minutes"] * 6e7),
+            round(row["bad_minutes"] * 6e7), row["kind"],
+            str(row["likely_cause"]).partition(":")[0], row["incidents"],
+        )
+        for row in rows
+    )  # fmt: skip
+
+
+def events_told(report: Mapping[str, Any]) -> list[tuple[Any, ...]]:
+    """The same of a report's events."""
+    told = []
+    for event in report["events"]:
+        start, end = (dt.datetime.fromisoformat(event[name]) for name in ("from", "to"))
+        kind, cause = (one.replace("_", " ") for one in (event["kind"], event["cause"]["kind"]))
+        told.append((
+            f"{start:%Y-%m-%d %H:%M:%S}", round((end - start).total_seconds() * 1e6),
+            event["bad_us"], ": ".join(filter(None, (kind, event["of"]))), cause,
+            event["incidents"],
+        ))  # fmt: skip
+    return sorted(told)
 
 
 def _topic(batch: Batch, drawn: random.Random, at: float, topic: str, partitions: int) -> None:

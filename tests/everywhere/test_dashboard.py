@@ -134,6 +134,16 @@ def test_figures_are_those_of_the_report(views: DuckDBPyConnection, report: dict
     assert sum(counted.values()) > 0
 
 
+def test_events_are_those_of_the_report(stated: Path, views: DuckDBPyConnection) -> None:
+    week = ("--week", small_fleet.ISO_WEEK, "--min-coverage", "0")
+    told = json.loads(jmxlake("report", str(stated), *week, "--json", "-"))
+    found = rows(views, "events")
+    assert small_fleet.events_of(found) == small_fleet.events_told(told) != []
+    clients = {one["subject"] for one in found if one["kind"] == "throttling: produce"}
+    user, client_id = small_fleet.HOSTILE
+    assert clients == {f"user {user}, client id {client_id}", "user u-1"}
+
+
 @pytest.fixture
 def stated_daily(stated: Path, tmp_path: Path) -> tuple[DuckDBPyConnection, int]:
     """A rolling objective stated each day, and a span that somebody asked for; its subjects."""

@@ -144,10 +144,10 @@ def test_who_went_silent_and_who_was_not_seen_for_a_while(lake: Lake) -> None:
     found = lake.found()
     assert found.keys() == {"silent", "gap"}
     assert found["silent"].startswith("cluster-a broker-4: no agent has reported it since 2026")
-    assert "12:00:00 UTC, for 4 h 10 m; the last was agent agent-4" in found["silent"]
-    assert "broker-5: not read for 1 h 0 m from 2026-11-16 11:00:00 UTC" in found["gap"]
-    assert "1 h 0 m in 7 days: 2 of its families" in found["gap"]
-    assert "timeout for 20 m 0 s (no answer)" in found["gap"]
+    assert "12:00:00 UTC, for 4 h 10 min; the last was agent agent-4" in found["silent"]
+    assert "broker-5: not read for 1 h from 2026-11-16 11:00:00 UTC" in found["gap"]
+    assert "1 h in 7 days: 2 of its families" in found["gap"]
+    assert "timeout for 20 min (no answer)" in found["gap"]
 
 
 def test_a_silence_is_no_gap_while_another_agent_sees_the_source(lake: Lake) -> None:
@@ -162,7 +162,7 @@ def test_two_agents_of_one_source_are_an_error(lake: Lake) -> None:
     (found,) = lake.look().findings
     assert (found.severity, found.where) == ("error", f"{CLUSTER} broker-1")
     assert found.what.startswith("agents agent-1 and other read it from 2026-11-16 11:00:00 UTC")
-    assert "1 h 0 m of it: min_isr, topology" in found.what
+    assert "1 h of it: min_isr, topology" in found.what
     assert found.todo.endswith("jmxlake rollup LAKE --since 2026-11-16")
 
 
@@ -201,7 +201,7 @@ def test_what_was_dropped_and_what_befell_spools_and_clocks(lake: Lake) -> None:
     found = lake.found()
     assert found.keys() == {"dropped", "spool", "clock_set"}
     assert "batches 3..7, of unknown, last at" in found["dropped"]
-    assert "by -1 h 0 m" in found["clock_set"]
+    assert "by -1 h" in found["clock_set"]
 
 
 def test_a_clock_that_is_ahead_by_its_rows(lake: Lake) -> None:
@@ -224,7 +224,7 @@ def test_a_clock_that_is_ahead_by_the_order_of_commits(lake: Lake) -> None:
     found = lake.found()
     assert found.keys() == {"clock_skew"}
     assert found["clock_skew"].startswith("cluster-a/broker-1: its clock is ahead of that of")
-    assert "by 9 m" in found["clock_skew"] or "by 10 m" in found["clock_skew"]
+    assert "by 9 min" in found["clock_skew"] or "by 10 min" in found["clock_skew"]
 
 
 def test_a_table_that_was_never_maintained(lake: Lake) -> None:
@@ -272,7 +272,7 @@ def test_a_rollup_that_is_behind(lake: Lake) -> None:
     assert "rollup" not in lake.found(now=committed)
     found = lake.found(now=committed + dt.timedelta(days=2))["rollup"]
     assert found.startswith(
-        "gold/progress: not rolled up: 1 commit of bronze/runs, the first for 2 d 0 h"
+        "gold/progress: not rolled up: 1 commit of bronze/runs, the first for 2 d"
     )
 
 

@@ -20,6 +20,10 @@ from lakehouse.engines.engine import Engine, ask
 from lakehouse.engines.local_engine import LocalEngine
 from lakehouse.errors import SubjectError
 from lakehouse.explain.story import explain
+from lakehouse.explain.terminal import view
+from lakehouse.report.facts.build import facts
+from lakehouse.report.summary import lines
+from lakehouse.report.summary.summarize import summarize
 from lakehouse.slo import attainment
 from lakehouse.slo.openslo import objective_files
 from tests.lake_builder import CLUSTER, Batch, micros
@@ -112,7 +116,7 @@ def lake(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def with_events(lake: Path) -> Path:
+def with_changes(lake: Path) -> Path:
     noticed(lake)
     return lake
 
@@ -137,13 +141,13 @@ def seconds(story: dict[str, Any], metric: str) -> list[tuple[float, float]]:
     ]
 
 
-def test_a_lake_without_events_has_its_story(lake: Path) -> None:
-    assert told(lake, "t")["events"] == []
+def test_lake_without_changes_has_story(lake: Path) -> None:
+    assert told(lake, "t")["changes"] == []
 
 
 @pytest.fixture(scope="module")
-def topic(with_events: Path) -> dict[str, Any]:
-    return told(with_events, "t")
+def topic(with_changes: Path) -> dict[str, Any]:
+    return told(with_changes, "t")
 
 
 def test_the_topic_s_intervals_are_unions_over_brokers_and_windows(topic: Any) -> None:
@@ -151,51 +155,111 @@ def test_the_topic_s_intervals_are_unions_over_brokers_and_windows(topic: Any) -
     first, second = of(topic, UNDER_MIN_ISR)
     assert (first["lead_us"], first["tail_us"]) == (10 * SECOND, 10 * SECOND)
     assert (first["lasted_low_us"], first["lasted_high_us"]) == (50 * SECOND, 70 * SECOND)
-    assert (second["parts"], second["told_by"]) == (["0", "1"], ["broker-1", "broker-2"])
+    assert (second["parts"], second["sources"]) == (["0", "1"], ["broker-1", "broker-2"])
     assert (second["worst_low"], second["worst_high"], second["unit"]) == (2.0, None, "partitions")
     assert seconds(topic, LEADERLESS) == [(640, 700)]
 
 
 @pytest.mark.parametrize("metric", [UNDER_MIN_ISR, LEADERLESS, LAG])
-def test_the_sums_are_gold_s(with_events: Path, topic: Any, metric: str) -> None:
-    engine = of_lake(with_events)
+def test_the_sums_are_gold_s(with_changes: Path, topic: Any, metric: str) -> None:
+    engine = of_lake(with_changes)
     names = "r.any_us, r.any_low_us, r.any_high_us, r.max_total, r.max_concurrent"
     of_topic = f"FROM {{rows}} r WHERE r.topic = 't' AND r.metric = '{metric}'"
     rows = engine.rows(tables.TOPICS)
     ((*times, total, concurrent),) = ask(engine, f"SELECT {names} {of_topic}", rows=rows)
-    (mine,) = (one for one in topic["sums"] if one["metric"] == metric)
-    assert [mine[name] for name in ("lasted_us", "lasted_low_us", "lasted_high_us")] == times
-    assert mine["worst_high"] is None, "a source was silent"
+    mine = of(topic, metric)
+    lasted = ("lasted_us", "lasted_low_us", "lasted_high_us")
+    assert [sum(row[name] for row in mine) for name in lasted] == times
+    assert mine[0]["worst_high"] is None, "a source was silent"
     if metric == LAG:
         assert total == 1200.0  # a sum over brokers has no low bound of its own
     else:
-        assert mine["worst_low"] == concurrent
+        assert max(row["worst_low"] for row in mine) == concurrent
 
 
-def test_who_was_silent_meanwhile_and_why(topic: Any) -> None:
-    _, second = of(topic, UNDER_MIN_ISR)
-    silent = [(s["source"], s["family"], s["outcome"], s["error"]) for s in second["silent"]]
-    assert silent == [
-        ("broker-9", "any", None, None),
-        ("broker-2", "min_isr", "refused", "connection refused"),
-    ]
-    (lag,) = of(topic, LAG)
-    assert [(s["family"], s["outcome"]) for s in lag["silent"]] == [
-        ("any", None), ("tiered", "refused"), ("tiered", None),
+def test_gap_has_outcome_and_error(topic: Any) -> None:
+    gaps = {(s["source"], s["family"], s["outcome"], s["error"]) for s in topic["gaps"]}
+    assert ("broker-9", "any", None, None) in gaps
+    assert ("broker-2", "min_isr", "refused", "connection refused") in gaps
+    assert ("broker-2", "tiered", None, None) in gaps
+
+
+def test_changes_are_of_topic_and_sources(topic: Any) -> None:
+    assert [(e["kind"], e["topic"], e["partition"]) for e in topic["changes"]] == [
+        ("leader_change", "t", 0), ("leader_change", "t", 1), ("source_restart", None, None),
     ]  # fmt: skip
 
 
-def test_what_was_noticed_in_an_interval(topic: Any) -> None:
-    first, second = of(topic, UNDER_MIN_ISR)
-    assert [(e["kind"], e["partition"]) for e in first["events"]] == [("leader_change", 0)]
-    assert [(e["kind"], e["partition"]) for e in second["events"]] == [("leader_change", 1)]
-    assert [e["kind"] for e in topic["events"]] == [
-        "leader_change", "leader_change", "source_restart",
-    ]  # fmt: skip
+@pytest.fixture(scope="module")
+def reported(with_changes: Path) -> Any:
+    now = periods.instant(NOW)
+    return facts(of_lake(with_changes), objective_files.load(), WEEK, now=now)
 
 
-def test_verdicts_are_the_report_s_and_unknown_time_adds_up(with_events: Path, topic: Any) -> None:
-    stated = attainment.read(of_lake(with_events), objective_files.load(), WEEK, NOW)
+SUBJECTS = ["t", "other", "t/1", "t/2", "u/c", "user:u", f"u/{HOSTILE}", "g", "h", "broker-2"]
+
+
+def test_report_event_is_in_story_of_its_subjects(with_changes: Path, reported: Any) -> None:
+    """The same number, the same figures and the same words."""
+    summary = summarize(reported)
+    rows = {row["number"]: row for row in reported["events"]}
+    events = {one.number: one for one in summary.events}
+    seen: dict[str, list[int]] = {}
+    for name in SUBJECTS:
+        story = told(with_changes, name)
+        assert story["events_in_report"] == len(rows)
+        seen[name] = [one["number"] for one in story["events"]]
+        for one in story["events"]:
+            event, words = events[one["number"]], one["words"]
+            assert {key: one[key] for key in one if key != "words"} == rows[one["number"]]
+            assert words["title"] == lines.plain(event.title)
+            assert words["cause"] == lines.plain(event.cause)
+            assert words["impact"] == lines.plain(event.impact)
+            assert words["next_step"] == lines.plain(event.next_step)
+            assert words["used"] == event.used
+            assert words["title"] in " ".join(view(story, terminal=False, width=120).split())
+    assert set(rows) <= {number for own in seen.values() for number in own}
+    of_topic = [number for number, row in rows.items() if "t" in row["topics"]]
+    assert of_topic
+    assert set(of_topic) <= set(seen["t"])
+    assert seen["other"] == seen["t/2"] == []
+    assert all(rows[number]["client_id"] == "c" for number in seen["u/c"])
+    assert seen["u/c"]
+
+
+def test_incident_has_bounds_of_report(with_changes: Path, reported: Any) -> None:
+    keys = ("start", "end", "lead_us", "tail_us")
+    for partition in (0, 1):
+        mine = of(told(with_changes, f"t/{partition}"), UNDER_MIN_ISR)
+        theirs = [
+            tuple(row[key] for key in keys)
+            for row in reported["incidents"]
+            if (row["metric"], row["topic"], row["partition"]) == (UNDER_MIN_ISR, "t", partition)
+        ]
+        assert [tuple(row[key] for key in keys) for row in mine] == sorted(theirs)
+        assert theirs
+
+
+def test_lead_is_of_first_source(tmp_path: Path) -> None:
+    """Broker-1 from 100 to 160 s, lead 10; broker-2 from 101 s, lead 30: explain had 29 s."""
+    batch = Batch()
+    batch.run("kafka.topic.partitions", 0, 300, 1.0, topic="t")
+    isr: dict[str, Any] = {"metric": UNDER_MIN_ISR, "value": 1.0, "topic": "t", "end": 160}
+    for source, start, lead in (("broker-1", 100, 10), ("broker-2", 101, 30)):
+        batch.scrape("min_isr", 0, 300, source=source)
+        batch.run(start=start, source=source, lead=lead, partition=0, **isr)
+    batch.commit(tmp_path)
+    local(tmp_path)
+    now = periods.instant(micros(300))
+    report = facts(of_lake(tmp_path), objective_files.load(), WEEK, now=now)
+    (theirs,) = (row for row in report["incidents"] if row["metric"] == UNDER_MIN_ISR)
+    for name in ("t", "t/0"):
+        (mine,) = of(told(tmp_path, name), UNDER_MIN_ISR)
+        assert mine["lead_us"] == theirs["lead_us"] == 10 * SECOND
+
+
+def test_verdicts_are_the_report_s_and_unknown_time_adds_up(with_changes: Path, topic: Any) -> None:
+    stated = attainment.read(of_lake(with_changes), objective_files.load(), WEEK, NOW)
     mine = {one.objective.name: one for one in stated if one.subject.topic == "t"}
     assert {row["objective"] for row in topic["objectives"]} == set(mine)
     assert "min-isr" in mine
@@ -206,79 +270,94 @@ def test_verdicts_are_the_report_s_and_unknown_time_adds_up(with_events: Path, t
         assert sum(one["bad_us"] for one in row["bad"]) == row["bad_us"]
 
 
-def test_a_partition_has_its_own_intervals_and_its_topic_s_verdict(with_events: Path) -> None:
-    story = told(with_events, "t/1")
+def test_a_partition_has_its_own_intervals_and_its_topic_s_verdict(with_changes: Path) -> None:
+    story = told(with_changes, "t/1")
     assert seconds(story, UNDER_MIN_ISR) == [(310, 400)]
     assert seconds(story, LEADERLESS) == [(640, 700)]
     assert of(story, LAG) == []
     assert "min-isr" in {row["objective"] for row in story["objectives"]}
-    assert {e["partition"] for e in story["events"]} == {1, None}
-    assert told(with_events, "t/2")["intervals"] == []
+    assert {e["partition"] for e in story["changes"]} == {1, None}
+    assert told(with_changes, "t/2")["intervals"] == []
 
 
-def test_a_client_is_its_user_and_client_id_and_nobody_else(with_events: Path) -> None:
-    story = told(with_events, "u/c")
+def test_a_client_is_its_user_and_client_id_and_nobody_else(with_changes: Path) -> None:
+    story = told(with_changes, "u/c")
     (one,) = of(story, THROTTLE)
     assert seconds(story, THROTTLE) == [(0, 90)]
     assert (one["worst_low"], one["worst_high"]) == (500.0, None)
     assert one["lasted_low_us"] == 90 * SECOND, "the other broker covers the uncertain tail"
-    assert [(e["kind"], e["user"]) for e in one["events"]] == [("quota_change", "u")]
-    assert seconds(told(with_events, "user:u"), THROTTLE) == [(0, 60)]
+    assert [e["user"] for e in story["changes"] if e["kind"] == "quota_change"] == ["u"]
+    assert seconds(told(with_changes, "user:u"), THROTTLE) == [(0, 60)]
 
 
-def test_a_group_lost_between_the_low_and_the_high_count(with_events: Path) -> None:
-    (one,) = told(with_events, "g")["intervals"]
+def test_a_group_lost_between_the_low_and_the_high_count(with_changes: Path) -> None:
+    (one,) = told(with_changes, "g")["intervals"]
     assert (one["worst_low"], one["worst_high"]) == (5.0, None)
     assert (one["parts"], one["lasted_us"]) == (["t/0"], None)
 
 
-def test_a_broker_is_bad_when_it_is_not_seen(with_events: Path) -> None:
-    story = told(with_events, "broker-2")
-    assert seconds(story, "jmxlake.coverage") == [(350, 600)]
-    assert [s["outcome"] for s in of(story, "jmxlake.coverage")[0]["silent"]] == [
-        "refused", "refused", None, None,
+def test_broker_has_own_gaps_only(with_changes: Path) -> None:
+    story = told(with_changes, "broker-2")
+    assert [(s["outcome"], s["family"]) for s in story["gaps"]] == [
+        ("refused", "min_isr"), ("refused", "tiered"), (None, "min_isr"), (None, "tiered"),
     ]  # fmt: skip
-    never = told(with_events, "broker-9")
-    assert seconds(never, "jmxlake.coverage") == [(0, 900)]
-    assert {s["source"] for s in never["silences"]} == {"broker-9"}
+    text = " ".join(view(story, terminal=False).split())
+    assert "10:05:50 broker-2, 2 families: 4 min 10 s, refused: connection refused" in text
+    assert {s["source"] for s in told(with_changes, "broker-9")["gaps"]} == {"broker-9"}
 
 
-def test_of_bronze_events_alone_are_read(with_events: Path, topic: Any, tmp_path: Path) -> None:
-    shutil.copytree(with_events, tmp_path / "lake")
+def test_of_bronze_events_alone_are_read(with_changes: Path, topic: Any, tmp_path: Path) -> None:
+    shutil.copytree(with_changes, tmp_path / "lake")
     for table in (tables.RUNS, tables.SCRAPES, tables.MEMBERS):
         shutil.rmtree(tmp_path / "lake" / table.path)
     engine = LocalEngine(lakes.Lake(str(tmp_path / "lake")))
     assert explain(engine, objective_files.load(), "t", WEEK, now_us=NOW) == topic
 
 
-def test_the_command_tells_a_person_and_a_program(with_events: Path) -> None:
-    run = CliRunner().invoke(main, ["explain", str(with_events), "t", "--week", "2026-W47"])
+def test_the_command_tells_a_person_and_a_program(with_changes: Path) -> None:
+    run = CliRunner().invoke(main, ["explain", str(with_changes), "t", "--week", "2026-W47"])
     assert run.exit_code == 0, run.stderr
     assert run.stdout.startswith("Topic t of cluster cluster-a\n")
-    assert "Under its min ISR  Mon 16 Nov 10:01:40 to Mon 16 Nov 10:02:40" in run.stdout
+    assert "Under min ISR  Mon 16 Nov 10:01:40 to 10:02:40, 1 min" in run.stdout
     assert "\x1b" not in run.stdout
-    asked = ["explain", str(with_events), "u/" + HOSTILE, "--json", "--cluster", CLUSTER]
+    between = [
+        "--from",
+        "2026-11-16T10:00Z",
+        "--to",
+        "2026-11-16T10:05Z",
+        "--time-zone",
+        "Asia/Tokyo",
+    ]
+    run = CliRunner().invoke(main, ["explain", str(with_changes), "t", *between])
+    assert run.exit_code == 0, run.stderr
+    assert "Under min ISR  Mon 16 Nov 19:01:40 to 19:02:40, 1 min" in run.stdout
+    assert "Leaderless  Mon" not in run.stdout
+    run = CliRunner().invoke(
+        main, ["explain", str(with_changes), "t", *between, "--week", "2026-W47"]
+    )
+    assert (run.exit_code, "not both" in run.stderr) == (2, True)
+    asked = ["explain", str(with_changes), "u/" + HOSTILE, "--json", "--cluster", CLUSTER]
     run = CliRunner().invoke(main, asked)
     assert run.exit_code == 0, run.stderr
     assert run.stdout.isascii()
     assert json.loads(run.stdout)["subject"]["client_id"] == HOSTILE
-    run = CliRunner().invoke(main, ["explain", str(with_events), r"u/evil\u202e\u001b[31m"])
+    run = CliRunner().invoke(main, ["explain", str(with_changes), r"u/evil\u202e\u001b[31m"])
     assert run.stdout.startswith(r"User u, client id evil\u202e\u001b[31m of cluster")
 
 
-def test_a_name_that_is_not_in_the_lake_is_one_line(with_events: Path) -> None:
-    run = CliRunner().invoke(main, ["explain", str(with_events), "othr", "--week", "2026-W47"])
+def test_a_name_that_is_not_in_the_lake_is_one_line(with_changes: Path) -> None:
+    run = CliRunner().invoke(main, ["explain", str(with_changes), "othr", "--week", "2026-W47"])
     assert run.exit_code == 1
     last = run.stderr.splitlines()[-1]
     assert last.startswith("jmxlake: othr: ")
     assert last.endswith("did you mean topic:other?")
-    run = CliRunner().invoke(main, ["explain", str(with_events), "t", "--cluster", "x"])
-    assert "has no such cluster; it has cluster-a" in run.stderr.splitlines()[-1]
+    run = CliRunner().invoke(main, ["explain", str(with_changes), "t", "--cluster", "x"])
+    assert "cluster x is not in" in run.stderr.splitlines()[-1]
 
 
-def test_another_cluster_s_subject_is_not_this_one(with_events: Path) -> None:
-    with pytest.raises(SubjectError, match="no such cluster"):
-        explain(of_lake(with_events), objective_files.load(), "t", WEEK, cluster="elsewhere")
+def test_another_cluster_s_subject_is_not_this_one(with_changes: Path) -> None:
+    with pytest.raises(SubjectError, match="cluster elsewhere is not in "):
+        explain(of_lake(with_changes), objective_files.load(), "t", WEEK, cluster="elsewhere")
 
 
 @pytest.fixture(scope="module")

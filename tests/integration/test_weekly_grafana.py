@@ -115,13 +115,24 @@ def test_the_week_s_figures_are_those_of_the_report(
     assert sum(counted.values()) > 0
     topics = {
         row["topic"]: round(row["unavailable_high_minutes"] * 6e7)
-        for row in rows(views, sql_of("Topics that could not be written to safely"))
+        for row in rows(views, sql_of("Availability and min ISR"))
     }
     wanted = {one["topic"]: one["unavailable_any_high_us"] for one in report["min_isr"]["topics"]}
     assert topics == wanted != {}
-    days = rows(views, sql_of("Unavailable by day"))
+    days = rows(views, sql_of("Unavailable time by day"))
     assert [row["day"] for row in days] == [f"2026-11-{day:02d}" for day in range(9, 16)]
     assert [row["unavailable_minutes"] is None for row in days] == [False, *[True] * 6]
+
+
+def test_events_are_those_of_the_report(lake: Path, views: duckdb.DuckDBPyConnection) -> None:
+    week = ("--week", small_fleet.ISO_WEEK, "--min-coverage", "0")
+    report: Any = json.loads(jmxlake("report", str(lake), *week, "--json", "-"))
+    found = rows(views, sql_of("What happened"))
+    assert small_fleet.events_of(found) == small_fleet.events_told(report) != []
+    kinds = {row["kind"]: (row["subject"], row["likely_cause"]) for row in found}
+    assert kinds["loss"] == ("group g", "retention")
+    assert "no answer: broker-3" in {row["likely_cause"] for row in found}
+    assert "topic topic-0 and 2 more" in {row["subject"] for row in found}
 
 
 def test_variables_offer_what_there_is(views: duckdb.DuckDBPyConnection) -> None:
@@ -134,8 +145,8 @@ def test_variables_offer_what_there_is(views: duckdb.DuckDBPyConnection) -> None
         "cluster": {"(all)", CLUSTER},
     }
     assert all(CHOSEN[name] in values for name, values in offered.items())
-    of_week = rows(views, sql_of("Every subject"), week=small_fleet.ISO_WEEK, cluster=CLUSTER)
-    assert of_week == rows(views, sql_of("Every subject")) != []
+    of_week = rows(views, sql_of("All subjects"), week=small_fleet.ISO_WEEK, cluster=CLUSTER)
+    assert of_week == rows(views, sql_of("All subjects")) != []
 
 
 def test_panels_do_not_overlap_and_say_what_they_show() -> None:

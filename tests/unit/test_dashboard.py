@@ -38,16 +38,16 @@ def test_names_are_unique() -> None:
     assert len(set(titles)) == len(titles)
 
 
-def test_there_is_a_page_for_verdicts_each_question_and_coverage() -> None:
+def test_there_is_a_page_for_objectives_each_question_and_coverage() -> None:
     assert [page["displayName"] for page in TOLD["pages"]] == [
-        "Verdicts",
-        "Min ISR",
-        "Throttling",
-        "Tier lag",
-        "Lost before read",
+        "Objectives",
+        "Availability and min ISR",
+        "Client throttling",
+        "Tiered storage",
+        "Unread data loss",
         "Remote reads",
         "Metrics",
-        "Coverage",
+        "Monitoring coverage",
         "Filters",
     ]
     kinds = [page["pageType"] for page in TOLD["pages"]]

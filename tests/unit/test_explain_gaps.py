@@ -1,4 +1,4 @@
-"""Who was silent when and why, and when nobody knows."""
+"""Gaps in readings with their reason, and time that is not known."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 from hypothesis import given, strategies as st
 
-from lakehouse.explain.gaps import Attempt, Silence, silences, unknown
+from lakehouse.explain.gaps import Attempt, Gap, gaps, unknown
 from lakehouse.report.facts.coverage import ANY_FAMILY
 
 LIFE = {"broker-1": (0, 100)}
@@ -25,36 +25,36 @@ def test_time_without_a_reading_is_told_with_its_reason_and_first_error() -> Non
         Attempt("broker-1", "f", 40, 50, "refused", "refused by b:2"),
         Attempt("broker-1", "f", 50, 60, "timeout"),
     ]
-    assert silences(LIFE, told) == [
-        Silence("broker-1", "f", 20, 50, "refused", "refused by a:1"),
-        Silence("broker-1", "f", 50, 60, "timeout"),
-        Silence("broker-1", "f", 60, 80),
+    assert gaps(LIFE, told) == [
+        Gap("broker-1", "f", 20, 50, "refused", "refused by a:1"),
+        Gap("broker-1", "f", 50, 60, "timeout"),
+        Gap("broker-1", "f", 60, 80),
     ]
 
 
 def test_a_source_that_was_never_read_was_silent_all_its_life() -> None:
-    assert silences(LIFE, []) == [Silence("broker-1", ANY_FAMILY, 0, 100)]
+    assert gaps(LIFE, []) == [Gap("broker-1", ANY_FAMILY, 0, 100)]
 
 
 def test_a_source_of_other_families_is_not_missed() -> None:
     lives = {**LIFE, "controller-3000": (0, 100), "broker-9": (0, 100)}
-    found = silences(lives, [ok(0, 100)], ["broker-1", "controller-3000"])
-    assert found == [Silence("broker-9", ANY_FAMILY, 0, 100)]
+    found = gaps(lives, [ok(0, 100)], ["broker-1", "controller-3000"])
+    assert found == [Gap("broker-9", ANY_FAMILY, 0, 100)]
 
 
 def test_who_did_not_exist_is_not_waited_for() -> None:
-    assert silences({}, [ok(0, 10)]) == []
-    assert silences({"broker-1": (30, 60)}, [ok(0, 40)]) == [Silence("broker-1", "f", 40, 60)]
+    assert gaps({}, [ok(0, 10)]) == []
+    assert gaps({"broker-1": (30, 60)}, [ok(0, 40)]) == [Gap("broker-1", "f", 40, 60)]
 
 
 def test_each_family_is_judged_by_itself() -> None:
-    found = silences(LIFE, [ok(0, 100), ok(10, 100, "g")])
-    assert found == [Silence("broker-1", "g", 0, 10)]
+    found = gaps(LIFE, [ok(0, 100), ok(10, 100, "g")])
+    assert found == [Gap("broker-1", "g", 0, 10)]
 
 
 def test_within_an_interval_only_its_part_is_told() -> None:
-    one = Silence("b", "f", 10, 50, "refused", "e")
-    assert one.within((20, 30)) == Silence("b", "f", 20, 30, "refused", "e")
+    one = Gap("b", "f", 10, 50, "refused", "e")
+    assert one.within((20, 30)) == Gap("b", "f", 20, 30, "refused", "e")
     assert one.within((50, 60)) is None
 
 
@@ -67,9 +67,9 @@ SPANS = st.lists(
 
 
 @given(SPANS)
-def test_silences_are_all_that_no_reading_vouches_for(spans: list[Any]) -> None:
+def test_gaps_are_all_that_no_reading_vouches_for(spans: list[Any]) -> None:
     told = [Attempt("broker-1", "f", start, start + size, what) for start, size, what in spans]
-    found = silences(LIFE, told)
+    found = gaps(LIFE, told)
     good = {i for one in told if one.outcome == "ok" for i in range(one.start, one.end)}
     silent = {i for one in found for i in range(one.start, one.end)}
     assert silent == set(range(100)) - good

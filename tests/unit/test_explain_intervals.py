@@ -11,8 +11,9 @@ from hypothesis import given, strategies as st
 from lakehouse.core.metrics import UNDER_MIN_ISR, WATCHED_OF
 from lakehouse.core.objective import Objective
 from lakehouse.core.spans import length, shared, union, without
-from lakehouse.explain.bad_intervals import Stretch, intervals
+from lakehouse.explain.bad_intervals import Total, intervals
 from lakehouse.explain.story import watched
+from lakehouse.gold.incidents import Incident
 
 ISR = WATCHED_OF["topic"][0]
 LAG = WATCHED_OF["topic"][2]
@@ -26,16 +27,15 @@ SPANS = st.lists(
 
 
 def seen(
-    start: int, end: int, part: str | None = "0", source: str = "broker-1", *,
+    start: int, end: int, part: int | None = 0, source: str = "broker-1", *,
     metric: str = ISR.metric, lead: int = 0, tail: int = 0, worst: float = 1.0, total: float = 0.0,
-) -> list[Stretch]:  # fmt: skip
-    """One stretch in its three lanes."""
-    lanes = [("seen", start, end), ("sure", start, end - tail), ("may", start - lead, end)]
-    return [
-        Stretch(metric, part, source, lane, first, last, worst, total)
-        for lane, first, last in lanes
-        if first < last
-    ]
+    topic: str = "t", group: str | None = None,
+) -> Incident:  # fmt: skip
+    """An incident of a topic, of a partition of it, or of a group and a partition."""
+    return Incident(
+        metric, "", topic, part, None, None, group, None, start, end, lead, tail, worst, total,
+        (source,),
+    )  # fmt: skip
 
 
 @given(SPANS)
@@ -57,14 +57,14 @@ def test_without_is_all_that_is_left(spans: list[Any]) -> None:
 @given(SPANS, SPANS)
 def test_shared_finds_what_overlaps(spans: list[Any], others: list[Any]) -> None:
     wide = union(spans)
-    things = [Stretch("", None, "", "seen", *span) for span in others]
+    things = [seen(*span) for span in others]
     for (start, end), found in zip(wide, shared(wide, things), strict=True):
         wanted = [one for one in things if one.start < end and one.end > start]
         assert sorted(found, key=id) == sorted(wanted, key=id)
 
 
 RUNS = st.lists(
-    st.tuples(st.integers(5, 60), st.integers(1, 9), st.integers(0, 4), st.integers(0, 4)),
+    st.tuples(st.integers(20, 60), st.integers(1, 9), st.integers(0, 20), st.integers(0, 4)),
     min_size=1,
     max_size=8,
 )
@@ -72,82 +72,76 @@ RUNS = st.lists(
 
 @given(RUNS)
 def test_intervals_hold_each_instant_that_was_bad_sure_or_maybe_once(runs: list[Any]) -> None:
-    told = [
-        stretch
-        for at, (start, size, lead, tail) in enumerate(runs)
-        for stretch in seen(start, start + size, str(at), lead=lead, tail=min(tail, size))
+    incidents = [
+        seen(start, start + size, part, lead=lead, tail=min(tail, size))
+        for part, (start, size, lead, tail) in enumerate(runs)
     ]
-    found = intervals(ISR, told)
-    lanes = {
-        lane: {i for one in told if one.lane == lane for i in range(one.start, one.end)}
-        for lane in ("seen", "sure", "may")
-    }
-    assert sum(one.end - one.start for one in found) == len(lanes["seen"])
-    assert sum(one.sure_us for one in found) == len(lanes["sure"])
-    assert sum(one.end - one.start + one.lead_us for one in found) == len(lanes["may"])
+    found = intervals(ISR, incidents)
+    bad = {i for one in incidents for i in range(one.start, one.end)}
+    sure = {i for one in incidents for i in range(one.start, one.end - one.tail_us)}
+    may = {i for one in incidents for i in range(one.start - one.lead_us, one.end)}
+    assert sum(one.end - one.start for one in found) == len(bad)
+    assert sum(one.sure_us for one in found) == len(sure)
+    assert sum(one.end - one.start + one.lead_us for one in found) == len(may)
     for one in found:
         assert one.sure_us <= one.end - one.start
         assert one.lead_us >= 0
-        assert set(range(one.start - one.lead_us, one.start)) <= lanes["may"] - lanes["seen"]
-        assert not lanes["sure"] & set(range(one.end - one.tail_us, one.end))
+        assert set(range(one.start - one.lead_us, one.start)) <= may - bad
+        assert not sure & set(range(one.end - one.tail_us, one.end))
 
 
 def test_brokers_and_partitions_side_by_side_are_one_interval() -> None:
-    told = [*seen(10, 20, "0"), *seen(15, 30, "2", "broker-10"), *seen(20, 25, "10", "broker-2")]
-    (one,) = intervals(ISR, told)
+    parts = [seen(10, 20, 0), seen(15, 30, 2, "broker-10"), seen(20, 25, 10, "broker-2")]
+    (one,) = intervals(ISR, parts)
     assert (one.start, one.end, one.sure_us) == (10, 30, 20)
     assert one.worst == (2.0, 2.0)
     assert one.parts == ("0", "2", "10")
     assert one.sources == ("broker-1", "broker-2", "broker-10")
 
 
-def test_two_sources_of_one_partition_are_one_partition() -> None:
-    (one,) = intervals(ISR, [*seen(10, 20), *seen(12, 18, source="broker-2")])
-    assert one.worst == (1.0, 1.0)
-
-
-def test_a_lead_that_reaches_the_interval_before_is_told_once() -> None:
-    # Spark joins what may be: the second one's lead reaches back into the first.
-    told = [s for s in (*seen(10, 20, lead=3), *seen(25, 30, lead=9)) if s.lane != "may"]
-    told.append(Stretch(ISR.metric, "0", "broker-1", "may", 7, 30))
-    first, second = intervals(ISR, told)
+def test_a_lead_that_reaches_the_interval_before_counts_once() -> None:
+    first, second = intervals(ISR, [seen(10, 20, lead=3), seen(25, 30, 1, lead=9)])
     assert (first.lead_us, second.lead_us) == (3, 5)
 
 
+def test_lead_across_earlier_interval_extends_both() -> None:
+    first, second = intervals(ISR, [seen(10, 20, lead=3), seen(25, 30, 1, lead=20)])
+    assert (first.lead_us, second.lead_us) == (5, 5)
+
+
 def test_a_total_lies_between_the_greatest_broker_and_what_gold_saw_at_once() -> None:
-    lag = {"metric": LAG.metric, "part": None}
-    told = [*seen(0, 20, worst=5.0, **lag), *seen(10, 30, source="broker-2", worst=4.0, **lag)]
-    assert intervals(LAG, told)[0].worst == (5.0, 9.0)
+    lag: dict[str, Any] = {"metric": LAG.metric, "part": None}
+    two = seen(0, 30, worst=5.0, **lag)._replace(sources=("broker-1", "broker-2"))
+    assert intervals(LAG, [two])[0].worst == (5.0, 10.0)
 
-    def total(start: int, most: float) -> Stretch:
-        return Stretch(LAG.metric, None, "", "total", start, 100, most)
+    def total(start: int, most: float) -> Total:
+        return Total(LAG.metric, start, 100, most)
 
-    assert intervals(LAG, [*told, total(0, 7.0)])[0].worst == (5.0, 7.0)
-    assert intervals(LAG, [*told, total(30, 7.0)])[0].worst == (5.0, 9.0)
-    assert intervals(LAG, [*told[:3], total(0, 99.0)])[0].worst == (5.0, 5.0)
+    assert intervals(LAG, [two], [total(0, 7.0)])[0].worst == (5.0, 7.0)
+    assert intervals(LAG, [two], [total(30, 7.0)])[0].worst == (5.0, 10.0)
+    assert intervals(LAG, [seen(0, 20, worst=5.0, **lag)], [total(0, 99.0)])[0].worst == (5.0, 5.0)
 
 
 def test_of_a_wait_the_longest_is_the_worst_whoever_made_it() -> None:
-    wait = {"metric": THROTTLED.metric, "part": None}
-    told = [*seen(0, 20, worst=500.0, **wait), *seen(5, 9, source="b", worst=700.0, **wait)]
-    assert intervals(THROTTLED, told)[0].worst == (700.0, 700.0)
+    wait: dict[str, Any] = {"metric": THROTTLED.metric, "part": None}
+    both = [seen(0, 20, worst=500.0, **wait), seen(5, 9, source="b", worst=700.0, **wait)]
+    assert intervals(THROTTLED, both)[0].worst == (700.0, 700.0)
 
 
 def test_counters_add_up_and_two_of_them_bound_the_loss() -> None:
     low, high = LOST.names_in_bronze
-    rest = {"worst": 9.0, "part": "t/0"}
-    told = [
-        *seen(0, 10, metric=high, total=30.0, **rest),
-        *seen(0, 5, metric=low, total=20.0, **rest),
-    ]
-    (one,) = intervals(LOST, told)
+    rest: dict[str, Any] = {"worst": 9.0, "group": "g", "lead": 4, "tail": 2}
+    counted = [seen(0, 10, metric=high, total=30.0, **rest), seen(0, 5, metric=low, total=20.0,
+               **rest)]  # fmt: skip
+    (one,) = intervals(LOST, counted)
     assert one.worst == (20.0, 30.0)
-    (one,) = intervals(REFUSED, seen(0, 10, None, metric=REFUSED.metric, total=4.0))
+    assert (one.lead_us, one.tail_us, one.parts) == (0, 0, ("t/0",))
+    (one,) = intervals(REFUSED, [seen(0, 10, None, metric=REFUSED.metric, total=4.0)])
     assert one.worst == (4.0, 4.0)
 
 
 def test_other_metrics_are_other_intervals() -> None:
-    assert intervals(LAG, seen(0, 10)) == []
+    assert intervals(LAG, [seen(0, 10)]) == []
 
 
 @pytest.mark.parametrize(

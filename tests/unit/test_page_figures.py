@@ -7,31 +7,26 @@ from lakehouse.report import figures
 SECOND = 1_000_000
 
 
-def said(figure: figures.Figure) -> str:
-    return figure.text.replace("\u00a0", " ")
-
-
 def row(value, low, high, unknown):
     return {"x_us": value, "x_low_us": low, "x_high_us": high, "unknown_us": unknown}
 
 
 @pytest.mark.parametrize(
-    ("given", "text"),
+    ("figure", "text", "is_wide"),
     [
-        (
-            row(2472 * SECOND, 2458 * SECOND, 2480 * SECOND, 120 * SECOND),
-            "41 m 12 s (40 m 58 s to 41 m 20 s), 2 m 0 s unknown",
-        ),
-        (row(0, 0, 0, 0), "0 s (±0)"),
-        (row(None, None, None, 7 * SECOND), "not known, 7 s unknown"),
-        (row(None, 0, 3 * SECOND, 3 * SECOND), "not known (0 s to 3 s), 3 s unknown"),
-        (row(SECOND, None, None, 0), "1 s (bounds not known)"),
-        (row(0, 0, 0, None), "0 s, unknown time not known"),
-        ({}, "not known, unknown time not known"),
+        ((2472, 2458, 2480), "40 min 58 s to 41 min 20 s", False),
+        ((100, 60, 140), "±40 s", True),
+        ((100, 60, None), "at least 1 min", True),
+        ((100, None, 103), "at most 1 min 43 s", False),
+        ((0, 0, 3), "at most 3 s", True),
+        ((0, 0, 0), "", False),
+        ((None, 0, 3), "", False),
+        ((1, None, None), "", False),
     ],
 )
-def test_a_figure_never_stands_alone(given, text):
-    assert said(figures.time(given, "x")) == text
+def test_bounds_are_read_with_a_figure_that_they_are_far_from(figure, text, is_wide):
+    words, wide = figures.around(*(one and one * SECOND for one in figure))
+    assert (words.replace("\u00a0", " "), wide) == (text, is_wide)
 
 
 def test_the_worst_is_what_was_bad_then_what_is_not_known_then_what_was_not_seen():

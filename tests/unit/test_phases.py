@@ -84,16 +84,16 @@ def test_time_left_follows_the_pace_since_the_first_count() -> None:
     now = [0.0]
     running = Phase("rollup", clock=lambda: now[0])
     now[0] = 100
-    assert running.now == "rollup: 1 m 40 s so far"
+    assert running.now == "rollup: 1 min 40 s so far"
     running.watch(Done(0, 12, 0))
-    assert running.now == "rollup: 0 of 12 hours, 1 m 40 s so far"
+    assert running.now == "rollup: 0 of 12 hours, 1 min 40 s so far"
     now[0] = 107
     running.watch(Done(3, 12, 5))
     assert running.now == "rollup: 3 of 12 hours, about 20 s left"
     running.watch(Done(12, 12, 5))
-    assert running.now == "rollup: 12 of 12 hours, 1 m 47 s so far"
+    assert running.now == "rollup: 12 of 12 hours, 1 min 47 s so far"
     running.result = "12 hours rolled up"
-    assert running.summary == "rollup: 12 hours rolled up, 1 m 47 s"
+    assert running.summary == "rollup: 12 hours rolled up, 1 min 47 s"
 
 
 @pytest.mark.parametrize(

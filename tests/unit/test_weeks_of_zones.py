@@ -17,6 +17,7 @@ from lakehouse.engines.gold_reader import last_week
 from lakehouse.engines.local_engine import LocalEngine
 from lakehouse.explain.story import explain
 from lakehouse.rollup.run import Wanted, rollup
+from lakehouse.slo.calendar.report_calendar import Calendar
 from lakehouse.slo.sla_statement import Statement, Times
 from tests import rollups
 from tests.deploy.bundle_file import read
@@ -106,7 +107,7 @@ def test_explain_takes_the_week_of_the_weekly_report(
     now_us = micros(BASE + dt.timedelta(days=7, hours=2))
     reported = last_week(engine, now_us, there)
     assert periods.week_name(reported, there) == "2026-W47"
-    story = explain(engine, (), topic, there, now_us=now_us)
+    story = explain(engine, (), topic, None, calendar=Calendar(zone), now_us=now_us)
     wanted = periods.week(f"2026-W{week}", there)
     assert story["from"] == periods.iso(micros(wanted.start))
 

@@ -40,6 +40,8 @@ CALENDAR: Final = options.combined(
 class StatementOptions:
     """Objectives, period and calendar of statements and of reports.
 
+    ``given`` is the period of the options; None: there is none.
+
     Args:
         lake: The lake.
         given: ``PERIOD``, ``CALENDAR`` and others; a wrong one fails before an engine starts.
@@ -57,7 +59,7 @@ class StatementOptions:
             raise click.UsageError("give --week, or --from and --to, not both")
         self._zone = periods.time_zone(zone)
         by_ends = options.between(start, end, self._zone)
-        self._period = by_ends if week is None else periods.week(week, self._zone)
+        self.given = by_ends if week is None else periods.week(week, self._zone)
         business = None if hours is None else parse_business_hours(hours)
         planned = maintenance.load(given["maintenance"]) if given["maintenance"] else ()
         file = given["corrections"]
@@ -70,7 +72,7 @@ class StatementOptions:
 
     def period(self, engine: Engine) -> Period:
         """The period that is given; by default the last week that has ended."""
-        return self._period or last_week(engine, attainment.now_us(), self._zone)
+        return self.given or last_week(engine, attainment.now_us(), self._zone)
 
     def check(self, engine: Engine) -> None:
         """Compare corrections with the objectives and the subjects that there are.

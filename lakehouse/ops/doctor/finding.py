@@ -95,7 +95,7 @@ def finding(
 
 def span(length: dt.timedelta) -> str:
     """A length of time in its two largest units."""
-    return display.duration(round(length.total_seconds() * 1e6)).replace("\u00a0", " ")
+    return display.length(round(length.total_seconds() * 1e6)).replace("\u00a0", " ")
 
 
 def when(at: dt.datetime) -> str:

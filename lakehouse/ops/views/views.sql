@@ -170,7 +170,7 @@ reached AS (
 happened AS (
     SELECT cluster, kind, of_kind, place, of_topic, of_user, of_client, of_group, of_source, min(s) AS s, max(e) AS e,
         min(onset) - max(coalesce(slack_us, 60000000)) AS near_s, max(s) + max(coalesce(slack_us, 60000000)) AS near_e,
-        min(onset) AS onset, count(*) AS incidents, count(DISTINCT topic) AS topics,
+        min(onset) AS onset, count(*) AS incidents, count(DISTINCT topic) AS topics, min(topic) AS first_topic,
         count(DISTINCT topic || '/' || CAST(partition_id AS VARCHAR(9))) AS partitions,
         sum(CASE WHEN is_certain THEN greatest(e, covered) - greatest(s, covered) END) AS us
     FROM reached
@@ -196,23 +196,28 @@ causes AS (
     WHERE kind = 'availability'
     GROUP BY h.cluster, h.place),
 clocked AS (
-    SELECT h.*, substr(h.cluster, 11) AS named, CAST(substr(h.cluster, 1, 10) AS DATE) AS monday, instant(s) AS start_at, instant(e) AS end_at,
-        broker, brokers, proof
+    SELECT h.*, substr(h.cluster, 11) AS named, CAST(substr(h.cluster, 1, 10) AS DATE) AS monday,
+        CASE WHEN kind <> 'availability' THEN of_topic WHEN topics = 1 THEN first_topic END AS only_topic,
+        CASE WHEN kind = 'availability' AND topics > 1
+            THEN 'topic ' || first_topic || ' and ' || CAST(topics - 1 AS VARCHAR(9)) || ' more' END AS several,
+        instant(s) AS start_at, instant(e) AS end_at, broker, brokers, proof
     FROM happened h LEFT JOIN causes c ON c.cluster = h.cluster AND c.place = h.place AND kind = 'availability')
 SELECT
     named AS cluster, monday AS week_local, -- Kafka cluster id | Monday of its ISO week, local time
     kind, -- availability, throttling, loss, tiered, consumer_lag, latency, errors, replication or other
     of_kind AS what, -- kind of request, copy or delete, else the metric; NULL: nothing further
-    of_topic AS topic, -- topic that it is of; NULL: it is of several, or of none
+    only_topic AS topic, -- topic that it is of; NULL: it is of several, or of none
     of_user AS user_name, of_client AS client_id, -- authenticated principal | client id
     of_group AS consumer_group, of_source AS source, -- consumer group | broker, controller or client
+    coalesce(nullif(concat_ws(', ', 'topic ' || only_topic, several, 'user ' || of_user, 'client id ' || of_client,
+        'group ' || of_group, 'source ' || of_source), ''), 'cluster') AS subject, -- names of the subject
     utc(start_at) AS start_utc, local(start_at) AS start_local, -- first seen, UTC | local time
     utc(end_at) AS end_utc, local(end_at) AS end_local, -- seen to be over, UTC | local time
-    us / 6e7 AS minutes, -- minutes in which any of it was bad
+    (e - s) / 6e7 AS duration_minutes, us / 6e7 AS minutes, -- minutes from start to end | in which any of it was bad
     topics, partitions, incidents, -- topics that were hit | partitions | incidents
     CASE WHEN kind = 'throttling' THEN 'quota' WHEN kind = 'loss' THEN 'retention'
         WHEN kind = 'consumer_lag' THEN 'slow_group' WHEN proof = 2 THEN 'restarted'
-        WHEN brokers > 0 THEN 'no_answer' ELSE 'not_known' END AS likely_cause, -- by what readings show
+        WHEN brokers > 0 THEN 'no_answer' ELSE 'not_known' END AS likely_cause, -- from readings only
     broker, brokers -- the likely broker | how many went away or came back near its start; NULL: none
 FROM clocked
 

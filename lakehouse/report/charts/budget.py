@@ -15,8 +15,6 @@ WEEKS: Final = 8
 _LEAST: Final = 0.01
 """A smaller possible use is not drawn, share of a budget."""
 
-_WORDS: Final = {"no_data": "no data", "at_risk": "at risk", "on_track": "on track"}
-
 
 def budget_bar(
     used: float | None, low: float | None, high: float | None, label: str = ""
@@ -90,7 +88,7 @@ def _area(kind: str, values: Sequence[float]) -> Markup:
 def eight_weeks(weeks: Sequence[Week]) -> Markup:
     """Draw the status of each of the last eight weeks as a square, oldest first."""
     shown = weeks[-WEEKS:]
-    words = [f"{week.name} {_WORDS.get(week.status, week.status)}" for week in shown]
+    words = [f"{week.name} {week.status.replace('_', ' ')}" for week in shown]
     first = WEEKS - len(shown)
     squares = [
         _square(17 * (first + nth) + 1, week.status, word)

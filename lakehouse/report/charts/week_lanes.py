@@ -8,10 +8,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import groupby, pairwise
 from typing import Any, Final, NamedTuple
 
-from lakehouse.core import display, periods
+from lakehouse.core import display
 from lakehouse.core.spans import Span, overlap, union
 from lakehouse.report.charts.lanes import Bucket, Kind, Lane
-from lakehouse.report.figures import Facts, Row, span_of
+from lakehouse.report.figures import Facts, Row, length, moment, span_of
 
 _MOST: Final = 168
 """Bars of a lane; a longer period has longer ones."""
@@ -23,6 +23,8 @@ _UNITS: Final = (
     (24 * _HOUR, "day"), (_HOUR, "hour"), (_MINUTE, "minute"), (1_000_000, "second"),
     (1, "microsecond"),
 )  # fmt: skip
+
+_UP_TO: Final = "up to "
 
 Values = Mapping[int, float | None]
 """A value for the start of each bucket; None: not known."""
@@ -66,7 +68,7 @@ def steps_of(facts: Facts, to: int) -> Steps:
         to: End of the time that can be observed, microseconds.
     """
     start, end = span_of(facts, "from", "to")
-    starts = [_start(point) for point in _coverage(facts)]
+    starts = [moment(point[0]) for point in _coverage(facts)]
     finest = min((b - a for a, b in pairwise(starts)), default=end - start)
     length = finest * -(-(end - start) // (finest * _MOST))
     first = min(starts, default=start)
@@ -147,7 +149,7 @@ def _joined(rows: Sequence[Row], steps: Steps, joined: Callable[[Any], float]) -
 def _points(rows: Sequence[Row]) -> Iterator[tuple[int, float | None, float | None]]:
     for row in rows:
         for at, value, _, high in row.get("points") or ():
-            yield periods.micros(display.parse(at)), value, high
+            yield moment(at), value, high
 
 
 def _unread(facts: Facts, steps: Steps) -> set[int]:
@@ -158,7 +160,7 @@ def _unread(facts: Facts, steps: Steps) -> set[int]:
 
 def _not_observed(facts: Facts, steps: Steps) -> Values:
     """Return the missing share of the expected observations, percent, at its worst in a bucket."""
-    points = [(_start(point), point[1]) for point in _coverage(facts)]
+    points = [(moment(point[0]), point[1]) for point in _coverage(facts)]
     values: dict[int, float | None] = {span[0]: None for span in steps.spans}
     for bucket, alike in groupby(points, lambda point: _bucket(point[0], steps)):
         known = [100 - percent for _, percent in alike if percent is not None]
@@ -178,16 +180,13 @@ def _coverage(facts: Facts) -> Sequence[Any]:
     return ()
 
 
-def _start(point: Sequence[Any]) -> int:
-    return periods.micros(display.parse(point[0]))
-
-
 def _count(noun: str) -> Callable[[float], str]:
     return lambda value: display.plural(round(value), noun)
 
 
-def _time(us: float) -> str:
-    return display.length(round(us))
+def _up_to_records(value: float) -> str:
+    """Return the upper bound of a lag, which a histogram gives."""
+    return f"{_UP_TO}{display.rough(value, 'up')} {'record' if value == 1 else 'records'}"
 
 
 def _share(percent: float) -> str:
@@ -195,14 +194,14 @@ def _share(percent: float) -> str:
 
 
 LANES: Final = (
-    Spec("Unavailable", "with a partition under min ISR or leaderless", _time, "bad",
+    Spec("Unavailable", "with a partition under min ISR or leaderless", length, "bad",
          _of_events("availability")),
     Spec("Failed requests", "produce and fetch", _count("request"), "bad",
          _of_timeline("error_answers", sum)),
-    Spec("Clients throttled", "with a throttled client", _time, "bad", _of_events("throttling")),
+    Spec("Clients throttled", "with a throttled client", length, "bad", _of_events("throttling")),
     Spec("Messages lost unread", "counted as offsets", _count("message"), "bad",
          _of_timeline("lost_offsets", sum)),
-    Spec("Consumer lag", "of a group in one topic", _count("record"), "bad",
+    Spec("Consumer lag", "of a group in one topic", _up_to_records, "bad",
          _of_timeline("consumer_lag", max)),
     Spec("Waiting for upload", "of a topic", display.size, "bad",
          _of_timeline("copy_lag_bytes", max)),
@@ -234,7 +233,9 @@ def _lane(spec: Spec, facts: Facts, steps: Steps) -> Lane | None:
         return None
     buckets = tuple(Bucket(span, values.get(span[0])) for span in steps.spans)
     texts = tuple(spec.write(one.value) if one.value else "" for one in buckets)
-    return Lane(spec.name, spec.about, spec.write(highest), spec.kind, buckets, texts)
+    words = spec.write(highest)
+    words = words if words.startswith(_UP_TO) else f"highest {words}"
+    return Lane(spec.name, spec.about, words, spec.kind, buckets, texts)
 
 
 def planned_of(facts: Facts) -> list[Span]:

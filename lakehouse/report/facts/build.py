@@ -14,7 +14,6 @@ from lakehouse.core.periods import Period, iso, micros
 from lakehouse.engines.engine import Engine
 from lakehouse.engines.gold_reader import subjects_of, window_of
 from lakehouse.report.facts.answers import shown, with_answers
-from lakehouse.report.facts.compared import with_figures
 from lakehouse.report.facts.coverage import (
     CoverageOfWeek,
     coverage,
@@ -25,6 +24,7 @@ from lakehouse.report.facts.gold import Gold
 from lakehouse.report.facts.kafka.consumer_groups import (
     lost_in_week,
 )
+from lakehouse.report.facts.key_figures.compared import with_figures
 from lakehouse.report.facts.objectives.history import WEEKS
 from lakehouse.report.facts.report_record import SECTIONS
 from lakehouse.report.facts.scope import Earlier, Scope
@@ -62,7 +62,6 @@ def facts(
     """
     window_seconds = window_of(engine)
     period = period.aligned(window_seconds)
-    week = periods.week_name(period, calendar.zone)
     now_us = micros(now or dt.datetime.now(dt.UTC))
     cluster, subjects = subjects_of(engine, cluster)
     gold = Gold(engine, cluster, period, window_seconds, subjects, now_us)
@@ -70,23 +69,52 @@ def facts(
     with ThreadPoolExecutor(engine.at_once) as pool:  # Spark mostly plans, in one thread a query
         scope = _scope(gold, objectives, calendar, min_coverage, pool.map)
         made = [*pool.map(lambda section: to_json(section(scope)), SECTIONS.values())]
-    span, elapsed_us = period.span, min(now_us, micros(period.end)) - micros(period.start)
-    found = {
+    found = {**head(gold, calendar, min_coverage), **dict(zip(SECTIONS, made, strict=True))}
+    return with_figures(found, with_answers)
+
+
+def head(gold: Gold, calendar: Calendar, min_coverage: float) -> dict[str, Any]:
+    """Return what the facts start with: their format, cluster, period and floor."""
+    (start, end), now_us = gold.period.span, gold.now_us
+    week = periods.week_name(gold.period, calendar.zone)
+    return {
         "format": FORMAT,
         "jmxlake": version("jmxlake"),
-        "cluster": cluster,
-        "from": iso(micros(period.start)),
-        "to": iso(micros(period.end)),
+        "cluster": gold.cluster,
+        "from": iso(start),
+        "to": iso(end),
         "time_zone": calendar.time_zone,
         "week": {"iso": week, "time_zone": calendar.time_zone} if week else None,
         "generated_at": iso(now_us),
-        "running": now_us < span[1],
-        "elapsed": round(max(0, elapsed_us) / (span[1] - span[0]), 6),
-        "window_seconds": window_seconds,
+        "running": now_us < end,
+        "elapsed": round(max(0, min(now_us, end) - start) / (end - start), 6),
+        "window_seconds": gold.window_seconds,
         "min_coverage_percent": min_coverage,
-        **dict(zip(SECTIONS, made, strict=True)),
     }
-    return with_figures(found, with_answers)
+
+
+def without_history(
+    gold: Gold, objectives: Sequence[Objective], calendar: Calendar, min_coverage: float
+) -> Scope:
+    """Return the scope of sections that need no weeks before, no burn rates and no changes."""
+    promised = _promised(gold, objectives, calendar)
+    statements = by_time(gold, objectives, promised)
+    return Scope(
+        gold, objectives, promised, statements, coverage(gold),
+        calendar=calendar, min_coverage=min_coverage,
+    )  # fmt: skip
+
+
+def _promised(
+    gold: Gold, objectives: Sequence[Objective], calendar: Calendar, **more: bool
+) -> list[Statement]:
+    return gold.statements(
+        objectives,
+        own_windows=gold.period.grain == periods.WEEK,
+        maintenance=calendar.maintenance,
+        corrections=calendar.corrections,
+        **more,
+    )
 
 
 def _scope(
@@ -97,14 +125,7 @@ def _scope(
     each: Callable[..., Iterable[Any]],
 ) -> Scope:
     """Compute the statements, and read what several sections need."""
-    promised = gold.statements(
-        objectives,
-        own_windows=gold.period.grain == periods.WEEK,
-        burns=True,
-        left=True,
-        maintenance=calendar.maintenance,
-        corrections=calendar.corrections,
-    )
+    promised = _promised(gold, objectives, calendar, burns=True, left=True)
     statements = by_time(gold, objectives, promised)
     periods_ = weeks_until(gold.period.end, calendar.zone)
     weeks = read_weeks(gold.rows, objectives, periods_, gold.now_us, gold.subjects, each)

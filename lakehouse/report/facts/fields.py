@@ -138,6 +138,22 @@ class Declared:
     """
 
 
+class Named(Declared):
+    """The names of a subject; those of other kinds are None."""
+
+    topic: Annotated[str | None, TOPIC]
+    partition: Annotated[int | None, PARTITION]
+    user: Annotated[str | None, USER]
+    client_id: Annotated[str | None, CLIENT_ID]
+    group: Annotated[str | None, GROUP]
+    source: Annotated[str | None, SOURCE]
+
+
+def names_of(row: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the names in a row, as ``Named`` declares them."""
+    return {name: row.get(name) for name in fields_of(Named)}
+
+
 class Field(NamedTuple):
     """A field of a record: its type in JSON, and its meaning."""
 

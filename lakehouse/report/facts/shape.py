@@ -14,14 +14,14 @@ from msgspec import UNSET, Meta, UnsetType
 
 from lakehouse.core import display, periods
 from lakehouse.errors import PeriodError
-from lakehouse.report.facts.fields import Bounds, Field, fields_of, nested, three
+from lakehouse.report.facts.fields import Bounds, Field, Named, fields_of, nested, three
 from lakehouse.report.facts.kafka.consumer_groups import LostBeforeRead, LostOffsets
 from lakehouse.report.facts.kafka.golden_signals import Answers, Error, Latency
 from lakehouse.report.facts.kafka.hygiene import Hygiene, Replicas
 from lakehouse.report.facts.kafka.tier_lag import TierLag
 from lakehouse.report.facts.objectives.business_hours import BusinessHours
 from lakehouse.report.facts.objectives.composites import Composite
-from lakehouse.report.facts.objectives.history import Names, WeekOfObjective
+from lakehouse.report.facts.objectives.history import WeekOfObjective
 from lakehouse.report.facts.objectives.restated import Restated
 from lakehouse.report.facts.objectives.trends import Trends
 from lakehouse.report.facts.other_metrics import OwnMetrics
@@ -111,7 +111,7 @@ _NEEDED: Final[Mapping[Any, Collection[str]]] = {
     Hygiene: ("unused_quotas", "near_quota", "overtaken"),
     Latency: ("threshold_ms",),
     LostBeforeRead: ("groups",),
-    Names: Names._fields,
+    Named: Named.__annotations__,
     Objective: ("subjects",),
     OwnMetrics: ("metrics",),
     Replicas: ("partitions",),

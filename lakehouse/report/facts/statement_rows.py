@@ -25,6 +25,7 @@ from lakehouse.report.facts.fields import (
     Declared,
     Known,
     Means,
+    Named,
 )
 from lakehouse.report.facts.objectives.budget import Status
 from lakehouse.report.facts.objectives.history import WeekOfObjective
@@ -33,17 +34,6 @@ ATTAINMENT: Final = Means(
     "good time divided by good and bad time, 0 to 1; its bounds count unknown time as bad and as "
     "good"
 )
-
-
-class Named(Declared):
-    """The names of a subject; those of other kinds are None."""
-
-    topic: Annotated[str | None, TOPIC]
-    partition: Annotated[int | None, PARTITION]
-    user: Annotated[str | None, USER]
-    client_id: Annotated[str | None, CLIENT_ID]
-    group: Annotated[str | None, GROUP]
-    source: Annotated[str | None, SOURCE]
 
 
 class Figures(Declared):

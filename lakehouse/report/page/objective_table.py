@@ -7,7 +7,7 @@ from markupsafe import Markup
 
 from lakehouse.core.periods import HOUR_US
 from lakehouse.report.charts import budget
-from lakehouse.report.summary import amounts
+from lakehouse.report.facts.objectives.budget import STATUSES
 from lakehouse.report.summary.model import Objective, Summary
 
 _FIRST_SHEET: Final = 12
@@ -65,7 +65,7 @@ def objective_table(summary: Summary, link: Callable[[str], str]) -> ObjectiveTa
     rows = tuple(
         ObjectiveRow(
             objective=one,
-            rank=amounts.STATUSES.index(one.status),
+            rank=STATUSES.index(one.status),
             link=link(one.section),
             bar=_bar(one),
             left=budget.burn_down(one.left, hours) if one.left else Markup(),

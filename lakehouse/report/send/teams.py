@@ -9,9 +9,10 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from lakehouse.core import display
+from lakehouse.report.facts.objectives.budget import Status
 from lakehouse.report.figures import Name
 from lakehouse.report.summary import lines
-from lakehouse.report.summary.model import Status, Strong, Summary, Text, Tile
+from lakehouse.report.summary.model import Strong, Summary, Text, Tile
 
 SCHEMA: Final = "http://adaptivecards.io/schemas/adaptive-card.json"
 KIND: Final = "application/vnd.microsoft.card.adaptive"

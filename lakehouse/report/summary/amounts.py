@@ -1,27 +1,16 @@
 """Durations with bounds, instants, and names of subjects, as the short report writes them."""
 
 import datetime as dt
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Final, NamedTuple
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
 
 from lakehouse.core import display
-from lakehouse.core.periods import instant, micros
+from lakehouse.core.periods import instant
 from lakehouse.core.spans import Span
 from lakehouse.report import figures
 from lakehouse.report.figures import Facts, Name, Row
-from lakehouse.report.summary.model import Status, Text
+from lakehouse.report.summary.model import Text
 from lakehouse.report.summary.texts import joined, line, words
-
-WIDE: Final = 0.05
-"""Relative distance of a bound from its figure. Texts have only wider bounds."""
-
-_ALIKE: Final = 0.1
-"""Greatest difference of the distances of two bounds, as a share of their sum, that ``±`` hides."""
-
-STATUSES: Final[tuple[Status, ...]] = (
-    "missed", "at_risk", "uncertain", "no_data", "on_track", "met",
-)  # fmt: skip
-"""Worst first."""
 
 
 class Bounded(NamedTuple):
@@ -37,31 +26,10 @@ def of(row: Row, stem: str) -> Bounded:
     return Bounded(*(row.get(f"{stem}{bound}_us") for bound in figures.BOUNDS))
 
 
-def length(us: float | None) -> str:
-    """Return a duration in words, 0 without a unit."""
-    return "0" if us == 0 else display.length(None if us is None else round(us))
-
-
 def around(figure: Bounded) -> str:
-    """Return the bounds of a duration for the text; empty if they are within 5 % of it.
-
-    A lower bound is rounded down, an upper bound up.
-    """
-    us, low, high = figure
-    if us is None or low is None or (high is not None and _is_near(us, low, high)):
-        return ""
-    at_least = display.length(low, "down")
-    if high is None:
-        return line("amount.at_least", amount=at_least)
-    if not us:
-        return line("amount.at_most", amount=display.length(high, "up"))
-    if abs((high - us) - (us - low)) <= _ALIKE * (high - low):
-        return f"±{display.length(max(high - us, us - low), 'up')}"
-    return line("amount.between", low=at_least, high=display.length(high, "up"))
-
-
-def _is_near(us: int, low: int, high: int) -> bool:
-    return max(high - us, us - low) <= WIDE * us
+    """Return the bounds of a duration for the text; empty if they are close to it."""
+    text, is_wide = figures.around(*figure)
+    return text if is_wide else ""
 
 
 def exactly(figure: Bounded) -> str:
@@ -139,16 +107,6 @@ def first_name(row: Row) -> Name | None:
 # Instants.
 
 
-def moment(text: str) -> int:
-    """Return an instant of the facts, microseconds."""
-    return micros(display.parse(text))
-
-
-def span(row: Mapping[str, Any], start: str = "start", end: str = "end") -> Span:
-    """Return two instants of a row, microseconds."""
-    return moment(row[start]), moment(row[end])
-
-
 def day(us: int) -> str:
     """Return the local day of an instant: ``Wed 18 Nov``."""
     return display.day(instant(us))
@@ -177,7 +135,7 @@ def dates_of(span: Span) -> tuple[dt.date, dt.date]:
 def parts_of(row: Row) -> tuple[Span, ...]:
     """Return the times in which an event was bad, microseconds."""
     parts = row.get("parts") or ({"start": row["from"], "end": row["to"]},)
-    return tuple(span(part) for part in parts)
+    return tuple(map(figures.span_of, parts))
 
 
 def hours_of(parts: Sequence[Span]) -> tuple[str, str] | None:

@@ -5,7 +5,7 @@ from typing import NamedTuple
 from lakehouse.core import display
 from lakehouse.core.periods import instant
 from lakehouse.core.spans import Span
-from lakehouse.report import evidence
+from lakehouse.report import evidence, figures
 from lakehouse.report.facts_lookup import value_at
 from lakehouse.report.figures import Facts
 from lakehouse.report.summary import amounts
@@ -23,6 +23,7 @@ class Frame(NamedTuple):
         floor: Least observed share for a good statement.
         coverage: Observed share of the expected time; None: nothing was expected.
         word: Word for the period: ``week`` or ``period``.
+        has_week_before: Whether the facts have the week before.
     """
 
     span: Span
@@ -32,13 +33,14 @@ class Frame(NamedTuple):
     floor: float
     coverage: float | None
     word: str
+    has_week_before: bool
 
 
 def frame_of(facts: Facts) -> Frame:
     """Return the frame of a report, whatever version wrote it."""
-    start, end = amounts.span(facts, "from", "to")
+    start, end = figures.span_of(facts, "from", "to")
     made = facts.get("generated_at")
-    now = end if made is None else min(end, max(start, amounts.moment(made)))
+    now = end if made is None else min(end, max(start, figures.moment(made)))
     is_running = bool(facts.get("running", now < end))
     if facts.get("elapsed") is not None:
         now = start + round(float(facts["elapsed"]) * (end - start))
@@ -48,7 +50,8 @@ def frame_of(facts: Facts) -> Frame:
     is_blind = not share or share < floor
     word = amounts.week_word(facts)
     observed_to = now if is_running else end
-    return Frame((start, end), observed_to, is_running, is_blind, floor, share, word)
+    had_week = bool(facts.get("previous"))
+    return Frame((start, end), observed_to, is_running, is_blind, floor, share, word, had_week)
 
 
 def period(frame: Frame) -> str:

@@ -4,10 +4,10 @@ from collections import Counter
 from collections.abc import Sequence
 
 from lakehouse.core import display
+from lakehouse.report.facts.objectives.budget import STATUSES, Status
 from lakehouse.report.figures import Facts
-from lakehouse.report.summary import amounts
 from lakehouse.report.summary.frame import Frame
-from lakehouse.report.summary.model import Headline, Objective, Status
+from lakehouse.report.summary.model import Headline, Objective
 from lakehouse.report.summary.texts import line, words
 
 
@@ -18,7 +18,7 @@ def headline(facts: Facts, objectives: Sequence[Objective], frame: Frame) -> Hea
     if not objectives:
         return Headline("no_data", words("headline.none"), "")
     tally = Counter(one.status for one in objectives)
-    worst = next(status for status in amounts.STATUSES if tally[status])
+    worst = next(status for status in STATUSES if tally[status])
     return Headline(worst, _text(worst, tally, frame), _then(facts, objectives, frame))
 
 

@@ -7,10 +7,12 @@ from typing import Any, Final, NamedTuple, cast
 from lakehouse.core import display
 from lakehouse.core.spans import Span
 from lakehouse.report import figures
+from lakehouse.report.facts.objectives.budget import STATUSES, Status
 from lakehouse.report.figures import Facts, Name, Row
+from lakehouse.report.owners import shown
 from lakehouse.report.summary import amounts, texts
 from lakehouse.report.summary.frame import Frame
-from lakehouse.report.summary.model import Objective, Status, Text, Week
+from lakehouse.report.summary.model import Objective, Text, Week
 from lakehouse.report.summary.texts import line, text, words
 
 _SECTIONS: Final = (
@@ -45,7 +47,7 @@ def objective_rows(facts: Facts, frame: Frame) -> tuple[Objective, ...]:
     judged = [
         _judged(row, verdicts.get(row["name"], {}), frame) for row in facts.get("objectives") or ()
     ]
-    judged.sort(key=lambda one: (amounts.STATUSES.index(one.status), -(one.used[0] or 0)))
+    judged.sort(key=lambda one: (STATUSES.index(one.status), -(one.used[0] or 0)))
     return tuple(_objective(one, facts, frame) for one in judged)
 
 
@@ -68,7 +70,7 @@ def worst_subject(row: Row) -> Row | None:
 
 def _status(row: Row, verdict: Row, worst: Row | None, frame: Frame) -> Status:
     found = texts.first(row.get("status"), _status_of_old(verdict, worst, frame))
-    status = cast("Status", found) if found in amounts.STATUSES else "no_data"
+    status = cast("Status", found) if found in STATUSES else "no_data"
     # Too little coverage leaves only what is certain: that an objective is missed.
     return "no_data" if frame.is_blind and status != "missed" else status
 
@@ -153,7 +155,7 @@ def _worst(one: _Judged, frame: Frame) -> Text:
     worst = one.worst or {}
     figure = amounts.of(worst, "bad")
     unknown = worst.get("unknown_us") if one.status == "uncertain" else None
-    bad = amounts.length(figure.us) if figure.us else words("objective.nothing_bad")
+    bad = figures.length(figure.us) if figure.us else words("objective.nothing_bad")
     bounds = amounts.around(figure)
     if events := worst.get("events"):
         total = display.count(events["total"])
@@ -209,7 +211,7 @@ def _window(row: Row, frame: Frame) -> str:
     """Return the time that an objective is judged over, where it is not the period."""
     if not row.get("from") or not row.get("to"):
         return ""
-    own: Span = amounts.span(row, "from", "to")
+    own: Span = figures.span_of(row, "from", "to")
     if own == frame.span:
         return ""
     days = round((own[1] - own[0]) / _DAY_US)
@@ -234,8 +236,7 @@ def _of_week(week: Row) -> Status:
 
 
 def _owner(row: Row, worst: Row | None) -> Name | None:
-    own = worst or {}
-    owner = texts.first(row.get("owner"), own.get("team"), own.get("owner"))
+    owner = row.get("owner") or shown(worst or {})
     return None if owner is None else figures.name(owner)
 
 

@@ -1,9 +1,10 @@
 """Tiles: key figures with their change against the week before and their trend."""
 
 from collections.abc import Mapping
-from typing import Any, Final, cast
+from typing import Any, Final, cast, get_args
 
 from lakehouse.core import display
+from lakehouse.report import figures
 from lakehouse.report.figures import Facts, Row
 from lakehouse.report.summary import amounts
 from lakehouse.report.summary.amounts import Bounded
@@ -34,7 +35,6 @@ _QUESTIONS: Final = {
 """The question whose observed share a figure depends on."""
 
 _LEVELS: Final = ("topic", "group", "source", "client")
-_CHANGES: Final = ("worse", "better", "unclear", "same", "none")
 
 
 def tiles(facts: Facts, objectives: tuple[Objective, ...], frame: Frame) -> tuple[Tile, ...]:
@@ -94,9 +94,6 @@ def _value(row: Row) -> str:
     """Return a figure; at least it, where unobserved time may hide more."""
     value, low, high = _own(row)
     unit = str(row["unit"])
-    if unit == "offsets" and high is None:
-        # Messages are fewer than offsets (markers, aborted records). Unobserved time may hide more.
-        return line("tile.about", amount=_amount(low or value, unit))
     if high is None:
         return line("tile.at_least", amount=_of_all(row, _amount(low or value, unit)))
     if unit == "offsets" and high:
@@ -115,7 +112,7 @@ def _of_all(row: Row, count: str) -> str:
 
 def _amount(value: Any, unit: str, digits: int = 2) -> str:
     if unit == "us":
-        return amounts.length(value)
+        return figures.length(value)
     if unit == "share":
         return display.share(value, digits)
     if unit == "ms":
@@ -140,7 +137,7 @@ def _note(row: Row) -> Text:
         return text("tile.bounds", bounds=bounds) if bounds else ()
     values: dict[str, Any] = {"subject": amounts.subject(row), "length": ""}
     if worst.us and not (is_time and worst == _own(row)):
-        values["length"] = amounts.length(worst.us)
+        values["length"] = figures.length(worst.us)
     template = _NOTES.get(str(row["name"]), "tile.worst" if is_time else "tile.subject")
     if template == "tile.worst":
         values |= {"level": level, "bounds": amounts.around(worst) or bounds}
@@ -181,9 +178,10 @@ def _delta(row: Row, frame: Frame) -> tuple[str, str]:
     if frame.is_running:
         return line("tile.running", period=frame.word), "none"
     before = row.get("previous")
-    change = row.get("change") if row.get("change") in _CHANGES else "none"
+    change = row.get("change") if row.get("change") in get_args(Change) else "none"
     if not before:
-        return (words("tile.none") if frame.word == "week" else ""), "none"
+        other = words("tile.untracked" if frame.has_week_before else "tile.none")
+        return (other if frame.word == "week" else ""), "none"
     week = amounts.week_name(before["week"])
     if before.get("value") is None:
         return line("tile.unknown", week=week), "none"
@@ -199,4 +197,7 @@ def _changed(row: Row, before: Row, week: str, *, is_clear: bool) -> str:
     difference = row["value"] - before["value"]
     sign = "+" if difference >= 0 else "\u2212"
     amount = _amount(abs(difference), row["unit"])
-    return line("tile.delta" if is_clear else "tile.unclear", sign=sign, amount=amount, week=week)
+    name = "tile.delta" if is_clear else "tile.unclear"
+    if not is_clear and before.get("high") is None:
+        name = "tile.partly_known"
+    return line(name, sign=sign, amount=amount, week=week)

@@ -1,29 +1,17 @@
 """Contents of columns: times, numbers, names and words of a row."""
 
 from collections.abc import Callable
-from typing import Any, Final, cast
+from typing import Any
 
 from lakehouse.core import display
-from lakehouse.core.display import Rounding
 from lakehouse.report import figures
 from lakehouse.report.facts_lookup import value_at
-from lakehouse.report.figures import BOUNDS, Name, Row
+from lakehouse.report.figures import BOUNDS, Name, Row, around, length
 from lakehouse.report.resources import declared
 from lakehouse.report.tables.table_spec import Cell, Content
 
-WIDE: Final = 0.05
-"""Distance, as a share of the figure, from which bounds are text."""
-
-_ALIKE: Final = 0.1
-"""Greatest difference of two bounds' distances, as a share of both, for ``±``."""
-
 Write = Callable[[Any], str]
 """Formats a number; for None it returns ``not known``."""
-
-
-def length(us: float | None, rounding: Rounding = "nearest") -> str:
-    """Return a time in words; 0 has no unit."""
-    return "0" if us == 0 else display.length(None if us is None else round(us), rounding)
 
 
 def size(value: float | None) -> str:
@@ -151,24 +139,6 @@ def bounded(row: Row, keys: tuple[str, ...], write: Callable[..., str]) -> Cell:
         return Cell((f"≥ {write(low, 'down')}",), order=value)
     text, wide = around(value, low, high, write)
     return Cell((write(value),), text if wide else "", "" if wide else text, value)
-
-
-def around(
-    value: float, low: float | None, high: float | None, write: Callable[..., str]
-) -> tuple[str, bool]:
-    """Return the bounds of a figure in words, and whether they must be read with it."""
-    if low == value == high or (low is None and high is None):
-        return "", False
-    if high is None or low is None:
-        known = cast("float", low if high is None else high)
-        far = abs(known - value) > WIDE * value
-        if low is None:
-            return f"at most {write(known, 'up')}", far
-        return f"at least {write(known, 'down')}", far
-    wide = high > value * (1 + WIDE) or low < value * (1 - WIDE)
-    if abs((high - value) - (value - low)) <= _ALIKE * (high - low):
-        return f"±{write(max(high - value, value - low), 'up')}", wide
-    return f"{write(low, 'down')} to {write(high, 'up')}", wide
 
 
 def least_to_most(low: float | None, high: float | None, write: Callable[..., str]) -> Cell:

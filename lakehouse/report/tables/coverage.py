@@ -7,8 +7,8 @@ from lakehouse.core import display
 from lakehouse.report import figures
 from lakehouse.report.facts.coverage import SourceCoverage
 from lakehouse.report.facts_lookup import nothing_seen, rows_at
-from lakehouse.report.figures import Facts, Row
-from lakehouse.report.tables.contents import isolated, length, name, number, of, words
+from lakehouse.report.figures import Facts, Row, length
+from lakehouse.report.tables.contents import isolated, name, number, of, words
 from lakehouse.report.tables.section import Part, plain, section
 from lakehouse.report.tables.table_spec import Cell, Column, TableSpec
 
@@ -25,7 +25,7 @@ def _error(row: Row) -> Cell:
 def _outcomes(row: Row) -> str:
     outcomes = (row.get("outcomes") or {}).items()
     failed = [(name_, number_) for name_, number_ in outcomes if number_ and name_ != "ok"]
-    return ", ".join(f"{words('outcome', name_)} {number_:,}" for name_, number_ in failed)
+    return ", ".join(f"{number_:,} {words('outcome', name_)}" for name_, number_ in failed)
 
 
 SOURCES: Final = TableSpec(
@@ -86,7 +86,7 @@ def _notes(facts: Facts) -> list[str]:
     notes = []
     if rejected := facts.get("rejected"):
         notes.append(f"{display.plural(round(rejected), 'row')} of bronze could not be used.")
-    changes = facts.get("changes") or facts.get("events") or ()
+    changes = facts.get("changes") or ()
     imported = {(row.get("new"), row.get("source")) for row in changes if row["kind"] == "imported"}
     for place, number_ in sorted(Counter(str(place) for place, _ in imported).items()):
         sources = display.plural(number_, "source")

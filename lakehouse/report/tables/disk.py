@@ -5,8 +5,8 @@ from typing import Any, Final
 
 from lakehouse.core import display
 from lakehouse.report.facts.storage import QUESTION, StoredTopic
-from lakehouse.report.figures import Facts, Row
-from lakehouse.report.tables.contents import length, name, number, of, size, text_of, word
+from lakehouse.report.figures import Facts, Row, length
+from lakehouse.report.tables.contents import name, number, of, size, text_of, word
 from lakehouse.report.tables.section import (
     Part,
     coverage_clause,

@@ -3,8 +3,8 @@
 from typing import Final
 
 from lakehouse.report.facts.kafka.replication import QUESTION, Topic
-from lakehouse.report.figures import Row
-from lakehouse.report.tables.contents import length, longest, name, number, time
+from lakehouse.report.figures import Row, length
+from lakehouse.report.tables.contents import longest, name, number, time
 from lakehouse.report.tables.section import Claim, counted, section
 from lakehouse.report.tables.table_spec import Column, TableSpec
 

@@ -14,12 +14,11 @@ from lakehouse.report.facts.kafka.golden_signals import (
     Latency,
     Traffic,
 )
-from lakehouse.report.figures import Facts, Row
+from lakehouse.report.figures import Facts, Row, length
 from lakehouse.report.tables.contents import (
     bounded,
     count,
     isolated,
-    length,
     longest,
     most,
     name,

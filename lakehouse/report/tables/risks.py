@@ -12,8 +12,8 @@ from lakehouse.report.facts.kafka.hygiene import (
     Replicas,
     UnusedQuota,
 )
-from lakehouse.report.figures import Facts, Row
-from lakehouse.report.tables.contents import instant, length, name, number, of, word
+from lakehouse.report.figures import Facts, Row, length
+from lakehouse.report.tables.contents import instant, name, number, of, word
 from lakehouse.report.tables.section import Part, coverage_clause, plain, section, unanswered
 from lakehouse.report.tables.table_spec import Cell, Column, TableSpec
 from lakehouse.report.tables.throttling import quantity
@@ -114,8 +114,8 @@ RISKS: Final = (
         "groups will lose records to retention", "groups close to retention",
     ),
     Risk(
-        REPLICAS, ("no_spare_replica", "replication_one"), "topic cannot lose a broker",
-        "topics cannot lose a broker", "spare replicas",
+        REPLICAS, ("no_spare_replica", "replication_one"), "topic has no spare replica",
+        "topics have no spare replica", "spare replicas",
     ),
     Risk(NEAR_QUOTA, ("near_quota",), "client near its quota", "clients near their quota",
          "clients near their quota"),

@@ -6,7 +6,7 @@ from itertools import compress
 from typing import Any, Final, NamedTuple
 
 from lakehouse.core import display
-from lakehouse.report import evidence, figures
+from lakehouse.report import evidence, figures, owners
 from lakehouse.report.evidence import Evidence
 from lakehouse.report.facts import record_keys
 from lakehouse.report.facts_lookup import rows_at, value_at
@@ -189,7 +189,7 @@ class TableSpec:
         if others <= 0 or not bad:
             return ""
         which = f"The other {self.noun if others == 1 else display.plural(others, self.noun)}"
-        return f"{which} {self.quiet} in the observed time."
+        return f"{which} {self.quiet} while observed."
 
     def subjects(self, rows: Iterable[Row]) -> set[tuple[Any, ...]]:
         """Return the subjects of rows, each once."""
@@ -218,17 +218,12 @@ def _added(facts: Facts, rows: Sequence[Row]) -> Iterable[Column]:
     """Yield the columns of reports with budgets and with owners."""
     if any(row.get("used") is not None for row in rows):
         yield Column("Budget used", _USED)
-    if facts.get("owners") is not None and any(map(_has_owner, rows)):
+    if facts.get("owners") is not None and any(map(owners.shown, rows)):
         yield Column("Owner", Content(_owner, is_figure=False))
 
 
-def _has_owner(row: Row) -> bool:
-    return any(row.get(key) is not None for key in ("team", "owner"))
-
-
 def _owner(row: Row) -> Cell:
-    found = next((row[key] for key in ("team", "owner") if row.get(key) is not None), None)
-    return Cell(("no owner",)) if found is None else Cell(figures.single(found))
+    return Cell(figures.single(owners.shown(row)) or ("no owner",))
 
 
 def _used(row: Row) -> Cell:

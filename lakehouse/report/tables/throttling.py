@@ -4,8 +4,8 @@ from typing import Final
 
 from lakehouse.core import display
 from lakehouse.report.facts.kafka.throttling import QUESTION, Client
-from lakehouse.report.figures import Row
-from lakehouse.report.tables.contents import length, longest, name, number, of, peak, time, word
+from lakehouse.report.figures import Row, length
+from lakehouse.report.tables.contents import longest, name, number, of, peak, time, word
 from lakehouse.report.tables.section import Claim, counted, section
 from lakehouse.report.tables.table_spec import Cell, Column, Content, TableSpec
 

@@ -7,8 +7,8 @@ from lakehouse.report import figures
 from lakehouse.report.facts.kafka import remote_reads, tier_lag
 from lakehouse.report.facts.kafka.remote_reads import ReadingBroker, ReadTopic
 from lakehouse.report.facts.kafka.tier_lag import LaggingTopic, TierBroker
-from lakehouse.report.figures import Row
-from lakehouse.report.tables.contents import count, length, most, name, of, peak, size, time
+from lakehouse.report.figures import Row, length
+from lakehouse.report.tables.contents import count, most, name, of, peak, size, time
 from lakehouse.report.tables.section import Claim, counted, section
 from lakehouse.report.tables.table_spec import Cell, Column, TableSpec
 
@@ -47,7 +47,7 @@ def failures(row: Row) -> str:
 
 def _flags(row: Row) -> Cell:
     is_wrong = "known_wrong" in (row.get("flags") or ())
-    return Cell(("Wrong in this Kafka version" if is_wrong else "",))
+    return Cell(("unreliable in this Kafka version" if is_wrong else "",))
 
 
 TOPICS: Final = TableSpec(

@@ -11,7 +11,6 @@ from types import MappingProxyType
 from typing import Annotated, Any, Final, NamedTuple
 
 from lakehouse import tables
-from lakehouse.core import display
 from lakehouse.core.metrics import LEADERLESS, PARTITION_COUNT, UNAVAILABLE, UNDER_MIN_ISR
 from lakehouse.core.periods import iso, micros
 from lakehouse.core.spans import length
@@ -34,6 +33,7 @@ from lakehouse.report.facts.fields import (
 )
 from lakehouse.report.facts.gold import Gold, attribute
 from lakehouse.report.facts.gold_figures import AnyTime, Max, Mean, Min, Rise, Stored, Sum, Time
+from lakehouse.report.figures import span_of
 from lakehouse.slo import partition_level
 from lakehouse.slo.sla_statement import Statement, unknown_of
 
@@ -255,7 +255,7 @@ def any_time(section: Mapping[str, Any]) -> Bounds:
     spans: defaultdict[str, list[tuple[int, int, int, int]]] = defaultdict(list)
     for row in section.get("partitions") or ():
         for one in row["incidents"]:
-            start, end = (micros(display.parse(one[key])) for key in ("start", "end"))
+            start, end = span_of(one)
             least, most = max(start, end - one["tail_us"]), start - one["lead_us"]
             spans[row["topic"]].append((start, end, least, most))
     every = [span for own in spans.values() for span in own]

@@ -3,11 +3,12 @@
 These work on objectives as JSON, because they are computed again for the subjects of a team.
 """
 
-from collections.abc import Mapping, Sequence
-from typing import Any, Final, Literal, NamedTuple, get_args
+from collections.abc import Sequence
+from typing import Any, Final, Literal, get_args
 
 from lakehouse.core.observed_share import state_of
-from lakehouse.report.facts.fields import Bounds, to_json
+from lakehouse.report.facts.fields import Bounds, bounds_json
+from lakehouse.report.figures import Row
 
 Status = Literal["missed", "at_risk", "uncertain", "no_data", "on_track", "met"]
 """Of an objective, worst first; ``at_risk`` and ``on_track`` are of a running window."""
@@ -16,24 +17,6 @@ STATUSES: Final = get_args(Status)
 
 _NEEDS_DATA: Final = ("uncertain", "on_track", "met")
 """Statuses that are not stated if too little was observed."""
-
-Row = Mapping[str, Any]
-
-
-class Budget(NamedTuple):
-    """The status of a subject or an objective, and the share of the whole budget that it used.
-
-    Attributes:
-        status: The only status; it is the verdict once the window is over.
-        budget_whole_us: Time that may be bad in the whole window, as far as the subject exists in
-            it; None: the objective has no subject.
-        used: Share of that budget; of an objective that counts events, of the bad events that are
-            allowed. The upper bound takes unobserved time as bad. None: not known.
-    """
-
-    status: Status
-    budget_whole_us: int | None
-    used: Bounds
 
 
 def with_budgets(objectives: Sequence[Row], *, running: bool, floor: float) -> list[dict[str, Any]]:
@@ -49,19 +32,17 @@ def with_budgets(objectives: Sequence[Row], *, running: bool, floor: float) -> l
 
 def _with_budget(objective: Row, *, running: bool, floor: float) -> dict[str, Any]:
     running = running or any(row.get("ahead_us") for row in objective["subjects"])
-    subjects = [
-        {**row, **to_json(budget(row, objective, running=running))} for row in objective["subjects"]
-    ]
+    subjects = [{**row, **budget(row, objective, running=running)} for row in objective["subjects"]]
     subjects.sort(key=lambda row: STATUSES.index(row["status"]))  # stable: worst first as before
     if not subjects:
-        return {**objective, **to_json(Budget("no_data", None, Bounds())), "subjects": []}
-    worst = {key: subjects[0][key] for key in to_json(Budget("no_data", None, Bounds()))}
+        return {**objective, **_NO_BUDGET, "subjects": []}
+    worst = {key: subjects[0][key] for key in _NO_BUDGET}
     worst["status"] = or_no_data(worst["status"], observed_percent(subjects), floor)
     return {**objective, **worst, "subjects": subjects}
 
 
-def budget(subject: Row, objective: Row, *, running: bool) -> Budget:
-    """Return the budget that a subject used.
+def budget(subject: Row, objective: Row, *, running: bool) -> Row:
+    """Return the status of a subject and the budget that it used, as ``Used`` declares them.
 
     Args:
         subject: As in the facts.
@@ -71,7 +52,14 @@ def budget(subject: Row, objective: Row, *, running: bool) -> Budget:
     whole_us = subject.get("budget_of_window_us", subject.get("budget_us"))
     used = _used(subject, objective, whole_us)
     status = _so_far(subject, objective, whole_us) if running else verdict(subject)
-    return Budget(status, whole_us, used)
+    return _row(status, whole_us, used)
+
+
+def _row(status: Status, whole_us: int | None, used: Bounds) -> dict[str, Any]:
+    return {"status": status, "budget_whole_us": whole_us, **bounds_json("used", used)}
+
+
+_NO_BUDGET: Final[Row] = _row("no_data", None, Bounds())
 
 
 def verdict(row: Row) -> Status:

@@ -7,7 +7,7 @@ have only published weeks. A week of which too little is known is ``no_data``.
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Annotated, Any, Final, NamedTuple, Self
+from typing import Annotated, Any, Final, NamedTuple
 
 from lakehouse import tables
 from lakehouse.core import display, periods
@@ -17,43 +17,16 @@ from lakehouse.core.periods import Period
 from lakehouse.core.spans import Span
 from lakehouse.core.subjects import SUBJECT as NAMES
 from lakehouse.engines.gold_reader import is_same, text
-from lakehouse.report.facts.fields import (
-    CLIENT_ID,
-    GROUP,
-    PARTITION,
-    SOURCE,
-    TOPIC,
-    USER,
-    Bounds,
-    Means,
-    to_json,
-)
+from lakehouse.report.facts.fields import Bounds, Means, Named, names_of, to_json
 from lakehouse.report.facts.gold import Gold
 from lakehouse.report.facts.objectives.budget import Status, observed_percent, or_no_data, verdict
+from lakehouse.report.figures import Row
 from lakehouse.slo.calendar.report_calendar import Calendar
 from lakehouse.slo.sla_statement import Statement, verdict_between
 from lakehouse.slo.trends.weeks import Weeks
 
 WEEKS: Final = 8
 """Weeks of a history, this one included."""
-
-Row = Mapping[str, Any]
-
-
-class Names(NamedTuple):
-    """The names of a subject; None where it has none of the kind."""
-
-    topic: Annotated[str | None, TOPIC]
-    partition: Annotated[int | None, PARTITION]
-    user: Annotated[str | None, USER]
-    client_id: Annotated[str | None, CLIENT_ID]
-    group: Annotated[str | None, GROUP]
-    source: Annotated[str | None, SOURCE]
-
-    @classmethod
-    def of(cls, row: Row) -> Self:
-        """Return the names in a row."""
-        return cls(*map(row.get, cls._fields))
 
 
 class WeekOfObjective(NamedTuple):
@@ -62,7 +35,7 @@ class WeekOfObjective(NamedTuple):
     week: Annotated[str, Means("ISO week")]
     verdict: Annotated[Status, Means(
         "verdict of the worst subject; its status if the week is not over")]  # fmt: skip
-    subject: Annotated[Names | None, Means("worst subject", column="")] = None
+    subject: Annotated[Row | None, Means("worst subject", column="", json=Named | None)] = None
     bad_us: Annotated[Bounds, Means("its bad time, microseconds")] = Bounds()
     unknown_us: Annotated[int | None, Means("its unknown time, microseconds")] = None
     attainment: Annotated[float | None, Means("its attainment, 0 to 1")] = None
@@ -90,7 +63,7 @@ class _Past(NamedTuple):
         return WeekOfObjective(
             name,
             or_no_data(verdict(worst), observed_percent([sums]), floor),
-            Names.of(worst),
+            names_of(worst),
             _bad(worst),
             worst["unknown_us"],
             worst["attainment"],
@@ -249,7 +222,7 @@ def this_week(objective: Row, name: str) -> WeekOfObjective:
     return WeekOfObjective(
         name,
         objective["status"],
-        Names.of(worst),
+        names_of(worst),
         _bad(worst),
         worst.get("unknown_us"),
         worst.get("attainment"),
@@ -319,7 +292,7 @@ def _some_in_week(
     return WeekOfObjective(
         name,
         "no_data" if status == "met" and others > 0 else status,
-        Names.of(worst),
+        names_of(worst),
         _bad(worst),
         worst["unknown_us"],
         None if worst["share"] is None else 1 - worst["share"],

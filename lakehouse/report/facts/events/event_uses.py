@@ -28,7 +28,7 @@ _Owned = tuple[int, int, int]
 _Index = Mapping[tuple[str, Hashable], Sequence[_Owned]]
 """Spans by metric and subject."""
 
-_OF_KIND: Final = {
+NAMES_OF: Final = {
     "topic": ("topic",),
     "partition": ("topic", "partition"),
     "client": ("user", "client_id"),
@@ -89,7 +89,7 @@ def _index(events: Sequence[tuple[int, Sequence[Incident]]]) -> _Index:
     for number, (_, items) in enumerate(events):
         for one in items:
             owned = (number, one.start, one.end)
-            for names in {_OF_KIND.get(one.level, ()), ("topic",) * (one.topic is not None)}:
+            for names in {NAMES_OF.get(one.level, ()), ("topic",) * (one.topic is not None)}:
                 if names:
                     subject = (names, *(getattr(one, name) for name in names))
                     index[one.metric, subject].append(owned)
@@ -99,7 +99,7 @@ def _index(events: Sequence[tuple[int, Sequence[Incident]]]) -> _Index:
 
 def _spans(one: Statement, index: _Index, within: Span) -> list[_Owned]:
     """Return the spans of the incidents that a statement's bad time is made of."""
-    names = _OF_KIND.get(one.objective.level)
+    names = NAMES_OF.get(one.objective.level)
     subject = EVERY if names is None else (names, *(getattr(one.subject, n) for n in names))
     metric = one.objective.metric
     span = within if one.period is None else one.period.span
