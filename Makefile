@@ -84,6 +84,10 @@ test-edges: setup ## Ordinary faults after which no report may reassure, each a 
 test-hostile: setup ## Each place where a name, path, file or answer enters, times hostile values; HOSTILE="--only PLACE"
 	@exec $(BIN)/python -m tests.hostile $(HOSTILE)
 
+.PHONY: test-extending
+test-extending: setup ## How many files an addition takes, in a copy where unit tests run, too; PYTEST="-n 0"
+	@exec $(BIN)/python -m tests.extending $(PYTEST)
+
 .PHONY: test-report
 test-report: setup browser ## Every channel of the report against its JSON, on five lakes; REPORT=--without-demo: without the demo
 	@exec $(BIN)/python -m tests.report $(REPORT)

@@ -46,7 +46,7 @@ FOLDS: Final = (
     Fold("loss", "Unread data loss", "1 of 2 groups affected; up to 42,000 messages"),
     Fold("throttling", "Client throttling", "2 of 12 clients affected"),
     Fold("tiered", "Tiered storage", "sessions behind 1 h 9 min, up to 9.0 GiB"),
-    Fold("risks", "Configuration risks", "2 topics cannot lose a broker"),
+    Fold("risks", "Configuration risks", "2 topics have no spare replica"),
     Fold("incidents", "All incidents", "37 incidents in 7 events"),
     Fold("coverage", "Monitoring coverage", "99.98 % of expected observations; 4 sources"),
 )
@@ -111,22 +111,22 @@ EVENTS: Final = (
           ("Reached its quota on ", BROKER, " at up to 9.0 MB/s.",),
           ("Raise the quota or spread the daily batch",), "Billing", "throttling", _DAILY),
     event(3, 1.98, "Wed 18 Nov 14:27 to 14:47", "20 min", (ORDERS, " fell under min ISR"),
-          ("3 of 12 partitions of ", ORDERS, " could not take acks=all writes.",),
+          ("3 of 12 partitions of ", ORDERS, " rejected acks=all writes.",),
           ("Not known. No restart, scrape failure or leader change within 60 s.",),
           ("Check followers of orders at 14:27: disk, network, GC",), "Order platform", "min-ISR",
           parts((18, "14:27", "14:47"))),
     event(4, 1.46, "Thu 19 Nov 15:29 to 15:36", "7 min 20 s",
           (BROKER, " outage hit ", PAYMENTS, " and ", SCRATCH),
-          ("4 of 6 partitions of ", PAYMENTS, " could not take acks=all writes; 2 of 6 partitions "
+          ("4 of 6 partitions of ", PAYMENTS, " rejected acks=all writes; 2 of 6 partitions "
            "of ", SCRATCH, " had no leader."),
-          ("Likely ", BROKER, ", down 15:29 to 15:36 (connection refused) until restarted. ",
+          ("Likely ", BROKER, ", down 15:29 to 15:36 (connection refused) until the restart. ",
            PAYMENTS, " has no spare replica; ", SCRATCH, " has one replica.",),
           ("Find why broker-2 stopped; add a replica to payments and scratch",),
           "Payments", "leader",
           parts((19, "15:29", "15:36"))),
     event(5, 0.93, "Tue 17 Nov 05:00 to 05:13", "4 min 40 s",
           ("Rolling restart hit ", PAYMENTS, " and ", SCRATCH),
-          ("6 of 6 partitions of ", PAYMENTS, " could not take acks=all writes (4 at a time); 6 of "
+          ("6 of 6 partitions of ", PAYMENTS, " rejected acks=all writes (4 at a time); 6 of "
            "6 partitions of ", SCRATCH, " had no leader (2 at a time).",),
           ("Likely broker-1, broker-2, broker-3 restarting in turn. ", PAYMENTS,
            " has no spare replica; ", SCRATCH, " has one replica."),
@@ -200,8 +200,9 @@ def bad_week(**more: Any) -> Summary:
              " and ", SCRATCH, " unavailable."),
         ),
         tiles=TILES, events=EVENTS,
-        events_note="5 events used at least half of a weekly error budget; 2 more stayed below.",
-        objectives=OBJECTIVES, objectives_note="4 missed, 5 met. The worst subject decides.",
+        events_note="5 events used at least 50 % of a weekly error budget. 2 others did not.",
+        objectives=OBJECTIVES,
+        objectives_note="4 missed, 5 met. The worst subject sets the status.",
         has_owners=True,
         notes=(("Not observed, and counted neither good nor bad: up to 1 min 52 s per topic, "
                 "11 min per client. No status on this page depends on it.",),),

@@ -79,7 +79,7 @@ def summary(
 
 
 _CAUSE: Final = (
-    "Likely ", name("broker-2"), ", down 15:29 to 15:36 (connection refused) until restarted. "
+    "Likely ", name("broker-2"), ", down 15:29 to 15:36 (connection refused) until the restart. "
     "payments has no spare replica; scratch has one replica.",
 )  # fmt: skip
 
@@ -147,8 +147,8 @@ def bad_week() -> Summary:
             (billing, " was throttled for ", Strong("4 h 24 min"), ", every day."),
             ("Why ", orders, " fell under min ISR is not known.",),
         ),
-        events_note="5 events used at least half of a weekly error budget; 2 more stayed below.",
-        objectives_note="4 missed, 5 met. The worst subject decides.",
+        events_note="5 events used at least 50 % of a weekly error budget. 2 others did not.",
+        objectives_note="4 missed, 5 met. The worst subject sets the status.",
         notes=(("Not observed: up to 1 min 52 s per topic, 11 min per client.",),),
         not_collected=("consumer lag (metric kafka.group.lag)",),
     )  # fmt: skip

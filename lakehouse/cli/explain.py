@@ -6,6 +6,7 @@ from typing import Any
 import click
 
 from lakehouse.cli import options
+from lakehouse.cli.phases import phase
 from lakehouse.cli.reports.statement_options import CALENDAR, PERIOD, StatementOptions
 from lakehouse.explain.story import explain as build_story
 from lakehouse.explain.terminal import view
@@ -24,20 +25,20 @@ from lakehouse.explain.terminal import view
 @options.MIN_COVERAGE
 @options.AS_JSON
 def explain(lake: options.LakeOptions, subject: str, *, as_json: bool, **given: Any) -> None:
-    """Explain a week of one topic, partition, client, group or broker.
+    """Show a week of one topic, partition, client, group or broker: events, incidents, gaps.
 
     SUBJECT is a name such as orders, orders/3, alice/billing, client:billing, group:nightly or
     broker-1; the prefixes topic:, client:, user:, group: and broker: give its kind.
 
-    By default the week of the weekly report, or the subject's last week.
+    Default: the week of the weekly report, or the subject's last week.
     """
     asked = StatementOptions(lake, given)
     engine = lake.engine()
-    options.log("the subject's rows")
-    asked.check(engine)
-    story = build_story(
-        engine, asked.objectives, subject, asked.given, calendar=asked.calendar,
-        cluster=asked.cluster, min_coverage=asked.min_coverage,
-    )  # fmt: skip
+    with phase("story"):
+        asked.check(engine)
+        story = build_story(
+            engine, asked.objectives, subject, asked.given, calendar=asked.calendar,
+            cluster=asked.cluster, min_coverage=asked.min_coverage,
+        )  # fmt: skip
     # As ASCII: some other characters control a terminal.
     click.echo(json.dumps(story, indent=1) if as_json else view(story), nl=as_json)

@@ -93,6 +93,19 @@ def count(value: float | None) -> str:
     return f"{value:,.0f}" if float(value).is_integer() else f"{value:,.1f}"
 
 
+def rough(value: float, rounding: Rounding) -> str:
+    """A count with three significant digits, such as ``131,000``."""
+    unit = 10 ** max(0, len(str(int(abs(value)))) - 3)
+    steps = value / unit
+    whole = floor(steps) if rounding == "down" else ceil(steps)
+    return count(whole * unit)
+
+
+def rough_between(low: float, high: float) -> str:
+    """Two counts, rounded outward: ``131,000 to 156,000``."""
+    return f"{rough(low, 'down')} to {rough(high, 'up')}"
+
+
 def size(value: float | None) -> str:
     """A number of bytes in binary units, such as ``12.4 MiB``."""
     if value is None:
@@ -257,15 +270,6 @@ def clock(moment: datetime, *, seconds: bool = False) -> str:
     twice = shown.replace(fold=0).utcoffset() != shown.replace(fold=1).utcoffset()
     text = f"{shown:%H:%M:%S}" if seconds else f"{shown:%H:%M}"
     return f"{text}{_TIE}{shown.tzname()}" if twice else text
-
-
-def period(start: str, end: str) -> str:
-    """The time from ``start`` to ``end``; a common day is written once."""
-    first, last = local(parse(start)), local(parse(end))
-    opening = f"{first:%A} {first.day} {first:%B %Y, %H:%M}"
-    if first.date() == last.date():
-        return f"{opening} to {last:%H:%M} {zone()}"
-    return f"{opening} to {last:%A} {last.day} {last:%B %Y, %H:%M} {zone()}"
 
 
 def visible(text: object) -> str:

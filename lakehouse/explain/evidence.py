@@ -6,7 +6,7 @@ from typing import Final, NamedTuple
 
 from lakehouse import tables
 from lakehouse.core.metrics import Watched
-from lakehouse.core.periods import UTC_NAME, Period
+from lakehouse.core.periods import Period
 from lakehouse.core.spans import Span
 from lakehouse.core.subjects import Subject
 from lakehouse.engines.gold_reader import Row, is_one_of, is_same, text
@@ -14,7 +14,7 @@ from lakehouse.explain.bad_intervals import Total
 from lakehouse.explain.gaps import Attempt
 from lakehouse.gold import incidents
 from lakehouse.gold.incidents import Incident
-from lakehouse.report.facts.event_evidence import changes_of
+from lakehouse.report.facts.events.event_evidence import changes_of
 from lakehouse.report.facts.gold import CHANGE, Gold
 from lakehouse.slo.sla_statement import Statement, Times
 
@@ -42,7 +42,6 @@ class Scope(NamedTuple):
         life: When the subject existed within the period; None: it did not.
         lives: When each source that may report it was expected to be read within the period.
         statements: Attainments of its objectives; of a partition, those of its topic.
-        time_zone: The zone of weeks and of shown instants.
     """
 
     subject: Subject
@@ -53,7 +52,6 @@ class Scope(NamedTuple):
     life: Span | None
     lives: Mapping[str, Span]
     statements: Sequence[Statement]
-    time_zone: str = UTC_NAME
 
 
 class Evidence(NamedTuple):

@@ -4,11 +4,11 @@ import datetime as dt
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
-from lakehouse.core import display, periods
+from lakehouse.core import display
 from lakehouse.core.metrics import COVERAGE, PARTITION_METRICS, UNAVAILABLE, WATCHED_OF, Watched
 from lakehouse.core.objective import Objective
 from lakehouse.core.observed_share import FLOOR_PERCENT, peak_high
-from lakehouse.core.periods import Period, instant, iso, micros, week_of
+from lakehouse.core.periods import Period, instant, iso, week_of
 from lakehouse.core.spans import Span, overlap, shared, union
 from lakehouse.core.subjects import Subject
 from lakehouse.engines.engine import Engine
@@ -20,7 +20,7 @@ from lakehouse.explain.events import NO_EVENTS, Events, facts_of, of_subject
 from lakehouse.explain.evidence import Evidence, Scope, gather
 from lakehouse.explain.find_subject import find
 from lakehouse.explain.gaps import Gap, gaps as gaps_of, unknown as unknown_of
-from lakehouse.report.facts.build import without_history
+from lakehouse.report.facts.build import head, without_history
 from lakehouse.report.facts.coverage import ANY_FAMILY
 from lakehouse.report.facts.gold import Gold
 from lakehouse.report.facts.objectives.budget import budget, observed_percent, or_no_data
@@ -73,13 +73,15 @@ def explain(  # noqa: PLR0913 - the options of a report
         engine, subject.cluster, period.aligned(window_seconds), window_seconds, known, now_us
     )
     gold.check_stretches()
-    scope = _scope(gold, objectives, subject, calendar.time_zone)
+    scope = _scope(gold, objectives, subject)
     report = without_history(gold, objectives, calendar, min_coverage)
     evidence = gather(gold, subject, scope.watched, frozenset(report.levels))
-    return story(scope, evidence, min_coverage, of_subject(facts_of(report), subject))
+    events = of_subject(facts_of(report), subject)
+    made = story(scope, evidence, min_coverage, events)
+    return {**head(gold, calendar, min_coverage), **made}
 
 
-def _scope(gold: Gold, objectives: Sequence[Objective], subject: Subject, time_zone: str) -> Scope:
+def _scope(gold: Gold, objectives: Sequence[Objective], subject: Subject) -> Scope:
     # What gold has of a partition's time is its topic's.
     kind, key = "topic" if subject.kind == "partition" else subject.kind, subject.key
     start, end = gold.period.span
@@ -99,7 +101,7 @@ def _scope(gold: Gold, objectives: Sequence[Objective], subject: Subject, time_z
         sources = {name: span for name, span in sources.items() if name == subject.source}
     return Scope(
         subject, gold.period, gold.rows.window_us, gold.now_us, watched(subject.kind, objectives),
-        lives.get((kind, key)), sources, statements, time_zone,
+        lives.get((kind, key)), sources, statements,
     )  # fmt: skip
 
 
@@ -129,7 +131,7 @@ def _of_cluster(known: Sequence[Subject], root: str, cluster: str | None) -> lis
     clusters = sorted({one.cluster for one in known})
     if cluster is not None and cluster not in clusters:
         names = ", ".join(display.line(name) for name in clusters) or "none"
-        raise SubjectError(f"{display.line(cluster)}: {root} has no such cluster; it has {names}")
+        raise SubjectError(f"cluster {display.line(cluster)} is not in {root}. Clusters: {names}")
     return [one for one in known if cluster in (None, one.cluster)]
 
 
@@ -139,23 +141,15 @@ def story(
     min_coverage: float = FLOOR_PERCENT,
     events: Events = NO_EVENTS,
 ) -> Row:
-    """Return the JSON of a story."""
+    """Return the JSON of a story; it starts as report.json does."""
     gaps = gaps_of(scope.lives, evidence.attempts, evidence.read)
     subject, exists = scope.subject, scope.life
     bad = [row for metric in scope.watched for row in _intervals(metric, evidence, gaps)]
     bad.sort(key=lambda row: (row["start"], row["end"], row["metric"]))
     read = [one for one in evidence.attempts if one.outcome == "ok"]
-    week = periods.week_name(scope.period, periods.time_zone(scope.time_zone))
     return {
         "format": FORMAT,
-        "cluster": subject.cluster,
         "subject": {"kind": subject.kind, **subject.names, "partition": subject.partition},
-        "from": iso(micros(scope.period.start)),
-        "to": iso(micros(scope.period.end)),
-        "time_zone": scope.time_zone,
-        "week": {"iso": week, "time_zone": scope.time_zone} if week else None,
-        "generated_at": iso(scope.now_us),
-        "window_seconds": scope.window_us // 1_000_000,
         "exists": exists and {"from": iso(exists[0]), "to": iso(exists[1])},
         "events": events.rows,
         "events_in_report": events.total,
@@ -164,7 +158,6 @@ def story(
             {**_objective(one, scope, evidence, gaps), **_budget(one, scope, min_coverage)}
             for one in scope.statements
         ],
-        "min_coverage_percent": min_coverage,
         "answers": answers(scope, evidence, {row["metric"] for row in bad}, min_coverage),
         "intervals": bad,
         "gaps": [_gap(gap) for gap in gaps],

@@ -12,18 +12,14 @@ from lakehouse.core import display
 from lakehouse.report import evidence, facts_lookup
 from lakehouse.report.facts import answers, record_keys, timelines
 from lakehouse.report.facts.coverage import Gap, SourceCoverage
-from lakehouse.report.facts.event_records import Use
+from lakehouse.report.facts.events.event_records import Use
 from lakehouse.report.facts.fields import OWNED, Column, Named, columns, keys
-from lakehouse.report.facts.kafka import (
-    consumer_groups,
-    golden_signals,
-    hygiene,
-)
+from lakehouse.report.facts.kafka import golden_signals, hygiene
 from lakehouse.report.facts.objectives import composites, trends
 from lakehouse.report.facts.objectives.history import WeekOfObjective
 from lakehouse.report.facts.objectives.restated import Restated
 from lakehouse.report.facts.other_metrics import Metric, Subject as MetricSubject
-from lakehouse.report.facts.report_record import Report
+from lakehouse.report.facts.report_record import QUESTIONS, Report
 from lakehouse.report.facts.statement_rows import (
     Burn,
     Figures,
@@ -86,6 +82,7 @@ class File(NamedTuple):
 
 def files(facts: Facts) -> Iterator[tuple[str, str]]:
     """Every file's name and content; a file without rows is its header."""
+    facts = facts_lookup.with_totals(facts)
     for file in FILES:
         yield f"{file.name}.csv", "".join(_lines(file, facts))
 
@@ -144,10 +141,6 @@ def _decided(facts: Facts) -> Iterator[Row]:
     yield from (one._asdict() for one in answers.answers(facts))
 
 
-def _lost_by_group(facts: Facts) -> Iterator[Row]:
-    yield from facts_lookup.rows_at(facts_lookup.with_totals(facts), "lost_before_read.totals")
-
-
 def _outside(key: str, excluded: str, *names: str) -> Iterator[Column]:
     """Yield columns of a subject's figures outside some time, by the names that they have there."""
     figures = ("verdict", "expected_us", "bad_us", *keys("attainment"))
@@ -167,7 +160,7 @@ _ATTAINMENT: Final = (
 )
 _PERIOD: Final = (*_OBJECTIVE, *columns(Figures, "verdict", "attainment"))
 
-FILES: Final = (
+_DECLARED: Final = (
     File("key_figures", "figure at the start of the report", "key_figures"),
     File("objectives", "objective", "objectives", columns(
         Objective, "name", "title", "target", "window", "status", "budget_whole_us", "used",
@@ -279,8 +272,7 @@ FILES: Final = (
     File("coverage_gaps", "gap of a source and family", "coverage.sources.gaps",
          (*columns(SourceCoverage, "source", "family"), *columns(Gap))),
     File("answers", "question or section of the page", _decided, columns(evidence.Evidence)),
-    File("lost_by_group", "group that lost records", _lost_by_group,
-         columns(consumer_groups.LostOfGroup)),
+    File("lost_by_group", "group that lost records", "lost_before_read.totals"),
     File("timelines", "timeline and window", _points, (
         *columns(timelines.Timeline, "name", "unit", "subject"),
         Column("at", "start of the window, UTC", "at"),
@@ -290,4 +282,13 @@ FILES: Final = (
     )),
     File("changes", "change in the cluster, in the order of notice", "changes"),
 )  # fmt: skip
-"""Every file."""
+
+FILES: Final = (
+    *_DECLARED,
+    *(
+        File(one.fact.replace(".", "_"), one.noun, one.fact)
+        for one in QUESTIONS
+        if one.fact and one.fact not in {file.rows for file in _DECLARED}
+    ),
+)
+"""Every file; the rows of a question that has none of another name have one of their path's."""

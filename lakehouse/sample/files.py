@@ -24,6 +24,7 @@ _OWNERS: Final[dict[str, Any]] = {
             "topics": ["payments", "invoices", "audit"], "groups": ["audit-archive"],
             "users": ["billing", "audit", "reporting", "fraud"],
         },
+        {"team": "Kafka platform", "owner": "Noor Haddad", "sources": ["*"]},
     ],
     "prices": {
         "currency": "EUR", "stored_gib_month": 0.021, "uploaded_gib": 0, "read_gib": 0.09,

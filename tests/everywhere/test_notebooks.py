@@ -75,6 +75,7 @@ def test_f18_every_cell_shows_what_is_there(
     page, rows = pages_of(name)
     assert heading(page) != NOTHING
     assert MARKUP not in page
+    assert "this report has no data on it" not in page
     assert "<td" in page or "<pre" in page
     assert rows
 
@@ -120,6 +121,16 @@ def test_a_question_is_answered_as_the_report_does(
     assert told["timelines"] == report["timelines"]
     mine = {one["objective"] for one in told["verdicts"]}
     assert told["verdicts"] == [one for one in report["verdicts"] if one["objective"] in mine]
+
+
+@pytest.mark.parametrize(
+    ("name", "lane"), [("min_isr", "Unavailable"), ("throttling", "Clients throttled")]
+)
+def test_lanes_have_the_bad_time_of_events(
+    name: str, lane: str, pages_of: Callable[[str], list[Any]]
+) -> None:
+    assert re.search(f"<svg[^>]*>.*?{lane}", pages_of(name)[0], re.DOTALL)
+    assert lane not in pages_of("lost_before_read")[0]
 
 
 @pytest.mark.parametrize("name", [name for name in NAMES if name != "weekly_sla"])

@@ -15,8 +15,8 @@ from lakehouse.cli.main import main
 from lakehouse.errors import ObjectiveError
 from lakehouse.report.facts.fields import to_json
 from lakehouse.report.facts.objectives.composites import composites
-from lakehouse.report.facts.one_team import of_team
-from lakehouse.report.facts.owner_accounts import add_owners
+from lakehouse.report.facts.owners.one_team import of_team
+from lakehouse.report.facts.owners.owner_accounts import add_owners
 from lakehouse.report.page.page import render
 from lakehouse.slo.openslo import objective_files
 from lakehouse.slo.openslo.objective_files import read
@@ -246,7 +246,7 @@ def test_it_is_one_line_without_a_status_below_the_objectives() -> None:
     section = page.one("section", id="objectives")
     (note,) = (one.text for one in section.all("p", class_="note") if "pooled" in one.text)
     assert note.startswith("The <b>whole</b>, pooled over 2 objectives by weight: ")
-    assert note.endswith("It has no status.")
+    assert note.endswith("It is informational.")
     assert f"{100 * whole['target']:.4g}"[:4] in note
 
 

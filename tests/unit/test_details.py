@@ -17,7 +17,7 @@ from lakehouse.report import csv_files, tables
 from lakehouse.report.evidence import Question, Rows
 from lakehouse.report.facts import record_keys
 from lakehouse.report.facts.fields import Bounds
-from lakehouse.report.facts.owner_accounts import add_owners
+from lakehouse.report.facts.owners.owner_accounts import add_owners
 from lakehouse.report.facts.report_record import Report
 from lakehouse.report.figures import length
 from lakehouse.report.resources import templates
@@ -139,7 +139,7 @@ def test_sections_are_in_their_order() -> None:
 def test_golden_facts_state_what_was_bad() -> None:
     found = made(json.loads(GOLDEN.read_text("utf-8")))
     assert line(found["availability"]) == (
-        "5 of 5 topics affected; worst shipments, 28 min 9 s; 1 broker refused writes; "
+        "5 of 5 topics affected; worst shipments, 28 min 9 s; 1 broker rejected writes; "
         "worst broker-1, 131 writes"
     )
     assert line(found["loss"]) == "1 of 1 group affected; worst nightly, at least 12,400 messages"
@@ -152,7 +152,7 @@ def test_golden_facts_state_what_was_bad() -> None:
         "Topic": "shipments", "Unavailable": "28 min 9 s", "Under min ISR": "28 min",
         "No leader": "9 s (±2 s)", "Partitions at once, max": "1", "Budget used": "11,729 %",
     }  # fmt: skip
-    assert rows(brokers) == [{"Broker": "broker-1", "Refused writes": "≥ 131"}]
+    assert rows(brokers) == [{"Broker": "broker-1", "Rejected writes": "≥ 131"}]
 
 
 def test_every_anchor_exists_whatever_the_facts_have() -> None:
@@ -175,7 +175,7 @@ def test_rows_without_bad_time_are_one_sentence() -> None:
     detail = made(facts)["availability"]
     (table,) = detail.tables
     assert len(table.rows) == 1
-    assert "The other 5\u00a0topics had no bad time in the observed time." in table.notes
+    assert "The other 5\u00a0topics had no incident while observed." in table.notes
     assert line(detail).startswith("1 of 6 topics affected; worst ")
 
 
@@ -207,7 +207,7 @@ def test_bad_news_below_floor_is_stated_without_good_news() -> None:
     detail = made(facts)["availability"]
     assert line(detail).startswith("At least 1 of 6 topics affected; worst ")
     assert "not known: only 0.43 % of this week was observed" in line(detail)
-    assert not any("had no bad time" in note for note in detail.tables[0].notes)
+    assert not any("had no incident" in note for note in detail.tables[0].notes)
 
 
 @pytest.mark.edge(8)
@@ -301,7 +301,8 @@ def test_incident_links_to_its_event() -> None:
         "partition": None, "user": "billing", "client_id": "invoicing",
         "start": "2026-11-09T05:00:00Z",
     }  # fmt: skip
-    facts["incidents"] = [one, other]
+    twin = {**other, "metric": "kafka.group.non_consumed.low"}
+    facts["incidents"] = [one, other, twin]
     detail = made(facts)["incidents"]
     assert line(detail) == "2 incidents in 2 events"
     assert [list(row.values()) for row in rows(detail.tables[0])] == [
@@ -312,6 +313,28 @@ def test_incident_links_to_its_event() -> None:
     page = drawn(detail)
     assert page.one("a", href="#event-3").text == "3"
     assert page.one("time", datetime="2026-11-10T05:00:00Z")
+
+
+def test_lag_has_the_bounds_of_its_histogram() -> None:
+    facts = quiet()
+    names = {"group": "audit", "topic": "t"}
+    behind = {"records_low": 393_215, "records_high": None}
+    bad = {f"behind{end}_us": 60 * MINUTE for end in ("", "_low", "_high")}
+    facts["consumer_lag"] = {
+        "groups": [{**names, **bad, "most": behind, "last": None, "unknown_us": 0}],
+        "partitions": [{**names, "partition": 0, "records_low": 131_072, "records_high": None}],
+    }
+    facts["timelines"] = [
+        {"name": "consumer_lag", "subject": "audit", "points": [["", 0.0, 0.0, 467_613.0]]}
+    ]
+    lag = {**names, "event": 1, "metric": "kafka.group.partition_lag", "partition": 0,
+           "worst": 155_871.0, "start": "2026-11-10T05:00:00Z", "end": "2026-11-10T06:00:00Z",
+           "lead_us": 0, "tail_us": 0, "sources": []}  # fmt: skip
+    groups, partitions = made(facts | {"incidents": [lag]})["lag"].tables
+    assert rows(groups)[0]["Unread records, max"] == "393,000 to 468,000"
+    assert rows(partitions)[0]["Unread records, max"] == "131,000 to 156,000"
+    _, partitions = made(facts | {"incidents": []})["lag"].tables
+    assert rows(partitions)[0]["Unread records, max"] == "≥ 131,000"
 
 
 def test_incidents_that_the_facts_lack_are_not_zero() -> None:

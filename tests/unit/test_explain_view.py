@@ -17,11 +17,11 @@ import pytest
 from lakehouse.core import periods
 from lakehouse.core.metrics import LEADERLESS, UNDER_MIN_ISR, WATCHED_OF
 from lakehouse.core.subjects import Subject
+from lakehouse.explain import story as stories
 from lakehouse.explain.bad_intervals import Total
-from lakehouse.explain.events import Events
+from lakehouse.explain.events import NO_EVENTS, Events
 from lakehouse.explain.evidence import Evidence, Scope
 from lakehouse.explain.gaps import Attempt
-from lakehouse.explain.story import story
 from lakehouse.explain.terminal import GOOD, LEGEND, view
 from lakehouse.gold.incidents import Incident
 from lakehouse.slo.openslo import objective_files
@@ -38,6 +38,18 @@ OBJECTIVES = {one.name: one for one in objective_files.load()}
 LAG = "kafka.topic.remote_copy_lag.bytes"
 LOST = "kafka.group.non_consumed"
 READ = frozenset({"broker-1", "broker-2", "broker-3"})
+HEAD = {
+    "cluster": "cluster-a",
+    "from": periods.iso(START),
+    "to": periods.iso(END),
+    "time_zone": "UTC",
+    "week": {"iso": "2026-W47", "time_zone": "UTC"},
+    "generated_at": periods.iso(END + DAY),
+    "running": False,
+    "elapsed": 1.0,
+    "window_seconds": 300.0,
+    "min_coverage_percent": 50.0,
+}
 NOBODY = dict.fromkeys(("topic", "partition", "user", "client_id", "group", "old", "new"))
 
 
@@ -86,12 +98,17 @@ EVENT = {
     "words": {
         "title": "broker-3 outage hit orders",
         "time": "Tue 17 Nov 09:30 to 10:12, 42 min 28 s, 3rd week",
-        "impact": "2 of 12 partitions of orders could not take acks=all writes.",
-        "cause": "Likely broker-3, down 09:30 to 10:12 until restarted.",
+        "impact": "2 of 12 partitions of orders rejected acks=all writes.",
+        "cause": "Likely broker-3, down 09:30 to 10:12 until the restart.",
         "next_step": "Find why broker-3 stopped on Tue 17 Nov at 09:30.",
         "used": "421 % of min-ISR budget",
     },
 }
+
+
+def story(of: Scope, evidence: Evidence, events: Events = NO_EVENTS) -> dict[str, Any]:
+    """The story in the JSON that the command prints."""
+    return {**HEAD, **stories.story(of, evidence, events=events)}
 
 
 def topic() -> dict[str, Any]:
@@ -254,8 +271,8 @@ def test_changes_and_gaps_of_one_time_are_one_line() -> None:
 def test_instants_are_not_microseconds(kind: str) -> None:
     row = change(at(1, 1), kind, "broker-1", old=str(at(0, 1)), new=str(at(1, 1)))
     evidence = Evidence([], [], [], READ, [row], {})
-    told = story(scope(subject("source", source="broker-1"), time_zone="Europe/Berlin"), evidence)
-    text = view(told, terminal=False)
+    told = story(scope(subject("source", source="broker-1")), evidence)
+    text = view(told | {"time_zone": "Europe/Berlin"}, terminal=False)
     assert "of broker-1: Mon 16 Nov 02:00:00 to Tue 17 Nov 02:00:00" in text
     assert not re.search("[0-9]{13}", text)
     assert told["changes"][0]["old"] == str(at(0, 1)), "a program reads what the lake has"

@@ -137,7 +137,7 @@ def test_a_lane_has_the_bad_minutes_of_each_hour():
     known = {nth: one.value for nth, one in enumerate(by_name["Unavailable"].buckets) if one.value}
     minutes = {hour: value / 60_000_000 for hour, value in known.items()}
     assert minutes == {24 + 5: 5, 48 + 14: 20, 72 + 15: 7}
-    assert by_name["Clients throttled"].highest.replace("\u00a0", " ").startswith("49 m")
+    assert by_name["Clients throttled"].highest.replace("\u00a0", " ").startswith("highest 49 m")
 
 
 def test_an_hour_that_was_not_read_is_not_known_unless_something_was_found_in_it():
@@ -161,6 +161,9 @@ def test_lanes_of_several_subjects_are_a_sum_or_a_maximum_and_never_a_mean():
     found, _ = of_facts(events=[], timelines=[*rows, coverage])
     values = {lane.name: lane.buckets[7].value for lane in found}
     assert (values["Messages lost unread"], values["Consumer lag"]) == (12.0, 9.0)
+    highest = {lane.name: lane.highest.replace("\u00a0", " ") for lane in found}
+    assert highest["Messages lost unread"] == "highest 12 messages"
+    assert highest["Consumer lag"] == "up to 9 records"
 
 
 def test_a_null_of_one_subject_hides_a_quiet_hour_and_keeps_a_bad_one():

@@ -69,9 +69,9 @@ def test_headline_of_week() -> None:
     )  # fmt: skip
     assert [plain(sentence) for sentence in summary.lead] == [
         "Group audit-archive lost up to 42,000 messages unread.",
-        "billing / invoicing was throttled for 4 h 24 min, every day.",
-        "An outage of broker-2 and a rolling restart left partitions of payments and scratch "
-        "unavailable; why orders fell under min ISR is not known.",
+        "billing / invoicing was throttled every day, 4 h 24 min in total.",
+        "orders fell under min ISR for 20 min; the cause is not known. An outage of broker-2 and a "
+        "rolling restart left partitions of payments and scratch unavailable.",
     ]
     assert (summary.week, summary.period) == ("Week 47", "Mon 16 to Sun 22 Nov 2026, UTC")
 
@@ -104,7 +104,7 @@ def test_objectives_of_week() -> None:
 
 def test_notes_of_week() -> None:
     summary = summarize(facts())
-    assert summary.objectives_note == "4 missed, 5 met. The worst subject decides."
+    assert summary.objectives_note == "4 missed, 5 met. The worst subject sets the status."
     assert plain(summary.notes[0]) == (
         "Not observed, and counted neither good nor bad: up to 4 min per group, 11 min 21 s per "
         "client and 1 min 52 s per topic. No status on this page depends on it."
@@ -163,7 +163,7 @@ def test_headline_counts_equal_statuses(statuses: list[str]) -> None:
     ("newly", "gone", "before", "then"),
     [
         ([], [], 4, "the same 4 as last week"),
-        (["min-isr"], [], 3, "1 of them newly"),
+        (["min-isr"], [], 3, "1 of them not missed last week"),
         ([], ["copy-lag"], 5, "5 last week"),
     ],
 )
@@ -303,7 +303,7 @@ def test_uncertain_objective_has_its_bounds_as_figures() -> None:
         (0, 0, 0, None, "not known"),
         (0, 60_000_000, 120_000_000, None, "≥ 1 min"),
         (2, 0, 0, 0, "0"),
-        (2, 12_400, 12_400, None, "≈ 12,400"),
+        (2, 12_400, 12_400, None, "≥ 12,400"),
         (3, 0, 0, 0, "0 of 12"),
         (3, 2, 2, 5, "2 to 5 of 12"),
         (3, 2, 2, None, "≥ 2 of 12"),
@@ -353,6 +353,13 @@ def test_change_without_week_before() -> None:
     assert {one.delta for one in summarize(found).tiles} == {"no earlier week"}
     found["key_figures"][0]["previous"] = {"week": "2026-W46", "value": None}
     assert summarize(found).tiles[0].delta == "W46 not known"
+
+
+def test_change_against_week_not_fully_known() -> None:
+    found = facts()
+    found["key_figures"][0] |= {"change": "unclear"}
+    found["key_figures"][0]["previous"] |= {"high": None}
+    assert summarize(found).tiles[0].delta.endswith("; W46 not fully known")
 
 
 # Periods.
@@ -479,7 +486,7 @@ def test_saved_report_of_format_1_opens() -> None:
     found = json.loads(GOLDEN.read_text("utf-8"))
     found = {key: found[key] for key in found if key not in {
         "key_figures", "events", "incidents", "changes", "previous", "running", "elapsed",
-    }} | {"format": 1, "events": [{"at": at("18 14:27"), "kind": "leader_change"}]}  # fmt: skip
+    }} | {"format": 1, "changes": [{"at": at("18 14:27"), "kind": "leader_change"}]}  # fmt: skip
     for one in found["objectives"]:
         for key in ("status", "used", "used_low", "used_high", "history", "owner"):
             one.pop(key, None)
@@ -487,7 +494,7 @@ def test_saved_report_of_format_1_opens() -> None:
     assert {one.status for one in summary.objectives} <= {"missed", "uncertain", "no_data", "met"}
     assert summary.headline.status == "missed"
     assert (summary.events, summary.tiles) == ((), ())
-    assert summary.events_note == "This report was saved by a version without events."
+    assert summary.events_note == "Not known: this report has no incidents of this period."
     assert not summary.is_blind
 
 

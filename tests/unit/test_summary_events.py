@@ -39,21 +39,21 @@ def availability(*sources: str, kind: str = "not_known", **given: Any) -> Facts:
 def test_events_of_week() -> None:
     summary = summarize(facts())
     assert summary.events_note == (
-        "5 events used at least half of a weekly error budget; 2 more stayed below."
+        "5 events used at least 50 % of a weekly error budget. 2 others did not."
     )
     assert [
         (one.number, one.status, one.when, one.length, one.repeats, plain(one.title), one.used)
         for one in summary.events
     ] == [
-        (1, "missed", "Wed 18 Nov 02:40 to 04:45", "2 h 5 min", "3rd week",
+        (1, "missed", "Wed 18 Nov 02:40 to 04:45", "2 h 5 min", "3rd week in a row",
          "audit-archive lost up to 42,000 messages", "1,240 % of loss budget"),
-        (2, "missed", "7 of 7 days, 11:02 to 12:23", "4 h 24 min", "3rd week",
+        (2, "missed", "7 of 7 days, 11:02 to 12:23", "4 h 24 min in total", "3rd week in a row",
          "billing / invoicing throttled while producing", "262 % of throttling budget"),
-        (3, "missed", "Wed 18 Nov 14:27 to 14:47", "20 min", "3rd week",
+        (3, "missed", "Wed 18 Nov 14:27 to 14:47", "20 min", "3rd week in a row",
          "orders fell under min ISR", "198 % of min-ISR budget"),
-        (4, "missed", "Thu 19 Nov 15:29 to 15:36", "7 min 20 s", "3rd week",
+        (4, "missed", "Thu 19 Nov 15:29 to 15:36", "7 min 20 s", "3rd week in a row",
          "broker-2 outage hit payments and scratch", "146 % of leader budget"),
-        (5, "at_risk", "Tue 17 Nov 05:00 to 05:13", "4 min 40 s", "3rd week",
+        (5, "at_risk", "Tue 17 Nov 05:00 to 05:13", "4 min 40 s", "3rd week in a row",
          "Rolling restart hit payments and scratch", "93 % of leader budget"),
         (6, "met", "Fri 20 Nov 17:00 to 18:09", "1 h 9 min", "",
          "sessions uploads to tiered storage fell behind", "14 % of upload budget"),
@@ -67,11 +67,12 @@ def test_impact_cause_and_next_step_of_week() -> None:
     loss, throttling, unexplained, outage, rolling, *_ = summarize(facts()).events
     assert plain(loss.impact) == "Retention deleted them unread from 6 partitions of audit."
     assert plain(loss.cause) == (
-        "Likely a group slower than the retention of its topic. No restart at that time. "
+        "Likely audit-archive read more slowly than retention deletes. No restart at that time. "
         "Group lag is not collected."
     )
     assert plain(loss.next_step) == (
-        "Find why audit-archive was behind on Wed 18 Nov at 02:40. Raise the retention of audit."
+        "Find why audit-archive was behind on Wed 18 Nov at 02:40. Then consider longer retention "
+        "for audit."
     )
     assert plain(throttling.impact) == "Requests were delayed 259 ms on average, 410 ms at most."
     assert plain(throttling.cause) == "Reached its quota on broker-2 at up to 8.6 MiB/s."
@@ -79,19 +80,17 @@ def test_impact_cause_and_next_step_of_week() -> None:
         "Raise the produce quota of billing / invoicing, or spread its load of 11:02 to 12:23 "
         "over more time."
     )
-    assert plain(unexplained.impact) == (
-        "3 of 12 partitions of orders could not take acks=all writes."
-    )
+    assert plain(unexplained.impact) == ("3 of 12 partitions of orders rejected acks=all writes.")
     assert plain(unexplained.cause) == (
         "Not known. No restart, scrape failure or leader change at that time."
     )
     assert plain(outage.cause) == (
-        "Likely broker-2, down 15:29 to 15:36 (connection refused) until restarted. payments has "
+        "Likely broker-2, down 15:29 to 15:36 (connection refused) until the restart. payments has "
         "no spare replica; scratch has one replica."
     )
     assert plain(outage.next_step).endswith("Add a replica to payments and scratch.")
     assert plain(rolling.impact) == (
-        "6 of 6 partitions of payments could not take acks=all writes (4 at a time); "
+        "6 of 6 partitions of payments rejected acks=all writes (4 at a time); "
         "6 of 6 partitions of scratch had no leader (2 at a time)."
     )
     assert plain(rolling.cause).startswith("Likely broker-1, broker-2 and broker-3 restarting")
@@ -228,7 +227,7 @@ def test_leader_changes_are_counted() -> None:
 
 
 def test_planned_and_agreed_events_are_marked() -> None:
-    row = availability(planned=True, agreed=True)
+    row = availability(planned=True, agreed=True, objective="min-isr", used=0.1)
     assert told(row).notes == ("planned", "agreed not to count")
 
 
@@ -264,7 +263,7 @@ def test_several_owners_and_none() -> None:
     ("events", "note"),
     [
         ([], "0 events in the observed time."),
-        (None, "Not known: gold has no incidents for this week."),
+        (None, "Not known: this report has no incidents of this week."),
     ],
 )
 def test_note_without_events(events: list[Facts] | None, note: str) -> None:
@@ -300,7 +299,7 @@ def test_lag_is_in_the_unit_of_its_metric() -> None:
 @pytest.mark.parametrize(
     ("metric", "title"),
     [
-        ("kafka.broker.produce_errors.not_enough_replicas", "Brokers refused acks=all writes"),
+        ("kafka.broker.produce_errors.not_enough_replicas", "Brokers rejected acks=all writes"),
         ("kafka.broker.under_min_isr_partitions", "Brokers had partitions under min ISR"),
         ("kafka.controller.offline_partitions", "Partitions had no leader"),
         ("kafka.partition.leaderless", "Partitions were unavailable"),
@@ -318,8 +317,49 @@ def test_lag_of_partitions_is_of_a_partition() -> None:
                 cause("slow_group", "18 14:27", "18 14:47"), group="g")  # fmt: skip
     incidents = [{"event": 1, "metric": "kafka.group.partition_lag", "worst": 155_871.0}]
     assert plain(told(row, incidents=incidents).impact) == (
-        "Up to 155,871 records of a partition were unread."
+        "Up to 156,000 records of a partition were unread."
     )
+
+
+def test_lag_is_between_the_bounds_of_a_histogram() -> None:
+    row = event(1, "consumer_lag", "18 14:27", "18 14:47", MINUTE,
+                cause("slow_group", "18 14:27", "18 14:47"), group="g", topics=["t"])  # fmt: skip
+    incidents = [{"event": 1, "metric": "kafka.group.partition_lag", "worst": 155_871.0}]
+    partitions = [{"group": "g", "topic": "t", "partition": 0, "records_low": 131_072}]
+    found = told(row, incidents=incidents, consumer_lag={"partitions": partitions})
+    assert plain(found.impact) == "131,000 to 156,000 records of a partition were unread."
+    assert found.notes == ("no objective",)
+
+
+@pytest.mark.parametrize(
+    ("group", "lagged", "is_cause"),
+    [
+        ("audit-archive", ("18 02:00", "18 03:00"), True),
+        ("audit-archive", ("18 02:00", "18 02:25"), True),
+        ("audit-archive", ("18 02:00", "18 02:24"), False),
+        ("audit-archive", ("18 02:45", "18 03:00"), False),
+        ("warehouse", ("18 02:00", "18 03:00"), False),
+    ],
+)
+def test_lag_before_a_loss_is_its_cause(
+    group: str, lagged: tuple[str, str], *, is_cause: bool
+) -> None:
+    loss = event(1, "loss", "18 02:40", "18 04:45", MINUTE,
+                 cause("retention", "18 02:40", "18 04:45"), group="audit-archive",
+                 topics=["audit"])  # fmt: skip
+    lag = event(2, "consumer_lag", *lagged, MINUTE, cause("slow_group", *lagged), group=group)
+    found, _ = summarize(facts(events=[loss, lag])).events
+    assert ("lagged from Wed 18 Nov 02:00 (event 2) until retention" in plain(found.cause)) == (
+        is_cause
+    )
+    assert ("fell behind on Wed 18 Nov at 02:00." in plain(found.next_step)) == is_cause
+
+
+def test_length_of_several_parts_is_in_total() -> None:
+    parts = [{"start": at(one), "end": at(other)} for one, other in
+             (("18 14:27", "18 14:30"), ("18 14:40", "18 14:47"))]  # fmt: skip
+    assert told(availability(parts=parts)).length == "20 min in total"
+    assert told(availability(parts=parts[:1])).length == "20 min"
 
 
 def test_error_is_its_first_clause() -> None:
@@ -342,11 +382,11 @@ def test_lead_joins_causes_of_one_kind() -> None:
     )
 
 
-def test_lead_names_the_time_of_an_event_that_hit_the_same_topic_again() -> None:
+def test_lead_names_what_used_most_of_a_budget_first() -> None:
     rows = [*outages("orders"), availability(used=1.0) | {"number": 2}]
     assert plain(summarize(facts(events=rows)).lead[0]) == (
-        "An outage of broker-1 left partitions of orders unavailable; why orders fell under min "
-        "ISR on Wed 18 Nov at 14:27 is not known."
+        "An outage of broker-1 left partitions of orders unavailable. orders fell under min ISR "
+        "for 20 min; the cause is not known."
     )
 
 
@@ -371,6 +411,6 @@ def test_lead_of_a_good_week_names_the_largest_event() -> None:
     for one in found["objectives"]:
         one["status"] = "met"
     assert [plain(one) for one in summarize(found).lead] == [
-        "No event used half of an error budget. The largest: sessions uploads to tiered storage "
+        "No event used 50 % of an error budget. The largest: sessions uploads to tiered storage "
         "fell behind, 14 % of upload budget."
     ]

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from lakehouse.report.facts.one_team import of_team
-from lakehouse.report.facts.owner_accounts import add_owners
+from lakehouse.report.facts.owners.one_team import of_team
+from lakehouse.report.facts.owners.owner_accounts import add_owners
 from lakehouse.report.owners import load
+from lakehouse.report.summary import lines
 from lakehouse.report.summary.summarize import summarize
+from lakehouse.report.summary.texts import plain
 from tests.summary_facts import MINUTE, Facts, cause, event, facts
 
 if TYPE_CHECKING:
@@ -66,3 +68,34 @@ def test_team_has_its_events_and_those_of_brokers(tmp_path: Path) -> None:
 def test_unknown_events_of_a_team_stay_unknown(tmp_path: Path) -> None:
     found = with_owners(tmp_path) | {"events": None}
     assert of_team(found, "Payments")["events"] is None
+
+
+def with_brokers(tmp_path: Path) -> Facts:
+    path = tmp_path / "owners.yaml"
+    path.write_text(OWNERS + '  - {team: Platform, sources: ["broker-*"]}\n')
+    found = facts()
+    for one in found["events"]:
+        one["uses"] = [{"topic": topic, "share": 0.5, "objective": "min-isr"}
+                       for topic in one["topics"]]  # fmt: skip
+    owned = add_owners(found, load(path))
+    owned["owners"]["accounts"] = [{"team": "Payments"}]
+    return owned
+
+
+def test_event_of_brokers_is_of_their_owner(tmp_path: Path) -> None:
+    owned = with_brokers(tmp_path)
+    row = next(one for one in owned["events"] if one["cause"]["kind"] == "restarted")
+    assert (row["owner"], row["team"]) == ("Platform", "Platform")
+    assert row["owners"] == ["Payments", "Platform"]
+    unexplained = next(one for one in owned["events"] if one["cause"]["kind"] == "not_known")
+    assert unexplained["owner"] == "Mia"
+    found = next(one for one in summarize(owned).events if one.number == row["number"])
+    assert found.owner
+    assert (found.owner.text, plain(found.affects)) == ("Platform", "affects Payments")
+    assert "Owner: Platform, affects Payments." in plain(lines.event_action(found))
+
+
+def test_team_sees_that_brokers_have_another_owner(tmp_path: Path) -> None:
+    part = of_team(with_brokers(tmp_path), "Payments")
+    row = next(one for one in part["events"] if one["cause"]["kind"] == "restarted")
+    assert (row["owner"], row["owners"]) == ("Platform", ["Payments", "Platform"])

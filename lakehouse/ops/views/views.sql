@@ -210,14 +210,14 @@ SELECT
     of_user AS user_name, of_client AS client_id, -- authenticated principal | client id
     of_group AS consumer_group, of_source AS source, -- consumer group | broker, controller or client
     coalesce(nullif(concat_ws(', ', 'topic ' || only_topic, several, 'user ' || of_user, 'client id ' || of_client,
-        'group ' || of_group, 'source ' || of_source), ''), 'cluster') AS subject, -- all that names the subject
+        'group ' || of_group, 'source ' || of_source), ''), 'cluster') AS subject, -- names of the subject
     utc(start_at) AS start_utc, local(start_at) AS start_local, -- first seen, UTC | local time
     utc(end_at) AS end_utc, local(end_at) AS end_local, -- seen to be over, UTC | local time
     (e - s) / 6e7 AS duration_minutes, us / 6e7 AS minutes, -- minutes from start to end | in which any of it was bad
     topics, partitions, incidents, -- topics that were hit | partitions | incidents
     CASE WHEN kind = 'throttling' THEN 'quota' WHEN kind = 'loss' THEN 'retention'
         WHEN kind = 'consumer_lag' THEN 'slow_group' WHEN proof = 2 THEN 'restarted'
-        WHEN brokers > 0 THEN 'no_answer' ELSE 'not_known' END AS likely_cause, -- by what readings show
+        WHEN brokers > 0 THEN 'no_answer' ELSE 'not_known' END AS likely_cause, -- from readings only
     broker, brokers -- the likely broker | how many went away or came back near its start; NULL: none
 FROM clocked
 

@@ -44,7 +44,7 @@ class Lane(NamedTuple):
     Attributes:
         name: Its name.
         about: Its unit and meaning, after the highest value.
-        highest: The highest value with its unit.
+        highest: The highest value in words: ``highest 20 min``.
         kind: Class of its bars.
         buckets: In order, without hours that are still to come.
         texts: The value of each bucket with its unit.
@@ -71,17 +71,23 @@ def lanes(
         to: End of the time that can be observed, microseconds.
     """
     foot = _TOP + _LANE * len(all_lanes)
-    names = ", ".join(f"{lane.name}: highest {lane.highest}" for lane in all_lanes)
+    names = ", ".join(f"{lane.name}: {lane.highest}" for lane in all_lanes)
     once = [event for event in events if event.parts and len(days_of(event)) <= _RECURS]
     body = [
-        *(axis.bar("planned", span, _TOP, foot - _TOP) for span in planned),
+        *(part for span in planned for part in _bands("planned", span, axis, len(all_lanes))),
         *axis.ticks(_TOP, foot + _FOOT),
-        *(axis.bar("band", _whole(event), _TOP, foot - _TOP) for event in once),
+        *(part for event in once for part in _bands("band", _whole(event), axis, len(all_lanes))),
         *numbers([(event.parts[0][0], event) for event in once], axis, 10),
         *to_come(axis, to, _TOP, foot - _TOP),
         *(part for nth, lane in enumerate(all_lanes) for part in _lane(lane, nth, axis)),
     ]
     return drawing("lanes", names, *body, height=foot + _FOOT)
+
+
+def _bands(kind: str, span: Span, axis: Axis, number: int) -> Iterator[Markup]:
+    """Draw a time in all lanes, below their names."""
+    for nth in range(number):
+        yield axis.bar(kind, span, _TOP + _LANE * nth + _TEXT, _LANE - _TEXT)
 
 
 def _whole(event: Event) -> Span:
@@ -95,7 +101,7 @@ def _lane(lane: Lane, nth: int, axis: Axis) -> Iterator[Markup]:
         yield axis.bar("perhaps", hole, base - _LANE + _TEXT, _LANE - _TEXT)
     yield element(
         "text",
-        element("tspan", lane.name, class_="name"), f" highest {lane.highest}",
+        element("tspan", lane.name, class_="name"), f" {lane.highest}",
         element("tspan", f", {lane.about}" if lane.about else "", class_="opt"),
         x=4, y=base - _LANE + 16,
     )  # fmt: skip

@@ -24,6 +24,8 @@ _UNITS: Final = (
     (1, "microsecond"),
 )  # fmt: skip
 
+_UP_TO: Final = "up to "
+
 Values = Mapping[int, float | None]
 """A value for the start of each bucket; None: not known."""
 
@@ -182,6 +184,11 @@ def _count(noun: str) -> Callable[[float], str]:
     return lambda value: display.plural(round(value), noun)
 
 
+def _up_to_records(value: float) -> str:
+    """Return the upper bound of a lag, which a histogram gives."""
+    return f"{_UP_TO}{display.rough(value, 'up')} {'record' if value == 1 else 'records'}"
+
+
 def _share(percent: float) -> str:
     return f"{percent:.3g} %"
 
@@ -194,7 +201,7 @@ LANES: Final = (
     Spec("Clients throttled", "with a throttled client", length, "bad", _of_events("throttling")),
     Spec("Messages lost unread", "counted as offsets", _count("message"), "bad",
          _of_timeline("lost_offsets", sum)),
-    Spec("Consumer lag", "of a group in one topic", _count("record"), "bad",
+    Spec("Consumer lag", "of a group in one topic", _up_to_records, "bad",
          _of_timeline("consumer_lag", max)),
     Spec("Waiting for upload", "of a topic", display.size, "bad",
          _of_timeline("copy_lag_bytes", max)),
@@ -226,7 +233,9 @@ def _lane(spec: Spec, facts: Facts, steps: Steps) -> Lane | None:
         return None
     buckets = tuple(Bucket(span, values.get(span[0])) for span in steps.spans)
     texts = tuple(spec.write(one.value) if one.value else "" for one in buckets)
-    return Lane(spec.name, spec.about, spec.write(highest), spec.kind, buckets, texts)
+    words = spec.write(highest)
+    words = words if words.startswith(_UP_TO) else f"highest {words}"
+    return Lane(spec.name, spec.about, words, spec.kind, buckets, texts)
 
 
 def planned_of(facts: Facts) -> list[Span]:

@@ -17,12 +17,17 @@ _UNOBSERVED: Final = 2
 _RATES: Final = {"produce": "By/s", "fetch": "By/s", "request": "%"}
 """The unit of a client's rate, by its quota."""
 
+_ERRORS: Final = {"nothing listens there": "error.refused", "no answer in time": "error.timeout"}
+"""Words by the beginning of an agent's error."""
+
 
 def cause(row: Row, scene: impacts.Scene) -> Text:
     """Return the likely cause of an event."""
     found = row["cause"]
     kind = found["kind"] if words(f"cause.{found['kind']}") else "not_known"
     values = _values(row, found)
+    if lag := impacts.lag_before(row, scene):
+        return text("cause.retention_lag", **values, since=_since(lag), number=lag["number"])
     parts = [
         text(_template(kind, values), **values),
         _replicas(found),
@@ -49,13 +54,26 @@ def _values(row: Row, found: Row) -> dict[str, Any]:
     error = found.get("error")
     return {
         "sources": listed(amounts.names(found.get("sources") or ())),
+        "group": impacts.values(row)["group"],
         "start": amounts.clock(first) if is_one_day else at,
         "end": amounts.clock(last),
-        "error": "" if error is None else display.line(error.partition(";")[0], 80),
+        "error": "" if error is None else _error(error),
         "changes": found.get("leader_changes") or 1,
         "rate": _rate(row),
         "ruled_out": _ruled_out(found),
     }
+
+
+def _error(error: str) -> str:
+    """Return an agent's error, shorter."""
+    known = (word for opening, word in _ERRORS.items() if error.startswith(opening))
+    name = next(known, "")
+    return words(name) if name else display.line(error.partition(";")[0], 80)
+
+
+def _since(lag: Row) -> str:
+    start = figures.moment(lag["from"])
+    return f"{amounts.day(start)} {amounts.clock(start)}"
 
 
 def _ruled_out(found: Row) -> Text:
@@ -99,7 +117,7 @@ def _unobserved(found: Row) -> list[Text]:
     ]
 
 
-def next_step(row: Row) -> Text:
+def next_step(row: Row, scene: impacts.Scene) -> Text:
     """Return what to do next, with the subject and the time."""
     found, start = row["cause"], figures.moment(row["from"])
     exposed = [*(found.get("no_spare") or ()), *(found.get("single_replica") or ())]
@@ -114,7 +132,9 @@ def next_step(row: Row) -> Text:
         "end": hours[1],
         "exposed": listed(amounts.names(exposed)),
     }
-    return text(_name(row), **values)
+    lag = impacts.lag_before(row, scene)
+    values["since"] = amounts.at(figures.moment(lag["from"])) if lag else ""
+    return text("next.loss_lag" if lag else _name(row), **values)
 
 
 def _name(row: Row) -> str:

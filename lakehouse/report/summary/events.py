@@ -7,18 +7,16 @@ from lakehouse.core import display
 from lakehouse.core.spans import Span
 from lakehouse.report import figures
 from lakehouse.report.facts.objectives.budget import Status
+from lakehouse.report.facts.owners.event_owners import is_of_brokers
 from lakehouse.report.figures import Facts, Name, Row
 from lakehouse.report.summary import amounts, causes, impacts
 from lakehouse.report.summary.frame import Frame
 from lakehouse.report.summary.headline import blind
-from lakehouse.report.summary.model import Event
+from lakehouse.report.summary.model import Event, Text
 from lakehouse.report.summary.texts import line, listed, plain, text, words
 
 MAJOR: Final = 0.5
 """Share of an error budget from which an event has a card of its own."""
-
-_OF_EVENTS: Final = 2
-"""The first format whose ``events`` are events; before they were changes in the cluster."""
 
 _RECURRING_DAYS: Final = 3
 _SECONDS_BELOW_US: Final = 60_000_000
@@ -27,8 +25,6 @@ _ORDINALS: Final = {1: "st", 2: "nd", 3: "rd"}
 
 def rows(facts: Facts) -> Sequence[Row] | None:
     """Return the events of the facts; None if they have no events, as in older versions."""
-    if (facts.get("format") or 1) < _OF_EVENTS:
-        return None
     found: Sequence[Row] | None = facts.get("events")
     return found
 
@@ -53,13 +49,14 @@ def _event(row: Row, scene: impacts.Scene, titles: Mapping[str, object]) -> Even
         status=_status(used),
         is_major=is_major(row),
         when=when(row, scene.frame),
-        length=figures.length(row.get("bad_us")),
+        length=_length(row, parts),
         repeats=_repeats(row, scene.frame),
         title=impacts.title(row, scene),
         impact=impacts.impact(row, scene),
         cause=causes.cause(row, scene),
-        next_step=causes.next_step(row),
+        next_step=causes.next_step(row, scene),
         owner=_owner(row),
+        affects=_affects(row),
         used=_used(used, objective, titles),
         used_share=used,
         objective=objective,
@@ -67,6 +64,12 @@ def _event(row: Row, scene: impacts.Scene, titles: Mapping[str, object]) -> Even
         parts=parts,
         subject=amounts.first_name({**row, "topic": next(iter(row.get("topics") or ()), None)}),
     )
+
+
+def _length(row: Row, parts: Sequence[Span]) -> str:
+    """Return the bad time of an event; of several times it is the sum."""
+    length = figures.length(row.get("bad_us"))
+    return line("event.in_total", length=length) if len(parts) > 1 else length
 
 
 def _status(used: float | None) -> Status:
@@ -108,7 +111,16 @@ def _repeats(row: Row, frame: Frame) -> str:
 
 def _owner(row: Row) -> Name | None:
     owners = row.get("owners") or ([row["owner"]] if row.get("owner") is not None else [])
+    owners = [row["owner"]] if is_of_brokers(row) else owners
     return figures.name(plain(listed(amounts.names(owners)))) if owners else None
+
+
+def _affects(row: Row) -> Text:
+    """Return the owners of what brokers of another owner affected; empty otherwise."""
+    if not is_of_brokers(row):
+        return ()
+    others = [one for one in row.get("owners") or () if one != row["owner"]]
+    return text("event.affects", owners=listed(amounts.names(others)))
 
 
 def _used(used: float | None, objective: str | None, titles: Mapping[str, object]) -> str:
@@ -119,7 +131,10 @@ def _used(used: float | None, objective: str | None, titles: Mapping[str, object
 
 
 def _notes(row: Row) -> tuple[str, ...]:
-    return tuple(words(f"event.{key}") for key in ("planned", "agreed") if row.get(key))
+    no_objective = row.get("objective") is None and row.get("used") is None
+    given = {**row, "no_objective": no_objective}
+    keys = ("planned", "agreed", "no_objective")
+    return tuple(words(f"event.{key}") for key in keys if given.get(key))
 
 
 def events_note(facts: Facts, frame: Frame) -> str:
@@ -128,8 +143,7 @@ def events_note(facts: Facts, frame: Frame) -> str:
     if frame.is_blind:
         return f"{blind(frame)}."
     if found is None:
-        is_old = (facts.get("format") or 1) < _OF_EVENTS
-        return line("events.old") if is_old else line("events.missing", period=frame.word)
+        return line("events.missing", period=frame.word)
     return plain(text(_note(found), **_counts(found, frame))) + _not_known(facts)
 
 
@@ -139,13 +153,14 @@ def _note(found: Sequence[Row]) -> str:
     return "events.note" if any(map(is_major, found)) else "events.minor"
 
 
-def _counts(found: Sequence[Row], frame: Frame) -> dict[str, str]:
+def _counts(found: Sequence[Row], frame: Frame) -> dict[str, str | int]:
     major = sum(map(is_major, found))
     minor = len(found) - major
     is_whole = frame.coverage is None or frame.coverage >= 0.99
     return {
         "major": line("events.count", count=major),
         "minor": (str(minor) if major else line("events.count", count=minor)) if minor else "",
+        "others": minor,
         "budget": words("events.budget_week" if frame.word == "week" else "events.budget"),
         "share": "" if is_whole else display.share(frame.coverage, 1, "down"),
         "period": frame.word,

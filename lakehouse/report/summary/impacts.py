@@ -1,10 +1,11 @@
 """Title and impact of an event."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from lakehouse.core import display
 from lakehouse.report import figures
+from lakehouse.report.facts_lookup import value_at
 from lakehouse.report.figures import Facts, Row
 from lakehouse.report.summary import amounts
 from lakehouse.report.summary.frame import Frame
@@ -13,6 +14,9 @@ from lakehouse.report.summary.texts import joined, line, listed, text, words
 
 _HITS: Final = 3
 _REQUESTS: Final = ("produce", "fetch")
+_LAG_ENDED_US: Final = 15 * 60 * 1_000_000
+"""The longest time from the end of a lag to a loss that it led to."""
+
 _AGE: Final = "kafka.group.time_lag"
 _RECORDS: Final = {
     "kafka.group.lag": "impact.records",
@@ -41,11 +45,15 @@ class Scene(NamedTuple):
     Attributes:
         frame: The report's period.
         has_lag: Whether the lag of groups is collected.
+        lags: The events of lagging groups.
+        least: Most unread records of a partition, at least, by group and topic.
         worst: Greatest value of the incidents, by number of the event and metric.
     """
 
     frame: Frame
     has_lag: bool
+    lags: Sequence[Row]
+    least: Mapping[tuple[object, object], float]
     worst: Mapping[tuple[int, str], float]
 
 
@@ -56,7 +64,26 @@ def scene_of(facts: Facts, frame: Frame) -> Scene:
     for row in facts.get("incidents") or ():
         key = row["event"], row["metric"]
         worst[key] = max(worst.get(key, row["worst"]), row["worst"])
-    return Scene(frame, asked.get("lag") != "not_collected", worst)
+    lags = [row for row in facts.get("events") or () if row["kind"] == "consumer_lag"]
+    return Scene(frame, asked.get("lag") != "not_collected", lags, _least(facts), worst)
+
+
+def _least(facts: Facts) -> dict[tuple[object, object], float]:
+    least: dict[tuple[object, object], float] = {}
+    for row in value_at(facts, "consumer_lag.partitions") or ():
+        key = row["group"], row["topic"]
+        least[key] = max(least.get(key, 0), row.get("records_low") or 0)
+    return least
+
+
+def lag_before(row: Row, scene: Scene) -> Row | None:
+    """Return the lag of the group that lost unread messages, up to the loss; None without one."""
+    start, _ = figures.span_of(row, "from", "to")
+    for lag in scene.lags if row["kind"] == "loss" else ():
+        began, ended = figures.span_of(lag, "from", "to")
+        if lag.get("group") == row.get("group") and began <= start <= ended + _LAG_ENDED_US:
+            return lag
+    return None
 
 
 def size(row: Row) -> Row:
@@ -105,7 +132,7 @@ def values(row: Row) -> dict[str, Any]:
 def lost(row: Row) -> dict[str, str]:
     """Return the messages that an event lost at most; at least where that is not known."""
     least, most = (size(row).get(f"offsets_{bound}") for bound in ("low", "high"))
-    known = "" if most is not None or least is None else display.count(least)
+    known = "" if most is not None or not least else display.count(least)
     return {"most": "" if most is None else display.count(most), "least": known}
 
 
@@ -171,8 +198,19 @@ def _of_lag(row: Row, scene: Scene) -> Text:
     ages = [worst for metric, worst in own.items() if metric.startswith(_AGE)]
     age = display.length(round(max(ages) * 1e6)) if ages else ""
     records = [(name, own[metric]) for metric, name in _RECORDS.items() if metric in own]
-    most = [text(name, records=display.count(worst)) for name, worst in records[:1]]
+    least = max((scene.least.get((row.get("group"), one), 0) for one in row["topics"]), default=0)
+    most = [
+        text(name, records=_between(least if name.endswith("partition") else 0, worst))
+        for name, worst in records[:1]
+    ]
     return joined(*most, text("impact.age", age=age), between=" ")
+
+
+def _between(low: float, high: float) -> str:
+    """Return a number that a histogram gives between two bounds."""
+    if 0 < low < high:
+        return display.rough_between(low, high)
+    return line("amount.up_to", amount=display.rough(high, "up"))
 
 
 def _of_latency(row: Row, _: Scene) -> Text:

@@ -5,12 +5,11 @@ from itertools import islice
 from typing import Final
 
 from lakehouse.core import display
-from lakehouse.report import figures
 from lakehouse.report.figures import Facts, Row
 from lakehouse.report.summary import amounts, events, impacts
 from lakehouse.report.summary.frame import Frame
 from lakehouse.report.summary.model import Event, Objective, Text
-from lakehouse.report.summary.texts import line, listed, text, words
+from lakehouse.report.summary.texts import joined, line, listed, text, words
 
 _SENTENCES: Final = 3
 _SEVERAL_DAYS: Final = 2
@@ -59,12 +58,16 @@ def _of_kind(rows: Sequence[Row], found: Sequence[Event], frame: Frame) -> Text:
     if kind == "availability":
         with_topics = [one for one in rows if one.get("topics")]
         return _availability(with_topics) if with_topics else _titled(row, found)
-    return text(
-        f"lead.{kind}",
-        **impacts.values(row),
-        length=display.length(row.get("bad_us")),
-        days=_days(row, frame) if kind == "throttling" else "",
-    )
+    if not words(f"lead.{kind}"):
+        return _titled(row, found)
+    return text(f"lead.{kind}", **impacts.values(row), **_length(row, frame))
+
+
+def _length(row: Row, frame: Frame) -> dict[str, str]:
+    """Return the bad time of an event; the sum of a client's times on several days has its days."""
+    length = display.length(row.get("bad_us"))
+    days = _days(row, frame) if row["kind"] == "throttling" else ""
+    return {"days": days, "sum": length if days else "", "length": "" if days else length}
 
 
 def _days(row: Row, frame: Frame) -> str:
@@ -82,26 +85,33 @@ def _titled(row: Row, found: Sequence[Event]) -> Text:
 
 
 def _availability(rows: Sequence[Row]) -> Text:
-    """Return one sentence on all availability events: with a cause first, then without."""
+    """Return a sentence on availability events with a cause and one on the others.
+
+    The one on what used most of a budget is first.
+    """
     explained = [row for row in rows if words(f"lead_cause.{row['cause']['kind']}")]
     others = [row for row in rows if row not in explained]
-    fell = impacts.fell(others[0]) if others else ""
-    if not explained:
-        length = display.length(others[0].get("bad_us"))
-        return text(
-            "lead.availability_unexplained", unexplained=_topics(others), fell=fell, length=length
-        )
-    both = {topic for row in explained for topic in row["topics"]}
-    is_again = any(topic in both for row in others for topic in row["topics"])
-    return _capital(text(
-        "lead.availability",
-        causes=listed(_causes(explained)),
-        topics=_topics(explained),
-        unexplained=() if is_again else _topics(others),
-        again=_topics(others[:1]) if is_again else (),
-        fell=fell,
-        at=amounts.at(figures.moment(others[0]["from"])) if others else "",
-    ))  # fmt: skip
+    sentences = [(own[0]["number"], write(own)) for own, write in (
+        (explained, _explained), (others, _unexplained),
+    ) if own]  # fmt: skip
+    return joined(*(sentence for _, sentence in sorted(sentences)), between=" ")
+
+
+def _explained(rows: Sequence[Row]) -> Text:
+    causes = listed(_causes(rows))
+    return _capital(text("lead.availability", causes=causes, topics=_topics(rows)))
+
+
+def _unexplained(rows: Sequence[Row]) -> Text:
+    times = [row.get("bad_us") for row in rows]
+    known = [us for us in times if us is not None]
+    return text(
+        "lead.unexplained",
+        topics=_topics(rows),
+        fell=impacts.fell(rows[0]),
+        length=display.length(sum(known) if len(known) == len(times) else None),
+        total=words("lead.total") if len(rows) > 1 else "",
+    )
 
 
 def _causes(rows: Sequence[Row]) -> list[Text]:

@@ -61,7 +61,10 @@ def event_time(event: Event) -> str:
 
 def event_action(event: Event) -> Text:
     """Return the owner of an event and the next step."""
-    owner: Text = () if event.owner is None else ("Owner: ", event.owner, ".")
+    owner: Text = () if event.owner is None else ("Owner: ", event.owner)
+    if owner:
+        affected: Text = (", ", *event.affects) if event.affects else ()
+        owner = (*owner, *affected, ".")
     step: Text = ("Next: ", *event.next_step) if event.next_step else ()
     return texts.joined(owner, step, between=" ")
 

@@ -74,17 +74,18 @@ class Event(NamedTuple):
             ``no_data`` if no objective counts it.
         is_major: Whether it used at least half of an error budget.
         when: ``Wed 18 Nov 14:27 to 14:47``, ``7 of 7 days, 11:02 to 12:23``, ``since Sat 14:02``.
-        length: Its bad time: ``20 min``.
-        repeats: ``3rd week``; empty the first time.
+        length: Its bad time: ``20 min``, ``4 h 20 min in total``.
+        repeats: ``3rd week in a row``; empty the first time.
         title: Subject and verb: ``broker-2 outage hit payments and scratch``.
         impact: Its impact, with counts.
         cause: Starts with *Likely* if inferred, or *Not known* with the causes that were ruled out.
         next_step: Imperative; empty if there is nothing to do.
         owner: None: no owners file, or no owner.
+        affects: ``affects Finance``, where it belongs to the owner of the brokers.
         used: ``1,240 % of loss budget``; empty: no objective has it.
         used_share: Greatest share of an error budget that it used.
         objective: Name of the objective of ``used``.
-        notes: ``planned``, ``agreed not to count``.
+        notes: ``planned``, ``agreed not to count``, ``no objective``.
         parts: Its bad intervals, for drawings.
         subject: Subject for ``jmxlake explain``: a topic, group, client or source.
     """
@@ -106,6 +107,7 @@ class Event(NamedTuple):
     notes: tuple[str, ...]
     parts: tuple[Span, ...]
     subject: Name | None
+    affects: Text = ()
 
 
 class Week(NamedTuple):
@@ -177,9 +179,9 @@ class Summary(NamedTuple):
         lead: The greatest events, at most three sentences.
         tiles: Four to six key figures.
         events: All events, most of a budget first.
-        events_note: ``5 events used at least half of a weekly error budget; 2 more stayed below.``
+        events_note: ``5 events used at least 50 % of a weekly error budget. 2 others did not.``
         objectives: Worst first.
-        objectives_note: ``4 missed, 5 met. The worst subject decides.``
+        objectives_note: ``4 missed, 5 met. The worst subject sets the status.``
         has_owners: Whether an owners file is known.
         notes: Unobserved time, pooled score, restated weeks: one sentence each.
         not_collected: ``consumer lag (metric kafka.group.lag)``.

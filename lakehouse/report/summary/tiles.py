@@ -94,9 +94,6 @@ def _value(row: Row) -> str:
     """Return a figure; at least it, where unobserved time may hide more."""
     value, low, high = _own(row)
     unit = str(row["unit"])
-    if unit == "offsets" and high is None:
-        # Messages are fewer than offsets (markers, aborted records). Unobserved time may hide more.
-        return line("tile.about", amount=_amount(low or value, unit))
     if high is None:
         return line("tile.at_least", amount=_of_all(row, _amount(low or value, unit)))
     if unit == "offsets" and high:
@@ -200,4 +197,7 @@ def _changed(row: Row, before: Row, week: str, *, is_clear: bool) -> str:
     difference = row["value"] - before["value"]
     sign = "+" if difference >= 0 else "\u2212"
     amount = _amount(abs(difference), row["unit"])
-    return line("tile.delta" if is_clear else "tile.unclear", sign=sign, amount=amount, week=week)
+    name = "tile.delta" if is_clear else "tile.unclear"
+    if not is_clear and before.get("high") is None:
+        name = "tile.partly_known"
+    return line(name, sign=sign, amount=amount, week=week)

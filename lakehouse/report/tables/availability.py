@@ -31,17 +31,17 @@ TOPICS: Final = TableSpec(
     bad=QUESTION.bad[0].keys,
     names=("topic",),
     worst=longest("unavailable_any"),
-    quiet="had no bad time",
+    quiet="had no incident",
 )
 
 BROKERS: Final = TableSpec(
     record=IsrBroker,
     path="min_isr.brokers",
-    caption="Brokers that refused writes with too few in-sync replicas",
+    caption="Brokers that rejected writes with too few in-sync replicas",
     noun="broker",
     columns=(
         Column("Broker", name("source")),
-        Column("Refused writes", count("writes_refused")),
+        Column("Rejected writes", count("writes_refused")),
     ),
     file="min_isr_brokers",
     bad=("writes_refused",),
@@ -58,7 +58,7 @@ SECTION: Final = section(
         Claim(
             BROKERS,
             lambda row: f"{row['writes_refused']:,.0f} writes",
-            verb="refused writes",
+            verb="rejected writes",
             is_own=False,
         ),
     ),

@@ -25,7 +25,7 @@ def _error(row: Row) -> Cell:
 def _outcomes(row: Row) -> str:
     outcomes = (row.get("outcomes") or {}).items()
     failed = [(name_, number_) for name_, number_ in outcomes if number_ and name_ != "ok"]
-    return ", ".join(f"{words('outcome', name_)} {number_:,}" for name_, number_ in failed)
+    return ", ".join(f"{number_:,} {words('outcome', name_)}" for name_, number_ in failed)
 
 
 SOURCES: Final = TableSpec(
@@ -86,7 +86,7 @@ def _notes(facts: Facts) -> list[str]:
     notes = []
     if rejected := facts.get("rejected"):
         notes.append(f"{display.plural(round(rejected), 'row')} of bronze could not be used.")
-    changes = facts.get("changes") or facts.get("events") or ()
+    changes = facts.get("changes") or ()
     imported = {(row.get("new"), row.get("source")) for row in changes if row["kind"] == "imported"}
     for place, number_ in sorted(Counter(str(place) for place, _ in imported).items()):
         sources = display.plural(number_, "source")

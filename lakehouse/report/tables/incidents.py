@@ -5,11 +5,14 @@ from typing import Final
 from lakehouse.core import display
 from lakehouse.report import evidence, figures
 from lakehouse.report.facts.coverage import QUESTION
-from lakehouse.report.facts.event_records import IncidentOfEvent
+from lakehouse.report.facts.events.event_records import IncidentOfEvent
 from lakehouse.report.figures import Facts, Row, length, span_of
 from lakehouse.report.tables.contents import bounded, instant, joined, of, words
 from lakehouse.report.tables.section import Part, plain, section, unanswered
 from lakehouse.report.tables.table_spec import Cell, Column, TableSpec
+
+_TWINS: Final = ("kafka.group.non_consumed.low",)
+"""Metrics whose incidents are those of another metric too, with the other bound."""
 
 
 def _duration(row: Row) -> Cell:
@@ -70,10 +73,12 @@ def _incidents(facts: Facts) -> Part:
     if not rows:
         decided = evidence.answer(facts, QUESTION)
         return Part("0 incidents") if decided.is_answered else unanswered(decided)
+    rows = [row for row in rows if row["metric"] not in _TWINS]
     number = len(rows) + (facts.get("incidents_omitted") or 0)
     events = {row["event"] for row in rows}
     line = f"{display.plural(number, 'incident')} in {display.plural(len(events), 'event')}"
-    listing = INCIDENTS.listing(facts, sorted(rows, key=lambda row: str(row["start"])))
+    ordered = sorted(rows, key=lambda row: (row["event"], str(row["start"])))
+    listing = INCIDENTS.listing(facts, ordered)
     return Part(plain(line), (listing,))
 
 

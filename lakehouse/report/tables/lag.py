@@ -4,9 +4,8 @@ from typing import Final
 
 from lakehouse.core import display
 from lakehouse.report.facts.kafka.consumer_groups import LAG_QUESTION, GroupLag, PartitionBehind
-from lakehouse.report.figures import Row, length
+from lakehouse.report.figures import Facts, Row, length
 from lakehouse.report.tables.contents import (
-    between,
     least_to_most,
     longest,
     most,
@@ -18,6 +17,8 @@ from lakehouse.report.tables.contents import (
 from lakehouse.report.tables.section import Claim, counted, section
 from lakehouse.report.tables.table_spec import Cell, Column, Content, TableSpec
 
+_PARTITION_LAG: Final = "kafka.group.partition_lag"
+
 
 def _records(when: str) -> Content:
     """Unread records: the ``most``, or the ``last`` that were reported."""
@@ -26,9 +27,62 @@ def _records(when: str) -> Content:
     def cell(row: Row) -> Cell:
         behind = row.get(when) or {}
         low, high = behind.get("records_low"), behind.get("records_high")
-        return least_to_most(low, high, display.count)
+        return _between(low, high)
 
-    return of(cell, *keys)
+    return of(cell, *keys)._replace(is_peak=when == "most")
+
+
+def _between(low: float | None, high: float | None) -> Cell:
+    """Return a number that a histogram gives between two bounds, with three digits."""
+    if low and high and low < high:
+        return Cell((display.rough_between(low, high),), order=high)
+    return least_to_most(low, high, lambda one: display.rough(one or 0, "down"))
+
+
+def _observed(facts: Facts) -> Facts:
+    """Return the facts with the upper bounds of the lag while it was observed."""
+    lag = facts.get("consumer_lag")
+    if not lag:
+        return facts
+    found = {**lag}
+    if lag.get("groups"):
+        found["groups"] = [_of_group(row, facts) for row in lag["groups"]]
+    if lag.get("partitions"):
+        found["partitions"] = [_of_partition(row, facts) for row in lag["partitions"]]
+    return {**facts, "consumer_lag": found}
+
+
+def _of_group(row: Row, facts: Facts) -> Row:
+    """Return a row of a group of one topic with the highest value of its timeline."""
+    topics = [one for one in facts["consumer_lag"]["groups"] if one["group"] == row["group"]]
+    highs = [
+        point[3]
+        for line in facts.get("timelines") or ()
+        if (line.get("name"), line.get("subject")) == ("consumer_lag", row["group"])
+        for point in line.get("points") or ()
+        if point[3] is not None
+    ]
+    known = (row.get("most") or {}).get("records_high") is not None
+    if known or not highs or len(topics) > 1:
+        return row
+    return {**row, "most": {**(row.get("most") or {}), "records_high": max(highs)}}
+
+
+def _of_partition(row: Row, facts: Facts) -> Row:
+    """Return a row of a partition with the highest value of its incidents."""
+    keys = ("group", "topic", "partition")
+    highs = [
+        one["worst"]
+        for one in facts.get("incidents") or ()
+        if one["metric"] == _PARTITION_LAG and all(one.get(key) == row[key] for key in keys)
+    ]
+    if row.get("records_high") is not None or not highs:
+        return row
+    return {**row, "records_high": max(highs)}
+
+
+def _of_records(row: Row) -> Cell:
+    return _between(row.get("records_low"), row.get("records_high"))
 
 
 def _age(row: Row) -> Cell:
@@ -73,7 +127,7 @@ PARTITIONS: Final = TableSpec(
     columns=(
         Column("Group", name("group")),
         Column("Partition", partition()),
-        Column("Unread records, max", between("records")),
+        Column("Unread records, max", of(_of_records, "records_low", "records_high")),
         Column("Time above 10,000", time("above")),
     ),
     file="consumer_lag_partitions",
@@ -81,6 +135,6 @@ PARTITIONS: Final = TableSpec(
     unknown="",
 )
 
-SECTION: Final = section(
-    "lag", "Consumer lag", counted(LAG_QUESTION, Claim(GROUPS, _behind), more=(PARTITIONS,))
-)
+_part: Final = counted(LAG_QUESTION, Claim(GROUPS, _behind), more=(PARTITIONS,))
+
+SECTION: Final = section("lag", "Consumer lag", lambda facts: _part(_observed(facts)))

@@ -5,7 +5,7 @@ from typing import Final
 
 from lakehouse.core import display
 from lakehouse.report import figures
-from lakehouse.report.facts.owner_accounts import Account
+from lakehouse.report.facts.owners.owner_accounts import Account
 from lakehouse.report.facts_lookup import value_at
 from lakehouse.report.figures import Facts, Name, Row, length
 from lakehouse.report.owners import LABELS, MONTH_SECONDS
@@ -13,6 +13,7 @@ from lakehouse.report.tables.contents import joined, least_to_most, number, of, 
 from lakehouse.report.tables.section import Detail, Part, Section, detail, plain
 from lakehouse.report.tables.table_spec import Cell, Column, Content, TableSpec
 
+_GIB: Final = 1024.0**3
 _TITLE: Final = "Cost by team"
 
 
@@ -45,14 +46,23 @@ def _stored(key: str) -> Callable[[Row], Cell]:
     def cell(row: Row) -> Cell:
         stored = row.get(key)
         months = None if stored is None else stored / MONTH_SECONDS
-        return Cell((size(months),), order=stored)
+        text = _gib(months)
+        return Cell((text,), order=stored)
 
     return cell
 
 
+def _gib(size: float | None) -> str:
+    if size is None:
+        return display.NOT_KNOWN
+    return f"{size / _GIB:,.1f}" if size else "0"
+
+
 def _cost(row: Row) -> str:
-    cost = row.get("cost")
-    return display.NOT_KNOWN if cost is None else f"{cost:,.2f}"
+    cost, currency = row.get("cost"), row.get("currency")
+    if cost is None:
+        return display.NOT_KNOWN
+    return f"{cost:,.2f}" + (f"\u00a0{display.line(currency)}" if currency is not None else "")
 
 
 _LOST: Final[Content] = of(
@@ -73,11 +83,11 @@ ACCOUNTS: Final = TableSpec(
         Column("Messages lost (offsets)", _LOST),
         Column("Uploaded", number("uploaded_bytes", size)),
         Column("Read back", number("read_bytes", size)),
-        Column("Stored, months", of(
+        Column("Stored (GiB-months)", of(
             _some(_stored("stored_byte_seconds"), "topics"), "stored_byte_seconds",
             "not_known.topics",
         )),
-        Column("On disk, months", of(_stored("disk_byte_seconds"), "disk_byte_seconds")),
+        Column("On disk (GiB-months)", of(_stored("disk_byte_seconds"), "disk_byte_seconds")),
         Column("Cost", of(_cost, "cost")),
     ),
     file="owners",
@@ -101,7 +111,7 @@ def _detail(facts: Facts) -> Detail | None:
     cost = "The owners file has no prices, so the table has no costs."
     if currency is not None:
         cost = f"Costs are in {display.line(currency)} and include known amounts only."
-    rows = [{**row, "used": None} for row in accounts]
+    rows = [{**row, "used": None, "currency": currency} for row in accounts]
     listing = ACCOUNTS.listing({**facts, "owners": None}, rows)
     return detail("owners", _TITLE, [Part(plain("; ".join(said)), (listing,), (cost,))])
 

@@ -114,8 +114,8 @@ RISKS: Final = (
         "groups will lose records to retention", "groups close to retention",
     ),
     Risk(
-        REPLICAS, ("no_spare_replica", "replication_one"), "topic cannot lose a broker",
-        "topics cannot lose a broker", "spare replicas",
+        REPLICAS, ("no_spare_replica", "replication_one"), "topic has no spare replica",
+        "topics have no spare replica", "spare replicas",
     ),
     Risk(NEAR_QUOTA, ("near_quota",), "client near its quota", "clients near their quota",
          "clients near their quota"),

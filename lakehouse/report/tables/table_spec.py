@@ -189,7 +189,7 @@ class TableSpec:
         if others <= 0 or not bad:
             return ""
         which = f"The other {self.noun if others == 1 else display.plural(others, self.noun)}"
-        return f"{which} {self.quiet} in the observed time."
+        return f"{which} {self.quiet} while observed."
 
     def subjects(self, rows: Iterable[Row]) -> set[tuple[Any, ...]]:
         """Return the subjects of rows, each once."""

@@ -47,7 +47,7 @@ def failures(row: Row) -> str:
 
 def _flags(row: Row) -> Cell:
     is_wrong = "known_wrong" in (row.get("flags") or ())
-    return Cell(("Wrong in this Kafka version" if is_wrong else "",))
+    return Cell(("unreliable in this Kafka version" if is_wrong else "",))
 
 
 TOPICS: Final = TableSpec(

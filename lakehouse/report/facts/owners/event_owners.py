@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 from lakehouse.report.owners import LABELS, NAMES, shown
 
@@ -10,9 +10,14 @@ Row = dict[str, Any]
 Labels = Callable[[Mapping[str, Any]], Mapping[str, Any]]
 """The labels of a row by its names."""
 
+_BY_BROKERS: Final = ("restarted", "rolling_restart", "no_answer", "fenced")
+"""Causes that are of brokers."""
+
 
 def with_event_owners(events: Iterable[Row], labels: Labels) -> list[Row]:
-    """Return events with the owner of what used most of a budget, and all owners.
+    """Return events with their owner, and all owners.
+
+    The owner is that of the brokers that caused an event, or of what used most of a budget.
 
     Args:
         events: As in the facts.
@@ -24,11 +29,26 @@ def with_event_owners(events: Iterable[Row], labels: Labels) -> list[Row]:
 def _with_owners(event: Row, labels: Labels) -> Row:
     of_topics = [{"topic": topic} for topic in event["topics"]] if _is_of_topics(event) else []
     uses, hits = ([{**row, **labels(row)} for row in event[key]] for key in ("uses", "hits"))
-    every = [*uses, *hits, labels(event), *map(labels, of_topics)]
+    of_brokers = [labels({"source": source}) for source in _brokers(event)]
+    every = [*of_brokers, *uses, *hits, labels(event), *map(labels, of_topics)]
     first = next((row for row in every if shown(row)), {})
     found = sorted({name for row in every if (name := shown(row))})
     own = {name: first.get(name) for name in LABELS}
     return {**event, "uses": uses, "hits": hits, **own, "owner": shown(first), "owners": found}
+
+
+def _brokers(event: Mapping[str, Any]) -> Sequence[str]:
+    """Return the brokers that caused an event."""
+    cause = event["cause"]
+    found: Sequence[str] = cause["sources"] if cause["kind"] in _BY_BROKERS else ()
+    return found
+
+
+def is_of_brokers(event: Mapping[str, Any]) -> bool:
+    """Whether an event belongs to the owner of the brokers that caused it, who owns no subject."""
+    subjects = {shown(row) for key in ("uses", "hits") for row in event.get(key) or ()}
+    owner = event.get("owner")
+    return owner is not None and event["cause"]["kind"] in _BY_BROKERS and owner not in subjects
 
 
 def _is_of_topics(event: Mapping[str, Any]) -> bool:
@@ -79,4 +99,6 @@ def _of_team(event: Row, team: str) -> Row | None:
     most = max(uses, key=lambda use: use["share"] or 0.0, default=None)
     found |= {"objective": most and most["objective"], "used": most and most["share"]}
     owners = sorted({name for row in (*uses, *hits) if (name := shown(row))}) or [team]
+    if is_of_brokers(event):
+        return {**found, "owners": sorted({event["owner"], *owners})}
     return {**found, "owner": owners[0] if len(owners) == 1 else team, "owners": owners}

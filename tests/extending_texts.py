@@ -1,0 +1,256 @@
+"""What a contributor writes for each addition of CONTRIBUTING.md: files, and lines of files."""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+
+class Line(NamedTuple):
+    """Lines of a file that is there.
+
+    Attributes:
+        file: The file.
+        text: The new lines.
+        after: What stands before them, once in the file.
+    """
+
+    file: str
+    text: str
+    after: str
+
+
+class Addition(NamedTuple):
+    """An addition, and how many files it may take.
+
+    Attributes:
+        name: What it is, as a figure's name has it.
+        most: The bar.
+        files: New files, with their text.
+        lines: New lines of files that are there.
+    """
+
+    name: str
+    most: int
+    files: tuple[tuple[str, str], ...] = ()
+    lines: tuple[Line, ...] = ()
+
+
+_FAMILY: Final = """\
+family: bundled_cache
+via: jmx
+cadence_seconds: 30
+roles: [broker]
+enabled: false
+metrics:
+  bundled.cache.misses:
+    object: bundled:type=Cache,name=Misses,topic=*
+    labels: {topic: topic}
+    needs: topic
+    unit: "1"
+    description: Entries that the cache of a topic had to load.
+"""
+
+_SQL: Final = """\
+-- For how long each source reported each metric.
+INSERT INTO out_reported BY NAME
+SELECT w, metric, source, sum((e - s) * series)::BIGINT AS reported_us FROM usable GROUP BY ALL;
+"""
+
+_TABLE: Final = """
+REPORTED: Final = _gold(
+    "reported",
+    "For how long each source reported each metric",
+    _METRIC,
+    SOURCE,
+    required("reported_us", "bigint", "microseconds, summed over series", "sum"),
+)
+"""
+
+_FACTS: Final = '''\
+"""The section on who reported what."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Final, NamedTuple
+
+from lakehouse.report.evidence import Question, Rows
+from lakehouse.report.facts.fields import SOURCE, Means
+from lakehouse.tables.gold import REPORTED
+
+if TYPE_CHECKING:
+    from lakehouse.report.facts.gold import Gold
+
+
+class Metric(NamedTuple):
+    """A metric of a source."""
+
+    source: Annotated[str, SOURCE]
+    metric: Annotated[str, Means("metric")]
+    reported_us: Annotated[int, Means("time in which the source reported it, microseconds")]
+
+
+class Reported(NamedTuple):
+    """The section."""
+
+    metrics: Annotated[list[Metric], Means("metrics of each source")]
+
+
+def reported(gold: Gold) -> Reported:
+    """Return the time in which each source reported each metric."""
+    rows = gold.sums(REPORTED)
+    return Reported([Metric(row["source"], row["metric"], row["reported_us"]) for row in rows])
+
+
+QUESTION: Final = Question(
+    name="reported",
+    read="kafka.partition.under_min_isr",
+    noun="metric",
+    names=("source", "metric"),
+    fact="reported.metrics",
+    bad=(Rows(Metric, "reported.metrics", ("reported_us",)),),
+)
+'''
+
+_SECTION: Final = '''\
+"""Reported metrics: the time in which sources reported them."""
+
+from lakehouse.report.facts.reported import QUESTION, Metric
+from lakehouse.report.tables.contents import length, most, name, number
+from lakehouse.report.tables.section import Claim, counted, section
+from lakehouse.report.tables.table_spec import Column, TableSpec
+
+METRICS = TableSpec(
+    record=Metric,
+    path="reported.metrics",
+    caption="Metrics",
+    noun="metric",
+    columns=(
+        Column("Metric", name("metric")),
+        Column("Source", name("source")),
+        Column("Reported", number("reported_us", length)),
+    ),
+    file="reported_metrics",
+    bad=("reported_us",),
+    names=("source", "metric"),
+    worst=most("reported_us"),
+)
+
+SECTION = section(
+    "reported",
+    "Reported metrics",
+    counted(QUESTION, Claim(METRICS, lambda row: length(row["reported_us"]), "reported", "most")),
+)
+'''
+
+_OBJECTIVE: Final = """\
+apiVersion: openslo/v1
+kind: SLO
+metadata:
+  name: acme
+  displayName: Acme upload lag
+spec:
+  description: A topic is good while its upload lag is 0 bytes.
+  service: kafka
+  indicator:
+    metadata:
+      name: acme
+    spec:
+      thresholdMetric:
+        metricSource:
+          type: jmxlake
+          spec:
+            level: topic
+            metric: kafka.topic.remote_copy_lag.bytes
+            where:
+              kafka.topic.remote_storage_enabled: 1
+  timeWindow:
+    - duration: 1w
+      isRolling: false
+      calendar:
+        startTime: "2026-01-05 00:00:00"
+        timeZone: UTC
+  budgetingMethod: GoodSeconds
+  objectives:
+    - op: lte
+      value: 0
+      target: 0.99
+"""
+
+_GOLD: Final = "lakehouse/tables/gold.py"
+_REPORT: Final = "lakehouse/report/facts/report_record.py"
+_THROTTLING: Final = "lakehouse/report/tables/throttling.py"
+
+COMMANDS: Final = (
+    ("-m", "docs.tools.definitions"),
+    ("-m", "pytest", "-q", "tests/integration/test_report_golden.py", "--golden"),
+    ("-m", "tests.unit.test_page_golden"),
+)
+"""What CONTRIBUTING.md says to run after additions: they write files of the tree anew."""
+
+ADDITIONS: Final = (
+    Addition("family", 1, files=(("collector/catalogue/bundled_cache.yaml", _FAMILY),)),
+    Addition(
+        "gold_table", 2,
+        files=(("lakehouse/kernel/sql/tables/reported.sql", _SQL),),
+        lines=(
+            Line(
+                _GOLD, _TABLE,
+                '"""Reason in gold/rejected of hours of bronze that are lost: no rollup computes '
+                'them."""\n',
+            ),
+            Line(_GOLD, "\n    REPORTED,", "\nHOURS: Final = ("),
+        ),
+    ),
+    Addition(
+        "section", 3,
+        files=(
+            ("lakehouse/report/facts/reported.py", _FACTS),
+            ("lakehouse/report/tables/reported.py", _SECTION),
+        ),
+        lines=(
+            Line(
+                _REPORT,
+                "from lakehouse.report.facts import reported as reported_\n"
+                "from lakehouse.report.facts.reported import Reported, reported\n",
+                "from lakehouse.report.facts.scope import Scope\n",
+            ),
+            Line(
+                _REPORT,
+                '    reported: Annotated[Reported, Means("reports")]\n',
+                '    tiering: Annotated[Tiering, Means("use of remote storage")]\n',
+            ),
+            Line(_REPORT, " reported_.QUESTION,", "replication_.QUESTION,"),
+            Line(
+                _REPORT,
+                '    "reported": lambda it: reported(it.gold),\n',
+                '    "remote_reads": lambda it: remote_reads(it.gold),\n',
+            ),
+        ),
+    ),
+    Addition(
+        "column", 1,
+        lines=(
+            Line(
+                _THROTTLING,
+                '        Column("Rate, mean", quantity("rate_mean")),\n',
+                '        Column("Wait, max", peak("throttle_ms_max", display.milliseconds)),\n',
+            ),
+        ),
+    ),
+    Addition(
+        "figure", 1,
+        lines=(
+            Line(
+                "lakehouse/report/facts/kafka/remote_reads.py",
+                "    slowest_read_ms: Annotated[Known, Means(\n"
+                '        "maximum of the mean duration of a read, milliseconds",\n'
+                '        Max("kafka.broker.remote_log_reader.fetch_time.mean"))]  # fmt: skip\n',
+                '        "mean duration of a read, milliseconds",\n'
+                '        Mean("kafka.broker.remote_log_reader.fetch_time.mean", above_zero=True))]'
+                "  # fmt: skip\n",
+            ),
+        ),
+    ),
+    Addition("objective", 1, files=(("lakehouse/slo/objectives/acme.yaml", _OBJECTIVE),)),
+)  # fmt: skip
+"""In this order, each on those before it: the section reads the table of gold."""
