@@ -104,7 +104,7 @@ def written(folder: Path, lake: Path | None, *, with_demo: bool) -> list[Run]:
         report_runs.run("sample", sample, folder, "--week", week, *beside),
         report_runs.run("running", sample, folder, "--week", running, *beside),
         report_runs.run("fleet", fleet, folder, "--week", week, beside[0]),
-        report_runs.run("blind", blind, folder, "--week", "2026-W47"),
+        report_runs.run("blind", blind, folder, *report_lakes.BLIND_PERIOD),
     ]
     return [*runs, *([_demo(folder)] if with_demo else [])]
 

@@ -469,8 +469,9 @@ def _objective_share(_: Claims, one: Statement, row: Row) -> Iterator[str]:
         yield from _figures(one.text, worst.get("attainment"))
 
 
-def _objective_target(_: Claims, one: Statement, row: Row) -> Iterator[str]:
-    days = (_at(row["to"]) - _at(row["from"])).total_seconds() / 86_400
+def _objective_target(claims: Claims, one: Statement, row: Row) -> Iterator[str]:
+    end, start = (row.get(key) or claims.facts[key] for key in ("to", "from"))
+    days = (_at(end) - _at(start)).total_seconds() / 86_400
     yield from _figures(one.text, [row["target"], days])
 
 

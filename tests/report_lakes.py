@@ -47,6 +47,7 @@ _OF_TOPICS: Final = (
 )  # fmt: skip
 
 BLIND_SECONDS: Final = 1_200
+BLIND_PERIOD: Final = ("--from", "2026-11-16T10:00:00Z", "--to", "2026-11-23T10:00:00Z")
 _WINDOW: Final = 300
 _WEEK: Final = 168 * 3600
 _FAMILIES: Final = ("min_isr", "topology", "quotas", "tiered", "offsets", "leaders")
