@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from datetime import datetime, timedelta
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
@@ -71,6 +71,23 @@ class Claims:
     def sections(self) -> Sections:
         """The facts by section of the details."""
         return Sections(self.facts)
+
+    @cached_property
+    def worst(self) -> Mapping[int, list[float]]:
+        """The greatest values of the incidents of each event."""
+        found: defaultdict[int, list[float]] = defaultdict(list)
+        for one in self.facts["incidents"] or ():
+            found[one["event"]].append(one["worst"])
+        return found
+
+    @cached_property
+    def unobserved(self) -> list[int]:
+        """The longest unobserved time of a subject of each level."""
+        found: dict[str, int] = {}
+        for row in self.facts["objectives"]:
+            times = [one["unknown_us"] or 0 for one in row["subjects"]]
+            found[row["level"]] = max(found.get(row["level"], 0), *times, 0)
+        return [*found.values()]
 
     @cached_property
     def tally(self) -> Counter[str]:
@@ -169,11 +186,25 @@ def _lead(claims: Claims, one: Statement) -> Iterator[str]:
         [_of_objective(claims, row) for row in claims.objectives.values()
          if clean(row["title"]) in one.text],
         [len(events), *(len(row["cause"]["sources"]) for row in events)],
+        _left_out(claims),
     ]  # fmt: skip
     yield from _figures(one.text, facts, *claims.objectives)
     # "an outage of A and 3 more", "and 2 more": how many of a list are not named
     instants = [row[end] for row in events for end in ("from", "to")]
     yield from _times(claims, one.text, instants)
+
+
+def _left_out(claims: Claims) -> list[int]:
+    """Return how many topics and sources a sentence on all availability events does not name."""
+    rows = [row for row in claims.events.values()
+            if row["kind"] == "availability" and (row["used"] or 0) >= 0.5]  # fmt: skip
+    unknown = [row for row in rows if row["cause"]["kind"] == _NO_CAUSE]
+    known = [row for row in rows if row not in unknown]
+    topics = [len({topic for row in each for topic in row["topics"]}) for each in (known, unknown)]
+    by_kind: defaultdict[str, set[str]] = defaultdict(set)
+    for row in known:
+        by_kind[row["cause"]["kind"]].update(row["cause"]["sources"])
+    return [count - 3 for count in (*topics, *map(len, by_kind.values()))]
 
 
 def _lacks_all(text: str, row: Mapping[str, Any]) -> bool:
@@ -281,7 +312,6 @@ _TILES: Final[dict[str, Callable[[Claims, Statement, Row], Iterator[str]]]] = {
 
 def _of_event(claims: Claims, row: Row) -> list[Any]:
     """Return the facts that a statement on an event may state."""
-    own = [each for each in claims.facts["incidents"] or () if each["event"] == row["number"]]
     days = {day for part in row["parts"] for day in claims.days(part.values())}
     start, end = (_at(claims.facts[key]).astimezone(claims.zone) for key in ("from", "to"))
     period = (end - timedelta(microseconds=1)).date() - start.date()
@@ -290,7 +320,7 @@ def _of_event(claims: Claims, row: Row) -> list[Any]:
     ]
     return [
         bounds(row, "bad", "_us"), row["used"], row["weeks_in_row"], row["size"], row["hits"],
-        row["cause"], [each["worst"] for each in own], len(days), period.days + 1, hidden,
+        row["cause"], claims.worst[row["number"]], len(days), period.days + 1, hidden,
     ]  # fmt: skip
 
 
@@ -313,7 +343,7 @@ def _event_status(_: Claims, one: Statement, row: Row) -> Iterator[str]:
 
 def _event_title(claims: Claims, one: Statement, row: Row) -> Iterator[str]:
     topics = [clean(shown_name(topic).text) for topic in row["topics"]]
-    yield from _figures(one.text, _of_event(claims, row), *topics)
+    yield from _figures(one.text, _of_event(claims, row), *topics, *_names_of(row))
     named = _names_of(row) or topics[:1]
     if row["kind"] != "availability" or row["topics"]:
         yield from _lacks(one.text, named)
@@ -439,8 +469,9 @@ def _objective_share(_: Claims, one: Statement, row: Row) -> Iterator[str]:
         yield from _figures(one.text, worst.get("attainment"))
 
 
-def _objective_target(_: Claims, one: Statement, row: Row) -> Iterator[str]:
-    days = (_at(row["to"]) - _at(row["from"])).total_seconds() / 86_400
+def _objective_target(claims: Claims, one: Statement, row: Row) -> Iterator[str]:
+    end, start = (row.get(key) or claims.facts[key] for key in ("to", "from"))
+    days = (_at(end) - _at(start)).total_seconds() / 86_400
     yield from _figures(one.text, [row["target"], days])
 
 
@@ -516,17 +547,13 @@ def _note(claims: Claims, one: Statement) -> Iterator[str]:
         [row["target"], row["attainment"], sum(each["subjects"] > 0 for each in row["objectives"])]
         for row in facts["composites"]
     ]
-    levels: dict[str, int] = {}
-    for row in facts["objectives"]:
-        for subject in row["subjects"]:
-            levels[row["level"]] = max(levels.get(row["level"], 0), subject["unknown_us"] or 0)
     lenient = sum(
         all(each["verdict"] == "met" for each in row["subjects"])
         and any(each.get("interval_verdict") not in (None, "met") for each in row["subjects"])
         for row in facts["objectives"]
     )
     told = [
-        [*claims.tally.values()], major, len(used) - major, pooled, [*levels.values()], lenient,
+        [*claims.tally.values()], major, len(used) - major, pooled, claims.unobserved, lenient,
         len(facts["restated"] or ()), facts["coverage"]["percent"], facts["min_coverage_percent"],
         [len(used) - most for most in (3, 5)],
     ]  # fmt: skip

@@ -57,9 +57,9 @@ class Sections:
     def line(self, one: Statement) -> list[str]:
         """Return the figures of a line that no row, count or sum of its section has."""
         rows = self._of(one.key)
-        known = {text for row in rows for text in _texts(row)}
-        names = [text for text in known if text in one.text]
-        named = [row for row in rows if any(text in names for text in _texts(row))]
+        places = self._by_name[one.key]
+        names = [text for text in places if text in one.text]
+        named = [rows[place] for text in names for place in places[text]]
         counts = self._numbers(one.key)
         facts = [counts, [_numbers(row) for row in named[:50]], self._answers()]
         text = one.text

@@ -47,6 +47,8 @@ _OF_TOPICS: Final = (
 )  # fmt: skip
 
 BLIND_SECONDS: Final = 1_200
+BLIND_PERIOD: Final = ("--from", "2026-11-16T10:00:00Z", "--to", "2026-11-23T10:00:00Z")
+_WINDOW: Final = 300
 _WEEK: Final = 168 * 3600
 _FAMILIES: Final = ("min_isr", "topology", "quotas", "tiered", "offsets", "leaders")
 
@@ -76,8 +78,9 @@ def sample(folder: Path) -> Path:
 def blind(folder: Path) -> Path:
     """Write a lake that was read in the first and the last minutes of a week: 0.4 % of it."""
     lake, batch = folder / "blind", Batch()
-    for start in (0.0, float(_WEEK - BLIND_SECONDS)):
-        end = start + BLIND_SECONDS
+    minutes = [*range(0, BLIND_SECONDS, _WINDOW), *range(_WEEK - BLIND_SECONDS, _WEEK, _WINDOW)]
+    for start in map(float, minutes):
+        end = start + _WINDOW
         for source in ("broker-1", "broker-2", "broker-3"):
             for family in _FAMILIES:
                 batch.scrape(family, start, end, source=source)

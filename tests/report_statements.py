@@ -207,8 +207,9 @@ def _details_of_page(page: Node) -> Iterator[Statement]:
                     text = "; ".join(filter(None, (cell.text, cell.attributes.get("title", ""))))
                     yield from given(Statement("page", "row", anchor, heading, text, names))
         for note in fold.all("p", class_="note"):
-            for sentence in re.findall(r"(?:Not observed|The other)[^.]*\.?[^.]*\.", note.text):
-                yield from given(Statement("page", "detail", anchor, "note", sentence))
+            for sentence in re.split(r"(?<=\.) (?=[A-Z0-9])", note.text):
+                if sentence.startswith(("Not observed", "The other")):
+                    yield from given(Statement("page", "detail", anchor, "note", sentence))
 
 
 def of_terminal(text: str, channel: str = "terminal") -> list[Statement]:

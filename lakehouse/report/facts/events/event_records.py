@@ -114,7 +114,10 @@ class Event(NamedTuple):
     uses: Annotated[list[Use], Means("bad time of each subject under each objective")]
     objective: Annotated[str | None, Means("objective with most error budget used")]
     used: Annotated[Known, Means("share of that error budget")]
-    owner: Annotated[str | None, Means("owner of the subject with the greatest share")]
+    owner: Annotated[
+        str | None,
+        Means("owner of the brokers that caused it, or of the subject with the greatest share"),
+    ]
     owners: Annotated[list[str] | None, Means("owners of its subjects")]
     weeks_in_row: Annotated[int, Means(
         "number of weeks in a row with such an event, this week included")]  # fmt: skip
