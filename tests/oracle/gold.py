@@ -49,8 +49,8 @@ def wanted(bronze: Bronze, objectives: Sequence[Objective]) -> dict[str, Rows]:
     finest = {**plain.finest(bronze), "sli": promises.sli(bronze, objectives)}
     found = {name: hours.hours(TABLES[name], rows) for name, rows in finest.items()}
     finest["sli"] = hours.folded(found["sli"], finest["sli"])
-    for name, rows in finest.items():
-        table = WINDOWS[name]
+    for name in WINDOWS.keys() & finest.keys():
+        table, rows = WINDOWS[name], finest[name]
         found[table.name] = {key: hours.complete(table, row) for key, row in rows.items()}
     at_zero = {
         one.metric
