@@ -88,6 +88,10 @@ test-hostile: setup ## Each place where a name, path, file or answer enters, tim
 test-extending: setup ## How many files an addition takes, in a copy where unit tests run, too; PYTEST="-n 0"
 	@exec $(BIN)/python -m tests.extending $(PYTEST)
 
+.PHONY: test-report
+test-report: setup browser ## Every channel of the report against its JSON, on five lakes; REPORT=--without-demo: without the demo
+	@exec $(BIN)/python -m tests.report $(REPORT)
+
 .PHONY: test-demo-truth
 test-demo-truth: setup ## The demo's report against what its clients, plugin and log counted; BENCH=--busy: on a busy machine
 	@exec $(BIN)/python -m tests.demo_truth $(BENCH)

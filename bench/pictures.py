@@ -33,6 +33,7 @@ _FLAGS: Final = (
     "--disable-dev-shm-usage", "--hide-scrollbars", "--host-resolver-rules=MAP * ~NOTFOUND",
     "--log-level=3",
 )  # fmt: skip
+_BLOCK: Final = re.compile(r"(?ms)^(```text\n).*?^(```)$")
 _HEIGHT: Final = re.compile(r"<title>(\d+)</title>")
 _MEASURE: Final = "<script>document.title = document.body.offsetHeight</script>"
 
@@ -89,7 +90,7 @@ def make(folder: Path) -> None:
             "--owners", f"{lake}-owners.yaml", "--maintenance", f"{lake}-maintenance.yaml",
             "--html", page, "--pdf", sheets,
         )  # fmt: skip
-        (folder / "report.txt").write_text(shown, encoding="utf-8")
+        _keep_text(shown, folder / "report.txt")
         html = Path(page).read_text("utf-8")
         for picture in PICTURES:
             _keep(_shot(html, picture, Path(at)), folder / f"{picture.name}.png")
@@ -130,6 +131,15 @@ def _keep(picture: Path, target: Path) -> None:
         str(picture),
     )  # fmt: skip
     print(f"{target.name}: {target.stat().st_size / 1000:.0f} kB")
+
+
+def _keep_text(shown: str, target: Path) -> None:
+    """Write the text of the terminal, and its lines up to the second event also into the page."""
+    target.write_text(shown, encoding="utf-8")
+    page = target.parents[1] / "report.md"
+    first = shown[: shown.index("\n  2 ") + 1]
+    text = page.read_text("utf-8")
+    page.write_text(_BLOCK.sub(lambda block: block[1] + first + block[2], text), encoding="utf-8")
 
 
 def _run(*command: str) -> str:

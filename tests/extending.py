@@ -93,7 +93,7 @@ class Tree:
             Those that failed; or what pytest said, if it failed without one.
         """
         ran = self.run("-m", "pytest", "-q", "-p", "no:cacheprovider", *arguments)
-        failed = re.findall(r"^(?:FAILED|ERROR) (\S+)", ran.stdout, re.MULTILINE)
+        failed = re.findall(r"^(?:FAILED|ERROR) (.+?)(?: - .*)?$", ran.stdout, re.MULTILINE)
         return sorted(set(failed)) or ([ran.stdout[-4000:] + ran.stderr] if ran.returncode else [])
 
     def make(self, addition: Addition) -> Made:
@@ -144,8 +144,10 @@ def not_reached(tree: Tree) -> list[str]:
         and "reported" in {row["question"] for row in facts["answers"]}
         and len(_rows(tree, "reported_metrics")) == len(reported),
         "column": re.search("<th[^>]*>Rate, mean<", page),
-        "figure": all(row["waiting_mean"] is not None for row in facts["remote_reads"]["brokers"])
-        and all(row["waiting_mean"] for row in _rows(tree, "remote_reads_brokers")),
+        "figure": all(
+            row["slowest_read_ms"] is not None for row in facts["remote_reads"]["brokers"]
+        )
+        and all(row["slowest_read_ms"] for row in _rows(tree, "remote_reads_brokers")),
         "objective": 'id="slo-acme"' in page and _rows(tree, "attainment", objective="acme"),
     }
     return [name for name, is_there in reached.items() if not is_there]

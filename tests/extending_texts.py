@@ -242,10 +242,12 @@ ADDITIONS: Final = (
         lines=(
             Line(
                 "lakehouse/report/facts/kafka/remote_reads.py",
-                "    waiting_mean: Annotated[Known, Means(\n"
-                '        "mean number of queued reads",\n'
-                '        Mean("kafka.broker.remote_log_reader.task_queue_size"))]  # fmt: skip\n',
-                '        Max("kafka.broker.remote_log_reader.task_queue_size"))]  # fmt: skip\n',
+                "    slowest_read_ms: Annotated[Known, Means(\n"
+                '        "maximum of the mean duration of a read, milliseconds",\n'
+                '        Max("kafka.broker.remote_log_reader.fetch_time.mean"))]  # fmt: skip\n',
+                '        "mean duration of a read, milliseconds",\n'
+                '        Mean("kafka.broker.remote_log_reader.fetch_time.mean", above_zero=True))]'
+                "  # fmt: skip\n",
             ),
         ),
     ),

@@ -201,7 +201,8 @@ def bad_week(**more: Any) -> Summary:
         ),
         tiles=TILES, events=EVENTS,
         events_note="5 events used at least 50 % of a weekly error budget. 2 others did not.",
-        objectives=OBJECTIVES, objectives_note="4 missed, 5 met. The worst subject sets the status.",
+        objectives=OBJECTIVES,
+        objectives_note="4 missed, 5 met. The worst subject sets the status.",
         has_owners=True,
         notes=(("Not observed, and counted neither good nor bad: up to 1 min 52 s per topic, "
                 "11 min per client. No status on this page depends on it.",),),

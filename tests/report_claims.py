@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from datetime import datetime, timedelta
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
@@ -61,9 +61,7 @@ class Claims:
         self.facts = facts
         self.zone = ZoneInfo(facts.get("time_zone") or "UTC")
         self.events: dict[str, Row] = {str(one["number"]): one for one in facts["events"] or ()}
-        self.objectives: dict[str, Row] = {
-            clean(one["title"]): one for one in facts["objectives"]
-        }
+        self.objectives: dict[str, Row] = {clean(one["title"]): one for one in facts["objectives"]}
         self.figures: dict[str, Row] = {one["name"]: one for one in facts["key_figures"]}
         self.verdicts = {one["objective"]: one for one in facts["verdicts"]}
         coverage = facts["coverage"]["percent"]
@@ -73,6 +71,23 @@ class Claims:
     def sections(self) -> Sections:
         """The facts by section of the details."""
         return Sections(self.facts)
+
+    @cached_property
+    def worst(self) -> Mapping[int, list[float]]:
+        """The greatest values of the incidents of each event."""
+        found: defaultdict[int, list[float]] = defaultdict(list)
+        for one in self.facts["incidents"] or ():
+            found[one["event"]].append(one["worst"])
+        return found
+
+    @cached_property
+    def unobserved(self) -> list[int]:
+        """The longest unobserved time of a subject of each level."""
+        found: dict[str, int] = {}
+        for row in self.facts["objectives"]:
+            times = [one["unknown_us"] or 0 for one in row["subjects"]]
+            found[row["level"]] = max(found.get(row["level"], 0), *times, 0)
+        return [*found.values()]
 
     @cached_property
     def tally(self) -> Counter[str]:
@@ -171,11 +186,25 @@ def _lead(claims: Claims, one: Statement) -> Iterator[str]:
         [_of_objective(claims, row) for row in claims.objectives.values()
          if clean(row["title"]) in one.text],
         [len(events), *(len(row["cause"]["sources"]) for row in events)],
+        _left_out(claims),
     ]  # fmt: skip
     yield from _figures(one.text, facts, *claims.objectives)
     # "an outage of A and 3 more", "and 2 more": how many of a list are not named
     instants = [row[end] for row in events for end in ("from", "to")]
     yield from _times(claims, one.text, instants)
+
+
+def _left_out(claims: Claims) -> list[int]:
+    """Return how many topics and sources a sentence on all availability events does not name."""
+    rows = [row for row in claims.events.values()
+            if row["kind"] == "availability" and (row["used"] or 0) >= 0.5]  # fmt: skip
+    unknown = [row for row in rows if row["cause"]["kind"] == _NO_CAUSE]
+    known = [row for row in rows if row not in unknown]
+    topics = [len({topic for row in each for topic in row["topics"]}) for each in (known, unknown)]
+    by_kind: defaultdict[str, set[str]] = defaultdict(set)
+    for row in known:
+        by_kind[row["cause"]["kind"]].update(row["cause"]["sources"])
+    return [count - 3 for count in (*topics, *map(len, by_kind.values()))]
 
 
 def _lacks_all(text: str, row: Mapping[str, Any]) -> bool:
@@ -248,7 +277,8 @@ def _tile_delta(claims: Claims, one: Statement, row: Row) -> Iterator[str]:
         yield from [] if "not over" in one.text else ["a running week is compared"]
         return
     if old is None:
-        yield from [] if re.search("no earlier|not known", one.text) else ["nothing to compare"]
+        if not re.search("no earlier|not known|not compared", one.text):
+            yield "there is nothing to compare with"
         return
     difference = row["value"] - old
     share = row["unit"] == "share"
@@ -259,7 +289,7 @@ def _tile_delta(claims: Claims, one: Statement, row: Row) -> Iterator[str]:
         yield f"the change is {row['change']}"
     if ("no clear change" in one.text) != (row["change"] == "unclear"):
         yield f"the change is {row['change']}"
-    sign = {"+": 1, "−": -1}.get(one.text[0])
+    sign = {"+": 1, "\u2212": -1}.get(one.text[0])
     if sign and difference * sign < 0:
         yield f"it changed by {difference}"
 
@@ -282,7 +312,6 @@ _TILES: Final[dict[str, Callable[[Claims, Statement, Row], Iterator[str]]]] = {
 
 def _of_event(claims: Claims, row: Row) -> list[Any]:
     """Return the facts that a statement on an event may state."""
-    own = [each for each in claims.facts["incidents"] or () if each["event"] == row["number"]]
     days = {day for part in row["parts"] for day in claims.days(part.values())}
     start, end = (_at(claims.facts[key]).astimezone(claims.zone) for key in ("from", "to"))
     period = (end - timedelta(microseconds=1)).date() - start.date()
@@ -291,7 +320,7 @@ def _of_event(claims: Claims, row: Row) -> list[Any]:
     ]
     return [
         bounds(row, "bad", "_us"), row["used"], row["weeks_in_row"], row["size"], row["hits"],
-        row["cause"], [each["worst"] for each in own], len(days), period.days + 1, hidden,
+        row["cause"], claims.worst[row["number"]], len(days), period.days + 1, hidden,
     ]  # fmt: skip
 
 
@@ -306,7 +335,7 @@ def _event_status(_: Claims, one: Statement, row: Row) -> Iterator[str]:
     used = row["used"]
     status = (
         "no_data" if used is None else
-        "missed" if used >= 1 else "at_risk" if used >= 0.5 else "met"  # noqa: PLR2004
+        "missed" if used >= 1 else "at_risk" if used >= 0.5 else "met"
     )  # fmt: skip
     if one.text not in {status, "also"}:
         yield f"it used {used}"
@@ -314,7 +343,7 @@ def _event_status(_: Claims, one: Statement, row: Row) -> Iterator[str]:
 
 def _event_title(claims: Claims, one: Statement, row: Row) -> Iterator[str]:
     topics = [clean(shown_name(topic).text) for topic in row["topics"]]
-    yield from _figures(one.text, _of_event(claims, row), *topics)
+    yield from _figures(one.text, _of_event(claims, row), *topics, *_names_of(row))
     named = _names_of(row) or topics[:1]
     if row["kind"] != "availability" or row["topics"]:
         yield from _lacks(one.text, named)
@@ -440,8 +469,9 @@ def _objective_share(_: Claims, one: Statement, row: Row) -> Iterator[str]:
         yield from _figures(one.text, worst.get("attainment"))
 
 
-def _objective_target(_: Claims, one: Statement, row: Row) -> Iterator[str]:
-    days = (_at(row["to"]) - _at(row["from"])).total_seconds() / 86_400
+def _objective_target(claims: Claims, one: Statement, row: Row) -> Iterator[str]:
+    end, start = (row.get(key) or claims.facts[key] for key in ("to", "from"))
+    days = (_at(end) - _at(start)).total_seconds() / 86_400
     yield from _figures(one.text, [row["target"], days])
 
 
@@ -512,22 +542,18 @@ _OBJECTIVES: Final[dict[str, Callable[[Claims, Statement, Row], Iterator[str]]]]
 def _note(claims: Claims, one: Statement) -> Iterator[str]:
     facts = claims.facts
     used = [row["used"] or 0 for row in claims.events.values()]
-    major = sum(share >= 0.5 for share in used)  # noqa: PLR2004 - half of a budget
+    major = sum(share >= 0.5 for share in used)
     pooled = [
         [row["target"], row["attainment"], sum(each["subjects"] > 0 for each in row["objectives"])]
         for row in facts["composites"]
     ]
-    levels: dict[str, int] = {}
-    for row in facts["objectives"]:
-        for subject in row["subjects"]:
-            levels[row["level"]] = max(levels.get(row["level"], 0), subject["unknown_us"] or 0)
     lenient = sum(
         all(each["verdict"] == "met" for each in row["subjects"])
         and any(each.get("interval_verdict") not in (None, "met") for each in row["subjects"])
         for row in facts["objectives"]
     )
     told = [
-        [*claims.tally.values()], major, len(used) - major, pooled, [*levels.values()], lenient,
+        [*claims.tally.values()], major, len(used) - major, pooled, claims.unobserved, lenient,
         len(facts["restated"] or ()), facts["coverage"]["percent"], facts["min_coverage_percent"],
         [len(used) - most for most in (3, 5)],
     ]  # fmt: skip
@@ -567,9 +593,9 @@ def unlike(statements: Iterable[Statement]) -> Iterator[str]:
     listed = list(statements)
     for one in listed:
         first = said.setdefault((one.about, one.key.replace(" ", ""), one.field), one)
-        if one.about != "row" and one.field not in {"line", "note", "text", "story"}:
-            if one.text.replace(" ", "") != first.text.replace(" ", ""):
-                yield f"{one.channel} says {one.text!r}, {first.channel} {first.text!r}: {one.key}"
+        is_one_thing = one.about != "row" and one.field not in {"line", "note", "text", "story"}
+        if is_one_thing and one.text.replace(" ", "") != first.text.replace(" ", ""):
+            yield f"{one.channel} says {one.text!r}, {first.channel} {first.text!r}: {one.key}"
     for one in listed:
         if one.field != "story":
             continue

@@ -57,9 +57,9 @@ class Sections:
     def line(self, one: Statement) -> list[str]:
         """Return the figures of a line that no row, count or sum of its section has."""
         rows = self._of(one.key)
-        known = {text for row in rows for text in _texts(row)}
-        names = [text for text in known if text in one.text]
-        named = [row for row in rows if any(text in names for text in _texts(row))]
+        places = self._by_name[one.key]
+        names = [text for text in places if text in one.text]
+        named = [rows[place] for text in names for place in places[text]]
         counts = self._numbers(one.key)
         facts = [counts, [_numbers(row) for row in named[:50]], self._answers()]
         text = one.text
@@ -249,7 +249,7 @@ def _of_list(rows: list[Any]) -> list[float]:
         for text, count in _counts(texts).items():
             found.append(count)
             own = [row for row in rows if row.get(key) == text]
-            if len(_counts(texts)) <= 8:  # noqa: PLR2004 - a kind, not a name
+            if len(_counts(texts)) <= 8:
                 found += [len({row.get(name) for row in own}) for name in ("topic", "group")]
     return found
 
@@ -258,4 +258,4 @@ def _counts(texts: list[str]) -> dict[str, int]:
     found: defaultdict[str, int] = defaultdict(int)
     for text in texts:
         found[text] += 1
-    return found if len(found) <= 50 else {}  # noqa: PLR2004 - kinds, not names
+    return found if len(found) <= 50 else {}

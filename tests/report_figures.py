@@ -20,6 +20,8 @@ _NUMBER = r"\d+(?:,\d{3})*(?:\.\d+)?"
 _TIME = re.compile(rf"(?:{_NUMBER} (?:d|h|min|s|ms)\b(?!/))(?: {_NUMBER} (?:d|h|min|s|ms)\b)*")
 _SIZE = re.compile(rf"({_NUMBER}) ((?:[kKMGT]i?)?B(?:/s)?)(?!\w)")
 _PERCENT = re.compile(rf"({_NUMBER}) ?%")
+_BETWEEN = re.compile(rf"({_NUMBER})(?= to {_NUMBER} ?%)")
+"""The unit of the first of two figures stands behind the second."""
 _PLAIN = re.compile(rf"(?<![\w.:]){_NUMBER}(?![\w:%]|\.\d)")
 _CALENDAR = re.compile(
     r"\b\d{4}-W\d\d\b|\bWeek \d+|\bW\d\d?\b|\b\d{4}-\d\d-\d\d\b|\b\d\d:\d\d(?::\d\d)?\b"
@@ -55,7 +57,7 @@ def figures(text: str, names: Iterable[str] = ()) -> Iterator[Figure]:
     for name in sorted(set(names), key=len, reverse=True):
         if re.search(r"\d", name):
             rest = rest.replace(name, "*")
-    rest = _CALENDAR.sub("*", rest)
+    rest = _BETWEEN.sub(r"\1 %", _CALENDAR.sub("*", rest))
     for found in _TIME.finditer(rest):
         yield _time(found[0])
     rest = _TIME.sub("*", rest)

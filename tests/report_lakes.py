@@ -6,6 +6,7 @@ hours, so that its tables agree with each other as the rollup left them.
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -19,7 +20,7 @@ from tests import gold_builder
 from tests.lake_builder import Batch
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     import pyarrow as pa
 
@@ -38,7 +39,7 @@ _ODD: Final = {
     1: "n" * 249,
     2: "\u202eorders\u2066-\u05d0\u05d1\u05d2-\u0639\u0631\u0628\u064a",
     3: "<script>document.title='owned'</script><b>orders</b>",
-    4: "{{ 7*7 }}<!channel> [link](http://example.org) & \"quoted\"",
+    4: '{{ 7*7 }}<!channel> [link](http://example.org) & "quoted"',
 }
 """Names of the first copies of the topics that had incidents."""
 _OF_TOPICS: Final = (
@@ -46,6 +47,8 @@ _OF_TOPICS: Final = (
 )  # fmt: skip
 
 BLIND_SECONDS: Final = 1_200
+BLIND_PERIOD: Final = ("--from", "2026-11-16T10:00:00Z", "--to", "2026-11-23T10:00:00Z")
+_WINDOW: Final = 300
 _WEEK: Final = 168 * 3600
 _FAMILIES: Final = ("min_isr", "topology", "quotas", "tiered", "offsets", "leaders")
 
@@ -75,8 +78,9 @@ def sample(folder: Path) -> Path:
 def blind(folder: Path) -> Path:
     """Write a lake that was read in the first and the last minutes of a week: 0.4 % of it."""
     lake, batch = folder / "blind", Batch()
-    for start in (0.0, float(_WEEK - BLIND_SECONDS)):
-        end = start + BLIND_SECONDS
+    minutes = [*range(0, BLIND_SECONDS, _WINDOW), *range(_WEEK - BLIND_SECONDS, _WEEK, _WINDOW)]
+    for start in map(float, minutes):
+        end = start + _WINDOW
         for source in ("broker-1", "broker-2", "broker-3"):
             for family in _FAMILIES:
                 batch.scrape(family, start, end, source=source)
@@ -97,6 +101,7 @@ def fleet(sample_lake: Path, folder: Path, week: tuple[str, str]) -> Path:
         week: Start and end of a week that the sample has (ISO 8601).
     """
     lake = folder / "fleet"
+    shutil.copytree(sample_lake / "bronze", lake / "bronze")
     database = duckdb.connect()
     database.execute("SET TimeZone = 'UTC'; SET enable_progress_bar = false")
     _names(database, sample_lake)
@@ -122,7 +127,7 @@ def _names(database: duckdb.DuckDBPyConnection, sample_lake: Path) -> None:
             CASE WHEN n = 0 THEN topic ELSE printf('%s-%04d', topic, n) END AS copy
         FROM (SELECT topic, row_number() OVER (ORDER BY topic) AS place FROM subjects
               WHERE kind = 'topic'), range({_COPIES}) AS numbers(n)
-        ORDER BY n, place LIMIT {TOPICS}""")
+        ORDER BY n, place LIMIT {TOPICS}""")  # noqa: S608 - numbers of this file
     for n, text in _ODD.items():
         database.execute(
             "UPDATE copies SET copy = left(topic, 4) || $1 WHERE n = $2 AND topic <> 'orders'"
@@ -130,14 +135,14 @@ def _names(database: duckdb.DuckDBPyConnection, sample_lake: Path) -> None:
             "UPDATE copies SET copy = left($1 || topic, 245) || left(topic, 4) WHERE n = $2",
             [text, n],
         )  # fmt: skip
-    database.execute(f"CREATE TABLE clients AS SELECT n FROM range({_CLIENTS}) AS numbers(n)")
+    database.execute("CREATE TABLE clients AS SELECT unnest(range($1)) AS n", [_CLIENTS])
     database.execute(f"""
         CREATE TABLE sources AS
         SELECT source, n, CASE WHEN n = 0 THEN source ELSE printf('broker-%d', k + 3 * n) END
             AS copy
         FROM (SELECT source, TRY_CAST(split_part(source, '-', 2) AS INT) AS k FROM subjects
               WHERE kind = 'source' AND source LIKE 'broker%'), range(34) AS numbers(n)
-        WHERE k + 3 * n <= {BROKERS}""")
+        WHERE k + 3 * n <= {BROKERS}""")  # noqa: S608 - numbers of this file
 
 
 def _multiplied(
@@ -150,34 +155,39 @@ def _multiplied(
         return database.sql("SELECT * FROM old").to_arrow_table() if is_state else None
     if table.name == "subjects":
         return _subjects(database, names)
-    if table.name.endswith("_windows") and table.name != "coverage_windows":
-        return None
     where = f"\"window\" >= TIMESTAMPTZ '{week[0]}' AND \"window\" <= TIMESTAMPTZ '{week[1]}'"
+    if table.name.endswith("_windows") and table.name != "coverage_windows":
+        return database.sql(_select(names, "old", "", where)).to_arrow_table()  # for drawings
     if table.name == "topics":
         where += f" AND metric IN {_OF_TOPICS}"
+    parts = list(_parts(table, where))
+    if not parts:
+        return None
+    return database.sql(" UNION ALL ".join(parts)).to_arrow_table()
+
+
+def _parts(table: Table, where: str) -> Iterator[str]:
+    """Yield the queries of a table, one for each kind of subject that is copied or kept."""
+    names = table.column_names
     keys = [one for one in ("topic", "client_id", "group", "source") if one in names]
 
     def of(key: str) -> str:
         others = [one for one in keys if one != key and not (key == "topic" and one == "source")]
         return " AND ".join([where, *(f'"{one}" IS NULL' for one in others)])
 
-    parts = []
     if "topic" in names:
-        parts.append(_select(names, "old JOIN copies USING (topic)", "topic", of("topic")))
+        yield _select(names, "old JOIN copies USING (topic)", "topic", of("topic"))
     if "client_id" in names:
         own = of("client_id").replace('"source" IS NULL', "client_id NOTNULL")
-        parts.append(_select(names, "old, clients", "client_id", f"{own} AND client_id NOTNULL"))
+        yield _select(names, "old, clients", "client_id", f"{own} AND client_id NOTNULL")
     if "group" in names:
-        parts.append(_select(names, "old", "", f'{where} AND "group" NOTNULL'))
+        yield _select(names, "old", "", f'{where} AND "group" NOTNULL')
     if "source" in names and table.name == "incidents":
-        parts.append(_select(names, "old", "", f"{where} AND level = 'source'"))
-    elif "source" in names and not {"topic", "user"} & {*names} or table.name == "sli":
+        yield _select(names, "old", "", f"{where} AND level = 'source'")
+    elif ("source" in names and not {"topic", "user"} & {*names}) or table.name == "sli":
         own = f"{of('source')} AND source NOTNULL"
-        parts.append(_select(names, "old JOIN sources USING (source)", "source", own))
-        parts.append(_select(names, "old", "", f"{own} AND source NOT LIKE 'broker%'"))
-    if not parts:
-        return None
-    return database.sql(" UNION ALL ".join(parts)).to_arrow_table()
+        yield _select(names, "old JOIN sources USING (source)", "source", own)
+        yield _select(names, "old", "", f"{own} AND source NOT LIKE 'broker%'")
 
 
 def _select(names: Sequence[str], source: str, level: str, where: str) -> str:
@@ -185,7 +195,7 @@ def _select(names: Sequence[str], source: str, level: str, where: str) -> str:
     if level == "topic":  # rows of hours before, moved into the week, are of the week before it
         where = where.replace('"window"', f'"window" + {shift}')
     columns = ", ".join(_column(name, level, shift) for name in names)
-    return f"SELECT {columns} FROM {source} WHERE {where}"
+    return f"SELECT {columns} FROM {source} WHERE {where}"  # noqa: S608 - texts of this file
 
 
 def _column(name: str, level: str, shift: str) -> str:

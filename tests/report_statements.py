@@ -207,8 +207,9 @@ def _details_of_page(page: Node) -> Iterator[Statement]:
                     text = "; ".join(filter(None, (cell.text, cell.attributes.get("title", ""))))
                     yield from given(Statement("page", "row", anchor, heading, text, names))
         for note in fold.all("p", class_="note"):
-            for sentence in re.findall(r"(?:Not observed|The other)[^.]*\.?[^.]*\.", note.text):
-                yield from given(Statement("page", "detail", anchor, "note", sentence))
+            for sentence in re.split(r"(?<=\.) (?=[A-Z0-9])", note.text):
+                if sentence.startswith(("Not observed", "The other")):
+                    yield from given(Statement("page", "detail", anchor, "note", sentence))
 
 
 def of_terminal(text: str, channel: str = "terminal") -> list[Statement]:
@@ -226,7 +227,7 @@ def of_terminal(text: str, channel: str = "terminal") -> list[Statement]:
         elif any(lines[0].strip().startswith(label) for label in LABELS) and block[0] == " ":
             found += _tiles_of_terminal(lines, channel)
         elif nth and not lines[0].startswith(("Details: ", "Report: ", "Attached: ")):
-            about = "lead" if nth == 2 else "note"  # noqa: PLR2004 - after the headline
+            about = "lead" if nth == 2 else "note"
             found += given(Statement(channel, about, "objectives", "text", block))
     return found
 
@@ -242,8 +243,7 @@ def _tiles_of_terminal(lines: list[str], channel: str) -> Iterator[Statement]:
     for cells in split:
         if cells[0][1] in LABELS:
             tiles.append([cells[0][1], cells[1][1], "", ""])
-            cells = cells[2:]
-        for start, text in cells:
+        for start, text in cells[2 if cells[0][1] in LABELS else 0 :]:
             tiles[-1][3 if start >= last else 2] += f" {text}"
     for label, value, note, delta in tiles:
         yield from given(
@@ -316,13 +316,13 @@ def _of_mail_html(page: Node) -> Iterator[Statement]:
         cells = [one for one in row.children if isinstance(one, Node)]
         texts = [one.text for one in cells]
         label = next((one for one in LABELS if texts and texts[0].startswith(one)), None)
-        if label and len(cells) == 3:  # noqa: PLR2004 - label and note, value, change
+        if label and len(cells) == 3:
             yield from given(
                 Statement("mail", "tile", label, "value", texts[1]),
                 Statement("mail", "tile", label, "note", texts[0].removeprefix(label)),
                 Statement("mail", "tile", label, "delta", texts[2]),
             )
-        elif len(cells) == 4 and cells[0].tag == "td":  # noqa: PLR2004 - a row of an objective
+        elif len(cells) == 4 and cells[0].tag == "td":
             yield from given(
                 Statement("mail", "objective", texts[1], "status", texts[0]),
                 Statement("mail", "objective", texts[1], "attained", texts[2]),

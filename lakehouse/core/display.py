@@ -272,15 +272,6 @@ def clock(moment: datetime, *, seconds: bool = False) -> str:
     return f"{text}{_TIE}{shown.tzname()}" if twice else text
 
 
-def period(start: str, end: str) -> str:
-    """The time from ``start`` to ``end``; a common day is written once."""
-    first, last = local(parse(start)), local(parse(end))
-    opening = f"{first:%A} {first.day} {first:%B %Y, %H:%M}"
-    if first.date() == last.date():
-        return f"{opening} to {last:%H:%M} {zone()}"
-    return f"{opening} to {last:%A} {last.day} {last:%B %Y, %H:%M} {zone()}"
-
-
 def visible(text: object) -> str:
     """A name with control, bidi and unassigned characters escaped."""
     return "".join(

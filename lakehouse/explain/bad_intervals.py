@@ -7,7 +7,7 @@ from typing import NamedTuple
 from lakehouse.core.metrics import Watched
 from lakehouse.core.spans import Span, length, shared, union
 from lakehouse.gold.incidents import Incident
-from lakehouse.report.facts.events import most_at_once
+from lakehouse.report.facts.events.events import most_at_once
 
 
 class Total(NamedTuple):

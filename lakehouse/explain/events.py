@@ -9,7 +9,7 @@ from lakehouse.core.subjects import Subject
 from lakehouse.report.evidence import decide
 from lakehouse.report.facts.answers import question
 from lakehouse.report.facts.build import head
-from lakehouse.report.facts.event_uses import NAMES_OF
+from lakehouse.report.facts.events.event_uses import NAMES_OF
 from lakehouse.report.facts.fields import to_json
 from lakehouse.report.facts.report_record import SECTIONS
 from lakehouse.report.facts.scope import Scope

@@ -14,7 +14,7 @@ from lakehouse.explain.bad_intervals import Total
 from lakehouse.explain.gaps import Attempt
 from lakehouse.gold import incidents
 from lakehouse.gold.incidents import Incident
-from lakehouse.report.facts.event_evidence import changes_of
+from lakehouse.report.facts.events.event_evidence import changes_of
 from lakehouse.report.facts.gold import CHANGE, Gold
 from lakehouse.slo.sla_statement import Statement, Times
 

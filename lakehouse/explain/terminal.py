@@ -16,7 +16,6 @@ from lakehouse.core.periods import DAY_US, instant, iso
 from lakehouse.core.spans import Span, length, overlap, touching, union
 from lakehouse.report import figures
 from lakehouse.report.figures import Row, span_of
-from lakehouse.report.resources import sentence
 from lakehouse.report.summary import amounts, texts
 from lakehouse.report.summary.frame import elapsed, frame_of, period
 from lakehouse.report.tables.contents import words
@@ -120,7 +119,9 @@ def _details(row: Row) -> Iterator[str]:
     """Yield how unknown time counts, what would decide an objective, and its bad windows."""
     if (policy := row["unknown_counts"]) not in {None, "interval"}:
         verdict = display.VERDICTS[display.verdict(row.get("interval_verdict"))]
-        yield sentence("policy", policy=policy, most=row.get("unknown_us") or 0, verdict=verdict)
+        most = display.length(row.get("unknown_us") or 0, "up")
+        counts = "is left out" if policy == "exclude" else f"counts as {policy}"
+        yield f"unknown time (at most {most}) {counts}; counted both ways: {verdict}"
     if row["undecided_us"] is not None:
         needed = display.length(row["undecided_us"], "up")
         yield f"Undecided: met if {needed} more were known to be good."

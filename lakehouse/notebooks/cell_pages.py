@@ -11,7 +11,8 @@ from lakehouse.core import display
 from lakehouse.core.metrics import LEADERLESS, UNAVAILABLE
 from lakehouse.core.objective import Objective
 from lakehouse.core.observed_share import FLOOR_PERCENT
-from lakehouse.core.periods import instant
+from lakehouse.core.periods import instant, iso
+from lakehouse.core.spans import union
 from lakehouse.errors import TableNotFoundError, is_of_spark
 from lakehouse.report import figures
 from lakehouse.report.charts import week_lanes
@@ -20,6 +21,8 @@ from lakehouse.report.charts.time_axis import Axis
 from lakehouse.report.facts.answers import shown
 from lakehouse.report.facts.build import by_time
 from lakehouse.report.facts.coverage import coverage
+from lakehouse.report.facts.events import event_evidence
+from lakehouse.report.facts.events.events import certain
 from lakehouse.report.facts.fields import to_json
 from lakehouse.report.facts.gold import Gold
 from lakehouse.report.facts.kafka.tier_lag import LAGGING
@@ -42,12 +45,14 @@ class Question(NamedTuple):
         keys: Sections of the facts.
         metrics: Metrics of its objectives.
         timelines: Figures that its lanes show, with those that were not observed.
+        events: Kinds of events whose bad time its lanes show.
     """
 
     section: str
     keys: Sequence[str]
     metrics: Collection[str] = ()
     timelines: Collection[str] = ()
+    events: Collection[str] = ()
 
 
 _TIERED: Final = Question(
@@ -55,12 +60,17 @@ _TIERED: Final = Question(
 )
 QUESTIONS: Final[Mapping[str, Question]] = {
     "min-isr": Question(
-        "availability", ("min_isr",), (UNAVAILABLE, LEADERLESS), ("error_answers",)
+        "availability",
+        ("min_isr",),
+        (UNAVAILABLE, LEADERLESS),
+        ("error_answers",),
+        ("availability",),
     ),
     "throttling": Question(
         "throttling",
         ("throttling",),
         [f"kafka.client.{kind}.throttle_time" for kind in ("produce", "fetch", "request")],
+        events=("throttling",),
     ),
     "tier-lag": _TIERED._replace(timelines=("copy_lag_bytes",)),
     "lost": Question(
@@ -107,7 +117,9 @@ def question(
     report = summarize(facts)
     axis, to = Axis(report.span), report.elapsed_to
     wanted = {*QUESTIONS[name].timelines, "coverage"}
-    drawn_of = {**facts, "timelines": [one for one in facts["timelines"] if one["name"] in wanted]}
+    timelines = [one for one in facts["timelines"] if one["name"] in wanted]
+    bad_time = _bad_time(gold, QUESTIONS[name].events)
+    drawn_of = {**facts, "timelines": timelines, "events": bad_time}
     drawn = week_lanes.lanes_of(drawn_of, week_lanes.steps_of(facts, to))
     return page(
         title=answer.title,
@@ -119,6 +131,18 @@ def question(
         listings=(*answer.tables, *observed.tables),
         notes=tuple(filter(None, (answer.note, observed.line))),
     )
+
+
+def _bad_time(gold: Gold, kinds: Collection[str]) -> list[Row]:
+    """Return the parts of events of some kinds. Their causes need bronze, which is not read."""
+    if not kinds or gold.is_incomplete(tables.INCIDENTS):
+        return []
+    return [
+        {"kind": kind, "parts": [{"start": iso(start), "end": iso(end)} for start, end in spans]}
+        for event, items in event_evidence.grouped(gold)
+        if (kind := event.key.kind) in kinds
+        for spans in [union(one.span for one in certain(kind, items))]
+    ]
 
 
 def _fold(facts: Facts, anchor: str) -> Detail:

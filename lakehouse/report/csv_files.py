@@ -12,7 +12,7 @@ from lakehouse.core import display
 from lakehouse.report import evidence, facts_lookup
 from lakehouse.report.facts import answers, record_keys, timelines
 from lakehouse.report.facts.coverage import Gap, SourceCoverage
-from lakehouse.report.facts.event_records import Use
+from lakehouse.report.facts.events.event_records import Use
 from lakehouse.report.facts.fields import OWNED, Column, Named, columns, keys
 from lakehouse.report.facts.kafka import golden_signals, hygiene
 from lakehouse.report.facts.objectives import composites, trends

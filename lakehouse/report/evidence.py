@@ -49,7 +49,7 @@ class Check(NamedTuple):
     one of them.
 
     Attributes:
-        name: Its sentence in sentences.txt.j2.
+        name: Its sentence in page.yaml.
         counted: The component's own count.
         shown: The sum over series.
         scale: Factor that makes seconds of what series showed.
@@ -425,9 +425,14 @@ def _without_subject(
     if _is_absent(facts, metric):
         return "not_collected", _reason("absent", facts, metric=metric, family=family)
     if _is_null(facts, question):
-        return "not_known", _reason("null", facts)
+        return "not_known", _reason("no_data", facts)
     if known == 0 and unknown:
-        return "not_known", _reason("no_subject", facts, number=unknown, noun=question.noun)
+        return "not_known", _reason(
+            "no_subject",
+            facts,
+            subjects=display.plural(unknown, question.noun),
+            have="has" if unknown == 1 else "have",
+        )
     return None
 
 
@@ -449,7 +454,8 @@ def _off(facts: Facts, question: Question) -> str:
     if facts_lookup.is_out_of_reach(facts, question.read):
         return _reason("out_of_reach", facts)
     family = question.family or min(families(question.read))
-    return _reason("off", facts, family=family, by_admin=family in _BY_ADMIN)
+    name = "disabled_in_admin" if family in _BY_ADMIN else "disabled"
+    return _reason(name, facts, family=family)
 
 
 def _unobserved(facts: Facts, question: Question, time: Time) -> str:
@@ -461,11 +467,13 @@ def _unobserved(facts: Facts, question: Question, time: Time) -> str:
     }
     if failed and not time.observed_us:
         family = min(failed.values())
-        return _reason("failed", facts, family=family, sources=len(failed))
+        return _reason(
+            "failed", facts, family=family, sources=display.plural(len(failed), "source")
+        )
     share = "none" if not time.observed_us else f"only {display.per_cent(time.percent)}"
     return _reason("too_little", facts, share=share)
 
 
 def _reason(name: str, facts: Facts, **values: Any) -> str:
     period = "week" if facts.get("week") else "period"
-    return resources.sentence("without_answer", reason=name, period=period, values=values)
+    return resources.sentence(name, period=period, **values)

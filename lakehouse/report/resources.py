@@ -1,13 +1,12 @@
-"""Files of this package: what YAML declares, templates, and the report's sentences."""
+"""Files of this package: what YAML declares, templates, and sentences of page.yaml."""
 
-import re
 from collections.abc import Mapping
 from functools import lru_cache
 from importlib import resources
 from typing import Any, Final
 
 import yaml
-from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
+from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from lakehouse.core import display
 
@@ -31,7 +30,7 @@ def templates(package: str) -> Environment:
     """The templates of a package, with autoescape for all but plain text."""
     environment = Environment(
         loader=PackageLoader(package),
-        autoescape=select_autoescape(disabled_extensions=["txt.j2"], default=True),
+        autoescape=True,
         undefined=StrictUndefined,
     )
     environment.globals["words"] = display
@@ -43,8 +42,7 @@ def sentence(name: str, **values: Any) -> str:
     """A sentence of the report.
 
     Args:
-        name: Its macro in sentences.txt.j2.
-        values: The macro's arguments.
+        name: Its key in page.yaml.
+        values: Values by the names in its braces.
     """
-    macros: Any = templates("lakehouse.report").get_template("sentences.txt.j2").module
-    return re.sub("[ \n]+", " ", getattr(macros, name)(**values)).strip(" \n")
+    return str(declared("page.yaml")["sentences"][name].format(**values))

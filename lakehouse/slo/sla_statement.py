@@ -20,7 +20,7 @@ from lakehouse.core.periods import Period, iso, micros
 from lakehouse.core.spans import Span, overlap
 from lakehouse.core.subjects import Subject
 from lakehouse.slo import timeslices
-from lakehouse.slo.burn_rate import LENGTHS_US, PAIRS, Alert, Rate
+from lakehouse.slo.burn_rate import PAIRS, Alert, Rate
 from lakehouse.slo.calendar.corrections import Correction
 from lakehouse.slo.calendar.maintenance import Maintenance
 from lakehouse.tables import SLA_FIGURES
@@ -364,17 +364,26 @@ def build(query: Query, objective: Objective, lifetime: Lifetime, sums: Sums) ->
     subject, spans, has_ended = lifetime
     key = (subject.cluster, objective.name, subject.key)
     times = sums.times.get(key, {})
-    by_range, rates = {}, dict.fromkeys(LENGTHS_US, Rate())
-    for name, span in query.ranges.items():
+
+    def over(name: str, span: Span) -> Statement:
         expected, own = query.expected_us(span, spans), times.get(name, Times())
-        by_range[name] = Statement(objective, subject, expected, own, query.period)
-        rates[name] = by_range[name].burn_rate
-    at = iso(query.until_us)
-    pairs = PAIRS if query.lengths else ()
-    alerts = tuple(Alert(pair, rates[pair.long], rates[pair.short], at) for pair in pairs)
+        return Statement(objective, subject, expected, own, query.period)
+
+    whole = over(PERIOD, query.period.span)
+    if query.lengths:
+        rates = {name: over(name, span).burn_rate for name, span in query.ranges.items()}
+        whole = replace(whole, alerts=_alerts(rates, iso(query.until_us)))
     ahead_us = 0 if has_ended else query.ahead_us.get(objective.name, 0)
     counts = sums.counts.get(key)
-    return replace(by_range[PERIOD], ahead_us=ahead_us, counts=counts, alerts=alerts)
+    return replace(whole, ahead_us=ahead_us, counts=counts) if ahead_us or counts else whole
+
+
+def _alerts(rates: Mapping[str, Rate], at: str) -> tuple[Alert, ...]:
+    """Return the alerts of each pair; a length without a rate has no data."""
+    none = Rate()
+    return tuple(
+        Alert(pair, rates.get(pair.long, none), rates.get(pair.short, none), at) for pair in PAIRS
+    )
 
 
 def _concerns(objective: Objective, subject: Subject, roles: Collection[str]) -> bool:
@@ -382,8 +391,9 @@ def _concerns(objective: Objective, subject: Subject, roles: Collection[str]) ->
 
     Where any broker of the cluster has rows, every broker is expected to; likewise the others.
     """
-    names = {"cluster": subject.cluster, **subject.names}
-    if subject.kind != objective.kind or not objective.matches(names):
+    if subject.kind != objective.kind:
+        return False
+    if not objective.matches({"cluster": subject.cluster, **subject.names}):
         return False
     has_any_role = objective.level != "source" or objective.metric == COVERAGE or not roles
     return has_any_role or _role(subject.source) in roles

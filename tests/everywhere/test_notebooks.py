@@ -123,6 +123,16 @@ def test_a_question_is_answered_as_the_report_does(
     assert told["verdicts"] == [one for one in report["verdicts"] if one["objective"] in mine]
 
 
+@pytest.mark.parametrize(
+    ("name", "lane"), [("min_isr", "Unavailable"), ("throttling", "Clients throttled")]
+)
+def test_lanes_have_the_bad_time_of_events(
+    name: str, lane: str, pages_of: Callable[[str], list[Any]]
+) -> None:
+    assert re.search(f"<svg[^>]*>.*?{lane}", pages_of(name)[0], re.DOTALL)
+    assert lane not in pages_of("lost_before_read")[0]
+
+
 @pytest.mark.parametrize("name", [name for name in NAMES if name != "weekly_sla"])
 def test_a_week_without_data_is_not_known_and_not_zero(
     name: str, spark: SparkSession, published: dict[str, str]

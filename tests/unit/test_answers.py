@@ -54,6 +54,11 @@ _CLAIM: Final = re.compile(
 """Words of good news."""
 
 
+def answer(facts: Facts, name: str) -> evidence.Evidence:
+    """Decide one question by its name."""
+    return evidence.answer(facts, answers.question(name))
+
+
 def quiet() -> Facts:
     """A quiet week, all of which was observed, with every section that states good news."""
     facts = sample_facts.quiet_week()
@@ -198,7 +203,7 @@ def test_availability_stopped_broker_is_not_exact() -> None:
 def test_answer_floor_is_a_setting(floor: float) -> None:
     facts = observed(0.8) | {"min_coverage_percent": floor}
     wanted = "not_known" if floor > 80 else "partly_known"
-    assert {answers.answer(facts, anchor).state for anchor in ANSWERED} == {wanted}
+    assert {answer(facts, anchor).state for anchor in ANSWERED} == {wanted}
 
 
 HIDDEN: Final = {
@@ -228,7 +233,7 @@ def test_answer_disabled_family_is_not_collected(family: str) -> None:
 def test_answer_failed_family_is_not_known(family: str) -> None:
     facts = observed(0.0, family)
     for anchor in HIDDEN[family]:
-        found = answers.answer(facts, anchor)
+        found = answer(facts, anchor)
         assert (found.state, found.reason) == (
             "not_known", f"Not known: family {family} failed on 3\u00a0sources.",
         )  # fmt: skip
@@ -247,7 +252,7 @@ def test_answer_absent_metric_is_not_collected(anchor: str, metric: str) -> None
     """The family is read, and its metric was never there: no agent reads group lag."""
     facts = quiet()
     facts["collected"] = [one for one in facts["collected"] if one != metric]
-    found = answers.answer(facts, anchor)
+    found = answer(facts, anchor)
     assert found.state == "not_collected"
     assert f"no agent reports {metric}" in str(found.reason)
 
@@ -256,7 +261,7 @@ def test_answer_absent_idle_metric_is_good() -> None:
     """A client without a throttled request has no bean: that is a reading."""
     facts = quiet()
     facts["collected"] = []
-    assert answers.answer(facts, "throttling").state == "good"
+    assert answer(facts, "throttling").state == "good"
 
 
 NULLS: Final = {
@@ -296,7 +301,7 @@ def test_answer_subjects_without_data_are_not_known(
     section, key = path.split(".")
     for row in facts[section][key]:
         row.update(dict.fromkeys(keys))
-    found = answers.answer(facts, anchor)
+    found = answer(facts, anchor)
     assert found.state == "not_known"
     assert "no data" in str(found.reason)
 
@@ -312,7 +317,7 @@ def test_answer_some_subjects_without_data_counts_them() -> None:
 def test_answer_no_tiered_topic_is_not_applicable() -> None:
     facts = quiet()
     facts["tier_lag"]["topics"] = []
-    found = answers.answer(facts, "tier-lag")
+    found = answer(facts, "tier-lag")
     assert (found.state, found.reason) == (
         "not_applicable", "Not applicable: no topic has remote storage enabled.",
     )  # fmt: skip
@@ -333,10 +338,10 @@ def test_answer_no_tiered_topic_is_not_applicable() -> None:
 def test_answer_incomplete_table_is_not_observed(
     table: str, anchor: str, share: float, state: str
 ) -> None:
-    assert answers.answer(incomplete(table, share), anchor).state == state
+    assert answer(incomplete(table, share), anchor).state == state
     others = {"throttling": "lost"}.get(anchor, "throttling")
     if "clients" not in table:
-        assert answers.answer(incomplete(table, share), others).state == "good"
+        assert answer(incomplete(table, share), others).state == "good"
 
 
 @pytest.mark.edge(6)
@@ -345,7 +350,7 @@ def test_bad_news_is_told_however_little_was_observed(share: float) -> None:
     facts = observed(share)
     facts["min_isr"]["topics"][0] |= exactly("unavailable_any", 20 * MINUTE)
     said = lines(facts)["availability"]
-    assert answers.answer(facts, "min-isr").state == "bad"
+    assert answer(facts, "min-isr").state == "bad"
     assert said.startswith("At least 1 of 6 topics affected; worst ")
     floor = "not known: only 0.43 % of this week was observed"
     assert said.endswith(floor if share < 0.5 else "coverage 80 %")
@@ -358,7 +363,7 @@ def test_broker_that_was_not_asked_is_not_observed() -> None:
         one for one in facts["coverage"]["sources"]
         if one["family"] != "quotas" or one["source"] == "broker-1"
     ]  # fmt: skip
-    found = answers.answer(facts, "throttling")
+    found = answer(facts, "throttling")
     assert found.state == "not_known"
     assert found.observed_percent == pytest.approx(100 / 3)
 
@@ -393,7 +398,7 @@ def test_controllers_own_count_is_bad_news(counted: list[float]) -> None:
         {"source": f"controller-{n}", "offline_partition_seconds": seconds}
         for n, seconds in enumerate(counted)
     ]
-    assert answers.answer(facts, "min-isr").state == "bad"
+    assert answer(facts, "min-isr").state == "bad"
     said = lines(facts)["availability"]
     assert "Controllers counted partitions without a leader for 3 min" in said
     assert "no source showed which" in said

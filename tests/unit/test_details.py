@@ -17,7 +17,7 @@ from lakehouse.report import csv_files, tables
 from lakehouse.report.evidence import Question, Rows
 from lakehouse.report.facts import record_keys
 from lakehouse.report.facts.fields import Bounds
-from lakehouse.report.facts.owner_accounts import add_owners
+from lakehouse.report.facts.owners.owner_accounts import add_owners
 from lakehouse.report.facts.report_record import Report
 from lakehouse.report.figures import length
 from lakehouse.report.resources import templates

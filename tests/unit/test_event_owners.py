@@ -6,8 +6,9 @@ import json
 from pathlib import Path
 from typing import Any, Final
 
-from lakehouse.report.facts import one_team, saved
-from lakehouse.report.facts.owner_accounts import add_owners
+from lakehouse.report.facts import saved
+from lakehouse.report.facts.owners import one_team
+from lakehouse.report.facts.owners.owner_accounts import add_owners
 from lakehouse.report.owners import load
 
 GOLDEN: Final = Path(__file__).parents[1] / "golden" / "report.json"

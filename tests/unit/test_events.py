@@ -22,7 +22,7 @@ from lakehouse.gold import brokers_away, causes, event_kinds, events, incidents
 from lakehouse.gold.brokers_away import Away
 from lakehouse.gold.causes import Change
 from lakehouse.gold.events import Event, Key
-from lakehouse.report.facts import event_uses
+from lakehouse.report.facts.events import event_uses
 from lakehouse.slo.sla_statement import Statement, Times
 from tests.stretches import SECOND, Row, as_rows, stretch
 

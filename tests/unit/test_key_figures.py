@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given, strategies as st
 
 from lakehouse.core.periods import HOUR_US
-from lakehouse.report.facts import compared
 from lakehouse.report.facts.answers import with_answers
 from lakehouse.report.facts.fields import Bounds
-from lakehouse.report.facts.key_figures import MOST, change_of
-from lakehouse.report.facts.one_team import of_team
-from lakehouse.report.facts.owner_accounts import add_owners
+from lakehouse.report.facts.key_figures import compared
+from lakehouse.report.facts.key_figures.key_figures import MOST, change_of
+from lakehouse.report.facts.owners.one_team import of_team
+from lakehouse.report.facts.owners.owner_accounts import add_owners
 from tests.unit.test_owners import loaded
 
 if TYPE_CHECKING:

@@ -116,15 +116,5 @@ def test_a_long_name_keeps_its_beginning_and_its_end(text, limit):
     assert short == text or ("…" in short and text[0] == short[0] and text[-1] == short[-1])
 
 
-def test_a_period_says_its_day_once():
-    assert (
-        display.period("2026-11-21T06:00:00Z", "2026-11-21T06:06:00Z")
-        == "Saturday 21 November 2026, 06:00 to 06:06 UTC"
-    )
-    assert display.period("2026-11-09T00:00:00Z", "2026-11-16T00:00:00Z") == (
-        "Monday 9 November 2026, 00:00 to Monday 16 November 2026, 00:00 UTC"
-    )
-
-
 def test_an_instant_elsewhere_is_told_in_utc():
     assert plain(display.day_and_time("2026-11-21T08:00:00+02:00")) == "Sat 21 Nov 06:00:00"

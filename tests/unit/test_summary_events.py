@@ -263,7 +263,7 @@ def test_several_owners_and_none() -> None:
     ("events", "note"),
     [
         ([], "0 events in the observed time."),
-        (None, "Not known: gold has no incidents for this week."),
+        (None, "Not known: this report has no incidents of this week."),
     ],
 )
 def test_note_without_events(events: list[Facts] | None, note: str) -> None:

@@ -19,8 +19,8 @@ from lakehouse.report import owners, pdf
 from lakehouse.report.csv_files import files
 from lakehouse.report.facts import build, saved
 from lakehouse.report.facts.answers import with_answers
-from lakehouse.report.facts.one_team import of_team
-from lakehouse.report.facts.owner_accounts import Facts, add_owners
+from lakehouse.report.facts.owners.one_team import of_team
+from lakehouse.report.facts.owners.owner_accounts import Facts, add_owners
 from lakehouse.report.page.page import render
 from lakehouse.report.summary import lines
 from lakehouse.report.summary.summarize import summarize

@@ -13,7 +13,7 @@ from lakehouse.cli.options import FILE, TEAM, kept_in, log, named
 from lakehouse.errors import SendError
 from lakehouse.report import pdf
 from lakehouse.report.facts import saved
-from lakehouse.report.facts.one_team import of_team
+from lakehouse.report.facts.owners.one_team import of_team
 from lakehouse.report.page.page import render
 from lakehouse.report.send import slack, teams
 from lakehouse.report.send.mail import File, deliver, file_name, letter

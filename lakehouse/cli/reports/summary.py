@@ -12,7 +12,7 @@ from lakehouse.cli import options
 from lakehouse.cli.options import file_stem, write_file
 from lakehouse.report import clusters_summary
 from lakehouse.report.facts import saved
-from lakehouse.report.facts.owner_accounts import Facts
+from lakehouse.report.facts.owners.owner_accounts import Facts
 from lakehouse.report.page.page import render
 from lakehouse.report.summary import lines
 from lakehouse.report.summary.texts import words

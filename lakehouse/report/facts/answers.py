@@ -19,11 +19,6 @@ def question(name: str) -> Question:
     return next(one for one in QUESTIONS if one.name == name)
 
 
-def answer(facts: Mapping[str, Any], name: str) -> Evidence:
-    """Return the decision for one question, by its name in JSON."""
-    return evidence.answer(facts, question(name))
-
-
 def with_answers(facts: Mapping[str, Any]) -> dict[str, Any]:
     """Return the facts with ``answers``, by the same decisions that every output takes."""
     return {**facts, "answers": [one._asdict() for one in answers(facts)]}

@@ -14,7 +14,6 @@ from lakehouse.core.periods import Period, iso, micros
 from lakehouse.engines.engine import Engine
 from lakehouse.engines.gold_reader import subjects_of, window_of
 from lakehouse.report.facts.answers import shown, with_answers
-from lakehouse.report.facts.compared import with_figures
 from lakehouse.report.facts.coverage import (
     CoverageOfWeek,
     coverage,
@@ -25,6 +24,7 @@ from lakehouse.report.facts.gold import Gold
 from lakehouse.report.facts.kafka.consumer_groups import (
     lost_in_week,
 )
+from lakehouse.report.facts.key_figures.compared import with_figures
 from lakehouse.report.facts.objectives.history import WEEKS
 from lakehouse.report.facts.report_record import SECTIONS
 from lakehouse.report.facts.scope import Earlier, Scope

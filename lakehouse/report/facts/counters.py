@@ -102,10 +102,10 @@ def with_bounds(gold: Gold, table: tables.Table) -> Sums:
     that only rose just after the period has a row as well.
     """
     key = itemgetter(*table.keys[1:])
-    rows = {
-        key(row): row | {"no_increase": nothing(gold, row["metric"], row.get("source"))}
-        for row in gold.sums(table)
-    }
+    sums = gold.sums(table)
+    counters = {(row["metric"], row.get("source")) for row in sums}
+    none = {one: nothing(gold, *one) for one in counters}
+    rows = {key(row): row | {"no_increase": none[row["metric"], row.get("source")]} for row in sums}
     for row, (value, low, high) in _bounds(gold, table):
         own = rows.get(key(row), row)
         rows[key(row)] = own | {"increase": value, "increase_low": low, "increase_high": high}

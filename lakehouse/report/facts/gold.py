@@ -205,15 +205,21 @@ class Gold:
         )
 
     def by_window(
-        self, table: Table, seconds: int, metrics: Sequence[str] = (), only: str = "true"
+        self,
+        table: Table,
+        seconds: int,
+        metrics: Sequence[str] = (),
+        only: str = "true",
+        keys: Sequence[str] | None = None,
     ) -> list[Row]:
-        """A table summed per window of a length and its keys; ``window`` in microseconds.
+        """A table summed per window of a length and keys; ``window`` in microseconds.
 
         Args:
             table: The table.
             seconds: Length of the windows.
             metrics: The metrics; by default all.
             only: Which rows, as a condition on ``r``.
+            keys: Columns to group by; by default the keys of the table.
         """
         size = seconds * 1_000_000
         names = (f"r.{name} AS {name}" for name in table.column_names if name != "window")
@@ -222,7 +228,8 @@ class Gold:
             f"WHERE {only}",
             rows=self.hours(table) if size >= HOUR_US else self.finest(table),
         )
-        return self._summed(rows, table, ("window", *table.keys[1:]), metrics)
+        by = table.keys[1:] if keys is None else keys
+        return self._summed(rows, table, ("window", *by), metrics)
 
     def whole(self, table: Table) -> Relation:
         """Rows of hours if the period is made of hours, else of its finest windows.

@@ -6,9 +6,8 @@ from typing import Annotated, Any, Final, NamedTuple
 from lakehouse.core.periods import iso
 from lakehouse.report.evidence import Evidence, Question
 from lakehouse.report.facts import coverage as coverage_, storage
-from lakehouse.report.facts.compared import Previous
 from lakehouse.report.facts.coverage import Coverage, detection_floor_us, rejected
-from lakehouse.report.facts.event_records import Event, IncidentOfEvent
+from lakehouse.report.facts.events.event_records import Event, IncidentOfEvent
 from lakehouse.report.facts.fields import SOURCE, Declared, Known, Means
 from lakehouse.report.facts.kafka import (
     consumer_groups,
@@ -32,14 +31,15 @@ from lakehouse.report.facts.kafka.remote_reads import RemoteReads, remote_reads
 from lakehouse.report.facts.kafka.replication import Replication, replication
 from lakehouse.report.facts.kafka.throttling import Throttling, throttling
 from lakehouse.report.facts.kafka.tier_lag import TierLag, tier_lag
-from lakehouse.report.facts.key_figures import KeyFigure
+from lakehouse.report.facts.key_figures.compared import Previous
+from lakehouse.report.facts.key_figures.key_figures import KeyFigure
 from lakehouse.report.facts.objectives.business_hours import BusinessHours, business_hours
 from lakehouse.report.facts.objectives.composites import Composite, composites
 from lakehouse.report.facts.objectives.restated import Restated, restated
 from lakehouse.report.facts.objectives.trends import Trends, trends
 from lakehouse.report.facts.objectives.verdicts import Verdict, verdicts
 from lakehouse.report.facts.other_metrics import OwnMetrics
-from lakehouse.report.facts.owner_accounts import Account
+from lakehouse.report.facts.owners.owner_accounts import Account
 from lakehouse.report.facts.scope import Scope
 from lakehouse.report.facts.statement_rows import (
     Change,

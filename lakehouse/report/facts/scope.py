@@ -9,13 +9,13 @@ from lakehouse.core.objective import Objective
 from lakehouse.core.observed_share import FLOOR_PERCENT
 from lakehouse.gold.events import Event, in_order
 from lakehouse.gold.incidents import Incident
-from lakehouse.report.facts import event_evidence
 from lakehouse.report.facts.coverage import (
     Coverage,
     CoverageOfWeek,
 )
-from lakehouse.report.facts.event_records import EventSections
-from lakehouse.report.facts.events import sections
+from lakehouse.report.facts.events import event_evidence
+from lakehouse.report.facts.events.event_records import EventSections
+from lakehouse.report.facts.events.events import sections
 from lakehouse.report.facts.fields import to_json
 from lakehouse.report.facts.gold import Gold
 from lakehouse.report.facts.kafka.consumer_groups import (

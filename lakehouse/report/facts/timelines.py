@@ -54,7 +54,13 @@ _COUNTERS: Final = {
     "kafka.topic.remote_fetch.bytes", ANSWERS["produce"], TRAFFIC["bytes_in"], TRAFFIC["bytes_out"]
 }  # fmt: skip
 _NAMES: Final = {metric: name for name, (_, metric) in _DRAWN.items()}
-_OF_TOPICS: Final = tuple(one for one in _NAMES if one.split(".")[1] in {"partition", "topic"})
+_OF_ONE_TOPIC: Final = (COPY_LAG, DELETE_LAG)
+_OF_ALL_TOPICS: Final = tuple(
+    one
+    for one in _NAMES
+    if one.split(".")[1] in {"partition", "topic"} and one not in _OF_ONE_TOPIC
+)
+_THROTTLED: Final = "r.metric LIKE '%.throttle_time'"
 
 
 class Timeline(NamedTuple):
@@ -154,17 +160,17 @@ def _points(gold: Gold, seconds: int) -> Iterator[tuple[str, str | None, int, Po
     def at_once(row: Row, stem: str) -> Point:
         return tuple((us or 0) / (seconds * 1_000_000) for us in duration(row, stem))
 
-    for row in gold.by_window(tables.TOPICS, seconds, _OF_TOPICS):
+    for row in gold.by_window(tables.TOPICS, seconds, _OF_ONE_TOPIC):
+        most = row["max_total"] or 0.0
+        yield _NAMES[row["metric"]], row["topic"], row["window"], (most,) * 3
+    for row in gold.by_window(tables.TOPICS, seconds, _OF_ALL_TOPICS, keys=("metric",)):
         name, window = _NAMES[row["metric"]], row["window"]
-        if row["metric"] in (COPY_LAG, DELETE_LAG):
-            yield name, row["topic"], window, (row["max_total"] or 0.0,) * 3
-        elif row["increase"] is not None:
+        if row["increase"] is not None:
             yield name, None, window, (row["increase"],) * 3
         else:
             yield name, None, window, at_once(row, "positive")
-    for row in gold.by_window(tables.CLIENTS, seconds):
-        if row["metric"].endswith(".throttle_time"):
-            yield "throttled", None, row["window"], at_once(row, "any")
+    for row in gold.by_window(tables.CLIENTS, seconds, only=_THROTTLED, keys=()):
+        yield "throttled", None, row["window"], at_once(row, "any")
     for row in gold.by_window(tables.CONSUMER_LAG, seconds):
         most = row["records_max"] or 0.0
         yield "consumer_lag", row["group"], row["window"], (most, most / ROUNDED_UP, most)

@@ -6,8 +6,8 @@ from typing import Final
 from lakehouse.core import display
 from lakehouse.core.spans import Span
 from lakehouse.report import figures
-from lakehouse.report.facts.event_owners import is_of_brokers
 from lakehouse.report.facts.objectives.budget import Status
+from lakehouse.report.facts.owners.event_owners import is_of_brokers
 from lakehouse.report.figures import Facts, Name, Row
 from lakehouse.report.summary import amounts, causes, impacts
 from lakehouse.report.summary.frame import Frame
@@ -18,9 +18,6 @@ from lakehouse.report.summary.texts import line, listed, plain, text, words
 MAJOR: Final = 0.5
 """Share of an error budget from which an event has a card of its own."""
 
-_OF_EVENTS: Final = 2
-"""The first format whose ``events`` are events; before they were changes in the cluster."""
-
 _RECURRING_DAYS: Final = 3
 _SECONDS_BELOW_US: Final = 60_000_000
 _ORDINALS: Final = {1: "st", 2: "nd", 3: "rd"}
@@ -28,8 +25,6 @@ _ORDINALS: Final = {1: "st", 2: "nd", 3: "rd"}
 
 def rows(facts: Facts) -> Sequence[Row] | None:
     """Return the events of the facts; None if they have no events, as in older versions."""
-    if (facts.get("format") or 1) < _OF_EVENTS:
-        return None
     found: Sequence[Row] | None = facts.get("events")
     return found
 
@@ -148,8 +143,7 @@ def events_note(facts: Facts, frame: Frame) -> str:
     if frame.is_blind:
         return f"{blind(frame)}."
     if found is None:
-        is_old = (facts.get("format") or 1) < _OF_EVENTS
-        return line("events.old") if is_old else line("events.missing", period=frame.word)
+        return line("events.missing", period=frame.word)
     return plain(text(_note(found), **_counts(found, frame))) + _not_known(facts)
 
 

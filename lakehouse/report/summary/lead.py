@@ -58,11 +58,9 @@ def _of_kind(rows: Sequence[Row], found: Sequence[Event], frame: Frame) -> Text:
     if kind == "availability":
         with_topics = [one for one in rows if one.get("topics")]
         return _availability(with_topics) if with_topics else _titled(row, found)
-    return text(
-        f"lead.{kind}",
-        **impacts.values(row),
-        **_length(row, frame),
-    )
+    if not words(f"lead.{kind}"):
+        return _titled(row, found)
+    return text(f"lead.{kind}", **impacts.values(row), **_length(row, frame))
 
 
 def _length(row: Row, frame: Frame) -> dict[str, str]:

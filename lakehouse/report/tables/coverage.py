@@ -86,7 +86,7 @@ def _notes(facts: Facts) -> list[str]:
     notes = []
     if rejected := facts.get("rejected"):
         notes.append(f"{display.plural(round(rejected), 'row')} of bronze could not be used.")
-    changes = facts.get("changes") or facts.get("events") or ()
+    changes = facts.get("changes") or ()
     imported = {(row.get("new"), row.get("source")) for row in changes if row["kind"] == "imported"}
     for place, number_ in sorted(Counter(str(place) for place, _ in imported).items()):
         sources = display.plural(number_, "source")

@@ -5,7 +5,7 @@ from typing import Final
 
 from lakehouse.core import display
 from lakehouse.report import figures
-from lakehouse.report.facts.owner_accounts import Account
+from lakehouse.report.facts.owners.owner_accounts import Account
 from lakehouse.report.facts_lookup import value_at
 from lakehouse.report.figures import Facts, Name, Row, length
 from lakehouse.report.owners import LABELS, MONTH_SECONDS

@@ -182,10 +182,12 @@ def _of(number: int, known: int | None, noun: str) -> str:
 
 def _hidden(facts: Facts, question: Question) -> list[str]:
     """Return what brokers or controllers counted and no series of a partition showed."""
-    return [
-        plain(resources.sentence(name, counted=round(counted_ * 1e6), shown=round(shown * 1e6)))
-        for name, (counted_, shown) in evidence.hidden(facts, question).items()
-    ]
+    said = []
+    for name, times in evidence.hidden(facts, question).items():
+        counted_, shown = (display.seconds(one) for one in times)
+        some = resources.sentence("some_shown" if times[1] else "none_shown", time=shown)
+        said.append(plain(resources.sentence(name, counted=counted_, shown=some)))
+    return said
 
 
 def coverage_clause(decided: Evidence, noun: str) -> str:

@@ -3,11 +3,12 @@
 These work on objectives as JSON, because they are computed again for the subjects of a team.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, Final, Literal, get_args
 
 from lakehouse.core.observed_share import state_of
 from lakehouse.report.facts.fields import Bounds, bounds_json
+from lakehouse.report.figures import Row
 
 Status = Literal["missed", "at_risk", "uncertain", "no_data", "on_track", "met"]
 """Of an objective, worst first; ``at_risk`` and ``on_track`` are of a running window."""
@@ -16,8 +17,6 @@ STATUSES: Final = get_args(Status)
 
 _NEEDS_DATA: Final = ("uncertain", "on_track", "met")
 """Statuses that are not stated if too little was observed."""
-
-Row = Mapping[str, Any]
 
 
 def with_budgets(objectives: Sequence[Row], *, running: bool, floor: float) -> list[dict[str, Any]]:

@@ -5,10 +5,10 @@ a composite's is the mean over its objectives, by their weights, and so is its t
 seen at all lies between 0 and 1. An objective without a subject is left out of both means.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from math import fsum
 from statistics import fmean
-from typing import Annotated, Any, Final, NamedTuple, Self
+from typing import Annotated, Final, NamedTuple, Self
 
 from lakehouse.report.facts.fields import (
     INTERVAL_VERDICT,
@@ -19,6 +19,7 @@ from lakehouse.report.facts.fields import (
     Bounds,
     Means,
 )
+from lakehouse.report.figures import Row
 from lakehouse.slo.sla_statement import verdict_between
 
 BY_OWNER: Final = ("team", "tier")
@@ -27,7 +28,6 @@ BY_OWNER: Final = ("team", "tier")
 _DIGITS: Final = 12
 """Decimals of a mean: fewer than rounding errors change."""
 
-Row = Mapping[str, Any]
 
 SHARE: Final = Means(
     "weighted mean of the attainments of its subjects, 0 to 1; its bounds count unknown time as "

@@ -20,14 +20,13 @@ from lakehouse.engines.gold_reader import is_same, text
 from lakehouse.report.facts.fields import Bounds, Means, Named, names_of, to_json
 from lakehouse.report.facts.gold import Gold
 from lakehouse.report.facts.objectives.budget import Status, observed_percent, or_no_data, verdict
+from lakehouse.report.figures import Row
 from lakehouse.slo.calendar.report_calendar import Calendar
 from lakehouse.slo.sla_statement import Statement, verdict_between
 from lakehouse.slo.trends.weeks import Weeks
 
 WEEKS: Final = 8
 """Weeks of a history, this one included."""
-
-Row = Mapping[str, Any]
 
 
 class WeekOfObjective(NamedTuple):

@@ -12,7 +12,7 @@ from lakehouse.core.metrics import COPY_LAG, DELETE_LAG
 from lakehouse.gold.event_kinds import AVAILABILITY
 from lakehouse.gold.events import Key
 from lakehouse.gold.incidents import Incident
-from lakehouse.report.facts.event_records import Size
+from lakehouse.report.facts.events.event_records import Size
 from lakehouse.report.facts.fields import per_second
 from lakehouse.report.facts.gold import Gold, Sums
 from lakehouse.report.facts.kafka.consumer_groups import LostBeforeRead

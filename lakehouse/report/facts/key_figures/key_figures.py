@@ -18,7 +18,7 @@ from lakehouse.report.facts.fields import (
     Known,
     Means,
 )
-from lakehouse.report.facts.first_figures import (
+from lakehouse.report.facts.key_figures.first_figures import (
     ALWAYS,
     COLLECTED,
     NOT_KNOWN,

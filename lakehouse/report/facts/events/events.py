@@ -22,9 +22,9 @@ from lakehouse.gold.causes import CHANGES, NOT_KNOWN, Cause, Judged
 from lakehouse.gold.event_kinds import AVAILABILITY
 from lakehouse.gold.events import SLACK_US, Event as Group, Key
 from lakehouse.gold.incidents import Incident
-from lakehouse.report.facts import event_evidence, event_uses
-from lakehouse.report.facts.event_evidence import Near
-from lakehouse.report.facts.event_records import (
+from lakehouse.report.facts.events import event_evidence, event_uses
+from lakehouse.report.facts.events.event_evidence import Near
+from lakehouse.report.facts.events.event_records import (
     Event,
     EventCause,
     EventSections,
@@ -34,8 +34,8 @@ from lakehouse.report.facts.event_records import (
     Unobserved,
     Use,
 )
-from lakehouse.report.facts.event_sizes import Sizes
-from lakehouse.report.facts.event_uses import Rest, Used
+from lakehouse.report.facts.events.event_sizes import Sizes
+from lakehouse.report.facts.events.event_uses import Rest, Used
 from lakehouse.report.facts.fields import Bounds
 from lakehouse.report.facts.gold import Gold, attribute
 from lakehouse.report.facts.kafka.consumer_groups import LostBeforeRead
@@ -85,9 +85,7 @@ class _Draft:
     @property
     def certain(self) -> list[Incident]:
         """Its incidents without upper bounds and brokers' own counts."""
-        own = [one for one in self.items if not one.metric.endswith(".high")]
-        of_partitions = [one for one in own if one.partition is not None]
-        return (of_partitions if self.key.kind == AVAILABILITY else own) or own or self.items
+        return certain(self.key.kind, self.items)
 
     def spans(self) -> list[Span]:
         return union([*(one.span for one in self.certain), *self.hours])
@@ -124,6 +122,13 @@ def sections(
     listed = [_incident(*pair) for pair in islice(every, MOST_INCIDENTS)]
     omitted = sum(len(draft.items) for draft in drafts) - len(listed)
     return EventSections([event for event, _ in numbered], listed, omitted)
+
+
+def certain(kind: str, items: list[Incident]) -> list[Incident]:
+    """Return the incidents of an event without upper bounds and brokers' own counts."""
+    own = [one for one in items if not one.metric.endswith(".high")]
+    of_partitions = [one for one in own if one.partition is not None]
+    return (of_partitions if kind == AVAILABILITY else own) or own or items
 
 
 def _rank(event: Event) -> tuple[float, float, str, str]:

@@ -7,7 +7,6 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from typing import Annotated, Any, Final, NamedTuple
 
-from lakehouse.report.facts.event_owners import with_event_owners
 from lakehouse.report.facts.fields import (
     OWNED,
     Bounds,
@@ -16,6 +15,7 @@ from lakehouse.report.facts.fields import (
     to_json,
 )
 from lakehouse.report.facts.objectives.composites import BY_OWNER, composites
+from lakehouse.report.facts.owners.event_owners import with_event_owners
 from lakehouse.report.facts_lookup import nothing_seen, value_at
 from lakehouse.report.owners import LABELS, NAMES, NO_OWNER, Owner, Owners, Prices, shown
 
@@ -62,7 +62,7 @@ class Account(NamedTuple):
 def add_owners(facts: Mapping[str, Any], owners: Owners) -> Facts:
     """The facts with labels in rows, composites by owner, and a section ``owners``."""
     with_labels = with_rows(facts, lambda row: {**row, **owners.of(row)._asdict()})
-    if facts.get("events") and "uses" in facts["events"][0]:  # older facts have changes there
+    if facts.get("events"):
         with_labels["events"] = with_event_owners(
             facts["events"], lambda row: owners.of(row)._asdict()
         )

@@ -8,11 +8,10 @@ from typing import Annotated, Any, NamedTuple
 
 from lakehouse.report import evidence
 from lakehouse.report.facts.fields import Means, to_json
-from lakehouse.report.facts.key_figures import key_figures
+from lakehouse.report.facts.key_figures.key_figures import key_figures
 from lakehouse.report.facts.objectives.budget import with_budgets
 from lakehouse.report.facts.objectives.history import this_week
-
-Row = Mapping[str, Any]
+from lakehouse.report.figures import Row
 
 
 class Previous(NamedTuple):
