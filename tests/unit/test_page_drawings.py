@@ -195,8 +195,14 @@ def test_lanes_are_one_drawing_with_a_name_and_numbered_bands():
     assert drawing.attributes["aria-label"].startswith("Unavailable: highest 20")
     numbers = [one.text for one in drawing.all("text", class_="num")]
     assert numbers == ["5", "1", "3", "4", "6", "7"], "event 2 recurs, and is in the strip only"
-    assert len(list(drawing.all("rect", class_="band"))) == 6
-    assert len(list(drawing.all("rect", class_="planned"))) == 1
+    assert len(list(drawing.all("rect", class_="band"))) == 6 * len(found)
+    assert len(list(drawing.all("rect", class_="planned"))) == len(found)
+    bands = [one.attributes for one in drawing.all("rect", class_="band")]
+    names = [float(one.attributes["y"]) for one in drawing.all("text") if "highest" in one.text]
+    assert len(names) == len(found)
+    for one in bands:
+        top, height = float(one["y"]), float(one["height"])
+        assert not any(top < name + 4 and name - 12 < top + height for name in names)
     titles = [one.text for one in drawing.all("title")]
     assert any(title.startswith("Wed 18 Nov 14:00: 20") for title in titles)
 
