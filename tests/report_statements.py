@@ -25,7 +25,9 @@ LABELS: Final = {
 """Labels of tiles, and the key figure that each is about."""
 _WIDTH: Final = 80
 _MARKS: Final = "✗!?-~✓"
-_LENGTH: Final = r"(?:[\d.]+ (?:d|h|min|s|ms)(?: [\d.]+ (?:d|h|min|s|ms))?|0|not known)(?: in total)?"
+_LENGTH: Final = (
+    r"(?:[\d.]+ (?:d|h|min|s|ms)(?: [\d.]+ (?:d|h|min|s|ms))?|0|not known)(?: in total)?"
+)
 _INVISIBLE: Final = re.compile("[\u200c\u2068\u2069]")
 
 
