@@ -11,7 +11,7 @@ from zoneinfo import ZoneInfo
 
 from lakehouse.report.figures import name as shown_name
 from tests import report_figures
-from tests.report_details import Sections
+from tests.report_details import Sections, rough
 from tests.report_statements import LABELS, Statement, clean
 
 if TYPE_CHECKING:
@@ -287,7 +287,8 @@ def _tile_delta(claims: Claims, one: Statement, row: Row) -> Iterator[str]:
         yield f"the week before is {before['week']}"
     if ("same as" in one.text) != (row["change"] == "same"):
         yield f"the change is {row['change']}"
-    if ("no clear change" in one.text) != (row["change"] == "unclear"):
+    is_open = bool(re.search("no clear change|not fully known", one.text))
+    if is_open != (row["change"] == "unclear"):
         yield f"the change is {row['change']}"
     sign = {"+": 1, "\u2212": -1}.get(one.text[0])
     if sign and difference * sign < 0:
@@ -320,7 +321,7 @@ def _of_event(claims: Claims, row: Row) -> list[Any]:
     ]
     return [
         bounds(row, "bad", "_us"), row["used"], row["weeks_in_row"], row["size"], row["hits"],
-        row["cause"], claims.worst[row["number"]], len(days), period.days + 1, hidden,
+        row["cause"], rough(claims.worst[row["number"]]), len(days), period.days + 1, hidden,
     ]  # fmt: skip
 
 
@@ -374,7 +375,12 @@ def _event_words(claims: Claims, one: Statement, row: Row) -> Iterator[str]:
     cause = row["cause"]
     instants = [row["from"], row["to"], cause["start"], cause["end"]]
     instants += [end for part in row["parts"] for end in part.values()]
-    yield from _figures(one.text, _of_event(claims, row), *_names_of(row), *shown)
+    if row["group"] is not None:  # its loss may be told with its lag
+        instants += [each["from"] for each in claims.events.values()
+                     if each["group"] == row["group"]]  # fmt: skip
+    numbers = [each["number"] for each in claims.events.values() if each["group"] == row["group"]]
+    facts = [numbers, _of_event(claims, row)]
+    yield from _figures(one.text.replace("(event ", "("), facts, *_names_of(row), *shown)
     yield from _times(claims, one.text, instants)
 
 

@@ -33,6 +33,7 @@ _SECTIONS: Final = {
     "incidents": ("incidents", "incidents_omitted", "events"),
 }
 _PERCENT: Final = 100
+_GIBI: Final = 2**30
 _MONTH: Final = 30 * 86_400
 """Seconds; storage is counted in months."""
 _OTHERS: Final = re.compile(r"The other (\d[\d,]*)")
@@ -81,8 +82,11 @@ class Sections:
             return [f"no row of {one.key} has {one.names[:2]}"]
         used = self._used(one) if one.field == "Budget used" else []
         facts = [[_numbers(row) for row in rows], _sums(rows), used]
+        if one.key == "lag":
+            facts.append([rough(values) for row in rows for values in _numbers(row)[:1]])
         if one.key == "owners":
-            facts.append([value / _MONTH for value in _sums(rows)])
+            months = [value / _MONTH for value in _sums(rows)]
+            facts += [months, [value / _GIBI for value in months]]
         names = [text for row in rows for text in _texts(row)]
         return report_figures.wrong(one.text, facts, names)
 
@@ -123,6 +127,8 @@ class Sections:
             for key in _SECTIONS.get(anchor, ()):
                 section = self._facts.get(key)
                 found += _aggregates(section)
+                if key == "incidents":  # a loss has two, for its bounds
+                    found.append(sum(not row["metric"].endswith(".low") for row in section or ()))
             self._totals[anchor] = found
         return self._totals[anchor]
 
@@ -131,6 +137,11 @@ class Sections:
             [one["observed_percent"], one["subjects_known"], one["subjects_unknown"]]
             for one in self._facts["answers"]
         ]
+
+
+def rough(values: list[float]) -> list[float]:
+    """Return records and what they can be at least and at most: buckets are a fourth power of 2."""
+    return [*values, *(value * factor for value in values for factor in (2**-0.25, 2**0.25))]
 
 
 def _rows(section: Any, above: Row, path: str) -> Iterator[Row]:

@@ -22,6 +22,8 @@ _SIZE = re.compile(rf"({_NUMBER}) ((?:[kKMGT]i?)?B(?:/s)?)(?!\w)")
 _PERCENT = re.compile(rf"({_NUMBER}) ?%")
 _BETWEEN = re.compile(rf"({_NUMBER})(?= to {_NUMBER} ?%)")
 """The unit of the first of two figures stands behind the second."""
+_EXACT = 4
+"""Digits of a whole number; of a longer one, zeros at the end may be rounded digits."""
 _PLAIN = re.compile(rf"(?<![\w.:]){_NUMBER}(?![\w:%]|\.\d)")
 _CALENDAR = re.compile(
     r"\b\d{4}-W\d\d\b|\bWeek \d+|\bW\d\d?\b|\b\d{4}-\d\d-\d\d\b|\b\d\d:\d\d(?::\d\d)?\b"
@@ -82,7 +84,10 @@ def _one(text: str, number: str, unit: float, kind: str) -> Figure:
 
 
 def _digit(number: str) -> float:
-    return float(10 ** -len(number.partition(".")[2]))
+    whole, _, decimals = number.replace(",", "").partition(".")
+    zeros = len(whole) - len(whole.rstrip("0"))
+    is_rough = len(whole) > _EXACT and zeros > 1 and not decimals
+    return float(10 ** (zeros if is_rough else -len(decimals)))
 
 
 def numbers(facts: Any) -> Iterator[float]:

@@ -25,9 +25,8 @@ LABELS: Final = {
 """Labels of tiles, and the key figure that each is about."""
 _WIDTH: Final = 80
 _MARKS: Final = "✗!?-~✓"
-_LENGTH: Final = (
-    r"(?:[\d.]+ (?:d|h|min|s|ms)(?: [\d.]+ (?:d|h|min|s|ms))?|0|not known)(?: in total)?"
-)
+_UNIT: Final = r"[\d.]+ (?:d|h|min|s|ms)"
+_LENGTH: Final = rf"(?:{_UNIT}(?: {_UNIT})?|0|not known)(?: in total)?"
 _INVISIBLE: Final = re.compile("[\u200c\u2068\u2069]")
 
 
@@ -396,7 +395,7 @@ def _run_text(block: dict[str, Any]) -> str:
 
 def _tile_in_chat(channel: str, label: str, value: str, context: str) -> Iterator[Statement]:
     note, _, delta = context.rpartition("; ")
-    if delta == "no clear change":
+    if re.fullmatch(r"no clear change|\S+ not fully known", delta):
         note, _, more = note.rpartition("; ")
         delta = f"{more}; {delta}"
     if not note and not re.search(r" vs |same as|no earlier|W\d\d|not over|clear", delta):
