@@ -46,7 +46,10 @@ def found(root: Path, first: int, last: int) -> list[tuple[float, ...]]:
     incidents = joined(gold.engine, gold.whole(tables.INCIDENTS))
     return [
         (
-            *((dt.datetime.fromisoformat(end) - BASE).total_seconds() for end in one[:2]),
+            *(
+                (dt.datetime.fromisoformat(end) - BASE).total_seconds()
+                for end in (one.start, one.end)
+            ),
             *(us / SECOND for us in (one.lead_us, one.tail_us)),
         )
         for one in partition_incidents(incidents).get(("t", 0), [])

@@ -53,7 +53,7 @@ def test_two_commands_without_spark_make_a_report(tmp_path: Path) -> None:
     phases = ["rollup: 168 hours rolled up", "objectives: .* statements, .*", "facts", "page"]
     for line, phase in zip(said[1:], phases, strict=True):
         assert re.fullmatch(f"jmxlake: {phase}[,:] (under)?{took}", line), line
-    assert "topic orders" in told.stdout
+    assert "orders fell under min ISR" in told.stdout
     assert page.read_text("utf-8").startswith("<!doctype html>")
     report = json.loads(facts.read_text("utf-8"))
     assert (report["from"], report["week"]["iso"]) == ("2026-11-16T00:00:00Z", "2026-W47")
