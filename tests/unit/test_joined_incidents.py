@@ -15,15 +15,10 @@ from tests.stretches import SECOND, Row, as_rows, plainly, random_stretches, str
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from pathlib import Path
-
-    from pyspark.sql import SparkSession
-
-    from lakehouse.engines.engine import Engine
 
 
-def joined(stretches: Sequence[Row], engine: Engine | None = None) -> list[incidents.Incident]:
-    engine = engine or LocalEngine(Lake("."))
+def joined(stretches: Sequence[Row]) -> list[incidents.Incident]:
+    engine = LocalEngine(Lake("."))
     return incidents.joined(engine, engine.relation(as_rows(stretches)))
 
 
@@ -31,16 +26,6 @@ def joined(stretches: Sequence[Row], engine: Engine | None = None) -> list[incid
 def test_sql_joins_as_a_plain_reading_does(seed: int) -> None:
     stretches = random_stretches(random.Random(seed))
     assert sorted(joined(stretches), key=repr) == plainly(stretches)
-
-
-@pytest.mark.spark
-@pytest.mark.nightly
-def test_spark_joins_as_a_plain_reading_does(spark: SparkSession, tmp_path: Path) -> None:
-    from lakehouse.engines.spark_engine import SparkEngine  # noqa: PLC0415
-
-    stretches = random_stretches(random.Random(1))
-    engine = SparkEngine(spark, Lake(str(tmp_path)))
-    assert sorted(joined(stretches, engine), key=repr) == plainly(stretches)
 
 
 def test_the_lead_is_that_of_the_source_that_saw_it_first() -> None:
