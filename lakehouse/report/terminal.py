@@ -23,6 +23,7 @@ STYLES: Final = {
 }  # fmt: skip
 MARKS: Final = {**display.MARKS, "at_risk": "!", "on_track": "~"}
 
+_MOST_EVENTS: Final = 20
 _PLAIN_WIDTH: Final = 100
 _PLAIN_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._/:-]*")
 _BAR: Final = 18
@@ -82,7 +83,9 @@ def _parts(summary: Summary) -> Iterator[RenderableType]:
         yield Padding(_tiles(summary.tiles), (1, 0, 0, 2))
     if summary.events:
         yield Text("\nWhat happened", "bold")
-        yield from map(_event, summary.events)
+        yield from map(_event, summary.events[:_MOST_EVENTS])
+        if others := lines.other_events(summary, _MOST_EVENTS):
+            yield Padding(Text(others, "dim"), (0, 0, 0, 2))
     if summary.objectives:
         yield Text()
         yield _objectives(summary.objectives)

@@ -173,7 +173,7 @@ def _largest(found: Sequence[Event]) -> Text:
 def _blind(objectives: Sequence[Objective], frame: Frame) -> tuple[Text, ...]:
     sentences = [text("lead.blind")]
     if frame.coverage is not None:
-        sentences.append(text("lead.blind_share", share=display.share(frame.coverage, 2, "down")))
+        sentences.append(text("lead.blind_share", share=display.share(frame.coverage, 1, "down")))
     if missed := [one.title for one in objectives if one.status == "missed"]:
         sentences.append(text("lead.blind_missed", titles=listed(missed)))
     return tuple(sentences)
