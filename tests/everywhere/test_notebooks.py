@@ -110,14 +110,19 @@ def test_f06_a_widget_names_own_objectives(
     assert "nowhere" in trouble(nowhere[0])
 
 
+def of_week(section: dict[str, Any]) -> dict[str, Any]:
+    """Return a section without the weeks before, which only a report reads."""
+    return {key: value for key, value in section.items() if key != "weeks"}
+
+
 @pytest.mark.parametrize("anchor", QUESTIONS)
 def test_a_question_is_answered_as_the_report_does(
     anchor: str, week: Gold, report: dict[str, Any]
 ) -> None:
     told = question_facts(week, objective_files.load(), anchor)
     name = SECTIONS[anchor]
-    assert told[name] == report[name] != {}
-    assert told["coverage"] == report["coverage"]
+    assert of_week(told[name]) == of_week(report[name]) != {}
+    assert of_week(told["coverage"]) == of_week(report["coverage"])
     assert told["timelines"] == report["timelines"]
     mine = {one["objective"] for one in told["verdicts"]}
     assert told["verdicts"] == [one for one in report["verdicts"] if one["objective"] in mine]
