@@ -68,7 +68,7 @@ class Tree:
         """Run Python in the copy, whatever comes of it."""
         return subprocess.run(
             [sys.executable, *arguments],
-            cwd=self.folder, env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1"},
+            cwd=self.folder, env=_environment(),
             capture_output=True, text=True, check=False, timeout=1800,
         )  # fmt: skip
 
@@ -121,6 +121,12 @@ class Tree:
             for file in self.folder.rglob("*")
             if not _UNCHANGED & {*(name := file.relative_to(self.folder)).parts} and file.is_file()
         }
+
+
+def _environment() -> dict[str, str]:
+    """Return this process's environment; Spark, started in it, turns the folder's imports off."""
+    kept = {name: value for name, value in os.environ.items() if name != "PYTHONSAFEPATH"}
+    return {**kept, "PYTHONDONTWRITEBYTECODE": "1"}
 
 
 def _changed(before: dict[str, bytes], after: dict[str, bytes]) -> frozenset[str]:
