@@ -27,6 +27,7 @@ _WIDTH: Final = 80
 _MARKS: Final = "✗!?-~✓"
 _UNIT: Final = r"[\d.]+ (?:d|h|min|s|ms)"
 _LENGTH: Final = rf"(?:{_UNIT}(?: {_UNIT})?|0|not known)(?: in total)?"
+_OTHERS: Final = re.compile(r" *\d+ more events? (?:is|are) in the report\.")
 _INVISIBLE: Final = re.compile("[\u200c\u2068\u2069]")
 
 
@@ -257,6 +258,8 @@ def _tiles_of_terminal(lines: list[str], channel: str) -> Iterator[Statement]:
 def _events_of_terminal(lines: list[str], channel: str) -> Iterator[Statement]:
     blocks: list[list[str]] = []
     for line in lines:
+        if _OTHERS.fullmatch(line):
+            continue
         if re.match(r"  \d+ \S", line):
             blocks.append([line])
         elif blocks:
