@@ -5,6 +5,7 @@ typing takes two annotations for one if they are equal, as tuples of different t
 """
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from lakehouse.report.facts.fields import (
     NONE,
@@ -31,25 +32,29 @@ class Stored:
 
 
 @dataclass(frozen=True, slots=True)
-class Max:
-    """The greatest value of a gauge."""
+class _OfColumn:
+    """A figure that one column of gold has."""
 
     metric: str
+    column: ClassVar[str]
 
     def figure(self, rows: Metrics) -> Known:
         """Return it; None: the gauge was not read."""
-        return Stored(self.metric, "max").figure(rows)
+        return Stored(self.metric, self.column).figure(rows)
 
 
 @dataclass(frozen=True, slots=True)
-class Min:
+class Max(_OfColumn):
+    """The greatest value of a gauge."""
+
+    column: ClassVar[str] = "max"
+
+
+@dataclass(frozen=True, slots=True)
+class Min(_OfColumn):
     """The least value of a gauge."""
 
-    metric: str
-
-    def figure(self, rows: Metrics) -> Known:
-        """Return it; None: the gauge was not read."""
-        return Stored(self.metric, "min").figure(rows)
+    column: ClassVar[str] = "min"
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,14 +71,10 @@ class Mean:
 
 
 @dataclass(frozen=True, slots=True)
-class Sum:
+class Sum(_OfColumn):
     """A gauge summed over time, value times seconds: partition-seconds, bytes of a rate."""
 
-    metric: str
-
-    def figure(self, rows: Metrics) -> Known:
-        """Return it; None: the gauge was not read."""
-        return Stored(self.metric, "value_seconds").figure(rows)
+    column: ClassVar[str] = "value_seconds"
 
 
 @dataclass(frozen=True, slots=True)
