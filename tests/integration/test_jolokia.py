@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from contextlib import closing
+from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -26,6 +26,7 @@ from tests.waiting import wait_for
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from contextlib import AbstractContextManager
 
 
 pytestmark = pytest.mark.kafka
@@ -36,7 +37,11 @@ CONTROLLER: Final = Expected("controller", "3000")
 
 
 class Agents(NamedTuple):
-    """Further Jolokia agents in the controller: over TLS, and with a limit on collections."""
+    """Jolokia agents, each in a controller of its own: over TLS, and with limits on collections.
+
+    Two agents in one JVM would share a static variable as they start (`JvmAgent.server`), and now
+    and then only one of them opens its port.
+    """
 
     cluster: Cluster
     folder: Path
@@ -52,28 +57,31 @@ class Agents(NamedTuple):
 def agents(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Agents]:
     folder = tmp_path_factory.mktemp("jolokia")
     (folder / "password").write_text(f"{PASSWORD}\n")
-    ports = free_ports(3)
-    short = dict(zip((2, 500), ports[1:], strict=True))
     _make_keys(folder)
+    tls_port, *others = free_ports(3)
+    short = dict(zip((2, 500), others, strict=True))
     tls = {
         "protocol": "https",
         "keystore": str(folder / "server.p12"),
         "keyStoreType": "PKCS12",
         "keystorePassword": PASSWORD,
     }
-    options = [
-        _javaagent(folder / "tls.properties", ports[0], tls),
-        *(
-            _javaagent(folder / f"short{most}.properties", port, {"maxCollectionSize": str(most)})
-            for most, port in short.items()
-        ),
-    ]
-
-    with Cluster.start(folder / "kafka", 0, jolokia=True, jvm_options=lambda _: options) as cluster:
-        agents = Agents(cluster, folder, ports[0], short)
+    with ExitStack() as running:
+        cluster = running.enter_context(_controller(folder, "tls", tls_port, tls))
+        for most, port in short.items():
+            limit = {"maxCollectionSize": str(most)}
+            running.enter_context(_controller(folder, f"short{most}", port, limit))
+        agents = Agents(cluster, folder, tls_port, short)
         wait_for(lambda: _missing(agents) is None, 60, lambda: _missing(agents))
-        wait_for(lambda: all(map(_answers, short.values())), 60)  # each opens its port by itself
+        wait_for(lambda: all(map(_answers, others)), 60, lambda: f"{others}: no answer of all")
         yield agents
+
+
+def _controller(
+    folder: Path, name: str, port: int, settings: dict[str, str]
+) -> AbstractContextManager[Cluster]:
+    option = _javaagent(folder / f"{name}.properties", port, settings)
+    return Cluster.start(folder / name, 0, jvm_options=lambda _: [option])
 
 
 def _answers(port: int) -> bool:
@@ -201,8 +209,12 @@ print(json.dumps({"beans": beans, "jvm": jvm, "java": "libjvm" in open("/proc/se
 
 
 def test_an_agent_that_reads_by_jolokia_starts_no_jvm(agents: Agents) -> None:
-    node = agents.cluster.controller
-    section = {"url": node.jolokia_url, "user": "monitor", "password_file": str(node.password_file)}
+    section = {
+        "url": f"https://127.0.0.1:{agents.tls_port}/jolokia/",
+        "ca_file": str(agents.folder / "server.pem"),
+        "user": "monitor",
+        "password_file": str(agents.password_file),
+    }
     told = subprocess.run(
         [sys.executable, "-c", _NO_JVM],
         input=json.dumps(
