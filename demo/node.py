@@ -58,12 +58,6 @@ class Node:
         return self.password_file.read_text().split()[1]
 
     @property
-    def jolokia_url(self) -> str | None:
-        """Where Jolokia answers, if the node has it; role and password are those of JMX."""
-        port = self.plan.jolokia_port
-        return None if port is None else f"http://127.0.0.1:{port}/jolokia/"
-
-    @property
     def pid(self) -> int | None:
         """The process's id; none before the first start."""
         return self._process.pid if self._process else None
