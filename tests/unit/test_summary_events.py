@@ -390,6 +390,15 @@ def test_lead_names_what_used_most_of_a_budget_first() -> None:
     )
 
 
+def test_lead_counts_time_of_two_events_once() -> None:
+    later = availability(topics=["payments"], used=1.0)
+    later |= {"number": 2, "from": at("18 14:37:30"), "to": at("18 14:57:30")}
+    later["parts"] = [{"start": later["from"], "end": later["to"]}]
+    assert plain(summarize(facts(events=[availability(used=2.0), later])).lead[0]) == (
+        "orders and payments fell under min ISR for 30 min in total; the cause is not known."
+    )
+
+
 def test_restart_within_a_minute_has_one_time() -> None:
     row = availability()
     row["cause"] = cause("restarted", "18 14:27:10", "18 14:27:20", "broker-2")
