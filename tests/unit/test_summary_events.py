@@ -390,6 +390,12 @@ def test_lead_names_what_used_most_of_a_budget_first() -> None:
     )
 
 
+def test_lag_without_topics_names_its_group_once() -> None:
+    row = event(1, "consumer_lag", "18 14:27", "18 14:47", 20 * MINUTE,
+                cause("not_known", "18 14:27", "18 14:47"), group="warehouse")  # fmt: skip
+    assert plain(told(row).title) == "warehouse lagged"
+
+
 def test_lead_counts_time_of_two_events_once() -> None:
     later = availability(topics=["payments"], used=1.0)
     later |= {"number": 2, "from": at("18 14:37:30"), "to": at("18 14:57:30")}
