@@ -69,8 +69,18 @@ class Event(NamedTuple):
 
     @property
     def near(self) -> Span:
-        """The span that must hold the start or end of its cause."""
+        """The span that must hold the detection of its cause."""
         return (self.onset - self.slack_us, self.last_onset + self.slack_us)
+
+    @property
+    def before(self) -> Span:
+        """The span that must hold the start or end of a broker's absence.
+
+        A cause precedes its effect by the slack, and is detected one scrape later. Only
+        incidents of availability are chained: the last of another kind may be days after the first.
+        """
+        last = self.last_onset if self.key.kind == AVAILABILITY else self.onset
+        return (self.onset - self.slack_us, last + self.slack_us - SLACK_US)
 
 
 @functools.cache
