@@ -65,4 +65,3 @@ def _simulated(folder: Path) -> Iterator[Verdict]:
     for seed, facts in zip(SEEDS, truth.report(folder, SEEDS, teller.say), strict=True):
         schedule = of(seed)
         yield judge(facts, report_faults.of_schedule(schedule), schedule)
-

@@ -115,7 +115,7 @@ def _is_away(rows: Sequence[tuple[Any, ...]]) -> bool:
     """Return whether failures without a break prove that nothing answered."""
     if any(row[2] not in _SILENT for row in rows):
         return True
-    silent_us = max(row[1] for row in rows) - rows[0][0]
+    silent_us: int = max(row[1] for row in rows) - rows[0][0]
     return silent_us >= _LEAST_INTERVALS * max(row[4] for row in rows)
 
 
