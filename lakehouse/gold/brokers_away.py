@@ -116,7 +116,8 @@ def _is_away(rows: Sequence[tuple[Any, ...]]) -> bool:
     if any(row[2] not in _SILENT for row in rows):
         return True
     silent_us: int = max(row[1] for row in rows) - rows[0][0]
-    return silent_us >= _LEAST_INTERVALS * max(row[4] for row in rows)
+    interval_us: int = max(row[4] for row in rows)
+    return silent_us >= _LEAST_INTERVALS * interval_us
 
 
 def _joined(source: str, rows: Sequence[tuple[Any, ...]]) -> Away:
