@@ -1037,16 +1037,15 @@ def event(number: int) -> Facts:
 
 def trends(subjects: list[Facts]) -> Facts:
     """Thirteen weeks of each, every one worse than the last."""
-    shares = [{"share": n / 100, "share_low": n / 101, "share_high": n / 99} for n in range(17)]
+    shares = [{"share": n / 100, "share_low": n / 101, "share_high": n / 99} for n in range(13)]
     bad = {"expected_us": WEEK, **exactly("bad", HOUR), "unknown_us": 0}
     rows = [
         {
             **{key: one.get(key) for key in ("topic", "user", "client_id", "group", "source")},
-            "weeks": [{**bad, **share} for share in shares[:13]],
+            "weeks": [{**bad, **share} for share in shares],
             "change": {"share_low": 0.0, "share_high": 0.1, "p": 1 / 12, "compared": 11,
                        "verdict": "worse"},
             "regimes": [{"week": "2026-W41", "share_before": 0.01, "share_after": 0.1, "p": 0.1}],
-            "forecast": shares[13:],
         }
         for one in subjects
     ]  # fmt: skip
@@ -1055,8 +1054,6 @@ def trends(subjects: list[Facts]) -> Facts:
         "weeks": [f"2026-W{week}" for week in range(34, 47)],
         "tested": len(rows),
         "significant_by_chance": 16.7,
-        "forecast_by": "local level (statsmodels)",
-        "forecast_level": 0.8,
         "objectives": [
             {
                 "name": "min-isr",

@@ -34,12 +34,12 @@ class Rows(NamedTuple):
     Attributes:
         record: The record of a row.
         path: Place of the rows in the facts.
-        keys: Keys of the figures in JSON.
+        keys: Keys of the figures in JSON; none: its rows as they are.
     """
 
     record: type
     path: str
-    keys: tuple[str, ...]
+    keys: tuple[str, ...] = ()
 
 
 class Check(NamedTuple):

@@ -11,12 +11,9 @@ _OF_GROUP: Final = ("group", "team", "owner", "tier")
 
 
 def value_at(row: Any, path: str) -> Any:
-    """The value at a dotted path, such as ``forecast.0.share``; None where there is none."""
+    """The value at a dotted path, such as ``copy.lagging_us``; None where there is none."""
     for key in path.split("."):
-        if isinstance(row, list):
-            row = row[int(key)] if -len(row) <= int(key) < len(row) else None
-        else:
-            row = (row or {}).get(key)
+        row = (row or {}).get(key)
     return row
 
 

@@ -481,7 +481,7 @@ def test_line_names_the_row_of_its_greatest_figure(name: str, pairs: list[tuple[
     rows = [generated(figure, other, n, key) for n, (figure, other) in enumerate(pairs)]
     for row in rows:
         row["delete"] |= exactly("lagging", 0)  # the longer lag of both is stated
-    section, _, path = spec.path.partition(".")
+    section, _, path = spec.rows.path.partition(".")
     facts = quiet()
     facts[section] = {**facts[section], path: rows}
     if name == "lost":
@@ -508,7 +508,7 @@ def test_worst_topic_is_the_longest_unavailable(longest: str) -> None:
         row.update(exactly("leaderless", 24 * MINUTE if minutes == 12 else 0))
     said = lines(facts)["availability"]
     assert said.startswith(f"3 of 6 topics affected; worst {longest}, 20 min")
-    first = availability.TOPICS.bad_rows(availability.TOPICS.rows(facts))[0]
+    first = availability.TOPICS.bad_rows(availability.TOPICS.all_rows(facts))[0]
     assert first["topic"] == longest, "the table has the same row first"
 
 

@@ -49,7 +49,7 @@ class Claim(NamedTuple):
     """A statement on the rows of a table.
 
     Attributes:
-        table: The table; its bad rows are counted by ``names``.
+        table: The table; its bad rows are counted by their names.
         figure: The figure of the worst row, in words.
         verb: Predicate of the subjects.
         worst: Word before the row with the greatest figure.
@@ -130,7 +130,7 @@ def part(
     decided = evidence.answer(facts, question)
     if not decided.is_answered:
         return unanswered(decided)
-    rows = [with_budgets(facts, question, claim.table.rows(facts)) for claim in claims]
+    rows = [with_budgets(facts, question, claim.table.all_rows(facts)) for claim in claims]
     said = [
         _claim(claim, own, decided, is_first=not nth)
         for nth, (claim, own) in enumerate(zip(claims, rows, strict=True))
