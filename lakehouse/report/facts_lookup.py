@@ -28,14 +28,6 @@ def rows_at(facts: Row, path: str) -> Iterator[Row]:
         yield from ({**row, **one} for one in rows_at(row, rest)) if rest else (row,)
 
 
-def with_totals(facts: Facts) -> Facts:
-    """The facts with the offsets that each group lost; saved ones of older versions lack them."""
-    lost = facts.get("lost_before_read")
-    if not lost or lost.get("groups") is None or lost.get("totals") is not None:
-        return facts
-    return {**facts, "lost_before_read": {**lost, "totals": group_totals(lost["groups"])}}
-
-
 def group_totals(partitions: Iterable[Row]) -> list[dict[str, Any]]:
     """The offsets that each group lost in all its partitions, most first.
 

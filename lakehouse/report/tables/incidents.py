@@ -70,7 +70,7 @@ def _incidents(facts: Facts) -> Part:
     if rows is None:
         return Part("not known: this report does not have incidents")
     if not rows:
-        decided = evidence.answer(facts, QUESTION)
+        decided = evidence.decide(facts, QUESTION)
         return Part("0 incidents") if decided.is_answered else unanswered(decided)
     rows = [row for row in rows if row["metric"] not in _TWINS]
     number = len(rows) + (facts.get("incidents_omitted") or 0)

@@ -113,7 +113,7 @@ TRAFFIC: Final = TableSpec(
 
 def _succeeded(facts: Facts) -> Part:
     """State the success rates, and the most frequent error."""
-    decided = evidence.answer(facts, ANSWERS_QUESTION)
+    decided = evidence.decide(facts, ANSWERS_QUESTION)
     requests = [
         row for row in (facts.get("service") or {}).get("requests") or () if row.get("good")
     ]
@@ -149,7 +149,7 @@ def _away(facts: Facts) -> Iterator[str]:
 
 def _fast(facts: Facts) -> Part:
     """State which brokers were slower than an objective allows, or the highest p99."""
-    decided = evidence.answer(facts, LATENCY_QUESTION)
+    decided = evidence.decide(facts, LATENCY_QUESTION)
     if not decided.is_answered:
         return unanswered(decided)
     rows = LATENCY.all_rows(facts)

@@ -118,7 +118,7 @@ RISKS: Final = (
 
 
 def _risks(facts: Facts) -> Part:
-    decided = evidence.answer(facts, QUESTION)
+    decided = evidence.decide(facts, QUESTION)
     found = facts.get("hygiene") or {}
     lists = {risk: _rows(facts, found, risk) for risk in RISKS}
     if not any(lists.values()) and not decided.is_answered:

@@ -127,7 +127,7 @@ def part(
     facts: Facts, question: Question, claims: Sequence[Claim], more: Iterable[TableSpec] = ()
 ) -> Part:
     """Return the statements of a question, or why there is none."""
-    decided = evidence.answer(facts, question)
+    decided = evidence.decide(facts, question)
     if not decided.is_answered:
         return unanswered(decided)
     rows = [with_budgets(facts, question, claim.table.all_rows(facts)) for claim in claims]
@@ -152,7 +152,7 @@ def part(
 
 def figures_known(facts: Facts, question: Question) -> Evidence:
     """Return the decision on figures that are neither good nor bad; the floor applies."""
-    return evidence.answer(facts, question._replace(has_figures=False))
+    return evidence.decide(facts, question._replace(has_figures=False))
 
 
 def unanswered(decided: Evidence) -> Part:
