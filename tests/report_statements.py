@@ -111,9 +111,8 @@ def _events_of_page(page: Node) -> Iterator[Statement]:
             continue
         when = card.one("p", class_="when")
         spans = [one for one in when.children if isinstance(one, Node)]
-        length, _, repeats = spans[1].text.partition(" · ")
-        length = _without(spans[1], repeats, length)
-        heading = next((one for tag in ("h3", "b") for one in _own(card, tag)), None)
+        heading = next(iter((*card.all("h3"), *_own(card, "b"))), None)
+        chips = [one.text for one in card.all("span", class_="chip")]
         dl = {
             term.text: text.text
             for one in card.all("dl")
@@ -130,8 +129,8 @@ def _events_of_page(page: Node) -> Iterator[Statement]:
         yield from given(
             Statement("page", "event", key, "status", status),
             Statement("page", "event", key, "when", spans[0].text.removeprefix(key)),
-            Statement("page", "event", key, "length", length),
-            Statement("page", "event", key, "repeats", "".join(b.text for b in spans[1].all("b"))),
+            Statement("page", "event", key, "length", spans[1].text),
+            Statement("page", "event", key, "repeats", "".join(c for c in chips if "week" in c)),
             Statement("page", "event", key, "title", title),
             Statement("page", "event", key, "impact", impact[0] if impact else ""),
             Statement("page", "event", key, "cause", dl.get("Cause", "")),
@@ -139,12 +138,6 @@ def _events_of_page(page: Node) -> Iterator[Statement]:
             Statement("page", "event", key, "owner", owner),
             Statement("page", "event", key, "used", used),
         )
-
-
-def _without(node: Node, repeats: str, text: str) -> str:
-    for chip in node.all("span", class_="chip"):
-        text = text.replace(chip.text, "")
-    return text.replace(repeats, "") if repeats else text
 
 
 def _own(card: Node, tag: str) -> list[Node]:
@@ -222,7 +215,7 @@ def of_terminal(text: str, channel: str = "terminal") -> list[Statement]:
         lines = block.splitlines()
         if nth == 1:
             found += given(Statement(channel, "headline", "", "text", block.lstrip(_MARKS)))
-        elif lines[0] == "What happened":
+        elif lines[0] == "Events":
             found += _events_of_terminal(lines[1:], channel)
         elif lines[0].startswith("Objectives "):
             found += _objectives_of_terminal(lines, channel)

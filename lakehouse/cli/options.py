@@ -39,6 +39,10 @@ OPTIONS_FILE: Final = click.option(
     "--options-file", type=FILE, help="YAML with storage options of delta-rs, as the agents have."
 )
 CLUSTER: Final = click.option("--cluster", help="Id of the cluster, if the lake has several.")
+OWNERS: Final = click.option(
+    "--owners", "owners_file", type=FILE,
+    help="YAML of teams and their topics, groups and clients; see docs/report-owners.md.",
+)  # fmt: skip
 TEAM: Final = click.option("--team", help="Limit the report to this team.")
 AS_JSON: Final = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 ENGINE: Final = click.option(

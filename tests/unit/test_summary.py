@@ -71,8 +71,8 @@ def test_headline_of_week() -> None:
     assert [plain(sentence) for sentence in summary.lead] == [
         "Group audit-archive lost up to 42,000 messages unread.",
         "billing / invoicing was throttled every day, 4 h 24 min in total.",
-        "orders fell under min ISR for 20 min; the cause is not known. An outage of broker-2 and a "
-        "rolling restart left partitions of payments and scratch unavailable.",
+        "Partitions of orders rejected acks=all writes for 20 min; the cause is not known. An "
+        "outage of broker-2 and a rolling restart left partitions of payments and scratch unavailable.",
     ]
     assert (summary.week, summary.period) == ("Week 47", "Mon 16 to Sun 22 Nov 2026, UTC")
 
@@ -81,8 +81,12 @@ def test_tiles_of_week() -> None:
     assert tiles_of(summarize(facts())) == {
         "Writes unavailable": ("20 min", "worst topic: orders", "+9 min vs W46"),
         "No leader": ("12 min", "worst topic: scratch (±40 s)", "+1 min; no clear change"),
-        "Messages lost unread": ("≤ 42,000", "audit-archive", "+1,680 vs W46"),
-        "Clients throttled": ("2 of 12", "billing / invoicing: 4 h 24 min", "same as W46"),
+        "Messages lost unread": ("≤ 42,000", "worst group: audit-archive", "+1,680 vs W46"),
+        "Clients throttled": (
+            "2 of 12",
+            "worst client: billing / invoicing, 4 h 24 min",
+            "same as W46",
+        ),
         "Monitoring coverage": ("99.98 %", "broker-2 unobserved 8 min 51 s", "same as W46"),
     }
 
@@ -299,7 +303,7 @@ def test_uncertain_objective_has_its_bounds_as_figures() -> None:
     assert rows_of(summarize(found))["coverage"] == (
         "Uncertain",
         "broker-1: 6 min 31 s, not observed 1 h 28 min · 4 of 4 sources uncertain",
-        "99.06 % to 99.94 %",
+        "99.06 to 99.94 %",
         "6 to 94 %",
     )
 

@@ -155,7 +155,8 @@ def _tally(one: _Judged, frame: Frame) -> str:
         return subjects
     for verdict in ("missed", "uncertain"):
         if count := one.verdict.get(verdict):
-            return line(f"objective.{verdict}", count=count, subjects=subjects)
+            status = words(f"status.{verdict}").lower()
+            return line("objective.some", count=count, subjects=subjects, status=status)
     return line("objective.all_met", subjects=subjects)
 
 
@@ -174,7 +175,7 @@ def _unknown(one: _Judged) -> Text:
     """Return how many subjects were not observed long enough."""
     subjects, total = _subjects(one.row), len(one.row.get("subjects") or ())
     if not total:
-        return text("objective.no_subject", subjects=subjects)
+        return (subjects,)
     count = one.verdict.get("no_data") or total
     return text("objective.no_data", count=count if count < total else None, subjects=subjects)
 

@@ -80,6 +80,12 @@ def plain(content: Text) -> str:
     return "".join(part if isinstance(part, str) else part.text for part in content)
 
 
+def capital(content: Text) -> Text:
+    """Return a sentence with a capital letter, unless it starts with a name."""
+    first, *rest = content
+    return (first[:1].upper() + first[1:], *rest) if isinstance(first, str) else content
+
+
 def joined(*texts: Text, between: str = "") -> Text:
     """Return texts that are not empty as one, with plain spaces."""
     parts: list[str | Name | Strong] = []
