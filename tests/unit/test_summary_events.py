@@ -395,7 +395,7 @@ def test_lead_names_what_used_most_of_a_budget_first() -> None:
 def test_lag_without_topics_names_its_group_once() -> None:
     row = event(1, "consumer_lag", "18 14:27", "18 14:47", 20 * MINUTE,
                 cause("not_known", "18 14:27", "18 14:47"), group="warehouse")  # fmt: skip
-    assert plain(told(row).title) == "warehouse lagged"
+    assert plain(told(row).title) == "Group warehouse lagged"
 
 
 def test_lead_counts_time_of_two_events_once() -> None:
@@ -403,7 +403,8 @@ def test_lead_counts_time_of_two_events_once() -> None:
     later |= {"number": 2, "from": at("18 14:37:30"), "to": at("18 14:57:30")}
     later["parts"] = [{"start": later["from"], "end": later["to"]}]
     assert plain(summarize(facts(events=[availability(used=2.0), later])).lead[0]) == (
-        "orders and payments fell under min ISR for 30 min in total; the cause is not known."
+        "Partitions of orders and payments rejected acks=all writes for 30 min in total; "
+        "the cause is not known."
     )
 
 
