@@ -30,6 +30,7 @@ from lakehouse.slo.uncounted import UncountedTime
 from lakehouse.tables import Table
 
 _MOST_CHANGES: Final = 10_000
+_BROKER: Final = "kafka.broker."
 _OF_PARTITIONS: Final = ("leader_change", "reassignment")
 _MOST_OF_PARTITIONS: Final = 1_000
 _NOT_SHOWN: Final = ("date", "cluster", "agent", "batch")
@@ -122,6 +123,12 @@ class Gold:
     def families(self, metric: str) -> frozenset[str]:
         """The families that read a metric, by the catalogues of the lake and the shipped one."""
         return self._families.get(metric, frozenset())
+
+    @property
+    def broker_families(self) -> frozenset[str]:
+        """The families read from a broker's own JVM: only there are metrics of ``kafka.broker``."""
+        own = (names for metric, names in self._families.items() if metric.startswith(_BROKER))
+        return frozenset().union(*own)
 
     def expected(self, kind: str) -> list[tuple[Subject, int]]:
         """The subjects of a kind, and how long each existed in the period, microseconds."""
