@@ -57,15 +57,15 @@ def _values(row: Row, found: Row) -> dict[str, Any]:
         "group": impacts.values(row)["group"],
         "start": amounts.clock(first) if is_one_day else at,
         "end": amounts.clock(last),
-        "error": "" if error is None else _error(error),
+        "error": "" if error is None else short_error(error),
         "changes": found.get("leader_changes") or 1,
         "rate": _rate(row),
         "ruled_out": _ruled_out(found),
     }
 
 
-def _error(error: str) -> str:
-    """Return an agent's error, shorter."""
+def short_error(error: str) -> str:
+    """Return the reason in an agent's error, on one line of at most 80 characters."""
     known = (word for opening, word in _ERRORS.items() if error.startswith(opening))
     name = next(known, "")
     return words(name) if name else display.line(error.partition(";")[0], 80)

@@ -9,6 +9,7 @@ from lakehouse.report.evidence import Rows
 from lakehouse.report.facts.coverage import SourceCoverage
 from lakehouse.report.facts_lookup import nothing_seen, rows_at
 from lakehouse.report.figures import Facts, Row, length
+from lakehouse.report.summary.causes import short_error
 from lakehouse.report.tables.contents import isolated, name, number, of, words
 from lakehouse.report.tables.section import Part, plain, section
 from lakehouse.report.tables.table_spec import Cell, Column, TableSpec
@@ -20,7 +21,7 @@ def _unobserved(row: Row) -> Cell:
 
 def _error(row: Row) -> Cell:
     error = row.get("first_error")
-    return Cell() if error is None else Cell((figures.name(error, limit=display.LINE_LIMIT),))
+    return Cell() if error is None else Cell((short_error(error),))
 
 
 def _outcomes(row: Row) -> str:
