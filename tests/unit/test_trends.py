@@ -216,8 +216,10 @@ def test_the_facts_are_of_thirteen_weeks_worst_subject_first():
     assert objective.never_bad == 1
     assert [row.topic for row in objective.subjects] == ["bad", "some"]
     worst = objective.subjects[0]
-    assert worst.change["verdict"] == "worse"
-    assert worst.weeks[-1]["share"] == pytest.approx(36_000 / SECONDS)
+    assert worst.change is not None
+    assert worst.change.verdict == "worse"
+    assert worst.weeks[-1] is not None
+    assert worst.weeks[-1].share == pytest.approx(36_000 / SECONDS)
     assert told.tested == 2
 
 
@@ -226,8 +228,9 @@ def test_a_week_without_data_stays_unknown_and_is_never_zero():
     told = facts.section(_trends({"t": silent}), [MIN_ISR], NAMES, [])
     row = told.objectives[0].subjects[0]
     last = row.weeks[-1]
-    assert (last["share"], last["unknown_us"]) == (None, SECONDS * 1_000_000)
-    assert (last["share_low"], last["share_high"]) == (0.0, 1.0)
+    assert last is not None
+    assert (last.share, last.unknown_us) == (None, SECONDS * 1_000_000)
+    assert (last.share_low, last.share_high) == (0.0, 1.0)
     assert row.change is None
 
 

@@ -2,7 +2,7 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Sequence
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, NamedTuple
 
 from lakehouse.core.objective import Objective
 from lakehouse.report.facts.fields import (
@@ -15,16 +15,15 @@ from lakehouse.report.facts.fields import (
     TOPIC,
     UNKNOWN,
     USER,
-    Declared,
     Means,
 )
 from lakehouse.report.facts.gold import Gold
 from lakehouse.report.facts.kafka.tier_lag import LagDrain, drains as drains_of
 from lakehouse.slo.trends import weeks as weeks_
-from lakehouse.slo.trends.changes import Change, Regime, by_chance, change, regimes
+from lakehouse.slo.trends.changes import Change, by_chance, change, regimes
 
 
-class TrendWeek(Declared):
+class TrendWeek(NamedTuple):
     """A week of a subject, whose name is that of the section."""
 
     expected_us: Annotated[float, Means("time in which the subject existed, microseconds")]
@@ -39,7 +38,7 @@ class TrendWeek(Declared):
     is_known: Annotated[bool | None, Means("1: it can be compared")]
 
 
-class TrendChange(Declared):
+class TrendChange(NamedTuple):
     """The change to the last week."""
 
     share_low: Annotated[float, Means("lower bound of the change of the bad share")]
@@ -50,7 +49,7 @@ class TrendChange(Declared):
     verdict: Annotated[str, Means("worse, better, as_usual, within_bounds or untested")]
 
 
-class TrendRegime(Declared):
+class TrendRegime(NamedTuple):
     """A change point."""
 
     week: Annotated[str, Means("first week of the new level")]
@@ -67,11 +66,9 @@ class SubjectTrend(NamedTuple):
     client_id: Annotated[str | None, CLIENT_ID]
     group: Annotated[str | None, GROUP]
     source: Annotated[str | None, SOURCE]
-    weeks: Annotated[list[dict[str, Any] | None], Means(
-        "its weeks, oldest first", json=list[TrendWeek | None])]  # fmt: skip
-    change: Annotated[dict[str, Any] | None, Means(
-        "change to the last week", json=TrendChange | None)]  # fmt: skip
-    regimes: Annotated[list[Regime], Means("change points", json=list[TrendRegime])]
+    weeks: Annotated[list[TrendWeek | None], Means("its weeks, oldest first")]
+    change: Annotated[TrendChange | None, Means("change to the last week")]
+    regimes: Annotated[list[TrendRegime], Means("change points")]
 
 
 class ObjectiveTrend(NamedTuple):
@@ -136,16 +133,12 @@ def section(
 def _of_subject(trend: weeks_.Trend, changed: Change | None) -> SubjectTrend:
     return SubjectTrend(
         **trend.subject.names,
-        weeks=[None if week is None else _week(week) for week in trend.weeks],
-        change=None if changed is None else {**changed._asdict(), "verdict": changed.verdict},
-        regimes=regimes(trend.known),
+        weeks=[
+            None if week is None else TrendWeek(*week[:-1], week.is_known) for week in trend.weeks
+        ],
+        change=None if changed is None else TrendChange(*changed, changed.verdict),
+        regimes=[TrendRegime(*one) for one in regimes(trend.known)],
     )
-
-
-def _week(week: weeks_.Week) -> dict[str, Any]:
-    row = {**week._asdict(), "is_known": week.is_known}
-    del row["name"]  # the section has the names of all weeks
-    return row
 
 
 def _badness(trend: weeks_.Trend) -> tuple[int, list[int]]:
