@@ -18,7 +18,6 @@ from lakehouse.report.facts.fields import (
     Means,
 )
 from lakehouse.report.facts.gold import Gold
-from lakehouse.report.facts.kafka.tier_lag import LagDrain, drains as drains_of
 from lakehouse.slo.trends import weeks as weeks_
 from lakehouse.slo.trends.changes import Change, by_chance, change, regimes
 
@@ -89,19 +88,17 @@ class Trends(NamedTuple):
     significant_by_chance: Annotated[float, Means(
         "number of them that are expected to change significantly by chance")]  # fmt: skip
     objectives: Annotated[list[ObjectiveTrend], Means("objectives")]
-    drains: Annotated[list[LagDrain], Means("forecasts of tiered-storage lags")]
 
 
 def trends(gold: Gold, objectives: Sequence[Objective], weeks: weeks_.Weeks) -> Trends:
     """Return the section; its last week is that in which the report's period ends."""
-    return section(weeks_.join(weeks, gold.now_us), objectives, weeks.names, drains_of(gold))
+    return section(weeks_.join(weeks, gold.now_us), objectives, weeks.names)
 
 
 def section(
     every: Sequence[weeks_.Trend],
     objectives: Sequence[Objective],
     weeks: list[str],
-    drains: list[LagDrain],
 ) -> Trends:
     """The section made of trends; worst subjects first.
 
@@ -109,7 +106,6 @@ def section(
         every: Trends of every objective and subject.
         objectives: In the order of the report.
         weeks: The names of the weeks.
-        drains: Lags at the end of the period.
     """
     bad = sorted((trend for trend in every if trend.was_bad), key=_badness, reverse=True)
     rows: defaultdict[str, list[SubjectTrend]] = defaultdict(list)
@@ -126,7 +122,6 @@ def section(
             ObjectiveTrend(one.name, one.title, one.target, good[one.name], rows[one.name])
             for one in objectives
         ],
-        drains,
     )
 
 
