@@ -247,7 +247,8 @@ def test_story_has_the_owners_of_the_report(with_changes: Path, reported: Any) -
         for one in story["events"]:
             assert {key: one[key] for key in one if key != "words"} == rows[one["number"]]
             assert one["words"]["owner"] == words[one["number"]]
-            assert name != "t" or one["words"]["owner"].startswith("Owner: ")
+        of_topic = [one["words"]["owner"] for one in story["events"] if one["group"] is None]
+        assert name != "t" or set(of_topic) == {"Owner: sales."}
 
 
 def test_incident_has_bounds_of_report(with_changes: Path, reported: Any) -> None:
