@@ -30,7 +30,7 @@ def subject(topic: str, bad: list[int | None], verdict: str = "worse", **rest: A
         "weeks": [week(one) for one in bad],
         "change": {"share_low": 0.0, "share_high": 0.1, "p": 1 / 12, "compared": 11,
                    "verdict": verdict},
-        "regimes": [], "forecast": [{"share": 0.01, "share_low": 0.001, "share_high": 0.05}] * 4,
+        "regimes": [],
         **rest,
     }  # fmt: skip
 
@@ -41,7 +41,6 @@ def facts_of(*subjects: Any, drains: Any = ()) -> dict[str, Any]:
     return sample_facts.quiet_week() | {
         "trends": {
             "weeks": WEEKS, "tested": len(subjects), "significant_by_chance": 0.08,
-            "forecast_by": "local level (statsmodels)", "forecast_level": 0.8,
             "objectives": [{**objective, "subjects": list(subjects)}], "drains": list(drains),
         }
     }  # fmt: skip

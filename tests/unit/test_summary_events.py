@@ -413,6 +413,22 @@ def test_lead_on_an_uncertain_objective_states_why() -> None:
         assert plain(summarize(found).lead[0]).endswith(f": {reason}.")
 
 
+def test_lag_without_topics_names_its_group_once() -> None:
+    row = event(1, "consumer_lag", "18 14:27", "18 14:47", 20 * MINUTE,
+                cause("not_known", "18 14:27", "18 14:47"), group="warehouse")  # fmt: skip
+    assert plain(told(row).title) == "Group warehouse lagged"
+
+
+def test_lead_counts_time_of_two_events_once() -> None:
+    later = availability(topics=["payments"], used=1.0)
+    later |= {"number": 2, "from": at("18 14:37:30"), "to": at("18 14:57:30")}
+    later["parts"] = [{"start": later["from"], "end": later["to"]}]
+    assert plain(summarize(facts(events=[availability(used=2.0), later])).lead[0]) == (
+        "Partitions of orders and payments rejected acks=all writes for 30 min in total; "
+        "the cause is not known."
+    )
+
+
 def test_restart_within_a_minute_has_one_time() -> None:
     row = availability()
     row["cause"] = cause("restarted", "18 14:27:10", "18 14:27:20", "broker-2")

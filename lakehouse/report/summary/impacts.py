@@ -118,7 +118,7 @@ def values(row: Row) -> dict[str, Any]:
     """Return the names and figures that sentences on an event have."""
     of, whole = str(row.get("of") or ""), subject(row)
     return {
-        "topics": whole,
+        "topics": whole if row.get("group") is None else topics(row),
         "group": _name(row.get("group")) or whole,
         "client": amounts.subject({**row, "topic": None}),
         "source": _name(row.get("source")) or whole,

@@ -5,6 +5,7 @@ from itertools import islice
 from typing import Final
 
 from lakehouse.core import display
+from lakehouse.core.spans import length
 from lakehouse.report.figures import Facts, Row
 from lakehouse.report.summary import amounts, events, impacts
 from lakehouse.report.summary.frame import Frame
@@ -66,9 +67,9 @@ def _of_kind(rows: Sequence[Row], found: Sequence[Event], frame: Frame) -> Text:
 
 def _length(row: Row, frame: Frame) -> dict[str, str]:
     """Return the bad time of an event; the sum of a client's times on several days has its days."""
-    length = display.length(row.get("bad_us"))
+    bad = display.length(row.get("bad_us"))
     days = _days(row, frame) if row["kind"] == "throttling" else ""
-    return {"days": days, "sum": length if days else "", "length": "" if days else length}
+    return {"days": days, "sum": bad if days else "", "length": "" if days else bad}
 
 
 def _days(row: Row, frame: Frame) -> str:
@@ -99,15 +100,24 @@ def _explained(rows: Sequence[Row]) -> Text:
 
 
 def _unexplained(rows: Sequence[Row]) -> Text:
-    times = [row.get("bad_us") for row in rows]
-    known = [us for us in times if us is not None]
     return text(
         "lead.unexplained",
         topics=_topics(rows),
         effect=words(f"effect.{impacts.bad_state(rows[0])}"),
-        length=display.length(sum(known) if len(known) == len(times) else None),
+        length=display.length(_together(rows)),
         total=words("lead.total") if len(rows) > 1 else "",
     )
+
+
+def _together(rows: Sequence[Row]) -> int | None:
+    """Return the time in which any event was bad; None: not known.
+
+    Events may overlap, and the parts of an event may contain short pauses.
+    """
+    times: list[int] = [row["bad_us"] for row in rows if row.get("bad_us") is not None]
+    if len(times) < len(rows):
+        return None
+    return min(sum(times), length(span for row in rows for span in amounts.parts_of(row)))
 
 
 def _causes(rows: Sequence[Row]) -> list[Text]:

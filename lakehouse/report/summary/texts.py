@@ -171,8 +171,3 @@ def spaced(value: T) -> T:
         parts = map(spaced, value)
         changed = type(value)(*parts) if hasattr(value, "_fields") else tuple(parts)
     return cast("T", changed)
-
-
-def first(*values: Any) -> Any:
-    """Return the first value that is not None."""
-    return next((value for value in values if value is not None), None)

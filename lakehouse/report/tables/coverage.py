@@ -5,6 +5,7 @@ from typing import Any, Final
 
 from lakehouse.core import display
 from lakehouse.report import figures
+from lakehouse.report.evidence import Rows
 from lakehouse.report.facts.coverage import SourceCoverage
 from lakehouse.report.facts_lookup import nothing_seen, rows_at
 from lakehouse.report.figures import Facts, Row, length
@@ -29,8 +30,7 @@ def _outcomes(row: Row) -> str:
 
 
 SOURCES: Final = TableSpec(
-    record=SourceCoverage,
-    path="coverage.sources",
+    rows=Rows(SourceCoverage, "coverage.sources"),
     caption="Sources",
     noun="source",
     columns=(
@@ -40,8 +40,6 @@ SOURCES: Final = TableSpec(
         Column("Failed scrapes", of(_outcomes, "outcomes", is_figure=False)),
         Column("First error", of(_error, "first_error", is_figure=False)),
     ),
-    file="coverage_sources",
-    names=("source",),
     unknown="",
 )
 

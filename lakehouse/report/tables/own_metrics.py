@@ -4,6 +4,7 @@ from typing import Final
 
 from lakehouse.core import display
 from lakehouse.report import figures
+from lakehouse.report.evidence import Rows
 from lakehouse.report.facts.other_metrics import SUBJECT, Metric
 from lakehouse.report.figures import Facts, Row
 from lakehouse.report.tables.contents import joined, of
@@ -32,8 +33,7 @@ def _metric(row: Row) -> Cell:
 
 
 METRICS: Final = TableSpec(
-    record=Metric,
-    path="own_metrics.metrics",
+    rows=Rows(Metric, "own_metrics.metrics"),
     caption="Each metric, with the subject of its greatest value",
     noun="metric",
     columns=(

@@ -5,6 +5,7 @@ from typing import Final
 
 from lakehouse.core import display
 from lakehouse.report import figures
+from lakehouse.report.evidence import Rows
 from lakehouse.report.facts.owners.owner_accounts import Account
 from lakehouse.report.facts_lookup import value_at
 from lakehouse.report.figures import Facts, Name, Row, length
@@ -78,8 +79,7 @@ _LOST: Final[Content] = of(
 )
 
 ACCOUNTS: Final = TableSpec(
-    record=Account,
-    path="owners.accounts",
+    rows=Rows(Account, "owners.accounts"),
     caption="Owners",
     noun="owner",
     columns=(

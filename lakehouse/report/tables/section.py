@@ -49,7 +49,7 @@ class Claim(NamedTuple):
     """A statement on the rows of a table.
 
     Attributes:
-        table: The table; its bad rows are counted by ``names``.
+        table: The table; its bad rows are counted by their names.
         figure: The figure of the worst row, in words.
         verb: Predicate of the subjects.
         worst: Word before the row with the greatest figure.
@@ -127,10 +127,10 @@ def part(
     facts: Facts, question: Question, claims: Sequence[Claim], more: Iterable[TableSpec] = ()
 ) -> Part:
     """Return the statements of a question, or why there is none."""
-    decided = evidence.answer(facts, question)
+    decided = evidence.decide(facts, question)
     if not decided.is_answered:
         return unanswered(decided)
-    rows = [with_budgets(facts, question, claim.table.rows(facts)) for claim in claims]
+    rows = [with_budgets(facts, question, claim.table.all_rows(facts)) for claim in claims]
     said = [
         _claim(claim, own, decided, is_first=not nth)
         for nth, (claim, own) in enumerate(zip(claims, rows, strict=True))
@@ -152,7 +152,7 @@ def part(
 
 def figures_known(facts: Facts, question: Question) -> Evidence:
     """Return the decision on figures that are neither good nor bad; the floor applies."""
-    return evidence.answer(facts, question._replace(has_figures=False))
+    return evidence.decide(facts, question._replace(has_figures=False))
 
 
 def unanswered(decided: Evidence) -> Part:

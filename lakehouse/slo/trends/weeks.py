@@ -56,11 +56,6 @@ class Week(NamedTuple):
         seen = self.unknown_us <= _MOST_UNKNOWN * self.expected_us
         return self.is_over and self.share is not None and seen
 
-    def of_seen(self, bad_us: int) -> float:
-        """Bad time as a share of the time that was seen."""
-        seen_us = self.expected_us - self.unknown_us
-        return min(1.0, bad_us / seen_us) if seen_us > 0 else 0.0
-
 
 class Trend(NamedTuple):
     """The weeks of a subject, oldest first; None where it did not exist."""
@@ -87,11 +82,6 @@ def scale(share: float) -> float:
     in units of ten seconds a week, about the shortest time that can be seen.
     """
     return math.log1p(share / _UNIT)
-
-
-def share_of(scaled: float) -> float:
-    """The share of a value on that scale, between 0 and 1."""
-    return min(1.0, max(0.0, math.expm1(scaled) * _UNIT))
 
 
 class Weeks(NamedTuple):

@@ -1,8 +1,8 @@
 """The facts under ``trends``: how objectives went week by week."""
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Sequence
-from typing import Annotated, Any, Final, NamedTuple
+from collections.abc import Sequence
+from typing import Annotated, Any, NamedTuple
 
 from lakehouse.core.objective import Objective
 from lakehouse.report.facts.fields import (
@@ -20,12 +20,8 @@ from lakehouse.report.facts.fields import (
 )
 from lakehouse.report.facts.gold import Gold
 from lakehouse.report.facts.kafka.tier_lag import LagDrain, drains as drains_of
-from lakehouse.slo.trends import forecast as forecasts, weeks as weeks_
+from lakehouse.slo.trends import weeks as weeks_
 from lakehouse.slo.trends.changes import Change, Regime, by_chance, change, regimes
-from lakehouse.slo.trends.forecast import Forecast
-
-_MOST_FORECASTS: Final = 100
-"""The worst subjects: each takes some hundredths of a second."""
 
 
 class TrendWeek(Declared):
@@ -63,14 +59,6 @@ class TrendRegime(Declared):
     p: Annotated[float, Means("share of all permutations with such a split, 0 to 1")]
 
 
-class TrendForecast(Declared):
-    """The forecast of a week."""
-
-    share: Annotated[float, Means("median of the bad share, 0 to 1")]
-    share_low: Annotated[float, Means("lower bound of share; 9 of 10 weeks exceed it")]
-    share_high: Annotated[float, Means("upper bound of share; 1 of 10 weeks exceeds it")]
-
-
 class SubjectTrend(NamedTuple):
     """The weeks of a subject; a week in which it did not exist is None."""
 
@@ -84,9 +72,6 @@ class SubjectTrend(NamedTuple):
     change: Annotated[dict[str, Any] | None, Means(
         "change to the last week", json=TrendChange | None)]  # fmt: skip
     regimes: Annotated[list[Regime], Means("change points", json=list[TrendRegime])]
-    forecast: Annotated[list[Forecast], Means(
-        "forecasts of the next four weeks, of the worst 100 subjects",
-        json=list[TrendForecast])]  # fmt: skip
 
 
 class ObjectiveTrend(NamedTuple):
@@ -106,8 +91,6 @@ class Trends(NamedTuple):
     tested: Annotated[int, Means("number of subjects whose last change was tested")]
     significant_by_chance: Annotated[float, Means(
         "number of them that are expected to change significantly by chance")]  # fmt: skip
-    forecast_by: Annotated[str | None, Means("forecaster; empty: jmxlake[trends] is missing")]
-    forecast_level: Annotated[float, Means("share of weeks between a forecast's bounds")]
     objectives: Annotated[list[ObjectiveTrend], Means("objectives")]
     drains: Annotated[list[LagDrain], Means("forecasts of tiered-storage lags")]
 
@@ -122,7 +105,6 @@ def section(
     objectives: Sequence[Objective],
     weeks: list[str],
     drains: list[LagDrain],
-    forecaster: Callable[[Sequence[weeks_.Week | None]], list[Forecast]] | None = None,
 ) -> Trends:
     """The section made of trends; worst subjects first.
 
@@ -131,23 +113,18 @@ def section(
         objectives: In the order of the report.
         weeks: The names of the weeks.
         drains: Lags at the end of the period.
-        forecaster: Forecasts weeks; by default as far as jmxlake[trends] is installed.
     """
-    forecaster = forecaster or forecasts.forecaster()
     bad = sorted((trend for trend in every if trend.was_bad), key=_badness, reverse=True)
     rows: defaultdict[str, list[SubjectTrend]] = defaultdict(list)
     good = Counter(trend.objective.name for trend in every if not trend.was_bad)
     changes = [change(trend.known) for trend in bad]
-    for place, (trend, changed) in enumerate(zip(bad, changes, strict=True)):
-        ahead = forecaster(trend.known) if forecaster and place < _MOST_FORECASTS else []
-        rows[trend.objective.name].append(_of_subject(trend, changed, ahead))
+    for trend, changed in zip(bad, changes, strict=True):
+        rows[trend.objective.name].append(_of_subject(trend, changed))
     tested = [one.compared for one in changes if one is not None and one.p is not None]
     return Trends(
         weeks,
         len(tested),
         round(by_chance(tested), 2),
-        forecasts.NAME if forecaster else None,
-        forecasts.LEVEL,
         [
             ObjectiveTrend(one.name, one.title, one.target, good[one.name], rows[one.name])
             for one in objectives
@@ -156,13 +133,12 @@ def section(
     )
 
 
-def _of_subject(trend: weeks_.Trend, changed: Change | None, ahead: list[Forecast]) -> SubjectTrend:
+def _of_subject(trend: weeks_.Trend, changed: Change | None) -> SubjectTrend:
     return SubjectTrend(
         **trend.subject.names,
         weeks=[None if week is None else _week(week) for week in trend.weeks],
         change=None if changed is None else {**changed._asdict(), "verdict": changed.verdict},
         regimes=regimes(trend.known),
-        forecast=ahead,
     )
 
 
