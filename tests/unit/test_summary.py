@@ -72,7 +72,8 @@ def test_headline_of_week() -> None:
         "Group audit-archive lost up to 42,000 messages unread.",
         "billing / invoicing was throttled every day, 4 h 24 min in total.",
         "Partitions of orders rejected acks=all writes for 20 min; the cause is not known. An "
-        "outage of broker-2 and a rolling restart left partitions of payments and scratch unavailable.",
+        "outage of broker-2 and a rolling restart left partitions of payments and scratch "
+        "unavailable.",
     ]
     assert (summary.week, summary.period) == ("Week 47", "Mon 16 to Sun 22 Nov 2026, UTC")
 

@@ -254,6 +254,12 @@ def test_budget_of_other_objective_has_its_title() -> None:
     assert found.used == "70 % of the budget of orders-in-time"
 
 
+def test_budget_of_an_objective_that_the_report_lacks_has_a_name() -> None:
+    """A team's report has events of brokers, without the objectives on brokers."""
+    found = told(availability(objective="produce-latency", used=10.62))
+    assert found.used == "1,062 % of latency budget"
+
+
 def test_several_owners_and_none() -> None:
     found = told(availability(owners=["Payments", "Web"]))
     assert found.owner
@@ -390,6 +396,21 @@ def test_lead_names_what_used_most_of_a_budget_first() -> None:
         "An outage of broker-1 left partitions of orders unavailable. Partitions of orders "
         "rejected acks=all writes for 20 min; the cause is not known."
     )
+
+
+def test_lead_on_an_uncertain_objective_states_why() -> None:
+    found = facts(events=[])
+    row = found["objectives"][0]
+    found["objectives"] = [{**row, "status": "uncertain"}]
+    observed = {**row["subjects"][0], "unknown_us": 0}
+    unobserved = {**observed, "unknown_us": 20 * MINUTE}
+    for subject, reason in (
+        (observed, "1,240 to 1,280 % of its error budget"),
+        (unobserved, "audit-archive was not observed for 20 min"),
+    ):
+        found["objectives"][0]["subjects"] = [subject]
+        assert plain(summarize(found).lead[0]).startswith("Unread data loss is uncertain: "), reason
+        assert plain(summarize(found).lead[0]).endswith(f": {reason}.")
 
 
 def test_lag_without_topics_names_its_group_once() -> None:
