@@ -33,7 +33,7 @@ _BOUNDS: Final = ("", "_low", "_high")
 _NAMES: Final = ("topic", "user", "client_id", "group", "source")
 _NO_CAUSE: Final = "not_known"
 _CAUSES: Final = {
-    "rolling_restart": "restarting in turn",
+    "rolling_restart": "a rolling restart",
     "restarted": "restart",
     "no_answer": "did not answer",
     "fenced": "fenced",
