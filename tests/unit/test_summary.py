@@ -459,7 +459,7 @@ def test_lenient_objectives_are_counted() -> None:
     for row in found["objectives"][4]["subjects"]:
         row["interval_verdict"] = "uncertain"
     notes = " ".join(map(plain, summarize(found).notes))
-    assert "The status of 1 met objective depends on how unobserved time is counted." in notes
+    assert "The status of 1 met objective depends on the rule for unobserved time." in notes
 
 
 def test_counted_events_are_figures_of_their_objective() -> None:
