@@ -92,6 +92,17 @@ def test_tiles_of_week() -> None:
     }
 
 
+def test_figure_of_zero_has_no_worst_subject() -> None:
+    found = facts()
+    zero = {f"{name}value{end}": 0 for name in ("", "subject_") for end in ("", "_low", "_high")}
+    found["key_figures"][0] |= zero
+    assert tiles_of(summarize(found))["Writes unavailable"][:2] == ("0", "")
+    found["key_figures"][0] |= {"value_high": 20 * 1_000_000, "subject_value_high": 20 * 1_000_000}
+    assert tiles_of(summarize(found))["Writes unavailable"][:2] == (
+        "0", "worst topic: orders (at most 20 s)"
+    )  # fmt: skip
+
+
 def test_objectives_of_week() -> None:
     found = rows_of(summarize(facts()))
     assert list(found) == [
