@@ -239,12 +239,16 @@ def of_terminal(text: str, channel: str = "terminal") -> list[Statement]:
 
 
 def _tiles_of_terminal(lines: list[str], channel: str) -> Iterator[Statement]:
-    """Yield the cells of tiles; a cell may go on in the lines below, in its columns."""
+    """Yield the cells of tiles; a cell may go on in the lines below, in its columns.
+
+    A report without a week has no column with the change.
+    """
     split = [
         [(one.start(), one[0]) for one in re.finditer(r"\S+(?: \S+)*", line)] for line in lines
     ]
     rows = [cells for cells in split if cells[0][1] in LABELS]
-    last = max(start for cells in rows for start, _ in cells[2:]) if rows else 0
+    starts = [start for cells in rows for start, _ in cells[3:]]
+    last = max(starts, default=_WIDTH)
     tiles: list[list[str]] = []
     for cells in split:
         if cells[0][1] in LABELS:

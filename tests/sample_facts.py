@@ -1057,7 +1057,6 @@ def trends(subjects: list[Facts]) -> Facts:
         }
         for one in subjects
     ]  # fmt: skip
-    lag = {"last_bytes": 1e9, "bytes_per_second": -5.0, **bounded("drained", HOUR, MINUTE, WEEK)}
     return {
         "weeks": [f"2026-W{week}" for week in range(34, 47)],
         "tested": len(rows),
@@ -1070,10 +1069,6 @@ def trends(subjects: list[Facts]) -> Facts:
                 "never_bad": 0,
                 "subjects": rows,
             }
-        ],
-        "drains": [
-            {"topic": one.get("topic") or "orders", "kind": "copy", **lag, "verdict": "draining"}
-            for one in subjects
         ],
     }
 

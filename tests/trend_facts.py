@@ -35,12 +35,12 @@ def subject(topic: str, bad: list[int | None], verdict: str = "worse", **rest: A
     }  # fmt: skip
 
 
-def facts_of(*subjects: Any, drains: Any = ()) -> dict[str, Any]:
+def facts_of(*subjects: Any) -> dict[str, Any]:
     """Return the facts of a quiet week with these trends."""
     objective = {"name": "min-isr", "title": "Enough replicas", "target": 0.999, "never_bad": 3}
     return sample_facts.quiet_week() | {
         "trends": {
             "weeks": WEEKS, "tested": len(subjects), "significant_by_chance": 0.08,
-            "objectives": [{**objective, "subjects": list(subjects)}], "drains": list(drains),
+            "objectives": [{**objective, "subjects": list(subjects)}],
         }
     }  # fmt: skip

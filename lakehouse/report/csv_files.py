@@ -262,7 +262,6 @@ _DECLARED: Final = (
     )),
     File("trends_weeks", "objective, subject and week", _weeks,
          (*_OBJECTIVE, Column("week", "ISO week", "week"), *columns(trends.TrendWeek))),
-    File("trends_lags", "topic and kind of lag that is above 0 at the end", "trends.drains"),
     File("coverage_sources", "source and family of metrics", "coverage.sources"),
     File("coverage_gaps", "gap of a source and family", "coverage.sources.gaps",
          (*columns(SourceCoverage, "source", "family"), *columns(Gap))),

@@ -155,6 +155,15 @@ def test_golden_facts_state_what_was_bad() -> None:
     assert rows(brokers) == [{"Broker": "broker-1", "Rejected writes": "≥ 131"}]
 
 
+def test_coverage_shows_the_reason_of_an_error_and_not_its_text() -> None:
+    facts = sample_facts.demo()
+    raw = "nothing listens there; java.rmi.ConnectException: Connection refused to host: broker-2"
+    for one in facts["coverage"]["sources"]:
+        one["first_error"] = one["first_error"] and raw
+    (table,) = made(facts)["coverage"].tables
+    assert {row["First error"] for row in rows(table)} == {"", "connection refused"}
+
+
 def test_every_anchor_exists_whatever_the_facts_have() -> None:
     for facts in (sample_facts.demo(), sample_facts.silent_week(), quiet(), observed(0.001)):
         assert set(made(facts)) >= set(ANCHORS)

@@ -226,15 +226,10 @@ def test_a_team_sees_its_own_and_is_judged_by_it(facts: sample_facts.Facts):
 
 @pytest.mark.slow
 def test_a_team_sees_its_own_trends(tmp_path: Path):
-    drains = [
-        {"topic": one, "kind": "copy", "last_bytes": 5, "verdict": "growing"}
-        for one in ("orders", "archive")
-    ]
     bad = (trend_of("orders", [1] * 13), trend_of("archive", [2] * 13), trend_of("else", [3] * 13))
-    facts = add_owners(facts_of(*bad, drains=drains), loaded(tmp_path))
+    facts = add_owners(facts_of(*bad), loaded(tmp_path))
     told = of_team(facts, "storage")["trends"]
     assert [one["topic"] for one in told["objectives"][0]["subjects"]] == ["archive"]
-    assert [one["topic"] for one in told["drains"]] == ["archive"]
     assert (told["tested"], told["significant_by_chance"]) == (1, 0.08)
     assert told["objectives"][0]["never_bad"] is None, "of all teams together alone it is known"
     assert "orders" not in read(render(of_team(facts, "storage"))).one("main").raw

@@ -15,7 +15,7 @@ from lakehouse.report.facts.objectives import trends as facts
 from lakehouse.slo.sla_statement import Statement, Times
 from lakehouse.slo.trends import weeks
 from lakehouse.slo.trends.changes import LEVEL, by_chance, change, regimes
-from lakehouse.slo.trends.lag_drain import drain
+from lakehouse.slo.trends.drain import drain
 from lakehouse.slo.trends.weeks import Trend, Week, Weeks
 
 MONDAY = dt.datetime(2026, 11, 16, tzinfo=dt.UTC)
@@ -210,24 +210,27 @@ def _trends(found: dict[str, list[float | None]], unknown: float = 0) -> list[Tr
 
 def test_the_facts_are_of_thirteen_weeks_worst_subject_first():
     found = _trends({"calm": [0.0] * 13, "bad": [*map(float, USUAL), 36_000.0], "some": [5.0] * 13})
-    told = facts.section(found, [MIN_ISR], NAMES, [])
+    told = facts.section(found, [MIN_ISR], NAMES)
     assert (told.weeks[0], told.weeks[-1]) == ("2026-W35", "2026-W47")
     (objective,) = told.objectives
     assert objective.never_bad == 1
     assert [row.topic for row in objective.subjects] == ["bad", "some"]
     worst = objective.subjects[0]
-    assert worst.change["verdict"] == "worse"
-    assert worst.weeks[-1]["share"] == pytest.approx(36_000 / SECONDS)
+    assert worst.change is not None
+    assert worst.change.verdict == "worse"
+    assert worst.weeks[-1] is not None
+    assert worst.weeks[-1].share == pytest.approx(36_000 / SECONDS)
     assert told.tested == 2
 
 
 def test_a_week_without_data_stays_unknown_and_is_never_zero():
     silent: list[float | None] = [*map(float, USUAL), None]
-    told = facts.section(_trends({"t": silent}), [MIN_ISR], NAMES, [])
+    told = facts.section(_trends({"t": silent}), [MIN_ISR], NAMES)
     row = told.objectives[0].subjects[0]
     last = row.weeks[-1]
-    assert (last["share"], last["unknown_us"]) == (None, SECONDS * 1_000_000)
-    assert (last["share_low"], last["share_high"]) == (0.0, 1.0)
+    assert last is not None
+    assert (last.share, last.unknown_us) == (None, SECONDS * 1_000_000)
+    assert (last.share_low, last.share_high) == (0.0, 1.0)
     assert row.change is None
 
 

@@ -57,7 +57,7 @@ def _values(row: Row, found: Row) -> dict[str, Any]:
         "group": impacts.values(row)["group"],
         "start": amounts.clock(first) if is_one_day else at,
         "end": amounts.clock(last),
-        "error": "" if error is None else _error(error),
+        "error": "" if error is None else short_error(error),
         "changes": found.get("leader_changes") or 1,
         "limit": _rate(row, "quota"),
         "rate": _rate(row, "rate_max"),
@@ -65,8 +65,8 @@ def _values(row: Row, found: Row) -> dict[str, Any]:
     }
 
 
-def _error(error: str) -> str:
-    """Return an agent's error, shorter."""
+def short_error(error: str) -> str:
+    """Return the reason in an agent's error, on one line of at most 80 characters."""
     known = (word for opening, word in _ERRORS.items() if error.startswith(opening))
     name = next(known, "")
     return words(name) if name else display.line(error.partition(";")[0], 80)

@@ -77,21 +77,24 @@ class Part(NamedTuple):
     notes: tuple[str, ...] = ()
 
 
-def section(anchor: str, title: str, *parts: Callable[[Facts], Part]) -> Section:
+def section(anchor: str, title: str, *parts: Callable[[Facts], Part | None]) -> Section:
     """Return a section of one or more questions.
 
     Args:
         anchor: The anchor of its fold.
         title: A noun phrase.
-        parts: The statements of each question.
+        parts: The statements of each question; None: the report does not have it.
     """
     return Section(
-        anchor, title, lambda facts: detail(anchor, title, [one(facts) for one in parts])
+        anchor, title, lambda facts: _detail(anchor, title, [one(facts) for one in parts])
     )
 
 
-def detail(anchor: str, title: str, parts: Sequence[Part]) -> Detail:
+def _detail(anchor: str, title: str, stated: Iterable[Part | None]) -> Detail | None:
     """Return the fold of some parts; a reason that several of them have is written once."""
+    parts = [one for one in stated if one is not None]
+    if not parts:
+        return None
     lines = dict.fromkeys(one for part in parts for one in part.line.split("; ") if one)
     tables = tuple(table for part in parts for table in part.tables if table.rows)
     notes = [note for part in parts for note in part.notes]

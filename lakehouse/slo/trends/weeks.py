@@ -6,7 +6,7 @@ A week without any seen time is unknown: it is no zero, and nothing replaces it.
 import datetime as dt
 import math
 from collections.abc import Callable, Iterable, Sequence
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, Self
 
 from lakehouse.core.objective import Objective
 from lakehouse.core.periods import Period, micros, week_of
@@ -94,6 +94,11 @@ class Weeks(NamedTuple):
     def names(self) -> list[str]:
         """The weeks in ISO 8601, such as ``2026-W47``."""
         return [name_of(period) for period in self.periods]
+
+    def before(self, number: int) -> Self:
+        """Return so many weeks before the last one."""
+        past = slice(-number - 1, -1)
+        return type(self)(self.periods[past], self.statements[past])
 
 
 NO_WEEKS: Final = Weeks((), ())
