@@ -38,7 +38,7 @@ _TOTAL: Final = re.compile(r"(?<= for )[^.;]+(?= in total; the cause is not know
 """The sum over several events in the lead."""
 
 _CAUSES: Final = {
-    "rolling_restart": "restarting in turn",
+    "rolling_restart": "a rolling restart",
     "restarted": "restart",
     "no_answer": "did not answer",
     "fenced": "fenced",

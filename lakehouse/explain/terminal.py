@@ -314,7 +314,7 @@ def _worst(row: Row) -> str:
 
 
 def _gaps(gaps: Sequence[Row], most: int) -> Iterator[str]:
-    """Yield the longest gaps, those of several families of a source together."""
+    """Yield the longest gaps; gaps of several families of a source are one line."""
     by_source = sorted(gaps, key=lambda row: (row["source"], row["start"]))
     found = [
         {**rows[0], "end": max(row["end"] for row in rows), "families": rows}
@@ -340,7 +340,7 @@ def _reason(error: str) -> str:
 
 
 def _changes(story: Row) -> Iterator[str]:
-    """Yield changes, those of one kind, source and instant in a line; near bad time first."""
+    """Yield changes, a line for each kind, source and instant; near bad time first."""
     bad = [span_of(row) for row in story["intervals"]]
     bad += [span_of(part) for row in story["events"] or () for part in row["parts"]]
     near = union((start - _NEAR_US, end + _NEAR_US) for start, end in bad)

@@ -311,4 +311,6 @@ def test_a_team_has_its_highest_and_its_total_budget(tmp_path: Path) -> None:
     used = (1 - whole["attainment"]) / (1 - whole["target"])
     assert told["payments"] == (f"{worst * 100:,.0f}\u00a0%", f"{used * 100:,.0f}\u00a0%")
     assert told["no owner"][1] == "", "topics without an owner are no team"
+    (account,) = (one for one in found["owners"]["accounts"] if one["team"] == "payments")
+    assert (account["highest_used"], account["total_used"]) == (worst, used)
     assert budgets_of(of_team(found, "payments")) == {"payments": told["payments"]}

@@ -92,6 +92,17 @@ def test_tiles_of_week() -> None:
     }
 
 
+def test_figure_of_zero_has_no_worst_subject() -> None:
+    found = facts()
+    zero = {f"{name}value{end}": 0 for name in ("", "subject_") for end in ("", "_low", "_high")}
+    found["key_figures"][0] |= zero
+    assert tiles_of(summarize(found))["Writes unavailable"][:2] == ("0", "")
+    found["key_figures"][0] |= {"value_high": 20 * 1_000_000, "subject_value_high": 20 * 1_000_000}
+    assert tiles_of(summarize(found))["Writes unavailable"][:2] == (
+        "0", "worst topic: orders (at most 20 s)"
+    )  # fmt: skip
+
+
 def test_objectives_of_week() -> None:
     found = rows_of(summarize(facts()))
     assert list(found) == [
@@ -116,7 +127,7 @@ def test_notes_of_week() -> None:
         "client and 1 min 52 s per topic. No status on this page depends on it."
     )
     assert plain(summary.notes[1]).startswith(
-        "Client experience, pooled over 6 objectives by weight: 99.85 % (target 99.67 %)."
+        "Client experience, the weighted mean of 6 objectives: 99.85 % (target 99.67 %)."
     )
     assert summary.not_collected == ("consumer lag (metric kafka.group.lag)",)
 
@@ -459,7 +470,7 @@ def test_lenient_objectives_are_counted() -> None:
     for row in found["objectives"][4]["subjects"]:
         row["interval_verdict"] = "uncertain"
     notes = " ".join(map(plain, summarize(found).notes))
-    assert "1 met objective depends on how the objective counts unobserved time." in notes
+    assert "The status of 1 met objective depends on the rule for unobserved time." in notes
 
 
 def test_counted_events_are_figures_of_their_objective() -> None:
@@ -508,7 +519,7 @@ def test_saved_report_of_format_1_opens(tmp_path: Path) -> None:
     assert summary.headline.status == "missed"
     assert summary.events == ()
     assert {one.label for one in summary.tiles} >= {"Writes unavailable", "No leader"}
-    assert summary.events_note == "Not known: this report has no incidents of this period."
+    assert summary.events_note == "Not known: this report does not contain events."
     assert not summary.is_blind
 
 

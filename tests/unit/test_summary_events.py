@@ -74,7 +74,7 @@ def test_impact_cause_and_next_step_of_week() -> None:
         "Find why audit-archive was behind on Wed 18 Nov at 02:40. Then consider longer retention "
         "for audit."
     )
-    assert plain(throttling.impact) == "Requests were delayed 259 ms on average, 410 ms at most."
+    assert plain(throttling.impact) == "Requests were delayed by 259 ms on average, 410 ms at most."
     assert plain(throttling.cause) == (
         "Reached its quota on broker-2 (8.0 MiB/s per broker). Its highest rate was 8.6 MiB/s."
     )
@@ -95,7 +95,7 @@ def test_impact_cause_and_next_step_of_week() -> None:
         "6 of 6 partitions of payments rejected acks=all writes (4 at a time); "
         "6 of 6 partitions of scratch had no leader (2 at a time)."
     )
-    assert plain(rolling.cause).startswith("Likely broker-1, broker-2 and broker-3 restarting")
+    assert plain(rolling.cause).startswith("Likely a rolling restart of broker-1, broker-2 and")
     assert [one.owner.text for one in (loss, outage) if one.owner] == [
         "Compliance data",
         "Payments",
@@ -135,8 +135,12 @@ def test_every_kind_and_cause_has_words(kind: str, why: str) -> None:
 @pytest.mark.parametrize(
     ("kind", "of", "title"),
     [
-        ("throttling", "request", "Client u throttled by request time"),
-        ("throttling", "controller_mutation", "Client u throttled for controller mutations"),
+        ("throttling", "request", "Client u throttled by its request quota"),
+        (
+            "throttling",
+            "controller_mutation",
+            "Client u throttled by its controller-mutation quota",
+        ),
         ("tiered", "delete", "Deletions of t in tiered storage fell behind"),
         ("latency", "kafka.broker.produce.time.p99", "Produce latency of b was above its limit"),
         ("errors", "kafka.broker.fetch.answers_good", "Fetch requests to b failed"),
@@ -218,7 +222,7 @@ def test_other_evidence_and_unobserved_time_follow_the_cause() -> None:
     row = availability("broker-2", kind="no_answer", also=["reassignment", "broker-3"],
                        unobserved=[{"source": "broker-1", "us": 4 * MINUTE}])  # fmt: skip
     assert plain(told(row).cause) == (
-        "Likely broker-2, which did not answer 14:27 to 14:47. Also at that time: partition "
+        "Likely broker-2, which did not answer from 14:27 to 14:47. Also at that time: partition "
         "reassignment and broker-3. broker-1 was not observed for 4 min."
     )
 
@@ -271,7 +275,7 @@ def test_several_owners_and_none() -> None:
     ("events", "note"),
     [
         ([], "0 events in the observed time."),
-        (None, "Not known: this report has no incidents of this week."),
+        (None, "Not known: this report does not contain events."),
     ],
 )
 def test_note_without_events(events: list[Facts] | None, note: str) -> None:

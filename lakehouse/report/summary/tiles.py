@@ -135,6 +135,8 @@ def _note(row: Row) -> Text:
     has_own_length = row.get("subject_unit") == "us" and not (is_time and worst == _own(row))
     length = figures.length(worst.us) if has_own_length and worst.us else ""
     bounds = (amounts.around(worst) or bounds) if is_time else ""
+    if worst.us == 0 and not bounds:
+        return ()  # no subject is the worst
     template = "tile.unobserved" if row["name"] == "coverage" else "tile.worst"
     subject = amounts.subject(row)
     return text(template, level=level, subject=subject, length=length, bounds=bounds)

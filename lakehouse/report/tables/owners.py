@@ -34,12 +34,8 @@ def _some(content: Content, nouns: str) -> Content:
     return of(made, *content.keys, path)
 
 
-def _budget(key: str) -> Content:
-    def cell(row: Row) -> Cell:
-        used = row.get(key)
-        return Cell() if used is None else Cell((display.share(used, 0),), order=used)
-
-    return of(cell)
+def _share(share: float | None) -> str:
+    return "" if share is None else display.share(share, 0)
 
 
 def _gib_months(byte_seconds: float | None) -> str:
@@ -64,8 +60,8 @@ ACCOUNTS: Final = TableSpec(
         Column("Topics", number("topics")),
         Column("Clients", number("clients")),
         Column("Groups", number("groups")),
-        Column("Highest budget used", _budget("highest_used")),
-        Column("Total budget used", _budget("total_used")),
+        Column("Highest budget used", number("highest_used", _share)),
+        Column("Total budget used", number("total_used", _share)),
         Column("Throttled", _some(number("throttled_us", length), "clients")),
         Column("Messages lost (offsets)", _some(between("offsets"), "groups")),
         Column("Uploaded", number("uploaded_bytes", size)),
@@ -97,29 +93,9 @@ def _costs(facts: Facts) -> Part | None:
     cost = "The owners file has no prices, so the table has no costs."
     if currency is not None:
         cost = f"Costs are in {display.line(currency)} and include known amounts only."
-    rows = [{**row, **_used(row, facts), "currency": currency} for row in accounts]
+    rows = [{**row, "currency": currency} for row in accounts]
     listing = ACCOUNTS.listing({**facts, "owners": None}, rows)
     return Part(plain("; ".join(said)), (listing,), (cost,))
-
-
-def _used(account: Row, facts: Facts) -> Row:
-    """Return the used shares of an account's error budgets: the highest, and of all together."""
-    labels = {key: account.get(key) for key in LABELS}
-    subjects = (row for one in facts.get("objectives") or () for row in one["subjects"])
-    shares = [row.get("used") for row in subjects if labels.items() <= row.items()]
-    return {
-        "highest_used": max((share for share in shares if share is not None), default=None),
-        "total_used": _total(labels["team"], facts),
-    }
-
-
-def _total(team: str | None, facts: Facts) -> float | None:
-    """Return the used share of a team's error budgets together, by the weights of a composite."""
-    wanted = None if team == facts.get("team") else team
-    for one in facts.get("composites") or () if team is not None else ():
-        if one.get("team") == wanted and not one.get("tier") and one.get("attainment") is not None:
-            return (1 - one["attainment"]) / (1 - one["target"]) if one["target"] < 1 else None
-    return None
 
 
 SECTION: Final = section("owners", "Cost by team", _costs)
