@@ -128,10 +128,15 @@ def _if_answering(active: SparkSession | None) -> SparkSession | None:
     return active
 
 
+def is_named() -> bool:
+    """Whether the environment names a Spark."""
+    return any(name in os.environ for name in _NAMED_BY)
+
+
 def _advice() -> str:
     if REMOTE in os.environ:
         return "is the server up?"
-    if any(name in os.environ for name in _NAMED_BY) or _jar_folders():
+    if is_named() or _jar_folders():
         return "is Java 17 installed?"
     return (
         "is Java 17 installed, and is Maven Central reached, where Delta's jars come from?"
@@ -167,7 +172,7 @@ def _builder(builder: SparkSession.Builder) -> SparkSession.Builder:
 
     for kind in ("SQL", "DataFrame"):  # it would print errors as JSON, which callers report
         PySparkLogger.getLogger(f"{kind}QueryContextLogger").disabled = True
-    if any(name in os.environ for name in _NAMED_BY):
+    if is_named():
         return builder.config(_ZONE, "UTC")
     # The kernel runs in Spark's Python workers: of this Python, which has DuckDB.
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)

@@ -113,7 +113,7 @@ def part_mapper(
             try:
                 made = _compute(program, one, packets)
             except KernelError as error:
-                raise _told(error) from error
+                raise _in_marks(error) from error
             for name, rows in made.final.items():
                 yield from _made(-1 - number, name, rows)
             for name, rows in made.adding.items():
@@ -144,7 +144,7 @@ def merge_mapper(
             try:
                 made = merge(program, units_table(units[place]), parts)
             except KernelError as error:
-                raise _told(error) from error
+                raise _in_marks(error) from error
             for name, rows in made.items():
                 yield from _made(-1 - place, name, rows)
 
@@ -160,7 +160,7 @@ def unpacked(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
             yield from pa.ipc.open_stream(packet.as_buffer())
 
 
-def _told(error: KernelError) -> RuntimeError:
+def _in_marks(error: KernelError) -> RuntimeError:
     return RuntimeError(f"{BEFORE_ERROR}{error}{AFTER_ERROR}")
 
 
