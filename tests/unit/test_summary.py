@@ -92,6 +92,14 @@ def test_tiles_of_week() -> None:
     }
 
 
+@pytest.mark.parametrize(("high", "delta"), [(1, "no clear change"), (None, "W46 not fully known")])
+def test_difference_of_zero_is_not_written(high: int | None, delta: str) -> None:
+    found = facts()
+    before = {"week": "2026-W46", "value": 20 * MINUTE, "low": 20 * MINUTE, "high": high}
+    found["key_figures"][0] |= {"change": "unclear", "previous": before}
+    assert tiles_of(summarize(found))["Writes unavailable"][2] == delta
+
+
 def test_figure_of_zero_has_no_worst_subject() -> None:
     found = facts()
     zero = {f"{name}value{end}": 0 for name in ("", "subject_") for end in ("", "_low", "_high")}

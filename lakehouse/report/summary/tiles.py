@@ -193,9 +193,9 @@ def _changed(row: Row, before: Row, week: str, *, is_clear: bool) -> str:
         shown = _amount(before["value"], "share")
         return line("tile.share" if is_clear else "tile.unclear_share", before=shown, week=week)
     difference = row["value"] - before["value"]
-    sign = "+" if difference >= 0 else "\u2212"
-    amount = _amount(abs(difference), row["unit"])
+    sign = "+" if difference > 0 else "\u2212"
+    shown = f"{sign}{_amount(abs(difference), row['unit'])}" if difference else ""
     name = "tile.delta" if is_clear else "tile.unclear"
     if not is_clear and before.get("high") is None:
         name = "tile.partly_known"
-    return line(name, sign=sign, amount=amount, week=week)
+    return line(name, difference=shown, week=week)
