@@ -202,6 +202,10 @@ bench-rollup: setup ## A day of 100 brokers rolled up, and plain samples by othe
 bench-small: setup ## A small lake rolled up, reported and read; BENCH="--against COMMIT" compares, as in all of bench-*
 	@$(BIN)/python -m bench.small $(BENCH)
 
+.PHONY: bench-live
+bench-live: setup ## From an event to gold with rollup --every, and its cost: an hour and a half; BENCH="--only NAME" for a part
+	@$(BIN)/python -m bench.live $(BENCH)
+
 .PHONY: bench-truth
 bench-truth: setup ## Seeded fault schedules: do bounds hold the truth, and does no report reassure falsely? ten minutes
 	@$(BIN)/python -m bench.truth $(BENCH)

@@ -57,7 +57,7 @@ def measure(command: Sequence[str]) -> Cost:
         cpu: dict[int, float] = {}
         peak = 0
         while process.poll() is None:
-            peak = max(peak, _look(process.pid, cpu))
+            peak = max(peak, look(process.pid, cpu))
             with suppress(subprocess.TimeoutExpired):
                 process.wait(_LOOK_SECONDS)
         seconds = time.monotonic() - began
@@ -74,7 +74,7 @@ def spark_start() -> Cost:
     return measure([sys.executable, "-c", _START])
 
 
-def _look(root: int, cpu: dict[int, float]) -> int:
+def look(root: int, cpu: dict[int, float]) -> int:
     """Bytes resident now; ``cpu`` keeps the processor seconds of every process that was seen."""
     resident = 0
     try:
