@@ -140,7 +140,7 @@ def main() -> int:
     """Measure, show, and print the one line that machines read."""
     parser = against.parser(__doc__)
     rollup_fleet.options(parser)
-    parser.set_defaults(clients=1_000)
+    parser.set_defaults(clusters=2, clients=1_000)
     parser.add_argument("--hours", type=int, default=2, help="hours of the fleet (2)")
     chosen = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="jmxlake-bench-") as folder:
