@@ -206,10 +206,6 @@ bench-small: setup ## A small lake rolled up, reported and read; BENCH="--agains
 bench-truth: setup ## Seeded fault schedules: do bounds hold the truth, and does no report reassure falsely? ten minutes
 	@$(BIN)/python -m bench.truth $(BENCH)
 
-.PHONY: bench-forecast
-bench-forecast: setup ## Forecasts on held-out weeks, beside the seasonal naive
-	@$(BIN)/python -m bench.forecast $(BENCH)
-
 .PHONY: bench-startup
 bench-startup: setup ## How long jmxlake-agent --help takes
 	@$(BIN)/python -m bench.startup $(BENCH)
@@ -232,7 +228,7 @@ dist: $(VENV)/.installed ## Wheel, source distribution and report.schema.json, i
 	@$(BIN)/python -m hatchling build -d $(DIST)
 	@$(BIN)/python -m lakehouse.report.facts.json_schema > $(DIST)/report.schema.json
 
-EXTRAS := agent jmxquery maintain databricks local lakehouse trends connect
+EXTRAS := agent jmxquery maintain databricks local lakehouse connect
 
 .PHONY: audit
 audit: $(VENV)/.installed ## Known vulnerabilities of requirements.lock; AUDIT=--json for a JSON line; asks the advisory service

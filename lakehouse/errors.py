@@ -31,6 +31,18 @@ from typing import Final
 from lakehouse.tables import error_text
 
 _LONGEST: Final = 500
+_RIGHTS: Final = (
+    "grant USE CATALOG, USE SCHEMA and SELECT on bronze, and for gold CREATE TABLE and MODIFY too"
+)
+_HINTS: Final = {
+    "S3AFileSystem not found": "for a bucket a local Spark needs the jars of S3A: "
+    "docs/engines.md, S3",
+    "UNAUTHENTICATED": "the catalog's token has expired or is wrong: give Spark a new token",
+    "PERMISSION_DENIED": _RIGHTS,
+    "INSUFFICIENT_PERMISSIONS": _RIGHTS,
+    "SCHEMA_NOT_FOUND": "create the schema, or name another",
+}
+"""What to do about an error of Spark's, by a word in it."""
 
 
 def one_line(error: BaseException) -> str:
@@ -40,7 +52,7 @@ def one_line(error: BaseException) -> str:
 
 def is_of_spark(error: BaseException) -> bool:
     """Whether an error is one of Spark's own; those of classic Spark and Connect share no class."""
-    return type(error).__module__.split(".")[0] in {"pyspark", "py4j"}
+    return type(error).__module__.split(".")[0] in {"pyspark", "py4j", "grpc"}
 
 
 def line_of_spark(error: BaseException) -> str:
@@ -49,6 +61,12 @@ def line_of_spark(error: BaseException) -> str:
     # The first line of py4j only says that a call failed.
     causes = [line for line in lines if not line.startswith("An error occurred while calling")]
     return error_text.one_line(next(iter(causes or lines), repr(error)))[:_LONGEST]
+
+
+def spark_failed(error: BaseException) -> str:
+    """Return one line on an error of Spark's own: why, and what to do if that is known."""
+    hint = next((f"; {what}" for word, what in _HINTS.items() if word in str(error)), "")
+    return f"Spark failed: {line_of_spark(error)}{hint}"
 
 
 def extra(name: str) -> str:

@@ -6,6 +6,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from datetime import datetime
+from math import ceil, floor
 from typing import TYPE_CHECKING, Any, Final
 
 from lakehouse.core import display
@@ -140,8 +141,13 @@ class Sections:
 
 
 def rough(values: list[float]) -> list[float]:
-    """Return records and what they can be at least and at most: buckets are a fourth power of 2."""
-    return [*values, *(value * factor for value in values for factor in (2**-0.25, 2**0.25))]
+    """Return records and what they can be at least and at most: buckets are a fourth power of 2.
+
+    Each is also rounded outward to three digits.
+    """
+    found = [*values, *(value * factor for value in values for factor in (2**-0.25, 2**0.25))]
+    units = [(value, 10 ** max(0, len(str(int(abs(value)))) - 3)) for value in found]
+    return [*found, *(step(value / unit) * unit for value, unit in units for step in (floor, ceil))]
 
 
 def _rows(section: Any, above: Row, path: str) -> Iterator[Row]:
@@ -149,6 +155,12 @@ def _rows(section: Any, above: Row, path: str) -> Iterator[Row]:
     if isinstance(section, Mapping):
         inner = {key: value for key, value in section.items() if isinstance(value, list | dict)}
         own = {key: value for key, value in section.items() if key not in inner}
+        own |= {
+            f"{key} {place}": text
+            for key, value in inner.items()
+            for place, text in enumerate(value)
+            if isinstance(value, list) and isinstance(text, str)
+        }
         dicts = {f"{key}_": value for key, value in inner.items() if isinstance(value, dict)}
         if own:
             yield {**above, **own, **dicts, _PATH: path}

@@ -11,7 +11,7 @@ import click
 from click.shell_completion import CompletionItem, shell_complete
 
 from lakehouse.cli.options import log
-from lakehouse.errors import LakehouseError, LeaseHeldError, extra, is_of_spark, line_of_spark
+from lakehouse.errors import LakehouseError, LeaseHeldError, extra, is_of_spark, spark_failed
 from lakehouse.tables import error_text
 
 _COMMANDS: Final = {
@@ -37,18 +37,6 @@ _COMMANDS: Final = {
 """The module of each command, and what it does."""
 _DELTA_RS_ONLY: Final = ("doctor", "export", "maintain", "views")
 """Commands that need the extra ``maintain`` only."""
-_RIGHTS: Final = (
-    "grant USE CATALOG, USE SCHEMA and SELECT on bronze, and for gold CREATE TABLE and MODIFY too"
-)
-_HINTS: Final = {
-    "S3AFileSystem not found": "for a bucket a local Spark needs the jars of S3A: "
-    "docs/engines.md, S3",
-    "UNAUTHENTICATED": "the catalog's token has expired or is wrong: give Spark a new token",
-    "PERMISSION_DENIED": _RIGHTS,
-    "INSUFFICIENT_PERMISSIONS": _RIGHTS,
-    "SCHEMA_NOT_FOUND": "create the schema, or name another",
-}
-"""What to do about an error of Spark's, by a word in it."""
 _OF_CLICK: Final = (click.ClickException, click.exceptions.Exit, click.Abort)
 
 
@@ -95,8 +83,7 @@ class _Commands(click.Group):
                 raise
             if not is_of_spark(error):
                 _fail(error_text.fault(error))
-            hint = next((f"; {what}" for word, what in _HINTS.items() if word in str(error)), "")
-            _fail(f"Spark failed: {line_of_spark(error)}{hint}")
+            _fail(spark_failed(error))
 
 
 @click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})

@@ -3,10 +3,8 @@
 import datetime as dt
 import json
 import re
-import signal
 import sys
 import sysconfig
-import threading
 import uuid
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -18,12 +16,22 @@ from rich.console import Console
 from rich.table import Table
 
 from lakehouse import tables
-from lakehouse.cli.options import AS_JSON, GOLD_OR_NONE, LAKE, OPTIONS_FILE, date, length, log
+from lakehouse.cli.options import (
+    AS_JSON,
+    GOLD_OR_NONE,
+    LAKE,
+    OPTIONS_FILE,
+    date,
+    length,
+    log,
+    stop_signals,
+    turns,
+)
 from lakehouse.core import display
 from lakehouse.core.delta_rs import locate
 from lakehouse.ops.maintain.actions import Executor
 from lakehouse.ops.maintain.rollup_position import ReadPositions, by_date, by_progress
-from lakehouse.ops.maintain.service import REFUSED, Maintenance, PlannedTable, serve
+from lakehouse.ops.maintain.service import REFUSED, Maintenance, PlannedTable
 
 _REFUSED: Final = 3
 _DAY: Final = 86_400
@@ -107,11 +115,10 @@ def maintain(  # noqa: PLR0913 - a click command
             log(str(error))
             sys.exit(_REFUSED)
         return
-    stop = threading.Event()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: stop.set())
+    stop = stop_signals()
     if every is not None:
-        serve(maintenance, every, stop)
+        for _ in turns(every, stop):
+            maintenance.round(stop)
     elif errors := maintenance.round(stop):
         sys.exit(_REFUSED if any(isinstance(error, REFUSED) for error in errors) else 1)
 

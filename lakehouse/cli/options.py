@@ -5,11 +5,15 @@ from __future__ import annotations
 import datetime as dt
 import hashlib
 import re
+import signal
+import threading
+import time
 from contextlib import contextmanager
 from dataclasses import dataclass, fields
 from functools import reduce, wraps
 from importlib import util
 from pathlib import Path
+from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any, Final
 
 import click
@@ -39,6 +43,10 @@ OPTIONS_FILE: Final = click.option(
     "--options-file", type=FILE, help="YAML with storage options of delta-rs, as the agents have."
 )
 CLUSTER: Final = click.option("--cluster", help="Id of the cluster, if the lake has several.")
+OWNERS: Final = click.option(
+    "--owners", "owners_file", type=FILE,
+    help="YAML of teams and their topics, groups and clients; see docs/report-owners.md.",
+)  # fmt: skip
 TEAM: Final = click.option("--team", help="Limit the report to this team.")
 AS_JSON: Final = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 ENGINE: Final = click.option(
@@ -72,26 +80,26 @@ class LakeOptions:
 
         return objective_files.load(self.objectives_folder or objective_files.SHIPPED)
 
-    def engine(self, *, by_spark: bool = False) -> Engine:
-        """The engine that reads gold; ``by_spark``: and rolls up by Spark."""
+    def engine(self, *, by_spark: bool = False, say: Callable[[str], None] | None = None) -> Engine:
+        """The engine that reads gold, or with ``by_spark`` rolls up; ``say`` prints a line."""
         from lakehouse.core import lake as lakes
         from lakehouse.engines.choice import engine_of
 
         if self.gold_root and not self.gold:
             raise click.UsageError("--gold-root is of gold in a catalog: give --gold, too")
         location = lakes.at(self.root, self.gold, self.gold_root)
-        return engine_of(location, self._storage(), log, by_spark=by_spark)
+        return engine_of(location, self._storage(), say or log, by_spark=by_spark)
 
-    def rollup_engine(self, name: str | None) -> Engine:
-        """The engine that rolls up; ``name`` as in ``--engine``."""
+    def rollup_engine(self, name: str | None, say: Callable[[str], None] | None = None) -> Engine:
+        """The engine that rolls up; ``name`` as in ``--engine``, ``say`` prints a line."""
         from lakehouse.core import lake as lakes
 
         if (name or ("spark" if util.find_spec("pyspark") else "local")) == "spark":
-            return self.engine(by_spark=True)
+            return self.engine(by_spark=True, say=say)
         location, storage = lakes.at(self.root, self.gold), self._storage()
         from lakehouse.engines.local_engine import LocalEngine
 
-        log("without Spark" + ", which is not installed" * (name is None))
+        (say or log)("without Spark" + ", which is not installed" * (name is None))
         return LocalEngine(location, storage)
 
     def _storage(self) -> dict[str, str]:
@@ -214,6 +222,37 @@ def kept_in(errors: list[str]) -> Iterator[None]:
         yield
     except LakehouseError as error:
         errors.append(str(error))
+
+
+def stop_signals() -> threading.Event:
+    """An event that SIGTERM and SIGINT set.
+
+    Another thread sets it: at the instant of the signal this one may hold the event's lock. In a
+    thread that Python hands no signals, such as a notebook's, nothing sets it.
+    """
+    stop, asked = threading.Event(), SimpleQueue[None]()
+
+    def wait() -> None:
+        asked.get()
+        stop.set()
+
+    threading.Thread(target=wait, daemon=True, name="signals").start()
+    if threading.current_thread() is threading.main_thread():
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, lambda *_: asked.put(None))
+    return stop
+
+
+def turns(every_seconds: float, stop: threading.Event) -> Iterator[None]:
+    """Turns of a command with ``--every``, until ``stop`` is set.
+
+    They come at whole multiples of the interval after the first. Turns that pass while one is still
+    running are left out. A clock that is set changes nothing.
+    """
+    first = time.monotonic()
+    while not stop.is_set():
+        yield
+        stop.wait(every_seconds - (time.monotonic() - first) % every_seconds)
 
 
 def log(what: str) -> None:

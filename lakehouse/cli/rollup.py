@@ -4,21 +4,27 @@ import datetime as dt
 import json
 import secrets
 import sys
-from collections.abc import Iterator
-from typing import Final
+import threading
+import uuid
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import Any, Final
 
 import click
 
 from lakehouse.cli import options
-from lakehouse.cli.options import LAKE, LakeOptions, log
+from lakehouse.cli.options import LAKE, LakeOptions, log, stop_signals, turns
 from lakehouse.cli.phases import phase
+from lakehouse.core import display
 from lakehouse.core.display import plural
 from lakehouse.core.lake import at
 from lakehouse.core.objective import Objective
 from lakehouse.core.periods import window_seconds
 from lakehouse.engines.choice import start_spark
 from lakehouse.engines.engine import Engine
-from lakehouse.rollup.run import Outcome, Wanted, rollup as run_rollup
+from lakehouse.errors import LakehouseError, is_of_spark, spark_failed
+from lakehouse.rollup import progress
+from lakehouse.rollup.run import Done, Outcome, Wanted, rollup as run_rollup
 from lakehouse.rollup.verify import verify as compare
 
 WINDOW: Final = click.option(
@@ -51,28 +57,162 @@ TIDY: Final = click.option(
     "--accept-lost", is_flag=True,
     help="Go on without data files of bronze that are gone; their hours stay unknown.",
 )  # fmt: skip
+@click.option(
+    "--every", type=options.length, metavar="LENGTH",
+    help="Roll up every LENGTH in one process until SIGTERM, which lets the running batch end.",
+)  # fmt: skip
 @options.ENGINE
 @options.AS_JSON
 def rollup(  # noqa: PLR0913 - a click command
-    lake: LakeOptions, window: int | None, since: dt.date | None, tidy: str, rows: int | None, *,
-    take_over: bool, accept_lost: bool, engine: str | None, as_json: bool,
+    lake: LakeOptions, window: int | None, since: dt.date | None, tidy: str, rows: int | None,
+    every: int | None, *, take_over: bool, accept_lost: bool, engine: str | None, as_json: bool,
 ) -> None:  # fmt: skip
     """Bring gold up to date with what the agents have delivered to LAKE.
 
     It can be killed at any instant, and the next rollup continues. Exits with 1 if it failed, with
-    3 if another rollup of this lake is running.
+    3 if another rollup of this lake is running. With --every it logs a failure and tries again.
     """
     objectives, wanted = (
         lake.objectives(),
         Wanted(since, tidy, take_over, rows, accept_lost=accept_lost),
     )
+    if every is not None:
+        if since or take_over or accept_lost or tidy == "now":
+            once = "--since, --take-over, --accept-lost or --tidy now"
+            raise click.UsageError(f"--every repeats a rollup: run {once} once, without it")
+        live = Live(lambda say: lake.rollup_engine(engine, say), objectives, wanted, window)
+        live.serve(every, stop_signals(), as_json=as_json)
+        return
     outcome = roll_up(lake.rollup_engine(engine), objectives, wanted, window)
     if as_json:
-        fields = outcome._asdict()
-        versions = fields.pop("versions")
-        click.echo(json.dumps({**fields, **versions._asdict()}))
+        click.echo(json.dumps(_as_json(outcome)))
     else:
         click.echo("\n".join(outcome_lines(outcome)))
+
+
+def _as_json(outcome: Outcome) -> dict[str, Any]:
+    fields = outcome._asdict()
+    versions = fields.pop("versions")
+    return {**fields, **versions._asdict()}
+
+
+_LONGEST_WAIT_SECONDS: Final = 600
+_ENGINE_SECONDS: Final = 3600
+"""Age at which an engine is replaced. It keeps copies of a bucket's files and what it has checked,
+most of them of hours that are not read again. The Spark session stays."""
+
+
+class _StoppedError(Exception):
+    """SIGTERM came, and batches are left."""
+
+
+class Live:
+    """``rollup --every``: passes of one process, on one Spark session.
+
+    Args:
+        new_engine: Makes an engine; its argument prints a line.
+        objectives: The objectives of gold/sli.
+        wanted: Options of each pass.
+        window: Length of gold's windows, as for ``rollup``.
+        clock: Gives the instant, UTC.
+    """
+
+    def __init__(
+        self,
+        new_engine: Callable[[Callable[[str], None]], Engine],
+        objectives: tuple[Objective, ...],
+        wanted: Wanted,
+        window: int | None,
+        clock: Callable[[], dt.datetime] = lambda: dt.datetime.now(dt.UTC),
+    ) -> None:
+        self._new_engine, self._objectives, self._window = new_engine, objectives, window
+        # With an id of its own a pass would wait for the lease of one before that lost the store.
+        self._wanted = replace(wanted, lease=uuid.uuid4().hex)
+        self._clock = clock
+        self._say: Callable[[str], None] = log
+        self._engine: Engine | None = None
+        self._since = clock()
+        self._last: Outcome | None = None
+
+    def serve(self, every_seconds: int, stop: threading.Event, *, as_json: bool) -> None:
+        """Roll up at each turn until ``stop`` is set; after failures at ever fewer turns."""
+        failures = left_out = 0
+        most = max(1, _LONGEST_WAIT_SECONDS // every_seconds)
+        for _ in turns(every_seconds, stop):
+            if left_out:
+                left_out -= 1
+                continue
+            try:
+                fields, failures = self._pass(stop), 0
+            except _StoppedError:
+                log("rollup: stopped after a batch; the next rollup continues")
+                return
+            except Exception as error:
+                if not (isinstance(error, LakehouseError) or is_of_spark(error)):
+                    raise
+                failures += 1
+                waits = min(2 ** (failures - 1), most)
+                left_out = waits - 1
+                fields = self._failed(error, waits * every_seconds)
+            if as_json:
+                click.echo(json.dumps(fields))
+
+    def _pass(self, stop: threading.Event) -> dict[str, Any]:
+        began = self._clock()
+        engine = self._engine_at(began)
+        with phase("rollup") as shown:
+
+            def watch(done: Done) -> None:
+                shown.watch(done)
+                if stop.is_set() and done.hours < done.of_hours:
+                    raise _StoppedError
+
+            outcome = run_rollup(
+                engine, self._objectives, self._wanted, window_seconds=self._window,
+                progress=shown.step, watch=watch,
+            )  # fmt: skip
+            now = self._clock()
+            until = progress.until(engine, now)
+            shown.result = f"{self._added(outcome)}, {_reach(until, now)}"
+        self._last = outcome
+        behind = None if until is None else (now - until).total_seconds()
+        return {
+            "at": now.isoformat(timespec="seconds"),
+            "seconds": round((now - began).total_seconds(), 3),
+            "until": None if until is None else until.isoformat(timespec="seconds"),
+            "behind_seconds": behind,
+            **_as_json(outcome),
+        }
+
+    def _engine_at(self, now: dt.datetime) -> Engine:
+        if self._engine is None or abs((now - self._since).total_seconds()) > _ENGINE_SECONDS:
+            self._engine = None  # its files are removed before those of the next are fetched
+            self._engine, self._since = self._new_engine(self._say), now
+            self._say = lambda _: None  # the next engine is no news
+        return self._engine
+
+    def _added(self, outcome: Outcome) -> str:
+        """What a pass added, such as ``3 new commits, 1 hour rolled up``."""
+        text = next(outcome_lines(outcome))
+        if self._last is None or not outcome.hours:
+            return text
+        new = outcome.versions.runs - self._last.versions.runs
+        return f"{plural(new, 'new commit')}, {text}".replace("\u00a0", " ")
+
+    def _failed(self, error: Exception, wait_seconds: int) -> dict[str, Any]:
+        self._engine = None
+        line = spark_failed(error) if is_of_spark(error) else " ".join(str(error).split())
+        wait = display.length(wait_seconds * 1_000_000).replace("\u00a0", " ")
+        log(f"rollup: {line}; next attempt in {wait}")
+        return {"at": self._clock().isoformat(timespec="seconds"), "error": line}
+
+
+def _reach(until: dt.datetime | None, now: dt.datetime) -> str:
+    """How late gold is, in words."""
+    if until is None:
+        return "gold has no reading of the last two days"
+    behind = display.length(round((now - until).total_seconds()) * 1_000_000)
+    return f"gold reaches {until:%H:%M:%S} UTC, {behind} ago".replace("\u00a0", " ")
 
 
 def roll_up(

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from lakehouse.errors import EngineError, extra, line_of_spark
+from lakehouse.errors import EngineError, extra, is_of_spark, line_of_spark
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -119,12 +119,27 @@ def session(*, large: bool = False) -> SparkSession:
         from pyspark.errors import PySparkException  # noqa: PLC0415 - Spark is slow to import
         from pyspark.sql import SparkSession  # noqa: PLC0415
 
-        active, builder = SparkSession.getActiveSession(), SparkSession.builder.appName("jmxlake")
+        active = _if_answering(SparkSession.getActiveSession())
+        builder = SparkSession.builder.appName("jmxlake")
         return _in_utc(active or _builder(builder, large=large).getOrCreate())
     except ImportError as error:
         raise EngineError(_what_is_missing(error)) from error
     except (PySparkException, OSError) as error:
         raise EngineError(f"Spark does not start: {line_of_spark(error)}; {_advice()}") from error
+
+
+def _if_answering(active: SparkSession | None) -> SparkSession | None:
+    """The active session; None, and it is ended, if its Connect server no longer knows it."""
+    if active is None or REMOTE not in os.environ:
+        return active
+    try:
+        _ = active.version  # asks the server
+    except Exception as error:
+        if not is_of_spark(error):
+            raise
+        active.stop()
+        return None
+    return active
 
 
 def _advice() -> str:

@@ -58,7 +58,9 @@ def view(story: Row, *, terminal: bool | None = None, width: int | None = None) 
 def _parts(story: Row, width: int) -> Iterator[RenderableType]:
     subject = ", ".join(name.labelled for name in figures.subject(story["subject"]))
     cluster, frame = figures.name(story["cluster"]).text, frame_of(story)
-    yield Text(f"{subject[:1].upper()}{subject[1:]} of cluster {cluster}", "bold")
+    owner = story.get("owner")
+    owned = "" if owner is None else f", owner {figures.name(owner).text}"
+    yield Text(f"{subject[:1].upper()}{subject[1:]} of cluster {cluster}{owned}", "bold")
     yield Text(", ".join(filter(None, (period(frame), elapsed(frame), _life(story)))), "dim")
     yield from _objectives(story)
     yield from _events(story)
@@ -148,8 +150,9 @@ def _events(story: Row) -> Iterator[RenderableType]:
         text = row["words"]
         yield Text.assemble(f"{row['number']}. ", (text["title"], "bold"))
         step = text["next_step"] and f"Next: {text['next_step']}"
+        action = " ".join(filter(None, (text["owner"], step)))
         when = ", ".join(filter(None, (text["time"], text["used"])))
-        lines = filter(None, (when, text["impact"], text["cause"], step))
+        lines = filter(None, (when, text["impact"], text["cause"], action))
         yield _indented("\n".join(lines))
 
 

@@ -120,8 +120,8 @@ class _Edges:
         self._away = [one for *_, one in edges]
 
     def near(self, event: Event) -> list[Away]:
-        """Return who went or came near the onset; the restarted first, then the nearest."""
-        first, last = event.near
+        """Return who went or came before the onset; the restarted first, then the nearest."""
+        first, last = event.before
         places = slice(bisect_left(self._instants, first), bisect_right(self._instants, last))
         return sorted(
             set(self._away[places]),

@@ -107,6 +107,10 @@ class Owners:
         default_factory=dict, compare=False, repr=False
     )
 
+    def labels(self, row: Mapping[str, Any]) -> dict[str, str | None]:
+        """Return the owner of a row as keys for it."""
+        return self.of(row)._asdict()
+
     def of(self, row: Mapping[str, Any]) -> Owner:
         """Return the owner of a row of the facts: of its group, client, topic or source."""
         for keys in (("group",), ("client_id", "user"), ("topic",), ("source",)):
@@ -119,6 +123,9 @@ class Owners:
             matching = (rule.owner for rule in self.rules if rule.matches(names))
             self._cache[key] = next(matching, NO_OWNER)
         return self._cache[key]
+
+
+NO_OWNERS: Final = Owners(())
 
 
 def load(path: Path) -> Owners:

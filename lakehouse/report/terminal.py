@@ -82,7 +82,7 @@ def _parts(summary: Summary) -> Iterator[RenderableType]:
     if summary.tiles:
         yield Padding(_tiles(summary.tiles), (1, 0, 0, 2))
     if summary.events:
-        yield Text("\nWhat happened", "bold")
+        yield Text("\nEvents", "bold")
         yield from map(_event, summary.events[:_MOST_EVENTS])
         if others := lines.other_events(summary, _MOST_EVENTS):
             yield Padding(Text(others, "dim"), (0, 0, 0, 2))

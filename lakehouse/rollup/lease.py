@@ -101,13 +101,17 @@ class Lease:
 
 
 @contextmanager
-def hold(engine: Engine, terms: Terms, *, take_over: bool = False) -> Iterator[Lease]:
+def hold(
+    engine: Engine, terms: Terms, *, take_over: bool = False, lease_id: str | None = None
+) -> Iterator[Lease]:
     """Hold the lease of a lake's gold, whose table is there.
 
     Args:
         engine: The engine of the lake.
         terms: How long it holds.
         take_over: Take it even if another rollup holds it.
+        lease_id: Its id; a lease with this id is the caller's own, which it could not release.
+            None: a new id.
 
     Raises:
         LeaseHeldError: Another rollup holds it, or another kind of engine writes this gold.
@@ -116,7 +120,7 @@ def hold(engine: Engine, terms: Terms, *, take_over: bool = False) -> Iterator[L
     found = engine.found(tables.LEASE)
     properties = {} if found is None else found.properties
     _check_writer(engine, properties, take_over=take_over)
-    row = _take(engine, terms, take_over=take_over)
+    row = _take(engine, terms, lease_id or uuid.uuid4().hex, take_over=take_over)
     lease, stop = Lease(engine, terms, row), threading.Event()
     keeper = threading.Thread(target=lease.keep, args=(stop,), daemon=True, name="lease")
     try:
@@ -164,24 +168,24 @@ def _read(engine: Engine) -> LeaseRow | None:
 _ROW: Final = "SELECT r.id, r.holder, r.since, r.until FROM {lease} r"
 
 
-def _take(engine: Engine, terms: Terms, *, take_over: bool) -> LeaseRow:
+def _take(engine: Engine, terms: Terms, lease_id: str, *, take_over: bool) -> LeaseRow:
     now, holder = _micros_now(), f"{socket.gethostname()}, process {os.getpid()},"
-    mine = LeaseRow(uuid.uuid4().hex, holder, now, now + round(terms.holds * 1e6))
+    mine = LeaseRow(lease_id, holder, now, now + round(terms.holds * 1e6))
     # The lease is usually free: reading it first would double the cost.
     if engine.swap(LeaseRow(), mine):
         return mine
     found = _read(engine)
-    is_held = found is not None and found.id is not None and now < _free_after_us(found, terms)
-    if is_held and not take_over:
+    is_others = found is not None and found.id not in {None, lease_id}
+    if is_others and now < _free_after_us(found, terms) and not take_over:
         raise LeaseHeldError(_refusal(engine.lake, found, terms))
     if not engine.swap(found or LeaseRow(), mine, first=found is None):
         raise LeaseHeldError(_refusal(engine.lake, _read(engine), terms))
     return mine
 
 
-def _free_after_us(found: LeaseRow, terms: Terms) -> int:
+def _free_after_us(found: LeaseRow | None, terms: Terms) -> int:
     """Instant after which another rollup may take it, microseconds."""
-    return (found.until or 0) + round(terms.skew * 1e6)
+    return ((found and found.until) or 0) + round(terms.skew * 1e6)
 
 
 def _refusal(lake: Lake, row: LeaseRow | None, terms: Terms) -> str:

@@ -10,8 +10,8 @@ from dataclasses import astuple, dataclass, fields, replace
 from typing import Any, Final, NamedTuple
 
 from lakehouse import tables
-from lakehouse.core.periods import HOUR_US, instant, micros
-from lakehouse.engines.engine import Engine
+from lakehouse.core.periods import HOUR_US, Period, instant, micros
+from lakehouse.engines.engine import Engine, ask
 from lakehouse.engines.gold_reader import is_same
 from lakehouse.engines.rollup_batches import ClusterHour, HourSet, Versions
 from lakehouse.kernel import arrow_types
@@ -88,6 +88,14 @@ def last(engine: Engine) -> Last:
     at, committed = instant(row["at"]), instant(row["committed"])
     current = Progress(**others | {"at": at, "committed": committed, "versions": _versions(row)})
     return Last(current, instant([rows[0], *tidied][-1]["at"]).date())
+
+
+def until(engine: Engine, now: dt.datetime) -> dt.datetime | None:
+    """The end of the newest reading in gold, no later than now; None: of two days it has none."""
+    lately = Period(now - dt.timedelta(days=2), now + dt.timedelta(days=1))
+    readings = engine.rows(tables.READINGS, between=lately)
+    ((us,),) = ask(engine, "SELECT max(r.end) FROM {rows} r", rows=readings)
+    return None if us is None else min(instant(int(us)), now)
 
 
 def _versions(row: Mapping[str, Any]) -> Versions:

@@ -52,6 +52,8 @@ class Wanted:
         keep_windows_days: For how long gold keeps the rows of finest windows.
         check_files: Compare the logs of gold with the store, also if nothing else asks for it.
         accept_lost: Go on without data files of bronze that are gone; their hours stay unknown.
+        lease: Id under which the lease is taken; one that an earlier rollup with this id could not
+            release is taken at once. None: an id of its own.
     """
 
     since: dt.date | None = None
@@ -62,6 +64,7 @@ class Wanted:
     keep_windows_days: int = gold_upkeep.KEEP_WINDOWS_DAYS
     check_files: bool = False
     accept_lost: bool = False
+    lease: str | None = None
 
 
 class Outcome(NamedTuple):
@@ -167,7 +170,7 @@ def _rollup(
     if tables.LEASE in outdated:
         outdated.remove(tables.LEASE)
         table_schemas.prepare(engine, tables.LEASE)
-    with hold(engine, wanted.terms, take_over=wanted.take_over) as held:
+    with hold(engine, wanted.terms, take_over=wanted.take_over, lease_id=wanted.lease) as held:
         progress("lease")
         table_schemas.upgrade(engine, first_layout, window, held.check, progress)
         repairs.mark(engine, in_doubt, found, held.check)

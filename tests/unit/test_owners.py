@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from copy import deepcopy
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 from hypothesis import given, strategies as st
@@ -14,12 +15,11 @@ from lakehouse.report.facts.owners.one_team import of_team
 from lakehouse.report.facts.owners.owner_accounts import add_owners
 from lakehouse.report.owners import Owner, Prices
 from lakehouse.report.page.page import render
+from lakehouse.report.summary.summarize import summarize
+from lakehouse.report.tables.details import details
 from tests import sample_facts
 from tests.page_reader import read
 from tests.trend_facts import facts_of, subject as trend_of
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 FILE = """
 owners:
@@ -226,15 +226,10 @@ def test_a_team_sees_its_own_and_is_judged_by_it(facts: sample_facts.Facts):
 
 @pytest.mark.slow
 def test_a_team_sees_its_own_trends(tmp_path: Path):
-    drains = [
-        {"topic": one, "kind": "copy", "last_bytes": 5, "verdict": "growing"}
-        for one in ("orders", "archive")
-    ]
     bad = (trend_of("orders", [1] * 13), trend_of("archive", [2] * 13), trend_of("else", [3] * 13))
-    facts = add_owners(facts_of(*bad, drains=drains), loaded(tmp_path))
+    facts = add_owners(facts_of(*bad), loaded(tmp_path))
     told = of_team(facts, "storage")["trends"]
     assert [one["topic"] for one in told["objectives"][0]["subjects"]] == ["archive"]
-    assert [one["topic"] for one in told["drains"]] == ["archive"]
     assert (told["tested"], told["significant_by_chance"]) == (1, 0.08)
     assert told["objectives"][0]["never_bad"] is None, "of all teams together alone it is known"
     assert "orders" not in read(render(of_team(facts, "storage"))).one("main").raw
@@ -286,3 +281,34 @@ def test_evil_labels_stay_text():
     assert not list(page.all("b", onmouseover="alert(1)"))
     assert sample_facts.EVIL[0] in page.one("div", id="d-owners").raw
     assert "<b>EUR" in page.one("div", id="d-owners").raw
+
+
+def budgets_of(facts: sample_facts.Facts) -> dict[str, tuple[str, str]]:
+    """The used error budgets in the table of owners: the highest one, and the total."""
+    (fold,) = (one for one in details(facts, summarize(facts)) if one.anchor == "owners")
+    (table,) = fold.tables
+    headings = [column.heading for column in table.columns]
+    places = [headings.index(name) for name in ("Highest budget used", "Total budget used")]
+    return {
+        row[0].text[0].text if row[0].text[0] != "no owner" else "no owner": tuple(
+            "".join(row[place].text) for place in places
+        )
+        for row in table.rows
+    }  # fmt: skip
+
+
+def test_a_team_has_its_highest_and_its_total_budget(tmp_path: Path) -> None:
+    file = Path(__file__).parents[1] / "golden" / "report.json"
+    found = add_owners(json.loads(file.read_text(encoding="utf-8")), loaded(tmp_path))
+    told = budgets_of(found)
+    worst = max(
+        row["used"]
+        for one in found["objectives"]
+        for row in one["subjects"]
+        if row["team"] == "payments" and row["used"] is not None
+    )
+    (whole,) = (one for one in found["composites"] if one["team"] == "payments")
+    used = (1 - whole["attainment"]) / (1 - whole["target"])
+    assert told["payments"] == (f"{worst * 100:,.0f}\u00a0%", f"{used * 100:,.0f}\u00a0%")
+    assert told["no owner"][1] == "", "topics without an owner are no team"
+    assert budgets_of(of_team(found, "payments")) == {"payments": told["payments"]}

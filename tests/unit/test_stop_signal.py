@@ -6,6 +6,7 @@ import signal
 import threading
 
 from collector.cli import run
+from lakehouse.cli import options
 
 
 def test_a_signal_while_the_lock_is_held_stops_the_loop_all_the_same() -> None:
@@ -25,3 +26,15 @@ def test_a_signal_while_the_lock_is_held_stops_the_loop_all_the_same() -> None:
         signal.alarm(0)
         signal.signal(signal.SIGALRM, alarm)
         signal.signal(signal.SIGUSR2, handler)
+
+
+def test_commands_of_the_lakehouse_do_the_same() -> None:
+    handlers = {one: signal.getsignal(one) for one in (signal.SIGTERM, signal.SIGINT)}
+    try:
+        stop = options.stop_signals()
+        with stop._cond:
+            signal.raise_signal(signal.SIGTERM)
+        assert stop.wait(50)
+    finally:
+        for number, handler in handlers.items():
+            signal.signal(number, handler)

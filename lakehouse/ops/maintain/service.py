@@ -1,4 +1,4 @@
-"""Rounds of maintenance over all tables of bronze: one, or one after another until stopped."""
+"""A round of maintenance over all tables of bronze."""
 
 import datetime as dt
 import threading
@@ -157,14 +157,6 @@ class Maintenance:
         unknown = states.unknown_engines(delta, self._inspected.get(table.name, checked))
         self._inspected[table.name] = delta.version()
         return unknown
-
-
-def serve(maintenance: Maintenance, every_seconds: float, stop: threading.Event) -> None:
-    """Run rounds until ``stop`` is set."""
-    while not stop.is_set():
-        start = time.monotonic()
-        maintenance.round(stop)
-        stop.wait(max(0.0, every_seconds - (time.monotonic() - start)))
 
 
 def described(action: Action) -> dict[str, Any]:

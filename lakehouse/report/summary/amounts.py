@@ -51,7 +51,7 @@ def used(share: float | None) -> str:
 
 
 def between_shares(low: float, high: float, digits: int, target: float = 1) -> str:
-    """Return two bounds: ``98.9 % to 99.9 %``, of whole percents ``6 to 94 %``.
+    """Return two bounds: ``98.9 to 99.9 %``.
 
     Args:
         low: The lower bound, rounded down.
@@ -66,8 +66,7 @@ def between_shares(low: float, high: float, digits: int, target: float = 1) -> s
         last = display.share(high, places, "up", apart)
         if places == max(_places(first), _places(last)):
             break
-    if _places(first) == 0:
-        first = first.removesuffix("\u00a0%")
+    first = first.removesuffix("\u00a0%")
     return line("amount.between", low=first, high=last)
 
 

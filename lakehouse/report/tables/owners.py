@@ -1,20 +1,19 @@
 """Cost by team: use of each owner's topics, clients and groups."""
 
-from collections.abc import Callable
 from typing import Final
 
 from lakehouse.core import display
 from lakehouse.report import figures
+from lakehouse.report.evidence import Rows
 from lakehouse.report.facts.owners.owner_accounts import Account
 from lakehouse.report.facts_lookup import value_at
 from lakehouse.report.figures import Facts, Name, Row, length
 from lakehouse.report.owners import LABELS, MONTH_SECONDS
-from lakehouse.report.tables.contents import joined, least_to_most, number, of, size
-from lakehouse.report.tables.section import Detail, Part, Section, detail, plain
+from lakehouse.report.tables.contents import between, joined, number, of, size
+from lakehouse.report.tables.section import Part, plain, section
 from lakehouse.report.tables.table_spec import Cell, Column, Content, TableSpec
 
 _GIB: Final = 1024.0**3
-_TITLE: Final = "Cost by team"
 
 
 def _owner(row: Row) -> Cell:
@@ -23,39 +22,30 @@ def _owner(row: Row) -> Cell:
     return Cell(joined(found) or ("no owner",))
 
 
-def _some(cell: Callable[[Row], Cell], nouns: str) -> Callable[[Row], Cell]:
-    """Return a cell with the number of subjects that its figure leaves out."""
+def _some(content: Content, nouns: str) -> Content:
+    """Return a content with the number of subjects that its figure leaves out."""
+    path = f"not_known.{nouns}"
 
     def made(row: Row) -> Cell:
-        missing = value_at(row, f"not_known.{nouns}") or 0
+        missing = value_at(row, path) or 0
         text = f"without {display.plural(missing, nouns.removesuffix('s'))}" if missing else ""
-        return cell(row)._replace(bounds=text)
+        return content.cell(row)._replace(bounds=text)
 
-    return made
-
-
-def _throttled(row: Row) -> Cell:
-    return Cell((length(row.get("throttled_us")),), order=row.get("throttled_us"))
+    return of(made, *content.keys, path)
 
 
-def _lost(row: Row) -> Cell:
-    return least_to_most(row.get("offsets_low"), row.get("offsets_high"), display.count)
-
-
-def _stored(key: str) -> Callable[[Row], Cell]:
+def _budget(key: str) -> Content:
     def cell(row: Row) -> Cell:
-        stored = row.get(key)
-        months = None if stored is None else stored / MONTH_SECONDS
-        text = _gib(months)
-        return Cell((text,), order=stored)
+        used = row.get(key)
+        return Cell() if used is None else Cell((display.share(used, 0),), order=used)
 
-    return cell
+    return of(cell)
 
 
-def _gib(size: float | None) -> str:
-    if size is None:
+def _gib_months(byte_seconds: float | None) -> str:
+    if byte_seconds is None:
         return display.NOT_KNOWN
-    return f"{size / _GIB:,.1f}" if size else "0"
+    return f"{byte_seconds / MONTH_SECONDS / _GIB:,.1f}" if byte_seconds else "0"
 
 
 def _cost(row: Row) -> str:
@@ -65,13 +55,8 @@ def _cost(row: Row) -> str:
     return f"{cost:,.2f}" + (f"\u00a0{display.line(currency)}" if currency is not None else "")
 
 
-_LOST: Final[Content] = of(
-    _some(_lost, "groups"), "offsets_low", "offsets_high", "not_known.groups"
-)
-
 ACCOUNTS: Final = TableSpec(
-    record=Account,
-    path="owners.accounts",
+    rows=Rows(Account, "owners.accounts"),
     caption="Owners",
     noun="owner",
     columns=(
@@ -79,15 +64,16 @@ ACCOUNTS: Final = TableSpec(
         Column("Topics", number("topics")),
         Column("Clients", number("clients")),
         Column("Groups", number("groups")),
-        Column("Throttled", of(_some(_throttled, "clients"), "throttled_us", "not_known.clients")),
-        Column("Messages lost (offsets)", _LOST),
+        Column("Highest budget used", _budget("highest_used")),
+        Column("Total budget used", _budget("total_used")),
+        Column("Throttled", _some(number("throttled_us", length), "clients")),
+        Column("Messages lost (offsets)", _some(between("offsets"), "groups")),
         Column("Uploaded", number("uploaded_bytes", size)),
         Column("Read back", number("read_bytes", size)),
-        Column("Stored (GiB-months)", of(
-            _some(_stored("stored_byte_seconds"), "topics"), "stored_byte_seconds",
-            "not_known.topics",
+        Column("Stored (GiB-months)", _some(
+            number("stored_byte_seconds", _gib_months), "topics"
         )),
-        Column("On disk (GiB-months)", of(_stored("disk_byte_seconds"), "disk_byte_seconds")),
+        Column("On disk (GiB-months)", number("disk_byte_seconds", _gib_months)),
         Column("Cost", of(_cost, "cost")),
     ),
     file="owners",
@@ -95,7 +81,7 @@ ACCOUNTS: Final = TableSpec(
 )  # fmt: skip
 
 
-def _detail(facts: Facts) -> Detail | None:
+def _costs(facts: Facts) -> Part | None:
     if not facts.get("owners"):
         return None
     accounts, currency = facts["owners"]["accounts"], facts["owners"].get("currency")
@@ -111,9 +97,29 @@ def _detail(facts: Facts) -> Detail | None:
     cost = "The owners file has no prices, so the table has no costs."
     if currency is not None:
         cost = f"Costs are in {display.line(currency)} and include known amounts only."
-    rows = [{**row, "used": None, "currency": currency} for row in accounts]
+    rows = [{**row, **_used(row, facts), "currency": currency} for row in accounts]
     listing = ACCOUNTS.listing({**facts, "owners": None}, rows)
-    return detail("owners", _TITLE, [Part(plain("; ".join(said)), (listing,), (cost,))])
+    return Part(plain("; ".join(said)), (listing,), (cost,))
 
 
-SECTION: Final = Section("owners", _TITLE, _detail)
+def _used(account: Row, facts: Facts) -> Row:
+    """Return the used shares of an account's error budgets: the highest, and of all together."""
+    labels = {key: account.get(key) for key in LABELS}
+    subjects = (row for one in facts.get("objectives") or () for row in one["subjects"])
+    shares = [row.get("used") for row in subjects if labels.items() <= row.items()]
+    return {
+        "highest_used": max((share for share in shares if share is not None), default=None),
+        "total_used": _total(labels["team"], facts),
+    }
+
+
+def _total(team: str | None, facts: Facts) -> float | None:
+    """Return the used share of a team's error budgets together, by the weights of a composite."""
+    wanted = None if team == facts.get("team") else team
+    for one in facts.get("composites") or () if team is not None else ():
+        if one.get("team") == wanted and not one.get("tier") and one.get("attainment") is not None:
+            return (1 - one["attainment"]) / (1 - one["target"]) if one["target"] < 1 else None
+    return None
+
+
+SECTION: Final = section("owners", "Cost by team", _costs)

@@ -55,8 +55,8 @@ def grouped(gold: Gold) -> list[tuple[Event, list[Incident]]]:
 
 def away(gold: Gold) -> list[Away]:
     """Return when brokers were away in the period."""
-    of_jvm, readings = gold.families(UNDER_MIN_ISR), gold.whole(tables.READINGS)
-    return brokers_away.read(gold.engine, readings, changes_of(gold), of_jvm)
+    readings = gold.whole(tables.READINGS)
+    return brokers_away.read(gold.engine, readings, changes_of(gold), gold.broker_families)
 
 
 def changes_of(gold: Gold) -> Relation | None:

@@ -15,7 +15,7 @@ from lakehouse.report.facts.fields import (
     to_json,
 )
 from lakehouse.report.facts.objectives.composites import BY_OWNER, composites
-from lakehouse.report.facts.owners.event_owners import with_event_owners
+from lakehouse.report.facts.owners.event_owners import with_event_owners, with_incident_owners
 from lakehouse.report.facts_lookup import nothing_seen, value_at
 from lakehouse.report.owners import LABELS, NAMES, NO_OWNER, Owner, Owners, Prices, shown
 
@@ -61,11 +61,11 @@ class Account(NamedTuple):
 
 def add_owners(facts: Mapping[str, Any], owners: Owners) -> Facts:
     """The facts with labels in rows, composites by owner, and a section ``owners``."""
-    with_labels = with_rows(facts, lambda row: {**row, **owners.of(row)._asdict()})
+    with_labels = with_rows(facts, lambda row: {**row, **owners.labels(row)})
     if facts.get("events"):
-        with_labels["events"] = with_event_owners(
-            facts["events"], lambda row: owners.of(row)._asdict()
-        )
+        with_labels["events"] = with_event_owners(facts["events"], owners.labels)
+        incidents = facts.get("incidents") or ()
+        with_labels["incidents"] = with_incident_owners(incidents, owners.labels)
     currency = None if owners.prices is None else owners.prices.currency
     accounts = to_json(_accounts(with_labels, owners.prices))
     with_labels["objectives"] = with_owners(with_labels.get("objectives") or ())
