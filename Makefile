@@ -59,6 +59,7 @@ test-connect: setup ## The rollup's tests, and every notebook, over Spark Connec
 .PHONY: test-cluster
 test-cluster: setup ## A bigger lake on a Spark cluster of three processes; some minutes
 	@$(BIN)/pytest tests/everywhere/nightly_cluster.py
+	@$(BIN)/pytest tests/everywhere/nightly_submit.py
 
 .PHONY: test-s3-spark
 test-s3-spark: setup ## A lake on a real S3 server, rolled up by Spark; fetches 12 MB of jars
@@ -197,6 +198,10 @@ bench-storage: setup ## What a sample takes on disk, against plain Delta tables 
 .PHONY: bench-rollup
 bench-rollup: setup ## A day of 100 brokers rolled up, and plain samples by other engines; on a quiet machine
 	@$(BIN)/python -m bench.rollup $(BENCH)
+
+.PHONY: bench-native
+bench-native: setup ## Topics and clients of gold in native Spark SQL, beside the kernel with and without Spark; on a quiet machine
+	@$(BIN)/python -m bench.native $(BENCH)
 
 .PHONY: bench-small
 bench-small: setup ## A small lake rolled up, reported and read; BENCH="--against COMMIT" compares, as in all of bench-*
