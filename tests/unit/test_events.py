@@ -203,8 +203,14 @@ def test_no_cause_follows_its_effect() -> None:
 
 def test_the_cause_of_events_that_are_not_chained_is_near_the_first() -> None:
     lags = event(1000, 9000, kind="tiered")._replace(last_onset=8000 * SECOND)
-    assert cause(lags, gone("broker-2", 4000, 4080)).kind == "not_known"
-    assert cause(lags, gone("broker-2", 990, 1080)).kind == "no_answer"
+    assert cause(lags, gone("broker-2", 4000, 4080, "down")).kind == "not_known"
+    assert cause(lags, gone("broker-2", 990, 1080, "down")).kind == "restarted"
+
+
+def test_silence_of_a_broker_explains_availability_only() -> None:
+    silent = gone("broker-2", 990, 1080, "timeout")
+    assert cause(event(1000, 1100), silent).kind == "no_answer"
+    assert cause(event(1000, 1100, kind="tiered"), silent).kind == "not_known"
 
 
 def test_a_broker_that_is_away_for_weeks_explains_nothing_that_happens_meanwhile() -> None:

@@ -417,6 +417,13 @@ def test_lead_on_an_uncertain_objective_states_why() -> None:
         assert plain(summarize(found).lead[0]).endswith(f": {reason}.")
 
 
+def test_load_within_a_minute_has_no_times_of_day() -> None:
+    row = event(1, "throttling", "18 14:27:06", "18 14:27:50", 44_000_000,
+                cause("quota", "18 14:27:06", "18 14:27:50"), of="produce",
+                client_id="etl")  # fmt: skip
+    assert " to 14:27" not in plain(told(row).next_step)
+
+
 def test_lag_without_topics_names_its_group_once() -> None:
     row = event(1, "consumer_lag", "18 14:27", "18 14:47", 20 * MINUTE,
                 cause("not_known", "18 14:27", "18 14:47"), group="warehouse")  # fmt: skip

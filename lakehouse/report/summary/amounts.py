@@ -138,10 +138,14 @@ def parts_of(row: Row) -> tuple[Span, ...]:
 
 
 def hours_of(parts: Sequence[Span]) -> tuple[str, str] | None:
-    """Return the earliest and the latest time of day; None if a part is across midnight."""
+    """Return the earliest and the latest time of day.
+
+    None if a part is across midnight, or all is within one minute.
+    """
     if any(date(start) != date(end) for start, end in parts):
         return None
-    return min(clock(start) for start, _ in parts), max(clock(end) for _, end in parts)
+    first, last = min(clock(start) for start, _ in parts), max(clock(end) for _, end in parts)
+    return None if first == last else (first, last)
 
 
 def week_word(facts: Facts) -> str:
