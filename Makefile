@@ -59,6 +59,7 @@ test-connect: setup ## The rollup's tests, and every notebook, over Spark Connec
 .PHONY: test-cluster
 test-cluster: setup ## A bigger lake on a Spark cluster of three processes; some minutes
 	@$(BIN)/pytest tests/everywhere/nightly_cluster.py
+	@$(BIN)/pytest tests/everywhere/nightly_submit.py
 
 .PHONY: test-s3-spark
 test-s3-spark: setup ## A lake on a real S3 server, rolled up by Spark; fetches 12 MB of jars
@@ -198,9 +199,17 @@ bench-storage: setup ## What a sample takes on disk, against plain Delta tables 
 bench-rollup: setup ## A day of 100 brokers rolled up, and plain samples by other engines; on a quiet machine
 	@$(BIN)/python -m bench.rollup $(BENCH)
 
+.PHONY: bench-native
+bench-native: setup ## Topics and clients of gold in native Spark SQL, beside the kernel with and without Spark; on a quiet machine
+	@$(BIN)/python -m bench.native $(BENCH)
+
 .PHONY: bench-small
 bench-small: setup ## A small lake rolled up, reported and read; BENCH="--against COMMIT" compares, as in all of bench-*
 	@$(BIN)/python -m bench.small $(BENCH)
+
+.PHONY: bench-live
+bench-live: setup ## From an event to gold with rollup --every, and its cost: an hour and a half; BENCH="--only NAME" for a part
+	@$(BIN)/python -m bench.live $(BENCH)
 
 .PHONY: bench-truth
 bench-truth: setup ## Seeded fault schedules: do bounds hold the truth, and does no report reassure falsely? ten minutes

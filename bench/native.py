@@ -37,7 +37,7 @@ CLAIM: Final = (
     "Native Spark SQL takes more processor time for two tables of gold than the kernel in this"
     " process for all of them, and gives the same rows"
 )
-_TABLES: Final = tuple(each for one in COMPUTED for each in (one, tables.WINDOWS[one.name]))
+COMPARED: Final = tuple(each for one in COMPUTED for each in (one, tables.WINDOWS[one.name]))
 
 
 _DIFFERING: Final = """
@@ -64,7 +64,7 @@ def compare(lake: Path, out: Path) -> dict[str, Agreement]:
     if rejected := _gold(db, lake, tables.REJECTED).count("*").fetchall()[0][0]:
         raise FailedError(f"{rejected} rows of bronze are in gold/rejected: use another lake")
     found = {}
-    for table in _TABLES:
+    for table in COMPARED:
         names = [name for name in table.column_names if name not in {"date", "window"}]
         columns = ", ".join(map(identifier, names))
         gold = _gold(db, lake, table).select(f'epoch_us("window") AS w, {columns}')
@@ -140,7 +140,7 @@ def main() -> int:
     """Measure, show, and print the one line that machines read."""
     parser = against.parser(__doc__)
     rollup_fleet.options(parser)
-    parser.set_defaults(clients=1_000)
+    parser.set_defaults(clusters=2, clients=1_000)
     parser.add_argument("--hours", type=int, default=2, help="hours of the fleet (2)")
     chosen = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="jmxlake-bench-") as folder:

@@ -5,8 +5,9 @@
 -- where a key would be several texts, because joins of texts take longer. Tables are read several
 -- times, so they are written once; views are not.
 --
--- Left out, because bronze of a generated fleet has none of it: rows that cannot be used and time that
--- is recorded twice (both are in gold/rejected), and claims of brokers that the controllers fenced.
+-- Left out: rows that cannot be used and time that is recorded twice. Both are in gold/rejected, which
+-- must be empty. Sums above 9e9 can differ in the last bit of a double, because such a decimal of six places
+-- is no exact double and Spark and DuckDB convert them in different ways.
 
 CREATE TEMPORARY VIEW sets AS
 SELECT DISTINCT cluster, `set` AS members, topic, partitions, clients FROM members;
@@ -32,9 +33,9 @@ WITH placed AS (
             WHEN topic IS NOT NULL THEN 'topic'
             WHEN coalesce(`user`, client_id, members) IS NOT NULL THEN 'client'
             ELSE 'source' END AS level,
-        CAST(array_sort(map_entries(labels)) AS STRING) AS labelled
+        CAST(array_sort(map_entries(labels)) AS STRING) AS labelled, labels['node'] AS node
     FROM runs)
-SELECT * EXCEPT (labelled, lead_us, tail_us, source, agent), w - w % 3600000000 AS h,
+SELECT * EXCEPT (labelled, lead_us, tail_us, agent), w - w % 3600000000 AS h,
     greatest(w, s - lead_us) AS may, greatest(s, e - tail_us) AS sure,
     greatest(0, lead_us - (s - w)) AS spill, positive AND s = w AS opens,
     -1 - shiftrightunsigned(xxhash64(source, labelled), 1) AS part,
@@ -67,12 +68,12 @@ of_clients AS (
         LATERAL VIEW inline(clients) c
     WHERE level = 'client' AND NOT counter),
 each AS (
-    SELECT cluster, h, w, metric, topic, NULL AS `user`, NULL AS client_id, members, series, atom, claimant,
-        s, e, may, sure, spill, opens, positive, value, wrong
+    SELECT cluster, source, h, w, metric, topic, NULL AS `user`, NULL AS client_id, members, series, atom,
+        claimant, s, e, may, sure, spill, opens, positive, value, wrong
     FROM of_topics
     UNION ALL
-    SELECT c.cluster, h, c.w, c.metric, NULL, c.`user`, c.client_id, NULL, 1, part, claimant,
-        s, e, may, sure, spill, opens, positive, value, wrong
+    SELECT c.cluster, source, h, c.w, c.metric, NULL, c.`user`, c.client_id, NULL, 1, part, claimant, s,
+        e, may, sure, spill, opens, positive, value, wrong
     FROM of_clients c LEFT SEMI JOIN busy b ON b.cluster = c.cluster AND b.w = c.w AND b.metric = c.metric
         AND b.`user` <=> c.`user` AND b.client_id <=> c.client_id)
 SELECT xxhash64(cluster, w, metric, topic, `user` IS NULL, `user`, client_id IS NULL, client_id) AS subject, *
@@ -171,6 +172,34 @@ SELECT subject, sum(observed_us) AS observed_us, sum(value_seconds) AS value_sec
     IF(bool_or(opens), 0, max(spill)) AS spill_us, sum(IF(opens, 0, spill)) AS spill_sum_us
 FROM atom_sums GROUP BY subject;
 
+-- For how long partitions are claimed by brokers that the controllers had fenced, and by no run above
+-- zero. They are not observed then: another broker may lead them.
+CREATE TABLE fenced USING parquet AS
+SELECT DISTINCT cluster, w, node AS source, may, s, e FROM usable
+WHERE metric = 'kafka.cluster.node.fenced' AND positive AND node IS NOT NULL;
+
+CREATE TEMPORARY VIEW fenced_sums AS
+WITH claimed AS (
+    SELECT r.subject, coalesce(p.atom, r.atom) AS atom, greatest(r.s, f.may) AS s, least(r.e, f.e) AS e
+    FROM reports r JOIN fenced f ON f.cluster = r.cluster AND f.w = r.w AND f.source = r.source
+        LEFT JOIN set_atoms p ON p.cluster = r.cluster AND p.members = r.members
+    WHERE r.topic IS NOT NULL AND (r.atom >= 0 OR r.members IS NOT NULL) AND NOT r.positive
+        AND r.metric <> 'kafka.partition.leaderless' AND greatest(r.s, f.s) < least(r.e, f.e)),
+edges AS (
+    SELECT subject, atom, stack(2, s, 1L, 0L, e, -1L, 0L) AS (t, claims, above) FROM claimed
+    UNION ALL
+    SELECT r.subject, r.atom, stack(2, r.s, 0L, 1L, r.e, 0L, -1L)
+    FROM reports r LEFT SEMI JOIN claimed c ON c.subject = r.subject AND c.atom = r.atom WHERE r.positive),
+changes AS (
+    SELECT subject, atom, t, sum(claims) AS claims, sum(above) AS above FROM edges
+    GROUP BY subject, atom, t),
+running AS (
+    SELECT subject, lead(t) OVER (PARTITION BY subject, atom ORDER BY t) - t AS us,
+        sum(claims) OVER along AS claims, sum(above) OVER along AS above
+    FROM changes WINDOW along AS (
+        PARTITION BY subject, atom ORDER BY t ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW))
+SELECT subject, sum(us) AS fenced_us FROM running WHERE claims > 0 AND above = 0 GROUP BY subject;
+
 -- Unions over time: how many atoms are observed, above zero, surely so and possibly so, and the total of
 -- sources' own reports, from one change to the next.
 CREATE TEMPORARY VIEW unions AS
@@ -227,11 +256,12 @@ FROM usable WHERE measure AND replica AND NOT counter AND level IN ('partition',
 GROUP BY cluster, w, metric, topic HAVING max(value) > 0;
 
 CREATE TABLE finest USING parquet AS
-SELECT cluster, w, metric, topic, `user`, client_id, observed_us, value_seconds, min, max, positive_us,
-    positive_low_us, positive_high_us + spill_sum_us AS positive_high_us,
+SELECT cluster, w, metric, topic, `user`, client_id, observed_us - coalesce(fenced_us, 0) AS observed_us,
+    value_seconds, min, max, positive_us, positive_low_us, positive_high_us + spill_sum_us AS positive_high_us,
     CAST(NULL AS DECIMAL(38, 6)) AS increase, series, known_wrong, any_us, any_low_us,
     any_high_us + spill_us AS any_high_us, max_concurrent, max_total, spill_us, spill_sum_us
 FROM sums JOIN unions USING (subject) JOIN subjects USING (subject)
+    LEFT JOIN fenced_sums USING (subject)
 WHERE topic IS NOT NULL OR positive_us > 0 OR max <> 0 OR min <> 0
 UNION ALL
 SELECT cluster, w, metric, topic, `user`, client_id, observed_us, NULL, NULL, NULL, NULL, NULL, NULL,

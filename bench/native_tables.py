@@ -77,10 +77,9 @@ def _summed(table: Table, place: str) -> str:
     sums = (column for column in table.measures if column.over != "mean")
     summed = ", ".join(f"{_over(column, place)} AS {column.name}" for column in sums)
     figures = ", ".join(map(_final, table.measures))
-    return (
-        f"WITH summed AS (SELECT {place} AS w, {keys}, {summed} FROM finest WHERE {own}"
-        f" GROUP BY {place}, {keys}) SELECT w, {keys}, {figures} FROM summed"
-    )
+    parts = ["SELECT", place, "AS w,", keys, ",", summed, "FROM finest WHERE", own]
+    grouped = " ".join([*parts, "GROUP BY", place, ",", keys])
+    return " ".join(["SELECT w,", keys, ",", figures, "FROM (", grouped, ")"])
 
 
 def _over(column: Column, place: str) -> str:

@@ -20,8 +20,7 @@ if TYPE_CHECKING:
 
 _LOOK_SECONDS: Final = 1.0  # a look goes through all processes: 0.03 s
 _START: Final = (
-    "from lakehouse.core.spark_session import session; "
-    "session(large={large}).sql('SELECT 1').collect()"
+    "from lakehouse.core.spark_session import session; session().sql('SELECT 1').collect()"
 )
 
 
@@ -58,7 +57,7 @@ def measure(command: Sequence[str]) -> Cost:
         cpu: dict[int, float] = {}
         peak = 0
         while process.poll() is None:
-            peak = max(peak, _look(process.pid, cpu))
+            peak = max(peak, look(process.pid, cpu))
             with suppress(subprocess.TimeoutExpired):
                 process.wait(_LOOK_SECONDS)
         seconds = time.monotonic() - began
@@ -70,12 +69,12 @@ def measure(command: Sequence[str]) -> Cost:
         return Cost(seconds, sum(cpu.values()), peak / 2**30, out.read().decode())
 
 
-def spark_start(*, large: bool) -> Cost:
-    """What a process costs that only starts Spark, for much data or little, and asks it nothing."""
-    return measure([sys.executable, "-c", _START.format(large=large)])
+def spark_start() -> Cost:
+    """What a process costs that only starts Spark, and asks it nothing."""
+    return measure([sys.executable, "-c", _START])
 
 
-def _look(root: int, cpu: dict[int, float]) -> int:
+def look(root: int, cpu: dict[int, float]) -> int:
     """Bytes resident now; ``cpu`` keeps the processor seconds of every process that was seen."""
     resident = 0
     try:

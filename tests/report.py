@@ -1,4 +1,4 @@
-"""Writes reports of five lakes to every channel, compares all they state, and ends with JSON.
+"""Compares what every channel of five reports states, judges their events, and ends with JSON.
 
 python -m tests.report [--without-demo] [--lake FOLDER] [--keep FOLDER]
 """

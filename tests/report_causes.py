@@ -19,7 +19,10 @@ if TYPE_CHECKING:
 _NOT_KNOWN: Final = "not_known"
 _NEAR_US: Final = 120_000_000
 _ONSET_US: Final = 60_000_000
-"""Kafka removes a replica from the ISR after 30 s; two scrapes later it is seen."""
+"""Kafka removes a replica from the ISR within 45 s; a scrape later it is seen."""
+
+_EARLY_US: Final = 10_000_000
+"""How much earlier than a fault its effect may seem to start."""
 
 _CAUSES: Final[Mapping[str, frozenset[str]]] = {
     "killed": frozenset({"restarted", "rolling_restart", "no_answer", "fenced"}),
@@ -86,9 +89,10 @@ def judge(
         schedule: The schedule that is known to the microsecond; None: times are not compared.
     """
     judged = with_cause = with_trace = 0
-    wrong, known = [], list(faults)
+    wrong, known, starts = [], list(faults), _starts(facts)
     for event in facts["events"]:
-        own = list(_of_event(event, known))
+        onsets = starts[event["number"]] or [start for start, _ in parts_of(event)]
+        own = list(_of_event(event, onsets, known))
         kind = event["cause"]["kind"]
         if not _is_certain(event) or not (own or kind in _NAMES_BROKERS):
             continue
@@ -98,7 +102,7 @@ def judge(
             wrong.append(f"{_told(facts, event)}: {kind} for {_faults(own)}")
         elif kind in _NAMES_BROKERS and not _named(event) <= {fault.name for fault in own}:
             wrong.append(f"{_told(facts, event)}: {sorted(_named(event))} for {_faults(own)}")
-        if any(fault.kind not in _TRACELESS for fault in own):
+        if any(_has_trace(fault, onsets) for fault in own):
             with_trace += 1
             with_cause += kind != _NOT_KNOWN
     mistimed = [] if schedule is None else [
@@ -107,32 +111,43 @@ def judge(
     return Verdict(judged, with_cause, with_trace, wrong, mistimed)
 
 
-def _of_event(event: Mapping[str, Any], faults: Iterable[Fault]) -> Iterator[Fault]:
+def _starts(facts: Mapping[str, Any]) -> Mapping[int, list[int]]:
+    """Return the starts of the incidents of each event."""
+    found: defaultdict[int, list[int]] = defaultdict(list)
+    for one in facts.get("incidents") or ():
+        found[one["event"]].append(us_of(one["start"]))
+    return found
+
+
+def _of_event(
+    event: Mapping[str, Any], onsets: list[int], faults: Iterable[Fault]
+) -> Iterator[Fault]:
     """Yield the faults that can cause an event.
 
-    One of a broker starts or ends shortly before the event does; all others overlap it.
+    A broker is away at one of its onsets, or shortly before; all other faults overlap it.
     """
     names = {*event["topics"], event["user"], event["client_id"], event["group"], event["source"]}
     for fault in faults:
         if event["kind"] not in _EVENTS.get(fault.kind, ()):
             continue
         if fault.kind in _BROKERS:
-            is_own = _starts(event, fault)
+            is_own = any(fault.start - _EARLY_US <= at <= fault.end + _ONSET_US for at in onsets)
         else:
             is_own = (fault.kind == "busy" or fault.name in names) and _overlaps(event, fault)
         if is_own:
             yield fault
 
 
+def _has_trace(fault: Fault, onsets: list[int]) -> bool:
+    """Return whether a report can know that a fault is the cause: of brokers by its edges."""
+    is_near = any(0 <= at - edge + _EARLY_US <= _ONSET_US for at in onsets
+                  for edge in (fault.start, fault.end))  # fmt: skip
+    return fault.kind not in _TRACELESS and (is_near or fault.kind not in _BROKERS)
+
+
 def _is_certain(event: Mapping[str, Any]) -> bool:
     """Return whether an event states more than that it is possible."""
     return event["kind"] != "loss" or bool(event["size"]["offsets_low"])
-
-
-def _starts(event: Mapping[str, Any], fault: Fault) -> bool:
-    starts = [start for start, _ in parts_of(event)]
-    return any(abs(start - edge) <= _ONSET_US for start in starts
-               for edge in (fault.start, fault.end))  # fmt: skip
 
 
 def _overlaps(event: Mapping[str, Any], fault: Fault) -> bool:

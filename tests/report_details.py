@@ -33,6 +33,7 @@ _SECTIONS: Final = {
     "coverage": ("coverage", "rejected", "changes"),
     "incidents": ("incidents", "incidents_omitted", "events"),
 }
+_LABELS: Final = ("team", "owner", "tier")
 _PERCENT: Final = 100
 _GIBI: Final = 2**30
 _MONTH: Final = 30 * 86_400
@@ -82,6 +83,8 @@ class Sections:
         if not rows:
             return [f"no row of {one.key} has {one.names[:2]}"]
         used = self._used(one) if one.field == "Budget used" else []
+        if one.key == "owners" and one.field in _BUDGETS:
+            return report_figures.wrong(one.text, _BUDGETS[one.field](self._facts, rows[0]))
         facts = [[_numbers(row) for row in rows], _sums(rows), used]
         if one.key == "lag":
             facts.append([rough(values) for row in rows for values in _numbers(row)[:1]])
@@ -138,6 +141,25 @@ class Sections:
             [one["observed_percent"], one["subjects_known"], one["subjects_unknown"]]
             for one in self._facts["answers"]
         ]
+
+
+def _highest_used(facts: Mapping[str, Any], account: Row) -> list[float]:
+    """Return the highest share of an error budget that a subject of an owner used, in percent."""
+    labels = {key: account.get(key) for key in _LABELS}.items()
+    subjects = [one for row in facts["objectives"] for one in row["subjects"]]
+    shares = [one["used"] for one in subjects if labels <= one.items() and one["used"] is not None]
+    return [_PERCENT * max(shares)] if shares else []
+
+
+def _total_used(facts: Mapping[str, Any], account: Row) -> list[float]:
+    """Return the share of all error budgets of a team together, in percent."""
+    pooled = [one for one in facts["composites"] if one["team"] == account["team"]]
+    return [_PERCENT * (1 - one["attainment"]) / (1 - one["target"])
+            for one in pooled if one["attainment"] is not None and not one["tier"]]  # fmt: skip
+
+
+_BUDGETS: Final = {"Highest budget used": _highest_used, "Total budget used": _total_used}
+"""Shares of error budgets in the table of owners."""
 
 
 def rough(values: list[float]) -> list[float]:

@@ -289,13 +289,13 @@ class Lake(Section, frozen=True):
         path: A folder, or ``s3://``, ``abfss://``, ``gs://``.
         options_file: Storage options of delta-rs as YAML; secrets stand there and not here.
         unity_catalog: Who vends credentials for the path; they win over those of ``options_file``.
-        commit_interval: How often to deliver; each agent at its own moment of it.
+        commit_interval: How often to deliver at most; each agent at its own moment of it.
     """
 
     path: Annotated[str, _RESTART, msgspec.Meta(min_length=1)]
     options_file: Annotated[SecretFile, _RESTART] = None
     unity_catalog: Annotated[UnityCatalog | None, _RESTART] = None
-    commit_interval: Annotated[Duration, _RESTART, _least("1s")] = Duration("5m")
+    commit_interval: Annotated[Duration, _RESTART, _least("1s")] = Duration("30s")
 
 
 class SpoolSettings(Section, frozen=True):

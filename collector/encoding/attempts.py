@@ -57,6 +57,12 @@ class AttemptTrack(msgspec.Struct):
         self.open.seconds_total += seconds
         self.open.seconds_max = max(self.open.seconds_max, seconds)
 
+    @property
+    def may_be_down(self) -> bool:
+        """Whether the next success may prove that there was no process: see ``_prove_down``."""
+        last = next((one for one in (self.open, *reversed(self.closed)) if _is_attempt(one)), None)
+        return last is not None and _found_closed(last)
+
     def _prove_down(self, started_us: int) -> None:
         """A process started after another's port was found closed: in between there was none.
 
@@ -68,7 +74,7 @@ class AttemptTrack(msgspec.Struct):
             if account.outcome == "ok":
                 break
             if account.outcome != "skipped" and account.start < started_us:
-                if account.outcome != "refused" or NOTHING_LISTENS not in (account.error or ""):
+                if not _found_closed(account):
                     return
                 down.append(account)
         else:
@@ -108,6 +114,15 @@ class AttemptTrack(msgspec.Struct):
         taken = [account for account in self.closed if account.start < instant_us]
         self.closed = [account for account in self.closed if account.start >= instant_us]
         return taken
+
+
+def _is_attempt(account: AttemptSpan | None) -> bool:
+    return account is not None and account.outcome != "skipped"
+
+
+def _found_closed(account: AttemptSpan) -> bool:
+    """Whether the port of a process was found closed."""
+    return account.outcome == "refused" and NOTHING_LISTENS in (account.error or "")
 
 
 def _uncounted(of: AttemptSpan, start: int, end: int) -> AttemptSpan:

@@ -172,8 +172,11 @@ class Encoder(msgspec.Struct):
 
     def sealable_us(self, now_us: int) -> int:
         """The start of the oldest window that may still change; at least ``sealed_us``."""
-        gaps = [family.max_gap_us for family in self._families(exact=False)]
-        past_us = now_us - max(map(sum, self.delays.values()), default=0) - max([*gaps, 0])
+        families = self._families(exact=False)
+        gap_us = max((family.max_gap_us for family in families), default=0)
+        # Whatever still comes, it changes nothing before this instant.
+        past_us = now_us - max(map(sum, self.delays.values()), default=0) - gap_us
+        past_us = max(past_us, min((one.settled_us(now_us) for one in families), default=past_us))
         return max(past_us - past_us % self.window_us, self.sealed_us)
 
     def flush(self, now_us: int) -> SealedRows:

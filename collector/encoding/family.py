@@ -51,6 +51,19 @@ class FamilyTrack(msgspec.Struct):
         """When the last attempt was asked or answered, 0 before the first."""
         return max(self.attempted_us or 0, self.answered_us or 0)
 
+    def settled_us(self, now_us: int) -> int:
+        """The instant before which no attempt to come changes anything; 0: it is not known.
+
+        An attempt may still prove that a process was down, and bring an increase that waits.
+        """
+        waits = any(counter.waiting for counter in self.counters.values())
+        if waits or self.account.may_be_down:
+            return 0
+        if self.account.open is None:  # coverage has ended: the next attempt begins anew
+            return now_us
+        reach_us = max((gauge.reach_us for gauge in self.gauges.values()), default=0)
+        return min((self.attempted_us or 0) - reach_us, now_us)
+
     def successor(self, end_us: int) -> Self:
         """An empty exact family that records nothing of the time before an instant."""
         sealed_us = max(end_us, self.last_us, self.sealed_us)

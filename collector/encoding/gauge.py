@@ -75,6 +75,16 @@ class GaugeTrack(msgspec.Struct):
         self.scrapes += 1
         self.confirmed_us = asked_us
 
+    @property
+    def reach_us(self) -> int:
+        """How long before the last reading a run that is open may turn out to have ended."""
+        if not self.open:
+            return 0
+        remembers = self.delays.memory_us and any(
+            _positive(one.value) for one in self.open.values()
+        )
+        return self.delays.refresh_us + (self.delays.memory_us if remembers else 0)
+
     def cut(self, window_us: int, ledger: Ledger) -> None:
         """End every run at a window's start and carry it over, unconfirmed."""
         for series, run in self.open.items():

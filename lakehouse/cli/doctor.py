@@ -33,7 +33,7 @@ _STYLES: Final = {"error": "bold red", "warning": "yellow", "info": "cyan"}
 @click.option(
     "--late", type=click.IntRange(1, 576_000), metavar="MINUTES",
     default=LATE // dt.timedelta(minutes=1), show_default=True,
-    help="An agent without records for that long is silent. Use more than 12 minutes, or 22 with "
+    help="An agent without records for that long is silent. Use more than 9 minutes, or 24 with "
     "commit_interval: 15m.",
 )  # fmt: skip
 @OPTIONS_FILE

@@ -29,7 +29,7 @@ _COMMANDS: Final = {
     "send": ("reports.send", "Send a report by mail or to a chat."),
     "sla": ("reports.sla", "Publish in gold/sla whether objectives were met."),
     "summary": ("reports.summary", "Report several clusters on one page."),
-    "unit": ("maintain", "Print a systemd unit: maintenance or weekly report."),
+    "unit": ("maintain", "Print a systemd unit: maintenance, rollup or weekly report."),
     "verify": ("rollup", "Recompute some hours and compare gold to the bit."),
     "views": ("views", "Print SQL that creates readable views of gold, or run it."),
     "weekly": ("reports.weekly", "Roll up, publish, report and send a week."),

@@ -58,6 +58,7 @@ def _version(text: str) -> tuple[str, int]:
 
 _UNITS: Final = {
     "maintain": "jmxlake-maintain.service",
+    "rollup": "jmxlake-rollup.service",
     "weekly": "jmxlake-weekly.service",
     "weekly-timer": "jmxlake-weekly.timer",
 }
@@ -126,7 +127,7 @@ def maintain(  # noqa: PLR0913 - a click command
 @click.command
 @click.argument("name", type=click.Choice(list(_UNITS)), default="maintain", metavar="[NAME]")
 def unit(name: str) -> None:
-    """Print a systemd unit: maintain (default), weekly, or weekly-timer, which starts weekly."""
+    """Print a systemd unit: maintain (default), rollup, weekly, or weekly-timer for weekly."""
     checkout = Path(__file__).parents[2] / "deploy"
     installed = Path(sysconfig.get_path("data")) / "share" / "jmxlake"
     folder = checkout if checkout.is_dir() else installed

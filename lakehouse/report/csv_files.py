@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Final, NamedTuple
 
 from lakehouse.core import display
-from lakehouse.report import evidence, facts_lookup
-from lakehouse.report.facts import answers, record_keys, timelines
+from lakehouse.report import facts_lookup
+from lakehouse.report.facts import record_keys, timelines
 from lakehouse.report.facts.coverage import Gap, SourceCoverage
 from lakehouse.report.facts.events.event_records import Use
 from lakehouse.report.facts.fields import OWNED, Column, Named, columns, keys
@@ -134,10 +134,6 @@ def _points(facts: Facts) -> Iterator[Row]:
     for line in facts.get("timelines") or ():
         for point in line.get("points") or ():
             yield {**line, **dict(zip(("at", "value", "low", "high"), point, strict=True))}
-
-
-def _decided(facts: Facts) -> Iterator[Row]:
-    yield from (one._asdict() for one in answers.answers(facts))
 
 
 def _outside(key: str, excluded: str, *names: str) -> Iterator[Column]:
@@ -265,7 +261,7 @@ _DECLARED: Final = (
     File("coverage_sources", "source and family of metrics", "coverage.sources"),
     File("coverage_gaps", "gap of a source and family", "coverage.sources.gaps",
          (*columns(SourceCoverage, "source", "family"), *columns(Gap))),
-    File("answers", "question or section of the page", _decided, columns(evidence.Evidence)),
+    File("answers", "question or section of the page", "answers"),
     File("lost_by_group", "group that lost records", "lost_before_read.totals"),
     File("timelines", "timeline and window", _points, (
         *columns(timelines.Timeline, "name", "unit", "subject"),

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 TOLD = read()
 TARGETS = list(TOLD["targets"])
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+DEFAULT_EVERY = TOLD["variables"]["live_every"]["default"]
 NAMES = re.compile(r"\$\{([a-z_.]+)\}")
 PAGE = (ROOT / "docs/databricks.md").read_text("utf-8")
 FOLDER = ROOT / "deploy/databricks"
@@ -72,7 +73,7 @@ def filled_in(words: list[str], values: dict[str, str]) -> list[str]:
     def value(match: re.Match[str]) -> str:
         name = match[1]
         is_option = name.startswith("var.") and TOLD["variables"][name[4:]].get("default") == ""
-        return values.get(name, "") if is_option else match[0]
+        return values.get(name, "" if is_option else match[0])
 
     return given([NAMES.sub(value, word) for word in words])
 
@@ -120,7 +121,7 @@ def test_every_task_runs_something_that_is_there(target: str) -> None:
         wheel = task["python_wheel_task"]
         assert wheel["package_name"] == PROJECT["name"]
         assert PROJECT["scripts"][wheel["entry_point"]] == "lakehouse.job:main"
-        name, *arguments = filled_in(wheel["parameters"], {})
+        name, *arguments = filled_in(wheel["parameters"], {"var.live_every": DEFAULT_EVERY})
         command = main.get_command(click.Context(main), name)
         assert command is not None
         with click.Context(main) as parent:  # refuses options and numbers of arguments it lacks
@@ -354,6 +355,23 @@ def test_f11_a_failure_and_a_job_that_takes_too_long_are_mailed() -> None:
     serverless = [name for name in TARGETS if not name.endswith("classic")]
     assert {one["performance_target"] for name in serverless
             for one in of_target(TOLD, name)["jobs"].values()} == {"STANDARD"}  # fmt: skip
+
+
+def test_live_rollup_stays_on_a_cluster_of_its_own_and_is_paused() -> None:
+    assert TOLD["variables"]["live"]["default"] == "PAUSED"
+    for target in TARGETS:
+        job = of_target(TOLD, target)["jobs"].get("rollup_live")
+        assert (job is not None) == target.endswith("classic"), "serverless compute would end it"
+        if job is None:
+            continue
+        assert job["continuous"] == {"pause_status": "${var.live}"}
+        assert not {"schedule", "timeout_seconds", "health"} & job.keys(), "it has no end"
+        (task,) = job["tasks"]
+        assert not {"max_retries", "depends_on"} & task.keys(), "Databricks refuses them here"
+        words = filled_in(task["python_wheel_task"]["parameters"], {"var.live_every": "30s"})
+        assert "--every=30s" in words
+        assert words[words.index("--tidy") + 1] == "never", "gold_maintenance does it"
+        assert job["email_notifications"] == {"on_failure": ["${var.failures_to}"]}
 
 
 def test_f13_how_much_is_computed_at_once_is_a_variable() -> None:

@@ -81,7 +81,7 @@ def test_every_setting_is_told_with_its_type_default_and_meaning(name: str) -> N
 @pytest.mark.parametrize(
     ("section", "row"),
     [
-        ("`lake`", ["`commit_interval`", "duration", "`5m`"]),
+        ("`lake`", ["`commit_interval`", "duration", "`30s`"]),
         ("`spool`", ["`max_size`", "size", "`1GiB`"]),
         ("`health`", ["`port`", "whole number", "`9464`"]),
         ("The whole file", ["`window`", "duration", "`5m`"]),

@@ -13,6 +13,7 @@ from hypothesis import given, settings, strategies as st
 from collector.catalogue.entries import Delays
 from collector.encoding.encoder import Encoder, SealedRows
 from collector.model import Answer, Identity, Reading, Scrape, Series
+from collector.sources.connection.error_mapping import NOTHING_LISTENS
 from collector.spool import journal
 from lakehouse.report.facts_lookup import floor_us
 from lakehouse.tables import FLAG_GAP, FLAG_INCREASE
@@ -441,6 +442,119 @@ def test_a_counter_that_vanished_and_came_back_starts_at_zero() -> None:
         ok(20 * S, {P[0]: 150.0}, kind="counter"),
     ]
     assert sum(run.value or 0 for run in encode(scrapes, 30 * S).runs) == 150
+
+
+in_time = st.lists(  # no attempt takes so long that its time is up
+    st.builds(
+        Attempt,
+        st.integers(0, 5 * S),
+        st.integers(1, 9 * S),
+        st.one_of(
+            st.none(),
+            st.just({P[0]: 1.0}),
+            st.dictionaries(st.sampled_from(P[:2]), st.sampled_from([0.0, 1.0, 9_000.0])),
+        ),
+    ),
+    min_size=10,
+    max_size=40,
+)
+
+
+@settings(deadline=None, max_examples=300)
+@given(
+    in_time,
+    st.sampled_from(["gauge", "counter"]),
+    st.sampled_from([0, 7 * S, 60 * S]),
+    st.sampled_from([0, 30 * S]),
+)
+def test_early_seal_equals_one_seal_at_the_end(
+    plan: list[Attempt], kind: str, memory: int, refresh: int
+) -> None:
+    """Whatever comes, a window that was sealed as soon as it was settled stays right."""
+    scrapes = [
+        failed(one.asked_us, one.answered_us - one.asked_us)
+        if one.answer is None
+        else dataclasses.replace(one, answer=_of_kind(one.answer, kind))
+        for one in played(plan)
+    ]
+    until, delays = scrapes[-1].answered_us + 1, {METRIC: Delays(memory, refresh)}
+    early, late = Encoder(WINDOW, dict(delays)), Encoder(WINDOW, dict(delays))
+    sealed = []
+    for scrape, after in zip(scrapes, [*scrapes[1:], None], strict=True):
+        early.record(scrape)
+        late.record(scrape)
+        sealed.append(early.seal(scrape.answered_us))
+        if after is not None:  # it is under way
+            sealed.append(early.seal(after.answered_us - 1))
+    sealed.append(early.flush(until))
+    together = SealedRows(*([row for one in sealed for row in one[at]] for at in range(3)))
+    assert _by_series(together) == _by_series(late.flush(until))
+
+
+def _of_kind(answer: Answer, kind: str) -> Answer:
+    (reading,) = answer.readings
+    return dataclasses.replace(answer, readings=(dataclasses.replace(reading, kind=kind),))  # type: ignore[arg-type]
+
+
+def _by_series(sealed: SealedRows) -> Any:
+    """Runs of each series without what only folding makes, and the accounts in order."""
+    runs = {
+        series: [one._replace(series=series, members=None, stands_for=1) for one in own]
+        for series, own in unfold(sealed.runs).items()
+    }
+    return runs, sorted(map(msgspec.structs.astuple, sealed.accounts), key=repr)
+
+
+@pytest.mark.parametrize(
+    ("value", "delays", "seconds"),
+    [
+        (0.0, Delays(), 0),
+        (1.0, Delays(), 0),
+        (0.0, Delays(60 * S), 0),
+        (1.0, Delays(60 * S), 60),
+        (0.0, Delays(0, 30 * S), 30),
+    ],
+)
+def test_window_is_sealed_once_all_families_were_read(
+    value: float, delays: Delays, seconds: int
+) -> None:
+    """And its values are not remembered any longer: a minute only where one is above zero."""
+    encoder = Encoder(WINDOW, {METRIC: delays})
+    for second in range(0, 200, 10):
+        encoder.record(ok(T0 + second * S, {P[0]: value}, 1))
+        at = second - 60
+        if at >= 0:
+            sealed = encoder.sealable_us(T0 + second * S + 1)
+            assert (sealed >= T0 + 60 * S) == (at >= seconds), at
+
+
+def test_family_that_is_not_read_delays_a_window_by_its_gap() -> None:
+    encoder = Encoder(WINDOW)
+    encoder.record(dataclasses.replace(ok(T0 + 50 * S, {P[0]: 0.0}), family="slow"))
+    encoder.record(ok(T0 + 60 * S, {P[0]: 0.0}))
+    assert encoder.sealable_us(T0 + 84 * S) == T0
+    assert encoder.sealable_us(T0 + 85 * S) == T0 + 60 * S
+    for second in range(90, 190, 10):
+        encoder.seal(T0 + second * S)
+        encoder.record(ok(T0 + second * S, {P[0]: 0.0}))
+    assert encoder.sealable_us(T0 + 180 * S) == T0 + 180 * S, "it is no longer read"
+
+
+def test_outage_across_a_window_is_down_on_both_sides() -> None:
+    closed = dataclasses.replace(failed(0), error=NOTHING_LISTENS)
+    encoder, rows = Encoder(WINDOW), []
+    for second in range(0, 100, 10):
+        at, down = T0 + second * S, 50 <= second < 70
+        back = Identity("cluster", "1", "4.3.1", T0 + 69 * S) if second >= 70 else BROKER
+        encoder.record(
+            dataclasses.replace(closed, asked_us=at, tick_us=at, answered_us=at)
+            if down
+            else ok(at, {P[0]: 0.0}, identity=back)
+        )
+        rows += encoder.seal(at + 1).accounts
+    rows += encoder.flush(T0 + 100 * S).accounts
+    outage = [(one.start - T0, one.end - T0) for one in rows if one.outcome == "down"]
+    assert sorted(outage) == [(50 * S, 60 * S), (60 * S, 69 * S)]
 
 
 def test_a_clock_that_jumps_never_tells_a_time_twice() -> None:

@@ -12,6 +12,7 @@ import pytest
 from click.testing import CliRunner
 
 from lakehouse.cli.main import main
+from lakehouse.cli.rollup import rollup
 
 SYSTEMD = Path(__file__).parents[2] / "deploy/systemd"
 UNITS = sorted(SYSTEMD.glob("*.service"))
@@ -92,7 +93,19 @@ def test_weekly_service_takes_the_file_and_waits_for_another_rollup() -> None:
     assert "Restart" not in told, "what was sent is not sent again by itself"
 
 
-@pytest.mark.parametrize("name", ["maintain", "weekly", "weekly-timer"])
+def test_rollup_service_runs_every_minute_and_its_options_win() -> None:
+    fields = service(SYSTEMD / "jmxlake-rollup.service")
+    _, *words = fields["ExecStart"].replace("${LAKE}", "s3://b/lake").split()
+    assert words.pop() == "$ROLLUP_OPTIONS"
+    context = rollup.make_context("rollup", [*words[1:], "--every", "5m", "--engine", "spark"])
+    assert (context.params["root"], context.params["as_json"]) == ("s3://b/lake", True)
+    assert (context.params["every"], context.params["engine"]) == (300, "spark")
+    assert rollup.make_context("rollup", words[1:]).params["every"] == 60
+    assert fields["KillMode"] == "mixed", "Java must live until the batch has ended"
+    assert fields["TimeoutStopSec"] == "15min"
+
+
+@pytest.mark.parametrize("name", ["maintain", "rollup", "weekly", "weekly-timer"])
 def test_command_prints_each_unit(name: str) -> None:
     run = CliRunner().invoke(main, ["unit", name])
     file = f"jmxlake-{name}.service" if name != "weekly-timer" else "jmxlake-weekly.timer"

@@ -335,15 +335,21 @@ class Gold:
                 f"run jmxlake rollup --since {since}, or choose a later period"
             )
 
+    @cached_property
+    def events(self) -> Relation | None:
+        """Rows of bronze/events in the period; None: they cannot be read."""
+        try:
+            return self.hours(tables.EVENTS)
+        except TableNotFoundError:  # an older lake, or no access to bronze; else the doctor says so
+            return None
+
     def changes(self) -> tuple[list[Row], dict[str, int]]:
         """Changes (rows of bronze/events), oldest first; and how many of each kind are left out.
 
         A rolling restart has an election for each partition, and a rebalance moves thousands;
         neither must displace rare changes.
         """
-        try:
-            rows = self.hours(tables.EVENTS)
-        except TableNotFoundError:  # an older lake, or no access to bronze; else the doctor says so
+        if (rows := self.events) is None:
             return [], {}
         of_partitions = f"CASE WHEN {is_one_of('r.kind', _OF_PARTITIONS)} THEN r.kind END"
         placed = self.engine.query(
