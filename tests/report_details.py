@@ -153,7 +153,9 @@ def _highest_used(facts: Mapping[str, Any], account: Row) -> list[float]:
 
 def _total_used(facts: Mapping[str, Any], account: Row) -> list[float]:
     """Return the share of all error budgets of a team together, in percent."""
-    pooled = [one for one in facts["composites"] if one["team"] == account["team"]]
+    # In a report of one team, the composites are of that team and do not name it.
+    team = None if account["team"] == facts.get("team") else account["team"]
+    pooled = [one for one in facts["composites"] if one["team"] == team]
     return [_PERCENT * (1 - one["attainment"]) / (1 - one["target"])
             for one in pooled if one["attainment"] is not None and not one["tier"]]  # fmt: skip
 
