@@ -200,7 +200,7 @@ bench-rollup: setup ## A day of 100 brokers rolled up, and plain samples by othe
 	@$(BIN)/python -m bench.rollup $(BENCH)
 
 .PHONY: bench-native
-bench-native: setup ## Topics and clients of gold in native Spark SQL, beside the kernel with and without Spark; on a quiet machine
+bench-native: setup ## Topics and clients of gold in native Spark SQL, against the kernel with and without Spark; on a quiet machine
 	@$(BIN)/python -m bench.native $(BENCH)
 
 .PHONY: bench-small

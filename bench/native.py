@@ -1,4 +1,4 @@
-"""Two tables of gold in native Spark SQL, beside the kernel: ``make bench-native``.
+"""Two tables of gold in native Spark SQL, against the kernel: ``make bench-native``.
 
 On the same bronze: ``bench.native_tables`` computes topics and clients, per hour and window, in
 Spark SQL; ``jmxlake rollup`` computes all tables of gold, with Spark and without, because the

@@ -71,7 +71,7 @@ def _statements() -> Iterator[str]:
 
 
 def _summed(table: Table, place: str) -> str:
-    """The query of a table's rows, with ``w`` (microseconds) instead of date and window."""
+    """Return the query of a table's rows, with ``w`` (microseconds) instead of date and window."""
     keys = ", ".join(spark_identifier(name) for name in table.keys)
     own = "topic IS NULL" if table is tables.CLIENTS else "topic IS NOT NULL"
     sums = (column for column in table.measures if column.over != "mean")

@@ -42,7 +42,7 @@ SERVER: Final = "org.apache.spark.sql.connect.service.SparkConnectServer"
 
 
 def commands() -> list[list[str]]:
-    """Each command of the page, as words, without variables before it."""
+    """Return the words of each command of the page, without variables before it."""
     lines = [line for block in blocks(PAGE) for line in block.replace("\\\n", " ").splitlines()]
     found = [shlex.split(line) for line in lines if line]
     return [[word for word in words if not re.match(r"[A-Z_]+=", word)] for words in found]
@@ -53,7 +53,7 @@ OURS: Final = [words[1:] for words in commands() if words and words[0] == "jmxla
 
 
 def parsed(spark: SparkSession, arguments: list[str]) -> Any:
-    """The arguments as spark-submit reads them."""
+    """Return the arguments as spark-submit reads them."""
     jvm = spark._jvm
     assert jvm is not None
     python = jvm.org.apache.spark.api.python.PythonUtils
@@ -63,7 +63,7 @@ def parsed(spark: SparkSession, arguments: list[str]) -> Any:
 
 
 def unknown(spark: SparkSession, names: set[str]) -> set[str]:
-    """Settings that no registry of Spark has."""
+    """Return the settings that no registry of Spark has."""
     jvm = spark._jvm
     assert jvm is not None
     for name in REGISTRIES:

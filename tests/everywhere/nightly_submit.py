@@ -31,7 +31,7 @@ SECONDS: Final = 900
 
 
 def archived(folder: Path) -> Path:
-    """An environment as an archive."""
+    """Return an environment as an archive."""
     made = folder / "jmxlake-venv"
     line = [sys.executable, "-m", "venv", "--without-pip", str(made)]
     subprocess.run(line, check=True, timeout=SECONDS)
@@ -43,7 +43,7 @@ def archived(folder: Path) -> Path:
 
 
 def with_places(cluster: StandaloneCluster, archive: Path, lake: Path) -> Iterator[str]:
-    """The page's command for this cluster: jars instead of packages, executors of one core."""
+    """Yield the page's command with jars instead of packages and executors of one core."""
     settings = (cluster.conf / "spark-defaults.conf").read_text("utf-8").splitlines()
     places = {
         "spark://master:7077": dict(line.split(None, 1) for line in settings)["spark.master"],
