@@ -302,7 +302,7 @@ def one_line(place: str) -> Iterator[None]:
 @contextmanager
 def tagged(spark: SparkSession, label: str, batch: Batch) -> Iterator[None]:
     """Give Spark's jobs a tag that says what they are for."""
-    tag = f"jmxlake rollup {label} of {batch.parts} parts"  # without a comma, which ends a tag
+    tag = f"jmxlake rollup {label} with {batch.parts} parts"  # without a comma, which ends a tag
     spark.addTag(tag)
     try:
         yield
@@ -322,6 +322,11 @@ def _meaning(text: str, place: str) -> errors.LakehouseError | None:
         return errors.EngineError(
             f"{missing[1]} is missing in Spark's Python workers: install duckdb and pyarrow on "
             "every node, for the Python that PYSPARK_PYTHON names"
+        )
+    if "spark.driver.maxResultSize" in text:
+        return errors.EngineError(
+            f"{place}: a batch has more rows than Spark's driver takes: lower --rows, or raise "
+            "spark.driver.maxResultSize"
         )
     if any(word in text for word in _GONE) and (gone := _OF_GOLD.search(text)):
         since = f"--since {gone[2]}" if gone[2] else "--tidy now"
