@@ -57,8 +57,8 @@ _KERNEL: Final = re.compile(
 )
 _ADVICE: Final = {
     re.compile(r"No module named '(pyarrow|duckdb|pandas)"): (
-        "{} is missing in Spark's Python workers: install duckdb and pyarrow on every node, for the "
-        "Python that PYSPARK_PYTHON names"
+        "{} is missing in Spark's Python workers: install duckdb and pyarrow on every node, for "
+        "the Python that PYSPARK_PYTHON names"
     ),
     re.compile(r"spark\.driver\.maxResultSize"): (
         "a batch has more rows than Spark's driver takes: lower --rows, or raise "
