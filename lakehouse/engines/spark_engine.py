@@ -264,7 +264,7 @@ class SparkEngine:
         bronze = spark_kernel.Bronze(runs, scrapes, sets)
         with tagged(self._spark, label, batch):
             version = self._write_staging(spark_kernel.frame(bronze, batch, program))
-        step(f"{label}: {batch.parts} parts computed")
+        step(f"computed {label}: {batch.parts} parts")
         rows = self._spark.sql(f"SELECT * FROM {self.lake.name(STAGING)} VERSION AS OF {version:d}")
         filled = {name for (name,) in rows.select("target").distinct().collect()}
         return {
