@@ -336,7 +336,7 @@ class LocalEngine:
                 computed = pool.map(bronze.compute, batch.calls, repeat(self._spill))
                 for number, one in enumerate(computed, 1):
                     results.append(one)
-                    step(f"{label}: {number} of {len(batch.calls)} parts computed")
+                    step(f"computed {label}: {number} of {len(batch.calls)} parts")
         except KernelError as error:
             raise EngineError(f"{self.lake.root}: {error}") from error
         made = {name: pa.concat_tables([one[name] for one in results]) for name in results[0]}

@@ -55,7 +55,16 @@ _CONFLICTS: Final = (
 _KERNEL: Final = re.compile(
     f"{spark_packets.BEFORE_ERROR}(.*?){spark_packets.AFTER_ERROR}", re.DOTALL
 )
-_NO_MODULE: Final = re.compile(r"No module named '(pyarrow|duckdb|pandas)")
+_ADVICE: Final = {
+    re.compile(r"No module named '(pyarrow|duckdb|pandas)"): (
+        "{} is missing in Spark's Python workers: install duckdb and pyarrow on every node, for "
+        "the Python that PYSPARK_PYTHON names"
+    ),
+    re.compile(r"spark\.driver\.maxResultSize"): (
+        "a batch has more rows than Spark's driver takes: lower --rows, or raise "
+        "spark.driver.maxResultSize"
+    ),
+}
 
 
 class SparkEngine:
@@ -255,7 +264,7 @@ class SparkEngine:
         bronze = spark_kernel.Bronze(runs, scrapes, sets)
         with tagged(self._spark, label, batch):
             version = self._write_staging(spark_kernel.frame(bronze, batch, program))
-        step(f"{label}: {batch.parts} parts computed")
+        step(f"computed {label}: {batch.parts} parts")
         rows = self._spark.sql(f"SELECT * FROM {self.lake.name(STAGING)} VERSION AS OF {version:d}")
         filled = {name for (name,) in rows.select("target").distinct().collect()}
         return {
@@ -302,7 +311,7 @@ def one_line(place: str) -> Iterator[None]:
 @contextmanager
 def tagged(spark: SparkSession, label: str, batch: Batch) -> Iterator[None]:
     """Give Spark's jobs a tag that says what they are for."""
-    tag = f"jmxlake rollup {label} of {batch.parts} parts"  # without a comma, which ends a tag
+    tag = f"jmxlake rollup {label} with {batch.parts} parts"  # without a comma, which ends a tag
     spark.addTag(tag)
     try:
         yield
@@ -318,11 +327,9 @@ def most_rows(cores: int) -> int:
 def _meaning(text: str, place: str) -> errors.LakehouseError | None:
     if kernel := _KERNEL.search(text):
         return errors.LakehouseError(" ".join(kernel[1].split()))
-    if missing := _NO_MODULE.search(text):
-        return errors.EngineError(
-            f"{missing[1]} is missing in Spark's Python workers: install duckdb and pyarrow on "
-            "every node, for the Python that PYSPARK_PYTHON names"
-        )
+    for pattern, words in _ADVICE.items():
+        if found := pattern.search(text):
+            return errors.EngineError(words.format(*found.groups()))
     if any(word in text for word in _GONE) and (gone := _OF_GOLD.search(text)):
         since = f"--since {gone[2]}" if gone[2] else "--tidy now"
         return errors.MissingFilesError(

@@ -15,7 +15,8 @@ import os
 import tempfile
 import zlib
 from itertools import groupby
-from typing import TYPE_CHECKING, Final, NamedTuple
+from operator import itemgetter
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from lakehouse.kernel.run_in_duckdb import (
     MOST_OF_A_PIECE,
@@ -35,6 +36,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from lakehouse.kernel.run_in_duckdb import Program
+
+    Packet = tuple[int, Any, pa.Buffer]  # columns as in SENT or GOLD
 
 DESCRIBED, SCRAPES, RUNS, SETS = range(4)
 """Kinds of rows."""
@@ -67,22 +70,6 @@ class Part(NamedTuple):
     first: bool
 
 
-class Sent(NamedTuple):
-    """A packet of bronze on its way to a part; columns as in ``SENT``."""
-
-    part: int
-    kind: int
-    rows: pa.Buffer
-
-
-class Gold(NamedTuple):
-    """A packet of gold; columns as in ``GOLD``."""
-
-    place: int
-    target: str
-    rows: pa.Buffer
-
-
 def packed(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Rows, with the column ``key``, as packets: few and large ones."""
     import pyarrow as pa
@@ -108,7 +95,7 @@ def part_mapper(
     """
 
     def computed(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for number, packets in groupby(_sent(batches), key=lambda one: one.part):
+        for number, packets in groupby(_rows(batches), key=itemgetter(0)):
             one = parts[number]
             try:
                 made = _compute(program, one, packets)
@@ -136,11 +123,11 @@ def merge_mapper(
     def merged(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         import pyarrow as pa
 
-        for place, packets in groupby(_of_gold(batches), key=lambda one: one.place):
+        for place, packets in groupby(_rows(batches), key=itemgetter(0)):
             if place < 0:
-                yield from (_packet(place, one.target, one.rows.to_pybytes()) for one in packets)
+                yield from (_packet(place, name, rows.to_pybytes()) for _, name, rows in packets)
                 continue
-            parts = ({one.target: pa.ipc.open_stream(one.rows).read_all()} for one in packets)
+            parts = ({name: pa.ipc.open_stream(rows).read_all()} for _, name, rows in packets)
             try:
                 made = merge(program, units_table(units[place]), parts)
             except KernelError as error:
@@ -189,21 +176,14 @@ def _stream(rows: pa.Table, compression: str) -> bytes:
     return packet
 
 
-def _sent(batches: Iterable[pa.RecordBatch]) -> Iterator[Sent]:
+def _rows(batches: Iterable[pa.RecordBatch]) -> Iterator[Packet]:
     for batch in batches:
-        parts, kinds, packets = (batch.column(name) for name in SENT)
+        numbers, names, packets = batch.columns
         buffers = (one.as_buffer() for one in packets)
-        yield from map(Sent, parts.to_pylist(), kinds.to_pylist(), buffers)
+        yield from zip(numbers.to_pylist(), names.to_pylist(), buffers, strict=True)
 
 
-def _of_gold(batches: Iterable[pa.RecordBatch]) -> Iterator[Gold]:
-    for batch in batches:
-        places, targets, packets = (batch.column(name) for name in GOLD)
-        buffers = (one.as_buffer() for one in packets)
-        yield from map(Gold, places.to_pylist(), targets.to_pylist(), buffers)
-
-
-def _compute(program: Program, one: Part, packets: Iterable[Sent]) -> Made:
+def _compute(program: Program, one: Part, packets: Iterable[Packet]) -> Made:
     """The rows that a part makes."""
     labels = program.inputs["runs"].field("labels").type
     found = _by_kind(packets, labels)
@@ -221,13 +201,13 @@ def _compute(program: Program, one: Part, packets: Iterable[Sent]) -> Made:
         return Made(roll_up(program, hours, cut, pieces, spill), {})
 
 
-def _by_kind(packets: Iterable[Sent], labels: pa.DataType) -> dict[int, pa.Table]:
+def _by_kind(packets: Iterable[Packet], labels: pa.DataType) -> dict[int, pa.Table]:
     """The rows of each kind."""
     import pyarrow as pa
 
     found: dict[int, list[pa.Table]] = {}
-    for one in packets:
-        found.setdefault(one.kind, []).append(pa.ipc.open_stream(one.rows).read_all())
+    for _, kind, rows in packets:
+        found.setdefault(kind, []).append(pa.ipc.open_stream(rows).read_all())
     return {kind: _with_maps(pa.concat_tables(tables), labels) for kind, tables in found.items()}
 
 

@@ -77,7 +77,7 @@ class SparkOnPath(LocalEngine):
                 for table in (tables.RUNS, tables.SCRAPES, tables.MEMBERS):
                     missing_files.refuse(self.open(table), self._store.url(table))
                 raise
-        step(f"{label}: {batch.parts} parts computed")
+        step(f"computed {label}: {batch.parts} parts")
         packets: defaultdict[str, list[pa.Buffer]] = defaultdict(list)
         for name, rows in zip(made["target"].to_pylist(), made["rows"], strict=True):
             packets[name].append(rows.as_buffer())

@@ -490,7 +490,7 @@ def given(
     program, said = replace(programs.program(300, BASE, (), {}), describing=(METRIC,)), []
     batch = Batch(units, calls, 6, at)
     assert engine.compute(batch, program, "batch 1 of 1", said.append) == {}
-    assert said[-1] == f"batch 1 of 1: {len(calls)} of {len(calls)} parts computed"
+    assert said[-1] == f"computed batch 1 of 1: {len(calls)} of {len(calls)} parts"
     return seen
 
 
