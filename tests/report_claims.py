@@ -393,7 +393,7 @@ def _event_length(_: Claims, one: Statement, row: Row) -> Iterator[str]:
 
 
 def _event_repeats(_: Claims, one: Statement, row: Row) -> Iterator[str]:
-    if int(re.match(r"\d*", one.text)[0] or 0) != row["weeks_in_row"]:  # type: ignore[index]
+    if int(re.search(r"\d+", one.text)[0]) != row["weeks_in_row"]:  # type: ignore[index]
         yield f"{row['weeks_in_row']} weeks in a row"
 
 

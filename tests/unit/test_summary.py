@@ -72,8 +72,8 @@ def test_headline_of_week() -> None:
         "Group audit-archive lost up to 42,000 messages unread.",
         "billing / invoicing was throttled every day, 4 h 24 min in total.",
         "Partitions of orders rejected acks=all writes for 20 min; the cause is not known. An "
-        "outage of broker-2 and a rolling restart left partitions of payments and scratch "
-        "unavailable.",
+        "outage of broker-2 and a rolling restart hit payments and scratch: partitions rejected "
+        "acks=all writes.",
     ]
     assert (summary.week, summary.period) == ("Week 47", "Mon 16 to Sun 22 Nov 2026, UTC")
 
@@ -88,7 +88,11 @@ def test_tiles_of_week() -> None:
             "worst client: billing / invoicing, 4 h 24 min",
             "same as W46",
         ),
-        "Monitoring coverage": ("99.98 %", "broker-2 unobserved 8 min 51 s", "same as W46"),
+        "Monitoring coverage": (
+            "99.98 %",
+            "worst source: broker-2, 8 min 51 s not observed",
+            "same as W46",
+        ),
     }
 
 

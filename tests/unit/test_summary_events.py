@@ -45,15 +45,15 @@ def test_events_of_week() -> None:
         (one.number, one.status, one.when, one.length, one.repeats, plain(one.title), one.used)
         for one in summary.events
     ] == [
-        (1, "missed", "Wed 18 Nov 02:40 to 04:45", "2 h 5 min", "3rd week in a row",
+        (1, "missed", "Wed 18 Nov 02:40 to 04:45", "2 h 5 min", "happened 3 weeks in a row",
          "Group audit-archive lost up to 42,000 messages unread", "1,240 % of loss budget"),
-        (2, "missed", "7 of 7 days, 11:02 to 12:23", "4 h 24 min in total", "3rd week in a row",
+        (2, "missed", "7 of 7 days, 11:02 to 12:23", "4 h 24 min in total", "happened 3 weeks in a row",
          "Client billing / invoicing throttled while producing", "262 % of throttling budget"),
-        (3, "missed", "Wed 18 Nov 14:27 to 14:47", "20 min", "3rd week in a row",
+        (3, "missed", "Wed 18 Nov 14:27 to 14:47", "20 min", "happened 3 weeks in a row",
          "Partitions of orders fell under min ISR", "198 % of min-ISR budget"),
-        (4, "missed", "Thu 19 Nov 15:29 to 15:36", "7 min 20 s", "3rd week in a row",
+        (4, "missed", "Thu 19 Nov 15:29 to 15:36", "7 min 20 s", "happened 3 weeks in a row",
          "An outage of broker-2 hit payments and scratch", "146 % of leader budget"),
-        (5, "at_risk", "Tue 17 Nov 05:00 to 05:13", "4 min 40 s", "3rd week in a row",
+        (5, "at_risk", "Tue 17 Nov 05:00 to 05:13", "4 min 40 s", "happened 3 weeks in a row",
          "A rolling restart hit payments and scratch", "93 % of leader budget"),
         (6, "met", "Fri 20 Nov 17:00 to 18:09", "1 h 9 min", "",
          "Uploads of sessions to tiered storage fell behind", "14 % of upload budget"),
@@ -390,15 +390,16 @@ def outages(*topics: str) -> list[Facts]:
 def test_lead_joins_causes_of_one_kind() -> None:
     found = summarize(facts(events=outages("orders", "payments")))
     assert plain(found.lead[0]) == (
-        "Outages of broker-1 and broker-2 left partitions of orders and payments unavailable."
+        "Outages of broker-1 and broker-2 hit orders and payments: partitions rejected acks=all "
+        "writes."
     )
 
 
 def test_lead_names_what_used_most_of_a_budget_first() -> None:
     rows = [*outages("orders"), availability(used=1.0) | {"number": 2}]
     assert plain(summarize(facts(events=rows)).lead[0]) == (
-        "An outage of broker-1 left partitions of orders unavailable. Partitions of orders "
-        "rejected acks=all writes for 20 min; the cause is not known."
+        "An outage of broker-1 hit orders: partitions rejected acks=all writes. Partitions of "
+        "orders rejected acks=all writes for 20 min; the cause is not known."
     )
 
 

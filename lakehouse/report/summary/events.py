@@ -21,7 +21,6 @@ MAJOR: Final = 0.5
 _WITHOUT_EVENTS: Final = {"remote-reads", "traffic", "capacity"}
 _RECURRING_DAYS: Final = 3
 _SECONDS_BELOW_US: Final = 60_000_000
-_ORDINALS: Final = {1: "st", 2: "nd", 3: "rd"}
 
 
 def rows(facts: Facts) -> Sequence[Row] | None:
@@ -107,7 +106,7 @@ def _repeats(row: Row, frame: Frame) -> str:
     weeks = row.get("weeks_in_row") or 1
     if weeks < 2 or frame.word != "week":
         return ""
-    return line("event.week_in_row", ordinal=f"{weeks}{_ORDINALS.get(weeks, 'th')}")
+    return line("event.weeks_in_row", weeks=weeks)
 
 
 def _owner(row: Row) -> Name | None:

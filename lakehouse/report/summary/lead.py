@@ -95,8 +95,11 @@ def _availability(rows: Sequence[Row]) -> Text:
 
 
 def _explained(rows: Sequence[Row]) -> Text:
+    effects = dict.fromkeys(words(f"effect.{impacts.bad_state(row)}") for row in rows)
     causes = listed(_causes(rows))
-    return capital(text("lead.explained", causes=causes, topics=_topics(rows)))
+    return capital(
+        text("lead.explained", causes=causes, topics=_topics(rows), effects=" or ".join(effects))
+    )
 
 
 def _unexplained(rows: Sequence[Row]) -> Text:

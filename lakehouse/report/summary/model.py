@@ -75,7 +75,7 @@ class Event(NamedTuple):
         is_major: Whether it used at least half of an error budget.
         when: ``Wed 18 Nov 14:27 to 14:47``, ``7 of 7 days, 11:02 to 12:23``, ``since Sat 14:02``.
         length: Its bad time: ``20 min``, ``4 h 20 min in total``.
-        repeats: ``3rd week in a row``; empty the first time.
+        repeats: ``happened 3 weeks in a row``; empty the first time.
         title: Subject and verb: ``An outage of broker-2 hit payments and scratch``.
         impact: Its impact, with counts.
         cause: Starts with *Likely* if inferred, or *Not known* with the causes that were ruled out.
