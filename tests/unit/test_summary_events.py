@@ -47,7 +47,8 @@ def test_events_of_week() -> None:
     ] == [
         (1, "missed", "Wed 18 Nov 02:40 to 04:45", "2 h 5 min", "happened 3 weeks in a row",
          "Group audit-archive lost up to 42,000 messages unread", "1,240 % of loss budget"),
-        (2, "missed", "7 of 7 days, 11:02 to 12:23", "4 h 24 min in total", "happened 3 weeks in a row",
+        (2, "missed", "7 of 7 days, 11:02 to 12:23", "4 h 24 min in total",
+         "happened 3 weeks in a row",
          "Client billing / invoicing throttled while producing", "262 % of throttling budget"),
         (3, "missed", "Wed 18 Nov 14:27 to 14:47", "20 min", "happened 3 weeks in a row",
          "Partitions of orders fell under min ISR", "198 % of min-ISR budget"),
