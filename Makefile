@@ -59,6 +59,7 @@ test-connect: setup ## The rollup's tests, and every notebook, over Spark Connec
 .PHONY: test-cluster
 test-cluster: setup ## A bigger lake on a Spark cluster of three processes; some minutes
 	@$(BIN)/pytest tests/everywhere/nightly_cluster.py
+	@$(BIN)/pytest tests/everywhere/nightly_submit.py
 
 .PHONY: test-s3-spark
 test-s3-spark: setup ## A lake on a real S3 server, rolled up by Spark; fetches 12 MB of jars
@@ -198,6 +199,10 @@ bench-storage: setup ## What a sample takes on disk, against plain Delta tables 
 bench-rollup: setup ## A day of 100 brokers rolled up, and plain samples by other engines; on a quiet machine
 	@$(BIN)/python -m bench.rollup $(BENCH)
 
+.PHONY: bench-native
+bench-native: setup ## Topics and clients of gold in native Spark SQL, against the kernel with and without Spark; on a quiet machine
+	@$(BIN)/python -m bench.native $(BENCH)
+
 .PHONY: bench-small
 bench-small: setup ## A small lake rolled up, reported and read; BENCH="--against COMMIT" compares, as in all of bench-*
 	@$(BIN)/python -m bench.small $(BENCH)
@@ -209,10 +214,6 @@ bench-live: setup ## From an event to gold with rollup --every, and its cost: an
 .PHONY: bench-truth
 bench-truth: setup ## Seeded fault schedules: do bounds hold the truth, and does no report reassure falsely? ten minutes
 	@$(BIN)/python -m bench.truth $(BENCH)
-
-.PHONY: bench-forecast
-bench-forecast: setup ## Forecasts on held-out weeks, beside the seasonal naive
-	@$(BIN)/python -m bench.forecast $(BENCH)
 
 .PHONY: bench-startup
 bench-startup: setup ## How long jmxlake-agent --help takes
@@ -236,7 +237,7 @@ dist: $(VENV)/.installed ## Wheel, source distribution and report.schema.json, i
 	@$(BIN)/python -m hatchling build -d $(DIST)
 	@$(BIN)/python -m lakehouse.report.facts.json_schema > $(DIST)/report.schema.json
 
-EXTRAS := agent jmxquery maintain databricks local lakehouse trends connect
+EXTRAS := agent jmxquery maintain databricks local lakehouse connect
 
 .PHONY: audit
 audit: $(VENV)/.installed ## Known vulnerabilities of requirements.lock; AUDIT=--json for a JSON line; asks the advisory service

@@ -42,7 +42,7 @@ _QUICK: Final = {
 def measure_all(folder: Path, chosen: argparse.Namespace, teller: Teller) -> Findings:
     """Everything that was asked for, one after the other."""
     fleet = rollup_fleet.fleet_of(chosen)
-    findings = Findings(fleet.share, {large: spark_start(large=large) for large in (False, True)})
+    findings = Findings(fleet.share, spark_start())
     lake = folder / "day"
     teller.say(f"bronze of {chosen.hours} hours, {fleet.series:,} series")
     written = rollup_fleet.write(lake, fleet, START, chosen.hours)

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from bench.rollup_compare import Agreement
+from bench.rollup_fleet import START
 from bench.rollup_ours import Growth, RolledUp
 from bench.rollup_process import Cost
 from bench.teller import new_table
+from lakehouse.engines.rollup_batches import ClusterHour, Versions, batches
+from lakehouse.engines.spark_engine import most_rows
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -19,6 +23,10 @@ CLAIM: Final = (
     "A day of 100 brokers with 1,000 partitions each, 2.6 billion samples, is rolled up in minutes"
     " on two cores, and an hour more costs the same whatever lies before it"
 )
+
+
+_RUNS_OF_1000_BROKERS: Final = 23_000_000
+"""Of an hour, by the density of the fleet."""
 
 
 class Peer(NamedTuple):
@@ -42,13 +50,13 @@ class Findings:
 
     Attributes:
         share: Share of the partitions whose lag changes at every scrape.
-        starts: What starting Spark costs, for much data (True) and for little.
+        start: What starting Spark costs.
         days: Rollups of the day by name: ``day_spark``, ``day_local``, ``day_clients_spark``.
         told: What ``sla`` and ``report`` of the week took.
     """
 
     share: float
-    starts: dict[bool, Cost]
+    start: Cost
     days: dict[str, RolledUp] = field(default_factory=dict)
     peers: list[Peer] = field(default_factory=list)
     growth: list[Growth] = field(default_factory=list)
@@ -56,17 +64,17 @@ class Findings:
 
     def beyond(self, seconds: float) -> float:
         """Seconds of a small rollup without those that Spark takes to start."""
-        return seconds - self.starts[False].seconds
+        return seconds - self.start.seconds
 
     @property
     def ours(self) -> float:
         """Microseconds a sample of the day on Spark, without its start."""
         cost, written = self.days["day_spark"].cost, self.days["day_spark"].written
-        return (cost.seconds - self.starts[True].seconds) * 1e6 / written.samples
+        return (cost.seconds - self.start.seconds) * 1e6 / written.samples
 
     def figures(self) -> dict[str, Any]:
         """By name, as the last line has them."""
-        found: dict[str, Any] = {"share": self.share}
+        found: dict[str, Any] = {"share": self.share, **_planned()}
         for name, one in self.days.items():
             found |= {
                 f"{name}_s": round(one.cost.seconds, 1),
@@ -92,16 +100,31 @@ class Findings:
     def ratios(self) -> dict[str, float]:
         """Theirs by ours, so that more is better; growth is ours by ours, and 1 is best."""
         found = {f"vs_{one.name}": one.micros / self.ours for one in self.peers}
+        if {"day_spark", "day_local"} <= self.days.keys():
+            spark, local = (self.days[f"day_{name}"].cost for name in ("spark", "local"))
+            found["day_spark_vs_local"] = spark.seconds / local.seconds
+            found["day_spark_vs_local_cpu"] = spark.cpu_seconds / local.cpu_seconds
         if self.growth:
             pairs = list(zip(self.growth[::2], self.growth[1::2], strict=True))
             found["history_growth"] = max(
                 self.beyond(long.seconds) / self.beyond(short.seconds) for short, long in pairs
             )
-            cpu = self.starts[False].cpu_seconds
+            cpu = self.start.cpu_seconds
             found["history_growth_cpu"] = max(
                 (long.cpu_seconds - cpu) / (short.cpu_seconds - cpu) for short, long in pairs
             )
         return {name: round(value, 2) for name, value in found.items()}
+
+
+def _planned() -> dict[str, int]:
+    """What the planner makes of a day of 1,000 brokers on 64 cores; nothing is run."""
+    hours = [ClusterHour("large", START + dt.timedelta(hours=hour)) for hour in range(24)]
+    rows = dict.fromkeys(hours, _RUNS_OF_1000_BROKERS)
+    found = batches(rows, rows.keys(), frozenset(), Versions(1, 1, 1), most_rows(64), 64)
+    return {
+        "batches_day_1000_brokers_64_cores": len(found),
+        "giant_hour_tasks": found[0].calls[0].parts,
+    }
 
 
 def show(findings: Findings, teller: Teller) -> None:

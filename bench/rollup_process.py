@@ -20,8 +20,7 @@ if TYPE_CHECKING:
 
 _LOOK_SECONDS: Final = 1.0  # a look goes through all processes: 0.03 s
 _START: Final = (
-    "from lakehouse.core.spark_session import session; "
-    "session(large={large}).sql('SELECT 1').collect()"
+    "from lakehouse.core.spark_session import session; session().sql('SELECT 1').collect()"
 )
 
 
@@ -70,9 +69,9 @@ def measure(command: Sequence[str]) -> Cost:
         return Cost(seconds, sum(cpu.values()), peak / 2**30, out.read().decode())
 
 
-def spark_start(*, large: bool) -> Cost:
-    """What a process costs that only starts Spark, for much data or little, and asks it nothing."""
-    return measure([sys.executable, "-c", _START.format(large=large)])
+def spark_start() -> Cost:
+    """What a process costs that only starts Spark, and asks it nothing."""
+    return measure([sys.executable, "-c", _START])
 
 
 def look(root: int, cpu: dict[int, float]) -> int:

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from bench import against, small_lake
-from bench.rollup_process import FailedError, measure
+from bench.rollup_process import Cost, FailedError, measure
 from bench.small_lake import START, WINDOW_SECONDS
 from bench.small_world import World
 from bench.teller import Teller, new_table
@@ -32,6 +32,7 @@ _PAGE: Final = "{page}"
 _WINDOW: Final = ("--window", f"{WINDOW_SECONDS}s")
 _WEEK: Final = ("--week", f"{START:%G-W%V}")
 _LOCAL: Final = ("--engine", "local")
+_SPARK: Final = ("--engine", "spark")
 
 Command = tuple[str, ...]
 
@@ -42,7 +43,7 @@ class _Figure(NamedTuple):
     Attributes:
         timed: Commands whose seconds count, one after the other.
         before: Commands that make the lake what it must be, once.
-        empty: Whether there is no lake yet.
+        empty: Whether the commands make the lake.
     """
 
     timed: tuple[Command, ...]
@@ -53,19 +54,32 @@ class _Figure(NamedTuple):
 _REPORT: Final = ("report", _LAKE, *_WEEK, "--html", _PAGE)
 _ROLLUP: Final = ("rollup", _LAKE, *_WINDOW)
 _FIGURES: Final = {
-    "rollup_spark_s": _Figure((_ROLLUP,)),
+    "rollup_spark_s": _Figure(((*_ROLLUP, *_SPARK),)),
     "rollup_local_s": _Figure(((*_ROLLUP, *_LOCAL),)),
-    "weekly_spark_s": _Figure((("weekly", _LAKE, *_WEEK, "--html", _PAGE),)),
+    "weekly_spark_s": _Figure((("weekly", _LAKE, *_WEEK, "--html", _PAGE, *_SPARK),)),
     "weekly_local_s": _Figure((("weekly", _LAKE, *_WEEK, "--html", _PAGE, *_LOCAL),)),
     "report_s": _Figure((_REPORT,), before=(_ROLLUP,)),
     "sample_to_report_s": _Figure(
         (("sample", _LAKE), ("weekly", _LAKE, "--html", _PAGE, *_LOCAL)), empty=True
     ),
+    **{
+        f"sample_rollup_{engine}_s": _Figure(
+            (("rollup", _LAKE, "--engine", engine),),
+            before=(("sample", _LAKE, "--weeks", "3"),),
+            empty=True,
+        )
+        for engine in ("spark", "local")
+    },
+}
+_RATIOS: Final = {
+    "spark_vs_local_clock": ("sample_rollup_spark_s", "sample_rollup_local_s"),
+    "spark_vs_local_cpu": ("sample_rollup_spark_cpu_s", "sample_rollup_local_cpu_s"),
+    "small_spark_vs_local": ("rollup_spark_s", "rollup_local_s"),
 }
 
 
-def seconds(name: str, lake: Path, repeats: int, teller: Teller) -> float | None:
-    """The median of a figure; None where a command fails.
+def seconds(name: str, lake: Path, repeats: int, teller: Teller) -> dict[str, float | None]:
+    """The medians of a figure and of its processor seconds; None where a command fails.
 
     Args:
         name: Of the figure.
@@ -73,7 +87,7 @@ def seconds(name: str, lake: Path, repeats: int, teller: Teller) -> float | None
         repeats: How often.
         teller: Says what goes on.
     """
-    figure = _FIGURES[name]
+    figure, cpu_name = _FIGURES[name], f"{name.removesuffix('_s')}_cpu_s"
     teller.say(name)
     with tempfile.TemporaryDirectory(dir=lake.parent) as folder:
         made = Path(folder) / "made"
@@ -82,26 +96,26 @@ def seconds(name: str, lake: Path, repeats: int, teller: Teller) -> float | None
                 shutil.copytree(lake, made)
             for command in figure.before:
                 _run(command, made)
-            return statistics.median(
-                _one(figure, made, Path(folder) / f"copy-{number}") for number in range(repeats)
-            )
+            each = [_one(figure, made, Path(folder) / f"{number}") for number in range(repeats)]
+            clock, cpu = (round(statistics.median(values), 1) for values in zip(*each, strict=True))
         except FailedError as error:
             print(f"{name}: {error}", file=sys.stderr)
-            return None
+            return {name: None, cpu_name: None}
+    return {name: clock, cpu_name: cpu}
 
 
-def _one(figure: _Figure, made: Path, copy: Path) -> float:
-    if not figure.empty:
+def _one(figure: _Figure, made: Path, copy: Path) -> tuple[float, float]:
+    if made.exists():
         shutil.copytree(made, copy)
-    took = sum(_run(command, copy) for command in figure.timed)
+    costs = [_run(command, copy) for command in figure.timed]
     shutil.rmtree(copy)
-    return took
+    return sum(one.seconds for one in costs), sum(one.cpu_seconds for one in costs)
 
 
-def _run(command: Command, lake: Path) -> float:
+def _run(command: Command, lake: Path) -> Cost:
     places = {_LAKE: str(lake), _PAGE: str(lake.with_suffix(".html"))}
     line = [script("jmxlake"), *(places.get(one, one) for one in command)]
-    return measure(line).seconds
+    return measure(line)
 
 
 def figures(
@@ -113,9 +127,16 @@ def figures(
     teller.say(f"{written.runs:,} runs of four sources in two minutes")
     found: dict[str, float | None] = {"runs": written.runs}
     for name in names:
-        took = seconds(name, lake, repeats, teller)
-        found[name] = None if took is None else round(took, 1)
+        found |= seconds(name, lake, repeats, teller)
     return found
+
+
+def ratios(found: dict[str, float | None]) -> dict[str, float]:
+    """Spark by this process, where both are known."""
+    pairs = {name: [found.get(one) for one in both] for name, both in _RATIOS.items()}
+    return {
+        name: round(spark / local, 2) for name, (spark, local) in pairs.items() if spark and local
+    }
 
 
 def main() -> int:
@@ -134,7 +155,7 @@ def main() -> int:
     for name in chosen.only:
         table.add_row(name, "failed" if found[name] is None else f"{found[name]:.1f}")
     teller.show(table)
-    print(json.dumps({"claim": CLAIM, "figures": found, "ratios": {}}))
+    print(json.dumps({"claim": CLAIM, "figures": found, "ratios": ratios(found)}))
     return 0
 
 

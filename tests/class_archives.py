@@ -71,7 +71,7 @@ def by_a_driver(archive: Path) -> None:
         Story(1).tell().batch.commit(Path(lake))
         with quiet_jvm():
             spark = session()
-        rolled(SparkOnPath(lakes.at(lake), lambda _: spark, {}))
+        rolled(SparkOnPath(lakes.at(lake), lambda: spark, {}))
         driver = spark.sparkContext._gateway.proc
         spark.stop()
         driver.stdin.close()  # its sign that Python has gone

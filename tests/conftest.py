@@ -12,11 +12,6 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
-_HOT_ALONE = (
-    "-XX:Tier4InvocationThreshold=50000 -XX:Tier4MinInvocationThreshold=10000"
-    " -XX:Tier4CompileThreshold=100000 -XX:Tier4BackEdgeThreshold=400000"
-)  # ten times Java's defaults
-
 # A shell that starts us in the background has SIGINT ignored, by us and by all that we start.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
@@ -43,18 +38,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def spark(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[SparkSession]:
-    """One session for all modules, as the command starts it, but for its compiler."""
+    """One session for all modules, as the command starts it."""
     from demo.jars import delta_jars  # noqa: PLC0415
     from lakehouse.core import spark_session  # noqa: PLC0415
 
     if request.config.getoption("--spark") == "classic":
         os.environ[spark_session.JARS_SETTING] = str(delta_jars()[0].parent)
-        # It works for a quarter of an hour and not for a minute, so what is hot is compiled well:
-        # a rollup computes a quarter less from the second on. What is lukewarm by default takes the
-        # compiler longer than it saves.
-        spark_session._SMALL_JVM = spark_session._SMALL_JVM.replace(
-            "-XX:TieredStopAtLevel=1", _HOT_ALONE
-        )
         yield spark_session.session()  # it ends with the process
         return
     from tests.everywhere.spark_processes import ConnectServer  # noqa: PLC0415

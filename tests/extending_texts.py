@@ -116,24 +116,19 @@ QUESTION: Final = Question(
 _SECTION: Final = '''\
 """Reported metrics: the time in which sources reported them."""
 
-from lakehouse.report.facts.reported import QUESTION, Metric
+from lakehouse.report.facts.reported import QUESTION
 from lakehouse.report.tables.contents import length, most, name, number
 from lakehouse.report.tables.section import Claim, counted, section
 from lakehouse.report.tables.table_spec import Column, TableSpec
 
 METRICS = TableSpec(
-    record=Metric,
-    path="reported.metrics",
+    rows=QUESTION.bad[0],
     caption="Metrics",
     noun="metric",
     columns=(
-        Column("Metric", name("metric")),
-        Column("Source", name("source")),
+        Column("Metric", name("source", "metric")),
         Column("Reported", number("reported_us", length)),
     ),
-    file="reported_metrics",
-    bad=("reported_us",),
-    names=("source", "metric"),
     worst=most("reported_us"),
 )
 

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
 Row = dict[str, Any]
 Unit = tuple[str, int]
-Part = tuple[pa.Table, pa.Table]
 Cut = Callable[[Row], int]
 """Tells the number of the part that a run of bronze is in."""
 
@@ -54,22 +53,33 @@ _SCRAPES = (
     "u", "source", "family", "start_us", "end_us", "outcome", "scrapes", "seconds_total",
     "seconds_max", "interval_us", "error", "agent", "batch",
 )  # fmt: skip
-_SETS = ("u", "members", "topic", "partitions", "clients")
+_SETS = ("cluster", "members", "topic", "partitions", "clients")
 
 
 @dataclass(frozen=True)
 class Call:
     """The arguments of one call of the kernel."""
 
-    units: pa.Table
-    scrapes: pa.Table
+    hours: run_in_duckdb.Hours
     described: pa.Table | None
-    parts: Sequence[Part]
+    parts: Sequence[pa.Table]
 
     def roll_up(self, program: run_in_duckdb.Program) -> dict[str, pa.Table]:
-        return run_in_duckdb.roll_up(
-            program, self.units, self.scrapes, self.described, iter(self.parts)
-        )
+        """In one connection, whatever fits into it."""
+        pieces = run_in_duckdb.Pieces(self.parts, self.described)
+        return run_in_duckdb.roll_up(program, self.hours, lambda _: pieces)
+
+    def merged(self, program: run_in_duckdb.Program) -> dict[str, pa.Table]:
+        """Each part in a connection of its own; the parts have whole subjects."""
+        cuts = [run_in_duckdb.by_windows(program, runs, self.described) for runs in self.parts]
+        made = [
+            run_in_duckdb.part(program, self.hours, cut, first=number == 0)
+            for number, cut in enumerate(cuts)
+        ]
+        added = run_in_duckdb.merge(program, self.hours.units, [one.adding for one in made])
+        return added | {
+            name: pa.concat_tables([one.final[name] for one in made]) for name in made[0].final
+        }
 
 
 def together(batches: Iterable[Batch]) -> Batch:
@@ -129,6 +139,19 @@ def by_hash(parts: int) -> Cut:
     return number
 
 
+def by_subject(parts: int) -> Cut:
+    """All runs of a group or topic, of a source's own series, and of all clients, in one part."""
+
+    def number(row: Row) -> int:
+        of_clients = row["members"] or row["user"] is not None or row["client_id"] is not None
+        subject = row["group"] if row["group"] is not None else row["topic"]
+        if subject is None:
+            subject = "" if of_clients else row["source"]
+        return sum(subject.encode()) % parts
+
+    return number
+
+
 def one_call(batch: Batch, cut: Cut = whole, describing: Iterable[str] = ()) -> Call:
     """All units in one call, by default in one part (see ``call_a_unit``)."""
     return _call(batch, cut, tuple(describing))
@@ -168,17 +191,14 @@ def _call(batch: Batch, cut: Cut, describing: Sequence[str]) -> Call:
     described = [_run(row, units) for row in batch.runs if row["metric"] in describing]
     several = len(grouped) > 1
     # A unit of scrapes alone has one part as well, without runs.
-    parts = [_part(runs, described, batch, units) for _, runs in sorted(grouped.items())]
-    return Call(
+    parts = [_table(_RUNS, runs) for _, runs in sorted(grouped.items())]
+    hours = run_in_duckdb.Hours(
         _table(_UNITS, [{"u": u, "cluster": c, "hour_us": at} for (c, at), u in units.items()]),
         _table(_SCRAPES, [_in_micros(row, units) for row in batch.scrapes]),
-        _table(_RUNS, described) if several else None,
-        parts or [_part([], [], batch, units)],
+        _table(_SETS, _sets(batch)),
     )
-
-
-def _part(runs: list[Row], described: list[Row], batch: Batch, units: dict[Unit, int]) -> Part:
-    return _table(_RUNS, runs), _table(_SETS, _sets([*runs, *described], batch, units))
+    described_once = _table(_RUNS, described) if several else None
+    return Call(hours, described_once, parts or [_table(_RUNS, [])])
 
 
 def _run(row: Row, units: dict[Unit, int]) -> Row:
@@ -190,19 +210,10 @@ def _in_micros(row: Row, units: dict[Unit, int]) -> Row:
     return {**row, "u": units[_unit(row)], "start_us": row["start"], "end_us": row["end"]}
 
 
-def _sets(runs: Sequence[Row], batch: Batch, units: dict[Unit, int]) -> list[Row]:
-    """Every row of bronze/members of each set that runs name, once per unit and content."""
-    told: defaultdict[tuple[str, str], list[Row]] = defaultdict(list)
-    for row in batch.members:
-        told[row["cluster"], row["set"]].append(row)
-    cluster_of = {u: cluster for (cluster, _), u in units.items()}
-    named = {(run["u"], run["members"]): None for run in runs if run["members"] is not None}
-    found = {}
-    for u, name in named:
-        for row in told[cluster_of[u], name]:
-            one = {**row, "u": u, "members": name}
-            found[repr([one[column] for column in _SETS])] = one
-    return list(found.values())
+def _sets(batch: Batch) -> list[Row]:
+    """Every content of each set, once."""
+    found = ({**row, "members": row["set"]} for row in batch.members)
+    return list({repr([one[name] for name in _SETS]): one for one in found}.values())
 
 
 def _table(names: Sequence[str], rows: Sequence[Row]) -> pa.Table:

@@ -1,4 +1,4 @@
-"""Writes reports of five lakes to every channel, compares all they state, and ends with JSON.
+"""Compares what every channel of five reports states, judges their events, and ends with JSON.
 
 python -m tests.report [--without-demo] [--lake FOLDER] [--keep FOLDER]
 """
@@ -20,9 +20,9 @@ from typing import TYPE_CHECKING, Any, Final
 from lakehouse.report.summary.summarize import summarize
 from tests import (
     report_browser,
-    report_causes,
     report_lakes,
     report_runs,
+    report_schedules,
     report_statements,
     summary_facts,
 )
@@ -52,6 +52,7 @@ BARS: Final[Mapping[str, Callable[[Any], bool]]] = {
     "events_judged": lambda value: value >= 8,
     "events_with_cause_percent": lambda value: value >= 80,
     "wrong_causes": lambda value: value == 0,
+    "wrong_times": lambda value: value == 0,
 }
 """What a figure has to be."""
 
@@ -165,23 +166,20 @@ def _browsed(folder: Path, runs: Iterable[Run], findings: list[str]) -> dict[str
 def _caused(
     runs: Iterable[Run], folder: Path, lake: Path | None, findings: list[str]
 ) -> dict[str, Any]:
-    """Judge the causes of two weeks of the sample by its schedule."""
+    """Judge the events of every lake whose faults are known."""
     sample = lake or folder / "sample"
     before = _monday(sample) - timedelta(days=14)
-    earlier = folder / "earlier.json"
-    week = ("--week", f"{before:%G-W%V}")
-    report_lakes.jmxlake("report", str(sample), *week, "--json", str(earlier))
-    all_facts = [one.facts for one in runs if one.name in {"sample", "running"}]
-    all_facts.append(json.loads(earlier.read_text(encoding="utf-8")))
-    verdicts = [report_causes.judge(one, report_causes.of_sample(one)) for one in all_facts]
-    findings += [f"wrong cause: {text}" for one in verdicts for text in one.wrong]
-    traced = sum(one.with_trace for one in verdicts)
+    found = list(report_schedules.verdicts(folder, runs, sample, before))
+    findings += [f"wrong cause: {text}" for one in found for text in one.wrong]
+    findings += [f"wrong time: {text}" for one in found for text in one.mistimed]
+    traced = sum(one.with_trace for one in found)
     return {
-        "events_judged": sum(one.judged for one in verdicts),
+        "events_judged": sum(one.judged for one in found),
         "events_with_cause_percent": round(
-            100 * sum(one.with_cause for one in verdicts) / traced if traced else 0
+            100 * sum(one.with_cause for one in found) / traced if traced else 0
         ),
-        "wrong_causes": sum(len(one.wrong) for one in verdicts),
+        "wrong_causes": sum(len(one.wrong) for one in found),
+        "wrong_times": sum(len(one.mistimed) for one in found),
     }
 
 

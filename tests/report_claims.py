@@ -9,9 +9,11 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 from zoneinfo import ZoneInfo
 
+from bench.truth_steps import length, united
 from lakehouse.report.figures import name as shown_name
 from tests import report_figures
 from tests.report_details import Sections, rough
+from tests.report_faults import us_of
 from tests.report_statements import LABELS, Statement, clean
 
 if TYPE_CHECKING:
@@ -32,8 +34,11 @@ _VERDICTS: Final = {one: word[0].lower() for one, word in STATUSES.items()}
 _BOUNDS: Final = ("", "_low", "_high")
 _NAMES: Final = ("topic", "user", "client_id", "group", "source")
 _NO_CAUSE: Final = "not_known"
+_TOTAL: Final = re.compile(r"(?<= for )[^.;]+(?= in total; the cause is not known)")
+"""The sum over several events in the lead."""
+
 _CAUSES: Final = {
-    "rolling_restart": "restarting in turn",
+    "rolling_restart": "a rolling restart",
     "restarted": "restart",
     "no_answer": "did not answer",
     "fenced": "fenced",
@@ -134,6 +139,11 @@ def _figures(text: str, facts: Any, *names: str) -> list[str]:
     return report_figures.wrong(text, facts, [*names, *parts])
 
 
+def _percents(*shares: float | None) -> list[float]:
+    """Return shares as a text has them; a share below 1 is not a percentage below 1."""
+    return [100 * one for one in shares if one is not None]
+
+
 def _names_of(row: Mapping[str, Any]) -> list[str]:
     """Return the names of a row's subject as they are shown."""
     return [clean(shown_name(row[key]).text) for key in _NAMES if row.get(key) is not None]
@@ -188,16 +198,31 @@ def _lead(claims: Claims, one: Statement) -> Iterator[str]:
         [len(events), *(len(row["cause"]["sources"]) for row in events)],
         _left_out(claims),
     ]  # fmt: skip
-    yield from _figures(one.text, facts, *claims.objectives)
+    rest = one.text
+    if total := _TOTAL.search(rest):
+        yield from _figures(total[0], _unexplained_us(claims))
+        rest = rest[: total.start()] + rest[total.end() :]
+    yield from _figures(rest, facts, *claims.objectives)
     # "an outage of A and 3 more", "and 2 more": how many of a list are not named
     instants = [row[end] for row in events for end in ("from", "to")]
     yield from _times(claims, one.text, instants)
 
 
+def _unexplained_us(claims: Claims) -> int:
+    """Return the time in which any great availability event without a known cause was bad."""
+    rows = [row for row in _great(claims) if row["topics"] and row["cause"]["kind"] == _NO_CAUSE]
+    parts = [(us_of(part["start"]), us_of(part["end"])) for row in rows for part in row["parts"]]
+    return min(length(united(parts)), sum(row["bad_us"] for row in rows))
+
+
+def _great(claims: Claims) -> list[Row]:
+    return [row for row in claims.events.values()
+            if row["kind"] == "availability" and (row["used"] or 0) >= 0.5]  # fmt: skip
+
+
 def _left_out(claims: Claims) -> list[int]:
     """Return how many topics and sources a sentence on all availability events does not name."""
-    rows = [row for row in claims.events.values()
-            if row["kind"] == "availability" and (row["used"] or 0) >= 0.5]  # fmt: skip
+    rows = _great(claims)
     unknown = [row for row in rows if row["cause"]["kind"] == _NO_CAUSE]
     known = [row for row in rows if row not in unknown]
     topics = [len({topic for row in each for topic in row["topics"]}) for each in (known, unknown)]
@@ -251,13 +276,14 @@ def _tile_value(_: Claims, one: Statement, row: Row) -> Iterator[str]:
         yield f"it is {row['state']}"
     if high is None and one.text[0] not in "≥≈":
         yield "it can be greater"
+    total = [row["of"]] if " of " in one.text else []
     if one.text.startswith("≤"):
         yield from _figures(one.text, high)
     elif one.text[0] in "≥≈":
-        yield from _figures(one.text, [low or value, row["of"]])
+        yield from _figures(one.text, [low or value, *total])
     else:
         exact = [low, high] if " to " in one.text else value
-        yield from _figures(one.text, [exact, row["of"]])
+        yield from _figures(one.text, [exact, *total])
 
 
 def _tile_note(claims: Claims, one: Statement, row: Row) -> Iterator[str]:
@@ -348,6 +374,8 @@ def _event_title(claims: Claims, one: Statement, row: Row) -> Iterator[str]:
     named = _names_of(row) or topics[:1]
     if row["kind"] != "availability" or row["topics"]:
         yield from _lacks(one.text, named)
+    if "outage" in one.text:
+        yield from _lacks(one.text, _brokers(row))
 
 
 def _event_when(claims: Claims, one: Statement, row: Row) -> Iterator[str]:
@@ -365,12 +393,12 @@ def _event_length(_: Claims, one: Statement, row: Row) -> Iterator[str]:
 
 
 def _event_repeats(_: Claims, one: Statement, row: Row) -> Iterator[str]:
-    if int(re.match(r"\d*", one.text)[0] or 0) != row["weeks_in_row"]:  # type: ignore[index]
+    if int(re.search(r"\d+", one.text)[0]) != row["weeks_in_row"]:  # type: ignore[index]
         yield f"{row['weeks_in_row']} weeks in a row"
 
 
 def _event_words(claims: Claims, one: Statement, row: Row) -> Iterator[str]:
-    names = [*row["topics"], *row["owners"]]
+    names = [*row["topics"], *(row["owners"] or ())]
     shown = [clean(shown_name(each).text) for each in names]
     cause = row["cause"]
     instants = [row["from"], row["to"], cause["start"], cause["end"]]
@@ -390,24 +418,37 @@ def _event_cause(claims: Claims, one: Statement, row: Row) -> Iterator[str]:
     if _CAUSES[cause["kind"]] not in one.text:
         yield f"the cause is {cause['kind']}"
     if cause["kind"] != _NO_CAUSE:
-        yield from _lacks(one.text, [shown_name(each).text for each in cause["sources"][:2]])
+        yield from _lacks(one.text, _brokers(row))
         if one.text.startswith("Not known"):
             yield f"the cause is {cause['kind']}"
 
 
+def _event_next(claims: Claims, one: Statement, row: Row) -> Iterator[str]:
+    yield from _event_words(claims, one, row)
+    if one.text.startswith("Find why"):
+        yield from _lacks(one.text, _brokers(row)[:1])
+
+
+def _brokers(row: Row) -> list[str]:
+    """Return the first two brokers of the cause, as they are shown."""
+    return [clean(shown_name(each).text) for each in row["cause"]["sources"][:2]]
+
+
 def _event_owner(_: Claims, one: Statement, row: Row) -> Iterator[str]:
-    owners = [clean(shown_name(each).text) for each in row["owners"]]
+    owners = [clean(shown_name(each).text) for each in row["owners"] or ()]
     yield from _lacks(one.text, owners[:1])
     if one.text == "No owner" and owners:
         yield "it has an owner"
 
 
 def _event_used(claims: Claims, one: Statement, row: Row) -> Iterator[str]:
-    yield from _figures(one.text, row["used"], *claims.objectives)
+    yield from _figures(one.text, _percents(row["used"]), *claims.objectives)
 
 
 def _event_story(claims: Claims, one: Statement, row: Row) -> Iterator[str]:
     yield from _event_words(claims, one, row)
+    for share in re.findall(r"[\d,]+ %(?= of [^.,;]+ budget)", one.text):
+        yield from _figures(share, _percents(row["used"]))
     if "Likely" in one.text and row["cause"]["kind"] == _NO_CAUSE:
         yield "the cause is not known"
 
@@ -420,7 +461,7 @@ _EVENTS: Final[dict[str, Callable[[Claims, Statement, Row], Iterator[str]]]] = {
     "repeats": _event_repeats,
     "impact": _event_words,
     "cause": _event_cause,
-    "next": _event_words,
+    "next": _event_next,
     "owner": _event_owner,
     "used": _event_used,
     "story": _event_story,
@@ -482,17 +523,18 @@ def _objective_target(claims: Claims, one: Statement, row: Row) -> Iterator[str]
 
 
 def _objective_used(_: Claims, one: Statement, row: Row) -> Iterator[str]:
-    between = [row["used_low"], row["used_high"]] if " to " in one.text else row["used"]
-    yield from _figures(one.text, between)
+    between = [row["used_low"], row["used_high"]] if " to " in one.text else [row["used"]]
+    yield from _figures(one.text, _percents(*between))
 
 
 def _objective_bar(_: Claims, one: Statement, row: Row) -> Iterator[str]:
-    yield from _figures(one.text, [row["used"], row["used_low"], row["used_high"]])
+    yield from _figures(one.text, _percents(row["used"], row["used_low"], row["used_high"]))
 
 
 def _objective_left(_: Claims, one: Statement, row: Row) -> Iterator[str]:
     left = (_worst(row).get("left") or [None])[-1]
-    yield from _figures(one.text.replace(" percent", " %").replace("-", " "), left)
+    text = one.text.replace(" percent", " %").replace("-", " ")
+    yield from _figures(text, _percents(left))
 
 
 def _objective_weeks(claims: Claims, one: Statement, row: Row) -> Iterator[str]:

@@ -6,6 +6,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from datetime import datetime
+from math import ceil, floor
 from typing import TYPE_CHECKING, Any, Final
 
 from lakehouse.core import display
@@ -32,6 +33,7 @@ _SECTIONS: Final = {
     "coverage": ("coverage", "rejected", "changes"),
     "incidents": ("incidents", "incidents_omitted", "events"),
 }
+_LABELS: Final = ("team", "owner", "tier")
 _PERCENT: Final = 100
 _GIBI: Final = 2**30
 _MONTH: Final = 30 * 86_400
@@ -81,6 +83,8 @@ class Sections:
         if not rows:
             return [f"no row of {one.key} has {one.names[:2]}"]
         used = self._used(one) if one.field == "Budget used" else []
+        if one.key == "owners" and one.field in _BUDGETS:
+            return report_figures.wrong(one.text, _BUDGETS[one.field](self._facts, rows[0]))
         facts = [[_numbers(row) for row in rows], _sums(rows), used]
         if one.key == "lag":
             facts.append([rough(values) for row in rows for values in _numbers(row)[:1]])
@@ -139,9 +143,35 @@ class Sections:
         ]
 
 
+def _highest_used(facts: Mapping[str, Any], account: Row) -> list[float]:
+    """Return the highest share of an error budget that a subject of an owner used, in percent."""
+    labels = {key: account.get(key) for key in _LABELS}.items()
+    subjects = [one for row in facts["objectives"] for one in row["subjects"]]
+    shares = [one["used"] for one in subjects if labels <= one.items() and one["used"] is not None]
+    return [_PERCENT * max(shares)] if shares else []
+
+
+def _total_used(facts: Mapping[str, Any], account: Row) -> list[float]:
+    """Return the share of all error budgets of a team together, in percent."""
+    # In a report of one team, the composites are of that team and do not name it.
+    team = None if account["team"] == facts.get("team") else account["team"]
+    pooled = [one for one in facts["composites"] if one["team"] == team]
+    return [_PERCENT * (1 - one["attainment"]) / (1 - one["target"])
+            for one in pooled if one["attainment"] is not None and not one["tier"]]  # fmt: skip
+
+
+_BUDGETS: Final = {"Highest budget used": _highest_used, "Total budget used": _total_used}
+"""Shares of error budgets in the table of owners."""
+
+
 def rough(values: list[float]) -> list[float]:
-    """Return records and what they can be at least and at most: buckets are a fourth power of 2."""
-    return [*values, *(value * factor for value in values for factor in (2**-0.25, 2**0.25))]
+    """Return records and what they can be at least and at most: buckets are a fourth power of 2.
+
+    Each is also rounded outward to three digits.
+    """
+    found = [*values, *(value * factor for value in values for factor in (2**-0.25, 2**0.25))]
+    units = [(value, 10 ** max(0, len(str(int(abs(value)))) - 3)) for value in found]
+    return [*found, *(step(value / unit) * unit for value, unit in units for step in (floor, ceil))]
 
 
 def _rows(section: Any, above: Row, path: str) -> Iterator[Row]:
@@ -149,6 +179,12 @@ def _rows(section: Any, above: Row, path: str) -> Iterator[Row]:
     if isinstance(section, Mapping):
         inner = {key: value for key, value in section.items() if isinstance(value, list | dict)}
         own = {key: value for key, value in section.items() if key not in inner}
+        own |= {
+            f"{key} {place}": text
+            for key, value in inner.items()
+            for place, text in enumerate(value)
+            if isinstance(value, list) and isinstance(text, str)
+        }
         dicts = {f"{key}_": value for key, value in inner.items() if isinstance(value, dict)}
         if own:
             yield {**above, **own, **dicts, _PATH: path}

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from tests.page_reader import Node, read
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
 LABELS: Final = {
     "Writes unavailable": "writes_unavailable",
@@ -111,29 +111,29 @@ def _events_of_page(page: Node) -> Iterator[Statement]:
             continue
         when = card.one("p", class_="when")
         spans = [one for one in when.children if isinstance(one, Node)]
-        length, _, repeats = spans[1].text.partition(" · ")
-        length = _without(spans[1], repeats, length)
         heading = next((one for tag in ("h3", "b") for one in _own(card, tag)), None)
+        chips = [one.text for one in card.all("span", class_="chip")]
         dl = {
             term.text: text.text
             for one in card.all("dl")
             for term, text in zip(one.all("dt"), one.all("dd"), strict=True)
         }
-        impact = [one.text for one in _own(card, "p") if not one.attributes]
+        impact = "".join(
+            _without_chips(one.children) for one in _own(card, "p") if not one.attributes
+        )
         foot = next(iter(card.all("p", class_="foot")), None)
         status = card.attributes.get("class", "").rpartition("is-")[2]
         owner = "" if foot is None else foot.one("span").text
         used = "" if foot is None else "".join(one.text for one in foot.all("a"))
         title = "" if heading is None else heading.text
-        if not impact:
-            impact = ["".join(_after_title(card))]
+        impact = impact or _without_chips(_after_title(card))
         yield from given(
             Statement("page", "event", key, "status", status),
             Statement("page", "event", key, "when", spans[0].text.removeprefix(key)),
-            Statement("page", "event", key, "length", length),
-            Statement("page", "event", key, "repeats", "".join(b.text for b in spans[1].all("b"))),
+            Statement("page", "event", key, "length", spans[1].text),
+            Statement("page", "event", key, "repeats", "".join(c for c in chips if "week" in c)),
             Statement("page", "event", key, "title", title),
-            Statement("page", "event", key, "impact", impact[0] if impact else ""),
+            Statement("page", "event", key, "impact", impact),
             Statement("page", "event", key, "cause", dl.get("Cause", "")),
             Statement("page", "event", key, "next", dl.get("Next", "")),
             Statement("page", "event", key, "owner", owner),
@@ -141,25 +141,29 @@ def _events_of_page(page: Node) -> Iterator[Statement]:
         )
 
 
-def _without(node: Node, repeats: str, text: str) -> str:
-    for chip in node.all("span", class_="chip"):
-        text = text.replace(chip.text, "")
-    return text.replace(repeats, "") if repeats else text
-
-
 def _own(card: Node, tag: str) -> list[Node]:
     """Return the children of a card with this tag."""
     return [one for one in card.children if isinstance(one, Node) and one.tag == tag]
 
 
-def _after_title(card: Node) -> Iterator[str]:
-    """Yield the texts of a card in the list of smaller events, behind its title."""
+def _without_chips(children: Iterable[Node | str]) -> str:
+    """Return the text of parts, without chips."""
+    texts = (
+        one if isinstance(one, str) else one.raw
+        for one in children
+        if isinstance(one, str) or one.attributes.get("class") != "chip"
+    )
+    return " ".join("".join(texts).split())
+
+
+def _after_title(card: Node) -> Iterator[Node | str]:
+    """Yield the parts of a card in the list of smaller events, behind its title."""
     is_after = False
     for one in card.children:
         if isinstance(one, Node) and one.tag == "br":
             is_after = True
         elif is_after:
-            yield one if isinstance(one, str) else one.raw
+            yield one
 
 
 def _objectives_of_page(page: Node) -> Iterator[Statement]:
@@ -222,7 +226,7 @@ def of_terminal(text: str, channel: str = "terminal") -> list[Statement]:
         lines = block.splitlines()
         if nth == 1:
             found += given(Statement(channel, "headline", "", "text", block.lstrip(_MARKS)))
-        elif lines[0] == "What happened":
+        elif lines[0] == "Events":
             found += _events_of_terminal(lines[1:], channel)
         elif lines[0].startswith("Objectives "):
             found += _objectives_of_terminal(lines, channel)
@@ -235,12 +239,16 @@ def of_terminal(text: str, channel: str = "terminal") -> list[Statement]:
 
 
 def _tiles_of_terminal(lines: list[str], channel: str) -> Iterator[Statement]:
-    """Yield the cells of tiles; a cell may go on in the lines below, in its columns."""
+    """Yield the cells of tiles; a cell may go on in the lines below, in its columns.
+
+    A report without a week has no column with the change.
+    """
     split = [
         [(one.start(), one[0]) for one in re.finditer(r"\S+(?: \S+)*", line)] for line in lines
     ]
     rows = [cells for cells in split if cells[0][1] in LABELS]
-    last = max(start for cells in rows for start, _ in cells[2:]) if rows else 0
+    starts = [start for cells in rows for start, _ in cells[3:]]
+    last = max(starts, default=_WIDTH)
     tiles: list[list[str]] = []
     for cells in split:
         if cells[0][1] in LABELS:

@@ -6,6 +6,9 @@ from copy import deepcopy
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from lakehouse.report.facts.objectives.budget import with_budgets
+from lakehouse.report.facts_lookup import group_totals
+
 SECOND = 1_000_000
 MINUTE = 60 * SECOND
 HOUR = 60 * MINUTE
@@ -124,15 +127,17 @@ def objective(name: str, title: str, level: str, subjects: list[Facts]) -> tuple
     }
     verdict = next((key for key in counted if counted[key]), "no_data")
     shared = {"title": title, "target": 0.99}
+    made = {
+        "name": name,
+        **shared,
+        "description": f"{title}, judged for each {level}.",
+        "level": level,
+        "window": "7d",
+        "history": [],
+        "subjects": subjects,
+    }
     return (
-        {
-            "name": name,
-            **shared,
-            "description": f"{title}, judged for each {level}.",
-            "level": level,
-            "window": "7d",
-            "subjects": subjects,
-        },
+        with_budgets([made], running=False, floor=0)[0],
         {
             "objective": name,
             **shared,
@@ -155,6 +160,7 @@ def facts(
         "from": iso(start),
         "to": iso(end),
         "generated_at": iso(end + timedelta(minutes=6)),
+        "running": False,
         "window_seconds": window_seconds,
         "verdicts": verdicts,
         "objectives": [pair[0] for pair in pairs],
@@ -163,7 +169,7 @@ def facts(
         "throttling": {"clients": []},
         "tier_lag": {"topics": []},
         "consumer_lag": {"groups": [], "partitions": []},
-        "lost_before_read": {"groups": []},
+        "lost_before_read": {"groups": [], "totals": []},
         "remote_reads": {"topics": [], "brokers": []},
         "coverage": {
             "expected_us": 0,
@@ -585,6 +591,7 @@ def demo() -> Facts:
             "unknown_us": 0,
         },
     ]
+    made["lost_before_read"]["totals"] = group_totals(made["lost_before_read"]["groups"])
     made["remote_reads"] = {
         "topics": [{"topic": "archive", "requests": 318, "bytes": 29_884_416, "errors": 2}],
         "brokers": [
@@ -908,6 +915,7 @@ def fleet(topics: int = 3_000, clients: int = 5_000) -> Facts:
         }
         for n, name in enumerate(names)
     ]
+    made["lost_before_read"]["totals"] = group_totals(made["lost_before_read"]["groups"])
     made["remote_reads"]["topics"] = [
         {"topic": name, "requests": n, "bytes": n * 4096, "errors": 0}
         for n, name in enumerate(names)
@@ -1037,26 +1045,22 @@ def event(number: int) -> Facts:
 
 def trends(subjects: list[Facts]) -> Facts:
     """Thirteen weeks of each, every one worse than the last."""
-    shares = [{"share": n / 100, "share_low": n / 101, "share_high": n / 99} for n in range(17)]
+    shares = [{"share": n / 100, "share_low": n / 101, "share_high": n / 99} for n in range(13)]
     bad = {"expected_us": WEEK, **exactly("bad", HOUR), "unknown_us": 0}
     rows = [
         {
             **{key: one.get(key) for key in ("topic", "user", "client_id", "group", "source")},
-            "weeks": [{**bad, **share} for share in shares[:13]],
+            "weeks": [{**bad, **share} for share in shares],
             "change": {"share_low": 0.0, "share_high": 0.1, "p": 1 / 12, "compared": 11,
                        "verdict": "worse"},
             "regimes": [{"week": "2026-W41", "share_before": 0.01, "share_after": 0.1, "p": 0.1}],
-            "forecast": shares[13:],
         }
         for one in subjects
     ]  # fmt: skip
-    lag = {"last_bytes": 1e9, "bytes_per_second": -5.0, **bounded("drained", HOUR, MINUTE, WEEK)}
     return {
         "weeks": [f"2026-W{week}" for week in range(34, 47)],
         "tested": len(rows),
         "significant_by_chance": 16.7,
-        "forecast_by": "local level (statsmodels)",
-        "forecast_level": 0.8,
         "objectives": [
             {
                 "name": "min-isr",
@@ -1065,10 +1069,6 @@ def trends(subjects: list[Facts]) -> Facts:
                 "never_bad": 0,
                 "subjects": rows,
             }
-        ],
-        "drains": [
-            {"topic": one.get("topic") or "orders", "kind": "copy", **lag, "verdict": "draining"}
-            for one in subjects
         ],
     }
 

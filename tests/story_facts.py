@@ -55,5 +55,4 @@ def facts_of(root: Path, story: Story) -> dict[str, Any]:
         engine, objectives, period,
         now=period.end + dt.timedelta(minutes=6), calendar=Calendar(maintenance=(planned,)),
     )  # fmt: skip
-    # Neither the version nor what is installed is a part of the story.
-    return told | {"jmxlake": "0", "trends": {**told["trends"], "forecast_by": None}}
+    return told | {"jmxlake": "0"}  # the version is not a part of the story

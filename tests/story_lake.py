@@ -78,9 +78,19 @@ class Story:
         start = self.at(0.6)
         return start, start + 6 * WINDOW
 
+    @property
+    def outage(self) -> tuple[float, float]:
+        """When broker 2 was dead: seconds after ``BASE``."""
+        return self.at(0.3) + 100.0, self.at(0.3) + 172.0
+
+    @property
+    def throttled(self) -> tuple[tuple[float, float], ...]:
+        """When the bulk loader was slowed down: seconds after ``BASE``."""
+        return (self.at(0.45), self.at(0.5)), (self.at(0.9), self.at(0.93))
+
     def tell(self) -> Story:
         """All of it, window by window."""
-        down, back = self.at(0.3) + 100.0, self.at(0.3) + 172.0
+        down, back = self.outage
         for number in range(int(self.hours * HOUR / WINDOW)):
             start = self.first + number * WINDOW
             self._topics(start, down, back)
@@ -170,7 +180,7 @@ class Story:
         self.batch.run(RATE, start, end, 0.2 * MEBI, user="alice", client_id="billing")
 
     def _slow(self, start: float) -> bool:
-        return self.at(0.45) <= start < self.at(0.5) or self.at(0.9) <= start < self.at(0.93)
+        return any(first <= start < last for first, last in self.throttled)
 
     def _brokers(self, start: float, down: float, back: float) -> None:
         """What brokers and the controller count of themselves."""

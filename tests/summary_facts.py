@@ -139,7 +139,7 @@ def figure(name: str, unit: str, value: Any, low: Any, high: Any, **given: Any) 
     return {
         "name": name, "state": "known", "reason": None, "value": value, "value_low": low,
         "value_high": high, "unit": unit, "of": None, **dict.fromkeys(_NAMES),
-        "subject_value": value,
+        "subject_value": value, "subject_unit": unit,
         "subject_value_low": low, "subject_value_high": high, "objective": None, "previous": None,
         "change": "none", "history": [None, *(float(n) for n in range(7))], **given,
     }  # fmt: skip
@@ -159,11 +159,11 @@ def key_figures() -> list[Facts]:
         figure("messages_lost", "offsets", 42_000, 42_000, 42_000, group="audit-archive",
                objective="lost-before-read", previous=previous(40_320), change="worse"),
         figure("clients_throttled", "clients", 2, 2, 2, of=12, user="billing",
-               client_id="invoicing", subject_value=264 * MINUTE, objective="produce-throttling",
-               subject_value_low=255 * MINUTE, subject_value_high=266 * MINUTE,
-               previous=previous(2), change="same"),
+               client_id="invoicing", subject_value=264 * MINUTE, subject_unit="us",
+               objective="produce-throttling", subject_value_low=255 * MINUTE,
+               subject_value_high=266 * MINUTE, previous=previous(2), change="same"),
         figure("coverage", "share", .9998, .9998, .9998, source="broker-2",
-               subject_value=531 * SECOND, subject_value_low=531 * SECOND,
+               subject_value=531 * SECOND, subject_unit="us", subject_value_low=531 * SECOND,
                subject_value_high=531 * SECOND, objective="coverage",
                previous=previous(.9998), change="same"),
     ]  # fmt: skip
@@ -189,7 +189,7 @@ def event(
 ) -> Facts:
     size = dict.fromkeys((
         "partitions", "offsets_low", "offsets_high", "throttle_ms_mean", "throttle_ms_max",
-        "rate_max", "max_bytes", "max_value",
+        "rate_max", "quota", "max_bytes", "max_value",
     ))  # fmt: skip
     found: Facts = {
         "number": number, "kind": kind, "of": None, "from": at(start), "to": at(end),
@@ -223,7 +223,8 @@ def events() -> list[Facts]:
               cause("quota", "16 11:12:20", "22 11:51:40", "broker-2"),
               of="produce", user="billing", client_id="invoicing", parts=days,
               objective="produce-throttling", used=2.62, owner="Billing", owners=["Billing"],
-              size={"throttle_ms_mean": 259.0, "throttle_ms_max": 410.0, "rate_max": 9.0e6},
+              size={"throttle_ms_mean": 259.0, "throttle_ms_max": 410.0, "rate_max": 9.0e6,
+                    "quota": 2**23},
               **bounded("bad", 264 * MINUTE, 255 * MINUTE, 266 * MINUTE)),
         event(3, "availability", "18 14:27:30", "18 14:47:30", 20 * MINUTE,
               cause("not_known", "18 14:27:30", "18 14:47:30",

@@ -30,18 +30,17 @@ def subject(topic: str, bad: list[int | None], verdict: str = "worse", **rest: A
         "weeks": [week(one) for one in bad],
         "change": {"share_low": 0.0, "share_high": 0.1, "p": 1 / 12, "compared": 11,
                    "verdict": verdict},
-        "regimes": [], "forecast": [{"share": 0.01, "share_low": 0.001, "share_high": 0.05}] * 4,
+        "regimes": [],
         **rest,
     }  # fmt: skip
 
 
-def facts_of(*subjects: Any, drains: Any = ()) -> dict[str, Any]:
+def facts_of(*subjects: Any) -> dict[str, Any]:
     """Return the facts of a quiet week with these trends."""
     objective = {"name": "min-isr", "title": "Enough replicas", "target": 0.999, "never_bad": 3}
     return sample_facts.quiet_week() | {
         "trends": {
             "weeks": WEEKS, "tested": len(subjects), "significant_by_chance": 0.08,
-            "forecast_by": "local level (statsmodels)", "forecast_level": 0.8,
-            "objectives": [{**objective, "subjects": list(subjects)}], "drains": list(drains),
+            "objectives": [{**objective, "subjects": list(subjects)}],
         }
     }  # fmt: skip

@@ -10,6 +10,7 @@ from lakehouse.cli.phases import phase
 from lakehouse.cli.reports.statement_options import CALENDAR, PERIOD, StatementOptions
 from lakehouse.explain.story import explain as build_story
 from lakehouse.explain.terminal import view
+from lakehouse.report import owners
 
 
 @click.command
@@ -22,6 +23,7 @@ from lakehouse.explain.terminal import view
     help="Time zone of instants and of the week, such as Europe/Berlin; by default UTC.",
 )  # fmt: skip
 @options.CLUSTER
+@options.OWNERS
 @options.MIN_COVERAGE
 @options.AS_JSON
 def explain(lake: options.LakeOptions, subject: str, *, as_json: bool, **given: Any) -> None:
@@ -33,12 +35,14 @@ def explain(lake: options.LakeOptions, subject: str, *, as_json: bool, **given: 
     Default: the week of the weekly report, or the subject's last week.
     """
     asked = StatementOptions(lake, given)
+    file = given["owners_file"]
+    owned = owners.NO_OWNERS if file is None else owners.load(file)
     engine = lake.engine()
     with phase("story"):
         asked.check(engine)
         story = build_story(
             engine, asked.objectives, subject, asked.given, calendar=asked.calendar,
-            cluster=asked.cluster, min_coverage=asked.min_coverage,
+            cluster=asked.cluster, min_coverage=asked.min_coverage, owners=owned,
         )  # fmt: skip
     # As ASCII: some other characters control a terminal.
     click.echo(json.dumps(story, indent=1) if as_json else view(story), nl=as_json)

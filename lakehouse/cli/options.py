@@ -43,12 +43,16 @@ OPTIONS_FILE: Final = click.option(
     "--options-file", type=FILE, help="YAML with storage options of delta-rs, as the agents have."
 )
 CLUSTER: Final = click.option("--cluster", help="Id of the cluster, if the lake has several.")
+OWNERS: Final = click.option(
+    "--owners", "owners_file", type=FILE,
+    help="YAML of teams and their topics, groups and clients; see docs/report-owners.md.",
+)  # fmt: skip
 TEAM: Final = click.option("--team", help="Limit the report to this team.")
 AS_JSON: Final = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 ENGINE: Final = click.option(
     "--engine", type=click.Choice(["spark", "local"]),
-    help="Compute by Spark, or by delta-rs and DuckDB in this process (LAKE is a path then). By "
-    "default Spark, if it is installed.",
+    help="Compute with Spark, or with delta-rs and DuckDB in this process (LAKE is a path then). "
+    "By default Spark for gold in a catalog or where the environment names a Spark.",
 )  # fmt: skip
 
 
@@ -87,15 +91,19 @@ class LakeOptions:
         return engine_of(location, self._storage(), say or log, by_spark=by_spark)
 
     def rollup_engine(self, name: str | None, say: Callable[[str], None] | None = None) -> Engine:
-        """The engine that rolls up; ``name`` as in ``--engine``, ``say`` prints a line."""
-        from lakehouse.core import lake as lakes
+        """The engine that rolls up; ``name`` as in ``--engine``, ``say`` prints a line.
 
-        if (name or ("spark" if util.find_spec("pyspark") else "local")) == "spark":
-            return self.engine(by_spark=True, say=say)
+        On a path it is this process by default: on one machine Spark takes longer for the same
+        rows. A Spark that the environment names may be a cluster.
+        """
+        from lakehouse.core import lake as lakes, spark_session
+
+        if name != "local":
+            chosen = spark_session.is_named() and util.find_spec("pyspark") is not None
+            return self.engine(by_spark=name == "spark" or chosen, say=say)
         location, storage = lakes.at(self.root, self.gold), self._storage()
         from lakehouse.engines.local_engine import LocalEngine
 
-        (say or log)("without Spark" + ", which is not installed" * (name is None))
         return LocalEngine(location, storage)
 
     def _storage(self) -> dict[str, str]:

@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from lakehouse.core import machine
 from lakehouse.errors import EngineError, extra, is_of_spark, line_of_spark
 
 if TYPE_CHECKING:
@@ -35,7 +36,8 @@ _CONF: Final = {
     "spark.sql.session.timeZone": "UTC",
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
-    "spark.driver.memory": "1g",
+    # On one machine the driver has the tasks, too.
+    "spark.driver.memory": "3g",
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
     # Spark keeps the data of its web page, with the text of every plan, even without a page.
@@ -46,6 +48,11 @@ _CONF: Final = {
     # A rollup has many small stages: on one machine their tasks cost more than their data.
     "spark.sql.shuffle.partitions": "1",
     "spark.sql.adaptive.enabled": "false",
+    # Each sort, join and aggregation of a task takes a page at least: of 16 MB by default.
+    "spark.buffer.pageSize": "1m",
+    # Two bytes a run: a split of the default size would be a day of a fleet.
+    "spark.sql.files.maxPartitionBytes": "8m",
+    "spark.sql.files.openCostInBytes": "256k",
     "spark.sql.autoBroadcastJoinThreshold": "16m",
     # Spark's default is older than the type: twice as long, and without statistics.
     "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
@@ -61,28 +68,10 @@ _CONF: Final = {
     "spark.hadoop.fs.s3.impl": "org.apache.hadoop.fs.s3a.S3AFileSystem",
 }
 
-# A plan of a rollup is compiled for a handful of rows: compiling costs more than running. On two
-# cores a first rollup took 49 s of CPU with these, 110 s without (and a tenth less since it has one
-# task a stage and not two).
-_SMALL: Final = {
-    "spark.default.parallelism": "1",
-    # Each sort, join and aggregation of a task takes a page at least: of 16 MB by default.
-    "spark.buffer.pageSize": "1m",
-    "spark.sql.codegen.wholeStage": "false",
-    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
-}
-_LARGE: Final = {
-    "spark.driver.memory": "3g",
-    "spark.sql.adaptive.enabled": "true",
-    # Sorts that fit into memory: a shuffle of a stretch in many parts, small ones put together, but
-    # never into one: 64 MB are fifteen seconds of a sweep, in which the other core would wait.
-    "spark.sql.shuffle.partitions": "32",
-    "spark.sql.adaptive.coalescePartitions.parallelismFirst": "true",
-    # Two bytes a run: a split of the default size would be a day of a fleet.
-    "spark.sql.files.maxPartitionBytes": "8m",
-    "spark.sql.files.openCostInBytes": "256k",
-}
-_SMALL_JVM: Final = "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=256m -XX:+UseSerialGC"
+# Each process starts cold, and lives for minutes: the better compiler costs more than it saves.
+JAVA_OPTIONS: Final = "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=256m -XX:+UseSerialGC"
+_MIB_A_CORE: Final = 2_000
+"""Memory for each task at once: a Python worker with DuckDB, and its share of the heap."""
 
 REMOTE: Final = "SPARK_REMOTE"
 """Environment variable that names a Spark Connect server: ``sc://host:port``."""
@@ -101,11 +90,8 @@ _NAMED_BY: Final = (
 _ZONE: Final = "spark.sql.session.timeZone"
 
 
-def session(*, large: bool = False) -> SparkSession:
+def session() -> SparkSession:
     """The active session, else that of the Spark the environment names, else a local one.
-
-    Args:
-        large: Whether a local one is for millions of rows at a time, where compiling pays.
 
     The jars of a local one come from the folders that JMXLAKE_DELTA_JARS names, else from
     ``.cache/delta*`` beside the package, as ``make setup`` leaves it in a source tree, else through
@@ -121,7 +107,7 @@ def session(*, large: bool = False) -> SparkSession:
 
         active = _if_answering(SparkSession.getActiveSession())
         builder = SparkSession.builder.appName("jmxlake")
-        return _in_utc(active or _builder(builder, large=large).getOrCreate())
+        return _in_utc(active or _builder(builder).getOrCreate())
     except ImportError as error:
         raise EngineError(_what_is_missing(error)) from error
     except (PySparkException, OSError) as error:
@@ -142,10 +128,15 @@ def _if_answering(active: SparkSession | None) -> SparkSession | None:
     return active
 
 
+def is_named() -> bool:
+    """Whether the environment names a Spark."""
+    return any(name in os.environ for name in _NAMED_BY)
+
+
 def _advice() -> str:
     if REMOTE in os.environ:
         return "is the server up?"
-    if any(name in os.environ for name in _NAMED_BY) or _jar_folders():
+    if is_named() or _jar_folders():
         return "is Java 17 installed?"
     return (
         "is Java 17 installed, and is Maven Central reached, where Delta's jars come from?"
@@ -163,18 +154,25 @@ def setting(spark: SparkSession, name: str) -> str | None:
         return None
 
 
+def cores(spark: SparkSession) -> int:
+    """The tasks that a Spark runs at once: into as many it cuts a range."""
+    from pyspark.sql.functions import spark_partition_id  # noqa: PLC0415 - Spark is slow to import
+
+    return spark.range(1 << 16).select(spark_partition_id()).distinct().count()
+
+
 def _what_is_missing(error: ImportError) -> str:
     if error.name is None:  # pyspark's own words for what Spark Connect needs
         return f"{str(error).strip().splitlines()[0]} Install {extra('connect')}"
     return f"{error.name.split('.')[0]} is missing: install {extra('lakehouse')}"
 
 
-def _builder(builder: SparkSession.Builder, *, large: bool) -> SparkSession.Builder:
+def _builder(builder: SparkSession.Builder) -> SparkSession.Builder:
     from pyspark.logger import PySparkLogger  # noqa: PLC0415 - Spark is slow to import
 
     for kind in ("SQL", "DataFrame"):  # it would print errors as JSON, which callers report
         PySparkLogger.getLogger(f"{kind}QueryContextLogger").disabled = True
-    if any(name in os.environ for name in _NAMED_BY):
+    if is_named():
         return builder.config(_ZONE, "UTC")
     # The kernel runs in Spark's Python workers: of this Python, which has DuckDB.
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
@@ -185,11 +183,10 @@ def _builder(builder: SparkSession.Builder, *, large: bool) -> SparkSession.Buil
     java = f"-Dlog4j2.configurationFile={_LOG_CONFIG.as_uri()} -Dderby.system.home={scratch}"
     settings: dict[str, bool | float | int | str | None] = {
         **_CONF,
-        **(_LARGE if large else _SMALL),
-        "spark.driver.extraJavaOptions": java if large else f"{java} {_SMALL_JVM}",
+        "spark.driver.extraJavaOptions": f"{java} {JAVA_OPTIONS}",
         "spark.sql.warehouse.dir": str(scratch),
     }
-    return _with_delta(builder.master("local[2]").config(map=settings))
+    return _with_delta(builder.master(f"local[{machine.cores(_MIB_A_CORE)}]").config(map=settings))
 
 
 def _in_utc(session: SparkSession) -> SparkSession:

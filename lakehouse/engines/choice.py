@@ -72,11 +72,11 @@ def engine_of(lake: Lake, options: Mapping[str, str], progress: Say, *, by_spark
     return SparkEngine(spark, lake)
 
 
-def start_spark(progress: Say, *, large: bool = False) -> SparkSession:
+def start_spark(progress: Say) -> SparkSession:
     """Start Spark, or take the active session."""
     progress("starting Spark")
     with quiet_jvm():
-        return session(large=large)
+        return session()
 
 
 def _on_path(lake: Lake, options: Mapping[str, str], progress: Say, *, by_spark: bool) -> Engine:
@@ -89,4 +89,4 @@ def _on_path(lake: Lake, options: Mapping[str, str], progress: Say, *, by_spark:
         return LocalEngine(lake, options)
     from lakehouse.engines.spark_with_delta_rs import SparkOnPath  # noqa: PLC0415
 
-    return SparkOnPath(lake, lambda large: start_spark(progress, large=large), options)
+    return SparkOnPath(lake, lambda: start_spark(progress), options)

@@ -22,7 +22,7 @@ from lakehouse.core import missing_files
 from lakehouse.core.delta_rs import check_count, check_readable, explained, open_table, url_of
 from lakehouse.core.lake import Lake
 from lakehouse.core.periods import Period
-from lakehouse.errors import LakeNotFoundError
+from lakehouse.errors import LakeNotFoundError, TableSchemaError
 from lakehouse.kernel import arrow_types
 from lakehouse.tables import Column, Table, paths
 
@@ -30,6 +30,7 @@ _INSTANT: Final = pa.timestamp("us", "UTC")
 _CHUNK: Final = 1 << 20
 _PATTERN: Final = re.compile(r"[*?\[]")
 """DuckDB takes a path with one of these for a pattern."""
+_SPARK_PATTERN: Final = re.compile(r"[*?\[\]{}\\]")
 
 
 class File(NamedTuple):
@@ -122,14 +123,7 @@ class Store:
             MissingFilesError: One of them is gone.
         """
         with explained(delta.table_uri):
-            actions = pa.table(delta.get_add_actions(flatten=True))
-            if between is not None:
-                actions = _may_hold(actions, by, between)
-            # As text: not every date of Delta is one of Python's.
-            keys = [
-                actions[f"partition.{key}"].cast(pa.string()).to_pylist()
-                for key in delta.metadata().partition_columns
-            ]
+            actions, keys = _chosen(delta, by, between)
             paths_, written = (actions[one].to_pylist() for one in ("path", "modification_time"))
             has_counts = "num_records" in actions.column_names  # no file has any statistics
             counts = actions["num_records"].to_pylist() if has_counts else [None] * len(written)
@@ -143,6 +137,22 @@ class Store:
                 if missing_files.may_be_why(error):
                     missing_files.refuse(delta, url_of(delta))
                 raise
+
+    def places(self, delta: DeltaTable, by: str, between: Period) -> list[str]:
+        """Where files lie that may hold rows of a span, for Spark, which takes names for patterns.
+
+        Raises:
+            TableSchemaError: A file is not in the folder of its date, by which Spark knows it.
+        """
+        with explained(delta.table_uri):
+            actions, (dates,) = _chosen(delta, by, between)
+        url, found = url_of(delta), []
+        for path, date in zip(actions["path"].to_pylist(), dates, strict=True):
+            name = paths.below_table(path)
+            if not name.startswith(f"date={date}/"):
+                raise TableSchemaError(f"{url}: {name} is not in date={date}/; use --engine local")
+            found.append(_SPARK_PATTERN.sub(r"\\\g<0>", f"{url}/{name}"))
+        return found
 
     def _near(self, delta: DeltaTable, path: str, rows: int | None) -> str:
         """A file's place on this machine, with as many rows as its log says."""
@@ -172,6 +182,21 @@ class Store:
         with file, part.open("wb") as copy:
             shutil.copyfileobj(file, copy, _CHUNK)
         part.rename(near)
+
+
+def _chosen(
+    delta: DeltaTable, by: str, between: Period | None
+) -> tuple[pa.Table, list[list[str | None]]]:
+    """The files that may hold rows of a span, and the values of each partition column."""
+    actions = pa.table(delta.get_add_actions(flatten=True))
+    if between is not None:
+        actions = _may_hold(actions, by, between)
+    # As text: not every date of Delta is one of Python's.
+    keys = [
+        actions[f"partition.{key}"].cast(pa.string()).to_pylist()
+        for key in delta.metadata().partition_columns
+    ]
+    return actions, keys
 
 
 def _may_hold(actions: pa.Table, by: str, between: Period) -> pa.Table:

@@ -10,7 +10,7 @@ are DATE. An engine turns them into the types of the table when it writes.
 """
 
 import datetime as dt
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final, NamedTuple, Protocol
 
 import pyarrow as pa
@@ -64,16 +64,22 @@ class Engine(Protocol):
     Attributes:
         lake: Where the tables are.
         writer: The committer to gold: delta-rs or Spark.
-        most_rows: Rows of bronze/runs that a batch has by default.
         at_once: Tables that are written side by side.
         scratch: Tables below gold that the engine keeps for itself; they are tidied, too.
     """
 
     lake: Lake
     writer: str
-    most_rows: int
     at_once: int
     scratch: tuple[Table, ...]
+
+    @property
+    def most_rows(self) -> int:
+        """Rows of bronze/runs that a batch has by default."""
+
+    @property
+    def cores(self) -> int:
+        """The number of parts that the engine computes at once."""
 
     # Metadata
 
@@ -199,14 +205,22 @@ class Engine(Protocol):
 
     # The kernel
 
-    def compute(self, batch: Batch, program: Program) -> Staged:
+    def compute(
+        self, batch: Batch, program: Program, label: str, step: Callable[[str], None]
+    ) -> Staged:
         """Run the kernel over a batch's hours and stage its rows; gold's tables do not change.
 
         It reads rows of bronze at the versions of the batch, without misdated ones, in the calls
         and parts of ``batch.calls``.
 
+        Args:
+            batch: The batch.
+            program: The kernel.
+            label: What the batch is, such as "batch 3 of 24"; Spark shows it with its jobs.
+            step: Called with a line for each step that is done.
+
         Raises:
-            LakehouseError: The kernel failed: one line with cluster, hour, part and statement.
+            LakehouseError: The kernel failed: one line with cluster, hour, piece and statement.
         """
 
 
@@ -233,6 +247,14 @@ def in_hours(hours: Iterable[dt.datetime]) -> str:
     dates = ", ".join(dict.fromkeys(f"DATE '{hour:%Y-%m-%d}'" for hour in chosen))
     numbers = ", ".join(str(micros(hour) // HOUR_US) for hour in chosen)
     return f"r.date IN ({dates}) AND r.hour IN ({numbers})"
+
+
+SETS: Final = (
+    "SELECT DISTINCT m.cluster, m.set AS members, m.topic, m.partitions, m.clients "
+    "FROM {sets} m JOIN (SELECT DISTINCT r.cluster, r.members FROM {runs} r "
+    "WHERE r.members IS NOT NULL) n ON n.cluster = m.cluster AND n.members = m.set"
+)
+"""Member sets that runs name: columns of the kernel's input ``sets``."""
 
 
 def span_of(hours: Iterable[dt.datetime]) -> Period:

@@ -3,10 +3,11 @@
 import shutil
 import tempfile
 import weakref
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
+from itertools import repeat
 from pathlib import Path
 from typing import Any, Final
 
@@ -16,14 +17,14 @@ from deltalake import CommitProperties, DeltaTable, Field, Schema, write_deltala
 from deltalake.exceptions import CommitFailedError, DeltaError
 
 from lakehouse import tables
-from lakehouse.core import missing_files
+from lakehouse.core import machine, missing_files
 from lakehouse.core.delta_rs import explained, refresh
 from lakehouse.core.lake import Lake, Version
 from lakehouse.core.missing_files import MissingFile
 from lakehouse.core.periods import Period, instant
 from lakehouse.engines import local_relations
 from lakehouse.engines.delta_tables import Store, row_schema, schema_mode, stored, stored_schema
-from lakehouse.engines.engine import Detail, LeaseRow, Staged, instant_of
+from lakehouse.engines.engine import SETS, Detail, LeaseRow, Staged, instant_of, span_of
 from lakehouse.engines.local_kernel import Bronze
 from lakehouse.engines.local_relations import Relation
 from lakehouse.engines.rollup_batches import Batch
@@ -32,8 +33,8 @@ from lakehouse.kernel import arrow_types, run_in_duckdb
 from lakehouse.kernel.run_in_duckdb import KernelError, Program
 from lakehouse.tables import Column, Table
 
-_CALLS_AT_ONCE: Final = 2
-"""DuckDB leaves Python's lock alone while it works; more would take more memory."""
+_MIB_A_CALL: Final = 2_000
+"""Memory of this machine for each call at once: DuckDB takes 768 MB of it."""
 
 _CHUNK: Final = 100_000
 _TRIES: Final = 10
@@ -63,16 +64,30 @@ class LocalEngine:
         options: Storage options of delta-rs, beside those in the environment.
     """
 
+    writer = "delta-rs"
+    at_once = 2
+    scratch: tuple[Table, ...] = ()
+
     def __init__(self, lake: Lake, options: Mapping[str, str] | None = None) -> None:
         self.lake = lake
-        self.writer, self.most_rows, self.at_once = "delta-rs", 5_000_000, 2
-        self.scratch: tuple[Table, ...] = ()
         folder = Path(tempfile.mkdtemp(prefix="jmxlake-")).resolve()
         weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
         self._store = Store(lake, options or {}, folder / "files")
-        folders = [str(folder), *self._store.folders()]
-        spill = str(folder / "spilled")
-        self._duck = run_in_duckdb.connect(folders, spill, memory_limit="1GB", threads=2)
+        folders, threads = [str(folder), *self._store.folders()], machine.cores(_MIB_A_CALL)
+        self._spill = str(folder / "spilled")
+        self._duck = run_in_duckdb.connect(
+            folders, self._spill, memory_limit="1GB", threads=threads
+        )
+
+    @property
+    def most_rows(self) -> int:
+        """Rows of bronze/runs that a batch has by default: its rows of gold stay in memory."""
+        return 5_000_000
+
+    @property
+    def cores(self) -> int:
+        """The number of calls that are computed at once."""
+        return machine.cores(_MIB_A_CALL)
 
     # Metadata
 
@@ -302,12 +317,26 @@ class LocalEngine:
 
     # The kernel
 
-    def compute(self, batch: Batch, program: Program) -> Staged:
+    def named_sets(self, batch: Batch) -> pa.Table:
+        """The member sets that the runs of a batch name, as the kernel takes them."""
+        span = span_of(batch.units.hours)
+        runs = self.rows(tables.RUNS, batch.versions.runs, between=span)
+        members = self.rows(tables.MEMBERS, batch.versions.members)
+        return self.collect(self.query(SETS, sets=members, runs=runs))
+
+    def compute(
+        self, batch: Batch, program: Program, label: str, step: Callable[[str], None]
+    ) -> Staged:
         """Run the kernel over a batch's hours and keep its rows in memory."""
         bronze = Bronze(self, batch, program)
+        results = []
         try:
-            with ThreadPoolExecutor(_CALLS_AT_ONCE) as pool:
-                results = list(pool.map(bronze.compute, batch.calls))
+            # DuckDB leaves Python's lock alone while it works.
+            with ThreadPoolExecutor(self.cores) as pool:
+                computed = pool.map(bronze.compute, batch.calls, repeat(self._spill))
+                for number, one in enumerate(computed, 1):
+                    results.append(one)
+                    step(f"computed {label}: {number} of {len(batch.calls)} parts")
         except KernelError as error:
             raise EngineError(f"{self.lake.root}: {error}") from error
         made = {name: pa.concat_tables([one[name] for one in results]) for name in results[0]}

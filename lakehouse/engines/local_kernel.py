@@ -1,4 +1,4 @@
-"""Runs the kernel on a batch in this process: DuckDB reads bronze for it, part by part."""
+"""Runs the kernel on a batch in this process: DuckDB reads bronze for it, piece by piece."""
 
 from __future__ import annotations
 
@@ -38,16 +38,6 @@ _OF_UNITS: Final = (
     "SELECT {columns} FROM {{rows}} r JOIN {{units}} k ON k.cluster = r.cluster "
     "AND k.hour_us = r.hour * 3600000000 WHERE NOT r.misdated"
 )
-_SETS: Final = (
-    'SELECT DISTINCT m.cluster, m."set" AS members, m.topic, m.partitions, m.clients '
-    "FROM {sets} m JOIN (SELECT DISTINCT r.cluster, r.members FROM {runs} r "
-    'WHERE r.members IS NOT NULL) n ON n.cluster = m.cluster AND n.members = m."set"'
-)
-_SETS_OF_PART: Final = (
-    "SELECT DISTINCT n.u, m.members, m.topic, m.partitions, m.clients "
-    "FROM (SELECT DISTINCT r.u, r.members FROM {runs} r) n JOIN {units} k ON k.u = n.u "
-    "JOIN {sets} m ON m.cluster = k.cluster AND m.members = n.members"
-)
 
 
 class Bronze:
@@ -61,38 +51,36 @@ class Bronze:
 
     def __init__(self, engine: LocalEngine, batch: Batch, program: run_in_duckdb.Program) -> None:
         self._engine, self._program = engine, program
-        self._window = dt.timedelta(seconds=batch.window_seconds)
         self._runs = engine.open(tables.RUNS, batch.versions.runs)
         self._scrapes = engine.open(tables.SCRAPES, batch.versions.scrapes)
-        # Members are not dated: they are looked through once, not for each part.
-        sets = engine.query(
-            _SETS,
-            sets=engine.rows(tables.MEMBERS, batch.versions.members),
-            runs=engine.rows_of(tables.RUNS, self._runs, span_of(batch.units.hours)),
-        )
-        self._sets = engine.relation(engine.collect(sets))
+        # Members are not dated: they are looked through once, not for each call.
+        self.sets = engine.named_sets(batch)
 
-    def compute(self, call: Call) -> dict[str, pa.Table]:
-        """The kernel's rows of a call."""
+    def compute(self, call: Call, spill: str) -> dict[str, pa.Table]:
+        """The kernel's rows of a call.
+
+        Args:
+            call: The call.
+            spill: Folder for what does not fit into memory.
+        """
         units = run_in_duckdb.units_table((one.cluster, micros(one.hour)) for one in call.units)
-        span = span_of(one.hour for one in call.units)
-        given = self._engine.relation(units)
+        given, span = self._engine.relation(units), span_of(one.hour for one in call.units)
         scrapes = self._read(tables.SCRAPES, self._scrapes, span, given)
-        described = None
-        if call.windows_per_part:
-            metrics = f" AND {is_one_of('r.metric', self._program.describing)}"
-            described = self._read(tables.RUNS, self._runs, span, given, metrics)
-        parts = self._parts(call, given)
-        return run_in_duckdb.roll_up(self._program, units, scrapes, described, parts)
+        window = dt.timedelta(microseconds=self._program.window_us)
 
-    def _parts(self, call: Call, units: Relation) -> Iterator[tuple[pa.Table, pa.Table]]:
-        """The runs of each part, and the sets that they name."""
-        for span, condition in _cuts(call, self._window):
-            runs = self._read(tables.RUNS, self._runs, span, units, condition)
-            sets = self._engine.query(
-                _SETS_OF_PART, runs=self._engine.relation(runs), units=units, sets=self._sets
+        def cut(pieces: int) -> run_in_duckdb.Pieces:
+            described = None
+            if pieces > 1:
+                metrics = f" AND {is_one_of('r.metric', self._program.describing)}"
+                described = self._read(tables.RUNS, self._runs, span, given, metrics)
+            read = (
+                self._read(tables.RUNS, self._runs, of_piece, given, condition)
+                for of_piece, condition in _cuts(span, window, pieces)
             )
-            yield runs, self._engine.collect(sets)
+            return run_in_duckdb.Pieces(read, described)
+
+        hours = run_in_duckdb.Hours(units, scrapes, self.sets)
+        return run_in_duckdb.roll_up(self._program, hours, cut, call.parts, spill)
 
     def _read(
         self, table: Table, delta: DeltaTable, span: Period, units: Relation, more: str = ""
@@ -105,14 +93,17 @@ class Bronze:
         return self._engine.collect(self._engine.query(sql, rows=rows, units=units))
 
 
-def _cuts(call: Call, window: dt.timedelta) -> Iterator[tuple[Period, str]]:
-    """The span of each part, and a further condition on its rows."""
-    whole = span_of(one.hour for one in call.units)
-    step = call.windows_per_part * window or whole.end - whole.start
+def _cuts(whole: Period, window: dt.timedelta, pieces: int) -> Iterator[tuple[Period, str]]:
+    """The span of each piece, and a further condition on its rows.
+
+    Pieces are windows in a row; a window is cut again by a hash of the group, else of the topic.
+    """
+    windows = (whole.end - whole.start) // window
+    step, slices = max(1, windows // pieces) * window, -(-pieces // windows)
     first = whole.start
     while first < whole.end:
         span = Period(first, min(first + step, whole.end))
-        for number in range(call.slices):
+        for number in range(slices):
             by = "hash(coalesce(r.\"group\", r.topic, ''))"
-            yield span, f" AND {by} % {call.slices} = {number}" if call.slices > 1 else ""
+            yield span, f" AND {by} % {slices} = {number}" if slices > 1 else ""
         first = span.end

@@ -7,6 +7,7 @@ import itertools
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Any, Final
 
 import pyarrow as pa
@@ -48,6 +49,30 @@ def given(rows: pa.Table) -> Relation:
     """Rows that are in memory."""
     name = _name()
     return Relation(f"FROM {name}", {name: rows})
+
+
+class Packed:
+    """Rows of a table of gold in packets, unpacked again for each stream.
+
+    Args:
+        packets: Streams of Arrow, with the same schema.
+    """
+
+    def __init__(self, packets: Sequence[pa.Buffer]) -> None:
+        self._packets = packets
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        """The stream, from its start."""
+        opened = map(pa.ipc.open_stream, self._packets)
+        schema = pa.ipc.open_stream(self._packets[0]).schema
+        rows = pa.RecordBatchReader.from_batches(schema, chain.from_iterable(opened))
+        return rows.__arrow_c_stream__(requested_schema)
+
+
+def packed(packets: Sequence[pa.Buffer]) -> Relation:
+    """Rows that are in memory, packed."""
+    name = _name()
+    return Relation(f"FROM {name}", {name: Packed(packets)})
 
 
 def of_parquet(places: Iterable[str], types: Mapping[str, str]) -> Relation:

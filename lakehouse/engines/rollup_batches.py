@@ -6,15 +6,17 @@ with the next.
 """
 
 import datetime as dt
-from collections.abc import Iterable, Iterator, Mapping, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
-from itertools import chain, groupby
+from itertools import accumulate, chain, groupby
 from typing import Final, NamedTuple, TypeVar
+
+from lakehouse.kernel.run_in_duckdb import MOST_OF_A_PIECE
 
 T = TypeVar("T")
 
-MOST_OF_A_PART: Final = 500_000
-"""Runs that the kernel takes at once: 400 to 750 MB of a worker."""
+_LEAST_OF_A_CALL: Final = 50_000
+"""Runs that take as long as the planning of a further call."""
 
 _SPARE: Final = 12
 """A further batch costs as much as recomputing this many hours without new rows."""
@@ -58,15 +60,11 @@ class Call(NamedTuple):
 
     Attributes:
         units: Its hours of clusters; they are numbered in this order, from 0.
-        windows_per_part: Windows in a row that are one part; 0: there is one part, of all units.
-        slices: Parts into which such windows are cut again, by a hash of the group, else of the
-            topic: an objective is of a whole group, and a folded row of many clients, whose rows
-            are therefore in one part.
+        parts: The number of parts that can be computed apart: only a single hour has several.
     """
 
     units: tuple[ClusterHour, ...]
-    windows_per_part: int = 0
-    slices: int = 1
+    parts: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,14 +76,17 @@ class Batch:
         calls: The same, as calls of the kernel; each of the hours is in one of them.
         rows: How many rows bronze/runs holds of them.
         versions: The versions of bronze that are read.
-        window_seconds: Length of the finest windows.
     """
 
     units: HourSet
     calls: tuple[Call, ...]
     rows: int
     versions: Versions
-    window_seconds: int
+
+    @property
+    def parts(self) -> int:
+        """The number of parts of all calls."""
+        return sum(call.parts for call in self.calls)
 
 
 def batches(
@@ -93,9 +94,9 @@ def batches(
     todo: Set[ClusterHour],
     barred: Set[ClusterHour],
     versions: Versions,
-    window_seconds: int,
     most: int,
-    most_of_a_part: int = MOST_OF_A_PART,
+    cores: int,
+    most_of_a_part: int = MOST_OF_A_PIECE,
 ) -> list[Batch]:
     """Batches that hold every pair, in the order of time.
 
@@ -104,8 +105,8 @@ def batches(
         todo: Hours of clusters to recompute.
         barred: Hours of clusters that are frozen.
         versions: The versions of bronze that are read.
-        window_seconds: Length of the finest windows.
         most: Rows of bronze/runs of a batch, unless it is a single hour.
+        cores: The number of calls that can be computed at once.
         most_of_a_part: Rows of bronze/runs of a part, as far as they can be divided.
     """
     found = [
@@ -114,32 +115,38 @@ def batches(
         for hours in _cut(rows, clusters, sorted(wanted), most)
     ]
     found.sort(key=lambda units: (units.hours, units.clusters))
-    windows = 3600 // window_seconds
     return [
         Batch(
-            units, tuple(_calls(rows, units, most_of_a_part, windows)),
-            _sum(rows, units.clusters, units.hours), versions, window_seconds,
+            units, tuple(_calls(rows, units, most_of_a_part, cores)),
+            _sum(rows, units.clusters, units.hours), versions,
         )
         for units in found
     ]  # fmt: skip
 
 
 def _calls(
-    rows: Mapping[ClusterHour, int], units: HourSet, most: int, windows: int
+    rows: Mapping[ClusterHour, int], units: HourSet, most: int, cores: int
 ) -> Iterator[Call]:
     """Hours with few rows together in one call, each one with too many in a call of its own."""
     pairs = [ClusterHour(cluster, hour) for hour in units.hours for cluster in units.clusters]
     sized = [(pair, rows.get(pair, 0)) for pair in pairs]
-    yield from (_cut_call(pair, count, most, windows) for pair, count in sized if count > most)
+    yield from (Call((pair,), -(-count // most)) for pair, count in sized if count > most)
     few = [(pair, count) for pair, count in sized if count <= most]
-    yield from (Call(tuple(together)) for together in _together(few, most))
+    yield from (Call(together) for together in _evenly(few, most, cores))
 
 
-def _cut_call(pair: ClusterHour, count: int, most: int, windows: int) -> Call:
-    of_window = count / windows
-    if of_window <= most:
-        return Call((pair,), max(1, int(most / of_window)))
-    return Call((pair,), 1, -(-round(of_window) // most))
+def _evenly(
+    sized: Sequence[tuple[ClusterHour, int]], most: int, cores: int
+) -> Iterator[tuple[ClusterHour, ...]]:
+    """Hours in order, in as many equal calls as keep every core at work, none above ``most``."""
+    counts = [count for _, count in sized]
+    total, largest = sum(counts), max(counts, default=0)
+    needed = max(1, -(-total // max(1, most - largest)))
+    number = max(needed, min(-(-needed // cores) * cores, total // _LEAST_OF_A_CALL))
+    before = accumulate(counts, initial=0)
+    placed = zip(sized, (so_far * number // max(1, total) for so_far in before), strict=False)
+    for _, call in groupby(placed, key=lambda one: one[1]):
+        yield tuple(pair for (pair, _), _ in call)
 
 
 def _groups(

@@ -6,9 +6,9 @@ SQL and the DataFrame API only, so that it works over Spark Connect. The one exc
 
 import re
 import uuid
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, suppress
+from functools import cached_property
 from typing import Final
 
 import pyarrow as pa
@@ -20,19 +20,22 @@ from lakehouse.core import lake as lakes, spark_session
 from lakehouse.core.missing_files import MissingFile
 from lakehouse.core.periods import Period, instant
 from lakehouse.engines import spark_kernel, spark_packets, spark_relations
-from lakehouse.engines.engine import Detail, LeaseRow, Relation, Staged, span_of
+from lakehouse.engines.engine import SETS, Detail, LeaseRow, Relation, Staged, span_of
 from lakehouse.engines.rollup_batches import Batch
-from lakehouse.kernel.run_in_duckdb import Program
+from lakehouse.kernel.run_in_duckdb import MOST_OF_A_PIECE, Program
 from lakehouse.tables import Column, Table
 from lakehouse.tables.table import GOLD_PROPERTIES, of_gold, spark_identifier, spark_text
 
 STAGING: Final = of_gold(
     "staging",
-    "The kernel's rows of the batch at work, for all tables; unused once it has ended",
-    partition_by=(spark_packets.TARGET,),
+    "The kernel's rows of the batch at work, packed; unused once it has ended",
+    Column("target", "string", "table of gold that the rows are of"),
+    Column("rows", "binary", "rows as a stream of Arrow"),
+    partition_by=("target",),
     properties={**GOLD_PROPERTIES, "delta.dataSkippingNumIndexedCols": "0"},
 )
 
+_LEAST_ROWS: Final = 30_000_000
 _RECENT: Final = 20
 _TRIES: Final = 3
 _GONE: Final = (
@@ -52,22 +55,40 @@ _CONFLICTS: Final = (
 _KERNEL: Final = re.compile(
     f"{spark_packets.BEFORE_ERROR}(.*?){spark_packets.AFTER_ERROR}", re.DOTALL
 )
-_NO_MODULE: Final = re.compile(r"No module named '(pyarrow|duckdb|pandas)")
+_ADVICE: Final = {
+    re.compile(r"No module named '(pyarrow|duckdb|pandas)"): (
+        "{} is missing in Spark's Python workers: install duckdb and pyarrow on every node, for "
+        "the Python that PYSPARK_PYTHON names"
+    ),
+    re.compile(r"spark\.driver\.maxResultSize"): (
+        "a batch has more rows than Spark's driver takes: lower --rows, or raise "
+        "spark.driver.maxResultSize"
+    ),
+}
 
 
 class SparkEngine:
     """A rollup's engine on a Spark session with Delta, in UTC; see ``engine.Engine``."""
 
     writer = "Spark"
-    most_rows = 30_000_000
     at_once = 4
+    scratch: tuple[Table, ...] = (STAGING,)
 
     def __init__(self, spark: SparkSession, lake: lakes.Lake) -> None:
         self._spark, self.lake = spark, lake
         self._confined = spark_relations.Confined(spark, lake)
         self._writable = spark_relations.Writable(spark, lake)
-        self.scratch: tuple[Table, ...] = (STAGING,)
         self._adaptive = spark_session.setting(spark, "spark.sql.adaptive.enabled") != "false"
+
+    @cached_property
+    def cores(self) -> int:
+        """The tasks that Spark runs at once."""
+        return spark_session.cores(self._spark)
+
+    @property
+    def most_rows(self) -> int:
+        """Rows of bronze/runs that a batch has by default."""
+        return most_rows(self.cores)
 
     def schema(self, table: Table) -> Mapping[str, str] | None:
         """Names and types of a table's columns; None: there is no table."""
@@ -232,70 +253,83 @@ class SparkEngine:
             self._spark.sql(f"OPTIMIZE {name}").collect()
         self._spark.sql(f"VACUUM {name}").collect()
 
-    def compute(self, batch: Batch, program: Program) -> Staged:
-        """Run the kernel over a batch's hours and write its rows to gold/staging, once."""
-        version = self.stage(batch, program)
+    def compute(
+        self, batch: Batch, program: Program, label: str, step: Callable[[str], None]
+    ) -> Staged:
+        """Run the kernel over a batch's hours and write its packets to gold/staging, once."""
+        at, span = batch.versions, span_of(batch.units.hours)
+        runs = self.rows(tables.RUNS, at.runs, between=span).where("NOT misdated")
+        scrapes = self.rows(tables.SCRAPES, at.scrapes, between=span).where("NOT misdated")
+        sets = self.query(SETS, sets=self.rows(tables.MEMBERS, at.members), runs=runs)
+        bronze = spark_kernel.Bronze(runs, scrapes, sets)
+        with tagged(self._spark, label, batch):
+            version = self._write_staging(spark_kernel.frame(bronze, batch, program))
+        step(f"computed {label}: {batch.parts} parts")
         rows = self._spark.sql(f"SELECT * FROM {self.lake.name(STAGING)} VERSION AS OF {version:d}")
-        filled = {name for (name,) in rows.select(spark_packets.TARGET).distinct().collect()}
+        filled = {name for (name,) in rows.select("target").distinct().collect()}
         return {
-            name: rows.where(col(spark_packets.TARGET) == name).select(
-                *map(spark_identifier, columns)
-            )
+            name: spark_kernel.unpacked(rows.where(col("target") == name), columns)
             for name, columns in program.schemas.items()
             if name in filled
         }
 
-    def stage(self, batch: Batch, program: Program) -> int:
-        """Run the kernel over a batch's hours; the version of gold/staging that holds its rows."""
-        at, span = batch.versions, span_of(batch.units.hours)
-        bronze = spark_kernel.Bronze(
-            self.rows(tables.RUNS, at.runs, between=span).where("NOT misdated"),
-            self.rows(tables.SCRAPES, at.scrapes, between=span).where("NOT misdated"),
-            self.rows(tables.MEMBERS, at.members),
-        )
-        columns = spark_kernel.staging_columns(program)
-        rows = spark_kernel.frame(bronze, batch, program, columns)
-        made = tuple(Column(name, kind, "") for name, kind in columns.items())
-        return self._write_staging(replace(STAGING, columns=made), rows)
-
-    def _write_staging(self, staging: Table, rows: DataFrame) -> int:
+    def _write_staging(self, packets: DataFrame) -> int:
         """Write to staging; returns the version, also if another rollup writes there."""
         name, mark = self.lake.name(STAGING), uuid.uuid4().hex
         # Not saveAsTable, which asks a catalog to replace the table: Unity Catalog refuses that
         # for external ones.
-        self.create(staging)
-        self._writable.check(staging)
-        writer = rows.writeTo(name).option("mergeSchema", "true").option("userMetadata", mark)
+        self.create(STAGING)
+        self._writable.check(STAGING)
         with self._one_line(STAGING):
+            writer = packets.writeTo(name).option("userMetadata", mark)
             writer.overwrite(lit(True))  # noqa: FBT003 - every row
         found = self._spark.sql(f"DESCRIBE HISTORY {name} LIMIT {_RECENT}")
         (row,) = found.where(f"userMetadata = '{mark}'").select("version").collect()
         return int(row["version"])
 
-    @contextmanager
-    def _one_line(self, table: Table | None = None) -> Iterator[None]:
-        """Turn known errors of Spark into errors of jmxlake, by their text.
+    def _one_line(self, table: Table | None = None) -> AbstractContextManager[None]:
+        return one_line(self.lake.root if table is None else self.lake.name(table))
 
-        Exceptions of classic Spark and Connect have no class in common.
-        """
-        try:
-            yield
-        except Exception as error:
-            place = self.lake.root if table is None else self.lake.name(table)
-            found = _meaning(f"{type(error).__name__} {error}", place)
-            if found is None:
-                raise
-            raise found from error
+
+@contextmanager
+def one_line(place: str) -> Iterator[None]:
+    """Turn known errors of Spark into errors of jmxlake, by their text.
+
+    Exceptions of classic Spark and Connect have no class in common.
+    """
+    try:
+        yield
+    except errors.LakehouseError:
+        raise
+    except Exception as error:
+        found = _meaning(f"{type(error).__name__} {error}", place)
+        if found is None:
+            raise
+        raise found from error
+
+
+@contextmanager
+def tagged(spark: SparkSession, label: str, batch: Batch) -> Iterator[None]:
+    """Give Spark's jobs a tag that says what they are for."""
+    tag = f"jmxlake rollup {label} with {batch.parts} parts"  # without a comma, which ends a tag
+    spark.addTag(tag)
+    try:
+        yield
+    finally:
+        spark.removeTag(tag)
+
+
+def most_rows(cores: int) -> int:
+    """Rows of bronze/runs of a batch: four parts for each core, and worth its commits."""
+    return max(_LEAST_ROWS, 4 * cores * MOST_OF_A_PIECE)
 
 
 def _meaning(text: str, place: str) -> errors.LakehouseError | None:
     if kernel := _KERNEL.search(text):
         return errors.LakehouseError(" ".join(kernel[1].split()))
-    if missing := _NO_MODULE.search(text):
-        return errors.EngineError(
-            f"{missing[1]} is missing in Spark's Python workers: install duckdb and pyarrow on "
-            "every node, for the Python that PYSPARK_PYTHON names"
-        )
+    for pattern, words in _ADVICE.items():
+        if found := pattern.search(text):
+            return errors.EngineError(words.format(*found.groups()))
     if any(word in text for word in _GONE) and (gone := _OF_GOLD.search(text)):
         since = f"--since {gone[2]}" if gone[2] else "--tidy now"
         return errors.MissingFilesError(

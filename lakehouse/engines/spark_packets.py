@@ -2,134 +2,212 @@
 
 It is sent to the workers by value, so it needs nothing there but pyarrow and DuckDB.
 
-Spark moves packets: a few thousand rows of one kind and part as one value, compressed. Each has a
-``key``: the number of the call (from bit 32 on), that of the part (from bit 2 on; 0: rows of the
-whole hour) and the kind. A worker gets those of a call in order of their keys.
+Spark moves packets: many rows of one kind as one value, compressed. Those of bronze go to the parts
+of calls that need them (``part_mapper``). Each part makes packets of gold, whose ``place`` says
+where they go next: below 0 they are final, else they are added to those of the other parts of the
+call with the same ``place`` (``merge_mapper``).
 """
 
 from __future__ import annotations
 
 import json
-from itertools import chain, groupby
-from typing import TYPE_CHECKING, Final
+import os
+import tempfile
+import zlib
+from itertools import groupby
+from operator import itemgetter
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from lakehouse.kernel.run_in_duckdb import KernelError, roll_up, units_table
+from lakehouse.kernel.run_in_duckdb import (
+    MOST_OF_A_PIECE,
+    Hours,
+    KernelError,
+    Made,
+    by_windows,
+    merge,
+    part,
+    roll_up,
+    units_table,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     import pyarrow as pa
 
     from lakehouse.kernel.run_in_duckdb import Program
 
-    Packet = tuple[int, pa.Buffer]
+    Packet = tuple[int, Any, pa.Buffer]  # columns as in SENT or GOLD
 
 DESCRIBED, SCRAPES, RUNS, SETS = range(4)
+"""Kinds of rows."""
 
-PART_SHIFT: Final = 2
-CALL_SHIFT: Final = 32
-
-PACKET: Final = {"key": "bigint", "rows": "binary"}
-
-TARGET: Final = "target"
-"""The column of staging that names the table of gold."""
+BRONZE: Final = {"key": "bigint", "rows": "binary"}
+SENT: Final = {"part": "bigint", "kind": "int", "rows": "binary"}
+GOLD: Final = {"place": "bigint", "target": "string", "rows": "binary"}
 
 BEFORE_ERROR: Final = "<jmxlake-kernel>"
 AFTER_ERROR: Final = "</jmxlake-kernel>"
 """Around the one line of an error: Spark puts a stack of calls around it."""
 
-_MOST_ROWS: Final = 10_000
-_KIND_MASK: Final = (1 << PART_SHIFT) - 1
-_IN_CALL: Final = (1 << CALL_SHIFT) - 1
+_MOST_PACKED: Final = 100_000
+_MOST_MADE: Final = 200_000
+
+
+class Part(NamedTuple):
+    """A part of a call of the kernel.
+
+    Attributes:
+        units: Clusters and hours (microseconds since 1970) of the call, in order.
+        place: The first place of what is added to the other parts' rows.
+        places: The number of such places; 0: the part is the whole call.
+        first: Whether it accounts for the attempts to read.
+    """
+
+    units: tuple[tuple[str, int], ...]
+    place: int
+    places: int
+    first: bool
 
 
 def packed(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Rows, with the column ``key``, as packets."""
+    """Rows, with the column ``key``, as packets: few and large ones."""
     import pyarrow as pa
-    import pyarrow.compute as pc
 
+    gathered: list[pa.RecordBatch] = []
     for batch in batches:
-        keys = batch.column("key")
-        rows = batch.drop_columns(["key"])
-        different = pc.unique(keys)
-        packets = [
-            _packet(rows if len(different) == 1 else rows.filter(pc.equal(keys, key)))
-            for key in different
-        ]
-        yield pa.record_batch([different, pa.array(packets, pa.binary())], list(PACKET))
+        gathered.append(batch)
+        if sum(one.num_rows for one in gathered) >= _MOST_PACKED:
+            yield _by_key(pa.Table.from_batches(gathered))
+            gathered = []
+    if gathered:
+        yield _by_key(pa.Table.from_batches(gathered))
 
 
-def mapper(
-    program: Program, units: Sequence[Sequence[tuple[str, int]]], schema: pa.Schema
+def part_mapper(
+    program: Program, parts: Sequence[Part]
 ) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-    """The function that turns packets, in order of their keys, into rows of staging.
+    """The function that turns packets of bronze, in order of their parts, into those of gold.
 
     Args:
         program: The kernel's.
-        units: Clusters and hours (microseconds since 1970) of each call, in order.
-        schema: Staging's columns.
+        parts: The parts, in the order of their numbers.
     """
 
-    def rolled_up(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        try:
-            for call, packets in groupby(_packets(batches), key=lambda one: one[0] >> CALL_SHIFT):
-                for name, rows in _call_kernel(program, units[call], packets).items():
-                    yield from _shaped(name, rows, schema)
-        except KernelError as error:
-            raise RuntimeError(f"{BEFORE_ERROR}{error}{AFTER_ERROR}") from error
+    def computed(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for number, packets in groupby(_rows(batches), key=itemgetter(0)):
+            one = parts[number]
+            try:
+                made = _compute(program, one, packets)
+            except KernelError as error:
+                raise _in_marks(error) from error
+            for name, rows in made.final.items():
+                yield from _made(-1 - number, name, rows)
+            for name, rows in made.adding.items():
+                for place, some in _placed(rows, one):
+                    yield from _made(place, name, some)
 
-    return rolled_up
+    return computed
 
 
-def _packet(rows: pa.RecordBatch) -> bytes:
+def merge_mapper(
+    program: Program, units: Mapping[int, tuple[tuple[str, int], ...]]
+) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    """The function that adds up packets of the same place, which come together.
+
+    Args:
+        program: The kernel's.
+        units: Clusters and hours of each place.
+    """
+
+    def merged(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        import pyarrow as pa
+
+        for place, packets in groupby(_rows(batches), key=itemgetter(0)):
+            if place < 0:
+                yield from (_packet(place, name, rows.to_pybytes()) for _, name, rows in packets)
+                continue
+            parts = ({name: pa.ipc.open_stream(rows).read_all()} for _, name, rows in packets)
+            try:
+                made = merge(program, units_table(units[place]), parts)
+            except KernelError as error:
+                raise _in_marks(error) from error
+            for name, rows in made.items():
+                yield from _made(-1 - place, name, rows)
+
+    return merged
+
+
+def unpacked(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """The rows of packets, which are the only column."""
+    import pyarrow as pa
+
+    for batch in batches:
+        for packet in batch.column(0):
+            yield from pa.ipc.open_stream(packet.as_buffer())
+
+
+def _in_marks(error: KernelError) -> RuntimeError:
+    return RuntimeError(f"{BEFORE_ERROR}{error}{AFTER_ERROR}")
+
+
+def _by_key(rows: pa.Table) -> pa.RecordBatch:
+    """A packet for each key."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    rows = rows.take(pc.sort_indices(rows["key"])).combine_chunks()
+    keys = pc.run_end_encode(rows["key"].combine_chunks())
+    rows, start, packets = rows.drop_columns(["key"]), 0, []
+    for end in keys.run_ends.to_pylist():
+        packets.append(_stream(rows.slice(start, end - start), "lz4"))
+        start = end
+    return pa.record_batch([keys.values, pa.array(packets, pa.binary())], list(BRONZE))
+
+
+def _stream(rows: pa.Table, compression: str) -> bytes:
     import pyarrow as pa
 
     sink = pa.BufferOutputStream()
-    options = pa.ipc.IpcWriteOptions(compression="lz4")
+    options = pa.ipc.IpcWriteOptions(compression=compression)
     with pa.ipc.new_stream(sink, rows.schema, options=options) as writer:
-        writer.write_batch(rows)
+        writer.write_table(rows)
     packet: bytes = sink.getvalue().to_pybytes()
     return packet
 
 
-def _packets(batches: Iterable[pa.RecordBatch]) -> Iterator[Packet]:
+def _rows(batches: Iterable[pa.RecordBatch]) -> Iterator[Packet]:
     for batch in batches:
-        keys, packets = (batch.column(name) for name in PACKET)
-        yield from zip(keys.to_pylist(), (one.as_buffer() for one in packets), strict=True)
+        numbers, names, packets = batch.columns
+        buffers = (one.as_buffer() for one in packets)
+        yield from zip(numbers.to_pylist(), names.to_pylist(), buffers, strict=True)
 
 
-def _call_kernel(
-    program: Program, units: Sequence[tuple[str, int]], packets: Iterator[Packet]
-) -> dict[str, pa.Table]:
-    """One call of the kernel."""
-    parts: Iterator[tuple[int, Iterator[Packet]]] = groupby(
-        packets, key=lambda one: (one[0] & _IN_CALL) >> PART_SHIFT
-    )
-    number, first = next(parts)
+def _compute(program: Program, one: Part, packets: Iterable[Packet]) -> Made:
+    """The rows that a part makes."""
     labels = program.inputs["runs"].field("labels").type
-    of_hour: dict[int, pa.Table] = {}
-    if number == 0:
-        of_hour = _by_kind(first, labels)
-    else:
-        parts = chain(((number, first),), parts)
+    found = _by_kind(packets, labels)
     empty = {name: shape.empty_table() for name, shape in program.inputs.items()}
-    kinds = (_by_kind(packets, labels) for _, packets in parts)
-    return roll_up(
-        program,
-        units_table(units),
-        of_hour.get(SCRAPES, empty["scrapes"]),
-        of_hour.get(DESCRIBED),
-        ((one.get(RUNS, empty["runs"]), one.get(SETS, empty["sets"])) for one in kinds),
-    )
+    runs = found.get(RUNS, empty["runs"])
+    sets, scrapes = found.get(SETS, empty["sets"]), found.get(SCRAPES, empty["scrapes"])
+    hours = Hours(units_table(one.units), scrapes, sets)
+    described = found.get(DESCRIBED, empty["runs"]) if one.places else None
+    cut, pieces = by_windows(program, runs, described), -(-runs.num_rows // MOST_OF_A_PIECE) or 1
+    # Spark names the executor's own folder; in local mode it names none.
+    folder = os.environ.get("SPARK_LOCAL_DIRS", "").split(",")[0] or None
+    with tempfile.TemporaryDirectory(prefix="jmxlake-", dir=folder) as spill:
+        if one.places:
+            return part(program, hours, cut, pieces, spill, first=one.first)
+        return Made(roll_up(program, hours, cut, pieces, spill), {})
 
 
-def _by_kind(packets: Iterator[Packet], labels: pa.DataType) -> dict[int, pa.Table]:
+def _by_kind(packets: Iterable[Packet], labels: pa.DataType) -> dict[int, pa.Table]:
     """The rows of each kind."""
     import pyarrow as pa
 
     found: dict[int, list[pa.Table]] = {}
-    for key, packet in packets:
-        found.setdefault(key & _KIND_MASK, []).append(pa.ipc.open_stream(packet).read_all())
+    for _, kind, rows in packets:
+        found.setdefault(kind, []).append(pa.ipc.open_stream(rows).read_all())
     return {kind: _with_maps(pa.concat_tables(tables), labels) for kind, tables in found.items()}
 
 
@@ -145,11 +223,29 @@ def _with_maps(rows: pa.Table, labels: pa.DataType) -> pa.Table:
     return rows.set_column(rows.column_names.index("labels"), "labels", made)
 
 
-def _shaped(target: str, rows: pa.Table, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
-    """Rows of one table of gold with all columns of staging."""
+def _placed(rows: pa.Table, one: Part) -> Iterator[tuple[int, pa.Table]]:
+    """Rows of several parts that are added up, by a hash of their source."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    sources = rows["source"].combine_chunks().dictionary_encode()
+    hashes = [
+        zlib.crc32(str(name).encode()) % one.places for name in sources.dictionary.to_pylist()
+    ]
+    places = pa.array(hashes, pa.int64()).take(sources.indices)
+    for number in pc.unique(places).to_pylist():
+        yield one.place + number, rows.filter(pc.equal(places, number))
+
+
+def _made(place: int, target: str, rows: pa.Table) -> Iterator[pa.RecordBatch]:
+    """Rows of a table of gold as packets."""
+    for start in range(0, rows.num_rows, _MOST_MADE):
+        some = rows.slice(start, _MOST_MADE).combine_chunks()
+        yield _packet(place, target, _stream(some, "zstd"))
+
+
+def _packet(place: int, target: str, rows: bytes) -> pa.RecordBatch:
     import pyarrow as pa
 
-    named = rows.append_column(TARGET, pa.repeat(pa.scalar(target), rows.num_rows))
-    cast = named.cast(pa.schema([schema.field(name) for name in named.column_names]))
-    whole = pa.concat_tables([schema.empty_table(), cast], promote_options="default")
-    yield from whole.combine_chunks().to_batches(max_chunksize=_MOST_ROWS)
+    columns = [pa.array([place], pa.int64()), pa.array([target]), pa.array([rows], pa.binary())]
+    return pa.record_batch(columns, list(GOLD))

@@ -1,27 +1,34 @@
 """A lake on a path, rolled up by Spark: Spark reads bronze and runs the kernel, delta-rs writes.
 
 Planning, lease, progress and commits are those of the local engine: on a path delta-rs is the only
-writer of gold. Spark writes only ``gold/staging``, and starts only if there is work to compute.
+writer of gold. Spark gets lists of Parquet files, so it needs no Delta, and starts only if there
+is work to compute.
 """
 
 from collections import defaultdict
 from collections.abc import Callable, Mapping
+from functools import cached_property
 from typing import Final
 
-from pyspark.sql import SparkSession
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
 
 from lakehouse import tables
-from lakehouse.core import missing_files
+from lakehouse.core import missing_files, spark_session
+from lakehouse.core.delta_rs import url_of
 from lakehouse.core.lake import Lake
-from lakehouse.engines import local_relations
-from lakehouse.engines.engine import Staged
+from lakehouse.core.periods import Period
+from lakehouse.engines import local_relations, spark_kernel, spark_relations
+from lakehouse.engines.engine import Staged, instant_of, span_of
 from lakehouse.engines.local_engine import LocalEngine
 from lakehouse.engines.rollup_batches import Batch
-from lakehouse.engines.spark_engine import STAGING, SparkEngine
+from lakehouse.engines.spark_engine import most_rows, one_line, tagged
 from lakehouse.kernel.run_in_duckdb import Program
+from lakehouse.tables import Table
 
-LARGE: Final = 1_000_000
-"""Rows of bronze/runs from which on Spark's code generation saves more time than it takes."""
+_MOST_ROWS: Final = 75_000_000
+"""Rows of a batch whose gold fits into memory, packed, and below spark.driver.maxResultSize (1 GB):
+where gold has as many rows as bronze, some 11 bytes each."""
 
 
 class SparkOnPath(LocalEngine):
@@ -29,34 +36,66 @@ class SparkOnPath(LocalEngine):
 
     Args:
         lake: A lake whose tables all lie below its root.
-        start: Gives the session, for rollups that are large or not; called once, by the first
-            batch.
+        start: Gives the session; called once, when there is work to plan.
         options: Storage options of delta-rs, beside those in the environment.
     """
 
     def __init__(
-        self, lake: Lake, start: Callable[[bool], SparkSession], options: Mapping[str, str]
+        self, lake: Lake, start: Callable[[], SparkSession], options: Mapping[str, str]
     ) -> None:
         super().__init__(lake, options)
-        self.most_rows = SparkEngine.most_rows
-        self.scratch = (STAGING,)
         self._start = start
-        self._spark: SparkEngine | None = None
 
-    def compute(self, batch: Batch, program: Program) -> Staged:
-        """Run the kernel in Spark's workers; its rows are in gold/staging."""
-        self._spark = self._spark or SparkEngine(self._start(batch.rows >= LARGE), self.lake)
-        try:
-            version = self._spark.stage(batch, program)
-        except Exception:
-            for table in (tables.RUNS, tables.SCRAPES, tables.MEMBERS):
-                missing_files.refuse(self.open(table), self._store.url(table))
-            raise
-        files = defaultdict(list)
-        for file in self._store.files(self.open(STAGING, version), "", None):
-            files[file.keys[0]].append(file.place)
-        return {
-            name: local_relations.of_parquet(files[name], columns)
-            for name, columns in program.schemas.items()
-            if name in files
-        }
+    @cached_property
+    def _spark(self) -> SparkSession:
+        return self._start()
+
+    @cached_property
+    def cores(self) -> int:
+        """The tasks that Spark runs at once."""
+        return spark_session.cores(self._spark)
+
+    @property
+    def most_rows(self) -> int:
+        """Rows of bronze/runs that a batch has by default."""
+        return min(most_rows(self.cores), _MOST_ROWS)
+
+    def compute(
+        self, batch: Batch, program: Program, label: str, step: Callable[[str], None]
+    ) -> Staged:
+        """Run the kernel in Spark's workers; its rows come back as packets, which stay packed."""
+        at, span = batch.versions, span_of(batch.units.hours)
+        with tagged(self._spark, label, batch), one_line(self.lake.root):
+            bronze = spark_kernel.Bronze(
+                self._frame(tables.RUNS, at.runs, span),
+                self._frame(tables.SCRAPES, at.scrapes, span),
+                self._spark.createDataFrame(_with_a_chunk(self.named_sets(batch))),
+            )
+            try:
+                made = spark_kernel.frame(bronze, batch, program).toArrow()
+            except Exception:
+                for table in (tables.RUNS, tables.SCRAPES, tables.MEMBERS):
+                    missing_files.refuse(self.open(table), self._store.url(table))
+                raise
+        step(f"computed {label}: {batch.parts} parts")
+        packets: defaultdict[str, list[pa.Buffer]] = defaultdict(list)
+        for name, rows in zip(made["target"].to_pylist(), made["rows"], strict=True):
+            packets[name].append(rows.as_buffer())
+        return {name: local_relations.packed(some) for name, some in packets.items()}
+
+    def _frame(self, table: Table, version: int, span: Period) -> DataFrame:
+        """The rows of a table that lie in a span and under their own date."""
+        delta = self.open(table, version)
+        places = self._store.places(delta, instant_of(table.column_names), span)
+        schema = ", ".join(column.ddl for column in table.columns)
+        files = self._spark.read.schema(schema).option("basePath", url_of(delta))
+        rows = files.parquet(*places) if places else self._spark.createDataFrame([], schema)
+        inside = rows.where(spark_relations.inside(table.column_names, span))
+        related = spark_relations.related(inside, table, url_of(delta))
+        return related.where("NOT misdated")
+
+
+def _with_a_chunk(rows: pa.Table) -> pa.Table:
+    """The same rows, in chunks that PySpark takes: columns of lists must have one (4.2.0)."""
+    none = pa.RecordBatch.from_pylist([], rows.schema)
+    return pa.Table.from_batches(rows.to_batches() or [none])

@@ -11,9 +11,11 @@ from lakehouse.report.facts.answers import question
 from lakehouse.report.facts.build import head
 from lakehouse.report.facts.events.event_uses import NAMES_OF
 from lakehouse.report.facts.fields import to_json
+from lakehouse.report.facts.owners.event_owners import with_event_owners
 from lakehouse.report.facts.report_record import SECTIONS
 from lakehouse.report.facts.scope import Scope
 from lakehouse.report.figures import Facts, Row
+from lakehouse.report.owners import Owners
 from lakehouse.report.summary import events as words, lines
 from lakehouse.report.summary.frame import frame_of
 from lakehouse.report.summary.model import Event
@@ -40,14 +42,16 @@ class Events(NamedTuple):
 NO_EVENTS: Final = Events()
 
 
-def facts_of(scope: Scope) -> Facts:
-    """Return the report's facts on events, and those that their words depend on."""
+def facts_of(scope: Scope, owners: Owners) -> Facts:
+    """Return the report's facts on events, and the facts that their words depend on."""
     facts = {
         **head(scope.gold, scope.calendar, scope.min_coverage),
         "objectives": [{"name": one.name, "title": one.title} for one in scope.objectives],
         **{name: to_json(SECTIONS[name](scope)) for name in _SECTIONS},
     }
     # The section itself takes longer than the rest; its bad time has events.
+    if owners.rules and facts["events"]:
+        facts["events"] = with_event_owners(facts["events"], owners.labels)
     is_behind = any(row["kind"] == "consumer_lag" for row in facts["events"] or ())
     return {**facts, "answers": [decide(facts, question("lag"), bad=is_behind)._asdict()]}
 
@@ -78,6 +82,7 @@ def _words(event: Event) -> Row:
         "time": lines.event_time(event),
         "impact": lines.plain(event.impact),
         "cause": lines.plain(event.cause),
+        "owner": lines.plain(lines.event_owner(event)),
         "next_step": lines.plain(event.next_step),
         "used": event.used,
     }

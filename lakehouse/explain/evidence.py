@@ -14,7 +14,6 @@ from lakehouse.explain.bad_intervals import Total
 from lakehouse.explain.gaps import Attempt
 from lakehouse.gold import incidents
 from lakehouse.gold.incidents import Incident
-from lakehouse.report.facts.events.event_evidence import changes_of
 from lakehouse.report.facts.gold import CHANGE, Gold
 from lakehouse.slo.sla_statement import Statement, Times
 
@@ -143,7 +142,7 @@ def _attempts(gold: Gold, subject: Subject, watched: Sequence[Watched]) -> list[
 
 def _changes(gold: Gold, subject: Subject) -> list[Row]:
     """Return changes of the subject, and of the sources that may report it."""
-    rows = changes_of(gold)
+    rows = gold.events
     if rows is None:
         return []
     return gold.ask(

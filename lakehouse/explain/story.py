@@ -25,6 +25,7 @@ from lakehouse.report.facts.coverage import ANY_FAMILY
 from lakehouse.report.facts.gold import Gold
 from lakehouse.report.facts.objectives.budget import budget, observed_percent, or_no_data
 from lakehouse.report.facts_lookup import longest_floor_us
+from lakehouse.report.owners import NO_OWNERS, Owners, shown
 from lakehouse.slo import attainment
 from lakehouse.slo.calendar.report_calendar import OF_UTC, Calendar
 from lakehouse.slo.sla_statement import Statement, Times
@@ -44,6 +45,7 @@ def explain(  # noqa: PLR0913 - the options of a report
     cluster: str | None = None,
     now_us: int | None = None,
     min_coverage: float = FLOOR_PERCENT,
+    owners: Owners = NO_OWNERS,
 ) -> dict[str, Any]:
     """Return the story of a subject, as docs/explain.md describes it.
 
@@ -56,7 +58,9 @@ def explain(  # noqa: PLR0913 - the options of a report
         calendar: The time zone of weeks and of shown instants, maintenance and corrections.
         cluster: Its cluster; needed only if several have such a subject.
         now_us: Nothing is expected later than this; by default this instant.
-        min_coverage: Observed share of the expected time below which nothing good is said, percent.
+        min_coverage: Observed share of the expected time below which the story states nothing
+            good, percent.
+        owners: Owners of the subject and of events.
 
     Raises:
         TableNotFoundError: There is no gold yet.
@@ -76,9 +80,10 @@ def explain(  # noqa: PLR0913 - the options of a report
     scope = _scope(gold, objectives, subject)
     report = without_history(gold, objectives, calendar, min_coverage)
     evidence = gather(gold, subject, scope.watched, frozenset(report.levels))
-    events = of_subject(facts_of(report), subject)
+    events = of_subject(facts_of(report, owners), subject)
     made = story(scope, evidence, min_coverage, events)
-    return {**head(gold, calendar, min_coverage), **made}
+    owner = shown(owners.labels(subject.names))
+    return {**head(gold, calendar, min_coverage), **made, "owner": owner}
 
 
 def _scope(gold: Gold, objectives: Sequence[Objective], subject: Subject) -> Scope:

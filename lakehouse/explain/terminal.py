@@ -58,7 +58,9 @@ def view(story: Row, *, terminal: bool | None = None, width: int | None = None) 
 def _parts(story: Row, width: int) -> Iterator[RenderableType]:
     subject = ", ".join(name.labelled for name in figures.subject(story["subject"]))
     cluster, frame = figures.name(story["cluster"]).text, frame_of(story)
-    yield Text(f"{subject[:1].upper()}{subject[1:]} of cluster {cluster}", "bold")
+    owner = story.get("owner")
+    owned = "" if owner is None else f", owner {figures.name(owner).text}"
+    yield Text(f"{subject[:1].upper()}{subject[1:]} of cluster {cluster}{owned}", "bold")
     yield Text(", ".join(filter(None, (period(frame), elapsed(frame), _life(story)))), "dim")
     yield from _objectives(story)
     yield from _events(story)
@@ -148,8 +150,9 @@ def _events(story: Row) -> Iterator[RenderableType]:
         text = row["words"]
         yield Text.assemble(f"{row['number']}. ", (text["title"], "bold"))
         step = text["next_step"] and f"Next: {text['next_step']}"
+        action = " ".join(filter(None, (text["owner"], step)))
         when = ", ".join(filter(None, (text["time"], text["used"])))
-        lines = filter(None, (when, text["impact"], text["cause"], step))
+        lines = filter(None, (when, text["impact"], text["cause"], action))
         yield _indented("\n".join(lines))
 
 
@@ -311,7 +314,7 @@ def _worst(row: Row) -> str:
 
 
 def _gaps(gaps: Sequence[Row], most: int) -> Iterator[str]:
-    """Yield the longest gaps, those of several families of a source together."""
+    """Yield the longest gaps; gaps of several families of a source are one line."""
     by_source = sorted(gaps, key=lambda row: (row["source"], row["start"]))
     found = [
         {**rows[0], "end": max(row["end"] for row in rows), "families": rows}
@@ -337,7 +340,7 @@ def _reason(error: str) -> str:
 
 
 def _changes(story: Row) -> Iterator[str]:
-    """Yield changes, those of one kind, source and instant in a line; near bad time first."""
+    """Yield changes, a line for each kind, source and instant; near bad time first."""
     bad = [span_of(row) for row in story["intervals"]]
     bad += [span_of(part) for row in story["events"] or () for part in row["parts"]]
     near = union((start - _NEAR_US, end + _NEAR_US) for start, end in bad)

@@ -44,6 +44,8 @@ def read(
 ) -> list[Away]:
     """Return when brokers were away, oldest first.
 
+    A broker that answers another family meanwhile is not away.
+
     Args:
         engine: The engine.
         readings: Rows of gold/readings of a cluster.
@@ -51,12 +53,20 @@ def read(
         families: Families read from the broker's own JVM. For families of the Admin API any broker
             may answer.
     """
+    of_jvm = sorted(families)
+    answered = (
+        "SELECT 1 FROM {readings} o WHERE o.source = r.source AND o.outcome = 'ok' AND "
+        f"{is_one_of('o.family', of_jvm)} AND "
+        "least(o.end, r.end) - greatest(o.start, r.start) > "
+        "greatest(coalesce(o.interval_us, 0), coalesce(r.interval_us, 0))"
+    )
     failures = ask(
         engine,
         "SELECT DISTINCT r.source, r.start, r.end, r.outcome, r.error, "
         "coalesce(r.interval_us, 0) AS interval_us FROM {readings} r "
         f"WHERE r.source LIKE 'broker-%' AND ({is_one_of('r.outcome', _PROVEN)} OR "
-        f"({is_one_of('r.outcome', _SILENT)} AND {is_one_of('r.family', sorted(families))}))",
+        f"({is_one_of('r.outcome', _SILENT)} AND {is_one_of('r.family', of_jvm)} "
+        f"AND NOT EXISTS ({answered})))",
         readings=readings,
     )
     return away(failures, () if changes is None else _restarts(engine, changes))
@@ -88,12 +98,12 @@ def away(
         by_source[source].append(tuple(rest))
     for source, at in restarts:
         by_source[source].append((at, at, "restart", None, 0))
-    found = [
-        one
-        for source, spans in by_source.items()
-        for group in touching(sorted(spans, key=_span), lambda row: (row[0], row[1] + NEAR_US))
-        if (one := _joined(source, group))
-    ]
+    found = []
+    for source, spans in by_source.items():
+        failed = touching(sorted(spans, key=_span), _span)
+        certain = [row for group in failed if _is_away(group) for row in group]
+        near = touching(certain, lambda row: (row[0], row[1] + NEAR_US))
+        found += [_joined(source, group) for group in near]
     return sorted(found, key=lambda one: (one.start, one.source))
 
 
@@ -101,13 +111,18 @@ def _span(row: tuple[Any, ...]) -> tuple[int, int]:
     return row[0], row[1]
 
 
-def _joined(source: str, rows: Sequence[tuple[Any, ...]]) -> Away | None:
-    outcomes = {row[2] for row in rows}
+def _is_away(rows: Sequence[tuple[Any, ...]]) -> bool:
+    """Return whether failures without a break prove that nothing answered."""
+    if any(row[2] not in _SILENT for row in rows):
+        return True
+    silent_us: int = max(row[1] for row in rows) - rows[0][0]
+    interval_us: int = max(row[4] for row in rows)
+    return silent_us >= _LEAST_INTERVALS * interval_us
+
+
+def _joined(source: str, rows: Sequence[tuple[Any, ...]]) -> Away:
+    is_restart = any(row[2] in {"down", "restart"} for row in rows)
     start, end = rows[0][0], max(row[1] for row in rows)
-    is_restart = bool(outcomes & {"down", "restart"})
-    silent_us = _LEAST_INTERVALS * max(row[4] for row in rows)
-    if not (is_restart or outcomes & {*_PROVEN}) and end - start < silent_us:
-        return None
     return Away(source, start, end, is_restart, next((row[3] for row in rows if row[3]), None))
 
 

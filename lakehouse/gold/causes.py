@@ -120,11 +120,15 @@ class _Edges:
         self._away = [one for *_, one in edges]
 
     def near(self, event: Event) -> list[Away]:
-        """Return who went or came near the onset; the restarted first, then the nearest."""
-        first, last = event.near
+        """Return who went or came before the onset; the restarted first, then the nearest.
+
+        A broker without an answer leaves the ISR. Of lags and errors its silence is a symptom, too.
+        """
+        first, last = event.before
         places = slice(bisect_left(self._instants, first), bisect_right(self._instants, last))
+        is_open = event.key.kind == AVAILABILITY
         return sorted(
-            set(self._away[places]),
+            {one for one in self._away[places] if is_open or one.is_restart},
             key=lambda one: (not one.is_restart, abs(one.start - event.onset), one.source),
         )
 

@@ -23,6 +23,10 @@ SLACK_US: Final = 60_000_000
 """Onsets up to this far apart, plus the longest scrape interval, may have the same cause: Kafka
 removes a replica from the ISR after 30 s, and ends a broker's session after 9 s."""
 
+EFFECT_US: Final = 45_000_000
+"""A broker's absence has its effect within this: Kafka checks every 15 s for replicas that lag by
+30 s."""
+
 _KEY: Final = (
     "kind", "of_kind", "place", "of_topic", "of_user", "of_client", "of_group", "of_source",
 )  # fmt: skip
@@ -69,8 +73,19 @@ class Event(NamedTuple):
 
     @property
     def near(self) -> Span:
-        """The span that must hold the start or end of its cause."""
+        """The span that must hold the detection of its cause."""
         return (self.onset - self.slack_us, self.last_onset + self.slack_us)
+
+    @property
+    def before(self) -> Span:
+        """The span that must hold the start or end of a broker's absence.
+
+        Both are detected up to a scrape interval late. Only incidents of availability are chained:
+        the last of another kind may be days after the first.
+        """
+        late_us = self.slack_us - SLACK_US
+        last = self.last_onset if self.key.kind == AVAILABILITY else self.onset
+        return (self.onset - EFFECT_US - late_us, last + late_us)
 
 
 @functools.cache

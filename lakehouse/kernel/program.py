@@ -39,7 +39,7 @@ _INPUTS: Final = {
     "tail_us value series members flags agent batch",
     "scrapes": "u source family start_us end_us outcome scrapes seconds_total seconds_max "
     "interval_us error agent batch",
-    "sets": "u members topic partitions clients",
+    "sets": "cluster members topic partitions clients",
 }
 _MADE: Final = {"u": "int", "start_us": "bigint", "end_us": "bigint", "flags": "int"}
 """Columns of inputs that bronze does not have as they are."""
@@ -79,6 +79,7 @@ def program(
     }
     texts = map(_text, ("macros", *chain.from_iterable(files.values())))
     everything = "\n".join((*texts, *finish.values(), merge))
+    others = ((f"other parts {one.name}", f"TRUNCATE out_{one.name}") for one in _OF_ATTEMPTS)
     constants = (
         ("window", f"CREATE MACRO window_us() AS {window_seconds * 1_000_000}::BIGINT"),
         ("latest", f"CREATE MACRO latest_us() AS {micros(committed + CLOCK_SLACK)}::BIGINT"),
@@ -97,11 +98,14 @@ def program(
             for table in (*tables.OF_HOURS, tables.SUBJECTS)
         },
         inputs=_inputs(),
+        window_us=window_seconds * 1_000_000,
         describing=tuple(
             sorted({*metrics.describing(), *(key for one in objectives for key in one.where)})
         ),
         literals=_literals(objectives, families),
-        stages=stages | {"setup": (*constants, *_statements("macros"), *results, *stages["setup"])},
+        stages=stages
+        | {"other_parts": tuple(others)}
+        | {"setup": (*constants, *_statements("macros"), *results, *stages["setup"])},
         finish=finish,
         merge=merge,
     )
@@ -111,6 +115,10 @@ _COMPUTED: Final = (
     *tables.HOURS, tables.DISTRIBUTIONS, tables.READINGS, tables.LAGS, tables.REJECTED,
 )  # fmt: skip
 """Each has rows in the table ``out_NAME`` until a call ends: readings of hours, all else finest."""
+_OF_ATTEMPTS: Final = (
+    tables.COVERAGE, tables.READINGS, tables.REJECTED, tables.SLI, tables.SUBJECTS,
+)  # fmt: skip
+"""Those with rows of attempts, for which one part of several accounts."""
 
 
 def _text(name: str) -> str:

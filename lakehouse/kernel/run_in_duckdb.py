@@ -2,17 +2,19 @@
 
 This module is sent to Spark's workers by value: it needs duckdb, pyarrow and the standard library,
 and nothing else of jmxlake. It reads no file, clock or environment, so that the same rows come out
-wherever it runs and however its input is cut into calls and parts.
+wherever it runs and however its input is cut into calls, parts and pieces.
 """
 
 from __future__ import annotations
 
 import datetime as dt
+import uuid
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
     import duckdb
     import pyarrow as pa
@@ -26,6 +28,15 @@ FLAGS = {
     "distribution": 32,
 }
 """Bits of the column ``flags`` of runs."""
+
+MOST_OF_A_PIECE = 500_000
+"""Runs that the kernel takes at once: 400 to 750 MB of a worker."""
+
+_ADDING = ("brokers", "rejected")
+"""Tables to which several subjects add: rows of other tables are of one subject."""
+
+_HOUR_US = 3_600_000_000
+_MOST_SPILLED = "8GB"
 
 # External access is off before the lock: nothing can turn it on again.
 _LOCKED = (
@@ -62,7 +73,11 @@ def connect(
 
 
 class KernelError(Exception):
-    """A statement failed: cluster, hour, part, statement and reason in one line."""
+    """A statement failed: cluster, hour, piece, statement and reason in one line."""
+
+
+class TooLargeError(KernelError):
+    """A statement ran out of memory."""
 
 
 @dataclass(frozen=True)
@@ -75,6 +90,7 @@ class Program:
         schemas: The tables of gold that it fills, by name: columns and types, in order; instants
             are bigint microseconds.
         inputs: Columns of runs, scrapes and member sets as the statements read them.
+        window_us: Length of the finest windows.
         describing: Metrics that a part must know of its whole hour.
         literals: Small tables that statements read, by name.
         stages: Statements by stage, each with a name.
@@ -88,6 +104,7 @@ class Program:
     duckdb: str
     schemas: dict[str, dict[str, str]]
     inputs: dict[str, pa.Schema]
+    window_us: int
     describing: tuple[str, ...]
     literals: dict[str, pa.Table]
     stages: dict[str, tuple[tuple[str, str], ...]]
@@ -97,21 +114,59 @@ class Program:
     memory: str = "768MB"
 
 
+class Hours(NamedTuple):
+    """Some hours of clusters, as every part of them is given.
+
+    Attributes:
+        units: The hours: u, cluster, hour_us.
+        scrapes: Rows of bronze/scrapes of these hours, by u.
+        sets: Rows of the member sets that their runs name, by cluster.
+    """
+
+    units: pa.Table
+    scrapes: pa.Table
+    sets: pa.Table
+
+
+class Pieces(NamedTuple):
+    """Runs of some hours, in pieces that are computed one after the other.
+
+    Attributes:
+        runs: Runs of whole windows, by u.
+        described: Runs of ``program.describing`` of the whole hours; None: these runs are all.
+    """
+
+    runs: Iterable[pa.Table]
+    described: pa.Table | None = None
+
+
+Cut = Callable[[int], Pieces]
+"""Gives the runs of a part in at least so many pieces."""
+
+
+class Made(NamedTuple):
+    """The rows that one of several parts made.
+
+    Attributes:
+        final: Rows of gold, by table.
+        adding: Rows that are added to those of the other parts, by table; see ``merge``.
+    """
+
+    final: dict[str, pa.Table]
+    adding: dict[str, pa.Table]
+
+
 def roll_up(
-    program: Program,
-    units: pa.Table,
-    scrapes: pa.Table,
-    described: pa.Table | None,
-    parts: Iterable[tuple[pa.Table, pa.Table]],
+    program: Program, hours: Hours, cut: Cut, pieces: int = 1, spill: str = ""
 ) -> dict[str, pa.Table]:
     """Rows of gold for some hours of clusters.
 
     Args:
         program: The program to run.
-        units: The hours: u, cluster, hour_us.
-        scrapes: Rows of bronze/scrapes of these hours, by u.
-        described: Runs of ``program.describing`` of a unit that is cut into several parts.
-        parts: Runs, and the rows of their member sets, by u.
+        hours: The hours.
+        cut: Their runs. Where a piece does not fit into memory, all are cut into twice as many.
+        pieces: The number of pieces to begin with.
+        spill: Folder for what does not fit into memory.
 
     Returns:
         A table for each of ``program.schemas``, ordered by its keys.
@@ -119,17 +174,99 @@ def roll_up(
     Raises:
         KernelError: A statement failed, or this DuckDB is another version than the driver's.
     """
-    run = _Run(program, units)
-    run.inputs(scrapes=scrapes)
-    run.execute("attempts")
-    if described is not None:
-        run.inputs(runs=described, sets=program.inputs["sets"].empty_table())
-        run.execute("runs", "described")
-    for number, (runs, sets) in enumerate(parts):
-        run.part = number
-        run.inputs(runs=runs, sets=sets)
-        run.execute("runs", *(("described",) if described is None else ()), "parts")
+    run = _computed(program, hours, cut, pieces, spill, first=True)
     return {name: run.fetch(f"finish {name}", sql) for name, sql in program.finish.items()}
+
+
+def part(
+    program: Program, hours: Hours, cut: Cut, pieces: int = 1, spill: str = "", *, first: bool
+) -> Made:
+    """The rows of one of several parts of some hours: all runs of some subjects.
+
+    Args:
+        program: The program to run.
+        hours: The hours, the same for every part.
+        cut: The runs of this part, with those that describe the whole hours; see ``roll_up``.
+        pieces: The number of pieces to begin with.
+        spill: Folder for what does not fit into memory.
+        first: Whether this part accounts for the attempts to read: one of them does.
+
+    Raises:
+        KernelError: As ``roll_up``.
+    """
+    run = _computed(program, hours, cut, pieces, spill, first=first)
+    return Made(
+        {name: run.fetch(f"finish {name}", sql) for name, sql in _finish(program, adding=False)},
+        {name: run.fetch(f"part {name}", f"FROM out_{name}") for name in _ADDING},
+    )
+
+
+def merge(
+    program: Program, units: pa.Table, parts: Iterable[Mapping[str, pa.Table]]
+) -> dict[str, pa.Table]:
+    """The rows that parts of the same hours make together.
+
+    Args:
+        program: The program to run.
+        units: The hours.
+        parts: What each of them has in ``adding``.
+    """
+    run = _Run(program, units)
+    for one in parts:
+        for name, rows in one.items():
+            run.add(name, rows)
+    return {name: run.fetch(f"merge {name}", sql) for name, sql in _finish(program, adding=True)}
+
+
+def by_windows(program: Program, runs: pa.Table, described: pa.Table | None = None) -> Cut:
+    """The cut of runs in memory: pieces of consecutive windows.
+
+    Args:
+        program: The program that takes them.
+        runs: The runs of a part.
+        described: Runs of ``program.describing`` of the whole hours, where this part is not all.
+    """
+    import pyarrow as pa  # noqa: PLC0415 - workers look for it when they need it
+    import pyarrow.compute as pc  # noqa: PLC0415
+
+    windows = _HOUR_US // program.window_us
+
+    def cut(pieces: int) -> Pieces:
+        if pieces == 1:
+            return Pieces([runs], described)
+        before = pc.multiply(pc.divide(runs["start_us"], _HOUR_US), windows)
+        window = pc.subtract(pc.divide(runs["start_us"], program.window_us), before)
+        piece = pc.divide(pc.multiply(window, pieces), windows)
+        describing = pc.is_in(runs["metric"], pa.array(program.describing, pa.string()))
+        return Pieces(
+            (runs.filter(pc.equal(piece, number)) for number in range(pieces)),
+            runs.filter(describing) if described is None else described,
+        )
+
+    return cut
+
+
+def _finish(program: Program, *, adding: bool) -> Iterator[tuple[str, str]]:
+    for name, sql in program.finish.items():
+        if (name.removesuffix("_windows") in _ADDING) is adding:
+            yield name, sql
+
+
+def _computed(
+    program: Program, hours: Hours, cut: Cut, pieces: int, spill: str, *, first: bool
+) -> _Run:
+    """A connection in which the rows of every piece are."""
+    most = max(pieces, _HOUR_US // program.window_us)
+    while True:
+        run = _Run(program, hours.units, spill)
+        try:
+            run.pieces(hours, cut(pieces), first=first)
+        except TooLargeError:
+            if pieces == most:
+                raise
+            pieces = min(2 * pieces, most)
+        else:
+            return run
 
 
 def merge_subjects(program: Program, known: pa.Table, reported: pa.Table) -> pa.Table:
@@ -154,7 +291,7 @@ def units_table(cluster_hours: Iterable[tuple[str, int]]) -> pa.Table:
 class _Run:
     """A connection of its own, and where it is, for errors."""
 
-    def __init__(self, program: Program, units: pa.Table) -> None:
+    def __init__(self, program: Program, units: pa.Table, spill: str = "") -> None:
         import duckdb  # noqa: PLC0415 - workers look for it when they need it
 
         if duckdb.__version__ != program.duckdb:
@@ -163,9 +300,12 @@ class _Run:
                 f"install duckdb=={program.duckdb} on the workers"
             )
         self._program, self._units = program, units
-        self.part = 0
-        self._error = duckdb.Error
-        self._db = connect(memory_limit=program.memory, threads=1)
+        self._piece = 0
+        self._error, self._too_large = duckdb.Error, duckdb.OutOfMemoryException
+        limits = {"memory_limit": program.memory, "max_temp_directory_size": _MOST_SPILLED}
+        # Each DuckDB needs a folder of its own, and removes it.
+        own = f"{spill}/{uuid.uuid4().hex}" if spill else ""
+        self._db = connect(spill=own, threads=1, **limits)
         self.inputs(**program.literals)
         self._db.execute(f"CREATE MACRO doubt_all() AS {program.doubt_all}")
         self.execute("setup")
@@ -176,18 +316,38 @@ class _Run:
         for name, rows in tables.items():
             self._db.register(name, rows)
 
+    def pieces(self, hours: Hours, found: Pieces, *, first: bool) -> None:
+        """Compute the rows of every piece."""
+        self.inputs(scrapes=hours.scrapes, sets=hours.sets)
+        self.execute("attempts", *(() if first else ("other_parts",)))
+        if found.described is not None:
+            self.inputs(runs=found.described)
+            self.execute("runs", "described")
+        own = ("described",) if found.described is None else ()
+        for self._piece, runs in enumerate(found.runs):
+            self.inputs(runs=runs)
+            self.execute("runs", *own, "parts")
+
+    def add(self, name: str, rows: pa.Table) -> None:
+        """Add rows of a part to those that are here."""
+        self.inputs(added=rows)
+        self._execute(f"merge {name}", f"INSERT INTO out_{name} BY NAME FROM added")
+
     def execute(self, *stages: str) -> None:
         """Run the statements of stages in order."""
         for name, sql in (one for stage in stages for one in self._program.stages[stage]):
-            try:
-                self._db.execute(sql)
-            except self._error as error:
-                raise self._failed(name, error) from error
+            self._execute(name, sql)
 
     def fetch(self, name: str, sql: str) -> pa.Table:
         """The rows of a query."""
         try:
             return self._db.sql(sql).to_arrow_table()
+        except self._error as error:
+            raise self._failed(name, error) from error
+
+    def _execute(self, name: str, sql: str) -> None:
+        try:
+            self._db.execute(sql)
         except self._error as error:
             raise self._failed(name, error) from error
 
@@ -197,7 +357,8 @@ class _Run:
         hour = dt.datetime.fromtimestamp(first["hour_us"] // 1_000_000, dt.UTC)
         more = f" and {len(units) - 1} more" if len(units) > 1 else ""
         reason = " ".join(str(error).split())
-        return KernelError(
-            f"cluster {first['cluster']!r}, hour {hour:%Y-%m-%dT%H:%MZ}{more}, part {self.part}, "
-            f"statement {statement}: {reason}"
+        kind = TooLargeError if isinstance(error, self._too_large) else KernelError
+        return kind(
+            f"cluster {first['cluster']!r}, hour {hour:%Y-%m-%dT%H:%MZ}{more}, "
+            f"piece {self._piece}, statement {statement}: {reason}"
         )

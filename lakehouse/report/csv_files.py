@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Final, NamedTuple
 
 from lakehouse.core import display
-from lakehouse.report import evidence, facts_lookup
-from lakehouse.report.facts import answers, record_keys, timelines
+from lakehouse.report import facts_lookup
+from lakehouse.report.facts import record_keys, timelines
 from lakehouse.report.facts.coverage import Gap, SourceCoverage
 from lakehouse.report.facts.events.event_records import Use
 from lakehouse.report.facts.fields import OWNED, Column, Named, columns, keys
@@ -82,7 +82,6 @@ class File(NamedTuple):
 
 def files(facts: Facts) -> Iterator[tuple[str, str]]:
     """Every file's name and content; a file without rows is its header."""
-    facts = facts_lookup.with_totals(facts)
     for file in FILES:
         yield f"{file.name}.csv", "".join(_lines(file, facts))
 
@@ -135,10 +134,6 @@ def _points(facts: Facts) -> Iterator[Row]:
     for line in facts.get("timelines") or ():
         for point in line.get("points") or ():
             yield {**line, **dict(zip(("at", "value", "low", "high"), point, strict=True))}
-
-
-def _decided(facts: Facts) -> Iterator[Row]:
-    yield from (one._asdict() for one in answers.answers(facts))
 
 
 def _outside(key: str, excluded: str, *names: str) -> Iterator[Column]:
@@ -260,18 +255,13 @@ _DECLARED: Final = (
         Column("change", "change to the last week: worse, better, as_usual, within_bounds or "
                "untested", "change.verdict"),
         Column("p", "share of all changes that are as large, 0 to 1", "change.p"),
-        Column("next_share", "forecast of next week's bad share, 0 to 1", "forecast.0.share"),
-        Column("next_share_low", "lower bound of next_share; 4 of 5 weeks are within the bounds",
-               "forecast.0.share_low"),
-        Column("next_share_high", "upper bound of next_share", "forecast.0.share_high"),
     )),
     File("trends_weeks", "objective, subject and week", _weeks,
          (*_OBJECTIVE, Column("week", "ISO week", "week"), *columns(trends.TrendWeek))),
-    File("trends_lags", "topic and kind of lag that is above 0 at the end", "trends.drains"),
     File("coverage_sources", "source and family of metrics", "coverage.sources"),
     File("coverage_gaps", "gap of a source and family", "coverage.sources.gaps",
          (*columns(SourceCoverage, "source", "family"), *columns(Gap))),
-    File("answers", "question or section of the page", _decided, columns(evidence.Evidence)),
+    File("answers", "question or section of the page", "answers"),
     File("lost_by_group", "group that lost records", "lost_before_read.totals"),
     File("timelines", "timeline and window", _points, (
         *columns(timelines.Timeline, "name", "unit", "subject"),

@@ -34,12 +34,12 @@ class Rows(NamedTuple):
     Attributes:
         record: The record of a row.
         path: Place of the rows in the facts.
-        keys: Keys of the figures in JSON.
+        keys: Keys of the figures in JSON; none: its rows as they are.
     """
 
     record: type
     path: str
-    keys: tuple[str, ...]
+    keys: tuple[str, ...] = ()
 
 
 class Check(NamedTuple):
@@ -167,11 +167,6 @@ class Time:
         return state_of(self.percent, floor)
 
 
-def answer(facts: Facts, question: Question) -> Evidence:
-    """Decide one question on the facts of a report; those of an older version lack some keys."""
-    return decide(facts_lookup.with_totals(facts), question)
-
-
 def decide(facts: Facts, question: Question, *, bad: bool | None = None) -> Evidence:
     """Decide a question.
 
@@ -281,7 +276,7 @@ def _of_subjects(facts: Facts, question: Question) -> Time:
         and row.get("unknown_us") is not None
     ]
     keys = "expected_us", "unknown_us"
-    expected, unknown = (sum(row[key] or 0 for row in rows) for key in keys)
+    expected, unknown = (sum(row.get(key) or 0 for row in rows) for key in keys)
     return Time(expected, max(0, expected - unknown))
 
 

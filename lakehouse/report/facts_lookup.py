@@ -11,12 +11,9 @@ _OF_GROUP: Final = ("group", "team", "owner", "tier")
 
 
 def value_at(row: Any, path: str) -> Any:
-    """The value at a dotted path, such as ``forecast.0.share``; None where there is none."""
+    """The value at a dotted path, such as ``copy.lagging_us``; None where there is none."""
     for key in path.split("."):
-        if isinstance(row, list):
-            row = row[int(key)] if -len(row) <= int(key) < len(row) else None
-        else:
-            row = (row or {}).get(key)
+        row = (row or {}).get(key)
     return row
 
 
@@ -29,14 +26,6 @@ def rows_at(facts: Row, path: str) -> Iterator[Row]:
         return
     for row in found:
         yield from ({**row, **one} for one in rows_at(row, rest)) if rest else (row,)
-
-
-def with_totals(facts: Facts) -> Facts:
-    """The facts with the offsets that each group lost; saved ones of older versions lack them."""
-    lost = facts.get("lost_before_read")
-    if not lost or lost.get("groups") is None or lost.get("totals") is not None:
-        return facts
-    return {**facts, "lost_before_read": {**lost, "totals": group_totals(lost["groups"])}}
 
 
 def group_totals(partitions: Iterable[Row]) -> list[dict[str, Any]]:

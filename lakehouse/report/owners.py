@@ -22,10 +22,15 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from fnmatch import translate
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Annotated, Any, Final, NamedTuple
 
-from lakehouse.core.yaml_nodes import Node, number, read
+import msgspec
+from msgspec import Meta
+
 from lakehouse.errors import OwnersError
+from lakehouse.tables import strict_yaml
+from lakehouse.tables.strict_files import UnreadableFileError
+from lakehouse.tables.typed_settings import WrongSettingError, convert, wording
 
 LABELS: Final = ("team", "owner", "tier")
 NAMES: Final = {"topics": "topic", "clients": "client_id", "users": "user", "groups": "group"}
@@ -36,7 +41,6 @@ _PATTERNS: Final = {**NAMES, "sources": "source"}
 
 _GIB: Final = 1024.0**3
 MONTH_SECONDS: Final = 30 * 86_400
-_PRICES: Final = ("stored_gib_month", "uploaded_gib", "read_gib", "disk_gib_month")
 
 
 class Owner(NamedTuple):
@@ -71,8 +75,10 @@ class Rule:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class Prices:
+_Price = Annotated[float, Meta(ge=0, le=1e12, extra=wording("a price of 0 or more"))]
+
+
+class Prices(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Prices in one currency; a month has 30 days.
 
     Attributes:
@@ -83,11 +89,11 @@ class Prices:
         disk_gib_month: A GiB on brokers' disks for a month, of each replica.
     """
 
-    currency: str
-    stored_gib_month: float = 0.0
-    uploaded_gib: float = 0.0
-    read_gib: float = 0.0
-    disk_gib_month: float = 0.0
+    currency: Annotated[str, Meta(min_length=1, extra=wording("a currency, such as EUR"))]
+    stored_gib_month: _Price = 0.0
+    uploaded_gib: _Price = 0.0
+    read_gib: _Price = 0.0
+    disk_gib_month: _Price = 0.0
 
     def cost(self, used: Mapping[str, float]) -> float:
         """The cost of an account's sums, in the currency."""
@@ -107,6 +113,10 @@ class Owners:
         default_factory=dict, compare=False, repr=False
     )
 
+    def labels(self, row: Mapping[str, Any]) -> dict[str, str | None]:
+        """Return the owner of a row as keys for it."""
+        return self.of(row)._asdict()
+
     def of(self, row: Mapping[str, Any]) -> Owner:
         """Return the owner of a row of the facts: of its group, client, topic or source."""
         for keys in (("group",), ("client_id", "user"), ("topic",), ("source",)):
@@ -121,79 +131,72 @@ class Owners:
         return self._cache[key]
 
 
+NO_OWNERS: Final = Owners(())
+
+
+_Label = Annotated[str | int | float | None, Meta(extra=wording("a name"))]
+_Glob = Annotated[str, Meta(extra=wording("a pattern in quotes"))]
+_Globs = Annotated[
+    _Glob | tuple[_Glob, ...] | None,
+    Meta(extra=wording("a pattern or a list of patterns, in quotes")),
+]
+
+
+class _Entry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """An entry as the file has it."""
+
+    team: _Label = None
+    owner: _Label = None
+    tier: _Label = None
+    topics: _Globs = None
+    clients: _Globs = None
+    users: _Globs = None
+    groups: _Globs = None
+    sources: _Globs = None
+
+    def __post_init__(self) -> None:
+        """Check that it has a label and a pattern.
+
+        Raises:
+            ValueError: It lacks one.
+        """
+        for keys in (LABELS, tuple(_PATTERNS)):
+            if all(getattr(self, key) in (None, "") for key in keys):
+                raise ValueError(f"an entry has one of {', '.join(keys)}")
+
+    def rule(self) -> Rule:
+        labels = {key: str(label).strip() for key in LABELS if (label := getattr(self, key))}
+        patterns = {
+            name: pattern([globs] if isinstance(globs, str) else globs)
+            for key, name in _PATTERNS.items()
+            if (globs := getattr(self, key)) is not None
+        }
+        return Rule(Owner(**labels), patterns)
+
+
+class _File(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    owners: Annotated[
+        tuple[Annotated[_Entry, Meta(extra=wording("labels and patterns"))], ...],
+        Meta(extra=wording("a list of owners")),
+    ]
+    prices: Prices | None = None
+
+
 def load(path: Path) -> Owners:
     """The owners that a file names.
 
     Raises:
-        OwnersError: It cannot be read, or is no file of owners; with line and column.
+        OwnersError: It cannot be read, or is no file of owners; with the key.
     """
-    roots = read(path, OwnersError, "name a file of owners")
-    entries = roots[0][0].get("owners") if len(roots) == 1 else None
-    if entries is None or entries.tag != "seq":
-        raise OwnersError(f"{path}: there is no list under owners; see docs/report-owners.md")
-    root, findings = roots[0]
-    if findings:
-        raise OwnersError(str(findings[0]))
-    _check_keys(root, ("owners", "prices"))
-    prices = root.get("prices")
-    return Owners(tuple(map(_rule, entries.items)), None if prices is None else _prices(prices))
-
-
-def _rule(entry: Node) -> Rule:
-    _check_keys(entry, (*LABELS, *_PATTERNS))
-    labels = {key: _label(entry.entries[key]) for key in entry.present(*LABELS)}
-    if not labels:
-        raise _error(entry, f"an entry has one of {', '.join(LABELS)}")
-    patterns = {
-        name: pattern(_globs(entry.entries[key]))
-        for key, name in _PATTERNS.items()
-        if entry.present(key)
-    }
-    if not patterns:
-        raise _error(entry, f"an entry has one of {', '.join(_PATTERNS)}")
-    return Rule(Owner(**labels), patterns)
+    try:
+        found = convert(strict_yaml.load_file(path) or {}, _File)
+    except UnreadableFileError as error:
+        raise OwnersError(error.advised("name a file of owners")) from None
+    except WrongSettingError as error:
+        raise OwnersError(f"{path}: {error}; see docs/report-owners.md") from None
+    return Owners(tuple(one.rule() for one in found.owners), found.prices)
 
 
 def pattern(globs: Iterable[str]) -> re.Pattern[str]:
     """A pattern that any of some shell patterns matches."""
     return re.compile("|".join(map(translate, globs)) or r"(?!)")
-
-
-def _globs(node: Node) -> list[str]:
-    items = node.items if node.tag == "seq" else (node,)
-    if any(item.tag != "str" for item in items):
-        raise _error(node, "write a pattern or a list of patterns, each in quotes")
-    return [item.text for item in items]
-
-
-def _label(node: Node) -> str:
-    if node.is_nested or not node.text.strip():
-        raise _error(node, "write a name")
-    return node.text.strip()
-
-
-def _prices(node: Node) -> Prices:
-    _check_keys(node, ("currency", *_PRICES))
-    currency = node.get("currency")
-    if currency is None or currency.tag != "str":
-        raise _error(node, "write a currency, such as EUR")
-    return Prices(
-        currency.text, **{key: _price(node.entries[key]) for key in node.present(*_PRICES)}
-    )
-
-
-def _price(node: Node) -> float:
-    price = number(node)
-    if price is None or price < 0:
-        raise _error(node, "write a price of 0 or more")
-    return price
-
-
-def _check_keys(node: Node, allowed: tuple[str, ...]) -> None:
-    for name, key in node.keys.items():
-        if name not in allowed:
-            raise _error(key, f"no such key; write one of {', '.join(allowed)}")
-
-
-def _error(node: Node, message: str) -> OwnersError:
-    return OwnersError(f"{node.says('invalid', message)}; see docs/report-owners.md")

@@ -35,7 +35,7 @@ _CHANGES: Final = {"worse": "red", "better": "green"}
 def summary_text(
     summary: Summary, *, terminal: bool | None = None, width: int | None = WIDTH
 ) -> str:
-    """The report in short, with colour for a terminal and plain for anything else.
+    """Return the report in short, with colour for a terminal and plain for anything else.
 
     Args:
         summary: The report in short.
@@ -56,7 +56,7 @@ def printed(
     Args:
         parts: Makes them for a number of columns.
         terminal: Whether the output is a terminal; None looks at standard output.
-        width: Columns; None: those of the terminal, or 100 without one.
+        width: Columns; None: the width of the terminal, or 100 without one.
     """
     is_terminal = sys.stdout.isatty() if terminal is None else terminal
     target = StringIO()
@@ -82,7 +82,7 @@ def _parts(summary: Summary) -> Iterator[RenderableType]:
     if summary.tiles:
         yield Padding(_tiles(summary.tiles), (1, 0, 0, 2))
     if summary.events:
-        yield Text("\nWhat happened", "bold")
+        yield Text("\nEvents", "bold")
         yield from map(_event, summary.events[:_MOST_EVENTS])
         if others := lines.other_events(summary, _MOST_EVENTS):
             yield Padding(Text(others, "dim"), (0, 0, 0, 2))

@@ -95,7 +95,8 @@ def make_plan(
     todo = _not_done_yet(engine, row, state, how, open_)
     counts = wanted if how == progresses.WHOLE else changes.counts(engine, now, todo)
     most = options.most_rows or engine.most_rows
-    found = batches(counts, todo, barred, now, window_seconds, most)
+    # An engine that is asked for its cores may start Spark.
+    found = batches(counts, todo, barred, now, most, engine.cores) if todo else []
     left, resumed = frozenset(barred & wanted.keys()), len(open_) - len(todo)
     summary = f"{how}: {len(todo)} hours in {len(found)} batches{why}"
     summary += f", {resumed} done before" * bool(resumed)

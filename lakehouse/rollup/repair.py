@@ -171,9 +171,9 @@ class Repair:
             todo -= done
         kept = len(left & wanted.keys())
         self.step(Remark(f"{how}: {len(todo)} hours, {kept} left as they are"))
-        for batch, written in self._batches(wanted, todo, left, chosen, window_seconds):
-            staged = self.engine.compute(batch, self.program)
+        for batch, written in self._batches(wanted, todo, left, chosen):
             step = self.step
+            staged = self.engine.compute(batch, self.program, progresses.REPAIRED, step)
             Commit(self.engine, batch.units, staged, self.program, self.check, step, written).all()
             progresses.record_batch(self.engine, row, how, batch.versions, batch.units)
         return Recomputed(frozenset(wanted.keys() - left), frozenset(left))
@@ -191,7 +191,6 @@ class Repair:
         todo: Set[ClusterHour],
         left: Set[ClusterHour],
         chosen: Sequence[Table],
-        window_seconds: int,
     ) -> Iterator[tuple[Batch, frozenset[Table]]]:
         """Batches, each with the tables to write: old hours have no rows of finest windows."""
         recent = {one for one in todo if one.hour.date() >= self.horizon}
@@ -201,8 +200,8 @@ class Repair:
         ):
             if not written:
                 continue
-            at = self.state.versions
-            for batch in batches(rows, hours, left, at, window_seconds, self.most_rows):
+            at, cores = self.state.versions, self.engine.cores
+            for batch in batches(rows, hours, left, at, self.most_rows, cores):
                 yield batch, written
 
     def settle(self, recomputed: Recomputed) -> None:

@@ -318,9 +318,9 @@ class _Run:
         total = sum(len(batch.units.cluster_hours) for batch in todo.batches)
         done = Done(0, total, 0)
         self.watch(done)
-        for batch in todo.batches:
-            staged = self.engine.compute(batch, kernel)
-            self.step("computed")
+        for number, batch in enumerate(todo.batches, 1):
+            label = f"batch {number} of {len(todo.batches)}"
+            staged = self.engine.compute(batch, kernel, label, self.step)
             Commit(self.engine, batch.units, staged, kernel, self.held.check, self.step).all()
             if len(todo.batches) > 1:
                 progresses.record_batch(self.engine, row, todo.how, todo.now, batch.units)

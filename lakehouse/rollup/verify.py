@@ -87,12 +87,13 @@ def verify(
     barred |= plan.lost_hours(engine, old)
     todo = chosen - barred
     counts = changes.counts(engine, row.versions, todo)
-    parts = batches(counts, todo, barred, row.versions, row.window_seconds, engine.most_rows)
+    most, cores = engine.most_rows, engine.cores
+    parts = batches(counts, todo, barred, row.versions, most, cores)
     program = programs(row.window_seconds, row.committed, objectives, families_of(engine))
     compared = 0
     differing: list[Difference] = []
     for batch in parts:
-        staged = engine.compute(batch, program)
+        staged = engine.compute(batch, program, "verify", step)
         for table in tables.OF_HOURS:
             rows, odd = _compared(engine, table, batch, staged)
             compared += rows

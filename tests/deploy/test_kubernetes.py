@@ -219,7 +219,7 @@ def test_the_containerfile_is_clean_and_of_the_sidecar_s_user(
     built: dict[str, list[dict[str, Any]]],
 ) -> None:
     file = ROOT / "deploy/Containerfile"
-    for one in (file, file.with_suffix(".weekly")):
+    for one in (file, file.with_suffix(".weekly"), file.with_suffix(".spark")):
         ran = subprocess.run(
             [str(tools.program("hadolint")), str(one)], capture_output=True, text=True, check=False
         )

@@ -90,8 +90,6 @@ def test_f15_gold_is_that_of_local_spark_row_for_row(
 def test_statements_and_facts_are_those_of_local_spark(rolled_up: Jmxlake, here: Here, lake: Path):
     assert rolled_up.statements(*LAKE) == here.statements(str(lake)) != []
     told, wanted = rolled_up.facts(*LAKE), here.facts(str(lake))
-    for one in (told, wanted):
-        del one["trends"]["forecast_by"]  # whether statsmodels is there, which Databricks lacks
     assert told == wanted
 
 

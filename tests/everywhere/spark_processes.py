@@ -40,23 +40,16 @@ def bare_environment(**more: str) -> dict[str, str]:
     return {**kept, **more}
 
 
-def settings(
-    folder: Path, jars: Sequence[Path] = (), *, large: bool = False, **more: str
-) -> dict[str, str]:
-    """spark-defaults.conf of a Spark that knows Delta; its tables by name lie in the folder.
-
-    It is as the product's own local Spark is for few rows, or for many: without compiling, a query
-    of some million rows takes ten times as long.
-    """
+def settings(folder: Path, jars: Sequence[Path] = (), **more: str) -> dict[str, str]:
+    """spark-defaults.conf of a Spark as the product's own; its tables by name lie in the folder."""
     found = ",".join(map(str, (*delta_jars(), *jars)))
-    java = "" if large else f"{spark_session._SMALL_JVM} "
+    java = f"{spark_session.JAVA_OPTIONS} -Dderby.system.home={folder}"
     return {
         **spark_session._CONF,
-        **(spark_session._LARGE if large else spark_session._SMALL),
         "spark.master": "local[2]",
         "spark.jars": found,
         "spark.sql.warehouse.dir": str(folder / "warehouse"),
-        "spark.driver.extraJavaOptions": f"{java}-Dderby.system.home={folder}",
+        "spark.driver.extraJavaOptions": java,
         **more,
     }
 
@@ -146,7 +139,6 @@ class ConnectServer(SparkProcesses):
     Args:
         folder: Where it works.
         jars: Further jars.
-        large: Whether it is for millions of rows.
         port: Where it listens; None: at a free port.
         more: Further settings.
 
@@ -158,13 +150,7 @@ class ConnectServer(SparkProcesses):
     """
 
     def __init__(
-        self,
-        folder: Path,
-        jars: Sequence[Path] = (),
-        *,
-        large: bool = False,
-        port: int | None = None,
-        **more: str,
+        self, folder: Path, jars: Sequence[Path] = (), *, port: int | None = None, **more: str
     ) -> None:
         super().__init__(folder)
         self.port = port = port or free_ports(1)[0]
@@ -173,7 +159,7 @@ class ConnectServer(SparkProcesses):
             "spark.connect.grpc.binding.address": LOOPBACK,
             "spark.connect.grpc.binding.port": str(port),
         }
-        chosen = settings(folder, jars, large=large, **ours, **more)
+        chosen = settings(folder, jars, **ours, **more)
         server = "org.apache.spark.sql.connect.service.SparkConnectServer"
         process = self.start(
             "connect-server",

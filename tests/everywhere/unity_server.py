@@ -113,7 +113,7 @@ class UnityServer(SparkProcesses):
 
     def connect(self, folder: Path) -> ConnectServer:
         """A Connect server for millions of rows, whose Spark has the catalog as its admin."""
-        return ConnectServer(folder, spark_jars(), large=True, **self.settings(self.admin))
+        return ConnectServer(folder, spark_jars(), **self.settings(self.admin))
 
 
 def spark_jars() -> list[Path]:

@@ -32,7 +32,7 @@ def engines(request: pytest.FixtureRequest) -> Engines:
     from lakehouse.engines.spark_with_delta_rs import SparkOnPath  # noqa: PLC0415
 
     spark = request.getfixturevalue("spark")
-    return lambda root: SparkOnPath(lakes.at(str(root)), lambda _: spark, {})
+    return lambda root: SparkOnPath(lakes.at(str(root)), lambda: spark, {})
 
 
 @pytest.fixture

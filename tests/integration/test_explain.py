@@ -22,6 +22,8 @@ from lakehouse.errors import SubjectError
 from lakehouse.explain.story import explain
 from lakehouse.explain.terminal import view
 from lakehouse.report.facts.build import facts
+from lakehouse.report.facts.owners.owner_accounts import add_owners
+from lakehouse.report.owners import Owner, Owners, Rule, pattern
 from lakehouse.report.summary import lines
 from lakehouse.report.summary.summarize import summarize
 from lakehouse.slo import attainment
@@ -225,6 +227,28 @@ def test_report_event_is_in_story_of_its_subjects(with_changes: Path, reported: 
     assert seen["other"] == seen["t/2"] == []
     assert all(rows[number]["client_id"] == "c" for number in seen["u/c"])
     assert seen["u/c"]
+
+
+def test_story_has_the_owners_of_the_report(with_changes: Path, reported: Any) -> None:
+    rules = {"topic": "sales", "source": "platform"}
+    given = Owners(tuple(
+        Rule(Owner(team), {name: pattern(["*"])}) for name, team in rules.items()
+    ))  # fmt: skip
+    owned = add_owners(reported, given)
+    rows = {row["number"]: row for row in owned["events"]}
+    words = {one.number: lines.plain(lines.event_owner(one)) for one in summarize(owned).events}
+    for name, owner in (("t", "sales"), ("broker-2", "platform")):
+        story = explain(
+            of_lake(with_changes), objective_files.load(), name, WEEK, now_us=NOW, owners=given
+        )
+        assert story["owner"] == owner
+        assert f", owner {owner}\n" in view(story, terminal=False, width=120)
+        assert story["events"]
+        for one in story["events"]:
+            assert {key: one[key] for key in one if key != "words"} == rows[one["number"]]
+            assert one["words"]["owner"] == words[one["number"]]
+        of_topic = [one["words"]["owner"] for one in story["events"] if one["group"] is None]
+        assert name != "t" or set(of_topic) == {"Owner: sales."}
 
 
 def test_incident_has_bounds_of_report(with_changes: Path, reported: Any) -> None:

@@ -13,11 +13,13 @@ from deltalake import DeltaTable
 from lakehouse import tables
 from lakehouse.cli.main import main
 from lakehouse.core import lake as lakes, periods
+from lakehouse.core.periods import Period
 from lakehouse.engines.gold_reader import last_week
 from lakehouse.engines.local_engine import LocalEngine
 from lakehouse.errors import PeriodError
 from lakehouse.explain.story import explain
 from lakehouse.report.facts import build as reports
+from lakehouse.report.facts.gold import Gold
 from lakehouse.slo import attainment, published
 from lakehouse.slo.calendar.report_calendar import Calendar, parse_business_hours
 from lakehouse.slo.openslo import objective_files
@@ -143,6 +145,19 @@ def test_by_default_a_week_that_has_ended_is_told_and_a_story_of_that_under_way(
     monday = micros(7 * 24 * HOUR)  # it was that hour a week ago
     for now_us, week in ((micros(HOUR), "2026-W47"), (monday, "2026-W47")):
         assert periods.week_name(last_week(engine, now_us)) == week
+
+
+def test_sums_by_week_are_those_of_each_week(root: Path):
+    """Hours stand in for weeks, the first without any row."""
+    hours = [Period.of((micros(n * HOUR), micros((n + 1) * HOUR))) for n in range(-1, 2)]
+    gold = Gold(LocalEngine(lakes.at(str(root))), "cluster-a", hours[0], 300)
+    for table, metrics in ((tables.COVERAGE, ()), (tables.TOPICS, (ISR,))):
+        single = [gold.within(one).sums(table, metrics) for one in hours]
+        plain = [[{**row, "window": None} for row in rows] for rows in single]
+        found = gold.by_week(table, hours, metrics)
+        assert [[{**row, "window": None} for row in rows] for rows in found] == plain
+        assert [bool(rows) for rows in found] == [False, True, True]
+    assert gold.by_week(tables.COVERAGE, []) == []
 
 
 def test_a_week_of_another_zone_has_the_same_figures(root: Path):

@@ -127,7 +127,7 @@ def test_the_week_s_figures_are_those_of_the_report(
 def test_events_are_those_of_the_report(lake: Path, views: duckdb.DuckDBPyConnection) -> None:
     week = ("--week", small_fleet.ISO_WEEK, "--min-coverage", "0")
     report: Any = json.loads(jmxlake("report", str(lake), *week, "--json", "-"))
-    found = rows(views, sql_of("What happened"))
+    found = rows(views, sql_of("Events"))
     assert small_fleet.events_of(found) == small_fleet.events_told(report) != []
     kinds = {row["kind"]: (row["subject"], row["likely_cause"]) for row in found}
     assert kinds["loss"] == ("group g", "retention")

@@ -32,7 +32,7 @@ def rolled(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Pat
     """The lake with its gold."""
     root = tmp_path_factory.mktemp("oracle")
     together((*map(fleets.fleet, range(FLEETS)), *stories.all_stories())).commit(root)
-    rollup(SparkOnPath(lakes.at(str(root)), lambda _: spark, {}), OBJECTIVES)
+    rollup(SparkOnPath(lakes.at(str(root)), lambda: spark, {}), OBJECTIVES)
     return root
 
 

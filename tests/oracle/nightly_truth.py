@@ -34,7 +34,7 @@ TRUTHS = (0, 1, 2, 9, 12)
 def found(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Findings:
     root, spools = tmp_path_factory.mktemp("truth"), tmp_path_factory.mktemp("spools")
     seen = [truth_agents.live(schedule(seed), root, spools) for seed in TRUTHS]
-    engine = SparkOnPath(lakes.at(str(root)), lambda _: spark, {})
+    engine = SparkOnPath(lakes.at(str(root)), lambda: spark, {})
     rollup(engine, OBJECTIVES)
     told = [facts(engine, OBJECTIVES, PERIOD, cluster=schedule(seed).cluster) for seed in TRUTHS]
     return findings(TRUTHS, seen, told)

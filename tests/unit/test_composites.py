@@ -244,9 +244,9 @@ def test_it_is_one_line_without_a_status_below_the_objectives() -> None:
     page = page_reader.read(render(facts))
     assert "<b>whole</b>" not in page.one("h1").text
     section = page.one("section", id="objectives")
-    (note,) = (one.text for one in section.all("p", class_="note") if "pooled" in one.text)
-    assert note.startswith("The <b>whole</b>, pooled over 2 objectives by weight: ")
-    assert note.endswith("It is informational.")
+    (note,) = (one.text for one in section.all("p", class_="note") if "weighted mean" in one.text)
+    assert note.startswith("The <b>whole</b>, the weighted mean of 2 objectives: ")
+    assert note.endswith("so it has no status.")
     assert f"{100 * whole['target']:.4g}"[:4] in note
 
 
@@ -265,7 +265,7 @@ def test_a_member_is_what_its_objective_is_weighted() -> None:
 
 def test_without_a_composite_nothing_is_said_of_one() -> None:
     page = page_reader.read(render(sample_facts.demo()))
-    assert "pooled" not in page.one("main").text
+    assert "weighted mean" not in page.one("main").text
 
 
 def test_teams_and_tiers_have_their_own(tmp_path: Path) -> None:

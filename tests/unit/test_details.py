@@ -98,7 +98,7 @@ class Shop(NamedTuple):
 def test_table_with_wrong_key_fails_at_import() -> None:
     columns = (Column("Name", contents.name("nmae")),)
     with pytest.raises(TypeError, match="Shop does not have the key 'nmae'"):
-        TableSpec(Shop, "shops", "Shops", "shop", columns, "shops")
+        TableSpec(Rows(Shop, "shops"), "Shops", "shop", columns)
 
 
 @pytest.mark.parametrize("key", ["open", "open_low", "stock.open", "name.text"])
@@ -112,17 +112,17 @@ def test_bounds_and_inner_records_have_keys() -> None:
     record_keys.check(Shop, ("open_us", "open_low_us", "open_high_us", "team", "stock.open_us"))
 
 
-@pytest.mark.parametrize("spec", specs(), ids=lambda spec: spec.path)
+@pytest.mark.parametrize("spec", specs(), ids=lambda spec: spec.rows.path)
 def test_rows_of_table_have_its_record(spec: TableSpec) -> None:
     record: Any = Report
-    for key in spec.path.split("."):
+    for key in spec.rows.path.split("."):
         record = record_keys.keys(record)[key]
-    assert record is spec.record
+    assert record is spec.rows.record
 
 
-@pytest.mark.parametrize("spec", specs(), ids=lambda spec: spec.path)
+@pytest.mark.parametrize("spec", specs(), ids=lambda spec: spec.rows.path)
 def test_table_names_a_csv_file(spec: TableSpec) -> None:
-    assert spec.file in {"", *(file.name for file in csv_files.FILES)}
+    assert spec.csv_file in {f"{file.name}.csv" for file in csv_files.FILES}
 
 
 def test_sections_are_in_their_order() -> None:
@@ -153,6 +153,15 @@ def test_golden_facts_state_what_was_bad() -> None:
         "No leader": "9 s (±2 s)", "Partitions at once, max": "1", "Budget used": "11,729 %",
     }  # fmt: skip
     assert rows(brokers) == [{"Broker": "broker-1", "Rejected writes": "≥ 131"}]
+
+
+def test_coverage_shows_the_reason_of_an_error_and_not_its_text() -> None:
+    facts = sample_facts.demo()
+    raw = "nothing listens there; java.rmi.ConnectException: Connection refused to host: broker-2"
+    for one in facts["coverage"]["sources"]:
+        one["first_error"] = one["first_error"] and raw
+    (table,) = made(facts)["coverage"].tables
+    assert {row["First error"] for row in rows(table)} == {"", "connection refused"}
 
 
 def test_every_anchor_exists_whatever_the_facts_have() -> None:

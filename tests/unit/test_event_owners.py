@@ -70,3 +70,13 @@ def test_the_events_of_a_team_add_up_to_the_bad_time_of_its_subjects(tmp_path: P
 def test_no_name_of_another_team_is_left(tmp_path: Path) -> None:
     text = saved.text({key: facts(tmp_path, "data")[key] for key in ("events", "incidents")})
     assert not [name for name in ("orders", "clicks", "nightly", "archive") if name in text]
+
+
+def test_counts_of_brokers_are_of_their_owner(tmp_path: Path) -> None:
+    file = tmp_path / "owners.yaml"
+    file.write_text(f"{FILE}- {{team: platform, sources: ['*']}}\n", encoding="utf-8")
+    found = add_owners(json.loads(GOLDEN.read_text(encoding="utf-8")), load(file))
+    owners = {(row["level"], row["topic"], row["team"]) for row in found["incidents"]}
+    assert ("source", None, "platform") in owners
+    assert ("partition", "orders", "sales") in owners
+    assert not [team for level, _, team in owners if level == "source" and team != "platform"]

@@ -96,10 +96,11 @@ EVENT = {
     "number": 2,
     "parts": [{"start": periods.iso(at(1, 9, 30, 2)), "end": periods.iso(at(1, 10, 12, 30))}],
     "words": {
-        "title": "broker-3 outage hit orders",
+        "title": "An outage of broker-3 hit orders",
         "time": "Tue 17 Nov 09:30 to 10:12, 42 min 28 s, 3rd week",
         "impact": "2 of 12 partitions of orders rejected acks=all writes.",
         "cause": "Likely broker-3, down 09:30 to 10:12 until the restart.",
+        "owner": "Owner: Kafka platform, affects Commerce.",
         "next_step": "Find why broker-3 stopped on Tue 17 Nov at 09:30.",
         "used": "421 % of min-ISR budget",
     },

@@ -10,7 +10,7 @@ from hypothesis import given, strategies as st
 
 from lakehouse.core.periods import HOUR_US
 from lakehouse.report.facts.answers import with_answers
-from lakehouse.report.facts.fields import Bounds
+from lakehouse.report.facts.fields import Bounds, bounds_json
 from lakehouse.report.facts.key_figures import compared
 from lakehouse.report.facts.key_figures.key_figures import MOST, change_of
 from lakehouse.report.facts.owners.one_team import of_team
@@ -182,6 +182,23 @@ def test_coverage_is_compared_by_its_gap_and_shown_as_share() -> None:
     assert told["previous"]["value"] == pytest.approx(0.99)
     assert told["change"] == "worse"
     assert told["history"][-2:] == pytest.approx([0.01, 0.2])
+
+
+def test_failed_requests_are_compared_with_counts_of_the_weeks_before() -> None:
+    made = facts()
+    read = {"source": "broker-1", "family": "requests"}
+    made["coverage"]["sources"].append({**read, "expected_us": WEEK_US, "observed_us": WEEK_US})
+    counts = bounds_json("answers", Bounds(1000, 1000, 1000))
+    counts |= {"good": 0.98} | bounds_json("errors", Bounds(20, 20, 20))
+    made["service"] = {
+        "requests": [{"request": "produce", **counts}],
+        "brokers": [{"request": "produce", "source": "broker-1", **counts}],
+        "weeks": [{"week": WEEKS[-2], "answers": 2000, "errors": 10}],
+    }
+    told = figure(with_figures(made), "requests_failed")
+    assert told["history"] == [None] * 6 + [pytest.approx(0.005), pytest.approx(0.02)]
+    assert told["previous"]["value"] == pytest.approx(0.005)
+    assert told["change"] == "unclear", "counts of a week before have no bounds"
 
 
 @pytest.mark.parametrize(

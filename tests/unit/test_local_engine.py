@@ -9,7 +9,7 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pyarrow as pa
 import pytest
@@ -18,7 +18,7 @@ from deltalake import DeltaTable, QueryBuilder
 from lakehouse import tables
 from lakehouse.core import lake as lakes
 from lakehouse.core.periods import Period, micros
-from lakehouse.engines import local_kernel, replace_where
+from lakehouse.engines import replace_where
 from lakehouse.engines.engine import LeaseRow, Staged, ask
 from lakehouse.engines.local_engine import LocalEngine
 from lakehouse.engines.rollup_batches import Batch, Call, ClusterHour, HourSet, Versions
@@ -30,14 +30,12 @@ from lakehouse.errors import (
     TableNotFoundError,
     TableSchemaError,
 )
-from lakehouse.kernel import arrow_types, program as programs
+from lakehouse.kernel import arrow_types, program as programs, run_in_duckdb
 from lakehouse.rollup import commit
 from tests import lake_builder
 from tests.lake_builder import BASE, CLUSTER
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from lakehouse.tables import Table
 
 pytestmark = pytest.mark.slow
@@ -462,25 +460,37 @@ def test_what_is_written_another_reader_of_delta_reads(engine: LocalEngine) -> N
 # What the kernel is given
 
 
+class Given(NamedTuple):
+    """What the kernel gets for a call."""
+
+    hours: run_in_duckdb.Hours
+    described: pa.Table | None
+    pieces: list[pa.Table]
+
+
 def given(
     engine: LocalEngine, monkeypatch: Any, *calls: Call, at: Versions = VERSIONS
-) -> list[tuple[pa.Table, pa.Table, pa.Table | None, list[tuple[pa.Table, pa.Table]]]]:
+) -> list[Given]:
     """What the kernel gets for some calls, by a kernel that only looks at it."""
     seen = []
 
     def look(
-        _: Any, units: pa.Table, scrapes: pa.Table, described: Any, parts: Iterable[Any]
+        _: Any, hours: run_in_duckdb.Hours, cut: run_in_duckdb.Cut, pieces: int, spill: str
     ) -> dict[str, pa.Table]:
-        seen.append((units, scrapes, described, list(parts)))
+        assert spill
+        found = cut(pieces)
+        seen.append(Given(hours, found.described, list(found.runs)))
         return {}
 
-    monkeypatch.setattr(local_kernel.run_in_duckdb, "roll_up", look)
+    monkeypatch.setattr(run_in_duckdb, "roll_up", look)
     pairs = tuple(pair for call in calls for pair in call.units)
     units = HourSet(
         tuple(sorted({one.cluster for one in pairs})), tuple(sorted({one.hour for one in pairs}))
     )
-    program = replace(programs.program(300, BASE, (), {}), describing=(METRIC,))
-    assert engine.compute(Batch(units, calls, 6, at, 300), program) == {}
+    program, said = replace(programs.program(300, BASE, (), {}), describing=(METRIC,)), []
+    batch = Batch(units, calls, 6, at)
+    assert engine.compute(batch, program, "batch 1 of 1", said.append) == {}
+    assert said[-1] == f"computed batch 1 of 1: {len(calls)} of {len(calls)} parts"
     return seen
 
 
@@ -492,16 +502,16 @@ def test_hours_are_numbered_as_the_call_has_them(engine: LocalEngine, monkeypatc
             ClusterHour(CLUSTER, BASE),
         )
     )
-    ((units, scrapes, described, ((runs, sets),)),) = given(engine, monkeypatch, call)
+    (((units, scrapes, sets), described, (runs,)),) = given(engine, monkeypatch, call)
     assert units.to_pydict()["hour_us"] == [micros(one.hour) for one in call.units]
     assert described is None
     assert sorted((row["u"], row["batch"]) for row in runs.to_pylist()) == [
         (0, 2), (0, 2), (2, 0), (2, 0)
     ]  # fmt: skip
     assert sorted(row["u"] for row in scrapes.to_pylist()) == [0, 2]
-    assert sorted((row["u"], row["partitions"]) for row in sets.to_pylist()) == [
-        (0, [0, 3]), (2, [0, 1])
-    ]  # fmt: skip
+    assert sorted((row["cluster"], row["partitions"]) for row in sets.to_pylist()) == [
+        (CLUSTER, [0, 1]), (CLUSTER, [0, 2]), (CLUSTER, [0, 3])
+    ], "what runs of the batch's hours name"  # fmt: skip
     assert [str(field.type) for field in runs.schema if field.name in {"u", "flags"}] == [
         "int32", "int32"
     ]  # fmt: skip
@@ -515,10 +525,11 @@ def test_parts_of_an_hour_are_the_hour(tmp_path: Path, monkeypatch: Any) -> None
     batch.commit(tmp_path)
     engine = LocalEngine(lakes.Lake(str(tmp_path)))
     hour = (ClusterHour(CLUSTER, BASE),)
-    for call, number in ((Call(hour, 5), 3), (Call(hour, 1, 2), 24), (Call(hour), 1)):
-        ((_, _, described, parts),) = given(engine, monkeypatch, call, at=Versions(1, 0, 0))
-        assert len(parts) == number
-        found = [row for runs, _ in parts for row in runs.to_pylist()]
+    for parts, number in ((1, 1), (3, 3), (5, 6), (12, 12), (24, 24), (30, 36)):
+        call = Call(hour, parts)
+        ((_, described, pieces),) = given(engine, monkeypatch, call, at=Versions(1, 0, 0))
+        assert len(pieces) == number
+        found = [row for runs in pieces for row in runs.to_pylist()]
         assert len({(row["topic"], row["start_us"]) for row in found}) == len(found) == 36
         assert {row["flags"] for row in found} == {2}
-        assert (36 if call.windows_per_part else None) == (described and described.num_rows)
+        assert (36 if parts > 1 else None) == (described and described.num_rows)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from copy import deepcopy
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 from hypothesis import given, strategies as st
@@ -14,12 +15,11 @@ from lakehouse.report.facts.owners.one_team import of_team
 from lakehouse.report.facts.owners.owner_accounts import add_owners
 from lakehouse.report.owners import Owner, Prices
 from lakehouse.report.page.page import render
+from lakehouse.report.summary.summarize import summarize
+from lakehouse.report.tables.details import details
 from tests import sample_facts
 from tests.page_reader import read
 from tests.trend_facts import facts_of, subject as trend_of
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 FILE = """
 owners:
@@ -100,24 +100,24 @@ def test_any_name_can_be_asked_for(name: str):
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ("", "there is no list under owners"),
-        ("owners: {}", "there is no list under owners"),
+        ("", "owners is missing"),
+        ("owners: {}", "owners: expected a list of owners"),
         ("owners: [", "not YAML"),
         ("owners:\n- team: a\n  topics: ['x']\n- team: b\n  topcs: ['x']\n",
-         ":5:3: invalid: owners[1].topcs: no such key; write one of team"),
-        ("owners:\n- topics: ['x']\n", ":2:3: invalid: owners[0]: an entry has one of team"),
-        ("owners:\n- team: a\n", ":2:3: invalid: owners[0]: an entry has one of topics, clients"),
+         "owners[1].topcs: unknown key; did you mean 'topics'?"),
+        ("owners:\n- topics: ['x']\n", "owners[0]: an entry has one of team"),
+        ("owners:\n- team: a\n", "owners[0]: an entry has one of topics, clients"),
         ("owners:\n- team: a\n  topics: [1]\n",
-         ":3:11: invalid: owners[0].topics: write a pattern or a list of patterns"),
-        ("owners:\n- team: [a]\n  topics: ['x']\n", "owners[0].team: write a name"),
-        ("owners:\n- nobody\n", ":2:3: invalid: owners[0]: an entry has one of team"),
-        ("owners: []\nprice: {}\n", "price: no such key; write one of owners, prices"),
-        ("owners: []\nprices: {}\n", "prices: write a currency"),
+         "owners[0].topics[0]: expected a pattern in quotes"),
+        ("owners:\n- team: [a]\n  topics: ['x']\n", "owners[0].team: expected a name"),
+        ("owners:\n- nobody\n", "owners[0]: expected labels and patterns"),
+        ("owners: []\nprice: {}\n", "price: unknown key; did you mean 'prices'?"),
+        ("owners: []\nprices: {}\n", "prices: currency is missing"),
         ("owners: []\nprices: {currency: EUR, read_gib: -1}\n",
-         "prices.read_gib: write a price of 0 or more"),
-        ("owners: []\nprices: {currency: EUR, read_gb: 1}\n", "prices.read_gb: no such key"),
-        ("owners: !!python/object/apply:os.system ['true']\n", "1:9: invalid: a tag"),
-        ("owners: []\nowners: []\n", "the key is there twice"),
+         "prices.read_gib: expected a price of 0 or more"),
+        ("owners: []\nprices: {currency: EUR, read_gb: 1}\n", "prices.read_gb: unknown key"),
+        ("owners: !!python/object/apply:os.system ['true']\n", "1:9: a tag"),
+        ("owners: []\nowners: []\n", "duplicate key 'owners'"),
     ],
 )  # fmt: skip
 def test_what_is_wrong_is_one_line_that_says_where(tmp_path: Path, text: str, told: str):
@@ -226,15 +226,10 @@ def test_a_team_sees_its_own_and_is_judged_by_it(facts: sample_facts.Facts):
 
 @pytest.mark.slow
 def test_a_team_sees_its_own_trends(tmp_path: Path):
-    drains = [
-        {"topic": one, "kind": "copy", "last_bytes": 5, "verdict": "growing"}
-        for one in ("orders", "archive")
-    ]
     bad = (trend_of("orders", [1] * 13), trend_of("archive", [2] * 13), trend_of("else", [3] * 13))
-    facts = add_owners(facts_of(*bad, drains=drains), loaded(tmp_path))
+    facts = add_owners(facts_of(*bad), loaded(tmp_path))
     told = of_team(facts, "storage")["trends"]
     assert [one["topic"] for one in told["objectives"][0]["subjects"]] == ["archive"]
-    assert [one["topic"] for one in told["drains"]] == ["archive"]
     assert (told["tested"], told["significant_by_chance"]) == (1, 0.08)
     assert told["objectives"][0]["never_bad"] is None, "of all teams together alone it is known"
     assert "orders" not in read(render(of_team(facts, "storage"))).one("main").raw
@@ -286,3 +281,36 @@ def test_evil_labels_stay_text():
     assert not list(page.all("b", onmouseover="alert(1)"))
     assert sample_facts.EVIL[0] in page.one("div", id="d-owners").raw
     assert "<b>EUR" in page.one("div", id="d-owners").raw
+
+
+def budgets_of(facts: sample_facts.Facts) -> dict[str, tuple[str, str]]:
+    """The used error budgets in the table of owners: the highest one, and the total."""
+    (fold,) = (one for one in details(facts, summarize(facts)) if one.anchor == "owners")
+    (table,) = fold.tables
+    headings = [column.heading for column in table.columns]
+    places = [headings.index(name) for name in ("Highest budget used", "Total budget used")]
+    return {
+        row[0].text[0].text if row[0].text[0] != "no owner" else "no owner": tuple(
+            "".join(row[place].text) for place in places
+        )
+        for row in table.rows
+    }  # fmt: skip
+
+
+def test_a_team_has_its_highest_and_its_total_budget(tmp_path: Path) -> None:
+    file = Path(__file__).parents[1] / "golden" / "report.json"
+    found = add_owners(json.loads(file.read_text(encoding="utf-8")), loaded(tmp_path))
+    told = budgets_of(found)
+    worst = max(
+        row["used"]
+        for one in found["objectives"]
+        for row in one["subjects"]
+        if row["team"] == "payments" and row["used"] is not None
+    )
+    (whole,) = (one for one in found["composites"] if one["team"] == "payments")
+    used = (1 - whole["attainment"]) / (1 - whole["target"])
+    assert told["payments"] == (f"{worst * 100:,.0f}\u00a0%", f"{used * 100:,.0f}\u00a0%")
+    assert told["no owner"][1] == "", "topics without an owner are no team"
+    (account,) = (one for one in found["owners"]["accounts"] if one["team"] == "payments")
+    assert (account["highest_used"], account["total_used"]) == (worst, used)
+    assert budgets_of(of_team(found, "payments")) == {"payments": told["payments"]}

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from lakehouse.report.facts.fields import to_json
+from lakehouse.report.facts.fields import names_of, to_json
 from lakehouse.report.facts.objectives.restated import restated_figures
-from lakehouse.report.facts.objectives.verdicts import SUBJECT
 from lakehouse.report.page.page import render
 from lakehouse.tables import SLA_FIGURES
 from tests import sample_facts
@@ -38,7 +37,7 @@ def corrected(verdict: str = "met") -> Facts:
 def restated(facts: Facts) -> list[Facts]:
     """What differs from the figures of the demo, if these were published."""
     rows = [
-        {"objective": one["name"], **{name: row.get(name) for name in (*SUBJECT, *SLA_FIGURES)},
+        {"objective": one["name"], **names_of(row), **{name: row.get(name) for name in SLA_FIGURES},
          "statement": 1, "stated_at": 1_800_000_000_000_000}
         for one in sample_facts.demo()["objectives"] for row in one["subjects"]
     ]  # fmt: skip

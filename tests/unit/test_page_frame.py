@@ -107,7 +107,7 @@ def test_many_events_are_five_cards_and_five_lines_and_a_number():
 
 def test_a_blind_week_has_no_figure_and_no_quiet_sentence():
     text = page(page_weeks.blind_week()).one("main").one("section", id="events").text
-    assert text == "What happened Not known: only 0.1 % of this week was observed."
+    assert text == "Events Not known: only 0.1 % of this week was observed."
     whole = page(page_weeks.blind_week())
     assert not list(whole.all("ul", class_="tiles"))
     assert not list(whole.all("svg", class_="lanes"))

@@ -83,6 +83,18 @@ def test_wrong_words_are_found(about: str, key: str, field: str, text: str) -> N
     assert claims.wrong(Statement("page", about, key, field, text))
 
 
+def test_the_sum_of_a_lead_counts_each_instant_once() -> None:
+    (one,) = (row for row in summary_facts.events() if row["cause"]["kind"] == "not_known"
+              and row["topics"] == ["orders"])  # fmt: skip
+    start, end = summary_facts.at("18 14:37:30"), summary_facts.at("18 14:57:30")
+    other = one | {"number": 2, "topics": ["audit"], "parts": [{"start": start, "end": end}]}
+    claims = Claims(summary_facts.facts(events=[one, other]))
+    text = "orders and audit fell under min ISR for 30 min in total; the cause is not known."
+    right = Statement("page", "lead", "", "text", text)
+    assert claims.wrong(right) == []
+    assert claims.wrong(right._replace(text=text.replace("30 min", "40 min"))) == ["40 min"]
+
+
 def test_two_channels_that_differ_are_found() -> None:
     one = Statement("page", "event", "1", "title", "orders fell under min ISR")
     assert list(unlike([one, one._replace(channel="Slack", text="payments fell under min ISR")]))

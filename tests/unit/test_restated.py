@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from lakehouse.report.facts.fields import to_json
+from lakehouse.report.facts.fields import names_of, to_json
 from lakehouse.report.facts.objectives.restated import restated_figures
-from lakehouse.report.facts.objectives.verdicts import SUBJECT
 from lakehouse.report.facts.owners.one_team import of_team
 from lakehouse.report.facts.owners.owner_accounts import add_owners
 from lakehouse.report.page.page import render
@@ -23,7 +22,7 @@ def published(facts: sample_facts.Facts, statement: int = 1, **other: Any) -> li
     return [
         {
             "objective": one["name"],
-            **{name: subject.get(name) for name in SUBJECT},
+            **names_of(subject),
             **{name: subject.get(name) for name in SLA_FIGURES},
             "statement": statement,
             "stated_at": AT + statement,

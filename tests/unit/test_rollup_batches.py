@@ -5,9 +5,11 @@ from __future__ import annotations
 import datetime as dt
 from typing import TYPE_CHECKING
 
+import pytest
 from hypothesis import given, strategies as st
 
 from lakehouse.engines.rollup_batches import Batch, Call, ClusterHour, Versions, batches
+from lakehouse.engines.spark_engine import most_rows
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Set
@@ -25,8 +27,9 @@ def made(
     barred: Set[ClusterHour] = frozenset(),
     most: int = 5_000,
     part: int = 50,
+    cores: int = 1,
 ) -> list[Batch]:
-    return batches(rows, rows.keys(), barred, Versions(1, 1, 1), 300, most, part)
+    return batches(rows, rows.keys(), barred, Versions(1, 1, 1), most, cores, part)
 
 
 PAIRS = st.builds(pair, st.sampled_from("abcdef"), st.integers(0, 90))
@@ -85,14 +88,40 @@ def test_nothing_new_is_no_batch() -> None:
     assert made({}) == []
 
 
-def calls(*rows: int) -> tuple[Call, ...]:
-    (batch,) = made({pair("a", hour): count for hour, count in enumerate(rows)}, part=120)
+def calls(*rows: int, cores: int = 1) -> tuple[Call, ...]:
+    counted = {pair("a", hour): count for hour, count in enumerate(rows)}
+    (batch,) = made(counted, most=10**9, part=120, cores=cores)
     return batch.calls
 
 
 def test_hours_with_few_rows_share_a_call_and_one_with_many_is_cut() -> None:
     together = Call(tuple(pair("a", hour) for hour in (0, 1)))
-    assert calls(50, 70, 60) == (together, Call((pair("a", 2),)))
-    assert calls(121) == (Call((pair("a", 0),), 11),), "of the hour's windows, twelve in all"
-    assert calls(1200) == (Call((pair("a", 0),), 1),)
-    assert calls(3601) == (Call((pair("a", 0),), 1, 3),), "a window has 300 rows"
+    assert calls(50, 60, 10) == (together, Call((pair("a", 2),)))
+    assert calls(121) == (Call((pair("a", 0),), 2),)
+    assert calls(1200, 30) == (Call((pair("a", 0),), 10), Call((pair("a", 1),)))
+
+
+@given(st.lists(st.integers(0, 120), min_size=1, max_size=60), st.integers(1, 16))
+def test_no_call_of_several_hours_is_too_large(rows: list[int], cores: int) -> None:
+    counted = {pair("a", hour): count for hour, count in enumerate(rows)}
+    for call in calls(*rows, cores=cores):
+        assert sum(counted[one] for one in call.units) <= 120
+
+
+@pytest.mark.parametrize(
+    ("rows", "cores", "number"),
+    [(2_900_000, 2, 6), (2_900_000, 16, 16), (60_000, 16, 1), (150_000, 2, 2), (0, 4, 1)],
+)
+def test_calls_are_as_even_as_keeps_every_core_at_work(rows: int, cores: int, number: int) -> None:
+    counted = {pair("a", hour): rows // 90 for hour in range(90)}
+    (batch,) = batches(counted, counted.keys(), frozenset(), Versions(1, 1, 1), 10**9, cores)
+    sizes = [sum(counted[one] for one in call.units) for call in batch.calls]
+    assert len(sizes) == number
+    assert max(sizes) - min(sizes) <= rows // 90
+
+
+def test_an_hour_of_a_large_cluster_is_many_tasks_and_shares_its_batch() -> None:
+    rows = {pair("large", hour): 23_000_000 for hour in range(24)}
+    found = batches(rows, rows.keys(), frozenset(), Versions(1, 1, 1), most_rows(64), 64)
+    assert len(found) <= 10
+    assert all(call.parts == 46 for batch in found for call in batch.calls)

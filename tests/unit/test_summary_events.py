@@ -45,20 +45,21 @@ def test_events_of_week() -> None:
         (one.number, one.status, one.when, one.length, one.repeats, plain(one.title), one.used)
         for one in summary.events
     ] == [
-        (1, "missed", "Wed 18 Nov 02:40 to 04:45", "2 h 5 min", "3rd week in a row",
-         "audit-archive lost up to 42,000 messages", "1,240 % of loss budget"),
-        (2, "missed", "7 of 7 days, 11:02 to 12:23", "4 h 24 min in total", "3rd week in a row",
-         "billing / invoicing throttled while producing", "262 % of throttling budget"),
-        (3, "missed", "Wed 18 Nov 14:27 to 14:47", "20 min", "3rd week in a row",
-         "orders fell under min ISR", "198 % of min-ISR budget"),
-        (4, "missed", "Thu 19 Nov 15:29 to 15:36", "7 min 20 s", "3rd week in a row",
-         "broker-2 outage hit payments and scratch", "146 % of leader budget"),
-        (5, "at_risk", "Tue 17 Nov 05:00 to 05:13", "4 min 40 s", "3rd week in a row",
-         "Rolling restart hit payments and scratch", "93 % of leader budget"),
+        (1, "missed", "Wed 18 Nov 02:40 to 04:45", "2 h 5 min", "happened 3 weeks in a row",
+         "Group audit-archive lost up to 42,000 messages unread", "1,240 % of loss budget"),
+        (2, "missed", "7 of 7 days, 11:02 to 12:23", "4 h 24 min in total",
+         "happened 3 weeks in a row",
+         "Client billing / invoicing throttled while producing", "262 % of throttling budget"),
+        (3, "missed", "Wed 18 Nov 14:27 to 14:47", "20 min", "happened 3 weeks in a row",
+         "Partitions of orders fell under min ISR", "198 % of min-ISR budget"),
+        (4, "missed", "Thu 19 Nov 15:29 to 15:36", "7 min 20 s", "happened 3 weeks in a row",
+         "An outage of broker-2 hit payments and scratch", "146 % of leader budget"),
+        (5, "at_risk", "Tue 17 Nov 05:00 to 05:13", "4 min 40 s", "happened 3 weeks in a row",
+         "A rolling restart hit payments and scratch", "93 % of leader budget"),
         (6, "met", "Fri 20 Nov 17:00 to 18:09", "1 h 9 min", "",
-         "sessions uploads to tiered storage fell behind", "14 % of upload budget"),
+         "Uploads of sessions to tiered storage fell behind", "14 % of upload budget"),
         (7, "met", "Sat 21 Nov 10:50 to 10:56", "6 min", "",
-         "reporting / nightly throttled while fetching", "6 % of throttling budget"),
+         "Client reporting / nightly throttled while fetching", "6 % of throttling budget"),
     ]  # fmt: skip
     assert [one.is_major for one in summary.events] == [True] * 5 + [False] * 2
 
@@ -74,8 +75,10 @@ def test_impact_cause_and_next_step_of_week() -> None:
         "Find why audit-archive was behind on Wed 18 Nov at 02:40. Then consider longer retention "
         "for audit."
     )
-    assert plain(throttling.impact) == "Requests were delayed 259 ms on average, 410 ms at most."
-    assert plain(throttling.cause) == "Reached its quota on broker-2 at up to 8.6 MiB/s."
+    assert plain(throttling.impact) == "Requests were delayed by 259 ms on average, 410 ms at most."
+    assert plain(throttling.cause) == (
+        "Reached its quota on broker-2 (8.0 MiB/s per broker). Its highest rate was 8.6 MiB/s."
+    )
     assert plain(throttling.next_step) == (
         "Raise the produce quota of billing / invoicing, or spread its load of 11:02 to 12:23 "
         "over more time."
@@ -93,7 +96,7 @@ def test_impact_cause_and_next_step_of_week() -> None:
         "6 of 6 partitions of payments rejected acks=all writes (4 at a time); "
         "6 of 6 partitions of scratch had no leader (2 at a time)."
     )
-    assert plain(rolling.cause).startswith("Likely broker-1, broker-2 and broker-3 restarting")
+    assert plain(rolling.cause).startswith("Likely a rolling restart of broker-1, broker-2 and")
     assert [one.owner.text for one in (loss, outage) if one.owner] == [
         "Compliance data",
         "Payments",
@@ -133,9 +136,13 @@ def test_every_kind_and_cause_has_words(kind: str, why: str) -> None:
 @pytest.mark.parametrize(
     ("kind", "of", "title"),
     [
-        ("throttling", "request", "u throttled by request time"),
-        ("throttling", "controller_mutation", "u throttled while changing topics"),
-        ("tiered", "delete", "t deletions in tiered storage fell behind"),
+        ("throttling", "request", "Client u throttled by its request quota"),
+        (
+            "throttling",
+            "controller_mutation",
+            "Client u throttled by its controller-mutation quota",
+        ),
+        ("tiered", "delete", "Deletions of t in tiered storage fell behind"),
         ("latency", "kafka.broker.produce.time.p99", "Produce latency of b was above its limit"),
         ("errors", "kafka.broker.fetch.answers_good", "Fetch requests to b failed"),
         ("errors", "kafka.broker.other.failed", "Client requests to b failed"),
@@ -144,7 +151,7 @@ def test_every_kind_and_cause_has_words(kind: str, why: str) -> None:
         ("replication", "kafka.partition.without_spare", "t had no spare in-sync replica"),
         ("other", "kafka.broker.offline_log_directories", "Log directories of b were offline"),
         ("other", "kafka.broker.request_handler.idle", "Request handlers of b were saturated"),
-        ("other", "acme.gateway.calls", "b was bad"),
+        ("other", "acme.gateway.calls", "b was outside its limit"),
     ],
 )
 def test_title_by_kind_and_what_of_it(kind: str, of: str, title: str) -> None:
@@ -205,7 +212,7 @@ def test_event_in_the_hour_that_occurs_twice_names_its_zone() -> None:
 def test_hits_are_bounded() -> None:
     hits = [hit(f"t{number}", "leaderless", 1, None) for number in range(40)]
     found = told(availability(hits=hits, topics=[one["topic"] for one in hits]))
-    assert plain(found.title) == "t0, t1, t2 and 37 more had no leader"
+    assert plain(found.title) == "Partitions of t0, t1, t2 and 37 more had no leader"
     assert plain(found.impact) == (
         "1 partition of t0 had no leader; 1 partition of t1 had no leader; 1 partition of t2 had "
         "no leader; 37 more topics."
@@ -216,7 +223,7 @@ def test_other_evidence_and_unobserved_time_follow_the_cause() -> None:
     row = availability("broker-2", kind="no_answer", also=["reassignment", "broker-3"],
                        unobserved=[{"source": "broker-1", "us": 4 * MINUTE}])  # fmt: skip
     assert plain(told(row).cause) == (
-        "Likely broker-2, which did not answer 14:27 to 14:47. Also at that time: a partition "
+        "Likely broker-2, which did not answer from 14:27 to 14:47. Also at that time: partition "
         "reassignment and broker-3. broker-1 was not observed for 4 min."
     )
 
@@ -249,7 +256,13 @@ def test_status_by_used_budget(used: float | None, status: str, text: str) -> No
 
 def test_budget_of_other_objective_has_its_title() -> None:
     found = told(availability(objective="orders-in-time", used=0.7))
-    assert found.used == "70 % of orders-in-time budget"
+    assert found.used == "70 % of the budget of orders-in-time"
+
+
+def test_budget_of_an_objective_that_the_report_lacks_has_a_name() -> None:
+    """A team's report has events of brokers, without the objectives on brokers."""
+    found = told(availability(objective="produce-latency", used=10.62))
+    assert found.used == "1,062 % of latency budget"
 
 
 def test_several_owners_and_none() -> None:
@@ -263,7 +276,7 @@ def test_several_owners_and_none() -> None:
     ("events", "note"),
     [
         ([], "0 events in the observed time."),
-        (None, "Not known: this report has no incidents of this week."),
+        (None, "Not known: this report does not contain events."),
     ],
 )
 def test_note_without_events(events: list[Facts] | None, note: str) -> None:
@@ -378,15 +391,54 @@ def outages(*topics: str) -> list[Facts]:
 def test_lead_joins_causes_of_one_kind() -> None:
     found = summarize(facts(events=outages("orders", "payments")))
     assert plain(found.lead[0]) == (
-        "Outages of broker-1 and broker-2 left partitions of orders and payments unavailable."
+        "Outages of broker-1 and broker-2 hit orders and payments: partitions rejected acks=all "
+        "writes."
     )
 
 
 def test_lead_names_what_used_most_of_a_budget_first() -> None:
     rows = [*outages("orders"), availability(used=1.0) | {"number": 2}]
     assert plain(summarize(facts(events=rows)).lead[0]) == (
-        "An outage of broker-1 left partitions of orders unavailable. orders fell under min ISR "
-        "for 20 min; the cause is not known."
+        "An outage of broker-1 hit orders: partitions rejected acks=all writes. Partitions of "
+        "orders rejected acks=all writes for 20 min; the cause is not known."
+    )
+
+
+def test_lead_on_an_uncertain_objective_states_why() -> None:
+    found = facts(events=[])
+    row = found["objectives"][0]
+    found["objectives"] = [{**row, "status": "uncertain"}]
+    observed = {**row["subjects"][0], "unknown_us": 0}
+    unobserved = {**observed, "unknown_us": 20 * MINUTE}
+    for subject, reason in (
+        (observed, "1,240 to 1,280 % of its error budget"),
+        (unobserved, "audit-archive was not observed for 20 min"),
+    ):
+        found["objectives"][0]["subjects"] = [subject]
+        assert plain(summarize(found).lead[0]).startswith("Unread data loss is uncertain: "), reason
+        assert plain(summarize(found).lead[0]).endswith(f": {reason}.")
+
+
+def test_load_within_a_minute_has_no_times_of_day() -> None:
+    row = event(1, "throttling", "18 14:27:06", "18 14:27:50", 44_000_000,
+                cause("quota", "18 14:27:06", "18 14:27:50"), of="produce",
+                client_id="etl")  # fmt: skip
+    assert " to 14:27" not in plain(told(row).next_step)
+
+
+def test_lag_without_topics_names_its_group_once() -> None:
+    row = event(1, "consumer_lag", "18 14:27", "18 14:47", 20 * MINUTE,
+                cause("not_known", "18 14:27", "18 14:47"), group="warehouse")  # fmt: skip
+    assert plain(told(row).title) == "Group warehouse lagged"
+
+
+def test_lead_counts_time_of_two_events_once() -> None:
+    later = availability(topics=["payments"], used=1.0)
+    later |= {"number": 2, "from": at("18 14:37:30"), "to": at("18 14:57:30")}
+    later["parts"] = [{"start": later["from"], "end": later["to"]}]
+    assert plain(summarize(facts(events=[availability(used=2.0), later])).lead[0]) == (
+        "Partitions of orders and payments rejected acks=all writes for 30 min in total; "
+        "the cause is not known."
     )
 
 
@@ -411,6 +463,6 @@ def test_lead_of_a_good_week_names_the_largest_event() -> None:
     for one in found["objectives"]:
         one["status"] = "met"
     assert [plain(one) for one in summarize(found).lead] == [
-        "No event used 50 % of an error budget. The largest: sessions uploads to tiered storage "
-        "fell behind, 14 % of upload budget."
+        "No event used 50 % of an error budget. The largest: Uploads of sessions to tiered "
+        "storage fell behind, 14 % of upload budget."
     ]

@@ -80,7 +80,7 @@ def test_bar_draws_three_budgets_on_one_scale(
 
 def test_blind_week_states_nothing_good() -> None:
     text = summary_text(summaries.blind_week(), terminal=False)
-    assert "What happened" not in text
+    assert "\nEvents\n" not in text
     assert "✓" not in text
     assert "Met" not in text
 

@@ -1,11 +1,10 @@
-"""Trends: what changed, where a new regime began, what is to be expected, when a lag is gone."""
+"""Trends: what changed, where a new regime began, when a lag is gone."""
 
 from __future__ import annotations
 
 import datetime as dt
 import math
 import random
-from typing import Any
 
 import pytest
 
@@ -16,8 +15,7 @@ from lakehouse.report.facts.objectives import trends as facts
 from lakehouse.slo.sla_statement import Statement, Times
 from lakehouse.slo.trends import weeks
 from lakehouse.slo.trends.changes import LEVEL, by_chance, change, regimes
-from lakehouse.slo.trends.forecast import Forecast
-from lakehouse.slo.trends.lag_drain import drain
+from lakehouse.slo.trends.drain import drain
 from lakehouse.slo.trends.weeks import Trend, Week, Weeks
 
 MONDAY = dt.datetime(2026, 11, 16, tzinfo=dt.UTC)
@@ -151,11 +149,6 @@ def test_a_week_of_which_less_than_half_was_seen_is_not_known():
     assert [one is not None for one in trend.known] == [True, False, False]
 
 
-def test_the_scale_goes_there_and_back():
-    for share in (0.0, 1e-6, 0.001, 0.5, 1.0):
-        assert weeks.share_of(weeks.scale(share)) == pytest.approx(share)
-
-
 def test_a_lag_that_falls_is_gone_at_its_slope():
     hours = [(float(-24 + n), 24e9 - n * 1e9 + (n % 3) * 1e7) for n in range(24)]
     told = drain(hours, 1e9)
@@ -215,34 +208,30 @@ def _trends(found: dict[str, list[float | None]], unknown: float = 0) -> list[Tr
     return weeks.join(Weeks(periods, stated), micros(END))
 
 
-def _as_last(known: Any) -> list[Forecast]:
-    told = [one for one in known if one is not None]
-    return [Forecast(told[-1].share, 0.0, 1.0)] if told else []
-
-
 def test_the_facts_are_of_thirteen_weeks_worst_subject_first():
     found = _trends({"calm": [0.0] * 13, "bad": [*map(float, USUAL), 36_000.0], "some": [5.0] * 13})
-    told = facts.section(found, [MIN_ISR], NAMES, [], _as_last)
+    told = facts.section(found, [MIN_ISR], NAMES)
     assert (told.weeks[0], told.weeks[-1]) == ("2026-W35", "2026-W47")
     (objective,) = told.objectives
     assert objective.never_bad == 1
     assert [row.topic for row in objective.subjects] == ["bad", "some"]
     worst = objective.subjects[0]
-    assert worst.change["verdict"] == "worse"
-    assert worst.weeks[-1]["share"] == pytest.approx(36_000 / SECONDS)
-    assert worst.forecast[0].share == pytest.approx(36_000 / SECONDS)
+    assert worst.change is not None
+    assert worst.change.verdict == "worse"
+    assert worst.weeks[-1] is not None
+    assert worst.weeks[-1].share == pytest.approx(36_000 / SECONDS)
     assert told.tested == 2
 
 
 def test_a_week_without_data_stays_unknown_and_is_never_zero():
     silent: list[float | None] = [*map(float, USUAL), None]
-    told = facts.section(_trends({"t": silent}), [MIN_ISR], NAMES, [], _as_last)
+    told = facts.section(_trends({"t": silent}), [MIN_ISR], NAMES)
     row = told.objectives[0].subjects[0]
     last = row.weeks[-1]
-    assert (last["share"], last["unknown_us"]) == (None, SECONDS * 1_000_000)
-    assert (last["share_low"], last["share_high"]) == (0.0, 1.0)
+    assert last is not None
+    assert (last.share, last.unknown_us) == (None, SECONDS * 1_000_000)
+    assert (last.share_low, last.share_high) == (0.0, 1.0)
     assert row.change is None
-    assert row.forecast[0].share == pytest.approx(USUAL[-1] / SECONDS)
 
 
 def test_a_week_that_is_not_over_is_not_compared():

@@ -60,10 +60,7 @@ OPTIONS: Final = options.combined(
         "--csv", "csv_folder", type=options.FOLDER,
         help="Write each table of the facts to this folder.",
     ),
-    click.option(
-        "--owners", "owners_file", type=options.FILE,
-        help="YAML of teams and their topics, groups and clients; see docs/report-owners.md.",
-    ),
+    options.OWNERS,
     options.TEAM,
     options.MIN_COVERAGE,
 )  # fmt: skip

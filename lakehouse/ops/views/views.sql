@@ -169,7 +169,8 @@ reached AS (
     FROM grouped_incidents g WHERE kind <> 'symptom'),
 happened AS (
     SELECT cluster, kind, of_kind, place, of_topic, of_user, of_client, of_group, of_source, min(s) AS s, max(e) AS e,
-        min(onset) - max(coalesce(slack_us, 60000000)) AS near_s, max(s) + max(coalesce(slack_us, 60000000)) AS near_e,
+        min(onset) - 45000000 - (max(coalesce(slack_us, 60000000)) - 60000000) AS near_s,
+        max(s) + max(coalesce(slack_us, 60000000)) - 60000000 AS near_e,
         min(onset) AS onset, count(*) AS incidents, count(DISTINCT topic) AS topics, min(topic) AS first_topic,
         count(DISTINCT topic || '/' || CAST(partition_id AS VARCHAR(9))) AS partitions,
         sum(CASE WHEN is_certain THEN greatest(e, covered) - greatest(s, covered) END) AS us

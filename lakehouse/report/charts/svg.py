@@ -13,7 +13,8 @@ def element(tag: str, *content: str | Markup, **attributes: object) -> Markup:
     Args:
         tag: Its name.
         content: Text or elements.
-        attributes: ``class_`` means ``class``, other underscores are hyphens. None is left out.
+        attributes: ``class_`` means ``class``, other underscores are hyphens. A value of None
+            is left out.
     """
     given = "".join(
         f' {key.strip("_").replace("_", "-")}="{escape(value)}"'

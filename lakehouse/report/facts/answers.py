@@ -11,7 +11,7 @@ from lakehouse.report.facts.report_record import QUESTIONS
 
 def answers(facts: Mapping[str, Any]) -> list[Evidence]:
     """Return the decision for every question."""
-    return [evidence.answer(facts, one) for one in QUESTIONS]
+    return [evidence.decide(facts, one) for one in QUESTIONS]
 
 
 def question(name: str) -> Question:

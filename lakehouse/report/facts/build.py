@@ -14,23 +14,16 @@ from lakehouse.core.periods import Period, iso, micros
 from lakehouse.engines.engine import Engine
 from lakehouse.engines.gold_reader import subjects_of, window_of
 from lakehouse.report.facts.answers import shown, with_answers
-from lakehouse.report.facts.coverage import (
-    CoverageOfWeek,
-    coverage,
-    coverage_of_week,
-)
+from lakehouse.report.facts.coverage import coverage
 from lakehouse.report.facts.fields import FORMAT, to_json
 from lakehouse.report.facts.gold import Gold
-from lakehouse.report.facts.kafka.consumer_groups import (
-    lost_in_week,
-)
 from lakehouse.report.facts.key_figures.compared import with_figures
 from lakehouse.report.facts.objectives.history import WEEKS
 from lakehouse.report.facts.report_record import SECTIONS
-from lakehouse.report.facts.scope import Earlier, Scope
+from lakehouse.report.facts.scope import Scope
 from lakehouse.slo.calendar.report_calendar import OF_UTC, Calendar
 from lakehouse.slo.sla_statement import Statement
-from lakehouse.slo.trends.weeks import Weeks, read as read_weeks, weeks_until
+from lakehouse.slo.trends.weeks import read as read_weeks, weeks_until
 
 
 def facts(
@@ -129,32 +122,11 @@ def _scope(
     statements = by_time(gold, objectives, promised)
     periods_ = weeks_until(gold.period.end, calendar.zone)
     weeks = read_weeks(gold.rows, objectives, periods_, gold.now_us, gold.subjects, each)
-    earlier = [*each(lambda place: _earlier(gold, objectives, weeks, place), range(-WEEKS, -1))]
-    seen = coverage(gold, [one.coverage for one in earlier])
+    seen = coverage(gold, weeks.before(WEEKS - 1))
     return Scope(
-        gold,
-        objectives,
-        promised,
-        statements,
-        seen,
-        weeks,
-        earlier,
-        calendar,
-        gold.changes(),
-        min_coverage,
-        shown(),
-    )
-
-
-def _earlier(gold: Gold, objectives: Sequence[Objective], weeks: Weeks, place: int) -> Earlier:
-    """Read what trends do not say of a week before; nothing was observed before the first."""
-    period, name = weeks.periods[place], weeks.names[place]
-    first_us = min((one.first_us for one in gold.subjects), default=None)
-    if first_us is None or first_us >= micros(period.end):
-        return Earlier(CoverageOfWeek(name, None), [])
-    own = gold.within(period)
-    lost = lost_in_week(name, own, weeks.statements[place], objectives)
-    return Earlier(coverage_of_week(name, own), lost)
+        gold, objectives, promised, statements, seen, weeks, calendar, gold.changes(),
+        min_coverage, shown(),
+    )  # fmt: skip
 
 
 def by_time(

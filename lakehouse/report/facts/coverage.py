@@ -17,6 +17,7 @@ from lakehouse.report.facts.fields import SOURCE, UNKNOWN, Means
 from lakehouse.report.facts.gold import Gold
 from lakehouse.report.facts.kafka.min_isr import COUNTED_BY_BROKER
 from lakehouse.report.facts_lookup import longest_floor_us
+from lakehouse.slo.trends.weeks import NO_WEEKS, Weeks
 from lakehouse.tables.gold import BEYOND, IN_THE_FUTURE
 
 ANY_FAMILY: Final = "any"
@@ -70,28 +71,31 @@ class Coverage(NamedTuple):
         "is expected before")] = None  # fmt: skip
 
 
-def coverage(gold: Gold, weeks: Sequence[CoverageOfWeek] = ()) -> Coverage:
+def coverage(gold: Gold, weeks: Weeks = NO_WEEKS) -> Coverage:
     """Return the section, with every family of every source that existed in the period.
 
     Args:
         gold: The cluster's gold.
         weeks: The weeks before.
     """
-    sources = _sources(gold, _failures(gold))
-    return Coverage(*_of_all(sources), sources, [*weeks], _since(gold))
+    sources = _sources(gold, gold.sums(tables.COVERAGE), _failures(gold))
+    return Coverage(*_of_all(sources), sources, _weeks(gold, weeks), _since(gold))
 
 
-def coverage_of_week(name: str, gold: Gold) -> CoverageOfWeek:
-    """Return the observed share of a week of that name, which gold is of."""
-    *_, percent = _of_all(_sources(gold, defaultdict(list)))
-    return CoverageOfWeek(name, percent)
+def _weeks(gold: Gold, weeks: Weeks) -> list[CoverageOfWeek]:
+    sums = gold.by_week(tables.COVERAGE, weeks.periods)
+    found = []
+    for name, week, rows in zip(weeks.names, weeks.periods, sums, strict=True):
+        *_, percent = _of_all(_sources(gold.within(week), rows, defaultdict(list)))
+        found.append(CoverageOfWeek(name, percent))
+    return found
 
 
 def _sources(
-    gold: Gold, failures: Mapping[tuple[str | None, str], list[Row]]
+    gold: Gold, rows: Sequence[Row], failures: Mapping[tuple[str | None, str], list[Row]]
 ) -> list[SourceCoverage]:
     attempts: defaultdict[str | None, dict[str, dict[str, Row]]] = defaultdict(dict)
-    for row in gold.sums(tables.COVERAGE):
+    for row in rows:
         attempts[row["source"]].setdefault(row["family"], {})[row["outcome"]] = row
     sources = []
     for subject, expected in gold.expected("source"):

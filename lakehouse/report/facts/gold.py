@@ -30,6 +30,7 @@ from lakehouse.slo.uncounted import UncountedTime
 from lakehouse.tables import Table
 
 _MOST_CHANGES: Final = 10_000
+_BROKER: Final = "kafka.broker."
 _OF_PARTITIONS: Final = ("leader_change", "reassignment")
 _MOST_OF_PARTITIONS: Final = 1_000
 _NOT_SHOWN: Final = ("date", "cluster", "agent", "batch")
@@ -122,6 +123,12 @@ class Gold:
     def families(self, metric: str) -> frozenset[str]:
         """The families that read a metric, by the catalogues of the lake and the shipped one."""
         return self._families.get(metric, frozenset())
+
+    @property
+    def broker_families(self) -> frozenset[str]:
+        """The families read from a broker's own JVM: only there are metrics of ``kafka.broker``."""
+        own = (names for metric, names in self._families.items() if metric.startswith(_BROKER))
+        return frozenset().union(*own)
 
     def expected(self, kind: str) -> list[tuple[Subject, int]]:
         """The subjects of a kind, and how long each existed in the period, microseconds."""
@@ -222,14 +229,38 @@ class Gold:
             keys: Columns to group by; by default the keys of the table.
         """
         size = seconds * 1_000_000
-        names = (f"r.{name} AS {name}" for name in table.column_names if name != "window")
-        rows = self.engine.query(
-            f"SELECT r.window - r.window % {size} AS window, {', '.join(names)} FROM {{rows}} r "
-            f"WHERE {only}",
-            rows=self.hours(table) if size >= HOUR_US else self.finest(table),
-        )
+        rows = self.hours(table) if size >= HOUR_US else self.finest(table)
+        moved = self._moved(rows, table, f"r.window - r.window % {size}", only)
         by = table.keys[1:] if keys is None else keys
-        return self._summed(rows, table, ("window", *by), metrics)
+        return self._summed(moved, table, ("window", *by), metrics)
+
+    def by_week(
+        self, table: Table, weeks: Sequence[Period], metrics: Sequence[str] = ()
+    ) -> list[list[Row]]:
+        """A table summed in each of some consecutive weeks; as ``sums`` is in the period.
+
+        Args:
+            table: The table.
+            weeks: Whole hours each, oldest first.
+            metrics: The metrics; by default all.
+        """
+        if not weeks:
+            return []
+        starts = [micros(week.start) for week in weeks]
+        cases = " ".join(f"WHEN r.window >= {start} THEN {start}" for start in starts[::-1])
+        rows = self.within(Period(weeks[0].start, weeks[-1].end)).hours(table)
+        moved = self._moved(rows, table, f"CASE {cases} END")
+        found: dict[int, list[Row]] = {start: [] for start in starts}
+        for row in self._summed(moved, table, ("window", *table.keys[1:]), metrics):
+            found[row["window"]].append(row)
+        return list(found.values())
+
+    def _moved(self, rows: Relation, table: Table, window: str, only: str = "true") -> Relation:
+        """Rows of a table in other windows."""
+        names = (f"r.{name} AS {name}" for name in table.column_names if name != "window")
+        return self.engine.query(
+            f"SELECT {window} AS window, {', '.join(names)} FROM {{rows}} r WHERE {only}", rows=rows
+        )
 
     def whole(self, table: Table) -> Relation:
         """Rows of hours if the period is made of hours, else of its finest windows.
@@ -304,15 +335,21 @@ class Gold:
                 f"run jmxlake rollup --since {since}, or choose a later period"
             )
 
+    @cached_property
+    def events(self) -> Relation | None:
+        """Rows of bronze/events in the period; None: they cannot be read."""
+        try:
+            return self.hours(tables.EVENTS)
+        except TableNotFoundError:  # an older lake, or no access to bronze; else the doctor says so
+            return None
+
     def changes(self) -> tuple[list[Row], dict[str, int]]:
         """Changes (rows of bronze/events), oldest first; and how many of each kind are left out.
 
         A rolling restart has an election for each partition, and a rebalance moves thousands;
         neither must displace rare changes.
         """
-        try:
-            rows = self.hours(tables.EVENTS)
-        except TableNotFoundError:  # an older lake, or no access to bronze; else the doctor says so
+        if (rows := self.events) is None:
             return [], {}
         of_partitions = f"CASE WHEN {is_one_of('r.kind', _OF_PARTITIONS)} THEN r.kind END"
         placed = self.engine.query(

@@ -82,28 +82,23 @@ class Time:
     """The time in which a gauge was above zero, summed over series."""
 
     metric: str
+    stem: ClassVar[str] = "positive"
 
     def figure(self, rows: Metrics) -> Bounds:
         """Return it with its bounds, microseconds."""
-        return duration(rows.get(self.metric) or {}, "positive")
+        return duration(rows.get(self.metric) or {}, self.stem)
 
 
 @dataclass(frozen=True, slots=True)
-class AnyTime:
+class AnyTime(Time):
     """The time in which a gauge of any series was above zero."""
 
-    metric: str
-
-    def figure(self, rows: Metrics) -> Bounds:
-        """Return it with its bounds, microseconds."""
-        return duration(rows.get(self.metric) or {}, "any")
+    stem: ClassVar[str] = "any"
 
 
 @dataclass(frozen=True, slots=True)
-class HeldBack:
+class HeldBack(Time):
     """The time in which a gauge of waits was above zero."""
-
-    metric: str
 
     def figure(self, rows: Metrics) -> Bounds:
         """Return it with its bounds, microseconds.

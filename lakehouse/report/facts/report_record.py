@@ -175,7 +175,7 @@ SECTIONS: Final[Mapping[str, Callable[[Scope], Any]]] = {
     ],
     "restated": lambda it: restated(it.gold, it.judged),
     "business_hours": lambda it: business_hours(it.gold, it.objectives, it.calendar),
-    "service": lambda it: service(it.gold, it.statements),
+    "service": lambda it: service(it.gold, it.statements, it.past),
     "min_isr": lambda it: min_isr(it.gold, it.statements, it.incidents),
     "replication": lambda it: replication(it.gold, it.statements, it.changes[0]),
     "throttling": lambda it: throttling(it.gold, it.statements),

@@ -7,16 +7,23 @@ from typing import Any, Final
 
 from lakehouse.core import display
 from lakehouse.errors import FactsError
+from lakehouse.report import figures
 from lakehouse.report.facts import shape
+from lakehouse.report.facts.answers import with_answers
 from lakehouse.report.facts.fields import FORMAT
+from lakehouse.report.facts.key_figures.compared import with_figures
+from lakehouse.report.facts_lookup import group_totals
 from lakehouse.tables.strict_files import UnreadableFileError, parse_json, read_text
 from lakehouse.tables.typed_settings import WrongSettingError
 
 MOST_BYTES: Final = 200_000_000
 """Maximum size of report.json, bytes."""
 
-_CHANGES_WERE_EVENTS: Final = 1
-"""The format that had no events: it has the raw changes under their name."""
+_OLDER: Final = 1
+"""The format without events, statuses, history and key figures."""
+
+_RENAMED: Final = {"events": "changes", "events_omitted": "changes_omitted"}
+"""Keys of format 1 by which format 2 has something else."""
 
 _WANTED: Final = "name what report --json wrote"
 
@@ -38,23 +45,27 @@ def load(path: Path) -> dict[str, Any]:
         raise FactsError(f"{error}; {_WANTED}") from None
     if not isinstance(facts, dict) or "format" not in facts:
         raise FactsError(f"{path}: no facts of a report; {_WANTED}")
-    if (other := facts["format"]) == _CHANGES_WERE_EVENTS:
-        facts = _with_changes(facts)
-    elif other != FORMAT:
-        what = f"format {display.line(other, 20)}, and this version reads {FORMAT}"
+    written = facts["format"]
+    if written not in (_OLDER, FORMAT):
+        what = f"format {display.line(written, 20)}, and this version reads {FORMAT}"
         raise FactsError(f"{path}: {what}; use the jmxlake that wrote it")
+    if written == _OLDER:
+        facts = {_RENAMED.get(name, name): value for name, value in facts.items()}
     try:
         shape.check(facts)
     except WrongSettingError as error:
         raise FactsError(f"{path}: no facts of a report: {error}; {_WANTED}") from None
-    checked: dict[str, Any] = facts
-    return checked
+    return facts if written == FORMAT else _upgraded(facts)
 
 
-def _with_changes(facts: Mapping[str, Any]) -> dict[str, Any]:
-    """Return facts of format 1, whose ``events`` are what format 2 calls ``changes``."""
-    names = {"events": "changes", "events_omitted": "changes_omitted"}
-    return {names.get(name, name): value for name, value in facts.items()} | {"format": FORMAT}
+def _upgraded(facts: dict[str, Any]) -> dict[str, Any]:
+    """Return facts of format 1 with what format 2 says more of them; events are not known."""
+    end, made = (figures.moment(facts.get(key, facts["to"])) for key in ("to", "generated_at"))
+    found = {**facts, "format": FORMAT, "running": made < end}
+    found["objectives"] = [{**one, "history": []} for one in facts["objectives"]]
+    if lost := facts.get("lost_before_read"):
+        found["lost_before_read"] = {**lost, "totals": group_totals(lost["groups"])}
+    return with_figures(found, with_answers)
 
 
 def text(facts: Mapping[str, Any]) -> str:

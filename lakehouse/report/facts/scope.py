@@ -3,39 +3,25 @@
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any
 
 from lakehouse.core.objective import Objective
 from lakehouse.core.observed_share import FLOOR_PERCENT
 from lakehouse.gold.events import Event, in_order
 from lakehouse.gold.incidents import Incident
-from lakehouse.report.facts.coverage import (
-    Coverage,
-    CoverageOfWeek,
-)
+from lakehouse.report.facts.coverage import Coverage
 from lakehouse.report.facts.events import event_evidence
 from lakehouse.report.facts.events.event_records import EventSections
 from lakehouse.report.facts.events.events import sections
 from lakehouse.report.facts.fields import to_json
 from lakehouse.report.facts.gold import Gold
-from lakehouse.report.facts.kafka.consumer_groups import (
-    LostBeforeRead,
-    LostInWeek,
-    lost_before_read,
-)
-from lakehouse.report.facts.objectives.history import history
+from lakehouse.report.facts.kafka.consumer_groups import LostBeforeRead, lost_before_read
+from lakehouse.report.facts.objectives.history import WEEKS, history
 from lakehouse.report.facts.objectives.verdicts import objective
 from lakehouse.report.facts.other_metrics import OwnMetrics, levels, own_metrics
 from lakehouse.slo.calendar.report_calendar import OF_UTC, Calendar
 from lakehouse.slo.sla_statement import Statement
 from lakehouse.slo.trends.weeks import NO_WEEKS, Weeks
-
-
-class Earlier(NamedTuple):
-    """What is known of a week before, besides statements."""
-
-    coverage: CoverageOfWeek
-    lost: list[LostInWeek]
 
 
 @dataclass(frozen=True)
@@ -45,7 +31,6 @@ class Scope:
     Attributes:
         gold: Gold of the cluster over the period, and its subjects.
         weeks: The weeks of trends.
-        earlier: What else is known of the weeks before.
         objectives: The objectives.
         promised: A statement of each subject under each objective, as it is published.
         statements: Statements by time, for the time that is unknown.
@@ -62,7 +47,6 @@ class Scope:
     statements: Sequence[Statement]
     coverage: Coverage
     weeks: Weeks = NO_WEEKS
-    earlier: Sequence[Earlier] = ()
     calendar: Calendar = OF_UTC
     changes: tuple[Sequence[Mapping[str, Any]], Mapping[str, int]] = ((), {})
     min_coverage: float = FLOOR_PERCENT
@@ -89,8 +73,12 @@ class Scope:
     @cached_property
     def lost(self) -> LostBeforeRead:
         """The section ``lost_before_read``."""
-        weeks = [row for one in self.earlier for row in one.lost]
-        return lost_before_read(self.gold, self.statements, self.objectives, weeks)
+        return lost_before_read(self.gold, self.statements, self.objectives, self.past)
+
+    @property
+    def past(self) -> Weeks:
+        """The weeks of a history before that of the report."""
+        return self.weeks.before(WEEKS - 1)
 
     @cached_property
     def grouped(self) -> list[tuple[Event, list[Incident]]]:

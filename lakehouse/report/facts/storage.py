@@ -24,9 +24,8 @@ from lakehouse.report.facts.fields import (
 )
 from lakehouse.report.facts.gold import SEEN, Gold, attribute
 from lakehouse.report.facts.gold_figures import Max, Rise, Sum
-from lakehouse.report.facts.kafka.tier_lag import until_gone
 from lakehouse.slo.sla_statement import Statement, unknown_of
-from lakehouse.slo.trends.lag_drain import Point, drain
+from lakehouse.slo.trends.drain import Drain, Point, drain
 
 _SIZE: Final = "kafka.log.size"
 _PERCENT: Final = "kafka.log.retention_size_percent"
@@ -189,7 +188,13 @@ def _forecast(gold: Gold, fill: _Fill, steps: Sequence[Row]) -> tuple[str, Bound
     if not points or micros(gold.period.end) - steps[-1]["window"] > 2 * length * 1_000_000:
         return "unknown", Bounds()
     room = drain(points, points[-1][1])
-    return _VERDICTS.get(room.verdict, room.verdict), until_gone(room)
+    return _VERDICTS.get(room.verdict, room.verdict), _until_full(room)
+
+
+def _until_full(room: Drain) -> Bounds:
+    """The time until no room is left, at the slope and its bounds, microseconds."""
+    times = map(room.seconds, (room.slope, room.slope_low, room.slope_high))
+    return Bounds(*(None if seconds is None else round(seconds * 1e6) for seconds in times))
 
 
 def _steps(gold: Gold) -> Mapping[_Series, list[Row]]:

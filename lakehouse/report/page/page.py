@@ -132,7 +132,7 @@ def _menu(
     summary: Summary, drawn: Sequence[Lane], folds: Sequence[Detail]
 ) -> list[tuple[str, str]]:
     parts = [
-        ("events", "What happened", not summary.is_blind),
+        ("events", "Events", not summary.is_blind),
         ("objectives", "Objectives", True),
         ("week", "Hour by hour", drawn),
         ("details", "Details", folds),

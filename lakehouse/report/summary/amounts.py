@@ -51,7 +51,7 @@ def used(share: float | None) -> str:
 
 
 def between_shares(low: float, high: float, digits: int, target: float = 1) -> str:
-    """Return two bounds: ``98.9 % to 99.9 %``, of whole percents ``6 to 94 %``.
+    """Return two bounds: ``98.9 to 99.9 %``.
 
     Args:
         low: The lower bound, rounded down.
@@ -66,8 +66,7 @@ def between_shares(low: float, high: float, digits: int, target: float = 1) -> s
         last = display.share(high, places, "up", apart)
         if places == max(_places(first), _places(last)):
             break
-    if _places(first) == 0:
-        first = first.removesuffix("\u00a0%")
+    first = first.removesuffix("\u00a0%")
     return line("amount.between", low=first, high=last)
 
 
@@ -139,10 +138,14 @@ def parts_of(row: Row) -> tuple[Span, ...]:
 
 
 def hours_of(parts: Sequence[Span]) -> tuple[str, str] | None:
-    """Return the earliest and the latest time of day; None if a part is across midnight."""
+    """Return the earliest and the latest time of day.
+
+    None if a part is across midnight, or all is within one minute.
+    """
     if any(date(start) != date(end) for start, end in parts):
         return None
-    return min(clock(start) for start, _ in parts), max(clock(end) for _, end in parts)
+    first, last = min(clock(start) for start, _ in parts), max(clock(end) for _, end in parts)
+    return None if first == last else (first, last)
 
 
 def week_word(facts: Facts) -> str:

@@ -57,15 +57,16 @@ def _values(row: Row, found: Row) -> dict[str, Any]:
         "group": impacts.values(row)["group"],
         "start": amounts.clock(first) if is_one_day else at,
         "end": amounts.clock(last),
-        "error": "" if error is None else _error(error),
+        "error": "" if error is None else short_error(error),
         "changes": found.get("leader_changes") or 1,
-        "rate": _rate(row),
+        "limit": _rate(row, "quota"),
+        "rate": _rate(row, "rate_max"),
         "ruled_out": _ruled_out(found),
     }
 
 
-def _error(error: str) -> str:
-    """Return an agent's error, shorter."""
+def short_error(error: str) -> str:
+    """Return the reason in an agent's error, on one line of at most 80 characters."""
     known = (word for opening, word in _ERRORS.items() if error.startswith(opening))
     name = next(known, "")
     return words(name) if name else display.line(error.partition(";")[0], 80)
@@ -77,15 +78,14 @@ def _since(lag: Row) -> str:
 
 
 def _ruled_out(found: Row) -> Text:
-    known = [word for one in found.get("ruled_out") or () if (word := words(f"ruled_out.{one}"))]
+    known = [word for one in found.get("ruled_out") or () if (word := words(f"evidence.{one}"))]
     return listed(known, len(known), last="list.or")
 
 
-def _rate(row: Row) -> str:
-    most = impacts.size(row).get("rate_max")
-    if most is None:
-        return ""
-    return display.quantity(most, _RATES.get(str(row.get("of")), "1/s"))
+def _rate(row: Row, key: str) -> str:
+    """Return a rate of a throttled client; empty: not known."""
+    rate = impacts.size(row).get(key)
+    return "" if rate is None else display.quantity(rate, _RATES.get(str(row.get("of")), "1/s"))
 
 
 def _replicas(found: Row) -> Text:
@@ -102,7 +102,8 @@ def _replicas(found: Row) -> Text:
 
 def _also(found: Row) -> Text:
     """Return other evidence of the same time: words of its kind, or names of sources."""
-    other = [words(f"also.{one}") or figures.name(one) for one in map(str, found.get("also") or ())]
+    also = map(str, found.get("also") or ())
+    other = [words(f"evidence.{one}") or figures.name(one) for one in also]
     return text("cause.also", other=listed(other)) if other else ()
 
 

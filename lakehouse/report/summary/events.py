@@ -18,9 +18,9 @@ from lakehouse.report.summary.texts import line, listed, plain, text, words
 MAJOR: Final = 0.5
 """Share of an error budget from which an event has a card of its own."""
 
+_WITHOUT_EVENTS: Final = {"remote-reads", "traffic", "capacity"}
 _RECURRING_DAYS: Final = 3
 _SECONDS_BELOW_US: Final = 60_000_000
-_ORDINALS: Final = {1: "st", 2: "nd", 3: "rd"}
 
 
 def rows(facts: Facts) -> Sequence[Row] | None:
@@ -106,7 +106,7 @@ def _repeats(row: Row, frame: Frame) -> str:
     weeks = row.get("weeks_in_row") or 1
     if weeks < 2 or frame.word != "week":
         return ""
-    return line("event.week_in_row", ordinal=f"{weeks}{_ORDINALS.get(weeks, 'th')}")
+    return line("event.weeks_in_row", weeks=weeks)
 
 
 def _owner(row: Row) -> Name | None:
@@ -116,7 +116,7 @@ def _owner(row: Row) -> Name | None:
 
 
 def _affects(row: Row) -> Text:
-    """Return the owners of what brokers of another owner affected; empty otherwise."""
+    """Return the owners that brokers of another owner affected; empty otherwise."""
     if not is_of_brokers(row):
         return ()
     others = [one for one in row.get("owners") or () if one != row["owner"]]
@@ -126,8 +126,11 @@ def _affects(row: Row) -> Text:
 def _used(used: float | None, objective: str | None, titles: Mapping[str, object]) -> str:
     if used is None or objective is None:
         return ""
-    budget = words(f"budget.{objective}") or display.line(titles.get(objective) or objective)
-    return line("event.used", share=amounts.used(used), budget=budget)
+    share = amounts.used(used)
+    if budget := words(f"budget.{objective}"):
+        return line("event.used", share=share, budget=budget)
+    title = display.line(titles.get(objective) or objective)
+    return line("event.used_of", share=share, title=title)
 
 
 def _notes(row: Row) -> tuple[str, ...]:
@@ -172,6 +175,7 @@ def _not_known(facts: Facts) -> str:
     subjects = [
         subject
         for row in facts.get("answers") or ()
-        if row.get("state") == "not_known" and (subject := words(f"asked.{row['question']}"))
+        if row.get("state") == "not_known" and row["question"] not in _WITHOUT_EVENTS
+        if (subject := words(f"asked.{row['question']}"))
     ]
     return line("events.not_known", subjects=listed(subjects, 8)) if subjects else ""

@@ -65,7 +65,7 @@ def period(frame: Frame) -> str:
         return line("period.day", day=day, start=hours[0], end=hours[1], zone=zone)
     if any((each.hour, each.minute) != (0, 0) for each in (first, last)):
         shown = [f"{amounts.day(us)} {amounts.clock(us)}" for us in (start, end)]
-        return line("period.hours", first=shown[0], last=f"{shown[1]}, {last.year}", zone=zone)
+        return line("period.days", first=shown[0], last=f"{shown[1]}, {last.year}", zone=zone)
     return line("period.days", first=_first_day(start, end - 1), last=_full(end - 1), zone=zone)
 
 

@@ -35,8 +35,11 @@ def _text(worst: Status, tally: Counter[Status], frame: Frame) -> str:
     if worst == "missed" and frame.is_running:
         risk = tally["at_risk"] or None
         return line("headline.missed_so_far", count=count, total=total, at_risk=risk)
-    if worst in {"missed", "at_risk", "uncertain"}:
-        return line(f"headline.{worst}", count=count, total=total)
+    if worst == "missed":
+        return line("headline.missed", count=count, total=total)
+    if worst in {"at_risk", "uncertain"}:
+        status = words(f"status.{worst}").lower()
+        return line("headline.none_missed", count=count, total=total, status=status)
     if worst == "no_data":
         met = tally["met"] or None
         name = "headline.no_data" if count < total else "headline.no_data_at_all"

@@ -10,7 +10,7 @@ from lakehouse.report.figures import Facts, Row
 from lakehouse.report.summary import amounts
 from lakehouse.report.summary.frame import Frame
 from lakehouse.report.summary.model import Text
-from lakehouse.report.summary.texts import joined, line, listed, text, words
+from lakehouse.report.summary.texts import capital, joined, line, listed, text, words
 
 _HITS: Final = 3
 _REQUESTS: Final = ("produce", "fetch")
@@ -118,7 +118,7 @@ def values(row: Row) -> dict[str, Any]:
     """Return the names and figures that sentences on an event have."""
     of, whole = str(row.get("of") or ""), subject(row)
     return {
-        "topics": whole,
+        "topics": whole if row.get("group") is None else topics(row),
         "group": _name(row.get("group")) or whole,
         "client": amounts.subject({**row, "topic": None}),
         "source": _name(row.get("source")) or whole,
@@ -136,18 +136,24 @@ def lost(row: Row) -> dict[str, str]:
     return {"most": "" if most is None else display.count(most), "least": known}
 
 
-def fell(row: Row) -> str:
-    """Return the verb for the partitions of an event."""
+def bad_state(row: Row) -> str:
+    """Return the state that the partitions of an event were in."""
     kinds = {one["kind"] for one in row.get("hits") or ()}
-    return words("lead.leaderless" if kinds == {"leaderless"} else "lead.fell")
+    return "leaderless" if kinds == {"leaderless"} else "under_min_isr"
+
+
+def cause_of(rows: Sequence[Row]) -> Text:
+    """Return the cause that availability events have in common, as a subject; empty: not known."""
+    kind = rows[0]["cause"]["kind"]
+    sources = amounts.names(one for row in rows for one in row["cause"].get("sources") or ())
+    number = len(rows) if kind == "rolling_restart" else max(len(rows), len(sources))
+    return text(f"hit.{kind}", sources=listed(sources), number=number)
 
 
 def _availability(row: Row) -> Text:
-    cause = row["cause"]
-    name = f"hit.{cause['kind']}"
-    sources = listed(amounts.names(cause.get("sources") or ()))
-    name = name if words(name) else "hit.not_known"
-    return text(name, topics=subject(row), sources=sources, fell=fell(row))
+    if cause := cause_of([row]):
+        return capital(text("event_title.availability", cause=cause, topics=topics(row)))
+    return text(f"event_title.{bad_state(row)}", topics=topics(row))
 
 
 def _counted(row: Row, scene: Scene) -> str:

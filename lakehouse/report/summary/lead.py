@@ -5,11 +5,12 @@ from itertools import islice
 from typing import Final
 
 from lakehouse.core import display
+from lakehouse.core.spans import length
 from lakehouse.report.figures import Facts, Row
 from lakehouse.report.summary import amounts, events, impacts
 from lakehouse.report.summary.frame import Frame
 from lakehouse.report.summary.model import Event, Objective, Text
-from lakehouse.report.summary.texts import joined, line, listed, text, words
+from lakehouse.report.summary.texts import capital, joined, line, listed, text, words
 
 _SENTENCES: Final = 3
 _SEVERAL_DAYS: Final = 2
@@ -57,17 +58,18 @@ def _of_kind(rows: Sequence[Row], found: Sequence[Event], frame: Frame) -> Text:
     row, kind = rows[0], impacts.kind_of(rows[0])
     if kind == "availability":
         with_topics = [one for one in rows if one.get("topics")]
-        return _availability(with_topics) if with_topics else _titled(row, found)
-    if not words(f"lead.{kind}"):
-        return _titled(row, found)
-    return text(f"lead.{kind}", **impacts.values(row), **_length(row, frame))
+        if with_topics:
+            return _availability(with_topics)
+    title = next(one.title for one in found if one.number == row["number"])
+    name = f"lead.{kind}" if words(f"lead.{kind}") else "lead.titled"
+    return text(name, title=title, client=impacts.values(row)["client"], **_length(row, frame))
 
 
 def _length(row: Row, frame: Frame) -> dict[str, str]:
     """Return the bad time of an event; the sum of a client's times on several days has its days."""
-    length = display.length(row.get("bad_us"))
+    bad = display.length(row.get("bad_us"))
     days = _days(row, frame) if row["kind"] == "throttling" else ""
-    return {"days": days, "sum": length if days else "", "length": "" if days else length}
+    return {"days": days, "sum": bad if days else "", "length": "" if days else bad}
 
 
 def _days(row: Row, frame: Frame) -> str:
@@ -79,17 +81,12 @@ def _days(row: Row, frame: Frame) -> str:
     return words("lead.every_day") if is_every else line("lead.days", days=days)
 
 
-def _titled(row: Row, found: Sequence[Event]) -> Text:
-    title = next(one.title for one in found if one.number == row["number"])
-    return text("lead.titled", title=title, length=display.length(row.get("bad_us")))
-
-
 def _availability(rows: Sequence[Row]) -> Text:
-    """Return a sentence on availability events with a cause and one on the others.
+    """Return a sentence on the availability events with a cause, and another on the rest.
 
-    The one on what used most of a budget is first.
+    The sentence with the greatest event is first.
     """
-    explained = [row for row in rows if words(f"lead_cause.{row['cause']['kind']}")]
+    explained = [row for row in rows if impacts.cause_of([row])]
     others = [row for row in rows if row not in explained]
     sentences = [(own[0]["number"], write(own)) for own, write in (
         (explained, _explained), (others, _unexplained),
@@ -98,44 +95,44 @@ def _availability(rows: Sequence[Row]) -> Text:
 
 
 def _explained(rows: Sequence[Row]) -> Text:
+    effects = dict.fromkeys(words(f"effect.{impacts.bad_state(row)}") for row in rows)
     causes = listed(_causes(rows))
-    return _capital(text("lead.availability", causes=causes, topics=_topics(rows)))
+    return capital(
+        text("lead.explained", causes=causes, topics=_topics(rows), effects=" or ".join(effects))
+    )
 
 
 def _unexplained(rows: Sequence[Row]) -> Text:
-    times = [row.get("bad_us") for row in rows]
-    known = [us for us in times if us is not None]
     return text(
         "lead.unexplained",
         topics=_topics(rows),
-        fell=impacts.fell(rows[0]),
-        length=display.length(sum(known) if len(known) == len(times) else None),
+        effect=words(f"effect.{impacts.bad_state(rows[0])}"),
+        length=display.length(_together(rows)),
         total=words("lead.total") if len(rows) > 1 else "",
     )
+
+
+def _together(rows: Sequence[Row]) -> int | None:
+    """Return the time in which any event was bad; None: not known.
+
+    Events may overlap, and the parts of an event may contain short pauses.
+    """
+    times: list[int] = [row["bad_us"] for row in rows if row.get("bad_us") is not None]
+    if len(times) < len(rows):
+        return None
+    return min(sum(times), length(span for row in rows for span in amounts.parts_of(row)))
 
 
 def _causes(rows: Sequence[Row]) -> list[Text]:
     """Return the causes of events; causes with the same words are one, with all their sources."""
     alike: dict[str, list[Row]] = {}
     for row in rows:
-        alike.setdefault(words(f"lead_cause.{row['cause']['kind']}"), []).append(row)
-    return [_cause(own) for own in alike.values()]
-
-
-def _cause(rows: Sequence[Row]) -> Text:
-    sources = amounts.names(one for row in rows for one in row["cause"].get("sources") or ())
-    kind = rows[0]["cause"]["kind"]
-    number = len(rows) if kind == "rolling_restart" else max(len(rows), len(sources))
-    return text(f"lead_cause.{kind}", sources=listed(sources), number=number)
+        alike.setdefault(words(f"hit.{row['cause']['kind']}"), []).append(row)
+    return [impacts.cause_of(own) for own in alike.values()]
 
 
 def _topics(rows: Sequence[Row]) -> Text:
     return listed(amounts.names(topic for row in rows for topic in row.get("topics") or ()))
-
-
-def _capital(sentence: Text) -> Text:
-    first, *rest = sentence
-    return (first[:1].upper() + first[1:], *rest) if isinstance(first, str) else sentence
 
 
 def _of_objective(one: Objective) -> Text:
@@ -149,8 +146,9 @@ def _missed(one: Objective) -> Text:
 
 
 def _uncertain(one: Objective) -> Text:
-    length = "" if one.unobserved_us is None else display.length(one.unobserved_us, "up")
-    return text("lead.uncertain", title=one.title, subject=one.subject, length=length)
+    length = display.length(one.unobserved_us, "up") if one.unobserved_us else ""
+    used = "" if length else _used(one)
+    return text("lead.uncertain", title=one.title, subject=one.subject, length=length, used=used)
 
 
 _OF_STATUS: Final[dict[str, Callable[[Objective], Text]]] = {

@@ -59,14 +59,18 @@ def event_time(event: Event) -> str:
     return ", ".join(filter(None, (event.when, event.length, event.repeats, *event.notes)))
 
 
+def event_owner(event: Event) -> Text:
+    """Return the owner of an event, and the owners that it affected; empty: not known."""
+    if event.owner is None:
+        return ()
+    affected: Text = (", ", *event.affects) if event.affects else ()
+    return ("Owner: ", event.owner, *affected, ".")
+
+
 def event_action(event: Event) -> Text:
     """Return the owner of an event and the next step."""
-    owner: Text = () if event.owner is None else ("Owner: ", event.owner)
-    if owner:
-        affected: Text = (", ", *event.affects) if event.affects else ()
-        owner = (*owner, *affected, ".")
     step: Text = ("Next: ", *event.next_step) if event.next_step else ()
-    return texts.joined(owner, step, between=" ")
+    return texts.joined(event_owner(event), step, between=" ")
 
 
 def other_events(summary: Summary, shown: int) -> str:

@@ -75,8 +75,8 @@ class Event(NamedTuple):
         is_major: Whether it used at least half of an error budget.
         when: ``Wed 18 Nov 14:27 to 14:47``, ``7 of 7 days, 11:02 to 12:23``, ``since Sat 14:02``.
         length: Its bad time: ``20 min``, ``4 h 20 min in total``.
-        repeats: ``3rd week in a row``; empty the first time.
-        title: Subject and verb: ``broker-2 outage hit payments and scratch``.
+        repeats: ``happened 3 weeks in a row``; empty the first time.
+        title: Subject and verb: ``An outage of broker-2 hit payments and scratch``.
         impact: Its impact, with counts.
         cause: Starts with *Likely* if inferred, or *Not known* with the causes that were ruled out.
         next_step: Imperative; empty if there is nothing to do.
@@ -126,7 +126,7 @@ class Objective(NamedTuple):
         status: Its one status.
         word: ``Missed``.
         worst: Worst subject, its bad time with wide bounds, and how many subjects missed.
-        attained: ``98.76 %``, ``98.9 % to 99.9 %`` where the bounds could change the status.
+        attained: ``98.76 %``, ``98.9 to 99.9 %`` where the bounds could change the status.
         bounds: Exact figure and bounds, for a tooltip.
         target: ``target 99.9 %``; with windows that are not the period: ``28 days to 22 Nov``.
         used: Budget used by the worst subject: ``1,240 %``, ``not known``.

@@ -20,7 +20,7 @@ def objectives_note(objectives: Sequence[Objective], frame: Frame) -> str:
     if frame.is_blind:
         return line("objectives.blind", floor=display.share(frame.floor, 0))
     if not objectives:
-        return words("objectives.none")
+        return line("headline.none") + "."
     if frame.is_running:
         return line("objectives.running", period=frame.word)
     tally = Counter(one.status for one in objectives)
@@ -58,10 +58,10 @@ def _unobserved(facts: Facts, objectives: Sequence[Objective], frame: Frame) -> 
     if not times:
         return opening
     depends = (words("notes.uncertain"),) if frame.is_running else _depends(facts, objectives)
-    name = "notes.unobserved_other" if frame.is_running or _policies(facts) else "notes.unobserved"
-    return joined(
-        opening, text(name, times=listed(times, len(times)), depends=depends), between=" "
-    )
+    neither = "" if frame.is_running or _policies(facts) else words("notes.neither")
+    every = listed(times, len(times))
+    sentence = text("notes.unobserved", times=every, neither=neither, depends=depends)
+    return joined(opening, sentence, between=" ")
 
 
 def _policies(facts: Facts) -> bool:
@@ -120,9 +120,11 @@ def _since(facts: Facts) -> Text:
 
 def not_collected(facts: Facts) -> tuple[str, ...]:
     """Return what no agent collects, from the decisions on each question."""
-    found = (
-        words(f"not_collected.{row['question']}")
-        for row in facts.get("answers") or ()
-        if row.get("state") == "not_collected"
+    names = (
+        row["question"] for row in facts.get("answers") or () if row["state"] == "not_collected"
     )
-    return tuple(filter(None, found))
+    return tuple(
+        line("not_collected", asked=words(f"asked.{name}"), data=data)
+        for name in names
+        if (data := words(f"data.{name}"))
+    )

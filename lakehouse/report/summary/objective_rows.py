@@ -7,10 +7,11 @@ from typing import Any, Final, NamedTuple, cast
 from lakehouse.core import display
 from lakehouse.core.spans import Span
 from lakehouse.report import figures
+from lakehouse.report.facts.fields import Bounds, bounds_in
 from lakehouse.report.facts.objectives.budget import STATUSES, Status
 from lakehouse.report.figures import Facts, Name, Row
 from lakehouse.report.owners import shown
-from lakehouse.report.summary import amounts, texts
+from lakehouse.report.summary import amounts
 from lakehouse.report.summary.frame import Frame
 from lakehouse.report.summary.model import Objective, Text, Week
 from lakehouse.report.summary.texts import line, text, words
@@ -37,7 +38,7 @@ class _Judged(NamedTuple):
     verdict: Row
     worst: Row | None
     status: Status
-    used: tuple[float | None, float | None, float | None]
+    used: Bounds
     is_known: bool
 
 
@@ -53,10 +54,10 @@ def objective_rows(facts: Facts, frame: Frame) -> tuple[Objective, ...]:
 
 def _judged(row: Row, verdict: Row, frame: Frame) -> _Judged:
     worst = worst_subject(row)
-    status = _status(row, verdict, worst, frame)
+    status = _status(row, frame)
     is_known = worst is not None and worst.get("attainment") is not None
     is_known = is_known and status != "no_data"
-    used = _used(row, worst) if worst and is_known else (None, None, None)
+    used = bounds_in(row, "used") if is_known else Bounds()
     return _Judged(row, verdict, worst, status, used, is_known)
 
 
@@ -68,34 +69,11 @@ def worst_subject(row: Row) -> Row | None:
     return next(of_used, subjects[0] if subjects else None)
 
 
-def _status(row: Row, verdict: Row, worst: Row | None, frame: Frame) -> Status:
-    found = texts.first(row.get("status"), _status_of_old(verdict, worst, frame))
+def _status(row: Row, frame: Frame) -> Status:
+    found = row.get("status")
     status = cast("Status", found) if found in STATUSES else "no_data"
     # Too little coverage leaves only what is certain: that an objective is missed.
     return "no_data" if frame.is_blind and status != "missed" else status
-
-
-def _status_of_old(verdict: Row, worst: Row | None, frame: Frame) -> str:
-    """Return the status from the verdict, for facts of older versions."""
-    found = display.verdict(verdict.get("verdict"))
-    if not frame.is_running or found not in {"met", "missed"}:
-        return found
-    low, whole = ((worst or {}).get(key) for key in ("bad_low_us", "budget_of_window_us"))
-    if found == "met":
-        return "on_track"
-    return "missed" if low and whole is not None and low > whole else "at_risk"
-
-
-def _used(row: Row, worst: Row) -> tuple[float | None, float | None, float | None]:
-    """Return the used share of the whole budget with its bounds."""
-    if "used" in row:
-        return row["used"], row.get("used_low"), row.get("used_high")
-    budget = texts.first(worst.get("budget_of_window_us"), worst.get("budget_us"))
-    bad, low, high = amounts.of(worst, "bad")
-    if not budget or bad is None:
-        return None, None, None
-    most = None if high is None else (high + (worst.get("unknown_us") or 0)) / budget
-    return bad / budget, None if low is None else low / budget, most
 
 
 def _objective(one: _Judged, facts: Facts, frame: Frame) -> Objective:
@@ -177,7 +155,8 @@ def _tally(one: _Judged, frame: Frame) -> str:
         return subjects
     for verdict in ("missed", "uncertain"):
         if count := one.verdict.get(verdict):
-            return line(f"objective.{verdict}", count=count, subjects=subjects)
+            status = words(f"status.{verdict}").lower()
+            return line("objective.some", count=count, subjects=subjects, status=status)
     return line("objective.all_met", subjects=subjects)
 
 
@@ -196,7 +175,7 @@ def _unknown(one: _Judged) -> Text:
     """Return how many subjects were not observed long enough."""
     subjects, total = _subjects(one.row), len(one.row.get("subjects") or ())
     if not total:
-        return text("objective.no_subject", subjects=subjects)
+        return (subjects,)
     count = one.verdict.get("no_data") or total
     return text("objective.no_data", count=count if count < total else None, subjects=subjects)
 

@@ -80,6 +80,12 @@ def plain(content: Text) -> str:
     return "".join(part if isinstance(part, str) else part.text for part in content)
 
 
+def capital(content: Text) -> Text:
+    """Return a sentence with a capital letter, unless it starts with a name."""
+    first, *rest = content
+    return (first[:1].upper() + first[1:], *rest) if isinstance(first, str) else content
+
+
 def joined(*texts: Text, between: str = "") -> Text:
     """Return texts that are not empty as one, with plain spaces."""
     parts: list[str | Name | Strong] = []
@@ -165,8 +171,3 @@ def spaced(value: T) -> T:
         parts = map(spaced, value)
         changed = type(value)(*parts) if hasattr(value, "_fields") else tuple(parts)
     return cast("T", changed)
-
-
-def first(*values: Any) -> Any:
-    """Return the first value that is not None."""
-    return next((value for value in values if value is not None), None)

@@ -21,9 +21,6 @@ _ANCHORS: Final = {
     "requests_failed": "requests",
     "produce_latency": "requests",
 }
-_NOTES: Final = {"coverage": "tile.unobserved", "clients_throttled": "tile.lasting"}
-"""The note below a figure, where it is not the worst subject."""
-
 _QUESTIONS: Final = {
     "writes_unavailable": "min-isr",
     "no_leader": "min-isr",
@@ -99,7 +96,7 @@ def _value(row: Row) -> str:
     if unit == "offsets" and high:
         return line("tile.at_most", amount=_amount(high, unit))
     if unit == "clients" and low != high:
-        bounds = line("tile.between", low=_amount(low, unit), high=_amount(high, unit))
+        bounds = line("amount.between", low=_amount(low, unit), high=_amount(high, unit))
         return _of_all(row, bounds)
     return _of_all(row, _amount(value, unit))
 
@@ -134,14 +131,15 @@ def _note(row: Row) -> Text:
     level = next((key for key in _LEVELS if row.get(key) is not None), None)
     level = "client" if row.get("user") is not None or row.get("client_id") is not None else level
     if level is None:
-        return text("tile.bounds", bounds=bounds) if bounds else ()
-    values: dict[str, Any] = {"subject": amounts.subject(row), "length": ""}
-    if worst.us and not (is_time and worst == _own(row)):
-        values["length"] = figures.length(worst.us)
-    template = _NOTES.get(str(row["name"]), "tile.worst" if is_time else "tile.subject")
-    if template == "tile.worst":
-        values |= {"level": level, "bounds": amounts.around(worst) or bounds}
-    return text(template, **values)
+        return (bounds,) if bounds else ()
+    has_own_length = row.get("subject_unit") == "us" and not (is_time and worst == _own(row))
+    length = figures.length(worst.us) if has_own_length and worst.us else ""
+    bounds = (amounts.around(worst) or bounds) if is_time else ""
+    if worst.us == 0 and not bounds:
+        return ()  # no subject is the worst
+    template = "tile.unobserved" if row["name"] == "coverage" else "tile.worst"
+    subject = amounts.subject(row)
+    return text(template, level=level, subject=subject, length=length, bounds=bounds)
 
 
 def _partly(row: Row, answers: Mapping[str, Row], frame: Frame) -> Text:
@@ -166,7 +164,7 @@ def _bounds(row: Row) -> str:
         return amounts.exactly(figure)
     if figure.low is None or figure.high is None or figure.low == figure.high:
         return ""
-    return line("tile.between", low=_bound(figure.low, unit), high=_bound(figure.high, unit))
+    return line("amount.between", low=_bound(figure.low, unit), high=_bound(figure.high, unit))
 
 
 def _bound(value: Any, unit: str) -> str:
@@ -195,9 +193,9 @@ def _changed(row: Row, before: Row, week: str, *, is_clear: bool) -> str:
         shown = _amount(before["value"], "share")
         return line("tile.share" if is_clear else "tile.unclear_share", before=shown, week=week)
     difference = row["value"] - before["value"]
-    sign = "+" if difference >= 0 else "\u2212"
-    amount = _amount(abs(difference), row["unit"])
+    sign = "+" if difference > 0 else "\u2212"
+    shown = f"{sign}{_amount(abs(difference), row['unit'])}" if difference else ""
     name = "tile.delta" if is_clear else "tile.unclear"
     if not is_clear and before.get("high") is None:
         name = "tile.partly_known"
-    return line(name, sign=sign, amount=amount, week=week)
+    return line(name, difference=shown, week=week)

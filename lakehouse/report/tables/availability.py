@@ -2,7 +2,8 @@
 
 from typing import Final
 
-from lakehouse.report.facts.kafka.min_isr import QUESTION, IsrBroker, Topic
+from lakehouse.report.evidence import Rows
+from lakehouse.report.facts.kafka.min_isr import QUESTION, IsrBroker
 from lakehouse.report.figures import Row, length
 from lakehouse.report.tables.contents import count, longest, most, name, peak, time
 from lakehouse.report.tables.section import Claim, counted, section
@@ -16,8 +17,7 @@ def _unavailable(row: Row) -> str:
 
 
 TOPICS: Final = TableSpec(
-    record=Topic,
-    path="min_isr.topics",
+    rows=QUESTION.bad[0],
     caption="Topics affected",
     noun="topic",
     columns=(
@@ -27,25 +27,18 @@ TOPICS: Final = TableSpec(
         Column("No leader", time("leaderless_any")),
         Column("Partitions at once, max", peak("max_concurrent")),
     ),
-    file="min_isr_topics",
-    bad=QUESTION.bad[0].keys,
-    names=("topic",),
     worst=longest("unavailable_any"),
     quiet="had no incident",
 )
 
 BROKERS: Final = TableSpec(
-    record=IsrBroker,
-    path="min_isr.brokers",
+    rows=Rows(IsrBroker, "min_isr.brokers", ("writes_refused",)),
     caption="Brokers that rejected writes with too few in-sync replicas",
     noun="broker",
     columns=(
         Column("Broker", name("source")),
         Column("Rejected writes", count("writes_refused")),
     ),
-    file="min_isr_brokers",
-    bad=("writes_refused",),
-    names=("source",),
     worst=most("writes_refused"),
 )
 

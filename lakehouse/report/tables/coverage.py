@@ -5,21 +5,19 @@ from typing import Any, Final
 
 from lakehouse.core import display
 from lakehouse.report import figures
+from lakehouse.report.evidence import Rows
 from lakehouse.report.facts.coverage import SourceCoverage
 from lakehouse.report.facts_lookup import nothing_seen, rows_at
 from lakehouse.report.figures import Facts, Row, length
+from lakehouse.report.summary.causes import short_error
 from lakehouse.report.tables.contents import isolated, name, number, of, words
 from lakehouse.report.tables.section import Part, plain, section
 from lakehouse.report.tables.table_spec import Cell, Column, TableSpec
 
 
-def _unobserved(row: Row) -> Cell:
-    return Cell((length(row.get("unknown_us")),), order=row.get("unknown_us"))
-
-
 def _error(row: Row) -> Cell:
     error = row.get("first_error")
-    return Cell() if error is None else Cell((figures.name(error, limit=display.LINE_LIMIT),))
+    return Cell() if error is None else Cell((short_error(error),))
 
 
 def _outcomes(row: Row) -> str:
@@ -29,19 +27,16 @@ def _outcomes(row: Row) -> str:
 
 
 SOURCES: Final = TableSpec(
-    record=SourceCoverage,
-    path="coverage.sources",
+    rows=Rows(SourceCoverage, "coverage.sources"),
     caption="Sources",
     noun="source",
     columns=(
         Column("Source", name("source")),
         Column("Observed", number("percent", display.per_cent)),
-        Column("Not observed, all families", of(_unobserved, "unknown_us")),
+        Column("Not observed, all families", number("unknown_us", length)),
         Column("Failed scrapes", of(_outcomes, "outcomes", is_figure=False)),
         Column("First error", of(_error, "first_error", is_figure=False)),
     ),
-    file="coverage_sources",
-    names=("source",),
     unknown="",
 )
 

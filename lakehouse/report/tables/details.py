@@ -7,7 +7,6 @@ from typing import Final
 
 from lakehouse.core import display
 from lakehouse.report import tables
-from lakehouse.report.facts_lookup import with_totals
 from lakehouse.report.figures import Facts
 from lakehouse.report.summary.model import Summary
 from lakehouse.report.tables.section import Detail, Section
@@ -43,10 +42,9 @@ def details(facts: Facts, summary: Summary) -> tuple[Detail, ...]:
     """Return the folds of a report, in their order; owners only where they are known.
 
     Args:
-        facts: The report's facts; saved ones of an older version lack some keys.
+        facts: The report's facts.
         summary: The report in short.
     """
-    facts = with_totals(facts)
     with display.shown_in(display.zone_of(facts)):
         found = [one.detail(facts) for one in sections()]
     return tuple(

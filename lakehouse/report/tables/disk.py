@@ -4,6 +4,7 @@ import math
 from typing import Any, Final
 
 from lakehouse.core import display
+from lakehouse.report.evidence import Rows
 from lakehouse.report.facts.storage import QUESTION, StoredTopic
 from lakehouse.report.figures import Facts, Row, length
 from lakehouse.report.tables.contents import name, number, of, size, text_of, word
@@ -43,8 +44,7 @@ def _full_in(row: Row) -> Cell:
 
 
 TOPICS: Final = TableSpec(
-    record=StoredTopic,
-    path="capacity.topics",
+    rows=Rows(StoredTopic, "capacity.topics"),
     caption="Topics on brokers' disks",
     noun="topic",
     columns=(
@@ -55,15 +55,13 @@ TOPICS: Final = TableSpec(
         Column("Trend", word("fills", "verdict")),
         Column("Full in", of(_full_in, "reached_us", "verdict")),
     ),
-    file="capacity_topics",
-    names=("topic",),
     worst=_first_full,
 )
 
 
 def _stored(facts: Facts) -> Part:
     decided = figures_known(facts, QUESTION)
-    rows = TOPICS.bad_rows(TOPICS.rows(facts))
+    rows = TOPICS.bad_rows(TOPICS.all_rows(facts))
     if not decided.is_answered or not rows:
         return unanswered(decided) if decided.reason else Part("0 topics")
     sizes = [row["disk_bytes_mean"] for row in rows if row.get("disk_bytes_mean") is not None]

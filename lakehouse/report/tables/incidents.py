@@ -4,6 +4,7 @@ from typing import Final
 
 from lakehouse.core import display
 from lakehouse.report import evidence, figures
+from lakehouse.report.evidence import Rows
 from lakehouse.report.facts.coverage import QUESTION
 from lakehouse.report.facts.events.event_records import IncidentOfEvent
 from lakehouse.report.figures import Facts, Row, length, span_of
@@ -43,8 +44,7 @@ def _event(row: Row) -> Cell:
 
 
 INCIDENTS: Final = TableSpec(
-    record=IncidentOfEvent,
-    path="incidents",
+    rows=Rows(IncidentOfEvent, "incidents"),
     caption="One row per partition, client, group or topic",
     noun="incident",
     columns=(
@@ -62,7 +62,6 @@ INCIDENTS: Final = TableSpec(
         ),
         Column("Event", of(_event, "event")),
     ),
-    file="incidents",
 )  # fmt: skip
 
 
@@ -71,7 +70,7 @@ def _incidents(facts: Facts) -> Part:
     if rows is None:
         return Part("not known: this report does not have incidents")
     if not rows:
-        decided = evidence.answer(facts, QUESTION)
+        decided = evidence.decide(facts, QUESTION)
         return Part("0 incidents") if decided.is_answered else unanswered(decided)
     rows = [row for row in rows if row["metric"] not in _TWINS]
     number = len(rows) + (facts.get("incidents_omitted") or 0)

@@ -3,7 +3,8 @@
 from typing import Final
 
 from lakehouse.core import display
-from lakehouse.report.facts.kafka.consumer_groups import LAG_QUESTION, GroupLag, PartitionBehind
+from lakehouse.report.evidence import Rows
+from lakehouse.report.facts.kafka.consumer_groups import LAG_QUESTION, PartitionBehind
 from lakehouse.report.figures import Facts, Row, length
 from lakehouse.report.tables.contents import (
     least_to_most,
@@ -100,8 +101,7 @@ def _behind(row: Row) -> str:
 
 
 GROUPS: Final = TableSpec(
-    record=GroupLag,
-    path="consumer_lag.groups",
+    rows=LAG_QUESTION.bad[0],
     caption="Groups behind",
     noun="group",
     columns=(
@@ -113,15 +113,12 @@ GROUPS: Final = TableSpec(
         Column("Unread records at the end", _records("last")),
     ),
     file="consumer_lag",
-    bad=LAG_QUESTION.bad[0].keys,
-    names=("group",),
     worst=longest("behind"),
     quiet="did not lag",
 )
 
 PARTITIONS: Final = TableSpec(
-    record=PartitionBehind,
-    path="consumer_lag.partitions",
+    rows=Rows(PartitionBehind, "consumer_lag.partitions"),
     caption="Partitions with more than 10,000 unread records",
     noun="partition",
     columns=(
@@ -130,7 +127,6 @@ PARTITIONS: Final = TableSpec(
         Column("Unread records, max", of(_of_records, "records_low", "records_high")),
         Column("Time above 10,000", time("above")),
     ),
-    file="consumer_lag_partitions",
     worst=most("records_low"),
     unknown="",
 )

@@ -3,7 +3,8 @@
 from typing import Final
 
 from lakehouse.core import display
-from lakehouse.report.facts.kafka.consumer_groups import LOST_QUESTION, LostOffsets, LostOfGroup
+from lakehouse.report.evidence import Rows
+from lakehouse.report.facts.kafka.consumer_groups import LOST_QUESTION, LostOffsets
 from lakehouse.report.figures import Row
 from lakehouse.report.tables.contents import between, most, name, number, partition
 from lakehouse.report.tables.section import Claim, counted, section
@@ -18,8 +19,7 @@ def _lost(row: Row) -> str:
 
 
 GROUPS: Final = TableSpec(
-    record=LostOfGroup,
-    path="lost_before_read.totals",
+    rows=LOST_QUESTION.bad[0],
     caption="Groups affected",
     noun="group",
     columns=(
@@ -28,15 +28,12 @@ GROUPS: Final = TableSpec(
         Column("Partitions", number("partitions")),
     ),
     file="lost_by_group",
-    bad=LOST_QUESTION.bad[0].keys,
-    names=("group",),
     worst=most("offsets_high", "offsets_low"),
     quiet="lost no messages",
 )
 
 PARTITIONS: Final = TableSpec(
-    record=LostOffsets,
-    path="lost_before_read.groups",
+    rows=Rows(LostOffsets, "lost_before_read.groups", ("offsets_high", "offsets_low")),
     caption="Messages lost by partition",
     noun="partition",
     columns=(
@@ -45,7 +42,6 @@ PARTITIONS: Final = TableSpec(
         Column("Messages (offsets)", between("offsets")),
     ),
     file="lost_before_read",
-    bad=("offsets_high", "offsets_low"),
     worst=most("offsets_high", "offsets_low"),
     unknown="",
 )

@@ -4,13 +4,12 @@ from typing import Final
 
 from lakehouse.core import display
 from lakehouse.report import figures
+from lakehouse.report.evidence import Rows
 from lakehouse.report.facts.other_metrics import SUBJECT, Metric
 from lakehouse.report.figures import Facts, Row
 from lakehouse.report.tables.contents import joined, of
-from lakehouse.report.tables.section import Detail, Part, Section, detail, plain
+from lakehouse.report.tables.section import Part, plain, section
 from lakehouse.report.tables.table_spec import Cell, Column, Content, TableSpec
-
-_TITLE: Final = "Other metrics"
 
 
 def _quantity(key: str, *, is_peak: bool = False) -> Content:
@@ -32,8 +31,7 @@ def _metric(row: Row) -> Cell:
 
 
 METRICS: Final = TableSpec(
-    record=Metric,
-    path="own_metrics.metrics",
+    rows=Rows(Metric, "own_metrics.metrics"),
     caption="Each metric, with the subject of its greatest value",
     noun="metric",
     columns=(
@@ -47,7 +45,7 @@ METRICS: Final = TableSpec(
 )
 
 
-def _detail(facts: Facts) -> Detail | None:
+def _others(facts: Facts) -> Part:
     content = facts.get("own_metrics") or {}
     metrics, absent = content.get("metrics") or (), content.get("absent") or ()
     rows = [{**row, **row["worst"][0]} for row in metrics if row.get("worst")]
@@ -57,8 +55,7 @@ def _detail(facts: Facts) -> Detail | None:
     if absent:
         names = ", ".join(display.line(name) for name in absent)
         said.append(f"not collected: {names}")
-    line = plain("; ".join(said))
-    return detail("own-metrics", _TITLE, [Part(line, (METRICS.listing(facts, rows),))])
+    return Part(plain("; ".join(said)), (METRICS.listing(facts, rows),))
 
 
-SECTION: Final = Section("own-metrics", _TITLE, _detail)
+SECTION: Final = section("own-metrics", "Other metrics", _others)

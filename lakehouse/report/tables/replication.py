@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from lakehouse.report.facts.kafka.replication import QUESTION, Topic
+from lakehouse.report.facts.kafka.replication import QUESTION
 from lakehouse.report.figures import Row, length
 from lakehouse.report.tables.contents import longest, name, number, time
 from lakehouse.report.tables.section import Claim, counted, section
@@ -21,8 +21,7 @@ def _worst(row: Row) -> str:
 
 
 TOPICS: Final = TableSpec(
-    record=Topic,
-    path="replication.topics",
+    rows=QUESTION.bad[0],
     caption="Topics with replicas out of sync",
     noun="topic",
     columns=(
@@ -33,9 +32,6 @@ TOPICS: Final = TableSpec(
         Column("Unclean elections", number("unclean_elections")),
         Column("Reassignment", time("reassigning_any")),
     ),
-    file="replication_topics",
-    bad=QUESTION.bad[0].keys,
-    names=("topic",),
     worst=longest("unclean_leader_any", "without_spare_any", "under_replicated_any"),
 )
 

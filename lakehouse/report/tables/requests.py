@@ -5,6 +5,7 @@ from typing import Final
 
 from lakehouse.core import display
 from lakehouse.report import evidence, figures
+from lakehouse.report.evidence import Rows
 from lakehouse.report.facts.kafka.golden_signals import (
     ANSWERS_QUESTION,
     LATENCY_QUESTION,
@@ -55,8 +56,7 @@ def _errors_first(row: Row) -> tuple[float, float]:
 _REQUEST: Final[Content] = word("request", "request")
 
 BROKERS: Final = TableSpec(
-    record=Answers,
-    path="service.brokers",
+    rows=Rows(Answers, "service.brokers", ("errors", "errors_low")),
     caption="Brokers that answered with errors",
     noun="broker",
     columns=(
@@ -65,15 +65,11 @@ BROKERS: Final = TableSpec(
         Column("Errors", count("errors")),
         Column("Success rate", of(_success, *_GOOD)),
     ),
-    file="service_brokers",
-    bad=("errors", "errors_low"),
-    names=("source",),
     worst=_errors_first,
 )
 
 ERRORS: Final = TableSpec(
-    record=Error,
-    path="service.errors",
+    rows=Rows(Error, "service.errors"),
     caption="Errors by code",
     noun="error",
     columns=(
@@ -81,13 +77,11 @@ ERRORS: Final = TableSpec(
         Column("Request", _REQUEST),
         Column("Answers", count("answers")),
     ),
-    file="service_errors",
     worst=most("answers"),
 )
 
 LATENCY: Final = TableSpec(
-    record=Latency,
-    path="service.latency",
+    rows=Rows(Latency, "service.latency", ("slow_us", "slow_high_us")),
     caption="Brokers above the p99 limit",
     noun="broker",
     columns=(
@@ -97,16 +91,12 @@ LATENCY: Final = TableSpec(
         Column("Time above the limit", time("slow")),
         Column("p99, max", peak("p99_ms_max", display.milliseconds)),
     ),
-    file="service_latency",
-    bad=("slow_us", "slow_high_us"),
-    names=("source",),
     worst=longest("slow"),
     quiet="did not exceed the limit",
 )
 
 TRAFFIC: Final = TableSpec(
-    record=Traffic,
-    path="service.topics",
+    rows=Rows(Traffic, "service.topics"),
     caption="Traffic by topic",
     noun="topic",
     columns=(
@@ -117,14 +107,13 @@ TRAFFIC: Final = TableSpec(
         Column("Rejected", count("bytes_rejected", size)),
     ),
     file="traffic_topics",
-    names=("topic",),
     worst=lambda row: (row.get("bytes_in") or 0) + (row.get("bytes_out") or 0),
 )
 
 
 def _succeeded(facts: Facts) -> Part:
     """State the success rates, and the most frequent error."""
-    decided = evidence.answer(facts, ANSWERS_QUESTION)
+    decided = evidence.decide(facts, ANSWERS_QUESTION)
     requests = [
         row for row in (facts.get("service") or {}).get("requests") or () if row.get("good")
     ]
@@ -137,7 +126,7 @@ def _succeeded(facts: Facts) -> Part:
         for row in requests
     ]
     said = [f"{' and '.join(rates)} succeeded"]
-    if errors := ERRORS.bad_rows(ERRORS.rows(facts)):
+    if errors := ERRORS.bad_rows(ERRORS.all_rows(facts)):
         top = errors[0]
         said.append(
             f"main error {isolated(figures.name(top['error']))} ({display.count(top['answers'])})"
@@ -150,7 +139,7 @@ def _succeeded(facts: Facts) -> Part:
 
 def _away(facts: Facts) -> Iterator[str]:
     """Yield the time without observation; a broker that is down counts nothing."""
-    rows = [row for row in BROKERS.rows(facts) if row.get("unknown_us")]
+    rows = [row for row in BROKERS.all_rows(facts) if row.get("unknown_us")]
     if rows:
         longest = display.length(max(row["unknown_us"] for row in rows), "up")
         number = len(BROKERS.subjects(rows))
@@ -160,10 +149,10 @@ def _away(facts: Facts) -> Iterator[str]:
 
 def _fast(facts: Facts) -> Part:
     """State which brokers were slower than an objective allows, or the highest p99."""
-    decided = evidence.answer(facts, LATENCY_QUESTION)
+    decided = evidence.decide(facts, LATENCY_QUESTION)
     if not decided.is_answered:
         return unanswered(decided)
-    rows = LATENCY.rows(facts)
+    rows = LATENCY.all_rows(facts)
     limited = [row for row in rows if row.get("threshold_ms") is not None]
     limits = {row["threshold_ms"] for row in limited}
     limit = f"{display.milliseconds(*limits)} p99" if len(limits) == 1 else "their p99 limit"
@@ -206,7 +195,7 @@ def _where(row: Row) -> str:
 def _moved(facts: Facts) -> Part:
     """State how much was written and read."""
     decided = figures_known(facts, TRAFFIC_QUESTION)
-    rows = TRAFFIC.bad_rows(TRAFFIC.rows(facts))
+    rows = TRAFFIC.bad_rows(TRAFFIC.all_rows(facts))
     if not decided.is_answered or not rows:
         return unanswered(decided) if decided.reason else Part("0 topics with traffic")
     keys = ("records_in", "bytes_in", "bytes_out")

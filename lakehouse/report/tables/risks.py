@@ -4,6 +4,7 @@ from typing import Any, Final, NamedTuple
 
 from lakehouse.core import display
 from lakehouse.report import evidence
+from lakehouse.report.evidence import Rows
 from lakehouse.report.facts.kafka.hygiene import (
     QUESTION,
     USE_OF_QUOTAS,
@@ -52,8 +53,7 @@ def _entity(row: Row) -> Cell:
 
 
 REPLICAS: Final = TableSpec(
-    record=Replicas,
-    path="hygiene.no_spare_replica",
+    rows=Rows(Replicas, "hygiene.no_spare_replica"),
     caption="Topics without a spare replica",
     noun="topic",
     columns=(
@@ -66,8 +66,7 @@ REPLICAS: Final = TableSpec(
 )
 
 NEAR_QUOTA: Final = TableSpec(
-    record=NearQuota,
-    path="hygiene.near_quota",
+    rows=Rows(NearQuota, "hygiene.near_quota"),
     caption="Clients near their quota",
     noun="client",
     columns=(
@@ -78,12 +77,10 @@ NEAR_QUOTA: Final = TableSpec(
         Column("Quota entity", of(_entity, "quota_of", is_figure=False)),
         Column("Suggested quota", of(_suggested, "suggested", "suggested_at_least", "rate_unit")),
     ),
-    file="hygiene_near_quota",
 )
 
 UNUSED_QUOTAS: Final = TableSpec(
-    record=UnusedQuota,
-    path="hygiene.unused_quotas",
+    rows=Rows(UnusedQuota, "hygiene.unused_quotas"),
     caption="Unused quotas",
     noun="quota",
     columns=(
@@ -91,12 +88,10 @@ UNUSED_QUOTAS: Final = TableSpec(
         Column("Quota for", word("kind", "kind")),
         Column("Quota", quantity("quota")),
     ),
-    file="hygiene_unused_quotas",
 )
 
 OVERTAKEN: Final = TableSpec(
-    record=Overtaken,
-    path="hygiene.overtaken",
+    rows=Rows(Overtaken, "hygiene.overtaken"),
     caption="Groups that retention will overtake",
     noun="group",
     columns=(
@@ -105,7 +100,6 @@ OVERTAKEN: Final = TableSpec(
         Column("Time left, min", of(_left, "least_seconds")),
         Column("As of", instant("as_of")),
     ),
-    file="hygiene_overtaken",
 )
 
 RISKS: Final = (
@@ -124,7 +118,7 @@ RISKS: Final = (
 
 
 def _risks(facts: Facts) -> Part:
-    decided = evidence.answer(facts, QUESTION)
+    decided = evidence.decide(facts, QUESTION)
     found = facts.get("hygiene") or {}
     lists = {risk: _rows(facts, found, risk) for risk in RISKS}
     if not any(lists.values()) and not decided.is_answered:

@@ -49,7 +49,7 @@ class Claim(NamedTuple):
     """A statement on the rows of a table.
 
     Attributes:
-        table: The table; its bad rows are counted by ``names``.
+        table: The table; its bad rows are counted by their names.
         figure: The figure of the worst row, in words.
         verb: Predicate of the subjects.
         worst: Word before the row with the greatest figure.
@@ -77,21 +77,24 @@ class Part(NamedTuple):
     notes: tuple[str, ...] = ()
 
 
-def section(anchor: str, title: str, *parts: Callable[[Facts], Part]) -> Section:
+def section(anchor: str, title: str, *parts: Callable[[Facts], Part | None]) -> Section:
     """Return a section of one or more questions.
 
     Args:
         anchor: The anchor of its fold.
         title: A noun phrase.
-        parts: The statements of each question.
+        parts: The statements of each question; None: the report does not have it.
     """
     return Section(
-        anchor, title, lambda facts: detail(anchor, title, [one(facts) for one in parts])
+        anchor, title, lambda facts: _detail(anchor, title, [one(facts) for one in parts])
     )
 
 
-def detail(anchor: str, title: str, parts: Sequence[Part]) -> Detail:
+def _detail(anchor: str, title: str, stated: Iterable[Part | None]) -> Detail | None:
     """Return the fold of some parts; a reason that several of them have is written once."""
+    parts = [one for one in stated if one is not None]
+    if not parts:
+        return None
     lines = dict.fromkeys(one for part in parts for one in part.line.split("; ") if one)
     tables = tuple(table for part in parts for table in part.tables if table.rows)
     notes = [note for part in parts for note in part.notes]
@@ -127,10 +130,10 @@ def part(
     facts: Facts, question: Question, claims: Sequence[Claim], more: Iterable[TableSpec] = ()
 ) -> Part:
     """Return the statements of a question, or why there is none."""
-    decided = evidence.answer(facts, question)
+    decided = evidence.decide(facts, question)
     if not decided.is_answered:
         return unanswered(decided)
-    rows = [with_budgets(facts, question, claim.table.rows(facts)) for claim in claims]
+    rows = [with_budgets(facts, question, claim.table.all_rows(facts)) for claim in claims]
     said = [
         _claim(claim, own, decided, is_first=not nth)
         for nth, (claim, own) in enumerate(zip(claims, rows, strict=True))
@@ -152,7 +155,7 @@ def part(
 
 def figures_known(facts: Facts, question: Question) -> Evidence:
     """Return the decision on figures that are neither good nor bad; the floor applies."""
-    return evidence.answer(facts, question._replace(has_figures=False))
+    return evidence.decide(facts, question._replace(has_figures=False))
 
 
 def unanswered(decided: Evidence) -> Part:

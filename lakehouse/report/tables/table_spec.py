@@ -7,9 +7,9 @@ from typing import Any, Final, NamedTuple
 
 from lakehouse.core import display
 from lakehouse.report import evidence, figures, owners
-from lakehouse.report.evidence import Evidence
+from lakehouse.report.evidence import Evidence, Rows
 from lakehouse.report.facts import record_keys
-from lakehouse.report.facts_lookup import rows_at, value_at
+from lakehouse.report.facts_lookup import rows_at
 from lakehouse.report.figures import Facts, Name, Row
 
 MOST: Final = 100
@@ -84,52 +84,47 @@ class TableSpec:
     """A table without its rows.
 
     Attributes:
-        record: The record of a row.
-        path: Place of the rows in the facts.
+        rows: Its rows in the facts. One is shown if one of their figures is above zero; without
+            figures every row is.
         caption: The title.
         noun: A row.
         columns: The columns; the first names the row.
-        file: The CSV file with all rows, without ``.csv``; empty: JSON has them.
-        bad: A row is shown if one of these figures is above zero; none: every row is.
-        names: Keys of the subject if it can have several rows.
+        file: The CSV file with all rows, without ``.csv``; empty: that of the rows' path.
         worst: Sort key, greatest first; None: rows are in order.
         quiet: Predicate of the rows that are not shown; empty: no sentence.
-        note: How to read it.
         unknown: Key of a row's unobserved time; empty: it has none.
 
     Raises:
         TypeError: A key is not one of the record.
     """
 
-    record: type
-    path: str
+    rows: Rows
     caption: str
     noun: str
     columns: tuple[Column, ...]
     file: str = ""
-    bad: tuple[str, ...] = ()
-    names: tuple[str, ...] = ()
     worst: Callable[[Row], Any] | None = None
     quiet: str = ""
-    note: str = ""
     unknown: str = "unknown_us"
 
     def __post_init__(self) -> None:
         """Check the keys, so that a renamed field fails at import."""
         keys = (key for column in self.columns for key in column.content.keys)
-        record_keys.check(self.record, (*keys, *self.bad, *self.names))
+        record_keys.check(self.rows.record, (*keys, *self.rows.keys))
 
-    def rows(self, facts: Facts) -> list[Row]:
+    @property
+    def csv_file(self) -> str:
+        """The name of the CSV file with all rows."""
+        return f"{self.file or self.rows.path.replace('.', '_')}.csv"
+
+    def all_rows(self, facts: Facts) -> list[Row]:
         """Return all rows of the facts."""
-        return list(rows_at(facts, self.path))
-
-    def is_known(self, facts: Facts) -> bool:
-        """Return True if the facts have the rows, even if there are none."""
-        return value_at(facts, self.path) is not None
+        return list(rows_at(facts, self.rows.path))
 
     def bad_rows(self, rows: Iterable[Row]) -> list[Row]:
         """Return the rows to show, the worst first."""
-        shown = [row for row in rows if not self.bad or evidence.is_bad(row, self.bad)]
+        keys = self.rows.keys
+        shown = [row for row in rows if not keys or evidence.is_bad(row, keys)]
         return shown if self.worst is None else sorted(shown, key=self.worst, reverse=True)
 
     def listing(
@@ -142,29 +137,24 @@ class TableSpec:
             rows: Rows made from the facts.
             decided: The decision on the question; None: no sentence on rows that are not shown.
         """
-        every = self.rows(facts) if rows is None else rows
+        every = self.all_rows(facts) if rows is None else rows
         shown = self.bad_rows(every)
         columns = (*self.columns, *_added(facts, shown))
         cells = [[column.content.cell(row) for row in shown[:MOST]] for column in columns]
         kept = [not _is_same(of_column) or not nth for nth, of_column in enumerate(cells)]
-        notes = (
-            self.note,
-            _not_known(columns, cells),
-            self._unobserved(every),
-            self._quiet(every, decided),
-        )
+        notes = (_not_known(columns, cells), self._unobserved(every), self._quiet(every, decided))
         return Listing(
             self.caption,
             tuple(compress(columns, kept)),
             tuple(zip(*compress(cells, kept), strict=True)),
             tuple(filter(None, notes)),
             max(0, len(shown) - MOST),
-            f"{self.file}.csv" if self.file else "the JSON report",
+            self.csv_file,
         )
 
     def _unobserved(self, rows: Iterable[Row]) -> str:
         """Return one sentence on the unobserved time of all rows."""
-        if not self.unknown or "unknown_us" not in record_keys.keys(self.record):
+        if not self.unknown or "unknown_us" not in record_keys.keys(self.rows.record):
             return ""
         times = [row.get(self.unknown) for row in rows]
         longest = max((us for us in times if us is not None), default=0)
@@ -182,9 +172,8 @@ class TableSpec:
         if decided is None or decided.reason or not self.quiet:
             return ""
         bad = len(self.subjects(self.bad_rows(rows)))
-        known = (
-            len(self.subjects(rows)) if decided.subjects_known is None else (decided.subjects_known)
-        )
+        known = decided.subjects_known
+        known = len(self.subjects(rows)) if known is None else known
         others = known - bad
         if others <= 0 or not bad:
             return ""
@@ -193,7 +182,7 @@ class TableSpec:
 
     def subjects(self, rows: Iterable[Row]) -> set[tuple[Any, ...]]:
         """Return the subjects of rows, each once."""
-        return {evidence.name_of(row, self.names or tuple(row)) for row in rows}
+        return {evidence.name_of(row, self.columns[0].content.keys) for row in rows}
 
 
 def _is_same(cells: Sequence[Cell]) -> bool:

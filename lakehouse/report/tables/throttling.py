@@ -3,7 +3,7 @@
 from typing import Final
 
 from lakehouse.core import display
-from lakehouse.report.facts.kafka.throttling import QUESTION, Client
+from lakehouse.report.facts.kafka.throttling import QUESTION
 from lakehouse.report.figures import Row, length
 from lakehouse.report.tables.contents import longest, name, number, of, peak, time, word
 from lakehouse.report.tables.section import Claim, counted, section
@@ -21,8 +21,7 @@ def quantity(key: str, *, is_peak: bool = False) -> Content:
 
 
 CLIENTS: Final = TableSpec(
-    record=Client,
-    path="throttling.clients",
+    rows=QUESTION.bad[0],
     caption="Clients throttled",
     noun="client",
     columns=(
@@ -34,9 +33,6 @@ CLIENTS: Final = TableSpec(
         Column("Rate, max", quantity("rate_max", is_peak=True)),
         Column("Quota", quantity("quota")),
     ),
-    file="throttling_clients",
-    bad=QUESTION.bad[0].keys,
-    names=QUESTION.names,
     worst=longest("throttled"),
     quiet="had no throttled time",
 )

@@ -4,9 +4,10 @@ from typing import Any, Final
 
 from lakehouse.core import display
 from lakehouse.report import figures
+from lakehouse.report.evidence import Rows
 from lakehouse.report.facts.kafka import remote_reads, tier_lag
-from lakehouse.report.facts.kafka.remote_reads import ReadingBroker, ReadTopic
-from lakehouse.report.facts.kafka.tier_lag import LaggingTopic, TierBroker
+from lakehouse.report.facts.kafka.remote_reads import ReadingBroker
+from lakehouse.report.facts.kafka.tier_lag import TierBroker
 from lakehouse.report.figures import Row, length
 from lakehouse.report.tables.contents import count, most, name, of, peak, size, time
 from lakehouse.report.tables.section import Claim, counted, section
@@ -51,8 +52,7 @@ def _flags(row: Row) -> Cell:
 
 
 TOPICS: Final = TableSpec(
-    record=LaggingTopic,
-    path="tier_lag.topics",
+    rows=tier_lag.QUESTION.bad[0],
     caption="Tiered topics with lag or failures",
     noun="tiered topic",
     columns=(
@@ -65,16 +65,12 @@ TOPICS: Final = TableSpec(
         Column("Failed deletions", count("deletions_failed")),
         Column("Metric", of(_flags, "flags", is_figure=False)),
     ),
-    file="tier_lag_topics",
-    bad=tier_lag.QUESTION.bad[0].keys,
-    names=("topic",),
     worst=_badness,
     quiet="had no lag",
 )
 
 BROKERS: Final = TableSpec(
-    record=TierBroker,
-    path="tier_lag.brokers",
+    rows=Rows(TierBroker, "tier_lag.brokers", ("held_back_us",)),
     caption="Brokers throttled by their copy quota",
     noun="broker",
     columns=(
@@ -83,15 +79,11 @@ BROKERS: Final = TableSpec(
         Column("Wait, max", peak("held_back_ms_max", display.milliseconds)),
         Column("Copy rate, max", peak("copy_rate_max", lambda rate: f"{size(rate)}/s")),
     ),
-    file="tier_lag_brokers",
-    bad=("held_back_us",),
-    names=("source",),
     worst=most("held_back_us"),
 )
 
 READ: Final = TableSpec(
-    record=ReadTopic,
-    path="remote_reads.topics",
+    rows=remote_reads.QUESTION.bad[0],
     caption="Topics read from remote storage",
     noun="tiered topic",
     columns=(
@@ -100,15 +92,11 @@ READ: Final = TableSpec(
         Column("Read", count("bytes", size)),
         Column("Errors", count("errors")),
     ),
-    file="remote_reads_topics",
-    bad=remote_reads.QUESTION.bad[0].keys,
-    names=("topic",),
     worst=most("bytes", "requests"),
 )
 
 READERS: Final = TableSpec(
-    record=ReadingBroker,
-    path="remote_reads.brokers",
+    rows=Rows(ReadingBroker, "remote_reads.brokers", ("held_back_us",)),
     caption="Brokers throttled by their fetch quota",
     noun="broker",
     columns=(
@@ -116,9 +104,6 @@ READERS: Final = TableSpec(
         Column("Throttled", time("held_back")),
         Column("Wait, max", peak("held_back_ms_max", display.milliseconds)),
     ),
-    file="remote_reads_brokers",
-    bad=("held_back_us",),
-    names=("source",),
     worst=most("held_back_us"),
 )
 

@@ -6,7 +6,7 @@ A week without any seen time is unknown: it is no zero, and nothing replaces it.
 import datetime as dt
 import math
 from collections.abc import Callable, Iterable, Sequence
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, Self
 
 from lakehouse.core.objective import Objective
 from lakehouse.core.periods import Period, micros, week_of
@@ -56,11 +56,6 @@ class Week(NamedTuple):
         seen = self.unknown_us <= _MOST_UNKNOWN * self.expected_us
         return self.is_over and self.share is not None and seen
 
-    def of_seen(self, bad_us: int) -> float:
-        """Bad time as a share of the time that was seen."""
-        seen_us = self.expected_us - self.unknown_us
-        return min(1.0, bad_us / seen_us) if seen_us > 0 else 0.0
-
 
 class Trend(NamedTuple):
     """The weeks of a subject, oldest first; None where it did not exist."""
@@ -89,11 +84,6 @@ def scale(share: float) -> float:
     return math.log1p(share / _UNIT)
 
 
-def share_of(scaled: float) -> float:
-    """The share of a value on that scale, between 0 and 1."""
-    return min(1.0, max(0.0, math.expm1(scaled) * _UNIT))
-
-
 class Weeks(NamedTuple):
     """The weeks of a trend, oldest first, and the statements of each."""
 
@@ -104,6 +94,11 @@ class Weeks(NamedTuple):
     def names(self) -> list[str]:
         """The weeks in ISO 8601, such as ``2026-W47``."""
         return [name_of(period) for period in self.periods]
+
+    def before(self, number: int) -> Self:
+        """Return so many weeks before the last one."""
+        past = slice(-number - 1, -1)
+        return type(self)(self.periods[past], self.statements[past])
 
 
 NO_WEEKS: Final = Weeks((), ())

@@ -11,6 +11,7 @@ import pytest
 from lakehouse.kernel import run_in_duckdb
 from tests.kernel_inputs import (
     by_hash,
+    by_subject,
     by_windows,
     call_a_unit,
     one_call,
@@ -110,6 +111,22 @@ def test_it_does_not_matter_how_units_are_cut(
     call = one_call(shuffled(batch, 7), CUTS[cut], program.describing)
     assert len(call.parts) > 3
     assert differing(call.roll_up(program), once) == []
+
+
+@pytest.mark.parametrize("parts", [2, 5, 17])
+def test_parts_in_connections_of_their_own_make_the_same(
+    program: run_in_duckdb.Program, batch: Batch, once: dict[str, pa.Table], parts: int
+):
+    call = one_call(shuffled(batch, 7), by_subject(parts), program.describing)
+    assert len(call.parts) > parts // 2
+    found = call.merged(program)
+    found["subjects"] = run_in_duckdb.merge_subjects(
+        program, once["subjects"].slice(0, 0), found["subjects"]
+    )
+    ordered, right = (
+        {name: in_order([rows], name) for name, rows in tables.items()} for tables in (found, once)
+    )
+    assert differing(ordered, right) == []
 
 
 def test_it_does_not_matter_what_else_is_in_a_call(program: run_in_duckdb.Program):

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
-from lakehouse.engines.rollup_batches import MOST_OF_A_PART
+from lakehouse.kernel.run_in_duckdb import MOST_OF_A_PIECE
 from tests.kernel_inputs import HOUR, one_call
 from tests.lake_builder import Batch
 
@@ -65,16 +65,16 @@ def test_partitions_that_are_well_stay_in_their_sets(program: run_in_duckdb.Prog
 def test_a_part_fits_whatever_is_in_it(program: run_in_duckdb.Program):
     """At worst each run is all there is of its series in its window: sums are as many as runs."""
     batch, copies = Batch(), 20
-    for number in range(MOST_OF_A_PART // copies // WINDOWS):
+    for number in range(MOST_OF_A_PIECE // copies // WINDOWS):
         topic = f"t{number % 50}"
         for start in range(0, 300 * WINDOWS, 300):
             batch.run(UPLOAD_LAG, start, start + 300, 1.5, topic=topic, partition=number // 50)
     call = one_call(batch)
-    (runs, sets), rows = call.parts[0], []
+    runs, rows = call.parts[0], []
     for copy in range(copies):
         named = pc.binary_join_element_wise(runs["topic"], f"copy-{copy}", ".")
         rows.append(runs.set_column(runs.column_names.index("topic"), "topic", named))
-    found = replace(call, parts=[(pa.concat_tables(rows), sets)]).roll_up(program)
+    found = replace(call, parts=[pa.concat_tables(rows)]).roll_up(program)
     assert found["partitions_windows"].num_rows == copies * runs.num_rows
 
 

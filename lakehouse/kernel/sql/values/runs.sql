@@ -1,11 +1,14 @@
--- known_sets: the contents of each member set, and how many different ones bronze holds.
+-- known_sets: the contents of each member set that runs name, and how many different ones bronze holds.
 CREATE OR REPLACE TABLE known_sets AS
 SELECT row_number() OVER () AS set_number, u, members, count(*) AS ways, min(topic) AS set_topic,
     min(partitions) AS partitions,
     min(clients) AS clients, coalesce(len(min(partitions)), len(min(clients))) AS held,
     coalesce(len(list_distinct(min(partitions))), len(list_distinct(min(clients)))) AS distinct_held,
     coalesce(list_min(min(partitions)) < 0, false) AS negative
-FROM (SELECT DISTINCT u, members, topic, partitions, clients FROM sets) GROUP BY u, members;
+FROM (
+    SELECT DISTINCT u, members, topic, partitions, clients
+    FROM (SELECT DISTINCT u, members FROM runs) JOIN units USING (u) JOIN sets USING (cluster, members))
+GROUP BY u, members;
 
 CREATE OR REPLACE VIEW identified AS
 SELECT *, {u: u, source: source, agent: agent, metric: metric, topic: topic, partition: partition,

@@ -15,7 +15,7 @@ from lakehouse.core.spans import Span, overlap, union, without
 from lakehouse.core.subjects import with_ends
 from lakehouse.engines.engine import Relation, ask
 from lakehouse.engines.gold_reader import is_hourly, is_one_of
-from lakehouse.errors import PeriodError, TableNotFoundError
+from lakehouse.errors import PeriodError
 from lakehouse.gold import brokers_away, causes, events as grouping, incidents
 from lakehouse.gold.brokers_away import Away
 from lakehouse.gold.causes import CHANGES, Change, Judged
@@ -55,16 +55,8 @@ def grouped(gold: Gold) -> list[tuple[Event, list[Incident]]]:
 
 def away(gold: Gold) -> list[Away]:
     """Return when brokers were away in the period."""
-    of_jvm, readings = gold.families(UNDER_MIN_ISR), gold.whole(tables.READINGS)
-    return brokers_away.read(gold.engine, readings, changes_of(gold), of_jvm)
-
-
-def changes_of(gold: Gold) -> Relation | None:
-    """Return the rows of bronze/events in the period; None: they cannot be read."""
-    try:
-        return gold.hours(tables.EVENTS)
-    except TableNotFoundError:  # an older lake, or no access to bronze
-        return None
+    readings = gold.whole(tables.READINGS)
+    return brokers_away.read(gold.engine, readings, gold.events, gold.broker_families)
 
 
 def names_before(gold: Gold) -> list[set[tuple[object, ...]]]:
@@ -133,7 +125,7 @@ def _windows(gold: Gold, spans: Iterable[Span]) -> Relation:
 
 
 def _changes(gold: Gold, spans: Sequence[Span]) -> list[list[Change]] | None:
-    rows = changes_of(gold)
+    rows = gold.events
     if rows is None:
         return None
     found: list[list[Change]] = [[] for _ in spans]

@@ -37,6 +37,7 @@ class Size(NamedTuple):
     throttle_ms_mean: Annotated[Known, Means("mean wait while throttled, milliseconds")] = None
     throttle_ms_max: Annotated[Known, Means("maximum wait, milliseconds")] = None
     rate_max: Annotated[Known, Means("maximum rate of the client on one broker")] = None
+    quota: Annotated[Known, Means("quota of the client on each broker, in the same unit")] = None
     max_bytes: Annotated[Known, Means("maximum tiered-storage lag, bytes")] = None
     max_value: Annotated[Known, Means("maximum of the metric")] = None
 

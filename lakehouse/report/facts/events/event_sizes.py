@@ -16,7 +16,7 @@ from lakehouse.report.facts.events.event_records import Size
 from lakehouse.report.facts.fields import per_second
 from lakehouse.report.facts.gold import Gold, Sums
 from lakehouse.report.facts.kafka.consumer_groups import LostBeforeRead
-from lakehouse.report.facts.kafka.throttling import KINDS
+from lakehouse.report.facts.kafka.throttling import KINDS, Quotas, quota_in_force, quotas
 
 _WAITS: Final = {"copy": COPY_LAG, "delete": DELETE_LAG}
 
@@ -65,12 +65,19 @@ class Sizes:
     def _throttled(self, key: Key) -> Size:
         rows = self._clients[key.user, key.client_id]
         throttle = rows.get(f"kafka.client.{key.of}.throttle_time", {})
-        rate = rows.get(KINDS[str(key.of)].rate, {})
+        kind = KINDS[str(key.of)]
+        rate = rows.get(kind.rate, {})
+        quota = quota_in_force(self._quotas, key.user, key.client_id, kind.quota)
         return Size(
             throttle_ms_mean=per_second(throttle, "positive_us") if throttle else None,
             throttle_ms_max=throttle.get("max"),
             rate_max=rate.get("max"),
+            quota=None if quota is None else quota.limit,
         )
+
+    @cached_property
+    def _quotas(self) -> Quotas:
+        return quotas(self._gold.subjects)
 
     @cached_property
     def _clients(self) -> Sums:

@@ -13,7 +13,7 @@ from itertools import accumulate, islice
 from typing import Any, Final
 
 from lakehouse import tables
-from lakehouse.core.metrics import LEADERLESS, PARTITION_COUNT, UNDER_MIN_ISR
+from lakehouse.core.metrics import PARTITION_COUNT
 from lakehouse.core.periods import iso
 from lakehouse.core.spans import Span, length, union
 from lakehouse.core.subjects import SUBJECT
@@ -40,6 +40,7 @@ from lakehouse.report.facts.fields import Bounds
 from lakehouse.report.facts.gold import Gold, attribute
 from lakehouse.report.facts.kafka.consumer_groups import LostBeforeRead
 from lakehouse.report.facts.kafka.hygiene import spare_replicas
+from lakehouse.report.facts.kafka.min_isr import KINDS
 from lakehouse.slo.calendar.maintenance import Maintenance
 from lakehouse.slo.calendar.report_calendar import Calendar
 from lakehouse.slo.sla_statement import Statement
@@ -50,9 +51,6 @@ MOST_INCIDENTS: Final = 10_000
 _MOST_PARTS: Final = 500
 _MOST_EXAMINED: Final = 200
 """Events of availability with examined readings, the longest first."""
-
-_HIT_KINDS: Final = {UNDER_MIN_ISR: "under_min_isr", LEADERLESS: "leaderless"}
-
 
 _NOT_LOOKED_AT: Final = Near()
 
@@ -327,8 +325,8 @@ def _hits(items: Iterable[Incident], partitions: Mapping[str, int | None]) -> li
     """Return what the incidents of partitions did to topics, the longest first."""
     groups: defaultdict[tuple[str, str], list[Incident]] = defaultdict(list)
     for one in items:
-        if one.metric in _HIT_KINDS and one.partition is not None:
-            groups[str(one.topic), _HIT_KINDS[one.metric]].append(one)
+        if one.metric in KINDS and one.partition is not None:
+            groups[str(one.topic), KINDS[one.metric]].append(one)
     hits = [
         Hit(
             topic,

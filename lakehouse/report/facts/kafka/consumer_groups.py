@@ -28,6 +28,7 @@ from lakehouse.report.facts.fields import (
 from lakehouse.report.facts.gold import Gold
 from lakehouse.report.facts_lookup import group_totals
 from lakehouse.slo.sla_statement import Statement, unknown_of
+from lakehouse.slo.trends.weeks import NO_WEEKS, Weeks
 
 ROUNDED_UP: Final = 2**0.25
 """Agents round records up by less than this factor."""
@@ -153,26 +154,34 @@ def lost_before_read(
     gold: Gold,
     statements: Sequence[Statement],
     objectives: Sequence[Objective],
-    weeks: Sequence[LostInWeek] = (),
+    weeks: Weeks = NO_WEEKS,
 ) -> LostBeforeRead:
     """Return the section; ``weeks`` are the weeks before."""
-    groups = _lost(gold, statements, objectives)
+    groups = _lost(gold, gold.sums(tables.NON_CONSUMED), statements, objectives)
     totals = group_totals(one._asdict() for one in groups)
-    return LostBeforeRead(groups, [LostOfGroup(**one) for one in totals], [*weeks])
+    return LostBeforeRead(
+        groups, [LostOfGroup(**one) for one in totals], _weeks(gold, weeks, objectives)
+    )
 
 
-def lost_in_week(
-    name: str, gold: Gold, statements: Sequence[Statement], objectives: Sequence[Objective]
-) -> list[LostInWeek]:
-    """Return the offsets that each group lost in a week of that name, which gold is of."""
-    totals = group_totals(one._asdict() for one in _lost(gold, statements, objectives))
-    return [
-        LostInWeek(name, row["group"], row["offsets_low"], row["offsets_high"]) for row in totals
-    ]
+def _weeks(gold: Gold, weeks: Weeks, objectives: Sequence[Objective]) -> list[LostInWeek]:
+    """Return the offsets that each group lost in each of some weeks."""
+    sums = gold.by_week(tables.NON_CONSUMED, weeks.periods)
+    found = []
+    for name, week, stated, rows in zip(weeks.names, *weeks, sums, strict=True):
+        lost = _lost(gold.within(week), rows, stated, objectives)
+        found += [
+            LostInWeek(name, row["group"], row["offsets_low"], row["offsets_high"])
+            for row in group_totals(one._asdict() for one in lost)
+        ]
+    return found
 
 
 def _lost(
-    gold: Gold, statements: Sequence[Statement], objectives: Sequence[Objective]
+    gold: Gold,
+    rows: Sequence[Row],
+    statements: Sequence[Statement],
+    objectives: Sequence[Objective],
 ) -> list[LostOffsets]:
     """Offsets that expired before a group had read them, of the groups that objectives are on.
 
@@ -183,7 +192,7 @@ def _lost(
     unknown = {key[3]: us for key, us in unknown_of(statements, _LOST).items()}
     chosen = [one for one in objectives if one.metric == _LOST]
     groups = []
-    for row in gold.sums(tables.NON_CONSUMED):
+    for row in rows:
         if gold.concerns(row, chosen):
             unknown_us = max(row["unknown_us"], unknown.get(row["group"], 0))
             is_stated = row["group"] in unknown and not gold.is_incomplete(tables.NON_CONSUMED)

@@ -8,6 +8,7 @@ its end are lost: the figure has no high bound, and the share of good answers no
 import re
 from collections import defaultdict
 from collections.abc import Hashable, Mapping, Sequence
+from math import fsum
 from typing import Annotated, Final, NamedTuple, TypeVar
 
 from lakehouse import tables
@@ -29,6 +30,7 @@ from lakehouse.report.facts.fields import (
 from lakehouse.report.facts.gold import Gold
 from lakehouse.report.facts.kafka.min_isr import time_of_any
 from lakehouse.slo.sla_statement import Statement, unknown_of
+from lakehouse.slo.trends.weeks import NO_WEEKS, Weeks
 
 ANSWERS: Final = {"produce": "kafka.broker.produce.answers", "fetch": "kafka.broker.fetch.answers"}
 P99: Final = {
@@ -107,6 +109,14 @@ class ClientTraffic(NamedTuple):
     bytes_out: Annotated[Known, Means("bytes read, estimated from rates")]
 
 
+class AnswersOfWeek(NamedTuple):
+    """Answers of all brokers in an earlier week."""
+
+    week: Annotated[str, Means("ISO week")]
+    answers: Annotated[Known, Means("partitions answered")]
+    errors: Annotated[Known, Means("partitions answered with an error")]
+
+
 class Service(NamedTuple):
     """The section."""
 
@@ -120,9 +130,10 @@ class Service(NamedTuple):
     latency: Annotated[list[Latency], Means("latency of each broker")]
     topics: Annotated[list[Traffic], Means("topics with traffic, the busiest first")]
     clients: Annotated[list[ClientTraffic], Means("clients with a broker-side rate metric")]
+    weeks: Annotated[list[AnswersOfWeek], Means("earlier weeks with answers, oldest first")]
 
 
-def service(gold: Gold, statements: Sequence[Statement]) -> Service:
+def service(gold: Gold, statements: Sequence[Statement], weeks: Weeks = NO_WEEKS) -> Service:
     """The section; its lists are empty where no agent reads the family that they come from."""
     requests, brokers, errors = _answers(gold)
     unknown = unknown_of(statements, UNAVAILABLE).values()
@@ -140,7 +151,20 @@ def service(gold: Gold, statements: Sequence[Statement]) -> Service:
             for client, rows in sorted(clients.items(), key=lambda one: str(one[0]))
             if any(rows[rate] for rate in _RATES)
         ],
+        _weeks(gold, weeks),
     )
+
+
+def _weeks(gold: Gold, weeks: Weeks) -> list[AnswersOfWeek]:
+    """Return the answers as they were counted, without the bounds that this week's have."""
+    sums = gold.by_week(tables.LABELLED, weeks.periods, tuple(ANSWERS.values()))
+    found = []
+    for name, rows in zip(weeks.names, sums, strict=True):
+        answers = fsum(row["increase"] for row in rows)
+        errors = fsum(row["increase"] for row in rows if error_of(row["labels"]) != GOOD)
+        if answers:
+            found.append(AnswersOfWeek(name, answers, errors))
+    return found
 
 
 def _answers(gold: Gold) -> tuple[list[Answers], list[Answers], list[Error]]:

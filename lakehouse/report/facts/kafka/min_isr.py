@@ -41,7 +41,8 @@ COUNTED_BY_BROKER: Final = "kafka.broker.under_min_isr_partitions"
 ACTIVE: Final = "kafka.controller.active"
 _REFUSED: Final = "kafka.broker.produce_errors.not_enough_replicas"
 _REFUSED_LATER: Final = f"{_REFUSED}_after_append"
-_KINDS: Final = {UNDER_MIN_ISR: "under_min_isr", LEADERLESS: "leaderless"}
+KINDS: Final = {UNDER_MIN_ISR: "under_min_isr", LEADERLESS: "leaderless"}
+"""What a bad partition is called, by the metric."""
 
 
 class Incident(NamedTuple):
@@ -323,9 +324,9 @@ def partition_incidents(
     """Incidents per topic and partition, in their order."""
     by_partition: defaultdict[tuple[str, int], list[Incident]] = defaultdict(list)
     for one in joined:
-        if one.metric in _KINDS and one.partition is not None:
+        if one.metric in KINDS and one.partition is not None:
             start, end = map(iso, one.span)
-            edges, kind = (one.lead_us, one.tail_us), _KINDS[one.metric]
+            edges, kind = (one.lead_us, one.tail_us), KINDS[one.metric]
             found = Incident(kind, start, end, *edges, list(one.sources))
             by_partition[str(one.topic), one.partition].append(found)
     return by_partition

@@ -314,10 +314,7 @@ QUESTION: Final = Question(
     name="throttling",
     read="kafka.client.produce.throttle_time",
     gold=("clients",),
-    judged=tuple(
-        f"kafka.client.{kind}.throttle_time"
-        for kind in ("produce", "fetch", "request", "controller_mutation")
-    ),
+    judged=tuple(THROTTLES.values()),
     noun="client",
     names=("user", "client_id"),
     fact="throttling.clients",

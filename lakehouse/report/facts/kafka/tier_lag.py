@@ -1,14 +1,13 @@
 """KIP-963: tier lag, what waits for upload to the remote tier or for deletion, and for how long."""
 
 import datetime as dt
-from collections import defaultdict
 from collections.abc import Sequence
 from typing import Annotated, Final, NamedTuple
 
 from lakehouse import tables
 from lakehouse.core.metrics import COPY_LAG, DELETE_LAG, families
-from lakehouse.core.periods import HOUR_US, Period, micros
-from lakehouse.engines.gold_reader import EXACT, Row, is_one_of
+from lakehouse.core.periods import Period
+from lakehouse.engines.gold_reader import EXACT, is_one_of
 from lakehouse.report.evidence import Question, Rows
 from lakehouse.report.facts.counters import unread_times, with_bounds
 from lakehouse.report.facts.fields import (
@@ -25,10 +24,9 @@ from lakehouse.report.facts.fields import (
     per_second,
     unknown_us,
 )
-from lakehouse.report.facts.gold import SEEN, Gold
+from lakehouse.report.facts.gold import Gold
 from lakehouse.report.facts.gold_figures import HeldBack, Max, Mean, Min, Rise
 from lakehouse.slo.sla_statement import Statement, unknown_of
-from lakehouse.slo.trends.lag_drain import HOURS, Drain, Point, drain
 
 LAGGING: Final = {COPY_LAG: COPY_LAG, DELETE_LAG: "kafka.topic.remote_delete_lag.segments"}
 """What is above zero while there is a lag: its bytes leave out what failed to be deleted."""
@@ -155,7 +153,7 @@ def tier_lag(gold: Gold, statements: Sequence[Statement]) -> TierLag:
                 metrics[metric].get("max_total"),
                 metrics[metric.replace("bytes", "segments")].get("max_total"),
                 means.get((metric, topic)),
-                last[metric, topic].known if (metric, topic) in last else None,
+                last.get((metric, topic)),
             )
             for metric in LAGGING
         )
@@ -223,22 +221,11 @@ def _means(gold: Gold) -> dict[tuple[str, str], float | None]:
     return {(row["metric"], row["topic"]): row["mean"] for row in rows}
 
 
-class LastLag(NamedTuple):
-    """The lag of a topic at the end of a period, bytes.
+def last_lags(gold: Gold) -> dict[tuple[str, str], float | None]:
+    """Lag at the end of the period, per metric and topic, bytes, summed over brokers.
 
-    Attributes:
-        known: Its sum over brokers; None: a broker that may still lead a partition was unread.
-        reported: The sum of what each of these reported last, even if earlier than the others.
-    """
-
-    known: float | None
-    reported: float
-
-
-def last_lags(gold: Gold) -> dict[tuple[str, str], LastLag]:
-    """Lag at the end of the period, per metric and topic.
-
-    A broker that was read on and stopped reporting a topic no longer leads it.
+    None: a broker that may still lead a partition was unread. A broker that was read on and stopped
+    reporting a topic no longer leads it.
     """
     start = gold.period.end - 2 * dt.timedelta(seconds=gold.window_seconds)
     last = gold.within(Period(max(gold.period.start, start), gold.period.end))
@@ -256,71 +243,15 @@ def last_lags(gold: Gold) -> dict[tuple[str, str], LastLag]:
     )
     late = f"l.end >= l.newest - {_STILL_US}"
     rows = last.ask(
-        f"SELECT l.metric, l.topic, CAST(sum(CAST(l.value AS {EXACT})) AS DOUBLE) AS reported, "
-        f"min(CASE WHEN {late} THEN 1 ELSE 0 END) AS is_known "
+        f"SELECT l.metric, l.topic, CASE WHEN min(CASE WHEN {late} THEN 1 ELSE 0 END) = 1 "
+        f"THEN CAST(sum(CAST(l.value AS {EXACT})) AS DOUBLE) END AS lag "
         f"FROM ({lags}) l LEFT JOIN ({readings}) u ON u.source = l.source "
         f"WHERE l.place = 1 AND ({late} OR coalesce(u.until, 0) <= l.end) "
         "GROUP BY l.metric, l.topic",
         lags=last.hours(tables.LAGS),
         readings=last.whole(tables.READINGS),
     )
-    return {
-        (row["metric"], row["topic"]): LastLag(
-            row["reported"] if row["is_known"] else None, row["reported"]
-        )
-        for row in rows
-    }
-
-
-class LagDrain(NamedTuple):
-    """Forecast of a topic's lag."""
-
-    topic: Annotated[str, TOPIC]
-    kind: Annotated[str, Means("copy: upload lag; delete: deletion lag")]
-    last_bytes: Annotated[Known, Means(
-        "lag at the end, bytes; empty: a broker that reported lag was "
-        "no longer observed")]  # fmt: skip
-    bytes_per_second: Annotated[Bounds, Means("growth; below 0 the lag shrinks")]
-    drained_us: Annotated[Bounds, Means("time until the lag is 0 at this rate, microseconds")]
-    verdict: Annotated[str, Means("draining, growing, standing or unknown")]
-
-
-def drains(gold: Gold) -> list[LagDrain]:
-    """When lags for upload or deletion will be gone, per topic; the longest first."""
-    last = {key: lag for key, lag in last_lags(gold).items() if lag.reported > 0}
-    if not last:
-        return []
-    end = gold.period.end
-    recent = gold.within(Period(end - dt.timedelta(hours=HOURS), end))
-    hours: defaultdict[tuple[str, str], list[Point]] = defaultdict(list)
-    for row in recent.by_window(tables.TOPICS, 3600, tuple(_KINDS)):
-        if point := _hour(row, micros(end)):
-            hours[row["metric"], row["topic"]].append(point)
-    longest = sorted(last, key=lambda key: (-last[key].reported, key[1], _KINDS[key[0]]))
-    return [_drain(key, last[key], hours[key]) for key in longest]
-
-
-def _hour(row: Row, end_us: int) -> Point | None:
-    """The mean lag of an hour; None if not enough of the hour was seen."""
-    series, seen_us = row["series"] or 0, row["observed_us"] or 0
-    if not series or seen_us < SEEN * series * HOUR_US:
-        return None
-    hours = (row["window"] - end_us) / HOUR_US
-    return hours, (row["value_seconds"] or 0.0) / (seen_us / 1e6 / series)
-
-
-def _drain(key: tuple[str, str], lag: LastLag, hours: Sequence[Point]) -> LagDrain:
-    metric, topic = key
-    # If the lag is not known now, the time until it is gone is not known either.
-    one = Drain(lag.reported) if lag.known is None else drain(sorted(hours), lag.known)
-    slopes = Bounds(*one[1:])
-    return LagDrain(topic, _KINDS[metric], lag.known, slopes, until_gone(one), one.verdict)
-
-
-def until_gone(lag: Drain) -> Bounds:
-    """The time until nothing is left, at the slope and its bounds, microseconds."""
-    times = map(lag.seconds, (lag.slope, lag.slope_low, lag.slope_high))
-    return Bounds(*(None if seconds is None else round(seconds * 1e6) for seconds in times))
+    return {(row["metric"], row["topic"]): row["lag"] for row in rows}
 
 
 QUESTION: Final = Question(

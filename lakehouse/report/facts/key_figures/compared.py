@@ -34,12 +34,12 @@ def with_figures(
         with_answers: Adds ``answers``.
     """
     objectives = with_budgets(
-        facts["objectives"], running=facts["running"], floor=evidence.floor_of(facts)
+        facts["objectives"], running=bool(facts.get("running")), floor=evidence.floor_of(facts)
     )
     if facts.get("week"):
         for row in objectives:
             now = to_json(this_week(row, facts["week"]["iso"]))
-            row["history"] = [*row["history"], now]
+            row["history"] = [*(row.get("history") or ()), now]
     found = with_answers({**facts, "objectives": objectives})
     found["previous"] = to_json(previous(found))
     found["key_figures"] = to_json(key_figures(found))

@@ -65,6 +65,13 @@ def _past(facts: Facts, objective: Row | None) -> list[Row]:
     return [*((objective or {}).get("history") or ())][:-1] if facts.get("week") else []
 
 
+def _weeks_before(facts: Facts, path: str) -> list[Row]:
+    """Return the rows of the weeks before that of the report; an empty row without one."""
+    by_name = {row["week"]: row for row in value_at(facts, path) or ()}
+    names = weeks_of(facts)[:-1] if facts.get("week") else []
+    return [by_name.get(name, NOTHING) for name in names]
+
+
 def _objectives(facts: Facts, *metrics: str) -> list[Row]:
     """Return the objectives on some metrics over the report's period."""
     over = {None, facts["from"]}, {None, facts["to"]}
@@ -241,10 +248,7 @@ def _clients_of_weeks(facts: Facts, objectives: Sequence[Row]) -> list[Bounds]:
 def _coverage(facts: Facts) -> Figure:
     """The observed share of the expected time of all families of all sources."""
     section = facts.get("coverage") or {}
-    percent_of = {row["week"]: row["percent"] for row in section.get("weeks") or ()}
-    past = (
-        [_gap(percent_of.get(name)) for name in weeks_of(facts)[:-1]] if facts.get("week") else []
-    )
+    past = [_gap(row.get("percent")) for row in _weeks_before(facts, "coverage.weeks")]
     gap = _gap(section.get("percent"))
     objective = next(iter(_objectives(facts, COVERAGE)), None)
     subjects = (objective or {}).get("subjects") or ()
@@ -279,7 +283,11 @@ def _failed(facts: Facts) -> Figure:
     known = [one for one in shares if one[1].value is not None]
     nothing: tuple[Row, Bounds] = ({}, NOT_KNOWN)
     worst, own = max(known, key=lambda one: one[1].value or 0, default=nothing)
-    return Figure(value, "share", value, (), worst, own, objective=_name(objective))
+    past = [
+        Bounds(row["errors"] / row["answers"]) if row else NOT_KNOWN
+        for row in _weeks_before(facts, "service.weeks")
+    ]
+    return Figure(value, "share", value, past, worst, own, objective=_name(objective))
 
 
 def _share(rows: Sequence[Row]) -> Bounds:

@@ -6,6 +6,7 @@ They are computed from the other facts, because those of a team are made of the 
 from collections.abc import Callable, Sequence
 from typing import Annotated, Final, NamedTuple
 
+from lakehouse.core.subjects import SUBJECT
 from lakehouse.report.evidence import floor_of
 from lakehouse.report.facts.fields import (
     CLIENT_ID,
@@ -32,7 +33,6 @@ from lakehouse.report.figures import Facts, Row
 MOST: Final = 6
 """Maximum number of key figures."""
 
-_SUBJECT: Final = ("topic", "user", "client_id", "group", "source")
 _SAME: Final = 0.0001
 """Shares that differ by less are the same."""
 
@@ -104,7 +104,7 @@ def _stated(
     every = [one.value for one in (*figure.past, figure.now)] if weeks else []
     return KeyFigure(
         name, state, evidence.get("reason") if state != "known" else None, figure.value,
-        figure.unit, figure.of, **{key: figure.worst.get(key) for key in _SUBJECT},
+        figure.unit, figure.of, **{key: figure.worst.get(key) for key in SUBJECT},
         subject_value=figure.own, subject_unit=figure.own_unit or figure.unit,
         unknown_us=figure.worst.get("unknown_us"), objective=figure.objective, previous=previous,
         change=change, history=[*[None] * (len(weeks) - len(every)), *every],

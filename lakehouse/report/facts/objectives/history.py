@@ -59,20 +59,8 @@ class _Past(NamedTuple):
     def week(self, name: str, floor: float, *, restated: bool = False) -> WeekOfObjective:
         """Return it as a week of that name."""
         sums = {"expected_us": self.expected_us, "unknown_us": self.unknown_us}
-        worst = self.worst
-        return WeekOfObjective(
-            name,
-            or_no_data(verdict(worst), observed_percent([sums]), floor),
-            names_of(worst),
-            _bad(worst),
-            worst["unknown_us"],
-            worst["attainment"],
-            sum(self.counts.values()),
-            self.counts.get("missed", 0),
-            self.counts.get("uncertain", 0),
-            self.counts.get("no_data", 0),
-            restated,
-        )
+        status = or_no_data(verdict(self.worst), observed_percent([sums]), floor)
+        return _week(name, status, self.worst, self.counts)._replace(restated=restated)
 
 
 def history(
@@ -218,18 +206,22 @@ def this_week(objective: Row, name: str) -> WeekOfObjective:
     if not subjects:
         return WeekOfObjective(name, objective["status"], None, subjects=0)
     statuses = Counter(row["status"] for row in subjects)
-    worst = subjects[0]
+    return _week(name, objective["status"], subjects[0], statuses)
+
+
+def _week(name: str, status: Status, worst: Row, counts: Mapping[str, int]) -> WeekOfObjective:
+    """Return a week by its worst subject, and by how many subjects have each status."""
     return WeekOfObjective(
         name,
-        objective["status"],
+        status,
         names_of(worst),
         _bad(worst),
         worst.get("unknown_us"),
         worst.get("attainment"),
-        len(subjects),
-        statuses["missed"],
-        statuses["uncertain"],
-        statuses["no_data"],
+        sum(counts.values()),
+        missed=counts.get("missed", 0),
+        uncertain=counts.get("uncertain", 0),
+        no_data=counts.get("no_data", 0),
     )
 
 

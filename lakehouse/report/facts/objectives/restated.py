@@ -19,9 +19,9 @@ from lakehouse.report.facts.fields import (
     TOPIC,
     USER,
     Means,
+    names_of,
 )
 from lakehouse.report.facts.gold import Gold
-from lakehouse.report.facts.objectives.verdicts import SUBJECT
 from lakehouse.report.facts.statement_rows import Published
 from lakehouse.report.facts_lookup import value_at
 from lakehouse.report.figures import span_of
@@ -65,20 +65,20 @@ def restated_figures(
     """
     earlier: dict[tuple[Any, ...], list[Row]] = {}
     for row in sorted(published, key=lambda row: int(row["stated_at"])):
-        key = (row["objective"], row.get("from"), row.get("to"), *(row[name] for name in SUBJECT))
+        key = (row["objective"], row.get("from"), row.get("to"), *names_of(row).values())
         earlier.setdefault(key, []).append(row)
     differing = []
     for one in objectives:
         over = (one["name"], one.get("from"), one.get("to"))
         for now in one.get("subjects") or ():
-            rows = earlier.get((*over, *(now.get(name) for name in SUBJECT)), [])
+            rows = earlier.get((*over, *names_of(now).values()), [])
             figures = _figures(now)
             others = [row for row in rows if any(row.get(k) != figures[k] for k in figures)]
             if others:
                 last = others[-1]
                 before = {"statement": last["statement"], "stated_at": iso(last["stated_at"])}
                 before |= {key: last.get(key) for key in figures}
-                names = {key: now.get(key) for key in SUBJECT}
+                names = names_of(now)
                 title = one.get("title")
                 differing.append(Restated(one["name"], title, **names, before=before, now=figures))
     return differing

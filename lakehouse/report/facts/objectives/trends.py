@@ -1,8 +1,8 @@
 """The facts under ``trends``: how objectives went week by week."""
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Sequence
-from typing import Annotated, Any, Final, NamedTuple
+from collections.abc import Sequence
+from typing import Annotated, NamedTuple
 
 from lakehouse.core.objective import Objective
 from lakehouse.report.facts.fields import (
@@ -15,20 +15,14 @@ from lakehouse.report.facts.fields import (
     TOPIC,
     UNKNOWN,
     USER,
-    Declared,
     Means,
 )
 from lakehouse.report.facts.gold import Gold
-from lakehouse.report.facts.kafka.tier_lag import LagDrain, drains as drains_of
-from lakehouse.slo.trends import forecast as forecasts, weeks as weeks_
-from lakehouse.slo.trends.changes import Change, Regime, by_chance, change, regimes
-from lakehouse.slo.trends.forecast import Forecast
-
-_MOST_FORECASTS: Final = 100
-"""The worst subjects: each takes some hundredths of a second."""
+from lakehouse.slo.trends import weeks as weeks_
+from lakehouse.slo.trends.changes import Change, by_chance, change, regimes
 
 
-class TrendWeek(Declared):
+class TrendWeek(NamedTuple):
     """A week of a subject, whose name is that of the section."""
 
     expected_us: Annotated[float, Means("time in which the subject existed, microseconds")]
@@ -43,7 +37,7 @@ class TrendWeek(Declared):
     is_known: Annotated[bool | None, Means("1: it can be compared")]
 
 
-class TrendChange(Declared):
+class TrendChange(NamedTuple):
     """The change to the last week."""
 
     share_low: Annotated[float, Means("lower bound of the change of the bad share")]
@@ -54,21 +48,13 @@ class TrendChange(Declared):
     verdict: Annotated[str, Means("worse, better, as_usual, within_bounds or untested")]
 
 
-class TrendRegime(Declared):
+class TrendRegime(NamedTuple):
     """A change point."""
 
     week: Annotated[str, Means("first week of the new level")]
     share_before: Annotated[float, Means("mean bad share of the weeks before, 0 to 1")]
     share_after: Annotated[float, Means("mean bad share from then on, 0 to 1")]
     p: Annotated[float, Means("share of all permutations with such a split, 0 to 1")]
-
-
-class TrendForecast(Declared):
-    """The forecast of a week."""
-
-    share: Annotated[float, Means("median of the bad share, 0 to 1")]
-    share_low: Annotated[float, Means("lower bound of share; 9 of 10 weeks exceed it")]
-    share_high: Annotated[float, Means("upper bound of share; 1 of 10 weeks exceeds it")]
 
 
 class SubjectTrend(NamedTuple):
@@ -79,14 +65,9 @@ class SubjectTrend(NamedTuple):
     client_id: Annotated[str | None, CLIENT_ID]
     group: Annotated[str | None, GROUP]
     source: Annotated[str | None, SOURCE]
-    weeks: Annotated[list[dict[str, Any] | None], Means(
-        "its weeks, oldest first", json=list[TrendWeek | None])]  # fmt: skip
-    change: Annotated[dict[str, Any] | None, Means(
-        "change to the last week", json=TrendChange | None)]  # fmt: skip
-    regimes: Annotated[list[Regime], Means("change points", json=list[TrendRegime])]
-    forecast: Annotated[list[Forecast], Means(
-        "forecasts of the next four weeks, of the worst 100 subjects",
-        json=list[TrendForecast])]  # fmt: skip
+    weeks: Annotated[list[TrendWeek | None], Means("its weeks, oldest first")]
+    change: Annotated[TrendChange | None, Means("change to the last week")]
+    regimes: Annotated[list[TrendRegime], Means("change points")]
 
 
 class ObjectiveTrend(NamedTuple):
@@ -106,23 +87,18 @@ class Trends(NamedTuple):
     tested: Annotated[int, Means("number of subjects whose last change was tested")]
     significant_by_chance: Annotated[float, Means(
         "number of them that are expected to change significantly by chance")]  # fmt: skip
-    forecast_by: Annotated[str | None, Means("forecaster; empty: jmxlake[trends] is missing")]
-    forecast_level: Annotated[float, Means("share of weeks between a forecast's bounds")]
     objectives: Annotated[list[ObjectiveTrend], Means("objectives")]
-    drains: Annotated[list[LagDrain], Means("forecasts of tiered-storage lags")]
 
 
 def trends(gold: Gold, objectives: Sequence[Objective], weeks: weeks_.Weeks) -> Trends:
     """Return the section; its last week is that in which the report's period ends."""
-    return section(weeks_.join(weeks, gold.now_us), objectives, weeks.names, drains_of(gold))
+    return section(weeks_.join(weeks, gold.now_us), objectives, weeks.names)
 
 
 def section(
     every: Sequence[weeks_.Trend],
     objectives: Sequence[Objective],
     weeks: list[str],
-    drains: list[LagDrain],
-    forecaster: Callable[[Sequence[weeks_.Week | None]], list[Forecast]] | None = None,
 ) -> Trends:
     """The section made of trends; worst subjects first.
 
@@ -130,46 +106,34 @@ def section(
         every: Trends of every objective and subject.
         objectives: In the order of the report.
         weeks: The names of the weeks.
-        drains: Lags at the end of the period.
-        forecaster: Forecasts weeks; by default as far as jmxlake[trends] is installed.
     """
-    forecaster = forecaster or forecasts.forecaster()
     bad = sorted((trend for trend in every if trend.was_bad), key=_badness, reverse=True)
     rows: defaultdict[str, list[SubjectTrend]] = defaultdict(list)
     good = Counter(trend.objective.name for trend in every if not trend.was_bad)
     changes = [change(trend.known) for trend in bad]
-    for place, (trend, changed) in enumerate(zip(bad, changes, strict=True)):
-        ahead = forecaster(trend.known) if forecaster and place < _MOST_FORECASTS else []
-        rows[trend.objective.name].append(_of_subject(trend, changed, ahead))
+    for trend, changed in zip(bad, changes, strict=True):
+        rows[trend.objective.name].append(_of_subject(trend, changed))
     tested = [one.compared for one in changes if one is not None and one.p is not None]
     return Trends(
         weeks,
         len(tested),
         round(by_chance(tested), 2),
-        forecasts.NAME if forecaster else None,
-        forecasts.LEVEL,
         [
             ObjectiveTrend(one.name, one.title, one.target, good[one.name], rows[one.name])
             for one in objectives
         ],
-        drains,
     )
 
 
-def _of_subject(trend: weeks_.Trend, changed: Change | None, ahead: list[Forecast]) -> SubjectTrend:
+def _of_subject(trend: weeks_.Trend, changed: Change | None) -> SubjectTrend:
     return SubjectTrend(
         **trend.subject.names,
-        weeks=[None if week is None else _week(week) for week in trend.weeks],
-        change=None if changed is None else {**changed._asdict(), "verdict": changed.verdict},
-        regimes=regimes(trend.known),
-        forecast=ahead,
+        weeks=[
+            None if week is None else TrendWeek(*week[:-1], week.is_known) for week in trend.weeks
+        ],
+        change=None if changed is None else TrendChange(*changed, changed.verdict),
+        regimes=[TrendRegime(*one) for one in regimes(trend.known)],
     )
-
-
-def _week(week: weeks_.Week) -> dict[str, Any]:
-    row = {**week._asdict(), "is_known": week.is_known}
-    del row["name"]  # the section has the names of all weeks
-    return row
 
 
 def _badness(trend: weeks_.Trend) -> tuple[int, list[int]]:

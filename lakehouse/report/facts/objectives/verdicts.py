@@ -7,12 +7,9 @@ from typing import Annotated, Any, Final, NamedTuple
 
 from lakehouse.core import display
 from lakehouse.core.objective import Objective
-from lakehouse.report.facts.fields import OBJECTIVE, TARGET, TITLE, VERDICT, Means
+from lakehouse.report.facts.fields import OBJECTIVE, TARGET, TITLE, VERDICT, Means, Named, fields_of
 from lakehouse.slo.cluster_level import by_cluster, partition_count
 from lakehouse.slo.sla_statement import Statement
-
-SUBJECT: Final = ("topic", "partition", "user", "client_id", "group", "source")
-"""The names of a subject in the facts."""
 
 _OF_OBJECTIVE: Final = ("name", "title", "description", "target", "level")
 
@@ -67,7 +64,7 @@ def objective(wanted: Objective, statements: Sequence[Statement]) -> dict[str, A
         "weighted": next((one.to_json() for one in by_cluster(judged)), None),
         "subjects": [
             {
-                **{name: getattr(one.subject, name) for name in SUBJECT},
+                **{name: getattr(one.subject, name) for name in fields_of(Named)},
                 **_weight(one),
                 **one.figures(),
                 **one.details(brief=True),

@@ -26,6 +26,22 @@ def with_event_owners(events: Iterable[Row], labels: Labels) -> list[Row]:
     return [_with_owners(event, labels) for event in events]
 
 
+def with_incident_owners(incidents: Iterable[Row], labels: Labels) -> list[Row]:
+    """Return incidents with their owner; what sources counted themselves is of their owner.
+
+    Args:
+        incidents: As in the facts.
+        labels: The labels of a row.
+    """
+    return [{**row, **labels(_subject(row))} for row in incidents]
+
+
+def _subject(incident: Row) -> Row:
+    if incident.get("level") != "source":
+        return incident
+    return {"source": next(iter(incident["sources"]), None)}
+
+
 def _with_owners(event: Row, labels: Labels) -> Row:
     of_topics = [{"topic": topic} for topic in event["topics"]] if _is_of_topics(event) else []
     uses, hits = ([{**row, **labels(row)} for row in event[key]] for key in ("uses", "hits"))

@@ -56,8 +56,6 @@ def of_team(facts: Mapping[str, Any], team: str) -> Facts:
             part[name] = {**part[name], **changed(part[name])}
     if part.get("throttling"):
         part["throttling"] = {**part["throttling"], **_throttled(part)}
-    if "key_figures" not in part:  # older facts lack what these are computed from
-        return with_answers(part)
     found = with_figures(part, with_answers)
     found["objectives"] = with_owners(found["objectives"])
     found["key_figures"] = [

@@ -15,7 +15,7 @@ from lakehouse.report.facts.fields import (
     to_json,
 )
 from lakehouse.report.facts.objectives.composites import BY_OWNER, composites
-from lakehouse.report.facts.owners.event_owners import with_event_owners
+from lakehouse.report.facts.owners.event_owners import with_event_owners, with_incident_owners
 from lakehouse.report.facts_lookup import nothing_seen, value_at
 from lakehouse.report.owners import LABELS, NAMES, NO_OWNER, Owner, Owners, Prices, shown
 
@@ -35,7 +35,7 @@ _TIERED: Final = ("uploaded_bytes", "read_bytes", "stored_byte_seconds")
 
 
 class Account(NamedTuple):
-    """Throttling and storage of an owner: sums of the known figures."""
+    """Error budgets, throttling and storage of an owner: sums of the known figures."""
 
     team: Annotated[str | None, OWNED["team"]]
     owner: Annotated[str | None, OWNED["owner"]]
@@ -43,6 +43,11 @@ class Account(NamedTuple):
     topics: Annotated[int, Means("number of topics")]
     clients: Annotated[int, Means("number of clients with a quota or throttling")]
     groups: Annotated[int, Means("number of groups that may have lost offsets")]
+    highest_used: Annotated[Known, Means(
+        "highest share of an error budget that one of its subjects used")]  # fmt: skip
+    total_used: Annotated[Known, Means(
+        "share of the error budgets of its team that was used in total, by the weights of the "
+        "first composite; empty: no team, or no composite")]  # fmt: skip
     throttled_us: Annotated[Bounds, Means(
         "throttled time, summed over clients and kinds of quota, microseconds")]  # fmt: skip
     uploaded_bytes: Annotated[Known, Means("bytes uploaded to remote storage")]
@@ -61,15 +66,15 @@ class Account(NamedTuple):
 
 def add_owners(facts: Mapping[str, Any], owners: Owners) -> Facts:
     """The facts with labels in rows, composites by owner, and a section ``owners``."""
-    with_labels = with_rows(facts, lambda row: {**row, **owners.of(row)._asdict()})
+    with_labels = with_rows(facts, lambda row: {**row, **owners.labels(row)})
     if facts.get("events"):
-        with_labels["events"] = with_event_owners(
-            facts["events"], lambda row: owners.of(row)._asdict()
-        )
+        with_labels["events"] = with_event_owners(facts["events"], owners.labels)
+        incidents = facts.get("incidents") or ()
+        with_labels["incidents"] = with_incident_owners(incidents, owners.labels)
     currency = None if owners.prices is None else owners.prices.currency
-    accounts = to_json(_accounts(with_labels, owners.prices))
     with_labels["objectives"] = with_owners(with_labels.get("objectives") or ())
-    with_labels["composites"] = to_json(composites(with_labels.get("objectives") or (), BY_OWNER))
+    with_labels["composites"] = to_json(composites(with_labels["objectives"], BY_OWNER))
+    accounts = to_json(_accounts(with_labels, owners.prices))
     return {**with_labels, "owners": {"currency": currency, "accounts": accounts}}
 
 
@@ -103,7 +108,28 @@ def _accounts(facts: Mapping[str, Any], prices: Prices | None) -> list[Account]:
             rows.setdefault(owner, defaultdict(list))[kind].append(row)
     was_read = {kind: not nothing_seen(facts, one) for kind, (_, one) in _COUNTED.items()}
     owners = sorted(rows, key=lambda owner: (owner == NO_OWNER, *map(str, owner)))
-    return [_account(owner, rows[owner], was_read, prices) for owner in owners]
+    return [
+        _account(owner, rows[owner], was_read, prices)._replace(
+            highest_used=_highest_used(facts, owner), total_used=_total_used(facts, owner.team)
+        )
+        for owner in owners
+    ]
+
+
+def _highest_used(facts: Mapping[str, Any], owner: Owner) -> float | None:
+    labels = owner._asdict().items()
+    subjects = (row for one in facts["objectives"] for row in one["subjects"])
+    shares = [row.get("used") for row in subjects if labels <= row.items()]
+    return max((share for share in shares if share is not None), default=None)
+
+
+def _total_used(facts: Mapping[str, Any], team: str | None) -> float | None:
+    own = (one for one in facts["composites"] if team is not None and one["team"] == team)
+    found = next(own, None)
+    if found is None or found["attainment"] is None or found["target"] == 1:
+        return None
+    used: float = (1 - found["attainment"]) / (1 - found["target"])
+    return used
 
 
 def _account(
@@ -128,6 +154,8 @@ def _account(
         topics=len({row.get("topic") for row in rows["topic"]}),
         clients=len({(row.get("user"), row.get("client_id")) for row in clients}),
         groups=len({row.get("group") for row in groups}),
+        highest_used=None,
+        total_used=None,
         throttled_us=Bounds(*(total("client", key) for key in keys)),
         **moved,
         disk_byte_seconds=disk,
