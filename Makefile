@@ -53,7 +53,7 @@ test-nightly: test-connect test-cluster test-s3-spark test-truth test-truth-kafk
 test-connect: setup ## The rollup's tests, and every notebook, over Spark Connect; two over the demo's lake
 	@$(BIN)/pytest --spark connect -m spark tests/integration/test_rollup*.py tests/integration/test_limits.py \
 	  tests/integration/test_counters_made_late.py
-	@$(BIN)/pytest tests/everywhere/connect.py
+	@$(BIN)/pytest tests/everywhere/connect.py tests/everywhere/connect_live.py
 	@$(BIN)/pytest tests/integration/test_demo.py -k notebooks
 
 .PHONY: test-cluster

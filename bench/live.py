@@ -78,38 +78,56 @@ _SETTINGS: Final = {
 _COSTS: Final = {"every_local_cpu_s": "local", "every_spark_cpu_s_per_hour_added": "spark"}
 
 
-def costs(folder: Path, engine: str, hours: int, teller: Teller) -> dict[str, float]:
-    """Worst processor seconds of an added hour, of an idle pass, and commits of a pass to gold.
+class Cost(NamedTuple):
+    """What a pass costs that rolls up an hour that was added.
+
+    Attributes:
+        cpu_seconds: Processor seconds from the commit of the hour to the end of the pass.
+        commits: Commits to tables of gold.
+        files: Data files that it wrote there.
+    """
+
+    cpu_seconds: float
+    commits: int
+    files: int
+
+
+def costs(folder: Path, engine: str, hours: int, teller: Teller) -> tuple[list[Cost], float]:
+    """The cost of each added hour, and the processor seconds of an idle pass.
 
     Args:
         folder: Where the lake is made.
         engine: Of the rollup.
-        hours: How many hours are added and count.
+        hours: How many hours are added after those that warm up.
         teller: Says what goes on.
     """
     lake = folder / engine
     bronze.write(lake, sampled(_UNTIL, 1, 1))
     late = {one: _without_the_last(lake / one.path, hours + _WARM_UP) for one in _LATE}
-    found, commits = list[float](), list[int]()
+    found = list[Cost]()
     with Every(lake, engine, _TURN, folder / f"{engine}.log") as passes:
         passes.await_hours()
         for number in range(hours + _WARM_UP):
-            before, cpu = _gold_commits(lake), passes.cpu_seconds()
+            cpu, commits, files = passes.cpu_seconds(), _commits(lake), _files(lake)
             start = _UNTIL - (hours + _WARM_UP - number) * _HOUR
             for table, rows in late.items():
                 hour = _between(rows, start, start + _HOUR)
                 write_deltalake(lake / table.path, hour, mode="append")
             passes.await_hours()
-            found.append(passes.cpu_seconds() - cpu)
-            commits.append(_gold_commits(lake) - before)
-            teller.say(f"{engine}, hour {number + 1}: {found[-1]:.1f} CPU s")
-        idle = passes.idle_cpu_seconds()
-    return {
-        "worst": max(found[_WARM_UP:]),
-        "idle": idle,
-        "commits": max(commits[_WARM_UP:]),
-        "start": found[0],
-    }
+            found.append(
+                Cost(passes.cpu_seconds() - cpu, _commits(lake) - commits, _files(lake) - files)
+            )
+            teller.say(f"{engine}, hour {number + 1}: {found[-1].cpu_seconds:.1f} CPU s")
+        return found, passes.idle_cpu_seconds()
+
+
+def _commits(lake: Path) -> int:
+    return len(list(lake.glob("gold/*/_delta_log/*.json")))
+
+
+def _files(lake: Path) -> int:
+    """Data files of gold that were written; only tidying, once a day, removes any."""
+    return sum(one.parent.name != "_delta_log" for one in lake.glob("gold/**/*.parquet"))
 
 
 _LATE: Final = (tables.RUNS, tables.SCRAPES)
@@ -128,10 +146,6 @@ def _between(rows: pa.Table, start: dt.datetime, end: dt.datetime) -> pa.Table:
     at = rows["start"]
     first, last = (pa.scalar(one, at.type) for one in (start, end))
     return rows.filter(pc.and_(pc.greater_equal(at, first), pc.less(at, last)))
-
-
-def _gold_commits(lake: Path) -> int:
-    return len(list(lake.glob("gold/*/_delta_log/*.json")))
 
 
 def event_to_gold(
@@ -226,11 +240,7 @@ def figures(folder: Path, chosen: Any, teller: Teller) -> dict[str, float | None
     found: dict[str, float | None] = dict.fromkeys((*_COSTS, *_SETTINGS))
     for name, engine in _COSTS.items():
         if name in chosen.only:
-            cost = costs(folder, engine, chosen.hours, teller)
-            found[name] = round(cost["worst"], 1)
-            found[f"{engine}_first_hour_cpu_s"] = round(cost["start"], 1)
-            found[f"{engine}_idle_pass_cpu_s"] = round(cost["idle"], 2)
-            found[f"{engine}_commits_a_pass"] = cost["commits"]
+            found |= _told(name, engine, *costs(folder, engine, chosen.hours, teller))
     for name, of in _SETTINGS.items():
         if name in chosen.only:
             teller.say(f"{name}: {chosen.windows} windows of {of.window} s, --every {of.every}")
@@ -241,6 +251,18 @@ def figures(folder: Path, chosen: Any, teller: Teller) -> dict[str, float | None
             found[f"{name.removesuffix('_s')}_median_s"] = round(statistics.median(seconds), 1)
             shutil.rmtree(own, ignore_errors=True)
     return found
+
+
+def _told(name: str, engine: str, hours: list[Cost], idle: float) -> dict[str, float]:
+    first, counted = hours[0], hours[_WARM_UP:]
+    return {
+        name: round(max(one.cpu_seconds for one in counted), 1),
+        f"{engine}_first_hour_cpu_s": round(first.cpu_seconds, 1),
+        f"{engine}_hour_median_cpu_s": round(statistics.median(one[0] for one in counted), 1),
+        f"{engine}_idle_pass_cpu_s": round(idle, 2),
+        f"{engine}_commits_a_pass": max(one.commits for one in counted),
+        f"{engine}_files_a_pass": max(one.files for one in counted),
+    }
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

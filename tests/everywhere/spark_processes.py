@@ -139,17 +139,21 @@ class ConnectServer(SparkProcesses):
     Args:
         folder: Where it works.
         jars: Further jars.
+        port: Where it listens; None: at a free port.
         more: Further settings.
 
     Attributes:
+        port: Where it listens.
         remote: What SPARK_REMOTE is to say.
         warehouse: Where tables lie that are made by name.
         workers: The limit of its Python workers.
     """
 
-    def __init__(self, folder: Path, jars: Sequence[Path] = (), **more: str) -> None:
+    def __init__(
+        self, folder: Path, jars: Sequence[Path] = (), *, port: int | None = None, **more: str
+    ) -> None:
         super().__init__(folder)
-        (port,) = free_ports(1)
+        self.port = port = port or free_ports(1)[0]
         self.remote, self.warehouse = f"sc://{LOOPBACK}:{port}", folder / "warehouse"
         ours = {
             "spark.connect.grpc.binding.address": LOOPBACK,
