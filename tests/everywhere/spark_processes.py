@@ -188,7 +188,7 @@ class StandaloneCluster(SparkProcesses):
                 "spark.master": url,
                 "spark.executor.memory": executor_memory,
                 "spark.executor.cores": "1",
-                "spark.executor.extraJavaOptions": spark_session._SMALL_JVM,
+                "spark.executor.extraJavaOptions": spark_session.JAVA_OPTIONS,
             },
         )
         self.conf = conf_folder(folder, chosen)
