@@ -30,6 +30,7 @@ MAIN: Final = "job.py"
 REGISTRIES: Final = (
     "internal.config.package", "deploy.k8s.Config", "deploy.yarn.config.package",
     "sql.connect.config.Connect", "sql.internal.StaticSQLConf", "sql.internal.SQLConf",
+    "sql.delta.sources.DeltaSQLConf",
 )  # fmt: skip
 FREE: Final = re.compile(
     r"spark\.(hadoop|sql\.catalog|kubernetes\.(driver|executor)\.secretKeyRef)\."
