@@ -301,9 +301,7 @@ class LocalEngine:
 
     def tidy(self, table: Table) -> None:
         """Set the declared properties where they differ; compact; vacuum."""
-        delta = self._store.find(table)
-        if delta is None:  # scratch that was never needed
-            return
+        delta = self.open(table)
         differing = dict(table.properties.items() - delta.metadata().configuration.items())
         with self._alone(table):
             if differing:
@@ -311,8 +309,7 @@ class LocalEngine:
                     differing, raise_if_not_exists=False, commit_properties=_COMMIT
                 )
                 refresh(delta)
-            if table not in self.scratch:
-                delta.optimize.compact(commit_properties=_COMMIT)
+            delta.optimize.compact(commit_properties=_COMMIT)
             delta.vacuum(dry_run=False, commit_properties=_COMMIT)
 
     # The kernel
