@@ -17,6 +17,7 @@ from rich.text import Text
 
 from lakehouse.cli.options import log
 from lakehouse.core import display
+from lakehouse.engines.rollup_batches import COMPUTED
 from lakehouse.rollup.remark import Remark
 
 if TYPE_CHECKING:
@@ -42,23 +43,27 @@ class Phase:
         self._clock = clock
         self._started = clock()
         self._done: Done | None = None
+        self._parts = ""
         self._first: tuple[float, int] | None = None  # when hours were counted first
 
     def watch(self, done: Done) -> None:
         """Note how far a rollup is."""
         if self._first is None:
             self._first = self._clock(), done.hours
-        self._done = done
+        self._done, self._parts = done, ""
 
     def step(self, what: str) -> None:
-        """Log a remark; other steps are too many for a person."""
+        """Log a remark, and note computed parts; other steps are too many for a person."""
         if isinstance(what, Remark):
             log(f"{self.name}: {what}")
+        elif what.startswith(COMPUTED):
+            self._parts = what.removeprefix(COMPUTED)
 
     @property
     def now(self) -> str:
         """The phase, its progress, and the time left or the time so far."""
         parts = [] if self._done is None else [f"{self._done.hours} of {self._done.of_hours} hours"]
+        parts += [self._parts] if self._parts else []
         left = self._seconds_left()
         parts.append(f"{about(left)} left" if left is not None else f"{self._took} so far")
         return f"{self.name}: {', '.join(parts)}"

@@ -27,7 +27,7 @@ from lakehouse.engines.delta_tables import Store, row_schema, schema_mode, store
 from lakehouse.engines.engine import SETS, Detail, LeaseRow, Staged, instant_of, span_of
 from lakehouse.engines.local_kernel import Bronze
 from lakehouse.engines.local_relations import Relation
-from lakehouse.engines.rollup_batches import Batch
+from lakehouse.engines.rollup_batches import COMPUTED, Batch
 from lakehouse.errors import EngineError, LeaseLostError, LogExpiredError, one_line
 from lakehouse.kernel import arrow_types, run_in_duckdb
 from lakehouse.kernel.run_in_duckdb import KernelError, Program
@@ -301,9 +301,7 @@ class LocalEngine:
 
     def tidy(self, table: Table) -> None:
         """Set the declared properties where they differ; compact; vacuum."""
-        delta = self._store.find(table)
-        if delta is None:  # scratch that was never needed
-            return
+        delta = self.open(table)
         differing = dict(table.properties.items() - delta.metadata().configuration.items())
         with self._alone(table):
             if differing:
@@ -311,8 +309,7 @@ class LocalEngine:
                     differing, raise_if_not_exists=False, commit_properties=_COMMIT
                 )
                 refresh(delta)
-            if table not in self.scratch:
-                delta.optimize.compact(commit_properties=_COMMIT)
+            delta.optimize.compact(commit_properties=_COMMIT)
             delta.vacuum(dry_run=False, commit_properties=_COMMIT)
 
     # The kernel
@@ -336,7 +333,7 @@ class LocalEngine:
                 computed = pool.map(bronze.compute, batch.calls, repeat(self._spill))
                 for number, one in enumerate(computed, 1):
                     results.append(one)
-                    step(f"computed {label}: {number} of {len(batch.calls)} parts")
+                    step(f"{COMPUTED}{label}: {number} of {len(batch.calls)} parts")
         except KernelError as error:
             raise EngineError(f"{self.lake.root}: {error}") from error
         made = {name: pa.concat_tables([one[name] for one in results]) for name in results[0]}

@@ -18,6 +18,9 @@ T = TypeVar("T")
 _LEAST_OF_A_CALL: Final = 50_000
 """Runs that take as long as the planning of a further call."""
 
+COMPUTED: Final = "computed "
+"""How steps begin that say which parts of a batch are computed."""
+
 _SPARE: Final = 12
 """A further batch costs as much as recomputing this many hours without new rows."""
 

@@ -21,7 +21,7 @@ from lakehouse.core.missing_files import MissingFile
 from lakehouse.core.periods import Period, instant
 from lakehouse.engines import spark_kernel, spark_packets, spark_relations
 from lakehouse.engines.engine import SETS, Detail, LeaseRow, Relation, Staged, span_of
-from lakehouse.engines.rollup_batches import Batch
+from lakehouse.engines.rollup_batches import COMPUTED, Batch
 from lakehouse.kernel.run_in_duckdb import MOST_OF_A_PIECE, Program
 from lakehouse.tables import Column, Table
 from lakehouse.tables.table import GOLD_PROPERTIES, of_gold, spark_identifier, spark_text
@@ -264,7 +264,7 @@ class SparkEngine:
         bronze = spark_kernel.Bronze(runs, scrapes, sets)
         with tagged(self._spark, label, batch):
             version = self._write_staging(spark_kernel.frame(bronze, batch, program))
-        step(f"computed {label}: {batch.parts} parts")
+        step(f"{COMPUTED}{label}: {batch.parts} parts")
         rows = self._spark.sql(f"SELECT * FROM {self.lake.name(STAGING)} VERSION AS OF {version:d}")
         filled = {name for (name,) in rows.select("target").distinct().collect()}
         return {

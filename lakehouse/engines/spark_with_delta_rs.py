@@ -21,7 +21,7 @@ from lakehouse.core.periods import Period
 from lakehouse.engines import local_relations, spark_kernel, spark_relations
 from lakehouse.engines.engine import Staged, instant_of, span_of
 from lakehouse.engines.local_engine import LocalEngine
-from lakehouse.engines.rollup_batches import Batch
+from lakehouse.engines.rollup_batches import COMPUTED, Batch
 from lakehouse.engines.spark_engine import most_rows, one_line, tagged
 from lakehouse.kernel.run_in_duckdb import Program
 from lakehouse.tables import Table
@@ -77,7 +77,7 @@ class SparkOnPath(LocalEngine):
                 for table in (tables.RUNS, tables.SCRAPES, tables.MEMBERS):
                     missing_files.refuse(self.open(table), self._store.url(table))
                 raise
-        step(f"computed {label}: {batch.parts} parts")
+        step(f"{COMPUTED}{label}: {batch.parts} parts")
         packets: defaultdict[str, list[pa.Buffer]] = defaultdict(list)
         for name, rows in zip(made["target"].to_pylist(), made["rows"], strict=True):
             packets[name].append(rows.as_buffer())

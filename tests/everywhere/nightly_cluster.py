@@ -38,7 +38,7 @@ def local(bronze: Path, laptop: Jmxlake, tmp_path_factory: pytest.TempPathFactor
     """The same day, rolled up by the laptop."""
     folder = tmp_path_factory.mktemp("local")
     shutil.copytree(bronze, folder / "bronze")
-    laptop("rollup", str(folder))
+    laptop("rollup", str(folder), "--engine", "spark")
     return folder
 
 

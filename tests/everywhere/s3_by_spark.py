@@ -121,7 +121,7 @@ def test_a_lake_on_s3_gives_the_gold_of_a_folder(server: S3Server, laptop: Jmxla
 
     folder = tmp_path / "folder"
     shutil.copytree(server.bucket("lake") / "jmxlake" / "bronze", folder / "bronze")
-    laptop("rollup", str(folder))
+    laptop("rollup", str(folder), "--engine", "spark")
     wanted: dict[str, list[dict[str, Any]]] = gold_rows(folder / "gold")
     found = gold_rows(f"{server.url(LAKE)}/gold", server.options)
     assert differing(found, wanted) == {}

@@ -105,6 +105,15 @@ def test_estimate_has_few_digits(seconds: float, words: str) -> None:
     assert about(seconds) == f"about {words}"
 
 
+def test_parts_of_the_running_batch_are_shown() -> None:
+    running = Phase("rollup", lambda: 0.0)
+    running.watch(Done(0, 48, 0))
+    running.step("computed batch 1 of 2: 3 of 6 parts")
+    assert running.now == "rollup: 0 of 48 hours, batch 1 of 2: 3 of 6 parts, under 1 s so far"
+    running.watch(Done(24, 48, 1))
+    assert "parts" not in running.now
+
+
 def test_phase_that_fails_has_no_result() -> None:
     code = "from lakehouse.cli.phases import phase\nwith phase('facts'): raise SystemExit(7)"
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
