@@ -8,7 +8,7 @@ with the next.
 import datetime as dt
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
-from itertools import accumulate, chain, groupby
+from itertools import chain, groupby
 from typing import Final, NamedTuple, TypeVar
 
 from lakehouse.kernel.run_in_duckdb import MOST_OF_A_PIECE
@@ -142,14 +142,20 @@ def _evenly(
     sized: Sequence[tuple[ClusterHour, int]], most: int, cores: int
 ) -> Iterator[tuple[ClusterHour, ...]]:
     """Hours in order, in as many equal calls as keep every core at work, none above ``most``."""
-    counts = [count for _, count in sized]
-    total, largest = sum(counts), max(counts, default=0)
-    needed = max(1, -(-total // max(1, most - largest)))
+    total = sum(count for _, count in sized)
+    needed = max(1, -(-total // most))
     number = max(needed, min(-(-needed // cores) * cores, total // _LEAST_OF_A_CALL))
-    before = accumulate(counts, initial=0)
-    placed = zip(sized, (so_far * number // max(1, total) for so_far in before), strict=False)
-    for _, call in groupby(placed, key=lambda one: one[1]):
-        yield tuple(pair for (pair, _), _ in call)
+    of_call: list[ClusterHour] = []
+    before = so_far = place = 0
+    for pair, count in sized:
+        last, place = place, before * number // max(1, total)
+        if of_call and (place > last or so_far + count > most):
+            yield tuple(of_call)
+            of_call, so_far = [], 0
+        of_call.append(pair)
+        so_far, before = so_far + count, before + count
+    if of_call:
+        yield tuple(of_call)
 
 
 def _groups(

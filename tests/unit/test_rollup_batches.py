@@ -96,7 +96,7 @@ def calls(*rows: int, cores: int = 1) -> tuple[Call, ...]:
 
 def test_hours_with_few_rows_share_a_call_and_one_with_many_is_cut() -> None:
     together = Call(tuple(pair("a", hour) for hour in (0, 1)))
-    assert calls(50, 60, 10) == (together, Call((pair("a", 2),)))
+    assert calls(50, 60, 20) == (together, Call((pair("a", 2),)))
     assert calls(121) == (Call((pair("a", 0),), 2),)
     assert calls(1200, 30) == (Call((pair("a", 0),), 10), Call((pair("a", 1),)))
 
