@@ -60,7 +60,7 @@ def test_two_commands_without_spark_make_a_report(tmp_path: Path) -> None:
     ((number, statements),) = ask(
         engine, "SELECT count(*), max(r.statement) FROM {rows} r", rows=engine.rows(SLA)
     )
-    assert f"objectives: {number} statements, {number} of them new or changed" in said[2]
+    assert f"objectives: {number} statements, {number} of them new or changed" in said[1]
     assert statements == 1
     assert number == sum(len(one["subjects"]) for one in report["objectives"])
     story = without_spark("explain", lake, "orders", "--week", "2026-W47")
