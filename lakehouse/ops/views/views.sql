@@ -1,16 +1,16 @@
 -- The views of gold, for every engine: render.py makes statements of them.
 --
--- A view begins with its name and its comment. A line of the last SELECT has one or more columns, then their comments.
+-- The first lines of a view are its name and its comment. A line of the last SELECT has one or more columns, then their comments.
 -- {topics} is a table of gold, or a view of this file. utc(x) and local(x) are an instant as a clock shows it,
 -- micros(x) is it in microseconds since 1970, instant(x) the way back; x has no parentheses. {hours} is when a row's hour is. Names in double
 -- quotes are reserved words.
 -- Unknown is NULL, never zero. state_of[x; y] is the state of a row: its column x is the observed share in percent, and
--- it is bad if y is above zero. The thresholds are those of core/observed_share.py.
+-- it is bad if y is above zero. core/observed_share.py has the thresholds.
 
 -- VIEW verdicts
 -- Was each objective met? The newest statement of each objective, subject and period, as jmxlake sla published it.
--- The true attainment lies between low and high. Of a week a subject has one row with is_of_week: the last of the
--- objective's own periods that ended with it. The time zone of the statements need not be that of the views.
+-- The true attainment is between low and high. A subject has one row with is_of_week per week: the last of the
+-- objective's own periods that ended with it. Statements and views may have different time zones.
 SELECT
     cluster, objective, -- Kafka cluster id | name of the objective
     topic, -- topic, of objectives on topics
@@ -20,7 +20,7 @@ SELECT
     "group" AS consumer_group, -- consumer group, of objectives on groups
     source, -- broker, controller or client that is read, of objectives on sources
     grain AS period, -- 1w: an ISO week, else span
-    subject, -- all that names the subject
+    subject, -- every name of the subject
     utc("window") AS from_utc, utc(window_end) AS to_utc, -- start of the period, UTC | end of the period, UTC
     local("window") AS from_local, local(window_end) AS to_local, -- start, local time | end, local time
     week_local, -- Monday, local time, of the week with the middle of the period's last seven days
@@ -33,8 +33,8 @@ SELECT
     CASE WHEN attainment IS NOT NULL THEN bad_us / 6e7 END AS bad_minutes, -- minutes seen bad; NULL: no data
     CASE WHEN attainment IS NOT NULL THEN bad_low_us / 6e7 END AS bad_low_minutes, -- its lower bound
     CASE WHEN attainment IS NOT NULL THEN bad_high_us / 6e7 END AS bad_high_minutes, -- its upper bound
-    good_us / 6e7 AS good_minutes, -- minutes that were wholly seen and good
-    unknown_us / 6e7 AS unknown_minutes, -- minutes that were not wholly seen
+    good_us / 6e7 AS good_minutes, -- minutes that were observed completely and good
+    unknown_us / 6e7 AS unknown_minutes, -- minutes that were not observed completely
     expected_us / 6e7 AS expected_minutes, -- minutes in which the subject existed
     100e0 * (expected_us - unknown_us) / nullif(expected_us, 0) AS observed_percent, -- percent of them wholly observed
     state_of[observed_percent; bad_us] AS state, -- bad, good, partly_known or not_known
@@ -83,7 +83,7 @@ WHERE is_out OR is_under OR is_leaderless
 GROUP BY cluster, topic, date, "window"
 
 -- VIEW topic_days
--- On which days was a topic unavailable? Sums of topic_hours by day of the local time zone.
+-- Days with an unavailable topic: sums of topic_hours by day of the local time zone.
 SELECT
     cluster, topic, -- Kafka cluster id | topic
     CAST(hour_local AS DATE) AS day_local, -- day, local time
@@ -94,7 +94,7 @@ SELECT
     sum(leaderless_minutes) AS leaderless_minutes, -- with one without a leader
     sum(unavailable_partition_minutes) AS unavailable_partition_minutes, -- minutes summed over partitions
     max(most_partitions_unavailable) AS most_partitions_unavailable, -- most at one instant
-    count(unavailable_minutes) AS hours_seen, -- hours in which it was seen
+    count(unavailable_minutes) AS hours_seen, -- hours in which it was observed
     100e0 * sum(seen_partition_minutes) / nullif(sum(60e0 * partitions), 0) AS seen_percent, -- percent of them seen
     sum(seen_partition_minutes) / nullif(144e-1 * max(partitions), 0) AS observed_percent, -- percent of 24 hours
     state_of[observed_percent; sum(unavailable_high_minutes)] AS state -- bad, good, partly_known or not_known
@@ -102,8 +102,8 @@ FROM {topic_hours}
 GROUP BY cluster, topic, CAST(hour_local AS DATE)
 
 -- VIEW topic_weeks
--- In which ISO weeks was a topic unavailable? Sums of topic_hours by week of the local time zone; zero, where there is
--- no hour, if the objective min-isr was seen.
+-- ISO weeks with an unavailable topic: sums of topic_hours by week of the local time zone. A week without hours is zero
+-- if the objective min-isr was observed.
 WITH stated AS (
     SELECT cluster, topic, week_local, max(unknown_minutes) AS unknown_minutes,
         min(observed_percent) AS observed_percent,
@@ -117,7 +117,7 @@ SELECT
     sum(under_min_isr_minutes) AS under_min_isr_minutes, -- minutes with one under its min ISR
     sum(leaderless_minutes) AS leaderless_minutes, -- minutes with one without a leader
     max(most_partitions_unavailable) AS most_partitions_unavailable, -- most at one instant
-    max(unknown_minutes) AS unknown_minutes, -- minutes not wholly seen; NULL: not stated
+    max(unknown_minutes) AS unknown_minutes, -- minutes not observed completely; NULL: not stated
     min(observed_percent) AS observed_percent, -- percent of the week wholly observed; NULL: not stated
     state_of[observed_percent; sum(unavailable_high_minutes)] AS state -- bad, good, partly_known or not_known
 FROM (
@@ -142,7 +142,7 @@ clocked AS (
 SELECT
     cluster, topic, partition_id, -- Kafka cluster id | topic | partition
     CASE metric WHEN 'kafka.partition.leaderless' THEN 'leaderless' ELSE 'under_min_isr' END AS kind, -- which
-    utc(first_start) AS start_utc, local(first_start) AS start_local, -- first seen, UTC | local time
+    utc(first_start) AS start_utc, local(first_start) AS start_local, -- first observed, UTC | local time
     utc(last_end) AS end_utc, local(last_end) AS end_local, -- seen to be over, UTC | local time
     (e - s) / 6e7 AS minutes, -- minutes from start to end
     (e - s - tail_us) / 6e7 AS low_minutes, -- lower bound: it may have ended earlier
@@ -151,9 +151,9 @@ SELECT
 FROM clocked
 
 -- VIEW events
--- What happened, and what was the likely cause? A row for each event: incidents of partitions whose starts follow each
--- other closely, or all incidents of a kind and subject in an ISO week. What only bronze.events shows is not known here:
--- a restart between two readings, and which restarts are one rolling restart.
+-- Events of a week with their likely causes. A row for each event: incidents of partitions whose starts follow each
+-- other closely, or all incidents of a kind and subject in an ISO week. The view does not read bronze.events, so it
+-- does not show a restart between two readings, or which restarts are one rolling restart.
 WITH stretches AS (
     SELECT {stretches_of_weeks} FROM {incidents}),
 slacks AS (
@@ -212,7 +212,7 @@ SELECT
     of_group AS consumer_group, of_source AS source, -- consumer group | broker, controller or client
     coalesce(nullif(concat_ws(', ', 'topic ' || only_topic, several, 'user ' || of_user, 'client id ' || of_client,
         'group ' || of_group, 'source ' || of_source), ''), 'cluster') AS subject, -- names of the subject
-    utc(start_at) AS start_utc, local(start_at) AS start_local, -- first seen, UTC | local time
+    utc(start_at) AS start_utc, local(start_at) AS start_local, -- first observed, UTC | local time
     utc(end_at) AS end_utc, local(end_at) AS end_local, -- seen to be over, UTC | local time
     (e - s) / 6e7 AS duration_minutes, us / 6e7 AS minutes, -- minutes from start to end | in which any of it was bad
     topics, partitions, incidents, -- topics that were hit | partitions | incidents
@@ -224,7 +224,7 @@ FROM clocked
 
 -- VIEW throttled_clients
 -- Which client was throttled by a quota, and when? A row for each client, kind of request and hour in which it was,
--- over all brokers. An hour without a row is not known to be good: sources_seen says whether it was seen.
+-- over all brokers. An hour without a row may be good or not observed: sources_seen has the observed time.
 SELECT
     cluster, -- Kafka cluster id
     "user" AS user_name, -- authenticated principal; NULL: the quota has no user
@@ -240,8 +240,8 @@ FROM {clients}
 WHERE metric LIKE 'kafka.client.%.throttle_time' AND any_high_us > 0
 
 -- VIEW client_weeks
--- In which ISO weeks was a client throttled? Sums of throttled_clients by week of the local time zone; zero, where there
--- is no hour, if its objective was seen.
+-- ISO weeks with a throttled client: sums of throttled_clients by week of the local time zone. A week without hours is
+-- zero if its objective was observed.
 SELECT
     cluster, user_name, client_id, -- Kafka cluster id | authenticated principal | client id
     request, week_local, -- produce, fetch, request or controller_mutation | Monday of the week, local time
@@ -249,7 +249,7 @@ SELECT
     sum(throttled_low_minutes) AS throttled_low_minutes, -- its lower bound
     sum(throttled_high_minutes) AS throttled_high_minutes, -- its upper bound
     max(max_throttle_ms) AS max_throttle_ms, -- longest throttle time, milliseconds
-    max(unknown_minutes) AS unknown_minutes, -- minutes not wholly seen; NULL: not stated
+    max(unknown_minutes) AS unknown_minutes, -- minutes not observed completely; NULL: not stated
     min(observed_percent) AS observed_percent, -- percent of the week wholly observed; NULL: not stated
     state_of[observed_percent; sum(throttled_high_minutes)] AS state -- bad, good, partly_known or not_known
 FROM (
@@ -268,7 +268,7 @@ GROUP BY cluster, user_name, client_id, request, week_local
 SELECT
     cluster, "group" AS consumer_group, topic, -- Kafka cluster id | consumer group | topic
     {hours}
-    CASE WHEN seen_us + behind_high_us > 0 THEN behind_us / 6e7 END AS behind_minutes, -- NULL: not seen
+    CASE WHEN seen_us + behind_high_us > 0 THEN behind_us / 6e7 END AS behind_minutes, -- NULL: not observed
     CASE WHEN seen_us + behind_high_us > 0 THEN behind_low_us / 6e7 END AS behind_low_minutes, -- at least
     CASE WHEN seen_us + behind_high_us > 0 THEN behind_high_us / 6e7 END AS behind_high_minutes, -- at most
     CAST(ceil(records_max / 1.189207115002721e0) AS BIGINT) AS most_records_low, -- most not read, at least
@@ -284,7 +284,7 @@ FROM {consumer_lag}
 
 -- VIEW lost_records
 -- Which records expired before a consumer group read them? A row for each group, partition and hour; offsets of
--- transaction markers and aborted records count, too.
+-- transaction markers and aborted records are included.
 SELECT
     cluster, "group" AS consumer_group, topic, -- Kafka cluster id | consumer group | topic
     "partition" AS partition_id, -- partition; NULL: all beyond the limit of the agent
@@ -317,8 +317,8 @@ FROM (
 GROUP BY cluster, topic, way, date, "window"
 
 -- VIEW tier_lag_weeks
--- In which ISO weeks was a topic's tiered storage behind? Sums of tier_lag by week of the local time zone; zero, where
--- there is no hour, if its objective was seen.
+-- ISO weeks in which a topic's tiered storage was behind: sums of tier_lag by week of the local time zone. A week
+-- without hours is zero if its objective was observed.
 SELECT
     cluster, topic, way, -- Kafka cluster id | topic | upload or deletion
     week_local, -- Monday of the week, local time
@@ -327,7 +327,7 @@ SELECT
     sum(lag_high_minutes) AS lag_high_minutes, -- its upper bound
     max(most_lag_gib) AS most_lag_gib, -- most GiB that waited
     bool_or(known_wrong) AS known_wrong, -- whether this version of Kafka is known to report it wrongly
-    max(unknown_minutes) AS unknown_minutes, -- minutes not wholly seen; NULL: not stated
+    max(unknown_minutes) AS unknown_minutes, -- minutes not observed completely; NULL: not stated
     min(observed_percent) AS observed_percent, -- percent of the week wholly observed; NULL: not stated
     state_of[observed_percent; sum(lag_high_minutes)] AS state -- bad, good, partly_known or not_known
 FROM (
@@ -354,8 +354,8 @@ WHERE metric LIKE 'kafka.topic.remote_fetch.%'
 GROUP BY cluster, topic, date, "window"
 
 -- VIEW traffic
--- How much was written to a topic, and read of it? A row for each topic and hour, as its brokers count it. What they
--- did while they were not read is not in it: sources_seen says when that was.
+-- How much was written to a topic, and read of it? A row for each topic and hour, as its brokers count it. Time
+-- in which they were not read is not included: sources_seen has that time.
 SELECT
     cluster, topic, -- Kafka cluster id | topic
     {hours}
@@ -381,14 +381,14 @@ FROM {labelled}
 WHERE metric IN ('kafka.broker.produce.answers', 'kafka.broker.fetch.answers') AND increase > 0
 
 -- VIEW metrics
--- What did each metric say, own ones, too? A row for each metric, source, labels and hour.
+-- Values of every metric, with your own. A row for each metric, source, labels and hour.
 SELECT
     cluster, metric, source, -- Kafka cluster id | metric, as bronze.metric_definitions explains it | source
-    labels, -- key=value by key; NULL: summed over all that the source reports
+    labels, -- key=value by key; NULL: the sum over every label of the source
     {hours}
     value_seconds * 1000000 / observed_us AS mean, -- mean over time
     "min" AS least, "max" AS most, -- least value of one series | greatest
-    increase, -- of a counter: by how much it rose
+    increase, -- of a counter: its increase
     observed_us / 6e7 AS seen_minutes -- minutes seen, summed over series
 FROM (
     SELECT cluster, date, "window", metric, source, labels, observed_us, value_seconds, "min", "max", increase
@@ -410,7 +410,7 @@ SELECT
 FROM {coverage}
 
 -- VIEW sources_seen
--- Which broker, controller or client was not seen, and when? A row for each source, family of metrics and hour in
+-- Which broker, controller or client was not observed, and when? A row for each source, family of metrics and hour in
 -- which it existed. An hour in which no source of the cluster was read has no row.
 WITH hours AS (
     SELECT DISTINCT cluster, date, "window", micros("window") AS start_us FROM {coverage}),
@@ -445,14 +445,14 @@ SELECT
     coalesce(family, 'any') AS family, -- family of metrics; any: the source was never read
     {hours}
     seen_us / 6e7 AS seen_minutes, -- minutes that readings cover
-    (expected_us - seen_us) / 6e7 AS unknown_minutes, -- minutes in which it existed and was not seen
+    (expected_us - seen_us) / 6e7 AS unknown_minutes, -- minutes in which it existed and was not observed
     100e0 * seen_us / expected_us AS seen_percent, -- percent of the minutes in which it existed
     CAST(attempts AS BIGINT) AS attempts, CAST(failed AS BIGINT) AS failed -- attempts | of them failed
 FROM lived
 WHERE expected_us > 0
 
 -- VIEW sources
--- Which source is not read any more? A row for each that an agent tried to read in the last week.
+-- Sources that are no longer read. A row for each source that an agent tried to read in the last week.
 WITH listed AS (
     SELECT cluster, source, micros(attributes_at) AS listed_us,
         max(micros(attributes_at)) OVER (PARTITION BY cluster) AS newest_us
@@ -462,14 +462,14 @@ tried AS (
     FROM {readings} WHERE date >= CAST(current_timestamp - INTERVAL '7' DAY AS DATE) GROUP BY cluster, source)
 SELECT
     cluster, source, -- Kafka cluster id | broker, controller or client
-    utc(last_end) AS tried_until_utc, -- until when an agent tried to read it, UTC
+    utc(last_end) AS tried_until_utc, -- last attempt of an agent to read it, UTC
     (micros(newest_end) - micros(last_end)) / 6e7 AS silent_minutes, -- until the newest of all
     (micros(current_timestamp) - micros(last_end)) / 6e7 AS late_minutes, -- minutes until now
-    coalesce(newest_us > listed_us + 180000000, FALSE) AS is_gone -- whether others alone are listed
+    coalesce(newest_us > listed_us + 180000000, FALSE) AS is_gone -- whether only other sources are listed
 FROM tried LEFT JOIN listed USING (cluster, source)
 
 -- VIEW budget_burn
--- Whose error budget burns now? Burn rates at the newest hour: at 1 a budget lasts as long as its objective's period.
+-- Error budgets that burn now. Burn rates at the newest hour: at 1 a budget lasts as long as its objective's period.
 -- Time that was certainly bad counts, and objectives that were stated. A row for each subject that was bad in 3 days.
 WITH bad AS (
     SELECT s.*, (micros(newest) - micros("window")) / 3600000000 AS hours_ago
@@ -489,7 +489,7 @@ WHERE hours_ago < 72
 GROUP BY cluster, objective, topic, "user", client_id, "group", source
 
 -- VIEW week_choices
--- What a filter of weeks offers: each ISO week that gold has, and (last), the newest that has ended, else the newest.
+-- Weeks for a filter: each ISO week that gold has, and (last), the newest that has ended, otherwise the newest.
 WITH weeks AS (
     SELECT DISTINCT week_local FROM {outcomes}),
 named AS (
