@@ -344,6 +344,9 @@ def test_lag_has_the_bounds_of_its_histogram() -> None:
     assert rows(partitions)[0]["Unread records, max"] == "131,000 to 156,000"
     _, partitions = made(facts | {"incidents": []})["lag"].tables
     assert rows(partitions)[0]["Unread records, max"] == "≥ 131,000"
+    facts["timelines"][0]["points"] = [["", 0.0, 0.0, 304.0]]
+    groups, _ = made(facts | {"incidents": []})["lag"].tables
+    assert rows(groups)[0]["Unread records, max"] == "≥ 393,000"
 
 
 def test_incidents_that_the_facts_lack_are_not_zero() -> None:

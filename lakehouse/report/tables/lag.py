@@ -1,5 +1,6 @@
 """Consumer lag: groups that were behind the end of a log."""
 
+from collections.abc import Sequence
 from typing import Final
 
 from lakehouse.core import display
@@ -54,7 +55,10 @@ def _observed(facts: Facts) -> Facts:
 
 
 def _of_group(row: Row, facts: Facts) -> Row:
-    """Return a row of a group of one topic with the highest value of its timeline."""
+    """Return a row of a group of one topic with the highest value of its timeline.
+
+    The low bound of a histogram may be above that: then the highest value is not known.
+    """
     topics = [one for one in facts["consumer_lag"]["groups"] if one["group"] == row["group"]]
     highs = [
         point[3]
@@ -63,10 +67,10 @@ def _of_group(row: Row, facts: Facts) -> Row:
         for point in line.get("points") or ()
         if point[3] is not None
     ]
-    known = (row.get("most") or {}).get("records_high") is not None
-    if known or not highs or len(topics) > 1:
+    most = row.get("most") or {}
+    if len(topics) > 1:
         return row
-    return {**row, "most": {**(row.get("most") or {}), "records_high": max(highs)}}
+    return {**row, "most": _with_high(most, highs)}
 
 
 def _of_partition(row: Row, facts: Facts) -> Row:
@@ -77,9 +81,14 @@ def _of_partition(row: Row, facts: Facts) -> Row:
         for one in facts.get("incidents") or ()
         if one["metric"] == _PARTITION_LAG and all(one.get(key) == row[key] for key in keys)
     ]
-    if row.get("records_high") is not None or not highs:
+    return _with_high(row, highs)
+
+
+def _with_high(row: Row, highs: Sequence[float]) -> Row:
+    high = max(highs, default=None)
+    if row.get("records_high") is not None or high is None or high < (row.get("records_low") or 0):
         return row
-    return {**row, "records_high": max(highs)}
+    return {**row, "records_high": high}
 
 
 def _of_records(row: Row) -> Cell:
