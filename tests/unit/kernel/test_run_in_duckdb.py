@@ -56,7 +56,7 @@ def test_no_units_no_rows(program: run_in_duckdb.Program):
 
 def test_runs_that_do_not_fit_into_memory_are_cut_smaller(program: run_in_duckdb.Program):
     batch = Batch()
-    for number in range(400):
+    for number in range(1_500):
         for start in range(0, 3600, 300):
             batch.run(COPY_LAG, start, start + 300, 1.5, topic=f"t{number}")
     call = one_call(batch)
@@ -67,9 +67,11 @@ def test_runs_that_do_not_fit_into_memory_are_cut_smaller(program: run_in_duckdb
         tried.append(pieces)
         return run_in_duckdb.by_windows(program, runs)(pieces)
 
-    small = dataclasses.replace(program, memory="50MB")
+    small = dataclasses.replace(program, memory="100MB")
     found = run_in_duckdb.roll_up(small, call.hours, cut)
-    assert tried[:2] == [1, 2], "DuckDB 2.0 takes 51 to 60 MB for the whole hour"
+    assert tried[:2] == [1, 2], (
+        "DuckDB 2.0 takes 121 to 140 MB for the whole hour, 71 to 80 MB for half"
+    )
     assert differing(found, call.roll_up(program)) == []
 
 
