@@ -66,7 +66,7 @@ test-s3-spark: setup ## A lake on a real S3 server, rolled up by Spark; fetches 
 	@$(BIN)/pytest tests/everywhere/s3_by_spark.py
 
 .PHONY: test-truth
-test-truth: setup ## Five of the schedules of make bench-truth
+test-truth: setup ## Seven of the schedules of make bench-truth
 	@$(BIN)/pytest tests/oracle/nightly_truth.py
 
 .PHONY: test-truth-kafka

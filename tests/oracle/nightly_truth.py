@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.spark
 
-TRUTHS = (0, 1, 2, 9, 12)
+TRUTHS = (0, 1, 2, 3, 4, 9, 12)
 """Seeds of schedules of every kind."""
 
 
