@@ -162,7 +162,9 @@ def _print_plans(planned: Sequence[PlannedTable], *, as_json: bool) -> None:
 
 
 def _text(fields: dict[str, Any]) -> str:
-    return " ".join(
-        f"{name}={display.size(value) if name in {'size', 'target_size'} else value}"
-        for name, value in fields.items()
-    ).replace("\u00a0", " ")
+    return display.untied(
+        " ".join(
+            f"{name}={display.size(value) if name in {'size', 'target_size'} else value}"
+            for name, value in fields.items()
+        )
+    )

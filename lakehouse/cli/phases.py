@@ -76,7 +76,7 @@ class Phase:
     @property
     def _took(self) -> str:
         seconds = round(self._clock() - self._started)
-        return display.length(seconds * _SECOND_US).replace("\u00a0", " ") if seconds else _SHORT
+        return display.untied(display.length(seconds * _SECOND_US)) if seconds else _SHORT
 
     def _seconds_left(self) -> float | None:
         """Seconds left at the pace so far; None: no hour is complete yet, or every hour is."""

@@ -16,7 +16,7 @@ from lakehouse.cli import options
 from lakehouse.cli.options import LAKE, LakeOptions, log, stop_signals, turns
 from lakehouse.cli.phases import phase
 from lakehouse.core import display
-from lakehouse.core.display import plural
+from lakehouse.core.display import plural, untied
 from lakehouse.core.lake import at
 from lakehouse.core.objective import Objective
 from lakehouse.core.periods import window_seconds
@@ -197,12 +197,12 @@ class Live:
         if self._last is None or not outcome.hours:
             return text
         new = outcome.versions.runs - self._last.versions.runs
-        return f"{plural(new, 'new commit')}, {text}".replace("\u00a0", " ")
+        return untied(f"{plural(new, 'new commit')}, {text}")
 
     def _failed(self, error: Exception, wait_seconds: int) -> dict[str, Any]:
         self._engine = None
         line = spark_failed(error) if is_of_spark(error) else " ".join(str(error).split())
-        wait = display.length(wait_seconds * 1_000_000).replace("\u00a0", " ")
+        wait = untied(display.length(wait_seconds * 1_000_000))
         log(f"rollup: {line}; next attempt in {wait}")
         return {"at": self._clock().isoformat(timespec="seconds"), "error": line}
 
@@ -212,7 +212,7 @@ def _reach(until: dt.datetime | None, now: dt.datetime) -> str:
     if until is None:
         return "gold has no reading of the last two days"
     behind = display.length(round((now - until).total_seconds()) * 1_000_000)
-    return f"gold reaches {until:%H:%M:%S} UTC, {behind} ago".replace("\u00a0", " ")
+    return untied(f"gold reaches {until:%H:%M:%S} UTC, {behind} ago")
 
 
 def roll_up(
@@ -230,7 +230,7 @@ def roll_up(
 
 def outcome_lines(outcome: Outcome) -> Iterator[str]:
     """Outcome of a rollup, in lines."""
-    hours = plural(outcome.hours, "hour").replace("\u00a0", " ")
+    hours = untied(plural(outcome.hours, "hour"))
     yield f"{hours} rolled up" if outcome.hours else "nothing new"
     if outcome.late_rows:
         yield f"{outcome.late_rows} rows came too late and are in gold/rejected"

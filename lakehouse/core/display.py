@@ -307,3 +307,8 @@ def tied(text: str) -> str:
 def plural(number: int, noun: str) -> str:
     """A number with its noun, such as ``1 topic`` or ``12 topics``."""
     return f"{number:,}{_TIE}{noun if number == 1 else noun + 's'}"
+
+
+def untied(text: str) -> str:
+    """The text with plain spaces between numbers and their units, for a terminal or a log."""
+    return text.replace(_TIE, " ")

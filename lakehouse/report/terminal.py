@@ -68,7 +68,7 @@ def printed(
         highlight=False,
     )
     console.print(Group(*parts(console.width)))
-    text = target.getvalue().replace("\u00a0", " ")
+    text = display.untied(target.getvalue())
     return "\n".join(line.rstrip() for line in text.split("\n")).rstrip("\n") + "\n"
 
 

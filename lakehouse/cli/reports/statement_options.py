@@ -8,7 +8,7 @@ import click
 from lakehouse.cli import options
 from lakehouse.cli.options import LakeOptions, log
 from lakehouse.core import periods
-from lakehouse.core.display import plural
+from lakehouse.core.display import plural, untied
 from lakehouse.core.objective import Objective
 from lakehouse.core.observed_share import FLOOR_PERCENT
 from lakehouse.core.periods import Period
@@ -103,7 +103,7 @@ class StatementOptions:
         for one in corrected:
             if number := sum(one in statement.corrections for statement in again):
                 what = f"{plural(number, 'published statement')} restated; both are kept and shown"
-                log(one.says(what.replace("\u00a0", " "), kind="note"))
+                log(one.says(untied(what), kind="note"))
         return statements, fresh
 
 

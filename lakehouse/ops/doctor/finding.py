@@ -95,7 +95,7 @@ def finding(
 
 def span(length: dt.timedelta) -> str:
     """A length of time in its two largest units."""
-    return display.length(round(length.total_seconds() * 1e6)).replace("\u00a0", " ")
+    return display.untied(display.length(round(length.total_seconds() * 1e6)))
 
 
 def when(at: dt.datetime) -> str:
@@ -115,7 +115,7 @@ def why(text: str | None) -> str:
 
 def counted(number: int, noun: str) -> str:
     """A number with its noun."""
-    return display.plural(number, noun).replace("\u00a0", " ")
+    return display.untied(display.plural(number, noun))
 
 
 def some(names: list[str], most: int = 3) -> str:

@@ -200,12 +200,12 @@ def coverage_clause(decided: Evidence, noun: str) -> str:
         parts.append(f"coverage {display.per_cent(decided.observed_percent)}")
     if missing := decided.subjects_unknown:
         parts.append(f"{display.plural(missing, noun)} without data")
-    return "; ".join(parts).replace("\u00a0", " ")
+    return display.untied("; ".join(parts))
 
 
 def plain(sentence: str) -> str:
     """Return a sentence as a part of a line: with plain spaces, without its full stop."""
-    return sentence.replace("\u00a0", " ").strip().removesuffix(".")
+    return display.untied(sentence).strip().removesuffix(".")
 
 
 def lowered(sentence: str) -> str:
