@@ -10,6 +10,7 @@ import click
 
 from lakehouse.cli import options
 from lakehouse.cli.options import file_stem, write_file
+from lakehouse.core import display
 from lakehouse.report import clusters_summary
 from lakehouse.report.facts import saved
 from lakehouse.report.facts.owners.owner_accounts import Facts
@@ -56,7 +57,7 @@ def summary(
         for one in found:
             word = words(f"status.{one.status}")
             text = f"{word:9}  {one.report.cluster.text}  {lines.headline(one.report)}"
-            click.echo(text.replace("\u00a0", " "))
+            click.echo(display.untied(text))
 
 
 def _check_distinct(reports: Sequence[Path], facts: Sequence[Facts]) -> None:

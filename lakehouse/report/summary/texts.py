@@ -166,7 +166,7 @@ def spaced(value: T) -> T:
     """Return a value with plain spaces in all its texts. Names stay as they are."""
     changed: Any = value
     if isinstance(value, str):
-        changed = value.replace("\u00a0", " ")
+        changed = display.untied(value)
     elif isinstance(value, tuple):
         parts = map(spaced, value)
         changed = type(value)(*parts) if hasattr(value, "_fields") else tuple(parts)
