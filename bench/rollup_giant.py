@@ -58,25 +58,24 @@ class GiantHour(NamedTuple):
         }
         for workers, costs in self.costs.items():
             name = f"giant_hour_{workers}_workers"
-            found[f"{name}_s"] = round(_median(costs, "seconds"), 1)
-            found[f"{name}_cpu_s"] = round(_median(costs, "cpu_seconds"), 1)
+            seconds, cpu_seconds = _median(costs)
+            found[f"{name}_s"] = round(seconds, 1)
+            found[f"{name}_cpu_s"] = round(cpu_seconds, 1)
             found[f"{name}_peak_gib"] = round(max(one.peak_gib for one in costs), 2)
         return found
 
     def ratios(self) -> dict[str, float]:
         """Two workers by one: 0.5 is best by the clock, 1 by processor time."""
-        one, two = (self.costs[workers] for workers in WORKERS)
-        return {
-            "giant_hour_two_workers_vs_one": _ratio(two, one, "seconds"),
-            "cpu_two_vs_one": _ratio(two, one, "cpu_seconds"),
-        }
+        one, two = (_median(self.costs[workers]) for workers in WORKERS)
+        names = ("giant_hour_two_workers_vs_one", "cpu_two_vs_one")
+        return {name: round(b / a, 2) for name, a, b in zip(names, one, two, strict=True)}
 
     def table(self) -> Table:
         """All of it for people."""
         title = f"An hour of one cluster, {self.runs:,} runs: medians of workers with a core each"
         made = new_table(title, "seconds", "CPU s", "peak GiB")
         for workers, costs in self.costs.items():
-            took = (f"{_median(costs, name):,.1f}" for name in ("seconds", "cpu_seconds"))
+            took = (f"{value:,.1f}" for value in _median(costs))
             made.add_row(f"{workers} workers", *took, f"{max(one.peak_gib for one in costs):.2f}")
         return made
 
@@ -138,9 +137,7 @@ def tasks_of_parts(events: Path) -> dict[str, int]:
     return {name: executors.count(name) for name in sorted({*executors})}
 
 
-def _median(costs: Sequence[Cost], name: str) -> float:
-    return statistics.median(getattr(one, name) for one in costs)
-
-
-def _ratio(two: Sequence[Cost], one: Sequence[Cost], name: str) -> float:
-    return round(_median(two, name) / _median(one, name), 2)
+def _median(costs: Sequence[Cost]) -> tuple[float, float]:
+    """Medians of seconds and of processor seconds."""
+    seconds = statistics.median(one.seconds for one in costs)
+    return seconds, statistics.median(one.cpu_seconds for one in costs)

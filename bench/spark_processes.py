@@ -15,7 +15,7 @@ from demo.errors import DemoError
 from demo.jars import delta_jars
 from demo.launcher import Launcher, end, last_lines
 from demo.ports import free_ports, is_listening
-from lakehouse.core import spark_session
+from lakehouse.core import machine, spark_session
 
 if TYPE_CHECKING:
     import subprocess
@@ -28,6 +28,7 @@ _START_SECONDS: Final = 1_200  # a busy machine is slower, not wrong
 _LOOK_SECONDS: Final = 0.2
 _GRACE_SECONDS: Final = 30
 _PRODUCT: Final = spark_session._CONF  # noqa: SLF001 - the settings of the local session
+_CORES: Final = machine.cores(spark_session._MIB_A_CORE)  # noqa: SLF001
 _NAMED_BY: Final = (*spark_session._NAMED_BY, "PYSPARK_PYTHON", "PYTHONSAFEPATH")  # noqa: SLF001
 _NO_SPARK: Final = {name: "" for name in _NAMED_BY if name in os.environ}
 
@@ -38,13 +39,13 @@ def bare_environment(**more: str) -> dict[str, str]:
     return {**kept, **more}
 
 
-def settings(folder: Path, jars: Sequence[Path] = (), **more: str) -> dict[str, str]:
+def settings(folder: Path, jars: Sequence[Path] = (), /, **more: str) -> dict[str, str]:
     """Return settings as the product's own session has them; tables by name are in the folder."""
     found = ",".join(map(str, (*delta_jars(), *jars)))
     java = f"{spark_session.JAVA_OPTIONS} -Dderby.system.home={folder}"
     return {
         **_PRODUCT,
-        "spark.master": "local[2]",
+        "spark.master": f"local[{_CORES}]",
         "spark.jars": found,
         "spark.sql.warehouse.dir": str(folder / "warehouse"),
         "spark.driver.extraJavaOptions": java,
