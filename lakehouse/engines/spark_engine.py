@@ -155,10 +155,19 @@ class SparkEngine:
 
     def create(self, table: Table) -> None:
         """Create a table of gold with its comments, if it is not there."""
-        by = ", ".join(map(spark_identifier, table.partition_by))
         self._spark.sql(
-            f"CREATE TABLE IF NOT EXISTS {self.lake.name(table)} ({table.ddl}) USING delta"
-            + (f" PARTITIONED BY ({by})" if by else "")
+            f"CREATE TABLE IF NOT EXISTS {self.lake.name(table)} ({table.ddl}) "
+            + self._layout(table)
+        )
+
+    def _layout(self, table: Table) -> str:
+        """The clauses of CREATE TABLE that follow the columns."""
+        how, by = "PARTITIONED BY", table.partition_by
+        if table.cluster_by and self.lake.is_managed(table):
+            how, by = "CLUSTER BY", table.cluster_by
+        return (
+            "USING delta"
+            + (f" {how} ({', '.join(map(spark_identifier, by))})" if by else "")
             + self.lake.location(table)
             + f" COMMENT {spark_text(table.comment)} TBLPROPERTIES ({_listed(table.properties)})"
         )
@@ -195,12 +204,10 @@ class SparkEngine:
                 for one in table.columns
             )
         )
-        writer = commented.writeTo(self.lake.name(table)).using("delta")
-        for key, value in {**table.properties, "comment": table.comment}.items():
-            writer = writer.tableProperty(key, value)
-        by, *others = (col(spark_identifier(name)) for name in table.partition_by)
+        # Not writeTo, which Delta does not let cluster.
+        replaced = f"CREATE OR REPLACE TABLE {self.lake.name(table)} {self._layout(table)}"
         with self._one_line(table):
-            writer.partitionedBy(by, *others).createOrReplace()
+            self._spark.sql(f"{replaced} AS SELECT * FROM {{rows}}", rows=commented)
 
     def missing_files(self, table: Table) -> list[MissingFile]:  # noqa: ARG002 - of the protocol
         """None: Spark cannot list them, and says so when it reads one."""
