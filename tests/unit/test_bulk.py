@@ -10,8 +10,8 @@ import pytest
 from collector.catalogue import Family, KnownWrong, Metric
 from collector.errors import SourceError
 from collector.model import Series
-from collector.sources.bulk.source import BulkReader, is_pattern
-from collector.sources.jmx.bean_questions import Failed, Question, all_asked
+from collector.sources.base.beans import Failed, Question, all_asked
+from collector.sources.base.snapshot_source import SnapshotReader, is_pattern
 from lakehouse.tables import FLAG_KNOWN_WRONG, OTHER
 
 UNDER = "kafka.cluster:type=Partition,name=UnderMinIsr,topic=*,partition=*"
@@ -36,7 +36,7 @@ def bean(topic: str, partition: int, name: str = "UnderMinIsr") -> str:
 
 def values(one: Metric, told: dict[str, object]) -> dict[Series, float | None]:
     (reading,) = (
-        BulkReader("here").answer(
+        SnapshotReader("here").answer(
             family(one), {Question(one.patterns[0], one.attribute_name): told}
         )
     ).readings
@@ -56,7 +56,7 @@ def test_each_thing_is_asked_once_and_who_is_in_sync_where_it_counts() -> None:
 
 
 def test_only_led_partitions_count_and_a_binary_value_is_1() -> None:
-    reader = BulkReader("here", "4.3.1")
+    reader = SnapshotReader("here", "4.3.1")
     wrong = KnownWrong(since="4.0.0", reason="r")
     led = metric(UNDER, labels=PARTITION, led=True, filter="binary", known_wrong=(wrong,))
     counts: dict[str, object] = {
@@ -104,7 +104,7 @@ def test_of_two_names_of_one_bean_the_first_counts() -> None:
         Question("a:type=X,t=*", "Value"): {"a:type=X,t=1": 1},
         Question("b:type=X,t=*", "Value"): {"b:type=X,t=1": 2, "b:type=X,t=2": 0},
     }
-    answer = BulkReader("here").answer(family(one), told)
+    answer = SnapshotReader("here").answer(family(one), told)
     assert answer.readings[0].values == {Series("m", "1"): 1.0}
     assert answer.readings[0].zeros == {Series("m", "2")}
     assert answer.beans == 2
@@ -114,7 +114,7 @@ def test_beyond_the_cap_series_are_folded_and_counted() -> None:
     one = metric("a:type=X,t=*", labels={"t": "topic"})
     beans: dict[str, object] = {f"a:type=X,t=t{at}": at for at in range(10)}
     told = {Question("a:type=X,t=*", "Value"): beans}
-    answer = BulkReader("here").answer(family(one, cap=4), told)
+    answer = SnapshotReader("here").answer(family(one, cap=4), told)
     assert (answer.beans, answer.dropped_series) == (10, 6)
     assert answer.readings[0].values[Series("m", OTHER)] == 5 + 6 + 7 + 8 + 9
     assert len(answer.readings[0].values) == 5

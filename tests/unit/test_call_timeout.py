@@ -10,8 +10,8 @@ import weakref
 import pytest
 
 from collector.errors import SourceError, SourceTimeoutError
-from collector.sources.connection.backoff import Backoff
-from collector.sources.connection.call_timeout import Worker
+from collector.sources.base.backoff import Backoff
+from collector.sources.base.call_timeout import Worker
 from tests.waiting import wait_for
 
 

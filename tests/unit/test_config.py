@@ -16,11 +16,12 @@ from click.testing import CliRunner
 from collector.agent import plan
 from collector.cli.main import main
 from collector.config import loader, secrets
-from collector.config.schema import WAYS, Config, Lake, Section
-from collector.config.units import Duration
+from collector.config.schema import Config, Lake
 from collector.delivery.storage_options import from_file
 from collector.errors import ConfigError, SettingError
+from collector.settings import Duration, Section
 from collector.sources.java import jvm
+from collector.sources.registry import TRANSPORTS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -106,9 +107,9 @@ def test_what_the_reference_file_shows_in_comments_are_the_defaults() -> None:
 
 def test_an_alternative_of_the_reference_file_is_valid_as_it_stands() -> None:
     text = re.sub(r"^( *)# ((?:  )*\w+:( |$))", r"\1\2", REFERENCE.read_text(), flags=re.MULTILINE)
-    for way in WAYS:
+    for way in TRANSPORTS:
         raw = yaml.safe_load(text)
-        for other in set(WAYS) - {way}:
+        for other in set(TRANSPORTS) - {way}:
             del raw["source"][other]
         del raw["sources"], raw["source"]["targets_file"]
         raw["source"][way].pop("password_env", None)

@@ -7,7 +7,7 @@ import pytest
 from collector import catalogue
 from collector.catalogue import Metric
 from collector.model import Series
-from collector.sources.jmx.object_names import keys_of, series_of
+from collector.sources.base.beans import keys_of, series_of
 
 PRODUCE = catalogue.load().metrics["kafka.client.produce.throttle_time"]
 PARTITION = catalogue.load().metrics["kafka.partition.under_min_isr"]

@@ -14,9 +14,9 @@ from msgspec.structs import replace
 from collector import catalogue
 from collector.errors import IdentityError, SourceError, SourceRefusedError, SourceTimeoutError
 from collector.model import Series
-from collector.sources.connection.identity import Expected
-from collector.sources.librdkafka import statistics_source, tail
-from collector.sources.librdkafka.statistics_source import StatisticsSource
+from collector.sources.base.identity import Expected
+from collector.sources import librdkafka
+from collector.sources.librdkafka import Statistics, StatisticsSource
 from lakehouse.tables import OTHER
 
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ def app(tmp_path: Path, clock: FakeClock) -> Application:
 
 @pytest.fixture
 def source(app: Application, clock: FakeClock) -> Iterator[StatisticsSource]:
-    source = StatisticsSource(EXPECTED, app.file, clock=clock)
+    source = StatisticsSource(EXPECTED, Statistics(app.file), clock=clock)
     yield source
     source.close()
 
@@ -142,7 +142,7 @@ def test_statistics_that_were_old_when_we_came_are_no_answer(
     app: Application, clock: FakeClock
 ) -> None:
     clock.now += 60
-    late = StatisticsSource(EXPECTED, app.file, clock=clock)
+    late = StatisticsSource(EXPECTED, Statistics(app.file), clock=clock)
     with pytest.raises(SourceTimeoutError):
         late.read(FAMILY)
     late.close()
@@ -219,7 +219,7 @@ def test_numbers_that_cannot_be_are_garbage(
 def test_a_huge_line_is_dropped_and_costs_no_memory(
     source: StatisticsSource, app: Application, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(tail, "LONGEST_LINE", 10_000)
+    monkeypatch.setattr(librdkafka, "LONGEST_LINE", 10_000)
     read(source)
     app.append(app.line(padding="x" * 400_000))
     app.append(app.line(padding="x" * 3_000)[:-1])
@@ -235,9 +235,9 @@ def test_a_huge_line_is_dropped_and_costs_no_memory(
 def test_of_a_large_file_only_the_end_is_read(
     app: Application, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(tail, "MOST_AT_ONCE", 5_000)
+    monkeypatch.setattr(librdkafka, "MOST_AT_ONCE", 5_000)
     app.append(app.line(900, 900, 1) * 100 + app.line(1, 1, 1) * 20)
-    source = StatisticsSource(EXPECTED, app.file, clock=clock)
+    source = StatisticsSource(EXPECTED, Statistics(app.file), clock=clock)
     answer = source.read(FAMILY)
     source.close()
     assert answer.readings[1].values == {series(MAX): 1}
@@ -248,7 +248,7 @@ def test_too_many_lines_at_once_are_dropped(
     source: StatisticsSource, app: Application, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     source.read(FAMILY)
-    monkeypatch.setattr(tail, "_MOST_LINES", 10)
+    monkeypatch.setattr(librdkafka, "_MOST_LINES", 10)
     app.append(app.line(7, 7) + "\n" * 99 + app.line(9, 9))
     answer = source.read(FAMILY)
     assert answer.readings[1].values == {series(MAX): 7.0}
@@ -260,7 +260,7 @@ def test_too_many_lines_at_once_are_dropped(
 def test_too_many_objects_at_once_are_garbage(
     source: StatisticsSource, app: Application, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(statistics_source, "_MOST_OBJECTS", 20)
+    monkeypatch.setattr(librdkafka, "_MOST_OBJECTS", 20)
     app.append(app.line(brokers={str(node): {"nodeid": node} for node in range(20)}))
     answer = source.read(FAMILY)
     assert (
@@ -301,16 +301,16 @@ def test_beyond_the_cap_series_are_folded(source: StatisticsSource, app: Applica
 
 
 def test_a_file_that_cannot_be_followed_is_refused_at_once(tmp_path: Path) -> None:
-    missing = StatisticsSource(EXPECTED, tmp_path / "none")
+    missing = StatisticsSource(EXPECTED, Statistics(tmp_path / "none"))
     with pytest.raises(SourceRefusedError, match=r"none: No such file .* stats_cb append there"):
         missing.identify()
     os.mkfifo(tmp_path / "pipe")
     with pytest.raises(SourceRefusedError, match="it is no regular file"):
-        StatisticsSource(EXPECTED, tmp_path / "pipe").identify()
+        StatisticsSource(EXPECTED, Statistics(tmp_path / "pipe")).identify()
 
 
 def test_the_cluster_must_be_configured(app: Application) -> None:
-    source = StatisticsSource(Expected("client", "billing"), app.file)
+    source = StatisticsSource(Expected("client", "billing"), Statistics(app.file))
     with pytest.raises(IdentityError, match=r"set source\.cluster"):
         source.identify()
     source.close()
@@ -331,8 +331,8 @@ def test_an_agent_of_such_clients_reads_nothing_else_and_starts_no_jvm(app: Appl
     }
     program = (
         "import json, sys; from collector.config import loader;"
-        "from collector.sources import factory;"
-        "found = factory.sources(loader.parse(json.load(sys.stdin), 'test'));"
+        "from collector.agent.open_sources import open_sources;"
+        "found = open_sources(loader.parse(json.load(sys.stdin), 'test'));"
         "print(sorted(found), found['statistics'].identify().node, 'jpype' in sys.modules)"
     )
     ran = subprocess.run(

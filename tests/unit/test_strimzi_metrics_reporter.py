@@ -6,8 +6,8 @@ import re
 
 import pytest
 
-from collector.sources.bulk.strimzi_metrics_reporter import Reporter
-from collector.sources.jmx.bean_questions import Question
+from collector.sources.base.beans import Question
+from collector.sources.prometheus.strimzi import Reporter
 
 ISR = "kafka.cluster:type=Partition,name=UnderMinIsr,topic=*,partition=*"
 TIME = "kafka.network:type=RequestMetrics,name=TotalTimeMs,request=Produce"

@@ -11,8 +11,8 @@ from hypothesis import given, strategies as st
 from prometheus_client.parser import text_string_to_metric_families
 
 from collector.errors import SourceError
-from collector.sources.bulk.http_endpoint import Reply
-from collector.sources.bulk.text_format import Page, Sample
+from collector.sources.http.endpoint import Reply
+from collector.sources.prometheus.page import Page, Sample
 from tests.hostile_http import HostileHttp
 
 if TYPE_CHECKING:
@@ -79,11 +79,11 @@ _PROBE: Final = """
 import re, sys
 from pathlib import Path
 from collector import catalogue
-from collector.config.schema import Prometheus
-from collector.config.units import Duration
+from collector.sources.prometheus.settings import Prometheus
+from collector.settings import Duration
 from collector.errors import SourceError
-from collector.sources.bulk.prometheus import PrometheusSource
-from collector.sources.connection.identity import Expected
+from collector.sources.prometheus.exporter import PrometheusSource
+from collector.sources.base.identity import Expected
 def peak():
     return int(re.search(r"VmHWM:\\s+(\\d+)", Path("/proc/self/status").read_text())[1]) // 1024
 section = Prometheus(sys.argv[1], timeout=Duration("120s"))

@@ -12,20 +12,27 @@ A ``client.id`` with a quote or a backslash breaks the JSON, which librdkafka wr
 lines are garbage, which is counted.
 """
 
+import os
+import stat
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Final, NamedTuple
+from typing import Annotated, BinaryIO, Final, NamedTuple
 
 import msgspec
 
 from collector.catalogue import Family, Metric
-from collector.errors import IdentityError, SourceError, SourceTimeoutError
+from collector.errors import (
+    IdentityError,
+    SourceError,
+    SourceRefusedError,
+    SourceTimeoutError,
+)
 from collector.model import Answer, Identity, Reading, Series
-from collector.sources.connection.identity import Expected
-from collector.sources.lake_limits import lake_name, within_cap
-from collector.sources.librdkafka.tail import AppendedLines
-from collector.sources.readings import Readings, split
+from collector.sources.base.identity import Expected
+from collector.sources.base.lake_limits import lake_name, within_cap
+from collector.sources.base.readings import Readings, split
+from collector.sources.base.transport import Transport
 
 _CALLS: Final = ("brokers.*.throttle.avg", "brokers.*.throttle.max")
 """Possible calls of a metric, in the order of _Throttle."""
@@ -74,21 +81,39 @@ _Throttles = dict[Series, _Throttle | None]
 """By client and broker, of no metric yet: several clients of one process may share their id."""
 
 
+class Statistics(Transport, frozen=True):
+    """A file to which a client of librdkafka appends its statistics, one JSON object a line.
+
+    Attributes:
+        file: The file.
+    """
+
+    opens = "librdkafka:StatisticsSource"
+    via = "statistics"
+    roles = frozenset({"client"})
+
+    file: Path
+
+
 class StatisticsSource:
     """The clients of one application.
 
     Args:
         expected: Their identity: the statistics have neither cluster nor node.
-        file: The file that the application appends to.
+        settings: The file that the application appends to.
         clock: The wall clock, in seconds since the epoch.
     """
 
     def __init__(
-        self, expected: Expected, file: Path, *, clock: Callable[[], float] = time.time
+        self,
+        expected: Expected,
+        settings: Statistics,
+        *,
+        clock: Callable[[], float] = time.time,
     ) -> None:
         self._expected, self._clock = expected, clock
-        self._where = f"statistics {file}"
-        self._lines = AppendedLines(file, self._where)
+        self._where = f"statistics {settings.file}"
+        self._lines = AppendedLines(settings.file, self._where)
         self._newest: dict[str, _Statistics] = {}
         self._throttled: _Throttles = {}
         self._readings = Readings()
@@ -197,3 +222,99 @@ def _merged(windows: Sequence[_Window], now: float) -> _Throttle | None:
     longest = max(window.max for window in windows)
     mean = sum(window.sum for window in windows) / count
     return _Throttle(mean, float(longest), now + min(longest / 1000, _LONGEST_SECONDS))
+
+
+LONGEST_LINE: Final = 16 << 20
+"""Bytes; statistics of a client with 10,000 partitions have 10 MB."""
+MOST_AT_ONCE: Final = 4 * LONGEST_LINE
+_MOST_LINES: Final = 100_000
+"""At once; statistics have 1,500 bytes and more."""
+
+
+class AppendedLines:
+    """Follows a file; what was in it long before we came is passed over.
+
+    A renamed file is read to its end, then the new one from its start. A truncated file is read
+    from its start. A line that is longer than ``LONGEST_LINE`` is dropped. Of
+    more than ``MOST_AT_ONCE`` since the last time, only the end is read.
+
+    Args:
+        path: The file; the other process may write half a line at a time.
+        where: What is read; begins an error's line.
+    """
+
+    def __init__(self, path: Path, where: str) -> None:
+        self._path, self._where = path, where
+        self._file: BinaryIO | None = None
+        self._rest = b""
+        self._skipping = False
+
+    def open(self) -> BinaryIO:
+        """The file, opened if it was not.
+
+        Raises:
+            SourceRefusedError: It is not there, may not be read or is no file.
+        """
+        if self._file is None:
+            try:
+                # A pipe without a writer would hold us up for ever.
+                handle = os.open(self._path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+            except OSError as error:
+                raise SourceRefusedError(
+                    f"{self._where}: {error.strerror}; does the client's stats_cb append there?"
+                ) from None
+            if not stat.S_ISREG(os.fstat(handle).st_mode):
+                os.close(handle)
+                raise SourceRefusedError(f"{self._where}: it is no regular file; name one")
+            self._file = os.fdopen(handle, "rb")
+        return self._file
+
+    def new(self) -> Iterator[bytes | None]:
+        """The lines that were finished since the last call, without their ends; None: dropped.
+
+        Raises:
+            SourceRefusedError: It is not there, may not be read or is no file.
+        """
+        file = self.open()
+        yield from self._lines(file)
+        if self._is_replaced(file):
+            yield from self._lines(file)  # what came between the last look and the renaming
+            self.close()
+            yield from self._lines(self.open())
+
+    def close(self) -> None:
+        """Forget the file and where we were in it."""
+        if self._file is not None:
+            self._file.close()
+        self._file, self._rest, self._skipping = None, b"", False
+
+    def _lines(self, file: BinaryIO) -> Iterator[bytes | None]:
+        # Only to where it ends now: who appends faster than we read must not hold us up.
+        size = os.fstat(file.fileno()).st_size
+        begin, at, lines = max(0, size - MOST_AT_ONCE), file.tell(), 0
+        if not begin <= at <= size:
+            at = file.seek(begin)
+            self._rest, self._skipping = b"", begin > 0  # maybe inside a line
+        while at < size and (part := file.readline(LONGEST_LINE)):
+            at, lines = at + len(part), lines + 1
+            if lines > _MOST_LINES:
+                at = file.seek(size)
+                self._rest, self._skipping = b"", True
+                yield None
+                return
+            if part.endswith(b"\n"):
+                line, self._rest = self._rest + part[:-1], b""
+                if not self._skipping:
+                    yield line
+                self._skipping = False
+            elif not self._skipping:
+                self._rest += part
+                if len(self._rest) >= LONGEST_LINE:
+                    self._rest, self._skipping = b"", True
+                    yield None
+
+    def _is_replaced(self, file: BinaryIO) -> bool:
+        try:
+            return not os.path.samestat(self._path.stat(), os.fstat(file.fileno()))
+        except OSError:
+            return False  # renamed, and the new one is not there yet

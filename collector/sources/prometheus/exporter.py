@@ -14,18 +14,17 @@ from functools import cache, partial
 from typing import Final, cast
 
 from collector.catalogue import Family, Metric
-from collector.config.schema import Prometheus
 from collector.errors import ConfigError, IdentityError, SourceDataError, SourceError
 from collector.model import Answer, Identity
-from collector.sources.bulk import exporter_rules, rules_trial
-from collector.sources.bulk.exporter_rules import Rules, Shown
-from collector.sources.bulk.http_endpoint import HttpEndpoint
-from collector.sources.bulk.other_pages import other_page
-from collector.sources.bulk.source import BulkReader, BulkSource
-from collector.sources.bulk.strimzi_metrics_reporter import Reporter
-from collector.sources.bulk.text_format import Page, Sample
-from collector.sources.connection.identity import STARTED, Expected
-from collector.sources.jmx.bean_questions import IN_SYNC, Answers, Question, asked_for
+from collector.sources.base.beans import IN_SYNC, Answers, Question, asked_for
+from collector.sources.base.identity import STARTED, Expected
+from collector.sources.base.snapshot_source import SnapshotReader, SnapshotSource
+from collector.sources.http.endpoint import HttpEndpoint
+from collector.sources.prometheus import exporter_rules, rules_trial
+from collector.sources.prometheus.exporter_rules import Rules, Shown
+from collector.sources.prometheus.page import Page, Sample, other_page
+from collector.sources.prometheus.settings import Prometheus
+from collector.sources.prometheus.strimzi import Reporter
 
 # Families that start together share an answer, as over RMI: for as long as it took, within these.
 _SHARED_SECONDS: Final = 0.25
@@ -79,7 +78,7 @@ def _names(section: Prometheus) -> Rules | Reporter:
     return Reporter(expressions)
 
 
-class PrometheusSource(BulkSource):
+class PrometheusSource(SnapshotSource):
     """A broker, controller or client JVM that is read by its jmx_exporter.
 
     Args:
@@ -114,7 +113,7 @@ class PrometheusSource(BulkSource):
         self._endpoint.close()
         self._shared = None
 
-    def _read(self, identity: Identity, reader: BulkReader, family: Family) -> Answer:
+    def _read(self, identity: Identity, reader: SnapshotReader, family: Family) -> Answer:
         self._learn(family)
         answer = super()._read(identity, reader, family)
         age_us = round((time.monotonic() - self._asked) * 1e6)

@@ -8,10 +8,10 @@ from typing import Any, NamedTuple, TypeVar
 from collector.catalogue import Family
 from collector.errors import SourceDataError
 from collector.model import Answer, Identity
-from collector.sources.connection.backoff import Backoff
-from collector.sources.connection.call_timeout import Worker
-from collector.sources.connection.error_mapping import source_error
-from collector.sources.connection.identity import Expected
+from collector.sources.base.backoff import Backoff
+from collector.sources.base.call_timeout import Worker
+from collector.sources.base.error_mapping import source_error
+from collector.sources.base.identity import Expected
 
 _Result = TypeVar("_Result")
 

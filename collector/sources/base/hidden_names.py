@@ -10,13 +10,15 @@ from collections.abc import Mapping
 from dataclasses import replace
 from fnmatch import fnmatchcase
 from functools import lru_cache
+from pathlib import Path
 from typing import Any, Final, TypeVar
 from weakref import WeakKeyDictionary
 
-from collector.config.schema import Names
-from collector.config.secrets import Secret
+import msgspec
+
 from collector.errors import ConfigError, SourceRefusedError
 from collector.model import Answer, Commit, Offsets, Partition, Reading, Series
+from collector.settings import Secret, Section
 from lakehouse.tables import OTHER
 
 _Named = TypeVar("_Named", Series, Commit, Partition)
@@ -32,6 +34,38 @@ _KAFKAS_OWN: Final = (
 _SHORTEST_KEY: Final = 16
 _MOST_KNOWN: Final = 200_000
 _IN_ERRORS: Final = re.compile(r'\b(topic|client-id|user|group)=(?:"(?:[^"\\]|\\.)*"|[^,\s]*)')
+
+
+class NameRule(Section, frozen=True):
+    """What may leave the host of one kind of name; patterns have ``*``, ``?`` and ``[abc]``.
+
+    Attributes:
+        hash: Whether a keyed hash is recorded instead of the name.
+        include: Names of which series are recorded.
+        exclude: Those among them of which none is.
+    """
+
+    hash: bool = False
+    include: tuple[str, ...] = ("*",)
+    exclude: tuple[str, ...] = ()
+
+
+class Names(Section, frozen=True):
+    """Names that must not leave the host; all agents of a cluster need the same rules and key.
+
+    Attributes:
+        topics: Of topics.
+        groups: Of consumer groups.
+        users: Of users.
+        client_ids: Of client ids.
+        key_file: Where ``hash`` is used: the key, at least 16 characters on the first line.
+    """
+
+    topics: NameRule = msgspec.field(default_factory=NameRule)
+    groups: NameRule = msgspec.field(default_factory=NameRule)
+    users: NameRule = msgspec.field(default_factory=NameRule)
+    client_ids: NameRule = msgspec.field(default_factory=NameRule)
+    key_file: Path | None = None
 
 
 class HiddenNames:

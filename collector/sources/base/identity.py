@@ -2,12 +2,11 @@
 
 from typing import Final, NamedTuple
 
-from collector.config.schema import Role
+from collector.catalogue.entries import Role
 from collector.errors import IdentityError
 from collector.model import Identity
-from collector.sources.jmx.bean_questions import Answers, Question
-from collector.sources.jmx.object_names import keys_of
-from collector.sources.lake_limits import lake_name
+from collector.sources.base.beans import Answers, Question, keys_of
+from collector.sources.base.lake_limits import lake_name
 
 _LATEST_MS: Final = 2**53  # what is later is no time at which a JVM started
 

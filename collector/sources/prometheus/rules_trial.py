@@ -14,8 +14,8 @@ from typing import Final
 
 from collector import catalogue
 from collector.errors import ConfigError
-from collector.sources.bulk import exporter_rules
-from collector.sources.jmx.bean_questions import asked_for
+from collector.sources.base.beans import asked_for
+from collector.sources.prometheus import exporter_rules
 
 _MOST_SECONDS: Final = 10
 """CPU time; published rules take less than one second."""

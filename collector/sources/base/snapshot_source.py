@@ -17,17 +17,17 @@ from typing import Final
 from collector.catalogue import Family, Metric
 from collector.errors import SourceError
 from collector.model import Answer, Identity, Partition, Series
-from collector.sources.jmx.bean_questions import (
+from collector.sources.base.beans import (
     IN_SYNC,
     Answers,
     Failed,
     Question,
     all_asked,
     asked_for,
+    series_of,
 )
-from collector.sources.jmx.object_names import series_of
-from collector.sources.mbean_source import MBeanSource, Session
-from collector.sources.readings import Readings, answer_of, number_of, split
+from collector.sources.base.mbean_source import MBeanSource, Session
+from collector.sources.base.readings import Readings, answer_of, number_of, split
 
 _WILDCARD: Final = re.compile(r"(?<!\\)(?:\\\\)*[*?]")
 """One that is not escaped."""
@@ -39,7 +39,7 @@ def is_pattern(name: str) -> bool:
     return _WILDCARD.search(name) is not None
 
 
-class BulkReader:
+class SnapshotReader:
     """Turns raw values into a family's answer; another JVM on the other side needs a new reader.
 
     Args:
@@ -103,7 +103,7 @@ def _intact(name: str) -> str:
     return _WILDCARD.sub(lambda found: found[0][:-1] + _HALF, name)
 
 
-class BulkSource(MBeanSource):
+class SnapshotSource(MBeanSource):
     """A JVM without a lasting connection: one request asks all questions of a family."""
 
     @abstractmethod
@@ -116,10 +116,10 @@ class BulkSource(MBeanSource):
 
     def _open(self) -> Session:
         identity = self._expected.identity(self._where, self._fetch(self._expected.questions))
-        reader = BulkReader(self._where, identity.kafka_version)
+        reader = SnapshotReader(self._where, identity.kafka_version)
         return Session(identity, partial(self._read, identity, reader))
 
-    def _read(self, identity: Identity, reader: BulkReader, family: Family) -> Answer:
+    def _read(self, identity: Identity, reader: SnapshotReader, family: Family) -> Answer:
         answers = self._fetch((*self._expected.questions, *all_asked(family)))
         if self._expected.identity(self._where, answers) != identity:
             raise SourceError(

@@ -14,16 +14,15 @@ from itertools import pairwise
 from typing import Final, NamedTuple
 
 from collector.catalogue import Family
-from collector.config.schema import Prometheus
 from collector.errors import ConfigError, SourceDataError, SourceError
 from collector.model import Answer, Identity
-from collector.sources.bulk.exporter_rules import Rules
-from collector.sources.bulk.prometheus import APP_INFO, OWN, PrometheusSource, misfit
-from collector.sources.bulk.prometheus_api import Kept, Labels, PrometheusApi
-from collector.sources.bulk.text_format import Sample
-from collector.sources.connection.identity import Expected
-from collector.sources.jmx.bean_questions import all_asked
-from collector.sources.jmx.object_names import keys_of
+from collector.sources.base.beans import all_asked, keys_of
+from collector.sources.base.identity import Expected
+from collector.sources.prometheus.api import Kept, Labels, PrometheusApi
+from collector.sources.prometheus.exporter import APP_INFO, OWN, PrometheusSource, misfit
+from collector.sources.prometheus.exporter_rules import Rules
+from collector.sources.prometheus.page import Sample
+from collector.sources.prometheus.settings import Prometheus
 
 _EXPORTED: Final = "exported_"  # what Prometheus puts before a label that the target has, too
 _DOWNSAMPLED: Final = "are its blocks downsampled?"

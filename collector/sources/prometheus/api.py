@@ -8,10 +8,10 @@ import httpx
 import msgspec
 from msgspec.structs import replace
 
-from collector.config.schema import Endpoint
 from collector.errors import SourceDataError, SourceError
-from collector.sources.bulk.http_endpoint import HttpEndpoint, TooMuchError
-from collector.sources.connection.error_mapping import source_error
+from collector.sources.base.error_mapping import source_error
+from collector.sources.http.endpoint import HttpEndpoint, TooMuchError
+from collector.sources.http.settings import Endpoint
 
 _Result = TypeVar("_Result")
 Labels = dict[str, str]

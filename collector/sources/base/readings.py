@@ -7,8 +7,8 @@ from typing import Any, cast
 from collector.catalogue import Metric
 from collector.errors import SourceDataError
 from collector.model import Answer, Reading, Series
-from collector.sources.jmx.object_names import text_of, value_text
-from collector.sources.lake_limits import within_cap
+from collector.sources.base.beans import text_of, value_text
+from collector.sources.base.lake_limits import within_cap
 from lakehouse.tables import FLAG_KNOWN_WRONG
 
 Values = Mapping[Series, float | None]

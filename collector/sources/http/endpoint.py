@@ -10,8 +10,6 @@ from typing import Any, ClassVar, Final, NamedTuple
 
 import httpx
 
-from collector.config.schema import Endpoint
-from collector.config.secrets import Secret
 from collector.errors import (
     ConfigError,
     CredentialsError,
@@ -19,6 +17,8 @@ from collector.errors import (
     SourceRefusedError,
     SourceTimeoutError,
 )
+from collector.settings import Secret
+from collector.sources.http.settings import Endpoint
 from lakehouse.tables.strict_files import UnreadableFileError, read_certificates
 
 _MEANINGS: Final = {

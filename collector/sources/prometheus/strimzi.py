@@ -10,8 +10,8 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple
 
-from collector.sources.bulk.exporter_rules import RESERVED, Shown, all_of, choices, key_values
-from collector.sources.jmx.bean_questions import Question
+from collector.sources.base.beans import Question
+from collector.sources.prometheus.exporter_rules import RESERVED, Shown, all_of, choices, key_values
 
 _ILLEGAL: Final = re.compile(r"[^a-zA-Z0-9_:]")
 _QUANTILES: Final = {"50thPercentile": "0.5"} | {

@@ -25,15 +25,15 @@ import subprocess
 from collections.abc import Callable, Iterator, Sequence
 from typing import Final, cast
 
-from collector.config.schema import Jmxquery
-from collector.config.secrets import Secret
 from collector.errors import ConfigError, SourceError, extra
-from collector.sources.bulk.source import BulkSource
-from collector.sources.connection.error_mapping import printed_error
-from collector.sources.connection.identity import STARTED, Expected
+from collector.settings import Secret
+from collector.sources.base.beans import Answers, Failed, Question
+from collector.sources.base.error_mapping import printed_error
+from collector.sources.base.identity import STARTED, Expected
+from collector.sources.base.snapshot_source import SnapshotSource
 from collector.sources.java import serial_filter
 from collector.sources.java.jvm import FROM_OUTSIDE, FRUGAL, java_home, rmi_options
-from collector.sources.jmx.bean_questions import Answers, Failed, Question
+from collector.sources.jmx.settings import Jmxquery
 
 try:
     from jmxquery import JAR_PATH
@@ -72,7 +72,7 @@ _KINDS: Final[dict[str, Callable[[str], object]]] = {
 }
 
 
-class JmxquerySource(BulkSource):
+class JmxquerySource(SnapshotSource):
     """A broker, controller or client JVM that is read by the package jmxquery.
 
     Args:

@@ -1,21 +1,62 @@
-"""Object names as text, and the series they stand for."""
+"""MBeans: the questions that any JVM is asked, and the series that object names stand for."""
 
 import array
 import re
 import sys
+from collections.abc import Mapping
 from functools import lru_cache
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 from urllib.parse import unquote_to_bytes
 
-from collector.catalogue import Metric
+from collector.catalogue import Family, Metric
 from collector.model import Series
-from collector.sources.lake_limits import lake_name, stand_in
+from collector.sources.base.lake_limits import lake_name, stand_in
 
 _QUOTED: Final = re.compile(r'"((?:[^"\\]++|\\.)*+)"', re.DOTALL)  # never backtracks
 _ESCAPE: Final = re.compile(r"\\(.)", re.DOTALL)
 _COLUMNS: Final = frozenset({"topic", "user", "client_id", "group"})
 _CLIENT: Final = frozenset({"user", "client_id"})
 _MOST_DIGITS: Final = 9
+
+
+class Question(NamedTuple):
+    """One attribute of all beans that fit an object name pattern."""
+
+    pattern: str
+    attribute: str
+
+
+class Failed(str):
+    """Stands for a value that the other side could not read: why, in one line."""
+
+
+Answers = Mapping[Question, Mapping[str, object]]
+"""Values by bean name: a number, None for NaN, or ``Failed``. What is not there is absent."""
+
+LEADERS: Final = Question("kafka.server:type=ReplicaManager,name=LeaderCount", "Value")
+"""How many partitions a broker leads, by its own count."""
+
+IN_SYNC: Final = Metric(
+    name="kafka.partition.in_sync_replicas",
+    unit="{replica}",
+    description="Only a leader knows who is in sync: a broker leads where this is above zero.",
+    object="kafka.cluster:type=Partition,name=InSyncReplicasCount,topic=*,partition=*",
+    labels={"topic": "topic", "partition": "partition"},
+    led=True,
+)
+
+
+def asked_for(metric: Metric) -> list[Question]:
+    """The questions of one metric, that of the preferred name first."""
+    return [Question(pattern, metric.attribute_name) for pattern in metric.patterns]
+
+
+def all_asked(family: Family) -> tuple[Question, ...]:
+    """All questions of a family, each once."""
+    metrics = list(family.metrics)
+    if any(metric.led for metric in metrics):
+        metrics.append(IN_SYNC)
+    return tuple(dict.fromkeys(question for metric in metrics for question in asked_for(metric)))
 
 
 def keys_of(name: str) -> dict[str, str]:

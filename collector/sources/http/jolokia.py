@@ -11,12 +11,12 @@ from typing import Any, Final
 
 import msgspec
 
-from collector.config.schema import Jolokia
 from collector.errors import SourceError, SourceRefusedError
-from collector.sources.bulk.http_endpoint import HttpEndpoint
-from collector.sources.bulk.source import BulkSource, is_pattern
-from collector.sources.connection.identity import Expected
-from collector.sources.jmx.bean_questions import Answers, Failed, Question
+from collector.sources.base.beans import Answers, Failed, Question
+from collector.sources.base.identity import Expected
+from collector.sources.base.snapshot_source import SnapshotSource, is_pattern
+from collector.sources.http.endpoint import HttpEndpoint
+from collector.sources.http.settings import Jolokia
 
 _OPTIONS: Final = {
     "ignoreErrors": "true",  # an attribute that fails has an error in its place
@@ -25,7 +25,7 @@ _OPTIONS: Final = {
 }
 
 
-class JolokiaSource(BulkSource):
+class JolokiaSource(SnapshotSource):
     """A broker, controller or client JVM that is read by its Jolokia agent.
 
     Args:

@@ -21,8 +21,8 @@ from typing import Any, Final, NamedTuple
 import msgspec
 
 from collector.errors import ConfigError
-from collector.sources.bulk.java_patterns import compiled
-from collector.sources.jmx.bean_questions import Question
+from collector.sources.base.beans import Question
+from collector.sources.prometheus.java_patterns import compiled
 from lakehouse.tables import strict_yaml
 from lakehouse.tables.strict_files import UnreadableFileError, read_text
 
