@@ -14,8 +14,8 @@ from msgspec.structs import replace
 from collector import catalogue
 from collector.errors import IdentityError, SourceError, SourceRefusedError, SourceTimeoutError
 from collector.model import Series
-from collector.sources.base.identity import Expected
 from collector.sources import librdkafka
+from collector.sources.base.identity import Expected
 from collector.sources.librdkafka import Statistics, StatisticsSource
 from lakehouse.tables import OTHER
 
