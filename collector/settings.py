@@ -1,7 +1,6 @@
 """Settings: the base of all sections of a configuration, and the kinds of values in them.
 
-Each part of the agent declares its own sections: a source beside its reader, the rest in
-collector/config.
+A source declares its sections with its reader, collector/config declares the others.
 """
 
 import os

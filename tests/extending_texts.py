@@ -188,7 +188,7 @@ from collector.errors import SourceError
 from collector.settings import TIMEOUT, Duration
 from collector.sources.base.beans import Answers, Question, keys_of
 from collector.sources.base.identity import Expected
-from collector.sources.base.snapshot_source import SnapshotSource
+from collector.sources.base.mbean_source import SnapshotSource
 from collector.sources.base.transport import JvmTransport
 
 

@@ -1,6 +1,6 @@
 """The sections of the agent's configuration: every key there is, with its default.
 
-Those of sources are declared beside their readers (collector/sources/registry.py).
+Sources declare their own sections (collector/sources/registry.py).
 """
 
 from pathlib import Path

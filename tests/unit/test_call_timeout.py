@@ -10,8 +10,7 @@ import weakref
 import pytest
 
 from collector.errors import SourceError, SourceTimeoutError
-from collector.sources.base.backoff import Backoff
-from collector.sources.base.call_timeout import Worker
+from collector.sources.base.calls import Backoff, Worker
 from tests.waiting import wait_for
 
 

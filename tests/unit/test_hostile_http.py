@@ -18,7 +18,7 @@ import pytest
 from collector import catalogue
 from collector.errors import SourceError, SourceRefusedError, SourceTimeoutError
 from collector.settings import Duration
-from collector.sources.base.call_timeout import _MOST_LEFT_BEHIND
+from collector.sources.base.calls import _MOST_LEFT_BEHIND
 from collector.sources.base.identity import Expected
 from collector.sources.http.jolokia import JolokiaSource
 from collector.sources.http.settings import Jolokia
@@ -234,7 +234,7 @@ from collector.settings import Duration
 from collector.sources.http.settings import Jolokia
 from collector.sources.base.identity import Expected
 from collector.sources.http.jolokia import JolokiaSource
-from collector.sources.base.call_timeout import _MOST_LEFT_BEHIND
+from collector.sources.base.calls import _MOST_LEFT_BEHIND
 def peak():
     return int(re.search(r"VmHWM:\\s+(\\d+)", Path("/proc/self/status").read_text())[1]) // 1024
 source = JolokiaSource(Expected("broker"), Jolokia(sys.argv[1], timeout=Duration("120s")))

@@ -17,7 +17,7 @@ from collector.model import Answer, Identity
 from collector.settings import Duration
 from collector.sources.base.beans import all_asked, keys_of
 from collector.sources.base.identity import Expected
-from collector.sources.base.snapshot_source import SnapshotReader
+from collector.sources.base.mbean_source import SnapshotReader
 from collector.sources.jmx.reader import MBeanReader
 from collector.sources.prometheus.exporter import PrometheusSource
 from collector.sources.prometheus.settings import Prometheus

@@ -13,7 +13,7 @@ from collector.sources.admin.admin_connection import ONE_TRY, AdminConnection, c
 from collector.sources.admin.client import Cluster, KafkaAdmin, Topics
 from collector.sources.admin.offsets import GroupRules, OffsetReader
 from collector.sources.admin.settings import Admin
-from collector.sources.base.call_timeout import Worker
+from collector.sources.base.calls import Worker
 from collector.sources.base.error_mapping import source_error
 from collector.sources.base.identity import Expected
 from collector.sources.base.readings import Readings, Values, answer_of, split

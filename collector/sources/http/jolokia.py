@@ -14,7 +14,7 @@ import msgspec
 from collector.errors import SourceError, SourceRefusedError
 from collector.sources.base.beans import Answers, Failed, Question
 from collector.sources.base.identity import Expected
-from collector.sources.base.snapshot_source import SnapshotSource, is_pattern
+from collector.sources.base.mbean_source import SnapshotSource, is_pattern
 from collector.sources.http.endpoint import HttpEndpoint
 from collector.sources.http.settings import Jolokia
 

@@ -30,7 +30,7 @@ from collector.settings import Secret
 from collector.sources.base.beans import Answers, Failed, Question
 from collector.sources.base.error_mapping import printed_error
 from collector.sources.base.identity import STARTED, Expected
-from collector.sources.base.snapshot_source import SnapshotSource
+from collector.sources.base.mbean_source import SnapshotSource
 from collector.sources.java import serial_filter
 from collector.sources.java.jvm import FROM_OUTSIDE, FRUGAL, java_home, rmi_options
 from collector.sources.jmx.settings import Jmxquery

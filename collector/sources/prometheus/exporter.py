@@ -18,7 +18,7 @@ from collector.errors import ConfigError, IdentityError, SourceDataError, Source
 from collector.model import Answer, Identity
 from collector.sources.base.beans import IN_SYNC, Answers, Question, asked_for
 from collector.sources.base.identity import STARTED, Expected
-from collector.sources.base.snapshot_source import SnapshotReader, SnapshotSource
+from collector.sources.base.mbean_source import SnapshotReader, SnapshotSource
 from collector.sources.http.endpoint import HttpEndpoint
 from collector.sources.prometheus import exporter_rules, rules_trial
 from collector.sources.prometheus.exporter_rules import Rules, Shown

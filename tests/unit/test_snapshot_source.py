@@ -11,7 +11,7 @@ from collector.catalogue import Family, KnownWrong, Metric
 from collector.errors import SourceError
 from collector.model import Series
 from collector.sources.base.beans import Failed, Question, all_asked
-from collector.sources.base.snapshot_source import SnapshotReader, is_pattern
+from collector.sources.base.mbean_source import SnapshotReader, is_pattern
 from lakehouse.tables import FLAG_KNOWN_WRONG, OTHER
 
 UNDER = "kafka.cluster:type=Partition,name=UnderMinIsr,topic=*,partition=*"
