@@ -12,9 +12,9 @@ import pytest
 
 from bench import rollup_fleet
 from bench.rollup_world import Fleet
+from bench.spark_processes import StandaloneCluster
 from tests.everywhere.commands import Jmxlake
 from tests.everywhere.gold_rows import differing, gold_rows
-from tests.everywhere.spark_processes import StandaloneCluster
 
 if TYPE_CHECKING:
     from pathlib import Path
