@@ -10,13 +10,16 @@ from deltalake import DeltaTable
 from lakehouse import tables
 from lakehouse.core.lake import Lake
 from lakehouse.core.periods import HOUR_US
+from lakehouse.engines.relation import select
 from lakehouse.engines.spark_engine import SparkEngine
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import SparkSession
+
+    from lakehouse.engines.relation import Relation
 
 pytestmark = pytest.mark.spark
 
@@ -45,22 +48,21 @@ def detail(spark: SparkSession, engine: SparkEngine, table: tables.Table) -> dic
     return dict(row.asDict())
 
 
-def lags(engine: SparkEngine, *hours: int) -> DataFrame:
+def lags(*hours: int) -> Relation:
     """A row an hour since 1970."""
     rows = " UNION ALL ".join(
         f"SELECT DATE'1970-01-01' AS date, 'c' AS cluster, {hour * HOUR_US}L AS window, "
         f"'m' AS metric, 't' AS topic, 's' AS source, {hour * HOUR_US}L AS end, {hour}e0 AS value"
         for hour in hours
     )
-    found: DataFrame = engine.query(rows)
-    return found
+    return select(rows)
 
 
 def test_a_catalog_clusters_its_own_tables_and_lays_out_external_ones_as_a_path_does(
     spark: SparkSession, engine: SparkEngine, tmp_path: Path
 ) -> None:
     for table in CREATED:
-        engine.create(table)
+        engine.define(table)
         found = detail(spark, engine, table)
         assert found["name"] == f"{engine.lake.schema_of(table)}.{table.name}"
         laid_out = (found["partitionColumns"], found["clusteringColumns"])
@@ -69,7 +71,7 @@ def test_a_catalog_clusters_its_own_tables_and_lays_out_external_ones_as_a_path_
         spark.sql(f"DROP TABLE {engine.lake.name(table)}")
     external = SparkEngine(spark, Lake("/nowhere", GOLD, gold_root=str(tmp_path)))
     for table in CREATED:
-        external.create(table)
+        external.define(table)
         found = detail(spark, external, table)
         assert found["partitionColumns"] == list(table.partition_by)
         assert found["clusteringColumns"] == []
@@ -79,18 +81,18 @@ def test_a_catalog_clusters_its_own_tables_and_lays_out_external_ones_as_a_path_
 def test_a_clustered_table_is_written_by_hours_tidied_made_again_and_read_by_delta_rs(
     spark: SparkSession, engine: SparkEngine
 ) -> None:
-    engine.create(tables.LAGS)
+    engine.define(tables.LAGS)
     for hour in range(4):
-        engine.write(tables.LAGS, lags(engine, hour))
+        engine.write(tables.LAGS, lags(hour))
     third = "date IN ('1970-01-01') AND (window >= '1970-01-01T02:00:00+00:00' AND window < "
-    engine.write(tables.LAGS, lags(engine, 2, 2), f"{third}'1970-01-01T03:00:00+00:00')")
+    engine.write(tables.LAGS, lags(2, 2), f"{third}'1970-01-01T03:00:00+00:00')")
     engine.tidy(tables.LAGS)
     found = detail(spark, engine, tables.LAGS)
     assert found["numFiles"] == 1
     place = found["location"].removeprefix("file:")
     assert values(place) == [0, 1, 2, 2, 3]
-    engine.delete(tables.LAGS, "value = 2")
-    engine.rebuild(tables.LAGS, engine.query("SELECT * FROM {old}", old=lags(engine, 5, 6)))
+    engine.write(tables.LAGS, None, "value = 2")
+    engine.rebuild(tables.LAGS, select("SELECT * FROM {old}", old=lags(5, 6)))
     assert values(place) == [5, 6]
     again = detail(spark, engine, tables.LAGS)
     assert again["clusteringColumns"] == list(tables.LAGS.cluster_by)
