@@ -9,6 +9,7 @@ from lakehouse import tables
 from lakehouse.core.periods import Period, micros
 from lakehouse.engines.engine import span_of
 from lakehouse.engines.gold_reader import is_one_of
+from lakehouse.engines.relation import select
 from lakehouse.kernel import run_in_duckdb
 from lakehouse.tables.table import identifier, standard_text
 
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
     from deltalake import DeltaTable
 
     from lakehouse.engines.local_engine import LocalEngine
-    from lakehouse.engines.local_relations import Relation
     from lakehouse.engines.rollup_batches import Batch, Call
     from lakehouse.tables import Table
 
@@ -36,7 +36,7 @@ _MADE: Final = {
 """Columns of the kernel's inputs that bronze does not have as they are."""
 _OF_UNITS: Final = (
     "SELECT {columns} FROM {{rows}} r JOIN {{units}} k ON k.cluster = r.cluster "
-    "AND k.hour_us = r.hour * 3600000000 WHERE NOT r.misdated"
+    "AND k.hour_us = r.epoch_hour * 3600000000 WHERE NOT r.misdated"
 )
 
 
@@ -64,17 +64,17 @@ class Bronze:
             spill: Folder for what does not fit into memory.
         """
         units = run_in_duckdb.units_table((one.cluster, micros(one.hour)) for one in call.units)
-        given, span = self._engine.relation(units), span_of(one.hour for one in call.units)
-        scrapes = self._read(tables.SCRAPES, self._scrapes, span, given)
+        span = span_of(one.hour for one in call.units)
+        scrapes = self._read(tables.SCRAPES, self._scrapes, span, units)
         window = dt.timedelta(microseconds=self._program.window_us)
 
         def cut(pieces: int) -> run_in_duckdb.Pieces:
             described = None
             if pieces > 1:
                 metrics = f" AND {is_one_of('r.metric', self._program.describing)}"
-                described = self._read(tables.RUNS, self._runs, span, given, metrics)
+                described = self._read(tables.RUNS, self._runs, span, units, metrics)
             read = (
-                self._read(tables.RUNS, self._runs, of_piece, given, condition)
+                self._read(tables.RUNS, self._runs, of_piece, units, condition)
                 for of_piece, condition in _cuts(span, window, pieces)
             )
             return run_in_duckdb.Pieces(read, described)
@@ -83,14 +83,14 @@ class Bronze:
         return run_in_duckdb.roll_up(self._program, hours, cut, call.parts, spill)
 
     def _read(
-        self, table: Table, delta: DeltaTable, span: Period, units: Relation, more: str = ""
+        self, table: Table, delta: DeltaTable, span: Period, units: pa.Table, more: str = ""
     ) -> pa.Table:
         """The kernel's input of a table of its name: rows of some units, which lie in a span."""
         names = self._program.inputs[table.name].names
         columns = ", ".join(_MADE.get(name, f"r.{identifier(name)}") for name in names)
         sql = _OF_UNITS.format(columns=columns) + more
         rows = self._engine.rows_of(table, delta, span)
-        return self._engine.collect(self._engine.query(sql, rows=rows, units=units))
+        return self._engine.collect(select(sql, rows=rows, units=units))
 
 
 def _cuts(whole: Period, window: dt.timedelta, pieces: int) -> Iterator[tuple[Period, str]]:

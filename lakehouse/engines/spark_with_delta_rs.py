@@ -21,6 +21,7 @@ from lakehouse.core.periods import Period
 from lakehouse.engines import local_relations, spark_kernel, spark_relations
 from lakehouse.engines.engine import Staged, instant_of, span_of
 from lakehouse.engines.local_engine import LocalEngine
+from lakehouse.engines.relation import source
 from lakehouse.engines.rollup_batches import COMPUTED, Batch
 from lakehouse.engines.spark_engine import most_rows, one_line, tagged
 from lakehouse.kernel.run_in_duckdb import Program
@@ -81,7 +82,7 @@ class SparkOnPath(LocalEngine):
         packets: defaultdict[str, list[pa.Buffer]] = defaultdict(list)
         for name, rows in zip(made["target"].to_pylist(), made["rows"], strict=True):
             packets[name].append(rows.as_buffer())
-        return {name: local_relations.packed(some) for name, some in packets.items()}
+        return {name: source(local_relations.Packed(some)) for name, some in packets.items()}
 
     def _frame(self, table: Table, version: int, span: Period) -> DataFrame:
         """The rows of a table that lie in a span and under their own date."""

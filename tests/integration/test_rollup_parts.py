@@ -15,7 +15,8 @@ from lakehouse.engines.rollup_batches import batches
 from lakehouse.engines.spark_engine import SparkEngine
 from lakehouse.engines.spark_with_delta_rs import SparkOnPath
 from lakehouse.rollup import plan
-from lakehouse.rollup.run import Wanted, rollup
+from lakehouse.rollup.plan import Wanted
+from lakehouse.rollup.run import rollup
 from tests.kernel_inputs import placed, together
 from tests.lake_builder import Batch
 from tests.oracle import fleets, whole_hours
