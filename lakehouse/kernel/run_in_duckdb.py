@@ -305,7 +305,9 @@ class _Run:
 
     def finish(self, what: str, names: Iterable[str]) -> dict[str, pa.Table]:
         """Rows of gold."""
-        return {name: self.fetch(f"{what} {name}", self._program.finish[name]) for name in names}
+        return {
+            name: self.fetch(f"{what} {name}", self._program.finish[name]) for name in names
+        }
 
     def close(self) -> None:
         """Give memory and files back."""
