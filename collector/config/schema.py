@@ -164,7 +164,7 @@ class Config(Section, frozen=True):
     def transports(self) -> dict[str, Transport]:
         """Return the settings of what is read for the source, by their keys."""
         sections = {
-            "source": self.source.section,
+            "source": self.source.transport,
             "admin": self.admin,
             "metadata_log": self.metadata_log,
         }

@@ -65,19 +65,20 @@ class SourceSettings(Section, frozen=True):
         return ("broker", "controller") if self.role == "combined" else (self.role,)
 
     @property
-    def ways(self) -> list[str]:
-        """Names of the configured transports."""
-        return [name for name in TRANSPORTS if getattr(self, name) is not None]
+    def transports(self) -> dict[str, Transport]:
+        """Settings of the configured transports, by their keys. A valid source has one."""
+        found = {name: getattr(self, name) for name in TRANSPORTS}
+        return {name: settings for name, settings in found.items() if settings is not None}
 
     @property
-    def section(self) -> Transport | None:
+    def transport(self) -> Transport | None:
         """Settings of the configured transport, if one is configured."""
-        return next((getattr(self, name) for name in self.ways), None)
+        return next(iter(self.transports.values()), None)
 
     @property
     def address(self) -> str:
         """Host or URL. Empty: it is read on this host."""
-        return str(getattr(self.section, "url", getattr(self.section, "host", "")))
+        return str(getattr(self.transport, "url", getattr(self.transport, "host", "")))
 
 
 TRANSPORTS: Final[dict[str, type[Transport]]] = {
