@@ -10,6 +10,7 @@ from msgspec.structs import replace as replace_struct
 
 from collector.agent import plan
 from collector.agent.discovery import Discovery
+from collector.agent.open_sources import open_sources
 from collector.agent.plan import Task
 from collector.agent.scrape_attempt import Scraper
 from collector.catalogue import Catalogue, Family
@@ -20,7 +21,6 @@ from collector.clock import SystemClock
 from collector.config.schema import Config
 from collector.errors import JmxlakeError
 from collector.model import Answer, Scrape, Source
-from collector.sources import factory
 from collector.sources.admin.source import ALL, AdminSource
 
 _STALE_US: Final = 30_000_000
@@ -113,7 +113,7 @@ def _say_of(source: str, say: Say, step: Step) -> None:
 
 
 def _read_source(config: Config, loaded: Catalogue, say: Say) -> list[Read]:
-    name, sources = config.source.name, factory.sources(config)
+    name, sources = config.source.name, open_sources(config)
     held = plan.held_uploads(config, sources)
     scrapers = {
         (name, via): Scraper(one, SystemClock(), name=name, held=held)

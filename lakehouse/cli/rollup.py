@@ -24,7 +24,8 @@ from lakehouse.engines.choice import start_spark
 from lakehouse.engines.engine import Engine
 from lakehouse.errors import LakehouseError, is_of_spark, spark_failed
 from lakehouse.rollup import progress
-from lakehouse.rollup.run import Done, Outcome, Wanted, rollup as run_rollup
+from lakehouse.rollup.plan import Wanted
+from lakehouse.rollup.run import Done, Outcome, rollup as run_rollup
 from lakehouse.rollup.verify import verify as compare
 
 WINDOW: Final = click.option(

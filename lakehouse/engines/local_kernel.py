@@ -9,11 +9,11 @@ from typing import Final, NamedTuple
 import pyarrow as pa
 
 from lakehouse.core.periods import HOUR_US
-from lakehouse.engines import local_relations, packets
+from lakehouse.engines import packets
 from lakehouse.engines.costs import PartDone
 from lakehouse.engines.gold_reader import is_one_of
-from lakehouse.engines.local_relations import Relation
 from lakehouse.engines.packets import Computed, Cost, Part
+from lakehouse.engines.relation import Relation, Rows, select
 from lakehouse.engines.rollup_batches import Batch
 from lakehouse.kernel import run_in_duckdb
 from lakehouse.kernel.run_in_duckdb import Program
@@ -53,7 +53,7 @@ class Bronze(NamedTuple):
 
     runs: Relation
     scrapes: Relation
-    sets: Relation
+    sets: Rows
 
 
 def kinds(bronze: Bronze, batch: Batch, program: Program) -> Iterator[Relation]:
@@ -65,15 +65,15 @@ def kinds(bronze: Bronze, batch: Batch, program: Program) -> Iterator[Relation]:
         program: The kernel.
     """
     rows = [one._asdict() for one in packets.touched(batch)]
-    hours = local_relations.given(pa.Table.from_pylist(rows))
+    hours = pa.Table.from_pylist(rows)
 
-    def keyed(kind: int, name: str, rows: Relation, part: str, parts: str, which: str) -> Relation:
+    def keyed(kind: int, name: str, rows: Rows, part: str, parts: str, which: str) -> Relation:
         bits = packets.PARTS_BITS, packets.KIND_BITS
         key = f"((({part})::BIGINT << {bits[0]}) | {parts}) << {bits[1]} | {kind}"
         names = program.inputs[name].names
         columns = ", ".join(_MADE.get(one, f"r.{identifier(one)}") for one in names)
         sql = f"SELECT {key} AS key, {columns} FROM {{rows}} r {which}"
-        return local_relations.queried(sql, {"rows": rows, "hours": hours})
+        return select(sql, rows=rows, hours=hours)
 
     whole = "k.first", "k.parts"
     yield keyed(packets.RUNS, "runs", bronze.runs, _PART, "1", _OF_HOURS)

@@ -22,6 +22,7 @@ from lakehouse.engines import local_relations, packets, spark_jobs, spark_kernel
 from lakehouse.engines.costs import PartDone
 from lakehouse.engines.engine import ComputedBatch, instant_of, span_of
 from lakehouse.engines.local_engine import LocalEngine
+from lakehouse.engines.relation import source
 from lakehouse.engines.rollup_batches import Batch
 from lakehouse.engines.spark_engine import most_rows, one_line
 from lakehouse.kernel.run_in_duckdb import Program
@@ -84,7 +85,7 @@ class SparkOnPath(LocalEngine):
         for name, rows in zip(made["target"].to_pylist(), made["rows"], strict=True):
             found[name].append(rows.as_buffer())
         costs = spark_kernel.costs(found.pop(packets.COST))
-        rows = {name: local_relations.packed(some) for name, some in found.items()}
+        rows = {name: source(local_relations.Packed(some)) for name, some in found.items()}
         return ComputedBatch(rows, costs)
 
     def _frame(self, table: Table, version: int, span: Period) -> DataFrame:

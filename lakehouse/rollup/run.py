@@ -9,7 +9,7 @@ import datetime as dt
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from lakehouse import tables
 from lakehouse.core.lake import Lake
@@ -33,39 +33,13 @@ from lakehouse.rollup import (
 )
 from lakehouse.rollup.commit import Commit
 from lakehouse.rollup.lake_catalogues import families_of
-from lakehouse.rollup.lease import USUAL, Lease, Terms, hold
+from lakehouse.rollup.lease import Lease, hold
+from lakehouse.rollup.plan import Wanted
 from lakehouse.rollup.progress import Progress
 from lakehouse.rollup.rejected import accept_lost, rejected_dates, set_aside
 from lakehouse.rollup.remark import Remark, Step
 
-
-@dataclass(frozen=True, slots=True)
-class Wanted:
-    """Options of a rollup.
-
-    Attributes:
-        since: Recompute all hours from that date (UTC) on that bronze still holds.
-        tidy: Whether gold is tidied: ``daily``, ``now`` or ``never``.
-        take_over: Take the lease, even if another rollup holds it.
-        most_rows: Rows of bronze/runs that are recomputed at once, but for a single hour; None:
-            what the engine can.
-        terms: How long the lease holds.
-        keep_windows_days: For how long gold keeps the rows of finest windows.
-        check_files: Compare the logs of gold with the store, also if nothing else asks for it.
-        accept_lost: Go on without data files of bronze that are gone; their hours stay unknown.
-        lease: Id under which the lease is taken; one that an earlier rollup with this id could not
-            release is taken at once. None: an id of its own.
-    """
-
-    since: dt.date | None = None
-    tidy: str = "daily"
-    take_over: bool = False
-    most_rows: int | None = None
-    terms: Terms = USUAL
-    keep_windows_days: int = gold_upkeep.KEEP_WINDOWS_DAYS
-    check_files: bool = False
-    accept_lost: bool = False
-    lease: str | None = None
+_USUAL: Final = Wanted()
 
 
 class Outcome(NamedTuple):
@@ -109,7 +83,7 @@ class Done(NamedTuple):
 def rollup(
     engine: Engine,
     objectives: tuple[Objective, ...],
-    wanted: Wanted = Wanted(),
+    wanted: Wanted = _USUAL,
     *,
     window_seconds: int | None = None,
     progress: Step = lambda _: None,
@@ -156,15 +130,14 @@ def _rollup(
 ) -> Outcome:
     if wanted.check_files or wanted.since or wanted.accept_lost:
         repairs.drop_state_files(engine)
-    table_schemas.check_bronze(engine, *changes.READ)
-    found = completeness.details(engine, table_schemas.EVERY)
-    schemas = {table: detail and detail.columns for table, detail in found.items()}
-    first_layout = table_schemas.of_first_layout(schemas)
+    found = completeness.details(engine, (*changes.READ, *table_schemas.EVERY))
+    table_schemas.check_bronze(engine.lake, {table: found[table] for table in changes.READ})
+    first_layout = table_schemas.of_first_layout(found)
     rebuilt = {*first_layout, *(tables.WINDOWS.get(table.name, table) for table in first_layout)}
     outdated = [
         table
-        for table, schema in schemas.items()
-        if table not in rebuilt and table_schemas.is_outdated(engine.lake, table, schema)
+        for table in table_schemas.EVERY
+        if table not in rebuilt and table_schemas.is_outdated(engine.lake, table, found[table])
     ]
     last = progresses.last(engine)
     window = _window(engine, last.row, window_seconds, found[tables.WINDOWS["coverage"]])
@@ -185,7 +158,7 @@ def _rollup(
         table_schemas.prepare(engine, tables.LEASE)
     with hold(engine, wanted.terms, take_over=wanted.take_over, lease_id=wanted.lease) as held:
         progress("lease")
-        table_schemas.upgrade(engine, first_layout, window, held.check, progress)
+        table_schemas.upgrade(engine, first_layout, found, window, held.check, progress)
         repairs.mark(engine, in_doubt, found, held.check)
         to_make = [repairs.marked(table, in_doubt) for table in outdated]
         for action in table_schemas.prepare_all(engine, to_make):
@@ -255,7 +228,7 @@ class _Run:
         """Bring gold to the versions of bronze in ``state``."""
         now, newest, _ = state
         first = gold_upkeep.horizon(newest.committed, self.wanted.keep_windows_days)
-        runs = self.engine.found(tables.RUNS)
+        runs = self.found[tables.RUNS]
         runs_id = "" if runs is None else runs.id
         outcome, row = Outcome(0, now), last.row
         if row is not None and self.wanted.since is None:

@@ -14,7 +14,8 @@ from lakehouse.engines.costs import PartDone
 from lakehouse.engines.local_engine import LocalEngine
 from lakehouse.engines.rollup_batches import batches
 from lakehouse.rollup import plan, progress as progresses
-from lakehouse.rollup.run import Wanted, rollup
+from lakehouse.rollup.plan import Wanted
+from lakehouse.rollup.run import rollup
 from tests.kernel_inputs import placed, together
 from tests.lake_builder import Batch
 from tests.oracle import fleets, whole_hours

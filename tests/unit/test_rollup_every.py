@@ -23,7 +23,8 @@ from lakehouse.core.lake import Lake
 from lakehouse.engines.local_engine import LocalEngine
 from lakehouse.errors import EngineError, LeaseHeldError
 from lakehouse.rollup import lease
-from lakehouse.rollup.run import Wanted, rollup
+from lakehouse.rollup.plan import Wanted
+from lakehouse.rollup.run import rollup
 from tests.lake_builder import Batch
 
 if TYPE_CHECKING:
@@ -121,7 +122,7 @@ def test_stop_ends_after_the_running_batch(tmp_path: Path, capsys: Any) -> None:
     assert "rollup: stopped after a batch" in capsys.readouterr().err
     engine = LocalEngine(Lake(str(tmp_path)))
     assert lease.holder(engine) is None
-    assert engine.schema(tables.PROGRESS) is not None
+    assert engine.detail(tables.PROGRESS) is not None
     assert rollup(engine, (), Wanted(most_rows=1)).hours == 2, "the first batch stays"
 
 

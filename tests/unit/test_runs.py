@@ -13,7 +13,7 @@ from hypothesis import given, settings, strategies as st
 from collector.catalogue.entries import Delays
 from collector.encoding.encoder import Encoder, SealedRows
 from collector.model import Answer, Identity, Reading, Scrape, Series
-from collector.sources.connection.error_mapping import NOTHING_LISTENS
+from collector.sources.base.error_mapping import NOTHING_LISTENS
 from collector.spool import journal
 from lakehouse.report.facts_lookup import floor_us
 from lakehouse.tables import FLAG_GAP, FLAG_INCREASE
