@@ -24,7 +24,7 @@ _MASK: Final = " + ".join(
     for flag, bit in run_in_duckdb.FLAGS.items()
 )
 _MADE: Final = {
-    "u": "k.u",
+    "u": "CAST(k.u AS INTEGER) AS u",
     "start_us": "r.start AS start_us",
     "end_us": 'r."end" AS end_us',
     "flags": f"CAST({_MASK} AS INTEGER) AS flags",
@@ -132,13 +132,13 @@ def compute(
         rows += one.cost.rows
         step(PartDone(label, len(made), len(parts), rows, one.cost))
     in_order = [made[number] for number in range(len(parts))]
-    tables = [one.final for one in in_order] + list(_merged(program, parts, in_order))
-    found = {
-        name: pa.concat_tables(one[name] for one in tables if name in one)
-        for name in program.schemas
-    }
-    filled = {name: rows for name, rows in found.items() if rows.num_rows}
-    return filled, [one.cost for one in in_order]
+    found: defaultdict[str, list[pa.Table]] = defaultdict(list)
+    for tables in (*(one.final for one in in_order), *_merged(program, parts, in_order)):
+        for name, some in tables.items():
+            if some.num_rows:
+                found[name].append(some)
+    joined = {name: pa.concat_tables(some) for name, some in found.items()}
+    return joined, [one.cost for one in in_order]
 
 
 def _side_by_side(
