@@ -6,9 +6,11 @@ import os
 import sys
 import time
 from contextlib import ExitStack
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Self
 
+import psutil
 import pyspark
 
 from demo.errors import DemoError
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
 HOME: Final = Path(pyspark.__file__).parent
 LOOPBACK: Final = "127.0.0.1"
 
+_EXECUTOR: Final = "org.apache.spark.executor.CoarseGrainedExecutorBackend"
 _START_SECONDS: Final = 1_200  # a busy machine is slower, not wrong
 _LOOK_SECONDS: Final = 0.2
 _GRACE_SECONDS: Final = 30
@@ -159,6 +162,11 @@ class StandaloneCluster(SparkProcesses):
         """Return the number of executors that each worker has had."""
         workers = range(1, len(self.pids))
         return [len([*self.work(number).glob("app-*/*/stderr")]) for number in workers]
+
+    def executors(self) -> list[psutil.Process]:
+        """Return the executors that are running."""
+        found = (psutil.Process(worker).children() for worker in self.pids[1:])
+        return [one for one in chain.from_iterable(found) if _EXECUTOR in one.cmdline()]
 
     def _class(
         self,

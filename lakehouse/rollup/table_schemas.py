@@ -15,8 +15,9 @@ from lakehouse import tables
 from lakehouse.core import display, missing_files
 from lakehouse.core.lake import Lake
 from lakehouse.core.periods import DAY_US, HOUR_US, window_name
-from lakehouse.engines.engine import Engine
+from lakehouse.engines.engine import Detail, Engine
 from lakehouse.engines.gold_reader import is_same
+from lakehouse.engines.relation import select
 from lakehouse.errors import TableSchemaError
 from lakehouse.tables import Column, Table
 
@@ -27,26 +28,29 @@ _GRAIN: Final = Column("grain", "string", "length of the row's window")
 _OF_A_GRAIN: Final = (*tables.HOURS, tables.DISTRIBUTIONS, tables.REJECTED)
 
 
-def check_bronze(engine: Engine, *wanted: Table) -> None:
+def check_bronze(lake: Lake, found: Mapping[Table, Detail | None]) -> None:
     """Check that tables of bronze exist with the columns that this version of jmxlake reads.
+
+    Args:
+        lake: The lake.
+        found: The tables' metadata.
 
     Raises:
         TableNotFoundError: A table is not there.
         TableSchemaError: A table lacks a column, or has it with another type.
     """
-    for table in wanted:
-        found = engine.schema(table)
-        if found is None:
-            raise missing_files.no_table(table, engine.lake.name(table))
-        every = dict.fromkeys(table.column_names, "missing") | dict(found)
+    for table, detail in found.items():
+        if detail is None:
+            raise missing_files.no_table(table, lake.name(table))
+        every = dict.fromkeys(table.column_names, "missing") | dict(detail.columns)
         if wrong := table.wrong_types(every):
             raise TableSchemaError(
-                f"{engine.lake.name(table)}: {_listed(wrong)}; another version of jmxlake made "
-                "it, or it is no table of jmxlake"
+                f"{lake.name(table)}: {_listed(wrong)}; another version of jmxlake made it, or it "
+                "is no table of jmxlake"
             )
 
 
-def is_outdated(lake: Lake, table: Table, found: Mapping[str, str] | None) -> bool:
+def is_outdated(lake: Lake, table: Table, detail: Detail | None) -> bool:
     """Whether a table of gold is missing, or lacks columns of this version.
 
     Columns that this version does not declare are ignored: rows that it writes have null there.
@@ -54,9 +58,9 @@ def is_outdated(lake: Lake, table: Table, found: Mapping[str, str] | None) -> bo
     Raises:
         TableSchemaError: It has a column of another type, or is not a table of jmxlake.
     """
-    if found is None:
+    if detail is None:
         return True
-    name = lake.name(table)
+    name, found = lake.name(table), detail.columns
     unknown = table.undeclared(found)
     missing = [column for column in table.columns if column.name not in found]
     # An older version's table lacks columns, but none of those that every version requires.
@@ -78,14 +82,11 @@ def _listed(wrong: Sequence[str]) -> str:
 
 def prepare(engine: Engine, table: Table) -> str:
     """Create a table of gold or add the columns it lacks; returns a line that says which."""
-    there = engine.schema(table)
-    if there is None:
-        engine.create(table)
+    before = engine.define(table)
+    if before is None:
         return f"new table {table.name}"
-    missing = [column for column in table.columns if column.name not in there]
-    if missing:
-        engine.add_columns(table, missing)
-    return f"new columns of {table.name}: {', '.join(column.name for column in missing)}"
+    added = [name for name in table.column_names if name not in before.columns]
+    return f"new columns of {table.name}: {', '.join(added)}"
 
 
 def prepare_all(engine: Engine, outdated: Sequence[Table]) -> Iterator[str]:
@@ -94,14 +95,16 @@ def prepare_all(engine: Engine, outdated: Sequence[Table]) -> Iterator[str]:
         yield from pool.map(lambda table: prepare(engine, table), outdated)
 
 
-def of_first_layout(found: Mapping[Table, Mapping[str, str] | None]) -> list[Table]:
+def of_first_layout(found: Mapping[Table, Detail | None]) -> list[Table]:
     """The tables of gold that still have the first layout."""
-    return [table for table in _OF_A_GRAIN if "grain" in (found[table] or ())]
+    known = {table: found[table] for table in _OF_A_GRAIN}
+    return [table for table, detail in known.items() if detail and "grain" in detail.columns]
 
 
 def upgrade(
     engine: Engine,
     chosen: Sequence[Table],
+    found: Mapping[Table, Detail | None],
     window_seconds: int,
     check: Callable[[], None],
     step: Callable[[str], None],
@@ -111,6 +114,7 @@ def upgrade(
     Args:
         engine: The engine; the lease is held.
         chosen: Tables that have the first layout.
+        found: Their metadata.
         window_seconds: Length of gold's finest windows.
         check: Called before each commit; raises where no more may be made.
         step: Called with what was done.
@@ -118,9 +122,10 @@ def upgrade(
     finest = window_name(window_seconds)
     for table in chosen:
         old = replace(table, columns=(*table.columns, _GRAIN))
-        for target, sql in _statements(table, engine.schema(table) or {}, finest):
+        detail = found[table]
+        for target, sql in _statements(table, detail.columns if detail else {}, finest):
             check()
-            engine.rebuild(target, engine.query(sql, old=engine.rows(old)))
+            engine.rebuild(target, select(sql, old=engine.rows(old)))
             step(f"new layout of {target.name}")
 
 

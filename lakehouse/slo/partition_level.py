@@ -23,8 +23,8 @@ from typing import Final
 from lakehouse import tables
 from lakehouse.core.metrics import PARTITION_METRICS, UNAVAILABLE, UNDER_MIN_ISR
 from lakehouse.core.periods import Period, micros
-from lakehouse.engines.engine import Relation
 from lakehouse.engines.gold_reader import GoldRows, Row, before_window, is_one_of, summed
+from lakehouse.engines.relation import Relation, select
 from lakehouse.slo.calendar.exclusions import SPILL, Exclusions
 from lakehouse.slo.calendar.maintenance import Maintenance, of
 from lakehouse.slo.cluster_level import Weighted, partition_count
@@ -118,7 +118,7 @@ class _TopicRows:
         where = f"{self.has_topic} AND NOT ({self.exclusions.condition()})"
         sql = f"SELECT r.* FROM {{rows}} r WHERE {where}"
         of_both = (rows_of(table, self.period) for table in (tables.SLI, tables.TOPICS))
-        sli, topics = (self.gold.engine.query(sql, rows=rows) for rows in of_both)
+        sli, topics = (select(sql, rows=rows) for rows in of_both)
         return seen_by_count(self.gold, sli, topics, names, self.metrics)
 
     def spills(self, table: Table, keys: Sequence[str]) -> list[Row]:
@@ -202,7 +202,7 @@ class _TopicRows:
     def _times(self) -> dict[_TopicKey, dict[int, Times]]:
         """Bad time of partitions with bad time; counters have none."""
         rows_of = self.gold.windows if self.excluded else self.gold.whole
-        rows = self.gold.engine.query(
+        rows = select(
             f"SELECT r.window AS window, {_columns(_PARTITION)}, {_columns(_POSITIVE)}, "
             f"{_SPILL} AS {SPILL} FROM {{rows}} r "
             f"WHERE {self.has_metric} AND r.positive_us IS NOT NULL",
@@ -213,7 +213,7 @@ class _TopicRows:
         sums = ", ".join(f"CAST(sum(r.{name}) AS BIGINT) AS {name}" for name in _POSITIVE)
         by = ", ".join(f"r.{name}" for name in _PARTITION)
         sql = f"SELECT {_columns(_PARTITION)}, {sums} FROM {{rows}} r GROUP BY {by}"
-        kept = self.exclusions.apply(self.gold, rows, _PARTITION, _POSITIVE, start)
+        kept = self.exclusions.apply(rows, _PARTITION, _POSITIVE, start)
         for row in self.gold.ask(sql, rows=kept):
             times[_topic_key(row)][row["partition"]] = Times(0, *_positive(row))
         for row in self.spills(tables.PARTITIONS, _PARTITION):

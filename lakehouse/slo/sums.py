@@ -12,8 +12,8 @@ from lakehouse import tables
 from lakehouse.core.periods import HOUR_US, Period
 from lakehouse.core.spans import Span
 from lakehouse.core.subjects import SUBJECT
-from lakehouse.engines.engine import Relation
 from lakehouse.engines.gold_reader import GoldRows, before_window, is_hourly, is_one_of
+from lakehouse.engines.relation import Relation, select
 from lakehouse.kernel import arrow_types
 from lakehouse.slo import timeslices
 from lakehouse.slo.budget_left import BadTime
@@ -115,7 +115,7 @@ class SliRows(NamedTuple):
             f"SELECT {_KEY}, r.at, r.{column} AS bad_us FROM {{rows}} r "
             f"JOIN {{few}} f ON {_same('f', _KEYS)} WHERE r.{column} > 0 ORDER BY r.at",
             rows=self.judged(part),
-            few=self.gold.engine.relation(few),
+            few=few,
         )
         found: defaultdict[SliKey, list[tuple[int, int]]] = defaultdict(list)
         for row in rows:
@@ -161,14 +161,14 @@ class SliRows(NamedTuple):
         if query.slices is None:
             columns = f"{_KEY}, r.window AS at, {', '.join(Times._fields)}, r.{SPILL}"
             windows = self._windows(part, (start, end + part.size_us))
-            return self.gold.engine.query(f"SELECT {columns} FROM {{rows}} r", rows=windows)
+            return select(f"SELECT {columns} FROM {{rows}} r", rows=windows)
         size, first = query.unit_us, query.period.span[0]
         slot = f"r.window - ((r.window - {first}) % {size} + {size}) % {size}"
         judged = zip(timeslices.judge(query.slices, query.window_us), Times._fields, strict=True)
         columns = ", ".join(f"{sql} AS {name}" for sql, name in judged)
         rows = self._with_expected(self._slots(part, slot), query)
         sql = f"SELECT {_KEY}, r.at, {columns}, 0 AS {SPILL} FROM {{rows}} r"
-        return self.gold.engine.query(sql, rows=rows)
+        return select(sql, rows=rows)
 
     def _slots(self, part: _Part, slot: str) -> Relation:
         """Sums over slices, or over windows that hold several."""
@@ -178,12 +178,12 @@ class SliRows(NamedTuple):
         columns = zip(("good", "bad", "low", "high"), Times._fields, strict=True)
         sums = ", ".join(f"CAST(sum(r.{column}) AS BIGINT) AS {name}" for name, column in columns)
         sql = f"SELECT {_KEY}, {slot} AS at, {sums} FROM {{rows}} r GROUP BY {_GROUP}, {slot}"
-        return self.gold.engine.query(sql, rows=self._windows(part, part.span))
+        return select(sql, rows=self._windows(part, part.span))
 
     def _windows(self, part: _Part, span: Span) -> Relation:
         subjects = [lifetime.subject for lifetime in self.lifetimes]
         rows_of = self.gold.hours if part.size_us == HOUR_US else self.gold.windows
-        rows = self.gold.engine.query(
+        rows = select(
             f"SELECT r.window AS window, {_KEY}, {', '.join(f'r.{n}' for n in Times._fields)}, "
             f"{_SPILL} AS {SPILL} FROM {{rows}} r "
             f"WHERE {is_one_of('r.cluster', sorted({subject.cluster for subject in subjects}))} "
@@ -191,19 +191,19 @@ class SliRows(NamedTuple):
             rows=rows_of(tables.SLI, Period.of(span)),
         )
         exclusions = Exclusions(self.excluded, subjects, self.gold.window_us)
-        return exclusions.apply(self.gold, rows, _KEYS, Times._fields, span[0])
+        return exclusions.apply(rows, _KEYS, Times._fields, span[0])
 
     def _with_expected(self, slots: Relation, query: Query) -> Relation:
         """Slots with ``expected``: how much of them the subject existed."""
         kinds = {objective.kind for objective in query.objectives}
         columns = ", ".join(f"r.{name}" for name in ("at", "good", "bad", "low", "high"))
         lived = f"greatest(0, least(k.e, r.at + {query.unit_us}) - greatest(k.s, r.at))"
-        return self.gold.engine.query(
+        return select(
             f"SELECT {_KEY}, {columns}, CAST(coalesce(sum({lived}), 0) AS BIGINT) AS expected "
             f"FROM {{slots}} r LEFT JOIN {{spans}} k ON {_same('k', ('cluster', *SUBJECT))} "
             f"GROUP BY {_GROUP}, {columns}",
             slots=slots,
-            spans=self.gold.engine.relation(lives(self.lifetimes, kinds)),
+            spans=lives(self.lifetimes, kinds),
         )
 
 

@@ -66,6 +66,7 @@ class ConnectServer(SparkProcesses):
         port: Where it listens.
         remote: What SPARK_REMOTE is to say.
         warehouse: Where tables lie that are made by name.
+        pid: Its process.
         workers: The limit of its Python workers.
     """
 
@@ -87,5 +88,6 @@ class ConnectServer(SparkProcesses):
             (HOME / "bin" / "spark-submit", "--class", server),
             SPARK_CONF_DIR=str(conf_folder(folder, chosen)),
         )
+        self.pid = process.pid
         self.workers = WorkerLimit(process.pid)
         self._stack.callback(self.workers.close)

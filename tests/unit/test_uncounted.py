@@ -19,7 +19,8 @@ from lakehouse.core import lake as lakes
 from lakehouse.core.periods import Period
 from lakehouse.engines.local_engine import LocalEngine
 from lakehouse.report.facts import build
-from lakehouse.rollup.run import Wanted, rollup
+from lakehouse.rollup.plan import Wanted
+from lakehouse.rollup.run import rollup
 from lakehouse.slo.openslo import objective_files
 from lakehouse.slo.uncounted import Stretch, hidden
 from tests import rollups

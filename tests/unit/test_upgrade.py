@@ -12,6 +12,7 @@ from deltalake import DeltaTable, write_deltalake
 from lakehouse import tables
 from lakehouse.core import lake as lakes
 from lakehouse.engines import delta_tables
+from lakehouse.engines.completeness import details
 from lakehouse.engines.local_engine import LocalEngine
 from lakehouse.rollup.table_schemas import EVERY, of_first_layout, upgrade
 
@@ -102,7 +103,8 @@ def upgraded(engine: LocalEngine, most: int = 99) -> None:
 
     upgrade(
         engine,
-        of_first_layout({table: engine.schema(table) for table in EVERY}),
+        of_first_layout(details(engine, EVERY)),
+        details(engine, EVERY),
         300,
         check,
         lambda _: None,
@@ -111,12 +113,9 @@ def upgraded(engine: LocalEngine, most: int = 99) -> None:
 
 def test_finest_rows_and_hours_become_two_tables(lake: Path) -> None:
     engine = LocalEngine(lakes.Lake(str(lake)))
-    assert (
-        len(of_first_layout({table: engine.schema(table) for table in EVERY}))
-        == len(tables.HOURS) + 2
-    )
+    assert len(of_first_layout(details(engine, EVERY))) == len(tables.HOURS) + 2
     upgraded(engine)
-    assert of_first_layout({table: engine.schema(table) for table in EVERY}) == []
+    assert of_first_layout(details(engine, EVERY)) == []
     (hour,) = rows(engine, tables.TOPICS)
     assert (hour["observed_us"], hour["date"], hour["spill_us"]) == (3, MONDAY.date(), None)
     windows = rows(engine, tables.WINDOWS["topics"])

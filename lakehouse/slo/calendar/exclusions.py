@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from lakehouse.core.subjects import Subject
-from lakehouse.engines.engine import Relation
-from lakehouse.engines.gold_reader import GoldRows, is_one_of
+from lakehouse.engines.gold_reader import is_one_of
+from lakehouse.engines.relation import Relation, select
 from lakehouse.slo.calendar.maintenance import Maintenance, matches
 
 SPILL: Final = "spill_us"
@@ -30,7 +30,7 @@ class Exclusions(NamedTuple):
         return " OR ".join(self._condition(one, window) for one in self.planned) or "false"
 
     def apply(
-        self, gold: GoldRows, rows: Relation, keys: Sequence[str], sums: Sequence[str], since: int
+        self, rows: Relation, keys: Sequence[str], sums: Sequence[str], since: int
     ) -> Relation:
         """Rows outside maintenance, with the bad time that may lie just before maintenance.
 
@@ -52,7 +52,7 @@ class Exclusions(NamedTuple):
         values = {name: f"r.{name}" for name in keys} | dict.fromkeys((*sums, SPILL), "0")
         values[sums[-1]] = f"r.{SPILL}"
         moved = ", ".join(f"{value} AS {name}" for name, value in values.items())
-        return gold.engine.query(
+        return select(
             f"SELECT r.window AS window, {kept} FROM {{rows}} r WHERE NOT ({self.condition()}) "
             f"UNION ALL SELECT {before} AS window, {moved} FROM {{rows}} r "
             f"WHERE ({self.condition()}) AND NOT ({self.condition(before)}) AND r.{SPILL} > 0 "
