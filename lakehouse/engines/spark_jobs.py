@@ -14,6 +14,9 @@ from pyspark.sql import SparkSession
 if TYPE_CHECKING:
     from pyspark.sql.connect.shell.progress import ProgressHandler
 
+ROLLUP: Final = "jmxlake rollup"
+"""How the names of a rollup's jobs begin."""
+
 _NAMES: Final = ("spark.job.description", "callSite.short")
 """Local properties: what the UI shows of a job, and of its stages."""
 
@@ -47,7 +50,7 @@ def watched(
 
     Args:
         spark: The session.
-        text: The job's name.
+        text: How the job's name begins.
         tasks: The number of tasks of the stage: the newest stage with so many is taken for it.
         told: Called with the number of complete ones, from another thread on classic Spark.
     """
@@ -76,7 +79,7 @@ def _on_classic(
         with suppress(Exception):
             while not ended.wait(_SECONDS):
                 found = map(tracker.getStageInfo, tracker.getActiveStageIds())
-                ours = [one for one in found if one and one.name == text]
+                ours = [one for one in found if one and one.name.startswith(text)]
                 tell([(one.numTasks, one.numCompletedTasks) for one in ours])
 
     thread = threading.Thread(target=poll, daemon=True)
@@ -106,7 +109,7 @@ def _on_connect(
 
 def _context(spark: SparkSession) -> Any:
     """The context of the driver; None on Connect."""
-    return getattr(spark, "sparkContext", None)
+    return spark.sparkContext if hasattr(spark, "sparkContext") else None
 
 
 def _name(context: Any, values: Sequence[str | None]) -> None:
