@@ -43,14 +43,11 @@ def job(spark: SparkSession, text: str) -> Iterator[None]:
 
 
 @contextmanager
-def watched(
-    spark: SparkSession, text: str, tasks: int, told: Callable[[int], None]
-) -> Iterator[None]:
+def watched(spark: SparkSession, tasks: int, told: Callable[[int], None]) -> Iterator[None]:
     """Tell how many tasks of a running job's stage are complete, at most once a second.
 
     Args:
         spark: The session.
-        text: How the job's name begins.
         tasks: The number of tasks of the stage: the newest stage with so many is taken for it.
         told: Called with the number of complete ones, from another thread on classic Spark.
     """
@@ -64,13 +61,13 @@ def watched(
             told(complete)
 
     follow = _on_connect if _context(spark) is None else _on_classic
-    with follow(spark, text, tell):
+    with follow(spark, tell):
         yield
 
 
 @contextmanager
 def _on_classic(
-    spark: SparkSession, text: str, tell: Callable[[Sequence[tuple[int, int]]], None]
+    spark: SparkSession, tell: Callable[[Sequence[tuple[int, int]]], None]
 ) -> Iterator[None]:
     tracker, ended = _context(spark).statusTracker(), threading.Event()
 
@@ -79,8 +76,7 @@ def _on_classic(
         with suppress(Exception):
             while not ended.wait(_SECONDS):
                 found = map(tracker.getStageInfo, tracker.getActiveStageIds())
-                ours = [one for one in found if one and one.name.startswith(text)]
-                tell([(one.numTasks, one.numCompletedTasks) for one in ours])
+                tell([(one.numTasks, one.numCompletedTasks) for one in found if one])
 
     thread = threading.Thread(target=poll, daemon=True)
     thread.start()
@@ -93,7 +89,7 @@ def _on_classic(
 
 @contextmanager
 def _on_connect(
-    spark: SparkSession, _: str, tell: Callable[[Sequence[tuple[int, int]]], None]
+    spark: SparkSession, tell: Callable[[Sequence[tuple[int, int]]], None]
 ) -> Iterator[None]:
     def told(stages: Iterable[Any] | None, **_: object) -> None:
         in_order = sorted(stages or (), key=lambda one: one.stage_id)

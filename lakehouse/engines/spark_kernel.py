@@ -117,8 +117,8 @@ def running(
         part = complete * batch.parts // tasks(batch)
         step(PartDone(label, part, batch.parts, batch.rows * part // batch.parts))
 
-    text = purpose(batch, label)
-    with spark_jobs.job(spark, text), spark_jobs.watched(spark, text, tasks(batch), told):
+    watched = spark_jobs.watched(spark, tasks(batch), told)
+    with spark_jobs.job(spark, purpose(batch, label)), watched:
         yield
     told(tasks(batch))
 

@@ -60,4 +60,4 @@ def test_every_job_of_a_rollup_says_what_it_is_for(tmp_path: Path, kind: str):
     tags = [one["Properties"].get("spark.job.tags", "") for one in jobs]
     assert all("jmxlake rollup" in one for one in tags)
     stages = [stage["Stage Name"] for one in jobs for stage in one["Stage Infos"]]
-    assert [one for one in stages if " at " in one] == []
+    assert [one for one in stages if "NativeMethodAccessorImpl" in one] == []
