@@ -95,6 +95,12 @@ class Engine(Protocol):
     def commits(self, table: Table, most: int) -> list[Version]:
         """The newest versions that the log still holds, at most so many, newest first."""
 
+    def is_unchanged(self) -> bool:
+        """Whether the tables that were read since this was last False are still as they were.
+
+        An engine that cannot find out cheaply returns False.
+        """
+
     # Reading
 
     def rows(

@@ -103,6 +103,10 @@ class LocalEngine:
                 for number, commit in enumerate(delta.history(most))
             ]
 
+    def is_unchanged(self) -> bool:
+        """Whether the tables that were read since this was last False are still as they were."""
+        return self._store.is_unchanged()
+
     def open(self, table: Table, version: int | None = None) -> DeltaTable:
         """A table, as it is now or as of a version, for ``rows_of``."""
         return self._store.open(table, version)

@@ -9,15 +9,15 @@ from collector.sources.http.settings import Endpoint
 
 
 class Prometheus(Endpoint, frozen=True):
-    """Prometheus's jmx_exporter, in the JVM or beside it; or Strimzi's metrics reporter.
+    """Prometheus's jmx_exporter, as a Java agent or a process; or Strimzi's metrics reporter.
 
     Attributes:
-        exporter: Which of them it is.
-        allowlist: The reporter's ``prometheus.metrics.reporter.allowlist``: regular expressions.
-        rules_file: The exporter's own configuration, by which it names what it shows; None: it has
-            none, and every bean has its default name.
-        staleness: How old an answer may be, where something between keeps answers for a while.
-        kafka_version: What runs there, such as 4.3.1: the exporter does not say.
+        exporter: Kind of exporter.
+        allowlist: ``prometheus.metrics.reporter.allowlist`` of the reporter: regular expressions.
+        rules_file: Configuration of the exporter, whose rules name its samples. None: it has none,
+            and every MBean has its default name.
+        staleness: Largest age of a response, if a proxy caches responses.
+        kafka_version: Kafka version, such as 4.3.1. The exporter does not report it.
     """
 
     opens = "prometheus.exporter:PrometheusSource"
