@@ -72,7 +72,7 @@ def is_free(lake: Path) -> bool:
     return lease.holder(LocalEngine(Lake(str(lake)))) is None
 
 
-@pytest.mark.parametrize("missing", [OF_DUCKDB, ("pyarrow",), ("pandas",)])
+@pytest.mark.parametrize("missing", [OF_DUCKDB, ("pyarrow",)])
 def test_worker_without_a_package_is_one_line_and_the_next_rollup_is_whole(
     missing: tuple[str, ...], laptop: Jmxlake, ours: Path,
     wanted: dict[str, list[dict[str, Any]]], tmp_path: Path,
