@@ -7,12 +7,9 @@ alone, and the server tells of its progress.
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import Any, Final
 
 from pyspark.sql import SparkSession
-
-if TYPE_CHECKING:
-    from pyspark.sql.connect.shell.progress import ProgressHandler
 
 ROLLUP: Final = "jmxlake rollup"
 """How the names of a rollup's jobs begin."""
@@ -95,7 +92,7 @@ def _on_connect(
         in_order = sorted(stages or (), key=lambda one: one.stage_id)
         tell([(one.num_tasks, one.num_completed_tasks) for one in in_order])
 
-    handler = cast("ProgressHandler", told)  # a function will do
+    handler: Any = told  # of no class of Connect's, which classic Spark may lack
     spark.registerProgressHandler(handler)
     try:
         yield
