@@ -72,9 +72,7 @@ class Call:
     def merged(self, program: run_in_duckdb.Program, pieces: int = 1) -> dict[str, pa.Table]:
         """Each part in a connection of its own; the parts have whole subjects."""
         made = [
-            run_in_duckdb.part(
-                program, self.hours, runs, self.described, pieces, first=number == 0
-            )
+            run_in_duckdb.part(program, self.hours, runs, self.described, pieces, first=number == 0)
             for number, runs in enumerate(self.parts)
         ]
         added = run_in_duckdb.merge(program, self.hours.units, [one.adding for one in made])

@@ -93,8 +93,8 @@ def rollup(  # noqa: PLR0913 - a click command
 
 def _as_json(outcome: Outcome) -> dict[str, Any]:
     fields = outcome._asdict()
-    versions = fields.pop("versions")
-    return {**fields, **versions._asdict()}
+    versions, costs = fields.pop("versions"), fields.pop("costs")
+    return {**fields, **versions._asdict(), **costs._asdict()}
 
 
 _LONGEST_WAIT_SECONDS: Final = 600

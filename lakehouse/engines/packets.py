@@ -1,11 +1,11 @@
-"""Between Spark and the kernel, in Spark's Python workers: from rows of bronze to rows of gold.
+"""Between an engine and the kernel: from packets of bronze to rows of gold, in any worker.
 
-It is sent to the workers by value, so it needs nothing there but pyarrow and DuckDB.
+A packet is many rows of one kind as one value, compressed. Those of bronze go to the parts of calls
+that need them. Each part makes rows of gold; what several parts of a call add up goes on to a
+``place``, where it is merged. Spark sends the packets between its tasks (``part_mapper``,
+``merge_mapper``); the local engine keeps them in memory.
 
-Spark moves packets: many rows of one kind as one value, compressed. Those of bronze go to the parts
-of calls that need them (``part_mapper``). Each part makes packets of gold, whose ``place`` says
-where they go next: below 0 they are final, else they are added to those of the other parts of the
-call with the same ``place`` (``merge_mapper``).
+The module is sent to Spark's workers by value, so it needs nothing there but pyarrow and DuckDB.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from __future__ import annotations
 import json
 import os
 import tempfile
+import time
 import zlib
 from itertools import groupby
 from operator import itemgetter
@@ -22,11 +23,8 @@ from lakehouse.kernel.run_in_duckdb import (
     MOST_OF_A_PIECE,
     Hours,
     KernelError,
-    Made,
-    by_windows,
     merge,
     part,
-    roll_up,
     units_table,
 )
 
@@ -35,12 +33,20 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
+    from lakehouse.engines.rollup_batches import Batch
     from lakehouse.kernel.run_in_duckdb import Program
 
     Packet = tuple[int, Any, pa.Buffer]  # columns as in SENT or GOLD
 
 DESCRIBED, SCRAPES, RUNS, SETS = range(4)
 """Kinds of rows."""
+
+KIND_BITS: Final = 2
+PARTS_BITS: Final = 20
+"""A key is the first part that needs a row, the number of such parts, and the kind of the row."""
+
+COST: Final = "_cost"
+"""Target of packets with the cost of a part: columns as in ``Cost``."""
 
 BRONZE: Final = {"key": "bigint", "rows": "binary"}
 SENT: Final = {"part": "bigint", "kind": "int", "rows": "binary"}
@@ -49,6 +55,9 @@ GOLD: Final = {"place": "bigint", "target": "string", "rows": "binary"}
 BEFORE_ERROR: Final = "<jmxlake-kernel>"
 AFTER_ERROR: Final = "</jmxlake-kernel>"
 """Around the one line of an error: Spark puts a stack of calls around it."""
+
+_PARTS_OF_A_PLACE: Final = 8
+"""Parts whose rows are merged by one task: what they add is small beside what they take."""
 
 _MOST_PACKED: Final = 100_000
 _MOST_MADE: Final = 200_000
@@ -68,6 +77,77 @@ class Part(NamedTuple):
     place: int
     places: int
     first: bool
+
+
+class Touched(NamedTuple):
+    """An hour that is recomputed, its number in its call, and the parts of the call."""
+
+    cluster: str
+    hour_us: int
+    u: int
+    first: int
+    parts: int
+
+
+class Cost(NamedTuple):
+    """The cost of a part, measured in its worker.
+
+    Attributes:
+        rows: Runs that it computed.
+        seconds: Time that it took, from its packets to rows of gold.
+        peak_bytes: The most memory that its DuckDB took, beside the rows that it was given.
+    """
+
+    rows: int
+    seconds: float
+    peak_bytes: int
+
+
+class Computed(NamedTuple):
+    """The rows that a part made.
+
+    Attributes:
+        final: Rows of gold, by table.
+        placed: Rows to merge: their place, table and rows.
+        cost: The cost.
+    """
+
+    final: dict[str, pa.Table]
+    placed: list[tuple[int, str, pa.Table]]
+    cost: Cost
+
+
+def touched(batch: Batch) -> Iterator[Touched]:
+    """The hours of a batch, with the parts that need their rows."""
+    first = 0
+    for call in batch.calls:
+        for u, (cluster, hour) in enumerate(call.units_us):
+            yield Touched(cluster, hour, u, first, call.parts)
+        first += call.parts
+
+
+def parts_of(batch: Batch) -> Iterator[Part]:
+    """The parts of a batch, in the order of their numbers."""
+    place = 0
+    for call in batch.calls:
+        places = -(-call.parts // _PARTS_OF_A_PLACE) if call.parts > 1 else 0
+        for number in range(call.parts):
+            yield Part(call.units_us, place, places, number == 0)
+        place += places
+
+
+def parts_and_kind(key: int) -> tuple[range, int]:
+    """The parts that need a packet with this key, and its kind."""
+    numbers, kind = divmod(key, 1 << KIND_BITS)
+    first, number = divmod(numbers, 1 << PARTS_BITS)
+    return range(first, first + number), kind
+
+
+def units_of_places(parts: Sequence[Part]) -> dict[int, tuple[tuple[str, int], ...]]:
+    """Clusters and hours (microseconds since 1970) of each place."""
+    return {
+        one.place + number: one.units for one in parts if one.first for number in range(one.places)
+    }
 
 
 def packed(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -94,20 +174,19 @@ def part_mapper(
         parts: The parts, in the order of their numbers.
     """
 
-    def computed(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    def mapped(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for number, packets in groupby(_rows(batches), key=itemgetter(0)):
             one = parts[number]
             try:
-                made = _compute(program, one, packets)
+                made = computed(program, one, packets)
             except KernelError as error:
                 raise _in_marks(error) from error
-            for name, rows in made.final.items():
+            for name, rows in (*made.final.items(), (COST, _as_rows(made.cost))):
                 yield from _made(-1 - number, name, rows)
-            for name, rows in made.adding.items():
-                for place, some in _placed(rows, one):
-                    yield from _made(place, name, some)
+            for place, name, rows in made.placed:
+                yield from _made(place, name, rows)
 
-    return computed
+    return mapped
 
 
 def merge_mapper(
@@ -121,13 +200,11 @@ def merge_mapper(
     """
 
     def merged(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        import pyarrow as pa
-
         for place, packets in groupby(_rows(batches), key=itemgetter(0)):
             if place < 0:
                 yield from (_packet(place, name, rows.to_pybytes()) for _, name, rows in packets)
                 continue
-            parts = ({name: pa.ipc.open_stream(rows).read_all()} for _, name, rows in packets)
+            parts = ({name: rows_of(rows)} for _, name, rows in packets)
             try:
                 made = merge(program, units_table(units[place]), parts)
             except KernelError as error:
@@ -138,6 +215,34 @@ def merge_mapper(
     return merged
 
 
+def computed(program: Program, one: Part, packets: Iterable[Packet]) -> Computed:
+    """The rows of gold that a part makes of its packets of bronze.
+
+    Raises:
+        KernelError: A statement failed.
+    """
+    began = time.monotonic()
+    labels = program.inputs["runs"].field("labels").type
+    found = _by_kind(packets, labels)
+    empty = {name: shape.empty_table() for name, shape in program.inputs.items()}
+    runs = found.get(RUNS, empty["runs"])
+    sets, scrapes = found.get(SETS, empty["sets"]), found.get(SCRAPES, empty["scrapes"])
+    hours = Hours(units_table(one.units), scrapes, sets)
+    described = found.get(DESCRIBED, empty["runs"]) if one.places else None
+    pieces = -(-runs.num_rows // MOST_OF_A_PIECE) or 1
+    # Spark names the executor's own folder; in local mode it names none.
+    folder = os.environ.get("SPARK_LOCAL_DIRS", "").split(",")[0] or None
+    with tempfile.TemporaryDirectory(prefix="jmxlake-", dir=folder) as spill:
+        made = part(program, hours, runs, described, pieces, spill, first=one.first)
+    placed = [
+        (place, name, some)
+        for name, rows in made.adding.items()
+        for place, some in _placed(rows, one)
+    ]
+    cost = Cost(runs.num_rows, time.monotonic() - began, made.peak_bytes)
+    return Computed(made.final, placed, cost)
+
+
 def unpacked(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """The rows of packets, which are the only column."""
     import pyarrow as pa
@@ -145,6 +250,19 @@ def unpacked(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     for batch in batches:
         for packet in batch.column(0):
             yield from pa.ipc.open_stream(packet.as_buffer())
+
+
+def rows_of(packet: pa.Buffer) -> pa.Table:
+    """The rows of a packet."""
+    import pyarrow as pa
+
+    return pa.ipc.open_stream(packet).read_all()
+
+
+def _as_rows(cost: Cost) -> pa.Table:
+    import pyarrow as pa
+
+    return pa.Table.from_pylist([cost._asdict()])
 
 
 def _in_marks(error: KernelError) -> RuntimeError:
@@ -183,39 +301,21 @@ def _rows(batches: Iterable[pa.RecordBatch]) -> Iterator[Packet]:
         yield from zip(numbers.to_pylist(), names.to_pylist(), buffers, strict=True)
 
 
-def _compute(program: Program, one: Part, packets: Iterable[Packet]) -> Made:
-    """The rows that a part makes."""
-    labels = program.inputs["runs"].field("labels").type
-    found = _by_kind(packets, labels)
-    empty = {name: shape.empty_table() for name, shape in program.inputs.items()}
-    runs = found.get(RUNS, empty["runs"])
-    sets, scrapes = found.get(SETS, empty["sets"]), found.get(SCRAPES, empty["scrapes"])
-    hours = Hours(units_table(one.units), scrapes, sets)
-    described = found.get(DESCRIBED, empty["runs"]) if one.places else None
-    cut, pieces = by_windows(program, runs, described), -(-runs.num_rows // MOST_OF_A_PIECE) or 1
-    # Spark names the executor's own folder; in local mode it names none.
-    folder = os.environ.get("SPARK_LOCAL_DIRS", "").split(",")[0] or None
-    with tempfile.TemporaryDirectory(prefix="jmxlake-", dir=folder) as spill:
-        if one.places:
-            return part(program, hours, cut, pieces, spill, first=one.first)
-        return Made(roll_up(program, hours, cut, pieces, spill), {})
-
-
 def _by_kind(packets: Iterable[Packet], labels: pa.DataType) -> dict[int, pa.Table]:
     """The rows of each kind."""
     import pyarrow as pa
 
     found: dict[int, list[pa.Table]] = {}
     for _, kind, rows in packets:
-        found.setdefault(kind, []).append(pa.ipc.open_stream(rows).read_all())
+        found.setdefault(kind, []).append(rows_of(rows))
     return {kind: _with_maps(pa.concat_tables(tables), labels) for kind, tables in found.items()}
 
 
 def _with_maps(rows: pa.Table, labels: pa.DataType) -> pa.Table:
-    """Labels travel as JSON, of which there are few different ones."""
+    """Labels travel as JSON through Spark: there are few different ones."""
     import pyarrow as pa
 
-    if "labels" not in rows.column_names:
+    if "labels" not in rows.column_names or rows.schema.field("labels").type == labels:
         return rows
     different = rows["labels"].combine_chunks().dictionary_encode()
     maps = [list(json.loads(text).items()) for text in different.dictionary.to_pylist()]

@@ -37,7 +37,7 @@ _ADDING = ("brokers", "rejected")
 """Tables to which several subjects add: rows of other tables are of one subject."""
 
 _HOUR_US = 3_600_000_000
-_SETTINGS = {
+_SETTINGS: dict[str, str | int] = {
     "threads": 1,
     "max_temp_directory_size": "8GB",
     # Of its measures one is read: the memory that a statement took at most.
@@ -305,9 +305,7 @@ class _Run:
 
     def finish(self, what: str, names: Iterable[str]) -> dict[str, pa.Table]:
         """Rows of gold."""
-        return {
-            name: self.fetch(f"{what} {name}", self._program.finish[name]) for name in names
-        }
+        return {name: self.fetch(f"{what} {name}", self._program.finish[name]) for name in names}
 
     def close(self) -> None:
         """Give memory and files back."""

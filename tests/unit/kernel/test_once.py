@@ -18,7 +18,6 @@ from tests.oracle.objectives import OBJECTIVES
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from lakehouse.kernel import run_in_duckdb
     from tests.oracle.plain import Rows
 
 SECOND = 1_000_000
