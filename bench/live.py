@@ -7,9 +7,9 @@ passes between included. The first hours warm the session up and do not count.
 
 *Time*: one agent beside each broker of a real cluster, with the defaults or with ``window: 60s``,
 and ``jmxlake rollup --every``. Tiered storage is off, as it is by default: with it a window is
-sealed 30 s later, which ``--tiered`` measures under the same names. A figure is the time from the start of a window, where an event
-waits longest, until gold has that window of every broker. The run of the defaults takes more than
-an hour.
+sealed 30 s later, which ``--tiered`` measures under the same names. A figure is the time from the
+start of a window, where an event waits longest, until gold has that window of every broker. The run
+of the defaults takes more than an hour.
 """
 
 from __future__ import annotations
