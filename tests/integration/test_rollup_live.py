@@ -7,7 +7,7 @@ import shutil
 import signal
 import subprocess
 import sys
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -21,9 +21,11 @@ from lakehouse import tables
 from lakehouse.cli.main import main
 from lakehouse.core.lake import at
 from lakehouse.engines.local_engine import LocalEngine
+from lakehouse.errors import LeaseHeldError
 from lakehouse.rollup import lease
 from tests import bronze_commits
 from tests.everywhere.gold_rows import differing, gold_rows
+from tests.waiting import wait_for
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -94,6 +96,20 @@ def lake_of(server: S3Server, name: str) -> Iterator[str]:
     assert lease.holder(LocalEngine(at(lake), server.options)) is None
 
 
+def held(engine: LocalEngine) -> ExitStack:
+    """The lease, once both drivers are between two passes."""
+    stack = ExitStack()
+
+    def take() -> bool:
+        with suppress(LeaseHeldError):
+            stack.enter_context(lease.hold(engine, lease.USUAL))
+            return True
+        return False
+
+    wait_for(take, _SECONDS)
+    return stack
+
+
 def deliver(server: S3Server, lake: str, number: int) -> None:
     bronze_commits.commit_all(lake, server.options, _AGENT, range(number, number + 1))
 
@@ -121,7 +137,7 @@ def test_two_drivers_at_once_double_nothing(server: S3Server, tmp_path: Path) ->
         drivers = one, other
         for number in range(2, 8):
             deliver(server, lake, number)
-        with lease.hold(LocalEngine(at(lake), server.options), lease.USUAL):
+        with held(LocalEngine(at(lake), server.options)):
             deliver(server, lake, 8)
             for driver in drivers:  # both want to, and neither may
                 assert " is rolling up since 20" in driver.next("error")["error"]
