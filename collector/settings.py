@@ -100,25 +100,25 @@ class Section(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def marked(section: Section, mark: str, above: str = "") -> Iterator[tuple[str, object]]:
-    """Keys and values of what bears a mark, in a section and in those below it.
+    """Yield key and value of each marked key, in a section and in the sections below it.
 
     Args:
-        section: Where to look.
-        mark: ``restart``: a change takes one; ``secret``: a file that may hold one.
-        above: What goes before each key.
+        section: The section.
+        mark: ``restart``: a change requires a restart. ``secret``: a file that may hold a secret.
+        above: Prefix of each key.
     """
     return ((key, value) for key, value, extra in _keys(section, above) if mark in extra)
 
 
 def limited(section: Section) -> Iterator[tuple[str, Quantity, str, str | None]]:
-    """Key, value, least and most of each quantity with limits of its own."""
+    """Yield key, value, least and most of each quantity with limits of its own."""
     for key, value, extra in _keys(section, ""):
         if isinstance(value, Quantity) and "least" in extra:
             yield key, value, extra["least"], extra["most"]
 
 
 def _keys(section: Section, above: str) -> Iterator[tuple[str, object, dict[str, Any]]]:
-    """Keys, values and marks of a section and of those below it, families included."""
+    """Yield keys, values and marks of a section and of the sections below it."""
     for field in msgspec.structs.fields(section):
         key, value = f"{above}{field.name}", getattr(section, field.name)
         metas = getattr(field.type, "__metadata__", ())
@@ -131,12 +131,12 @@ def _keys(section: Section, above: str) -> Iterator[tuple[str, object, dict[str,
 
 @dataclass(frozen=True, slots=True)
 class Secret:
-    """Where a password stands; the password itself is in no attribute and no repr.
+    """Place of a password. The password itself is in no attribute and no repr.
 
     Attributes:
-        file: Its first line is the password, or it has a line ``user password``. Not the JVM's own
-            file: since Java 9 the JVM replaces the passwords in it by hashes at the first login
-            (``jmxremote.password.toHashes``).
+        file: File with the password in its first line, or with a line ``user password``. The JVM's
+            own file does not work: since Java 9 the JVM replaces the passwords in it with hashes
+            at the first login (``jmxremote.password.toHashes``).
         variable: Name of an environment variable.
     """
 
@@ -144,14 +144,14 @@ class Secret:
     variable: str | None = None
 
     def read(self, where: str, user: str | None = None) -> str:
-        """The password as it is now; empty where none is configured.
+        """Return the current password; empty if none is configured.
 
         Args:
-            where: What it is for; begins the error's line.
-            user: Whose it is, where the file has a line for each.
+            where: Start of the error line: what the password is for.
+            user: User, if the file has a line for each user.
 
         Raises:
-            SourceRefusedError: The file or the variable is not there, or the file is empty or
+            SourceRefusedError: The file or the variable does not exist, or the file is empty or
                 holds a hash.
         """
         if self.variable is not None:
@@ -191,7 +191,7 @@ _PLACEHOLDER: Final = re.compile(r"\{(?:host|node|port)\}")
 
 
 def check_url(key: str, text: str) -> None:
-    """Check an address.
+    """Check a URL.
 
     Raises:
         SettingError: It is not http or https, has a password in it, or has no host.
@@ -208,7 +208,7 @@ def check_url(key: str, text: str) -> None:
 
 
 def is_loopback(host: str) -> bool:
-    """Whether a name or an address is this host's own, by its text alone."""
+    """Return True if a name or an address is this host's own, without a look-up."""
     try:
         return ip_address(host).is_loopback
     except ValueError:

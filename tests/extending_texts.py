@@ -381,8 +381,8 @@ ADDITIONS: Final = (
             ),
             Line(
                 _REGISTRY,
-                "        dump: A JSON file with its MBeans.\n",
-                "        statistics: Of a client that uses librdkafka: a file of its statistics.\n",
+                "        dump: JSON file with its MBeans.\n",
+                "        statistics: File with statistics of a client that uses librdkafka.\n",
             ),
             Line(
                 _REGISTRY,

@@ -143,7 +143,7 @@ def _targets(path: Path) -> list[SplitResult]:
 
 def _at(entry: SourceSettings, host: str, **parts: str) -> SourceSettings:
     """The source at an address with these parts in it; empty ones stay as they are."""
-    section, text = entry.section, entry.address
+    section, text = entry.transport, entry.address
     if section is None or not text:
         return entry  # on this host
     key = "url" if hasattr(section, "url") else "host"
@@ -152,7 +152,7 @@ def _at(entry: SourceSettings, host: str, **parts: str) -> SourceSettings:
     parts["host"] = f"[{host}]" if ":" in host and key == "url" else host
     for part, value in parts.items():
         text = text.replace(f"{{{part}}}", value) if value else text
-    return replace(entry, **{entry.ways[0]: replace(section, **{key: text})})
+    return replace(entry, **{next(iter(entry.transports)): replace(section, **{key: text})})
 
 
 def _key(entry: SourceSettings) -> str:

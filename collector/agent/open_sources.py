@@ -40,7 +40,7 @@ def open_sources(config: Config, recorded: Callable[[str], int] = lambda _: 0) -
 
 
 def open_transport(config: Config) -> Source:
-    """Open the source behind its own transport alone; may start the JVM."""
+    """Open the source of the transport only; may start the JVM."""
     return _opened(config, config.transports()["source"], lambda _: 0)
 
 
@@ -85,7 +85,7 @@ def _opened(config: Config, transport: Transport, recorded: Callable[[str], int]
 
 
 def _start_jvm(config: Config, options: str = "") -> None:
-    """Start the process's one JVM with what any of the sources will need of it."""
+    """Start the one JVM of the process with the options that all sources need."""
     # An agent without Java loads nothing of it.
     from collector.sources.java import jvm  # noqa: PLC0415
 

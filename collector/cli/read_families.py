@@ -125,7 +125,7 @@ def _read_source(config: Config, loaded: Catalogue, say: Say) -> list[Read]:
         own = [task for task in tasks if task.family.via == place]
         # Those with a connection of their own go to the same place, and have more time.
         own.sort(key=lambda one: one.via != place)
-        where = config.source.ways[0] if place == "jmx" else place
+        where = next(iter(config.source.transports)) if place == "jmx" else place
         read += _read_place(where, own, sources.get(place), say)
     if isinstance(admin := sources.get("admin"), AdminSource):
         _compare_delays([one.task.family for one in read], plan.delays(config, loaded), admin, say)

@@ -94,7 +94,7 @@ def _check_found(config: Config) -> None:
     several = source.node == EVERY or source.targets_file is not None
     if several and not any(part in source.address for part in ("{host}", "{node}", "{port}")):
         why = 'write {host} where it has the name of each, as in host: "{host}"'
-        raise SettingError(f"source.{next(iter(source.ways), 'jmx')}", why)
+        raise SettingError(f"source.{next(iter(source.transports), 'jmx')}", why)
 
 
 def _check_limits(config: Config) -> None:
@@ -112,28 +112,26 @@ def _check_source(source: SourceSettings) -> None:
         raise SettingError("source.node", f"node id {node!r} is no number, nor {AUTO} or {EVERY}")
     if numbered and node.isdecimal() and (len(node) > 10 or int(node) > _LARGEST_NODE):
         raise SettingError("source.node", f"must be at most {_LARGEST_NODE}")
-    if source.role != "cluster" and len(source.ways) != 1:
-        there = f", not {' and '.join(source.ways)}" if source.ways else ""
-        ways = tuple(f"source.{way}" for way in source.ways)
-        raise SettingError("source", f"give one of {', '.join(TRANSPORTS)}{there}", ways)
-    if source.section is not None:
-        (key,) = (f"source.{way}" for way in source.ways)
-        if not source.section.roles.issuperset(source.roles):
-            roles = " or ".join(sorted(source.section.roles))
-            raise SettingError(
-                key, f"reads role {roles} only; correct source.role", ("source.role",)
-            )
-        source.section.check(key, source.cluster)
+    found = source.transports
+    if source.role != "cluster" and len(found) != 1:
+        there = f", not {' and '.join(found)}" if found else ""
+        keys = tuple(f"source.{name}" for name in found)
+        raise SettingError("source", f"give one of {', '.join(TRANSPORTS)}{there}", keys)
+    for name, transport in found.items():
+        if not transport.roles.issuperset(source.roles):
+            text = f"reads role {' or '.join(sorted(transport.roles))} only; correct source.role"
+            raise SettingError(f"source.{name}", text, ("source.role",))
+        transport.check(f"source.{name}", source.cluster)
 
 
 def _check_cluster(config: Config) -> None:
     """A whole cluster is read by Admin and in no other way."""
-    source, ways = config.source, tuple(f"source.{way}" for way in config.source.ways)
+    source = config.source
     if source.role != "cluster":
         return
-    if ways:
+    for name in source.transports:
         why = "a cluster is read by admin alone: take this out, or name a broker by node and role"
-        raise SettingError(ways[0], why, ("source.role",))
+        raise SettingError(f"source.{name}", why, ("source.role",))
     if config.admin is None:
         raise SettingError("admin", "needed: a cluster is read in no other way", ("source.role",))
     if config.metadata_log is not None:

@@ -21,12 +21,12 @@ class UnityCatalog(Section, frozen=True):
     """A Unity Catalog that vends credentials for the lake's path, so that no host has a key.
 
     Attributes:
-        url: Its address, for Databricks that of the workspace.
-        client_id: A service principal's OAuth client.
-        client_secret_file: The client's secret.
-        token_file: A bearer token instead, read anew each time, for a catalog without OAuth.
-        ca_file: A PEM bundle of whom to trust; None: the usual authorities.
-        timeout: For one request.
+        url: Address of the catalog; for Databricks, of the workspace.
+        client_id: OAuth client of a service principal.
+        client_secret_file: Secret of the OAuth client.
+        token_file: Bearer token, for a catalog without OAuth. It is read for every request.
+        ca_file: CA bundle (PEM) for verifying the server. None: the system CA store.
+        timeout: Timeout per request.
     """
 
     url: str
@@ -38,13 +38,13 @@ class UnityCatalog(Section, frozen=True):
 
 
 class Lake(Section, frozen=True):
-    """Where the Delta tables lie.
+    """Location of the Delta tables.
 
     Attributes:
         path: A folder, or ``s3://``, ``abfss://``, ``gs://``.
-        options_file: Storage options of delta-rs as YAML; secrets stand there and not here.
-        unity_catalog: Who vends credentials for the path; they win over those of ``options_file``.
-        commit_interval: How often to deliver at most; each agent at its own moment of it.
+        options_file: Storage options of delta-rs (YAML), with their secrets.
+        unity_catalog: Catalog that vends credentials for the path. They override ``options_file``.
+        commit_interval: Shortest time between two deliveries. Each agent has its own offset in it.
     """
 
     path: Annotated[str, RESTART, msgspec.Meta(min_length=1)]
@@ -54,11 +54,11 @@ class Lake(Section, frozen=True):
 
 
 class SpoolSettings(Section, frozen=True):
-    """Where the agent keeps what is not in the lake yet.
+    """Disk buffer of undelivered batches.
 
     Attributes:
-        path: Its SQLite file, on a local disk.
-        max_size: Beyond it the oldest batch is dropped, and that is recorded.
+        path: SQLite file, on a local disk.
+        max_size: Size limit. Above it the oldest batch is dropped, and the loss is recorded.
     """
 
     path: Annotated[Path, RESTART]
@@ -69,9 +69,9 @@ class Health(Section, frozen=True):
     """The agent's own HTTP server: /metrics, /healthz, /readyz.
 
     Attributes:
-        host: The address to listen at.
-        port: The port, another one for each agent of a host; 0 turns it off.
-        series: Most series of a metric of Kafka in /metrics; 0: none, so that it has no names.
+        host: Listen address.
+        port: Port; each agent of a host needs its own. 0: disabled.
+        series: Series limit per Kafka metric in /metrics. 0: no Kafka metrics, so no names.
     """
 
     host: Annotated[str, RESTART] = "127.0.0.1"
@@ -80,11 +80,11 @@ class Health(Section, frozen=True):
 
 
 class Java(Section, frozen=True):
-    """The Java in the agent's own process.
+    """The JVM in the agent's own process.
 
     Attributes:
-        heap: Its heap at most; 128 MiB do for a cluster of 100,000 partitions.
-        options: Further options, written as for a shell; JAVA_TOOL_OPTIONS is not looked at.
+        heap: Heap limit. 128 MiB suffice for a cluster of 100,000 partitions.
+        options: Additional options, in shell syntax. The agent ignores JAVA_TOOL_OPTIONS.
     """
 
     heap: Annotated[Size, RESTART, within("32MiB", "256GiB")] = Size("128MiB")
@@ -92,26 +92,26 @@ class Java(Section, frozen=True):
 
 
 class Limits(Section, frozen=True):
-    """Beyond one of these the largest family is read at a coarser cadence.
+    """Limits. Above one of them the largest family is scraped less often.
 
     Attributes:
-        window_rows: Rows of bronze/runs a window.
-        memory: Resident memory of the agent, below what its unit or pod allows.
+        window_rows: Rows of bronze/runs per window.
+        memory: Resident memory of the agent. Set it below the limit of its unit or pod.
     """
 
     window_rows: Annotated[int, msgspec.Meta(ge=1_000, le=1_000_000_000)] = 200_000
-    memory: Annotated[Size, within("256MiB")] = Size("400MiB")  # the agent takes some 150 MiB
+    memory: Annotated[Size, within("256MiB")] = Size("400MiB")  # the agent takes about 150 MiB
 
 
 class FamilySettings(Section, frozen=True):
     """Overrides for one family of the catalogue.
 
     Attributes:
-        interval: Its cadence.
-        memory: How long its beans go on showing a value after the cause has ended.
-        refresh: How old the values of its beans may be when they are read.
-        cap: Most series a scrape; the excess becomes one ``__other__``.
-        enabled: Whether it is read at all; by default as the catalogue says.
+        interval: Scrape interval.
+        memory: Time for which its MBeans show a value after the cause has ended.
+        refresh: Largest age of its MBeans' values when they are read.
+        cap: Series limit per scrape. The excess becomes one ``__other__``.
+        enabled: Whether it is read. None: as in the catalogue.
     """
 
     interval: Annotated[Duration | None, within("1s")] = None
@@ -125,19 +125,19 @@ class Config(Section, frozen=True):
     """The whole file.
 
     Attributes:
-        source: What is read; of several ``sources`` one, first of all the first.
-        lake: Where it goes.
-        spool: Where it waits.
-        admin: Kafka's Admin API; without it there are no leaders, offsets, quotas and topology.
-        metadata_log: The broker's own metadata log; with it min ISR has no edges.
-        health: The agent's own HTTP server.
-        java: The Java in its own process.
-        limits: From where on it reads less often.
+        source: Source. Of several ``sources`` this is one; at first, the first.
+        lake: Destination.
+        spool: Disk buffer.
+        admin: Kafka's Admin API. Without it leaders, offsets, quotas and topology are unknown.
+        metadata_log: Metadata log of the broker. With it min ISR is exact.
+        health: HTTP server of the agent.
+        java: JVM in the agent's own process.
+        limits: Limits above which it scrapes less often.
         names: Names that must not leave the host.
-        window: Length of the wall-clock windows at which runs are cut; it divides five minutes or
-            is a multiple of it.
+        window: Length of the windows in which runs are recorded. It divides five minutes or is a
+            multiple of five minutes.
         families: Overrides by family name.
-        catalogue: Folder with further catalogue files.
+        catalogue: Folder with additional catalogue files.
         sources: Several brokers, controllers and clients of one cluster, instead of ``source``.
     """
 
@@ -156,7 +156,7 @@ class Config(Section, frozen=True):
     sources: tuple[SourceSettings, ...] | None = None
 
     def each(self) -> list[Self]:
-        """The same for each of its sources, which is ``source`` there."""
+        """Return a configuration for each source, which is its ``source``."""
         if self.sources is None:
             return [self]
         return [msgspec.structs.replace(self, source=one) for one in self.sources]
@@ -164,7 +164,7 @@ class Config(Section, frozen=True):
     def transports(self) -> dict[str, Transport]:
         """Return the settings of what is read for the source, by their keys."""
         sections = {
-            "source": self.source.section,
+            "source": self.source.transport,
             "admin": self.admin,
             "metadata_log": self.metadata_log,
         }

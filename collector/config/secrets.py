@@ -48,7 +48,7 @@ def warnings(config: Config) -> list[str]:
 
 def _sent_in_clear(source: SourceSettings) -> str | None:
     """Where a password is sent over a network as clear text; None: nowhere."""
-    section = source.section
+    section = source.transport
     if not getattr(section, "user", None) or getattr(section, "tls", None) is not None:
         return None
     url = urlsplit(getattr(section, "url", ""))

@@ -82,10 +82,10 @@ _Throttles = dict[Series, _Throttle | None]
 
 
 class Statistics(Transport, frozen=True):
-    """A file to which a client of librdkafka appends its statistics, one JSON object a line.
+    """A file to which a librdkafka client appends its statistics, one JSON object per line.
 
     Attributes:
-        file: The file.
+        file: File.
     """
 
     opens = "librdkafka:StatisticsSource"

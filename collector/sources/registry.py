@@ -1,8 +1,8 @@
 """The registry of transports: each way to read a source is a key of ``SourceSettings``.
 
 A transport is one class (collector/sources/base/transport.py) with its settings, their checks, the
-families and roles that it reads, and the source that it opens. What is read in addition, such as
-the Admin API, is a key of ``Config``.
+families and roles that it reads, and the source that it opens. Additional transports, such as the
+Admin API, are keys of ``Config``.
 """
 
 from pathlib import Path
@@ -23,24 +23,24 @@ EVERY: Final = "every"
 
 
 class SourceSettings(Section, frozen=True):
-    """What is read: one broker, controller or client, in just one of the ways below.
+    """A broker, controller or client, with exactly one transport of those below.
 
-    A cluster is read as a whole by its Admin API alone: it has none of these ways.
+    A whole cluster is read through the Admin API only: it has none of these transports.
 
     Attributes:
-        node: Node id of the broker or controller; the name to give to a client JVM or a cluster.
-            ``auto``: the process is asked for its id. ``every``: each broker that Admin knows, at
-            an address with ``{host}`` or ``{node}`` in it.
-        role: What runs in the JVM; ``cluster``: no JVM is read.
-        cluster: Cluster id that must answer; needed only where the JVM does not report its own.
-        jmx: Its JMX port: the usual way.
-        attach: Java's local attach API, without a port; it gives full power over the JVM.
-        jolokia: A Jolokia agent in the JVM, over HTTP; no Java on our side.
-        prometheus: Prometheus's jmx_exporter, where JMX itself is closed; ``cluster`` is needed.
-        jmxquery: The package of that name, for who has it already.
-        statistics: Of a client that uses librdkafka: a file of its statistics.
-        targets_file: Prometheus's ``file_sd``: each of its targets is a source, at an address with
-            ``{host}`` and ``{port}`` in it.
+        node: Node id of the broker or controller; chosen name of a client JVM or a cluster.
+            ``auto``: the process reports its id. ``every``: each broker that the Admin API lists,
+            at an address that contains ``{host}`` or ``{node}``.
+        role: Role of the JVM. ``cluster``: no JVM is read.
+        cluster: Expected cluster id. Required only if the JVM does not report it.
+        jmx: JMX port; the usual transport.
+        attach: Java's local attach API, without a port. It gives full control of the JVM.
+        jolokia: Jolokia agent in the JVM, over HTTP. The agent needs no Java.
+        prometheus: Prometheus's jmx_exporter, if JMX is closed. ``cluster`` is required.
+        jmxquery: Package of that name, if it is in use already.
+        statistics: File with statistics of a client that uses librdkafka.
+        targets_file: Prometheus's ``file_sd``: each target is a source, at an address that
+            contains ``{host}`` and ``{port}``.
     """
 
     node: Annotated[int | str, RESTART]
@@ -56,28 +56,29 @@ class SourceSettings(Section, frozen=True):
 
     @property
     def name(self) -> str:
-        """The source's name in the lake."""
+        """Name of the source in the lake."""
         return f"{self.role}-{self.node}"
 
     @property
     def roles(self) -> tuple[Role, ...]:
-        """The roles that are read, each as a source of its own."""
+        """Roles, each of which is a source of its own."""
         return ("broker", "controller") if self.role == "combined" else (self.role,)
 
     @property
-    def ways(self) -> list[str]:
-        """The names of the configured transports."""
-        return [name for name in TRANSPORTS if getattr(self, name) is not None]
+    def transports(self) -> dict[str, Transport]:
+        """Settings of the configured transports, by their keys. A valid source has one."""
+        found = {name: getattr(self, name) for name in TRANSPORTS}
+        return {name: settings for name, settings in found.items() if settings is not None}
 
     @property
-    def section(self) -> Transport | None:
-        """The settings of the configured transport, if one is configured."""
-        return next((getattr(self, name) for name in self.ways), None)
+    def transport(self) -> Transport | None:
+        """Settings of the configured transport, if one is configured."""
+        return next(iter(self.transports.values()), None)
 
     @property
     def address(self) -> str:
-        """The host or the URL at which it is read; empty: it is read on this host."""
-        return str(getattr(self.section, "url", getattr(self.section, "host", "")))
+        """Host or URL. Empty: it is read on this host."""
+        return str(getattr(self.transport, "url", getattr(self.transport, "host", "")))
 
 
 TRANSPORTS: Final[dict[str, type[Transport]]] = {
@@ -86,4 +87,4 @@ TRANSPORTS: Final[dict[str, type[Transport]]] = {
     for kind in get_args(field.type)
     if isinstance(kind, type) and issubclass(kind, Transport)
 }
-"""The transports to a source by the keys of their sections; each source has one of them."""
+"""Transports to a source, by the keys of their sections. Each source has one of them."""

@@ -116,7 +116,7 @@ def test_an_alternative_of_the_reference_file_is_valid_as_it_stands() -> None:
         raw["source"][way].pop("password_env", None)
         del raw["lake"]["unity_catalog"]["token_file"]
         raw["source"]["role"] = "client" if way == "statistics" else "broker"
-        assert loader.parse(raw, "agent.yaml").source.ways == [way]
+        assert [*loader.parse(raw, "agent.yaml").source.transports] == [way]
 
 
 @pytest.mark.parametrize(
@@ -151,7 +151,7 @@ def test_the_environment_makes_sections_and_families_that_the_file_has_not() -> 
         },
     )
     assert parsed.source.node == 7
-    assert parsed.source.ways == ["attach"]
+    assert [*parsed.source.transports] == ["attach"]
     assert parsed.families["min_isr"].interval == Duration("2s")
 
 
@@ -357,6 +357,8 @@ def test_the_configuration_of_the_page_on_msk_is_one() -> None:
          "source.node: node id 'one' is no number, nor auto or every"),
         (lambda c: c["source"].pop("jmx"),
          f"source: give one of {ALL}"),
+        (lambda c: c.update(source={"node": 1, "statistics": {"file": "/s"}}),
+         "source.statistics: reads role client only; correct source.role"),
         (lambda c: c["source"].update(attach={}),
          f"source: give one of {ALL}, not jmx and attach"),
         (lambda c: c["source"]["jmx"].update(port=0),

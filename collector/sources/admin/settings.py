@@ -12,16 +12,17 @@ from collector.sources.base.transport import Transport
 
 
 class Admin(Transport, frozen=True):
-    """How Kafka's Admin client reaches the cluster.
+    """Kafka's Admin API.
 
     Attributes:
-        bootstrap: A broker's ``HOST:PORT``, or several with commas between.
+        bootstrap: ``HOST:PORT`` of one or more brokers, separated by commas.
         libs: Folder of the broker's jars, such as ``/opt/kafka/libs``.
-        iam_jar: AWS's aws-msk-iam-auth with all it needs, for the login AWS_MSK_IAM; None: off.
-        properties_file: Security settings, as a Kafka client's properties file has them.
-        timeout: For one request.
-        groups: By pattern of a topic's name, patterns of the groups whose lag and lost records are
-            counted in it (KIP-490); ``!`` before one excludes. The first that fits a topic counts.
+        iam_jar: AWS's aws-msk-iam-auth with its dependencies, for the login AWS_MSK_IAM. None:
+            disabled.
+        properties_file: Security settings, in the format of a Kafka client's properties file.
+        timeout: Timeout per request.
+        groups: Groups whose lag and lost records are counted (KIP-490): patterns of their names, by
+            pattern of a topic's name. ``!`` excludes. The first pattern that fits a topic applies.
     """
 
     opens = "admin.source:opened"

@@ -37,12 +37,12 @@ _IN_ERRORS: Final = re.compile(r'\b(topic|client-id|user|group)=(?:"(?:[^"\\]|\\
 
 
 class NameRule(Section, frozen=True):
-    """What may leave the host of one kind of name; patterns have ``*``, ``?`` and ``[abc]``.
+    """Rules for one kind of name. Patterns have ``*``, ``?`` and ``[abc]``.
 
     Attributes:
         hash: Whether a keyed hash is recorded instead of the name.
-        include: Names of which series are recorded.
-        exclude: Those among them of which none is.
+        include: Names whose series are recorded.
+        exclude: Exceptions from ``include``.
     """
 
     hash: bool = False
@@ -51,14 +51,14 @@ class NameRule(Section, frozen=True):
 
 
 class Names(Section, frozen=True):
-    """Names that must not leave the host; all agents of a cluster need the same rules and key.
+    """Names that must not leave the host. All agents of a cluster need the same rules and key.
 
     Attributes:
-        topics: Of topics.
-        groups: Of consumer groups.
-        users: Of users.
-        client_ids: Of client ids.
-        key_file: Where ``hash`` is used: the key, at least 16 characters on the first line.
+        topics: Topics.
+        groups: Consumer groups.
+        users: Users.
+        client_ids: Client ids.
+        key_file: Key for ``hash``: at least 16 characters on the first line.
     """
 
     topics: NameRule = msgspec.field(default_factory=NameRule)

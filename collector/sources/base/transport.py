@@ -1,7 +1,7 @@
 """Base of the settings of a transport: a way to read a source, such as a JMX port or Jolokia."""
 
 from pathlib import Path
-from typing import ClassVar, Final, Self
+from typing import ClassVar, Self
 
 from msgspec.structs import replace
 
@@ -9,27 +9,23 @@ from collector.catalogue.entries import Role, Via
 from collector.errors import SettingError
 from collector.settings import Duration, Section
 
-JVM_ROLES: Final[frozenset[Role]] = frozenset({"broker", "controller", "client"})
-"""Roles of one process."""
-
 
 class Transport(Section, frozen=True):
-    """Settings of a transport; the class says what it reads, and which source reads it."""
+    """Settings of a transport. The class declares the families and roles that it reads."""
 
     opens: ClassVar[str]
-    """The source below collector.sources, as ``module:name``. It is imported when it is opened,
-    because Java or HTTP is loaded with it, and called with the expected identity and these
-    settings."""
+    """Source below collector.sources, as ``module:name``. It is imported when it is opened, because
+    it loads Java or HTTP. It is called with the expected identity and these settings."""
     via: ClassVar[Via]
-    """The families that it reads, as the catalogue has it."""
+    """Kind of the families that it reads, as in the catalogue."""
     roles: ClassVar[frozenset[Role]]
-    """The roles that it can read."""
+    """Roles that it can read."""
     slow: ClassVar[tuple[str, ...]] = ()
     """Families with a connection and a thread of their own, because they can take long: a group's
     coordinator can be dead, the remote tier can hang, a broker can have thousands of logs. They
-    must not hold up families that are read every few seconds."""
+    must not delay families that are read every few seconds."""
     slow_timeout: ClassVar[Duration | None] = None
-    """The least timeout of ``slow``. None: the configured one."""
+    """Least timeout of ``slow``. None: the configured timeout."""
     needs_java: ClassVar[bool] = False
     """Whether it reads through the JVM in the agent's own process."""
     resumes: ClassVar[bool] = False
@@ -59,7 +55,7 @@ class JvmTransport(Transport, frozen=True):
     """A transport to the MBeans of one JVM."""
 
     via = "jmx"
-    roles = JVM_ROLES
+    roles = frozenset({"broker", "controller", "client"})
     slow = ("log", "log_offsets")
     slow_timeout = Duration("30s")
 

@@ -11,12 +11,12 @@ class Endpoint(JvmTransport, frozen=True):
     """An HTTP endpoint.
 
     Attributes:
-        url: Its address, http or https, without user and password.
-        user: Whom to log in as.
-        password_file: A file with the password alone, or a line ``user password`` for each user.
-        password_env: The environment variable that holds it, instead of a file.
-        ca_file: A PEM bundle of whom to trust for https; None: the usual authorities.
-        timeout: For one request.
+        url: URL, http or https, without user and password.
+        user: User to log in as.
+        password_file: File with the password only, or a line ``user password`` for each user.
+        password_env: Environment variable with the password, instead of a file.
+        ca_file: CA bundle (PEM) for verifying the server. None: the system CA store.
+        timeout: Timeout per request.
     """
 
     url: str

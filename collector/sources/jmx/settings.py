@@ -11,15 +11,15 @@ from collector.sources.base.transport import JvmTransport, check_password
 
 
 class Tls(Section, frozen=True):
-    """TLS of a JMX port: whom to trust, and who we are where it asks for a certificate.
+    """TLS of a JMX port: trusted certificates, and the agent's own certificate.
 
     Attributes:
-        trust_store: Certificates to trust, as PEM, PKCS12 or JKS; None: those that Java trusts,
-            on this host alone.
-        trust_store_password_file: The password of a PKCS12 or JKS trust store, if it has one.
-        key_store: Our own certificate and key, as PKCS12 or JKS.
-        key_store_password_file: Its password.
-        registry: Whether the RMI registry speaks TLS too (``jmxremote.registry.ssl``).
+        trust_store: Trusted certificates (PEM, PKCS12 or JKS). None: those that Java trusts; only
+            for a port of this host.
+        trust_store_password_file: Password of a PKCS12 or JKS trust store, if it has one.
+        key_store: Certificate and key of the agent (PKCS12 or JKS).
+        key_store_password_file: Password of the key store.
+        registry: Whether the RMI registry uses TLS, too (``jmxremote.registry.ssl``).
     """
 
     trust_store: Path | None = None
@@ -30,14 +30,14 @@ class Tls(Section, frozen=True):
 
 
 class JmxPort(JvmTransport, frozen=True):
-    """A JMX port, and who asks there; the password is never kept in a configuration.
+    """A JMX port and its login. The password is never in a configuration.
 
     Attributes:
-        port: The port.
-        host: Its host.
-        user: The role to log in as; one that is ``readonly`` is enough.
-        password_file: A file with the password alone, or a line ``user password`` for each user.
-        password_env: The environment variable that holds it, instead of a file.
+        port: Port.
+        host: Host.
+        user: JMX role to log in as; ``readonly`` suffices.
+        password_file: File with the password only, or a line ``user password`` for each user.
+        password_env: Environment variable with the password, instead of a file.
     """
 
     port: Port
@@ -51,11 +51,11 @@ class JmxPort(JvmTransport, frozen=True):
 
 
 class Jmx(JmxPort, frozen=True):
-    """How to reach the JMX port; the password is never kept in a configuration.
+    """A JMX port. The password is never in a configuration.
 
     Attributes:
-        tls: Where the port speaks TLS.
-        timeout: For connecting, and for one read.
+        tls: TLS, if the port uses it.
+        timeout: Timeout of connecting, and of one read.
     """
 
     opens = "jmx.rmi_source:JmxSource"
@@ -74,13 +74,13 @@ class Jmx(JmxPort, frozen=True):
 
 
 class Attach(JvmTransport, frozen=True):
-    """Which JVM on this host to attach to: by pid, by systemd unit, or by what it runs.
+    """A JVM on this host: by pid, by systemd unit, or by main class.
 
     Attributes:
-        pid: Its process.
-        unit: Its systemd unit, such as ``kafka.service``.
-        main_class: Without ``pid`` and ``unit``: what the JVM of this user runs.
-        timeout: For attaching, and for one read.
+        pid: Process id.
+        unit: Systemd unit, such as ``kafka.service``.
+        main_class: Main class of a JVM of this user, if neither ``pid`` nor ``unit`` is set.
+        timeout: Timeout of attaching, and of one read.
     """
 
     opens = "jmx.attach:AttachSource"
@@ -93,13 +93,13 @@ class Attach(JvmTransport, frozen=True):
 
 
 class Jmxquery(JmxPort, frozen=True):
-    """The package jmxquery: a Java process for every scrape, its password seen by ``ps``.
+    """The package jmxquery: a Java process for every scrape, whose password ``ps`` shows.
 
     Attributes:
-        port: The JMX port.
-        user: The role to log in as.
-        allow_password_in_argv: You know that everybody who may run ``ps`` reads the password.
-        timeout: For one scrape, the start of Java included.
+        port: JMX port.
+        user: JMX role to log in as.
+        allow_password_in_argv: Accept that every user who can run ``ps`` can read the password.
+        timeout: Timeout of one scrape, including the start of Java.
     """
 
     opens = "jmx.jmxquery:JmxquerySource"

@@ -10,12 +10,13 @@ from collector.sources.base.transport import Transport
 
 
 class MetadataLog(Transport, frozen=True):
-    """The broker's own copy of ``__cluster_metadata``, for min ISR without edges.
+    """The broker's own copy of ``__cluster_metadata``, for exact min ISR.
 
     Attributes:
         folder: ``metadata.log.dir`` of the broker, or the first of its ``log.dirs``.
-        libs: Where the broker's jars are.
-        min_insync_replicas: What the broker's own server.properties says of it: the log doesn't.
+        libs: Folder of the broker's jars.
+        min_insync_replicas: ``min.insync.replicas`` of the broker's server.properties, which the
+            log does not contain.
     """
 
     opens = "metadata_log.source:opened"

@@ -1,5 +1,6 @@
 """Settings of an exporter's page: jmx_exporter, or Strimzi's metrics reporter."""
 
+import re
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -9,15 +10,15 @@ from collector.sources.http.settings import Endpoint
 
 
 class Prometheus(Endpoint, frozen=True):
-    """Prometheus's jmx_exporter, in the JVM or beside it; or Strimzi's metrics reporter.
+    """Prometheus's jmx_exporter, as a Java agent or a process; or Strimzi's metrics reporter.
 
     Attributes:
-        exporter: Which of them it is.
-        allowlist: The reporter's ``prometheus.metrics.reporter.allowlist``: regular expressions.
-        rules_file: The exporter's own configuration, by which it names what it shows; None: it has
-            none, and every bean has its default name.
-        staleness: How old an answer may be, where something between keeps answers for a while.
-        kafka_version: What runs there, such as 4.3.1: the exporter does not say.
+        exporter: Kind of exporter.
+        allowlist: ``prometheus.metrics.reporter.allowlist`` of the reporter: regular expressions.
+        rules_file: Configuration of the exporter, whose rules name its samples. None: it has none,
+            and every MBean has its default name.
+        staleness: Largest age of a response, if a proxy caches responses.
+        kafka_version: Kafka version, such as 4.3.1. The exporter does not report it.
     """
 
     opens = "prometheus.exporter:PrometheusSource"
@@ -35,3 +36,13 @@ class Prometheus(Endpoint, frozen=True):
             command = "`kafka-cluster.sh cluster-id --bootstrap-server HOST:PORT`"
             why = f"needed: an exporter does not give its cluster's id; {command} prints it"
             raise SettingError("source.cluster", why)
+        if self.allowlist and self.exporter != "strimzi":
+            raise SettingError(f"{key}.allowlist", "applies only to exporter: strimzi; remove it")
+        if self.rules_file is not None and self.exporter != "jmx_exporter":
+            text = "applies only to exporter: jmx_exporter; remove it"
+            raise SettingError(f"{key}.rules_file", text)
+        try:
+            for pattern in self.allowlist:
+                re.compile(pattern)
+        except re.error as error:
+            raise SettingError(f"{key}.allowlist", f"{error}; correct it") from None
