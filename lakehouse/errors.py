@@ -32,7 +32,8 @@ from lakehouse.tables import error_text
 
 _LONGEST: Final = 500
 _RIGHTS: Final = (
-    "grant USE CATALOG, USE SCHEMA and SELECT on bronze, and for gold CREATE TABLE and MODIFY too"
+    "grant USE CATALOG, USE SCHEMA and SELECT on bronze, and CREATE TABLE and MODIFY too on gold's "
+    "three schemas"
 )
 _HINTS: Final = {
     "S3AFileSystem not found": "for a bucket a local Spark needs the jars of S3A: "
