@@ -32,7 +32,7 @@ def test_a_server_that_restarts_is_one_line_and_the_next_rollup_is_whole(
     with ThreadPoolExecutor(1) as pool:
         with ConnectServer(tmp_path / "first") as first:
             remote = Jmxlake(wheel, tmp_path, {"SPARK_REMOTE": first.remote})
-            running = pool.submit(remote.ended, "rollup", str(ours), "--engine", "spark")
+            running = pool.submit(remote.ended, "rollup", str(ours))
             wait_for(lambda: has_python_worker(first.pid), 300, every=0.05)
             psutil.Process(first.pid).kill()
         with ConnectServer(tmp_path / "second", port=first.port):
@@ -41,6 +41,9 @@ def test_a_server_that_restarts_is_one_line_and_the_next_rollup_is_whole(
             assert "Traceback" not in said
             (line,) = [one for one in said.splitlines() if one.startswith("jmxlake: Spark ")][-1:]
             assert "run it again" in line
-            assert lease.holder(LocalEngine(Lake(str(ours)))) is None
-            assert remote("rollup", str(ours), "--engine", "spark")
+            code, _, said = remote.ended("rollup", str(ours))
+            assert code == 3, "the lost session could not release the lease"
+            assert "--take-over" in said.splitlines()[-1]
+            remote("rollup", str(ours), "--take-over")
+    assert lease.holder(LocalEngine(Lake(str(ours)))) is None
     assert differing(gold_rows(ours / "gold"), wanted) == {}
