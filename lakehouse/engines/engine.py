@@ -5,7 +5,7 @@ lease, progress, tidying and verify are written once on top of it (see ``relatio
 """
 
 import datetime as dt
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final, NamedTuple, Protocol
 
 import pyarrow as pa
@@ -13,6 +13,8 @@ import pyarrow as pa
 from lakehouse.core.lake import Lake, Version
 from lakehouse.core.missing_files import MissingFile
 from lakehouse.core.periods import HOUR_US, Period, micros
+from lakehouse.engines.costs import PartDone
+from lakehouse.engines.packets import Cost
 from lakehouse.engines.relation import Relation, Rows, select
 from lakehouse.engines.rollup_batches import Batch
 from lakehouse.kernel.run_in_duckdb import Program
@@ -33,6 +35,13 @@ class LeaseRow(NamedTuple):
 Staged = Mapping[str, Rows]
 """The rows that the kernel made of a batch, for each table of gold that has any, by the table's
 name and with its columns in their order."""
+
+
+class ComputedBatch(NamedTuple):
+    """What the kernel made of a batch, and what each part of it cost."""
+
+    staged: Staged
+    costs: Sequence[Cost]
 
 
 class Detail(NamedTuple):
@@ -85,6 +94,12 @@ class Engine(Protocol):
 
     def commits(self, table: Table, most: int) -> list[Version]:
         """The newest versions that the log still holds, at most so many, newest first."""
+
+    def is_unchanged(self) -> bool:
+        """Whether the tables that were read since this was last False are still as they were.
+
+        An engine that cannot find out cheaply returns False.
+        """
 
     # Reading
 
@@ -185,8 +200,8 @@ class Engine(Protocol):
     # The kernel
 
     def compute(
-        self, batch: Batch, program: Program, label: str, step: Callable[[str], None]
-    ) -> Staged:
+        self, batch: Batch, program: Program, label: str, step: Callable[[PartDone], None]
+    ) -> ComputedBatch:
         """Run the kernel over a batch's hours and stage its rows; gold's tables do not change.
 
         It reads rows of bronze at the versions of the batch, without misdated ones, in the calls
@@ -196,7 +211,7 @@ class Engine(Protocol):
             batch: The batch.
             program: The kernel.
             label: What the batch is, such as "batch 3 of 24"; Spark shows it with its jobs.
-            step: Called with a line for each step that is done.
+            step: Called with each part that is computed, or with several at once.
 
         Raises:
             LakehouseError: The kernel failed: one line with cluster, hour, piece and statement.

@@ -4,10 +4,9 @@ import shutil
 import tempfile
 import weakref
 from collections.abc import Callable, Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
-from itertools import repeat
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Final
 
@@ -22,19 +21,19 @@ from lakehouse.core.delta_rs import explained, refresh
 from lakehouse.core.lake import Lake, Version
 from lakehouse.core.missing_files import MissingFile
 from lakehouse.core.periods import Period, instant
-from lakehouse.engines import local_relations
+from lakehouse.engines import local_kernel, local_relations
+from lakehouse.engines.costs import PartDone
 from lakehouse.engines.delta_tables import Store, row_schema, schema_mode, stored, stored_schema
-from lakehouse.engines.engine import SETS, Detail, LeaseRow, Staged, instant_of, span_of
-from lakehouse.engines.local_kernel import Bronze
+from lakehouse.engines.engine import SETS, ComputedBatch, Detail, LeaseRow, instant_of, span_of
 from lakehouse.engines.relation import Relation, Rows, relation, select, source
-from lakehouse.engines.rollup_batches import COMPUTED, Batch
+from lakehouse.engines.rollup_batches import Batch
 from lakehouse.errors import EngineError, LeaseLostError, LogExpiredError, one_line
 from lakehouse.kernel import arrow_types, run_in_duckdb
 from lakehouse.kernel.run_in_duckdb import KernelError, Program
 from lakehouse.tables import Table
 
-_MIB_A_CALL: Final = 2_000
-"""Memory of this machine for each call at once: DuckDB takes 768 MB of it."""
+_MIB_A_PART: Final = 2_000
+"""Memory of this machine for each part at once: DuckDB takes 768 MB of it."""
 
 _CHUNK: Final = 100_000
 _TRIES: Final = 10
@@ -66,6 +65,7 @@ class LocalEngine:
 
     writer = "delta-rs"
     at_once = 2
+    most_rows = 5_000_000  # a batch's rows of gold stay in memory
     scratch: tuple[Table, ...] = ()
 
     def __init__(self, lake: Lake, options: Mapping[str, str] | None = None) -> None:
@@ -73,21 +73,15 @@ class LocalEngine:
         folder = Path(tempfile.mkdtemp(prefix="jmxlake-")).resolve()
         weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
         self._store = Store(lake, options or {}, folder / "files")
-        folders, threads = [str(folder), *self._store.folders()], machine.cores(_MIB_A_CALL)
-        self._spill = str(folder / "spilled")
+        folders, threads = [str(folder), *self._store.folders()], machine.cores(_MIB_A_PART)
         self._duck = run_in_duckdb.connect(
-            folders, self._spill, memory_limit="1GB", threads=threads
+            folders, str(folder / "spilled"), memory_limit="1GB", threads=threads
         )
 
-    @property
-    def most_rows(self) -> int:
-        """Rows of bronze/runs that a batch has by default: its rows of gold stay in memory."""
-        return 5_000_000
-
-    @property
+    @cached_property
     def cores(self) -> int:
-        """The number of calls that are computed at once."""
-        return machine.cores(_MIB_A_CALL)
+        """The number of parts that are computed at once."""
+        return machine.cores(_MIB_A_PART)
 
     # Metadata
 
@@ -108,6 +102,10 @@ class LocalEngine:
                 Version(delta.version() - number, instant(commit["timestamp"] * 1000))
                 for number, commit in enumerate(delta.history(most))
             ]
+
+    def is_unchanged(self) -> bool:
+        """Whether the tables that were read since this was last False are still as they were."""
+        return self._store.is_unchanged()
 
     def open(self, table: Table, version: int | None = None) -> DeltaTable:
         """A table, as it is now or as of a version, for ``rows_of``."""
@@ -320,22 +318,27 @@ class LocalEngine:
         return self.collect(select(SETS, sets=members, runs=runs))
 
     def compute(
-        self, batch: Batch, program: Program, label: str, step: Callable[[str], None]
-    ) -> Staged:
+        self, batch: Batch, program: Program, label: str, step: Callable[[PartDone], None]
+    ) -> ComputedBatch:
         """Run the kernel over a batch's hours and keep its rows in memory."""
-        bronze = Bronze(self, batch, program)
-        results = []
+        given = local_kernel.sent(self._bronze(batch, program))
         try:
-            # DuckDB leaves Python's lock alone while it works.
-            with ThreadPoolExecutor(self.cores) as pool:
-                computed = pool.map(bronze.compute, batch.calls, repeat(self._spill))
-                for number, one in enumerate(computed, 1):
-                    results.append(one)
-                    step(f"{COMPUTED}{label}: {number} of {len(batch.calls)} parts")
+            made, costs = local_kernel.compute(program, batch, given, self.cores, label, step)
         except KernelError as error:
             raise EngineError(f"{self.lake.root}: {error}") from error
-        made = {name: pa.concat_tables([one[name] for one in results]) for name in results[0]}
-        return {name: rows for name, rows in made.items() if rows.num_rows}
+        return ComputedBatch(made, costs)
+
+    def _bronze(self, batch: Batch, program: Program) -> Iterator[pa.RecordBatchReader]:
+        """The rows of bronze that the kernel needs."""
+        at, span = batch.versions, span_of(batch.units.hours)
+        bronze = local_kernel.Bronze(
+            self.rows(tables.RUNS, at.runs, between=span),
+            self.rows(tables.SCRAPES, at.scrapes, between=span),
+            self.named_sets(batch),
+        )
+        for kind in local_kernel.kinds(bronze, batch, program):
+            with self._result(kind) as result:
+                yield result.to_arrow_reader(_CHUNK)
 
     @contextmanager
     def _alone(self, table: Table) -> Iterator[None]:

@@ -19,10 +19,11 @@ from lakehouse import errors, tables
 from lakehouse.core import lake as lakes, spark_session
 from lakehouse.core.missing_files import MissingFile
 from lakehouse.core.periods import Period, instant
-from lakehouse.engines import spark_kernel, spark_packets, spark_relations
-from lakehouse.engines.engine import SETS, Detail, LeaseRow, Staged, span_of
+from lakehouse.engines import packets, spark_jobs, spark_kernel, spark_relations
+from lakehouse.engines.costs import PartDone
+from lakehouse.engines.engine import SETS, ComputedBatch, Detail, LeaseRow, span_of
 from lakehouse.engines.relation import Relation, Rows, relation, select, source
-from lakehouse.engines.rollup_batches import COMPUTED, Batch
+from lakehouse.engines.rollup_batches import Batch
 from lakehouse.kernel.run_in_duckdb import MOST_OF_A_PIECE, Program
 from lakehouse.tables import Column, Table
 from lakehouse.tables.table import GOLD_PROPERTIES, of_gold, spark_identifier, spark_text
@@ -34,6 +35,7 @@ STAGING: Final = of_gold(
     Column("rows", "binary", "rows as a stream of Arrow"),
     partition_by=("target",),
     properties={**GOLD_PROPERTIES, "delta.dataSkippingNumIndexedCols": "0"},
+    shelf="state",
 )
 
 _LEAST_ROWS: Final = 30_000_000
@@ -53,9 +55,7 @@ _OF_GOLD: Final = re.compile(r"/gold/(\w+)/(?:date=(\d{4}-\d\d-\d\d)/)?[^/\s]+\.
 _CONFLICTS: Final = (
     "DELTA_CONCURRENT", "Concurrent", "DELTA_METADATA_CHANGED", "DELTA_PROTOCOL_CHANGED"
 )  # fmt: skip
-_KERNEL: Final = re.compile(
-    f"{spark_packets.BEFORE_ERROR}(.*?){spark_packets.AFTER_ERROR}", re.DOTALL
-)
+_KERNEL: Final = re.compile(f"{packets.BEFORE_ERROR}(.*?){packets.AFTER_ERROR}", re.DOTALL)
 _ADVICE: Final = {
     re.compile(r"No module named '(pyarrow|duckdb|pandas)"): (
         "{} is missing in Spark's Python workers: install duckdb and pyarrow on every node, for "
@@ -84,7 +84,8 @@ class SparkEngine:
     @cached_property
     def cores(self) -> int:
         """The tasks that Spark runs at once."""
-        return spark_session.cores(self._spark)
+        with spark_jobs.job(self._spark, "jmxlake rollup cores"):
+            return spark_session.cores(self._spark)
 
     @property
     def most_rows(self) -> int:
@@ -107,6 +108,10 @@ class SparkEngine:
         found = self._spark.sql(f"DESCRIBE HISTORY {self.lake.name(table)} LIMIT {most:d}")
         rows = found.selectExpr("version", "unix_micros(timestamp) AS us").collect()
         return [lakes.Version(row["version"], instant(row["us"])) for row in rows]
+
+    def is_unchanged(self) -> bool:
+        """False: a catalog answers nothing about a table faster than a rollup reads it."""
+        return False
 
     def rows(
         self,
@@ -262,26 +267,27 @@ class SparkEngine:
         self._spark.sql(f"VACUUM {name}").collect()
 
     def compute(
-        self, batch: Batch, program: Program, label: str, step: Callable[[str], None]
-    ) -> Staged:
+        self, batch: Batch, program: Program, label: str, step: Callable[[PartDone], None]
+    ) -> ComputedBatch:
         """Run the kernel over a batch's hours and write its packets to gold/staging, once."""
         at, span = batch.versions, span_of(batch.units.hours)
         runs = self._frame(tables.RUNS, at.runs, span).where("NOT misdated")
         scrapes = self._frame(tables.SCRAPES, at.scrapes, span).where("NOT misdated")
         sets = select(SETS, sets=self.rows(tables.MEMBERS, at.members), runs=source(runs))
         bronze = spark_kernel.Bronze(runs, scrapes, self._query(sets))
-        with tagged(self._spark, label, batch):
+        with spark_kernel.running(self._spark, batch, label, step):
             version = self._write_staging(spark_kernel.frame(bronze, batch, program))
-        step(f"{COMPUTED}{label}: {batch.parts} parts")
         rows = self._spark.sql(f"SELECT * FROM {self.lake.name(STAGING)} VERSION AS OF {version:d}")
         filled = {name for (name,) in rows.select("target").distinct().collect()}
-        return {
+        staged = {
             name: source(spark_kernel.unpacked(rows.where(col("target") == name), columns))
             for name, columns in program.schemas.items()
             if name in filled
         }
+        costs = rows.where(col("target") == packets.COST).select("rows").toArrow()["rows"]
+        return ComputedBatch(staged, spark_kernel.costs(one.as_buffer() for one in costs))
 
-    def _write_staging(self, packets: DataFrame) -> int:
+    def _write_staging(self, made: DataFrame) -> int:
         """Write to staging; returns the version, also if another rollup writes there."""
         name, mark = self.lake.name(STAGING), uuid.uuid4().hex
         # Not saveAsTable, which asks a catalog to replace the table: Unity Catalog refuses that
@@ -289,7 +295,7 @@ class SparkEngine:
         self._create(STAGING)
         self._writable.check(STAGING)
         with self._one_line(STAGING):
-            writer = packets.writeTo(name).option("userMetadata", mark)
+            writer = made.writeTo(name).option("userMetadata", mark)
             writer.overwrite(lit(True))  # noqa: FBT003 - every row
         found = self._spark.sql(f"DESCRIBE HISTORY {name} LIMIT {_RECENT}")
         (row,) = found.where(f"userMetadata = '{mark}'").select("version").collect()
@@ -314,17 +320,6 @@ def one_line(place: str) -> Iterator[None]:
         if found is None:
             raise
         raise found from error
-
-
-@contextmanager
-def tagged(spark: SparkSession, label: str, batch: Batch) -> Iterator[None]:
-    """Give Spark's jobs a tag that says what they are for."""
-    tag = f"jmxlake rollup {label} with {batch.parts} parts"  # without a comma, which ends a tag
-    spark.addTag(tag)
-    try:
-        yield
-    finally:
-        spark.removeTag(tag)
 
 
 def most_rows(cores: int) -> int:

@@ -11,6 +11,7 @@ from typing import Any, Final, NamedTuple
 
 from lakehouse import tables
 from lakehouse.core.periods import HOUR_US, Period, instant, micros
+from lakehouse.engines.costs import NO_COSTS, Costs
 from lakehouse.engines.engine import Engine, ask
 from lakehouse.engines.gold_reader import is_same
 from lakehouse.engines.relation import select
@@ -43,6 +44,7 @@ class Progress:
         duckdb: Version of the DuckDB that ran it; None in b88afb5's layout.
         tables: Gold's tables after it (``completeness.notes_of``); None in older rows.
         rejected_dates: Dates of rows that it rejected (``rejected.dates``); None in older rows.
+        costs: What its parts cost.
     """
 
     at: dt.datetime
@@ -57,6 +59,7 @@ class Progress:
     duckdb: str | None = None
     tables: Sequence[str] | None = None
     rejected_dates: Sequence[str] | None = None
+    costs: Costs = NO_COSTS
 
 
 class Last(NamedTuple):
@@ -89,8 +92,9 @@ def last(engine: Engine) -> Last:
     tidied = [row for row in rows if row["how"] == TIDIED]
     row = rows[-1]
     others = {one.name: row.get(one.name) for one in fields(Progress)}
-    at, committed = instant(row["at"]), instant(row["committed"])
-    current = Progress(**others | {"at": at, "committed": committed, "versions": _versions(row)})
+    others |= {"at": instant(row["at"]), "committed": instant(row["committed"])}
+    costs = Costs(*(row.get(name) for name in Costs._fields))
+    current = Progress(**others | {"versions": _versions(row), "costs": costs})
     return Last(current, instant([rows[0], *tidied][-1]["at"]).date())
 
 
@@ -110,8 +114,8 @@ def record(engine: Engine, done: Progress, before: Progress | None) -> Progress:
     """Append a row, later than the row before even where clocks differ."""
     if before is not None:
         done = replace(done, at=max(done.at, before.at + dt.timedelta(microseconds=1)))
-    at, window, versions, hours, committed, *others = astuple(done)
-    values = (micros(at), window, *versions, hours, micros(committed), *others)
+    at, window, versions, hours, committed, *others, costs = astuple(done)
+    values = (micros(at), window, *versions, hours, micros(committed), *others, *costs)
     _append(engine, tables.PROGRESS, values)
     return done
 

@@ -14,6 +14,7 @@ from lakehouse.tables.table import (
     KEPT_PROPERTIES,
     SOURCE,
     Column,
+    Shelf,
     Table,
     of_gold,
     required,
@@ -91,14 +92,14 @@ def _spill_sum(each: str) -> Column:
     return Column("spill_sum_us", "bigint", comment, "first")
 
 
-def _gold(name: str, comment: str, *columns: Column) -> Table:
+def _gold(name: str, comment: str, *columns: Column, shelf: Shelf = "") -> Table:
     """A table whose rows are of windows."""
-    return of_gold(name, comment, *_WINDOW, *columns, partition_by=("date",))
+    return of_gold(name, comment, *_WINDOW, *columns, partition_by=("date",), shelf=shelf)
 
 
-def _of_metric(name: str, comment: str, *columns: Column) -> Table:
+def _of_metric(name: str, comment: str, *columns: Column, shelf: Shelf = "") -> Table:
     """A table whose rows are of a metric in a window."""
-    return _gold(name, comment, _METRIC, *columns)
+    return _gold(name, comment, _METRIC, *columns, shelf=shelf)
 
 
 def _us(name: str, comment: str) -> Column:
@@ -109,7 +110,7 @@ def _us(name: str, comment: str) -> Column:
 def _windows(table: Table) -> Table:
     """The same rows at the finest windows."""
     comment = f"{table.comment} (finest windows; {table.name} has the same an hour)"
-    return replace(table, name=f"{table.name}_windows", comment=comment)
+    return replace(table, name=f"{table.name}_windows", comment=comment, shelf="windows")
 
 
 PARTITIONS: Final = _of_metric(
@@ -385,6 +386,7 @@ READINGS: Final = _gold(
     Column("seconds_max", "double", "seconds the slowest attempt took"),
     Column("interval_us", "bigint", "longest scrape interval in force, microseconds"),
     Column("error", "string", "error of the first attempt that has one"),
+    shelf="state",
 )
 
 LAGS: Final = _of_metric(
@@ -394,6 +396,7 @@ LAGS: Final = _of_metric(
     SOURCE,
     required("end", "timestamp", "end of the last run in the window"),
     required("value", "double", "bytes that wait; idle is 0"),
+    shelf="windows",
 )
 
 REJECTED: Final = _gold(
@@ -409,6 +412,7 @@ REJECTED: Final = _gold(
     Column("agent", "string", "agent that wrote it"),
     Column("batch", "bigint", "batch that brought it"),
     required("rows", "bigint", "how many such rows"),
+    shelf="state",
 )
 
 SET_NOT_KNOWN: Final = "its member set is not known"

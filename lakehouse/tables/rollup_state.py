@@ -39,6 +39,21 @@ PROGRESS: Final = of_gold(
         "array<string>",
         "dates of which the rollup put rows into gold/rejected; null in older rows",
     ),
+    Column("parts", "bigint", "parts that it computed; null if nothing, and in older rows"),
+    Column("computed_rows", "bigint", "rows of bronze/runs in these parts; null as parts"),
+    Column("part_seconds", "double", "time of all parts in their workers, s; null as parts"),
+    Column("longest_part_seconds", "double", "time of the slowest part, s; null as parts"),
+    Column(
+        "skew",
+        "double",
+        "largest ratio of a batch's slowest part to its median part; null as parts",
+    ),
+    Column(
+        "peak_bytes",
+        "bigint",
+        "most memory of the DuckDB of a part, without its input rows; null as parts",
+    ),
+    shelf="state",
 )
 
 STRETCHES: Final = of_gold(
@@ -50,6 +65,7 @@ STRETCHES: Final = of_gold(
     *_VERSIONS,
     required("clusters", "array<string>", "clusters of the batch"),
     required("hours", "array<int>", "hours of the batch, counted from 1970 UTC"),
+    shelf="state",
 )
 
 LEASE: Final = of_gold(
@@ -59,6 +75,7 @@ LEASE: Final = of_gold(
     Column("holder", "string", "host and process of the holder"),
     Column("since", "timestamp", "when the holder took it, by the holder's clock"),
     Column("until", "timestamp", "until when it holds, by the holder's clock"),
+    shelf="state",
 )
 
 ROLLUP_STATE: Final = (STRETCHES, LEASE)

@@ -18,7 +18,7 @@ from deltalake import DeltaTable, QueryBuilder
 from lakehouse import tables
 from lakehouse.core import lake as lakes
 from lakehouse.core.periods import Period, micros
-from lakehouse.engines import replace_where
+from lakehouse.engines import packets, replace_where
 from lakehouse.engines.engine import LeaseRow, ask
 from lakehouse.engines.local_engine import LocalEngine
 from lakehouse.engines.relation import select
@@ -456,36 +456,43 @@ def test_what_is_written_another_reader_of_delta_reads(engine: LocalEngine) -> N
 
 
 class Given(NamedTuple):
-    """What the kernel gets for a call."""
+    """What the kernel gets for a part."""
 
     hours: run_in_duckdb.Hours
     described: pa.Table | None
-    pieces: list[pa.Table]
+    runs: pa.Table
+    first: bool
 
 
 def given(
     engine: LocalEngine, monkeypatch: Any, *calls: Call, at: Versions = VERSIONS
 ) -> list[Given]:
-    """What the kernel gets for some calls, by a kernel that only looks at it."""
-    seen = []
+    """What the kernel gets for the parts of some calls, by a kernel that only looks at it."""
+    seen: list[Given] = []
 
     def look(
-        _: Any, hours: run_in_duckdb.Hours, cut: run_in_duckdb.Cut, pieces: int, spill: str
-    ) -> dict[str, pa.Table]:
-        assert spill
-        found = cut(pieces)
-        seen.append(Given(hours, found.described, list(found.runs)))
-        return {}
+        _: Any, hours: run_in_duckdb.Hours, runs: pa.Table, described: pa.Table | None,
+        pieces: int, spill: str, *, first: bool,
+    ) -> run_in_duckdb.Made:  # fmt: skip
+        assert (pieces, Path(spill).is_dir()) == (1, True)
+        seen.append(Given(hours, described, runs, first))
+        return run_in_duckdb.Made({}, {}, 7)
 
-    monkeypatch.setattr(run_in_duckdb, "roll_up", look)
+    monkeypatch.setattr(packets, "part", look)
+    monkeypatch.setattr(run_in_duckdb, "merge", lambda *_: {})
     pairs = tuple(pair for call in calls for pair in call.units)
     units = HourSet(
         tuple(sorted({one.cluster for one in pairs})), tuple(sorted({one.hour for one in pairs}))
     )
-    program, said = replace(programs.program(300, BASE, (), {}), describing=(METRIC,)), []
+    program, told = replace(programs.program(300, BASE, (), {}), describing=(METRIC,)), []
     batch = Batch(units, calls, 6, at)
-    assert engine.compute(batch, program, "batch 1 of 1", said.append) == {}
-    assert said[-1] == f"computed batch 1 of 1: {len(calls)} of {len(calls)} parts"
+    made = engine.compute(batch, program, "batch 1 of 1", told.append)
+    assert made.staged == {}
+    rows = sum(one.runs.num_rows for one in seen)
+    assert [one.part for one in told] == list(range(1, batch.parts + 1))
+    assert told[-1][:4] == ("batch 1 of 1", batch.parts, batch.parts, rows)
+    assert sorted(one.cost for one in told) == sorted(made.costs)
+    assert {one.peak_bytes for one in made.costs} == {7}
     return seen
 
 
@@ -497,9 +504,9 @@ def test_hours_are_numbered_as_the_call_has_them(engine: LocalEngine, monkeypatc
             ClusterHour(CLUSTER, BASE),
         )
     )
-    (((units, scrapes, sets), described, (runs,)),) = given(engine, monkeypatch, call)
+    (((units, scrapes, sets), described, runs, first),) = given(engine, monkeypatch, call)
     assert units.to_pydict()["hour_us"] == [micros(one.hour) for one in call.units]
-    assert described is None
+    assert (described, first) == (None, True)
     assert sorted((row["u"], row["batch"]) for row in runs.to_pylist()) == [
         (0, 2), (0, 2), (2, 0), (2, 0)
     ]  # fmt: skip
@@ -520,11 +527,13 @@ def test_parts_of_an_hour_are_the_hour(tmp_path: Path, monkeypatch: Any) -> None
     batch.commit(tmp_path)
     engine = LocalEngine(lakes.Lake(str(tmp_path)))
     hour = (ClusterHour(CLUSTER, BASE),)
-    for parts, number in ((1, 1), (3, 3), (5, 6), (12, 12), (24, 24), (30, 36)):
-        call = Call(hour, parts)
-        ((_, described, pieces),) = given(engine, monkeypatch, call, at=Versions(1, 0, 0))
-        assert len(pieces) == number
-        found = [row for runs in pieces for row in runs.to_pylist()]
-        assert len({(row["topic"], row["start_us"]) for row in found}) == len(found) == 36
-        assert {row["flags"] for row in found} == {2}
-        assert (36 if parts > 1 else None) == (described and described.num_rows)
+    for parts in (1, 2, 9):
+        seen = given(engine, monkeypatch, Call(hour, parts), at=Versions(1, 0, 0))
+        assert [one.first for one in seen].count(True) == 1
+        rows = [row for one in seen for row in one.runs.to_pylist()]
+        assert len({(row["topic"], row["start_us"]) for row in rows}) == len(rows) == 36
+        assert {row["flags"] for row in rows} == {2}
+        whole = [{*one.runs["topic"].to_pylist()} for one in seen]
+        assert sum(map(len, whole)) == 3, "a topic is in one part"
+        described = {one.described and one.described.num_rows for one in seen}
+        assert described == ({36} if parts > 1 else {None})

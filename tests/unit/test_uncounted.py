@@ -13,7 +13,7 @@ from collector.delivery import arrow
 from collector.encoding.bronze_rows import Origin, batches_of
 from collector.encoding.encoder import Encoder
 from collector.model import Answer, Identity, Reading, Scrape, Series
-from collector.sources.connection.error_mapping import NOTHING_LISTENS
+from collector.sources.base.error_mapping import NOTHING_LISTENS
 from lakehouse import tables
 from lakehouse.core import lake as lakes
 from lakehouse.core.periods import Period
