@@ -94,7 +94,10 @@ def _spill_sum(each: str) -> Column:
 
 def _gold(name: str, comment: str, *columns: Column, shelf: Shelf = "") -> Table:
     """A table whose rows are of windows."""
-    return of_gold(name, comment, *_WINDOW, *columns, partition_by=("date",), shelf=shelf)
+    return of_gold(
+        name, comment, *_WINDOW, *columns, partition_by=("date",), cluster_by=("date", "cluster"),
+        shelf=shelf,
+    )  # fmt: skip
 
 
 def _of_metric(name: str, comment: str, *columns: Column, shelf: Shelf = "") -> Table:
