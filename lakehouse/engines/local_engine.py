@@ -214,7 +214,7 @@ class LocalEngine:
         delta = self.open(table)
         if rows is None:
             with self._alone(table):
-                delta.delete(where, commit_properties=_COMMIT)
+                delta.delete(where or "false", commit_properties=_COMMIT)
             return
         how: dict[str, Any] = {"mode": "append"}
         if where is not None:

@@ -206,7 +206,7 @@ class SparkEngine:
         name = self.lake.name(table)
         if rows is None:
             with self._working_on(table):
-                self._spark.sql(f"DELETE FROM {name} WHERE {_escaped(where or 'true')}")
+                self._spark.sql(f"DELETE FROM {name} WHERE {_escaped(where or 'false')}")
             return
         found = self._query(rows)
         shaped = found.selectExpr(*(spark_relations.stored(column) for column in table.columns))
