@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import psutil
 import pytest
 
+from bench.spark_processes import has_python_worker
 from lakehouse.core.lake import Lake
 from lakehouse.engines.local_engine import LocalEngine
 from lakehouse.rollup import lease
@@ -23,12 +24,6 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.spark
 
 
-def computes(server: ConnectServer) -> bool:
-    """Whether the server has a Python worker."""
-    children = psutil.Process(server.pid).children(recursive=True)
-    return any("pyspark.daemon" in one.cmdline() for one in children)
-
-
 def test_a_server_that_restarts_is_one_line_and_the_next_rollup_is_whole(
     wheel: Path, lake: Path, wanted: dict[str, list[dict[str, Any]]], tmp_path: Path
 ) -> None:
@@ -38,7 +33,7 @@ def test_a_server_that_restarts_is_one_line_and_the_next_rollup_is_whole(
         with ConnectServer(tmp_path / "first") as first:
             remote = Jmxlake(wheel, tmp_path, {"SPARK_REMOTE": first.remote})
             running = pool.submit(remote.ended, "rollup", str(ours), "--engine", "spark")
-            wait_for(lambda: computes(first), 300, every=0.05)
+            wait_for(lambda: has_python_worker(first.pid), 300, every=0.05)
             psutil.Process(first.pid).kill()
         with ConnectServer(tmp_path / "second", port=first.port):
             code, _, said = running.result()
