@@ -206,7 +206,7 @@ class SparkEngine:
         with self._working_on(table):
             self._writable.check(table)
             if rows is None:
-                self._spark.sql(f"DELETE FROM {name} WHERE {_escaped(where or 'true')}")
+                self._spark.sql(f"DELETE FROM {name} WHERE {_escaped(where or 'false')}")
                 return
             stored = (spark_relations.stored(column) for column in table.columns)
             shaped = self._query(rows).selectExpr(*stored)

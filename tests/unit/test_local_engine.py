@@ -199,6 +199,8 @@ def test_rows_are_appended_and_replaced_by_a_predicate(engine: LocalEngine) -> N
     assert topics(engine) == [(0, 1), (2, 1), (20, 2)]
     with pytest.raises(EngineError):
         engine.write(tables.TOPICS, topic_rows(5), replace_where.of_units(units))
+    engine.write(tables.TOPICS, None)
+    assert topics(engine) == [(0, 1), (2, 1), (20, 2)], "no rows, and none to replace"
     engine.write(tables.TOPICS, None, replace_where.before((BASE + 20 * HOUR).date()))
     assert topics(engine) == [(20, 2)]
 
