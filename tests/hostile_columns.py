@@ -47,7 +47,7 @@ NAMES: Final = (
     "_Change_Type",
     "file_index",
     "filename",
-    "hour",
+    "epoch_hour",
     "misdated",
     "written",
     "raw",

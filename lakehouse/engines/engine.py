@@ -107,10 +107,10 @@ class Engine(Protocol):
     ) -> Relation:
         """A table, as it is now or as of a version.
 
-        With further columns where they can be made: ``hour`` (BIGINT, hours since 1970 of the first
-        of ``start``, ``window`` and ``at`` that it has, no earlier than 1970 and no later than
-        ``periods.LAST``) and ``misdated`` (BOOLEAN, for tables with ``date`` and ``start``: the
-        date is not that of the start, or the start is no instant from ``periods.FIRST`` to
+        With further columns where they can be made: ``epoch_hour`` (BIGINT, hours since 1970 of the
+        first of ``start``, ``window`` and ``at`` that it has, no earlier than 1970 and no later
+        than ``periods.LAST``) and ``misdated`` (BOOLEAN, for tables with ``date`` and ``start``:
+        the date is not that of the start, or the start is no instant from ``periods.FIRST`` to
         ``periods.LAST``); of bronze's such tables also ``written`` (BIGINT: when the row's file was
         last modified).
 
@@ -246,7 +246,7 @@ def in_hours(hours: Iterable[dt.datetime]) -> str:
     chosen = sorted(set(hours))
     dates = ", ".join(dict.fromkeys(f"DATE '{hour:%Y-%m-%d}'" for hour in chosen))
     numbers = ", ".join(str(micros(hour) // HOUR_US) for hour in chosen)
-    return f"r.date IN ({dates}) AND r.hour IN ({numbers})"
+    return f"r.date IN ({dates}) AND r.epoch_hour IN ({numbers})"
 
 
 SETS: Final = (

@@ -36,7 +36,7 @@ _MADE: Final = {
 """Columns of the kernel's inputs that bronze does not have as they are."""
 _OF_UNITS: Final = (
     "SELECT {columns} FROM {{rows}} r JOIN {{units}} k ON k.cluster = r.cluster "
-    "AND k.hour_us = r.hour * 3600000000 WHERE NOT r.misdated"
+    "AND k.hour_us = r.epoch_hour * 3600000000 WHERE NOT r.misdated"
 )
 
 

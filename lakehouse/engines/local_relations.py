@@ -218,7 +218,7 @@ def _selected(types: Mapping[str, str]) -> str:
     if by:
         latest = micros(LAST) // HOUR_US
         hour = f"greatest(0, least(epoch_us(raw.{identifier(by)}) // {HOUR_US}, {latest}))"
-        chosen.append(f"CASE WHEN raw.{identifier(by)} IS NOT NULL THEN {hour} END AS hour")
+        chosen.append(f"CASE WHEN raw.{identifier(by)} IS NOT NULL THEN {hour} END AS epoch_hour")
     if by == "start" and "date" in types:
         us = 'epoch_us(raw."start")'
         inside = f"{us} BETWEEN {micros(FIRST)} AND {micros(LAST)}"

@@ -24,7 +24,7 @@ _MOST_TASKS: Final = 4_096
 _PARTS_OF_A_PLACE: Final = 8
 """Parts whose rows are added up by one task: what they add is small beside what they take."""
 
-_TOUCHED: Final = "cluster string, hour long, u int, first long, parts long"
+_TOUCHED: Final = "cluster string, epoch_hour long, u int, first long, parts long"
 """Columns of the hours that are recomputed: their number, and the parts of their call."""
 
 _FLAGS: Final = " | ".join(
@@ -122,9 +122,9 @@ def _kinds(bronze: Bronze, batch: Batch, program: Program) -> Iterator[DataFrame
     """The rows that the kernel needs for a batch, by kind."""
     session = bronze.runs.sparkSession
     hours = broadcast(session.createDataFrame(list(_touched(batch)), _TOUCHED))
-    runs = bronze.runs.join(hours, ["cluster", "hour"])
+    runs = bronze.runs.join(hours, ["cluster", "epoch_hour"])
     yield runs.selectExpr(_key(_PART, "1", spark_packets.RUNS), *_made(program, "runs"))
-    yield bronze.scrapes.join(hours, ["cluster", "hour"]).selectExpr(
+    yield bronze.scrapes.join(hours, ["cluster", "epoch_hour"]).selectExpr(
         _key("first", "parts", spark_packets.SCRAPES), *_made(program, "scrapes")
     )
     if any(call.parts > 1 for call in batch.calls):

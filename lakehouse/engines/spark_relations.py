@@ -207,7 +207,7 @@ def related(rows: DataFrame, table: Table, name: str, *, written: bool = False) 
     shaped = {one.name: _related(one) for one in table.declared(types)}
     if start := instant_of(shaped):
         latest, at = micros(LAST) // HOUR_US, f"unix_micros({spark_identifier(start)})"
-        shaped["hour"] = f"greatest(0L, least({at} div {HOUR_US}, {latest}L))"
+        shaped["epoch_hour"] = f"greatest(0L, least({at} div {HOUR_US}, {latest}L))"
     if "date" in shaped and start == "start":
         shaped["misdated"] = _MISDATED
     columns = [expr(text).alias(name) for name, text in shaped.items()]

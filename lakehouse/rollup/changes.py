@@ -19,7 +19,9 @@ from lakehouse.tables.gold import IN_THE_FUTURE, SET_NOT_KNOWN
 READ: Final = (tables.RUNS, tables.SCRAPES, tables.MEMBERS)
 """Tables of bronze that a rollup reads, in the order of ``Versions``."""
 
-_OF_REJECTED: Final = "SELECT r.cluster, r.hour, FALSE AS misdated, 0 AS runs FROM {rejected} r"
+_OF_REJECTED: Final = (
+    "SELECT r.cluster, r.epoch_hour, FALSE AS misdated, 0 AS runs FROM {rejected} r"
+)
 _MOST_AT_ONCE: Final = 64
 
 _CLOCKS: Final = dt.timedelta(days=1)
@@ -87,7 +89,7 @@ class Touched:
 def _hours(engine: Engine, rows: Relation, where: str = "TRUE", *, runs: int = 0) -> Relation:
     """The hours of chosen rows, whether each is misdated, and as how many runs it counts."""
     return engine.query(
-        f"SELECT r.cluster, r.hour, r.misdated, {runs} AS runs FROM {{rows}} r WHERE {where}",
+        f"SELECT r.cluster, r.epoch_hour, r.misdated, {runs} AS runs FROM {{rows}} r WHERE {where}",
         rows=rows,
     )
 
@@ -173,8 +175,8 @@ def counted(engine: Engine, parts: Sequence[Relation]) -> Touched:
         return Touched({})
     found = ask(
         engine,
-        "SELECT t.cluster, t.hour, t.misdated, CAST(sum(t.runs) AS BIGINT) AS runs FROM {rows} t "
-        "WHERE t.hour IS NOT NULL GROUP BY t.cluster, t.hour, t.misdated",
+        "SELECT t.cluster, t.epoch_hour, t.misdated, CAST(sum(t.runs) AS BIGINT) AS runs "
+        "FROM {rows} t WHERE t.epoch_hour IS NOT NULL GROUP BY t.cluster, t.epoch_hour, t.misdated",
         rows=united(engine, parts),
     )
     misdated = frozenset(cluster_hour(cluster, hour) for cluster, hour, odd, _ in found if odd)
@@ -190,8 +192,8 @@ def counts(engine: Engine, now: Versions, todo: Set[ClusterHour]) -> dict[Cluste
     hours = {one.hour for one in todo}
     found = ask(
         engine,
-        "SELECT r.cluster, r.hour, count(*) AS runs FROM {runs} r "
-        f"WHERE {in_hours(hours)} GROUP BY r.cluster, r.hour",
+        "SELECT r.cluster, r.epoch_hour, count(*) AS runs FROM {runs} r "
+        f"WHERE {in_hours(hours)} GROUP BY r.cluster, r.epoch_hour",
         runs=engine.rows(tables.RUNS, now.runs, between=span_of(hours)),
     )
     return {cluster_hour(cluster, hour): runs for cluster, hour, runs in found}

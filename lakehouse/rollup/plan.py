@@ -145,7 +145,7 @@ def lost_hours(engine: Engine, hours: Iterable[dt.datetime]) -> frozenset[Cluste
         return frozenset()
     rows = ask(
         engine,
-        "SELECT DISTINCT r.cluster, r.hour FROM {rejected} r "
+        "SELECT DISTINCT r.cluster, r.epoch_hour FROM {rejected} r "
         f"WHERE {is_same('r.reason', LOST)} AND {in_hours(wanted)}",
         rejected=engine.rows(tables.REJECTED, between=span_of(wanted)),
     )
@@ -173,7 +173,7 @@ def frozen_hours(
         return frozenset()
     found: set[ClusterHour] = set()
     inside, span = in_hours(wanted), span_of(wanted)
-    hours_of = f"SELECT DISTINCT r.cluster, r.hour FROM {{gold}} r WHERE {inside}"
+    hours_of = f"SELECT DISTINCT r.cluster, r.epoch_hour FROM {{gold}} r WHERE {inside}"
     for of_gold, of_bronze, names in _RULES:
         rows = ask(engine, hours_of, gold=engine.rows(of_gold, between=span))
         known = {cluster_hour(*row) for row in rows}

@@ -31,7 +31,7 @@ RECOMPUTED: Final = f"reason NOT IN {_REASONS}"
 _OF_INSTANTS: Final = (tables.RUNS, tables.SCRAPES)
 """Tables whose lost rows are of hours."""
 
-_PAIR: Final = arrow_types.schema((("cluster", "string"), ("hour", "bigint")))
+_PAIR: Final = arrow_types.schema((("cluster", "string"), ("epoch_hour", "bigint")))
 _KEYS: Final = ("cluster", "window", "reason", "table", "source", "metric", "agent", "batch")
 _BY_KEY: Final = ", ".join(f"t.{key}" for key in _KEYS)
 _OURS: Final = f"r.start >= {micros(FIRST)} AND r.start <= {micros(LAST)}"
@@ -99,7 +99,7 @@ def _set_aside(engine: Engine, plan: Plan, window_seconds: int) -> Iterator[Rela
             f"SELECT r.cluster, {start} - {start} % {window_seconds * 1_000_000} AS window, "
             f"{_REASON} AS reason, {text(table.name)} AS table, r.source, r.{metric} AS metric, "
             f"r.agent, r.batch, {start} AS start, {end} AS end FROM {{rows}} r "
-            "LEFT JOIN {late} p ON p.cluster = r.cluster AND p.hour = r.hour "
+            "LEFT JOIN {late} p ON p.cluster = r.cluster AND p.epoch_hour = r.epoch_hour "
             "WHERE r.misdated OR p.cluster IS NOT NULL",
             rows=new,
             late=given,

@@ -256,7 +256,7 @@ class Repair:
         firsts = [
             ask(
                 self.engine,
-                "SELECT min(r.hour) FROM {rows} r WHERE NOT r.misdated",
+                "SELECT min(r.epoch_hour) FROM {rows} r WHERE NOT r.misdated",
                 rows=self.engine.rows(table, version),
             )[0][0]
             for table, version in ((tables.RUNS, at.runs), (tables.SCRAPES, at.scrapes))
@@ -271,7 +271,7 @@ class Repair:
             if table not in self.in_doubt
             for (hour,) in ask(
                 self.engine,
-                "SELECT DISTINCT r.hour FROM {rows} r",
+                "SELECT DISTINCT r.epoch_hour FROM {rows} r",
                 rows=self.engine.rows(table),
             )
         }

@@ -152,7 +152,7 @@ def _column(column: Column, there: Mapping[str, str]) -> str:
 def _sli_windows(there: Mapping[str, str], finest: str) -> str:
     """The finest rows, but of subjects and hours that were good throughout."""
     names = ", ".join(f"t.{name}" for name in tables.SLI.column_names)
-    keys = ", ".join(f"r.{key}" for key in (*tables.SLI.keys, "hour"))
+    keys = ", ".join(f"r.{key}" for key in (*tables.SLI.keys, "epoch_hour"))
     sums = ", ".join(
         f"sum(r.{name}) OVER (PARTITION BY {keys}) AS hours_{name}"
         for name in ("good_us", "bad_high_us")

@@ -150,7 +150,7 @@ def _chosen(
         return frozenset()
     listed = ", ".join(f"DATE '{date}'" for date in dates)
     there = " UNION ".join(
-        f"SELECT DISTINCT r.cluster, r.hour FROM {{{name}}} r WHERE r.date IN ({listed})"
+        f"SELECT DISTINCT r.cluster, r.epoch_hour FROM {{{name}}} r WHERE r.date IN ({listed})"
         + " AND NOT r.misdated" * (name in bronze)
         for name in (*bronze, *gold)
     )

@@ -169,7 +169,7 @@ def test_lost_bronze_is_accepted_once_and_stays_unknown(lake: Path, table: table
     local(lake, QUIET)
     local(lake, Wanted(since=DAYS, tidy="never"))
     engine = engine_of(lake)
-    seen = {row["hour"] for row in engine.collect(engine.rows(tables.COVERAGE)).to_pylist()}
+    seen = {row["epoch_hour"] for row in engine.collect(engine.rows(tables.COVERAGE)).to_pylist()}
     first = micros(BASE) // 3_600_000_000
     assert {first + 2, first + 3} & seen == set()
     assert {first, first + 1, first + 4} <= seen

@@ -61,7 +61,7 @@ def test_spark_change_feed_ignores_hostile_columns(engine: SparkEngine, tmp_path
     hostile_columns.add(tmp_path, tables.RUNS, *names)
     found = engine.collect(engine.inserts(tables.RUNS, 0, 2))
     assert found.num_rows == len(rows(engine, tables.RUNS))
-    assert set(found.column_names) == {*tables.RUNS.column_names, "hour", "misdated"}
+    assert set(found.column_names) == {*tables.RUNS.column_names, "epoch_hour", "misdated"}
 
 
 def test_spark_reserved_column_is_no_silent_gap(engine: SparkEngine, tmp_path: Path) -> None:

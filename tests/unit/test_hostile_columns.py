@@ -86,7 +86,7 @@ def test_table_with_hostile_columns_reads_as_before(clean: Path, lake: Path, tab
     after = rows(lake, table)
     without_time = [{k: v for k, v in row.items() if k != "written"} for row in after]
     assert without_time == [{k: v for k, v in r.items() if k != "written"} for r in before]
-    assert set().union(*after) <= {*table.column_names, "hour", "misdated", "written"}
+    assert set().union(*after) <= {*table.column_names, "epoch_hour", "misdated", "written"}
 
 
 @pytest.mark.parametrize("name", hostile_columns.NAMES, ids=range(len(hostile_columns.NAMES)))
@@ -141,7 +141,7 @@ def test_weekly_with_hostile_columns_publishes_statements(hostile: Path) -> None
     run("weekly", str(hostile), "--engine", "local")
     published = rows(hostile, tables.SLA)
     assert published
-    assert {*published[0]} <= {*tables.SLA.column_names, "hour", "misdated"}
+    assert {*published[0]} <= {*tables.SLA.column_names, "epoch_hour", "misdated"}
 
 
 @pytest.mark.parametrize("table", tables.GOLD, ids=lambda table: table.name)

@@ -76,7 +76,7 @@ def test_a_table_is_read_as_of_a_version_and_within_a_span(engine: LocalEngine) 
     assert rows(engine, tables.RUNS, version=0) == []
     second = Period(BASE + HOUR, BASE + 2 * HOUR)
     (one, _) = sorted(rows(engine, tables.RUNS, between=second), key=lambda row: row["series"])
-    assert (one["start"], one["hour"], one["misdated"]) == (
+    assert (one["start"], one["epoch_hour"], one["misdated"]) == (
         micros(BASE + HOUR),
         BASE_HOUR + 1,
         False,
@@ -98,7 +98,7 @@ def test_rows_of_another_date_or_of_no_calendar_are_misdated(engine: LocalEngine
     batch.commit(lake_path(engine))
     found = [row for row in rows(engine, tables.RUNS) if row["batch"] == 9]
     assert [row["misdated"] for row in found] == [True] * 3
-    assert {row["hour"] for row in found} == {BASE_HOUR + 24, 0, 70_380_767}
+    assert {row["epoch_hour"] for row in found} == {BASE_HOUR + 24, 0, 70_380_767}
 
 
 def lake_path(engine: LocalEngine) -> Path:
@@ -117,7 +117,7 @@ def test_the_change_feed_has_inserts_and_no_compaction(engine: LocalEngine) -> N
     delta(engine, tables.RUNS).delete("batch = 0")
     found = engine.collect(engine.inserts(tables.RUNS, 2, 5)).to_pylist()
     assert sorted(row["batch"] for row in found) == [1, 1, 2, 2]
-    assert {row["hour"] for row in found} == {BASE_HOUR + 1, BASE_HOUR + 2}
+    assert {row["epoch_hour"] for row in found} == {BASE_HOUR + 1, BASE_HOUR + 2}
     twice = "SELECT count(*) FROM {feed} a JOIN {feed} b ON a.batch = b.batch"
     assert ask(engine, twice, feed=engine.inserts(tables.RUNS, 2, 3)) == [(8,)]
 
@@ -184,7 +184,7 @@ def topic_rows(*hours: int, observed: int = 1, cluster: str = CLUSTER) -> pa.Tab
 
 def topics(engine: LocalEngine) -> list[tuple[int, int]]:
     found = rows(engine, tables.TOPICS)
-    return sorted((row["hour"] - BASE_HOUR, row["observed_us"]) for row in found)
+    return sorted((row["epoch_hour"] - BASE_HOUR, row["observed_us"]) for row in found)
 
 
 def test_rows_are_appended_and_replaced_by_a_predicate(engine: LocalEngine) -> None:
