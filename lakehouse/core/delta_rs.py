@@ -346,7 +346,7 @@ def newest_progress(location: Location, *columns: str) -> dict[str, Any] | None:
         MaintenanceError: It exists and cannot be read.
     """
     names = ", ".join(map(identifier, columns))
-    sql = f"SELECT {names} FROM {TABLE} ORDER BY at DESC LIMIT 1"
+    sql = f"SELECT {names} FROM {TABLE} ORDER BY finished_at DESC LIMIT 1"
     try:
         return next(query(location.open(tables.PROGRESS), sql), None)
     except errors.TableNotFoundError:

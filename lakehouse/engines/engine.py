@@ -25,7 +25,7 @@ from lakehouse.tables import Column, Table
 Relation = Any
 """Rows that a query can name; its type is the engine's own."""
 
-_INSTANTS: Final = ("start", "window", "at")
+_INSTANTS: Final = ("start", "started_at", "hour", "window_start", "period_start", "at")
 
 
 class LeaseRow(NamedTuple):

@@ -12,17 +12,12 @@ from typing import Any, Final, NamedTuple
 from lakehouse.core.spans import Span
 from lakehouse.engines.engine import Engine, Relation, ask
 
-_RENAMED: Final = {
-    "partition": "partition_id",
-    "user": "user_name",
-    "group": "group_name",
-    "start": "s",
-    "end": "e",
-}
-"""Reserved words of any engine, with the names that the text has for them."""
+_INSTANTS: Final = {"started_at": "s", "ended_at": "e"}
+"""Instants of a stretch, with the names that the text has for them in microseconds."""
 
 SERIES: Final = (
-    "cluster", "metric", "level", "topic", "partition_id", "user_name", "client_id", "group_name",
+    "cluster", "metric", "level", "topic", "partition_id", "user_name", "client_id",
+    "consumer_group",
 )  # fmt: skip
 """The columns that identify a series in the text."""
 
@@ -31,10 +26,7 @@ NAMES: Final = (
 )  # fmt: skip
 """The columns of ``joined_incidents`` that make an ``Incident``; the first is the cluster."""
 
-_COLUMNS: Final = (
-    "cluster", "metric", "level", "topic", "partition", "user", "client_id", "group", "source",
-    "start", "end", "lead_us", "tail_us", "worst", "total",
-)  # fmt: skip
+_COLUMNS: Final = (*SERIES, "source", *_INSTANTS, "lead_us", "tail_us", "worst", "total")
 """The columns of gold/incidents that the text reads."""
 
 
@@ -99,7 +91,7 @@ def relation(
         where: A condition on ``r``.
         cluster: The expression of the column ``cluster`` on ``r``; separates periods, too.
     """
-    names = (f"r.{name} AS {_RENAMED.get(name, name)}" for name in _COLUMNS[1:])
+    names = (f"r.{name} AS {_INSTANTS.get(name, name)}" for name in _COLUMNS[1:])
     chosen = ", ".join((f"{cluster} AS cluster", *names))
     read = engine.query(f"SELECT {chosen} FROM {{rows}} r WHERE {where}", rows=stretches)
     return engine.query(
@@ -134,9 +126,7 @@ def stretches(cluster: str = "cluster") -> str:
         cluster: The expression of the column ``cluster``.
     """
     others = (
-        f'micros("{name}") AS {_RENAMED[name]}'
-        if name in ("start", "end")
-        else f'"{name}" AS {_RENAMED.get(name, name)}'
+        f"micros({name}) AS {_INSTANTS[name]}" if name in _INSTANTS else name
         for name in _COLUMNS[1:]
     )
     return ", ".join((f"{cluster} AS cluster", *others))

@@ -260,8 +260,8 @@ def _rows_of(table: tables.Table, source: str) -> str:
     columns = ", ".join(map(_final, named))
     keys = ", ".join(identifier(key) for key in table.keys if key != "cluster")
     return (
-        f"SELECT {_PLACE} AS {table.start}, {columns} FROM {source} JOIN units ON units.u = w // stride() "
-        f"ORDER BY cluster, w, {keys}"
+        f"SELECT {_PLACE} AS {table.start}, {columns} "
+        f"FROM {source} JOIN units ON units.u = w // stride() ORDER BY cluster, w, {keys}"
     )
 
 

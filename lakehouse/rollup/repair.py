@@ -32,7 +32,7 @@ Lost = Mapping[Table, Sequence[Gap]]
 Found = Mapping[Table, Detail | None]
 """Tables of gold as they are; None: missing."""
 
-_KNOWS_HOURS: Final = (tables.COVERAGE, tables.BROKERS)
+_KNOWS_HOURS: Final = (tables.COVERAGE, tables.SOURCES)
 """Tables with a row in every hour that has one in any."""
 
 _SETS_OF_ROWS: Final = (tables.SUBJECTS, *tables.HOURS, tables.INCIDENTS, tables.READINGS)

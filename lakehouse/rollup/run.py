@@ -207,7 +207,7 @@ def _window(
 
 def _window_of_rows(engine: Engine) -> int | None:
     """Length of the finest windows that gold has, seconds; None: it has none."""
-    offset = f"r.window % {HOUR_US}"
+    offset = f"r.window_start % {HOUR_US}"
     least = f"SELECT min({offset}) FROM {{rows}} r WHERE {offset} > 0"
     ((us,),) = ask(engine, least, rows=engine.rows(tables.WINDOWS["coverage"]))
     return None if us is None else int(us) // 1_000_000
@@ -268,7 +268,7 @@ class _Run:
             gold_upkeep.tidy(self.engine, first, self.held.check, self.step)
             # Tidying changes no figure, so the kernel of the row before stays.
             tidied = replace(
-                row, at=dt.datetime.now(dt.UTC), hours=0, committed=newest.committed,
+                row, finished_at=dt.datetime.now(dt.UTC), hours=0, committed_at=newest.committed,
                 how=progresses.TIDIED, late_rows=0, runs_id=runs_id, rejected_dates=(),
             )  # fmt: skip
             self._record(tidied, row)
@@ -286,7 +286,12 @@ class _Run:
         hours = len(recomputed.done)
         now = dt.datetime.now(dt.UTC)
         repaired = replace(
-            row, at=now, hours=hours, how=progresses.REPAIRED, late_rows=0, rejected_dates=()
+            row,
+            finished_at=now,
+            hours=hours,
+            how=progresses.REPAIRED,
+            late_rows=0,
+            rejected_dates=(),
         )
         new = self._record(repaired, row)
         self._clear_batches()

@@ -80,7 +80,7 @@ def verify(
         LeaseHeldError: A rollup is at work, or was cut short: gold is between two versions.
     """
     row = _still(engine)
-    first = horizon(row.committed, KEEP_WINDOWS_DAYS)
+    first = horizon(row.committed_at, KEEP_WINDOWS_DAYS)
     chosen = _chosen(engine, row, hours, first, random.Random(seed))  # noqa: S311 - a sample
     old = {one.hour for one in chosen}
     barred = plan.frozen_hours(engine, row.versions, old, first, row.window_seconds)
@@ -89,7 +89,7 @@ def verify(
     counts = changes.counts(engine, row.versions, todo)
     most, cores = engine.most_rows, engine.cores
     parts = batches(counts, todo, barred, row.versions, most, cores)
-    program = programs(row.window_seconds, row.committed, objectives, families_of(engine))
+    program = programs(row.window_seconds, row.committed_at, objectives, families_of(engine))
     compared = 0
     differing: list[Difference] = []
     for batch in parts:

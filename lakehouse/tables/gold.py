@@ -53,10 +53,10 @@ def _measures(each: str, *, series: str | None = None) -> tuple[Column, ...]:
     the window's very start. An edge between two values above 0 (flags) is none.
     """
     several = _several(each)
-    no_share = "; a share of wall time is a figure of gold/sli"
+    seen = f"{each}-microseconds that scrapes cover; a share of wall time is a figure of gold/sli"
     most = series or f"most {several} observed at one instant; {_OF_ROWS}"
     return (
-        Column("series_seen_us", "bigint", f"{each}-microseconds that scrapes cover{no_share}", "sum"),
+        Column("series_seen_us", "bigint", seen, "sum"),
         Column("value_seconds", "double", f"value times seconds, over {several}; idle is 0", "sum"),
         Column("value_mean", "double", f"value_seconds per observed {each}-second", "mean"),
         Column("value_min", "double", f"least value of one {each}", "min"),
@@ -143,8 +143,8 @@ TOPICS: Final = _of_metric(
 
 CLIENTS: Final = _of_metric(
     "clients",
-    "Metrics per user and client id, over all brokers; affected_us is the union over brokers. A row "
-    "where it was not zero; an hour is the sum of such windows",
+    "Metrics per user and client id, over all brokers; affected_us is the union over brokers. A "
+    "row where it was not zero; an hour is the sum of such windows",
     *_CLIENT,
     *_measures("broker"),
     *_union("broker", "greatest total of the brokers at one instant"),

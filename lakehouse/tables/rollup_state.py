@@ -13,7 +13,7 @@ _VERSIONS: Final = (
 PROGRESS: Final = of_gold(
     "progress",
     "The versions of bronze that are rolled up; one row per rollup, written last",
-    required("finished_at", "timestamp", "end of the rollup; the row with the latest value is current"),
+    required("finished_at", "timestamp", "end of the rollup; the latest row is current"),
     required("window_seconds", "int", "finest grain"),
     *_VERSIONS,
     required("hours", "bigint", "hours of clusters that were recomputed"),

@@ -105,7 +105,9 @@ class Subject:
             "value_max": greatest(values),
             "series_affected_us": sum(length(atom.bad()) for atom in atoms),
             "series_affected_low_us": sum(length(atom.surely()) for atom in atoms),
-            "series_affected_high_us": sum(length(atom.possibly()) + atom.spill() for atom in atoms),
+            "series_affected_high_us": sum(
+                length(atom.possibly()) + atom.spill() for atom in atoms
+            ),
             "series_before_us": sum(atom.spill() for atom in atoms),
             "increase": None,
             "series": most_at_once([span for atom in atoms for span in atom.seen()]),

@@ -153,7 +153,9 @@ def _sum(runs: list[Run]) -> dict[str, Any]:
     }
     bounds = {
         "series_affected_us": sum(run.end - run.start for run in positive),
-        "series_affected_low_us": sum(max(0, run.end - run.tail_edge - run.start) for run in positive),
+        "series_affected_low_us": sum(
+            max(0, run.end - run.tail_edge - run.start) for run in positive
+        ),
         "series_affected_high_us": sum(run.end - run.start + run.lead_edge for run in positive),
     }
     return {**row, **(bounds if gauges else dict.fromkeys(bounds))}
@@ -186,7 +188,9 @@ def lost_offsets(runs: list[Run]) -> Rows:
                 key = (run.cluster, run.window, run.group, run.topic, partition)
                 grouped[key].append(run)
     rows = {key: _lost(own) for key, own in grouped.items()}
-    return {key: row for key, row in rows.items() if row["offsets_high"] or row["series_unknown_us"]}
+    return {
+        key: row for key, row in rows.items() if row["offsets_high"] or row["series_unknown_us"]
+    }
 
 
 def _lost(runs: list[Run]) -> dict[str, Any]:
