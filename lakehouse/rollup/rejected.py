@@ -104,7 +104,8 @@ def _set_aside(engine: Engine, plan: Plan, window_seconds: int) -> Iterator[Rela
         yield engine.query(
             f"SELECT r.cluster, {start} - {start} % {window_seconds * 1_000_000} AS window_start, "
             f"{_REASON} AS reason, {text(table.name)} AS table_name, r.source, "
-            f"r.{metric} AS metric, r.agent, r.batch, {start} AS started_at, {end} AS ended_at FROM {{rows}} r "
+            f"r.{metric} AS metric, r.agent, r.batch, {start} AS started_at, {end} AS ended_at "
+            "FROM {rows} r "
             "LEFT JOIN {late} p ON p.cluster = r.cluster AND p.epoch_hour = r.epoch_hour "
             "WHERE r.misdated OR p.cluster IS NOT NULL",
             rows=new,

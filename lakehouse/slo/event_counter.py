@@ -240,7 +240,8 @@ class EventCounter:
                 GROUP BY r.cluster, l.{level}, r.window_start),
             counting AS (SELECT DISTINCT r.cluster, r.subject FROM {{counted}} r)
             SELECT r.cluster, r.{level} AS subject, r.window_start,
-                coalesce(c.counted, 0) AS counted, coalesce(c.total, 0) AS total, CAST(r.us AS BIGINT) AS observed
+                coalesce(c.counted, 0) AS counted, coalesce(c.total, 0) AS total,
+                CAST(r.us AS BIGINT) AS observed
             FROM lives r JOIN counting k ON k.cluster = r.cluster AND k.subject = r.{level}
             LEFT JOIN {{counted}} c
                 ON c.cluster = r.cluster AND c.subject = r.{level}
