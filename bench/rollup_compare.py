@@ -20,8 +20,8 @@ _KEYS: Final = {
     "topics": ("length", "w", "metric", "topic"),
 }
 _FIGURES: Final = {
-    "partitions": ("fine_observed_us", "positive_us", "value_seconds", "highest"),
-    "topics": ("observed_us", "positive_us", "value_seconds", "any_us", "max_concurrent"),
+    "partitions": ("fine_observed_us", "series_affected_us", "value_seconds", "highest"),
+    "topics": ("observed_us", "series_affected_us", "value_seconds", "any_us", "max_concurrent"),
 }
 _ALIKE: Final = 1e-3
 
@@ -81,7 +81,7 @@ def _compare(lake: Path, out: Path, table: str, part: tuple[str, int, int]) -> t
     answers = str(theirs / "*.parquet") if theirs.is_dir() else str(theirs)
     peer = db.read_parquet(answers).select(f"*, {fine}")
     chosen = f"w >= {first_us} AND w < {first_us + hours * HOUR_US}"
-    positive = "positive_us > 0" if table == "partitions" else "TRUE"
+    positive = "series_affected_us > 0" if table == "partitions" else "TRUE"
     names = ", ".join((*keys, "observed_us", *figures))
     ours.filter(f"{chosen} AND {positive}").select(names).create("ours")
     peer.filter(f"{chosen} AND {positive}").select(names).create("theirs")

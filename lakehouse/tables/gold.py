@@ -286,7 +286,11 @@ SLI: Final = _gold(
 SLA: Final = of_gold(
     "sla",
     "Attainment per objective, subject and period; a changed figure is a further statement",
-    required("period_kind", "string", "1w: the period is an ISO week; else span"),
+    required(
+        "period_kind",
+        "string",
+        "length of the period: 1w for an ISO week, such as 28d or 1M for another one, else span",
+    ),
     required("period_year", "string", "ISO year of weeks, else the year"),
     CLUSTER,
     required("period_start", "timestamp", "start of the period, UTC"),

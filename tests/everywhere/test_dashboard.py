@@ -157,7 +157,7 @@ def stated_daily(stated: Path, tmp_path: Path) -> tuple[DuckDBPyConnection, int]
             end = row["window_end"] - moved
             rolling = {
                 **row, "objective": "rolling", "grain": "28d", "window_end": end,
-                "window": end - dt.timedelta(days=28),
+                "window_start": end - dt.timedelta(days=28),
                 "verdict": "uncertain" if day == 6 else "missed",
             }  # fmt: skip
             again = [{**rolling, "statement": 2, "verdict": "met"}] if day == 6 else []

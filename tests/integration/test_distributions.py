@@ -184,7 +184,7 @@ def test_only_what_was_asked_for_has_a_distribution(spark: SparkSession, gold: l
 def test_lost_offsets_are_summed_and_healthy_groups_are_left_out(
     spark: SparkSession, gold: lakes.Lake
 ):
-    found = rows(spark, gold, tables.NON_CONSUMED, "true")
+    found = rows(spark, gold, tables.LOST_OFFSETS, "true")
     told = {
         (row.group, row.partition): (row.offsets_low, row.offsets_high, row.unknown_us)
         for row in found

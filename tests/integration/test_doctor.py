@@ -355,7 +355,7 @@ def test_a_lake_on_s3_is_looked_at_and_exported_and_no_secret_is_told(tmp_path: 
         url, options = server.url("lake"), server.options
         bronze_commits.make(url, options)
         bronze_commits.commit_all(url, options, "a", range(1, 3))
-        row = {"cluster": "c", "window": BASE}
+        row = {"cluster": "c", "window_start": BASE}
         row |= {"metric": "a.b", "topic": "t", "mean": 1.0}
         gold_builder.put(url, tables.TOPICS, row, options=options)
         right, wrong = tmp_path / "right.yaml", tmp_path / "wrong.yaml"

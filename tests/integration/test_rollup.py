@@ -218,20 +218,22 @@ def test_what_one_rollup_says(once: Path):
     lag = row(finest["topics"], LAG, 0)
     assert (lag.max_total, lag.max, lag.any_us) == (1200.0, 700.0, 300 * SECOND)
     gone = row(finest["partitions"], LEADERLESS, 300)
-    assert (gone.positive_us, gone.positive_low_us) == (70 * SECOND, 65 * SECOND)
-    assert gone.positive_high_us == 75 * SECOND
+    assert (gone.series_affected_us, gone.series_affected_low_us) == (70 * SECOND, 65 * SECOND)
+    assert gone.series_affected_high_us == 75 * SECOND
     both = row(finest["topics"], "kafka.partition.unavailable", 300)
     assert (both.any_us, both.max_concurrent) == (70 * SECOND, 1)
     client = row(finest["clients"], THROTTLE, 0)
-    assert (client.any_us, client.positive_us) == (90 * SECOND, 120 * SECOND)
+    assert (client.any_us, client.series_affected_us) == (90 * SECOND, 120 * SECOND)
     assert client.any_low_us == 90 * SECOND, "the other broker covers the uncertain tail"
-    (lost,) = (one for one in rows(once, tables.NON_CONSUMED) if one.offsets_high > 0)
+    (lost,) = (one for one in rows(once, tables.LOST_OFFSETS) if one.offsets_high > 0)
     assert (lost.offsets_low, lost.offsets_high, lost.unknown_us) == (5.0, 15.0, 300 * SECOND)
     (fetched,) = rows(once, tables.TOPICS, metric="kafka.topic.remote_fetch.bytes")
     assert fetched.increase == 200.0
     week = (dt.date(2026, 11, 16), dt.date(2026, 11, 22))
     partitions = rows(once, tables.PARTITIONS, metric=ISR, partition=0)
-    in_week = [one.positive_us // SECOND for one in partitions if week[0] <= one.date <= week[1]]
+    in_week = [
+        one.series_affected_us // SECOND for one in partitions if week[0] <= one.date <= week[1]
+    ]
     assert sorted(in_week) == [50, 50, 60]
 
 
@@ -311,7 +313,7 @@ def test_bad_rows_are_set_aside_with_a_reason(two_steps: dict[str, Any]):
         "its member set is not known",
     }
     (row,) = [row for row in two_steps["early"]["topics"] if row.window == micros(0)]
-    assert (row.topic, row.observed_us, row.positive_us) == ("t", 900 * SECOND, 60 * SECOND)
+    assert (row.topic, row.observed_us, row.series_affected_us) == ("t", 900 * SECOND, 60 * SECOND)
 
 
 def test_a_set_that_comes_later_brings_its_rows_back(two_steps: dict[str, Any]):

@@ -204,7 +204,7 @@ def test_late_data_of_a_date_that_retention_removed_leaves_gold_as_it_is(
     assert told == sorted((rejected.TOO_LATE, *one, *row) for one in batches for row in each)
     assert last(engine).late_rows == late
 
-    of_windows = rows_of(root, (tables.WINDOWS["brokers"],))["brokers_windows"]
+    of_windows = rows_of(root, (tables.WINDOWS["sources"],))["sources_windows"]
     first_day = {row for row in kept["brokers"] if "2026, 11, 16" in row}
     assert first_day <= {*rows_of(root)["brokers"]}
     late_window = micros(BASE) + 600_000_000
@@ -229,7 +229,7 @@ def test_since_rebuilds_what_bronze_holds(local: Engines, tmp_path: Path) -> Non
     engine = local(root)
     rolled(engine)
     right = rows_of(root)
-    DeltaTable(f"{root}/{tables.BROKERS.path}").update(updates={"positive_us": "7"})
+    DeltaTable(f"{root}/{tables.SOURCES.path}").update(updates={"series_affected_us": "7"})
     outcome = rolled(engine, Wanted(since=MONDAY))
     assert (outcome.how, outcome.hours) == (f"since {MONDAY}", 2)
     wrong = {*rows_of(root)["brokers"]} - {*right["brokers"]}
@@ -316,15 +316,15 @@ def test_hours_whose_finest_rows_are_gone_are_not_recomputed(
     prepare(root)
     engine = local(root)
     rolled(engine)
-    windows = (tables.WINDOWS["brokers"], tables.REJECTED)
+    windows = (tables.WINDOWS["sources"], tables.REJECTED)
     kept, of_hours = rows_of(root, windows), rows_of(root)
     bronze_commits.age(root, old)
     hours(2, -20 * DAY + 600, 600).commit(root)
     outcome = rolled(engine, keep)
     assert (outcome.hours, outcome.late_rows, outcome.left) == (1, 3, 1)
     assert {one[:3] for one in set_aside(engine)} == {(rejected.TOO_LATE, "agent-1", 2)}
-    assert all("2026, 11, 16" in row for row in rows_of(root, windows)["brokers_windows"])
-    assert any("2026, 10, 27" in row for row in kept["brokers_windows"])
+    assert all("2026, 11, 16" in row for row in rows_of(root, windows)["sources_windows"])
+    assert any("2026, 10, 27" in row for row in kept["sources_windows"])
     of_old = {row for row in of_hours["brokers"] if "2026, 10, 27" in row}
     assert len(of_old) == 1
     assert of_old <= {*rows_of(root)["brokers"]}

@@ -51,8 +51,8 @@ def quota(user: str | None, client_id: str | None, limit: float | None = MEGA) -
 
 def rate(most: float, throttled_us: int = 0) -> dict[str, dict[str, Any]]:
     return {
-        RATE: {"max": most, "positive_high_us": 1 if most else 0},
-        THROTTLE: {"positive_high_us": throttled_us},
+        RATE: {"max": most, "series_affected_high_us": 1 if most else 0},
+        THROTTLE: {"series_affected_high_us": throttled_us},
     }
 
 

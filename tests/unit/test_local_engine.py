@@ -328,15 +328,15 @@ def test_a_rollup_killed_between_commits_writes_the_same_again(
     for table in tables.OF_HOURS:
         engine.create(table)
     units = HourSet((CLUSTER,), (BASE, BASE + HOUR))
-    chosen = (tables.TOPICS, tables.WINDOWS["topics"], tables.BROKERS)
+    chosen = (tables.TOPICS, tables.WINDOWS["topics"], tables.SOURCES)
 
     def staged(engine: LocalEngine) -> Staged:
         made = topic_rows(0, 1)
         broker = made.rename_columns(
             ["source" if name == "topic" else name for name in made.column_names]
-        ).select(tables.BROKERS.column_names)
+        ).select(tables.SOURCES.column_names)
         return {
-            table.name: engine.relation(broker if table is tables.BROKERS else made)
+            table.name: engine.relation(broker if table is tables.SOURCES else made)
             for table in chosen
         }
 

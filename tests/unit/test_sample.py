@@ -331,8 +331,8 @@ def test_gold_says_how_long_partitions_were_under_min_isr(
     root, days = rolled_up
     edge = _edge_us(days, "min_isr")
     found = _read(
-        root, tables.TOPICS, "topic, sum(positive_low_us), sum(positive_high_us), sum(any_us)",
-        f"metric = '{UNDER_MIN_ISR}' AND positive_us > 0",
+        root, tables.TOPICS, "topic, sum(series_affected_low_us), sum(series_affected_high_us), sum(any_us)",
+        f"metric = '{UNDER_MIN_ISR}' AND series_affected_us > 0",
     )  # fmt: skip
     told = {topic: rest for topic, *rest in found}
     assert set(told) == {"orders", "payments"}
@@ -353,14 +353,14 @@ def test_gold_says_who_had_no_leader_and_who_was_throttled(
     root, days = rolled_up
     found = _read(
         root, tables.TOPICS, "topic, sum(any_low_us), sum(any_high_us)",
-        f"metric = '{LEADERLESS}' AND positive_us > 0",
+        f"metric = '{LEADERLESS}' AND series_affected_us > 0",
     )  # fmt: skip
     ((topic, low, high),) = found
     assert topic == "scratch"
     assert low <= _fenced_us(days, cluster.TOPICS["scratch"].hosts) <= high
     found = _read(
         root, tables.CLIENTS, '"user", client_id, sum(any_low_us), sum(any_high_us)',
-        "metric LIKE '%.throttle_time' AND positive_us > 0",
+        "metric LIKE '%.throttle_time' AND series_affected_us > 0",
     )  # fmt: skip
     told = {client_id: bounds for _, client_id, *bounds in found}
     throttled = [one for one in days.incidents if one.kind == "throttled"]
@@ -380,11 +380,11 @@ def test_gold_says_what_a_group_lost_and_what_waited(
     root, days = rolled_up
     lost = sum(n for p in range(3) for _, n in groups.expired(days, "audit-archive", p))
     sums = '"group", topic, sum(offsets_low), sum(offsets_high), sum(unknown_us)'
-    assert _read(root, tables.NON_CONSUMED, sums) == [("audit-archive", "audit", lost, lost, 0)]
+    assert _read(root, tables.LOST_OFFSETS, sums) == [("audit-archive", "audit", lost, lost, 0)]
     (behind,) = (one for one in days.incidents if one.kind == "behind")
     ((topic, lagged_us),) = _read(
         root, tables.TOPICS, "topic, sum(any_us)",
-        f"metric = '{COPY_LAG}' AND positive_us > 0",
+        f"metric = '{COPY_LAG}' AND series_affected_us > 0",
     )  # fmt: skip
     assert topic == "clicks"
     assert 0.9 < lagged_us / (behind.to_us - behind.from_us) < 1
