@@ -34,12 +34,13 @@ WINDOW = 300.0
 NO_HOOKS = PostCommitHookProperties(create_checkpoint=False, cleanup_expired_logs=False)
 
 
-def make(lake: str, options: dict[str, str]) -> None:
-    """Make the tables of bronze."""
+def make(lake: str, options: dict[str, str], *, comments: bool = True) -> None:
+    """Make the tables of bronze; older agents wrote no comments of columns."""
     for table in tables.BRONZE:
+        schema = arrow.schema(table)
         DeltaTable.create(
             f"{lake}/{table.path}",
-            schema=arrow.schema(table),
+            schema=schema if comments else arrow.to_arrow(table, ()).schema,
             mode="ignore",
             partition_by=list(table.partition_by),
             configuration=table.properties,

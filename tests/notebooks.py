@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lakehouse import tables
+from lakehouse.core.lake import Lake
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -99,12 +100,12 @@ def _rows(spark: Any, sql: str) -> list[dict[str, Any]] | None:
 
 def registered(spark: Any, lake: Path, bronze: str, gold: str) -> dict[str, str]:
     """Give the tables of a lake in a folder names in two schemas; what the widgets then say."""
-    for schema, of_layer in ((bronze, tables.BRONZE), (gold, tables.GOLD)):
-        spark.sql(f"CREATE SCHEMA IF NOT EXISTS `{schema}`")
-        for table in of_layer:
-            place = lake / table.path
-            if (place / "_delta_log").is_dir():
-                spark.sql(f"CREATE TABLE `{schema}`.`{table.name}` USING delta LOCATION '{place}'")
+    named = Lake(str(lake), gold, bronze)
+    for table in (*tables.BRONZE, *tables.GOLD):
+        spark.sql(f"CREATE SCHEMA IF NOT EXISTS `{named.schema_of(table)}`")
+        place = lake / table.path
+        if (place / "_delta_log").is_dir():
+            spark.sql(f"CREATE TABLE {named.name(table)} USING delta LOCATION '{place}'")
     return {"catalog": CATALOG, "bronze": bronze, "schema": gold}
 
 

@@ -23,8 +23,8 @@ _STRUCT: Final = re.compile(r"(\w+):(\w+)")
 
 
 def schema(table: tables.Table) -> Schema:
-    """The Arrow schema of a declared table."""
-    return Schema([Field(c.name, _type(c.type), nullable=c.nullable) for c in table.columns])
+    """The Arrow schema that a declared table is created with: its columns have comments."""
+    return Schema([_field(one).with_metadata({"comment": one.comment}) for one in table.columns])
 
 
 def to_arrow(table: tables.Table, rows: Sequence[Sequence[Any]]) -> Table:
@@ -41,7 +41,12 @@ def to_arrow(table: tables.Table, rows: Sequence[Sequence[Any]]) -> Table:
         arrays.append(_array(_type(column.type), values))
         if arrays[-1].null_count and not column.nullable:
             raise ValueError(f"{table.name}.{column.name} must not be null")
-    return Table.from_arrays(arrays, schema=schema(table))
+    return Table.from_arrays(arrays, schema=Schema([_field(one) for one in table.columns]))
+
+
+def _field(column: tables.Column) -> Field:
+    """A column of rows: with a comment, each file would have it again."""
+    return Field(column.name, _type(column.type), nullable=column.nullable)
 
 
 def _type(name: str) -> DataType:

@@ -23,7 +23,9 @@ idle, or not known, as the column says. The same comments stand in the tables th
 A table of gold has a row an hour. The one beside it, named with `_windows`, has the agents' windows
 (5 minutes by default) of the last 100 days: the same time again, so add up one of the two. A day or
 a week is a sum of hours; *over time* says how each column combines. `_low_us` and `_high_us` are
-bounds of what is without them."""
+bounds of what is without them.
+
+In a catalog each layer is a schema. A table that names another schema below is in that one."""
 
 _LAYERS: Final = {
     "bronze": "## Bronze\n\nWhat agents saw, as runs. Frozen: another version is another table.",
@@ -44,6 +46,8 @@ def _table(one: Table) -> str:
     lines = [f"### {one.path}", f"{prose(one.comment)}."]
     if one.partition_by:
         lines.append(f"Partitioned by {', '.join(map(code, one.partition_by))}.")
+    if one.shelf:
+        lines.append(f"In a catalog: schema {code(f'{one.layer}_{one.shelf}')}.")
     if one.name in WINDOWS:
         lines.append(f"{code(WINDOWS[one.name].path)} has the same columns.")
     rows = [

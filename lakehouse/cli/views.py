@@ -10,6 +10,7 @@ import click
 
 from lakehouse import tables
 from lakehouse.core import periods
+from lakehouse.core.lake import Lake
 from lakehouse.core.spark_session import session
 from lakehouse.ops.views import render
 
@@ -59,7 +60,8 @@ def _place(gold: str, dialect: render.Dialect) -> Callable[[tables.Table], str]:
         LakehouseError: There is no such lake, or a table is missing.
     """
     if "." in gold and _SCHEMA.fullmatch(gold) and not Path(gold).is_dir():
-        return lambda table: dialect.name(*gold.split("."), table.name)
+        lake = Lake("", gold)
+        return lambda table: dialect.name(*str(lake.schema_of(table)).split("."), table.name)
     if not dialect.path:
         raise click.UsageError(f"{gold}: give the CATALOG.SCHEMA in which gold's tables have names")
     from lakehouse.core.delta_rs import locate  # Databricks has no delta-rs

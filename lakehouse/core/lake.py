@@ -29,7 +29,8 @@ class Lake:
 
     Attributes:
         root: Path or URI of the lake, or bronze's ``catalog.schema``.
-        gold: ``catalog.schema`` of gold, or None where gold lies below the root as well.
+        gold: ``catalog.schema`` of gold, or None where gold lies below the root as well. Tables of
+            a shelf have a schema beside it, such as ``catalog.schema_state``.
         bronze: ``catalog.schema`` in which bronze's tables are registered, or None where bronze is
             read below the root.
         gold_root: Path or URI below which gold's tables are made as external ones of their schema;
@@ -43,7 +44,9 @@ class Lake:
 
     def schema_of(self, table: Table) -> str | None:
         """``catalog.schema`` of a table; None: it lies below the root."""
-        return self.gold if table.layer == "gold" else self.bronze
+        if table.layer == "bronze":
+            return self.bronze
+        return self.gold and "_".join(filter(None, (self.gold, table.shelf)))
 
     def name(self, table: Table) -> str:
         """The table's name in Spark SQL."""

@@ -33,6 +33,7 @@ STAGING: Final = of_gold(
     Column("rows", "binary", "rows as a stream of Arrow"),
     partition_by=("target",),
     properties={**GOLD_PROPERTIES, "delta.dataSkippingNumIndexedCols": "0"},
+    shelf="state",
 )
 
 _LEAST_ROWS: Final = 30_000_000

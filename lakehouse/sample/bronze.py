@@ -16,7 +16,7 @@ from lakehouse import tables
 from lakehouse.core.delta_rs import explained
 from lakehouse.core.lake import checked_root
 from lakehouse.core.metrics import shipped_rows
-from lakehouse.engines.delta_tables import row_schema
+from lakehouse.engines.delta_tables import stored_schema
 from lakehouse.errors import LakehouseError
 from lakehouse.kernel import arrow_types, run_in_duckdb
 from lakehouse.sample import cluster, what_scrapes_see
@@ -55,8 +55,9 @@ def write(root: Path, spans: Sequence[SampleValues]) -> int:
         for name, whole in rows_by_table.items():
             table = _TABLES[name]
             delta = DeltaTable.create(
-                str(root / table.path), schema=row_schema(table), configuration=table.properties,
-                partition_by=list(table.partition_by), raise_if_key_not_exists=False,
+                str(root / table.path), schema=stored_schema(table),
+                partition_by=list(table.partition_by), description=table.comment,
+                configuration=table.properties, raise_if_key_not_exists=False,
             )  # fmt: skip
             for content, info in _commits(table, whole):
                 write_deltalake(

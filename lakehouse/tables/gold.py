@@ -20,6 +20,7 @@ from lakehouse.tables.table import (
     SOURCE,
     WINDOW_START,
     Column,
+    Shelf,
     Table,
     of_gold,
     required,
@@ -94,14 +95,19 @@ def _series_before(each: str) -> Column:
     return Column("series_before_us", "bigint", comment, "first")
 
 
-def _gold(name: str, comment: str, *columns: Column, at: Column = HOUR) -> Table:
+def _gold(
+    name: str, comment: str, *columns: Column, at: Column = HOUR, shelf: Shelf = ""
+) -> Table:  # fmt: skip
     """A table whose rows are of hours, or of windows where ``at`` says so."""
-    return of_gold(name, comment, _DATE, CLUSTER, at, *columns, partition_by=("date",))
+    every = (_DATE, CLUSTER, at, *columns)
+    return of_gold(name, comment, *every, partition_by=("date",), shelf=shelf)
 
 
-def _of_metric(name: str, comment: str, *columns: Column, at: Column = HOUR) -> Table:
+def _of_metric(
+    name: str, comment: str, *columns: Column, at: Column = HOUR, shelf: Shelf = ""
+) -> Table:  # fmt: skip
     """A table whose rows are of a metric."""
-    return _gold(name, comment, _METRIC, *columns, at=at)
+    return _gold(name, comment, _METRIC, *columns, at=at, shelf=shelf)
 
 
 def _us(name: str, comment: str) -> Column:
@@ -113,7 +119,8 @@ def _windows(table: Table) -> Table:
     """The same rows at the finest windows."""
     comment = f"{table.comment} (finest windows; {table.name} has the same an hour)"
     columns = tuple(WINDOW_START if column is HOUR else column for column in table.columns)
-    return replace(table, name=f"{table.name}_windows", comment=comment, columns=columns)
+    name = f"{table.name}_windows"
+    return replace(table, name=name, comment=comment, columns=columns, shelf="windows")
 
 
 PARTITIONS: Final = _of_metric(
@@ -393,6 +400,7 @@ READINGS: Final = _gold(
     Column("seconds_max", "double", "seconds the slowest attempt took"),
     Column("interval_us", "bigint", "longest scrape interval in force, microseconds"),
     Column("error", "string", "error of the first attempt that has one"),
+    shelf="state",
 )
 
 LAGS: Final = _of_metric(
@@ -403,6 +411,7 @@ LAGS: Final = _of_metric(
     required("ended_at", "timestamp", "end of the last run in the window"),
     required("value_last", "double", "bytes that wait; idle is 0"),
     at=WINDOW_START,
+    shelf="windows",
 )
 
 REJECTED: Final = _gold(
@@ -419,6 +428,7 @@ REJECTED: Final = _gold(
     Column("batch", "bigint", "batch that brought it"),
     required("row_count", "bigint", "how many such rows"),
     at=WINDOW_START,
+    shelf="state",
 )
 
 SET_NOT_KNOWN: Final = "its member set is not known"

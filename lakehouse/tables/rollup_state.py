@@ -39,6 +39,7 @@ PROGRESS: Final = of_gold(
         "array<string>",
         "dates of which the rollup put rows into gold/rejected; null in older rows",
     ),
+    shelf="state",
 )
 
 STRETCHES: Final = of_gold(
@@ -54,6 +55,7 @@ STRETCHES: Final = of_gold(
     *_VERSIONS,
     required("clusters", "array<string>", "clusters of the batch"),
     required("hours", "array<int>", "hours of the batch, counted from 1970 UTC"),
+    shelf="state",
 )
 
 LEASE: Final = of_gold(
@@ -63,6 +65,7 @@ LEASE: Final = of_gold(
     Column("holder", "string", "host and process of the holder"),
     Column("since", "timestamp", "when the holder took it, by the holder's clock"),
     Column("until", "timestamp", "until when it holds, by the holder's clock"),
+    shelf="state",
 )
 
 ROLLUP_STATE: Final = (STRETCHES, LEASE)

@@ -2,7 +2,9 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, Literal
+
+Shelf = Literal["", "windows", "state"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +70,9 @@ class Table:
         partition_by: Columns by which its files are partitioned.
         sort_by: Columns by which the rows of one commit are sorted, nulls first.
         properties: Delta table properties.
+        shelf: Which schema of a catalog has it: that of its layer, or one beside it for rows of
+            finest windows or for the rollup's own account of its work. Readers of gold then see
+            only tables that are for them. Folders are the same for all.
     """
 
     layer: str
@@ -77,6 +82,7 @@ class Table:
     partition_by: tuple[str, ...] = ()
     sort_by: tuple[str, ...] = ()
     properties: dict[str, str] = field(default_factory=dict, hash=False)
+    shelf: Shelf = ""
 
     @property
     def path(self) -> str:
@@ -181,7 +187,7 @@ KEPT_PROPERTIES: Final = {
 
 def of_gold(
     name: str, comment: str, *columns: Column, partition_by: tuple[str, ...] = (),
-    properties: dict[str, str] = GOLD_PROPERTIES,
+    properties: dict[str, str] = GOLD_PROPERTIES, shelf: Shelf = "",
 ) -> Table:  # fmt: skip
     """A table of gold."""
-    return Table("gold", name, comment, columns, partition_by, properties=properties)
+    return Table("gold", name, comment, columns, partition_by, properties=properties, shelf=shelf)

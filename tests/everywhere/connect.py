@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from lakehouse import tables
+from lakehouse.core.lake import Lake
 from tests import notebooks
 from tests.everywhere import small_fleet
 from tests.everywhere.commands import Here, Jmxlake
@@ -27,6 +28,7 @@ pytestmark = pytest.mark.spark
 
 BRONZE, GOLD = "spark_catalog.bronze", "spark_catalog.weekly_gold"
 LAKE = (BRONZE, "--gold", GOLD)
+NAMED = Lake(BRONZE, GOLD, BRONZE)
 SHIM = Path(__file__).parent / "fake_serverless"
 NOTEBOOKS = sorted((Path(__file__).parents[2] / "dashboards").glob("*.py"))
 TELL_WHEN = {"tour", "weekly_sla"}
@@ -55,7 +57,7 @@ def rolled_up(server: ConnectServer, remote: Jmxlake) -> Jmxlake:
         batch.commit(root)
     remote.sql(
         "CREATE SCHEMA `bronze`",
-        "CREATE SCHEMA `weekly_gold`",
+        *(f"CREATE SCHEMA `weekly_gold{one}`" for one in ("", "_windows", "_state")),
         *(
             f"CREATE TABLE `bronze`.`{one.name}` USING delta LOCATION '{root / one.path}'"
             for one in (tables.RUNS, tables.MEMBERS, tables.SCRAPES)
@@ -67,10 +69,16 @@ def rolled_up(server: ConnectServer, remote: Jmxlake) -> Jmxlake:
 
 
 @pytest.fixture(scope="module")
-def gold(server: ConnectServer, rolled_up: Jmxlake) -> Path:
-    """Where the catalog keeps gold."""
+def gold(
+    server: ConnectServer, rolled_up: Jmxlake, tmp_path_factory: pytest.TempPathFactory
+) -> Path:
+    """Links to the tables where the catalog keeps them, each in the folder of its schema."""
     assert rolled_up is not None
-    return server.warehouse / "weekly_gold.db"
+    links = tmp_path_factory.mktemp("gold")
+    for one in tables.GOLD:
+        schema = str(NAMED.schema_of(one)).partition(".")[2]
+        (links / one.name).symlink_to(server.warehouse / f"{schema}.db" / one.name)
+    return links
 
 
 def test_f01_the_client_refuses_what_serverless_refuses(remote: Jmxlake):
@@ -111,7 +119,7 @@ def test_notebooks_show_what_they_show_on_local_spark(
 
 
 def test_the_catalog_tells_what_tables_and_columns_hold(rolled_up: Jmxlake):
-    names = [f"`weekly_gold`.`{one.name}`" for one in tables.GOLD]
+    names = [NAMED.name(one) for one in tables.GOLD]
     described = rolled_up.sql(*(f"DESCRIBE TABLE EXTENDED {name}" for name in names))
     for table, lines in zip(tables.GOLD, described, strict=True):
         columns = {line["col_name"]: line for line in reversed(lines)}

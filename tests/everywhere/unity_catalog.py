@@ -29,6 +29,11 @@ pytestmark = pytest.mark.spark
 
 BRONZE, GOLD = "main.bronze", "main.gold"
 OF_THE_FLEET = (tables.RUNS, tables.MEMBERS, tables.SCRAPES)
+SCHEMAS = [
+    f"{gold}{shelf}"
+    for gold in ("gold", "others", "hour_gold")
+    for shelf in ("", "_windows", "_state")
+]
 READER = "reader@example.com"
 SHIM = Path(__file__).parent / "fake_serverless"
 HOUR, TWO = Fleet(), Fleet(clusters=1, brokers=2, topics=2, partitions=2)
@@ -39,7 +44,7 @@ HOUR, TWO = Fleet(), Fleet(clusters=1, brokers=2, topics=2, partitions=2)
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[UnityServer]:
     with UnityServer(tmp_path_factory.mktemp("unity")) as running:
         running.create("catalogs", name="main")
-        for name in ("bronze", "gold", "views", "others", "hour_bronze", "hour_gold"):
+        for name in ("bronze", "views", "hour_bronze", *SCHEMAS):
             running.create("schemas", name=name, catalog_name="main")
         running.user(READER)
         yield running
@@ -104,12 +109,14 @@ def test_bronze_is_registered_as_external_tables_and_read_by_three_part_names(
 def test_gold_lies_below_the_storage_root_and_equals_that_of_a_path(
     server: UnityServer, gold: Path, wanted: dict[str, list[dict[str, Any]]]
 ):
-    found = server.asked("GET", "2.1/unity-catalog/tables?catalog_name=main&schema_name=gold")
-    told = {one["name"]: (one["table_type"], one["storage_location"]) for one in found["tables"]}
-    assert {(kind, place) for kind, place in told.values()} == {
-        ("EXTERNAL", (gold / name).as_uri()) for name in told
-    }
-    assert {one.name for one in tables.GOLD} <= told.keys()
+    for shelf in ("", "_windows", "_state"):
+        asked = f"2.1/unity-catalog/tables?catalog_name=main&schema_name=gold{shelf}"
+        found = server.asked("GET", asked)["tables"]
+        told = {one["name"]: (one["table_type"], one["storage_location"]) for one in found}
+        assert {(kind, place) for kind, place in told.values()} == {
+            ("EXTERNAL", (gold / name).as_uri()) for name in told
+        }
+        assert {one.name for one in tables.GOLD if f"_{one.shelf}".rstrip("_") == shelf} <= {*told}
     assert differing(gold_rows(gold), wanted) == {}
 
 

@@ -20,6 +20,8 @@ from click.testing import CliRunner
 from deltalake import DeltaTable
 
 from collector.delivery import arrow
+from collector.delivery.bronze_table import BronzeTable
+from collector.errors import LakeError
 from lakehouse import tables
 from lakehouse.cli.main import main
 from lakehouse.core import delta_rs
@@ -349,6 +351,42 @@ def test_an_appending_agent_and_compaction_do_not_meet(lake: Path) -> None:
     assert work.run(tables.RUNS, stale, compact) == {"files": 40, "into": 1}
     bronze_commits.append(appending, tables.RUNS, "c", 1)
     assert batches(lake) == [*expected(40), ("b", 1, 3), ("c", 1, 3)]
+
+
+def test_older_tables_get_comments_once_and_agents_go_on(tmp_path: Path) -> None:
+    lake = tmp_path / "lake"
+    bronze_commits.make(str(lake), {}, comments=False)
+    agent = BronzeTable(str(lake), tables.RUNS, dict)
+    agent.load()
+    assert not comments(lake, tables.RUNS)
+    append(agent, 1)
+    kept = Kept(lake)
+    assert kept.round() == []
+    assert kept.done() == ["comment"]
+    assert [comments(lake, one) for one in tables.BRONZE] == [
+        {column.name: column.comment for column in one.columns} for one in tables.BRONZE
+    ]
+    with pytest.raises(LakeError):  # it was loaded before, as if its commit were under way
+        append(agent, 2)
+    for number in (2, 3):
+        agent.load()
+        append(agent, number)
+    restarted = BronzeTable(str(lake), tables.RUNS, dict, expected=agent.id)
+    restarted.load()
+    append(restarted, 4)
+    assert batches(lake) == expected(4)
+    assert kept.round() == []
+    assert kept.done() == ["comment"]
+
+
+def comments(lake: Path, table: tables.Table) -> dict[str, str]:
+    fields = opened(lake, table).schema().fields
+    return {one.name: one.metadata["comment"] for one in fields if one.metadata}
+
+
+def append(agent: BronzeTable, number: int) -> None:
+    rows = bronze_commits.rows_of(tables.RUNS, "a", number, 3)
+    agent.append(arrow.to_arrow(tables.RUNS, rows), "a", number)
 
 
 def test_dropping_dates_does_not_stop_agents_on_others(lake: Path) -> None:

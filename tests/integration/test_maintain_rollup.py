@@ -105,6 +105,25 @@ def test_a_rollup_reads_the_same_through_compaction_and_clean_up(
     assert (rows.count(), rows.drop("labels").distinct().count()) == (150, 150)
 
 
+def test_comments_of_bronze_show_in_spark_and_change_no_row(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    lake = tmp_path / "lake"
+    bronze_commits.make(str(lake), {}, comments=False)
+    windows(lake, 0, 2)
+    before = inserts(spark, lake, 1, 2)
+    assert maintained(lake).count("comment") == len(tables.BRONZE)
+    windows(lake, 2, 3)
+    windows(tmp_path / "plain", 0, 3)
+    assert inserts(spark, lake, 1, 2) == before
+    assert len(before) == 4
+    assert inserts(spark, lake, 1, 4) == inserts(spark, tmp_path / "plain", 1, 3)
+    for table in tables.BRONZE:
+        wanted = {column.name: column.comment for column in table.columns}
+        told = spark.sql(f"DESCRIBE TABLE delta.`{lake / table.path}`").collect()
+        assert {row["col_name"]: row["comment"] for row in told if row["comment"]} == wanted
+
+
 def test_a_version_between_checkpoints_that_were_deleted_is_read(
     spark: SparkSession, tmp_path: Path
 ) -> None:

@@ -18,9 +18,11 @@ import pytest
 import yaml
 from packaging.requirements import Requirement
 
+from lakehouse import tables
 from lakehouse.cli.main import main
 from lakehouse.cli.reports.weekly import weekly
 from lakehouse.cli.reports.weekly_config import settings_in
+from lakehouse.core.lake import Lake
 from lakehouse.job import given
 from lakehouse.notebooks.cells import LABELS
 from tests.dashboard import FILE
@@ -249,6 +251,16 @@ def test_notebooks_ask_for_the_schemas_that_the_bundle_makes() -> None:
     variables = TOLD["variables"]
     assert LABELS["bronze"][0] == variables["bronze_schema"]["default"]
     assert LABELS["schema"][0] == variables["gold_schema"]["default"]
+
+
+def test_the_bundle_makes_the_schemas_that_a_rollup_writes_in_every_target() -> None:
+    """A development target puts its prefix before each name, so no name may have gold's in it."""
+    schemas = TOLD["resources"]["schemas"]
+    names = {one["name"]: one["grants"] for one in schemas.values()}
+    gold = schemas["gold"]["name"]
+    for table in (*tables.GOLD, *tables.ROLLUP_STATE):
+        name = Lake("", f"c.{gold}").schema_of(table)
+        assert names[str(name).removeprefix("c.")] == schemas["gold"]["grants"], table.name
 
 
 def test_nobody_may_write_bronze_and_readers_only_read() -> None:

@@ -563,6 +563,17 @@ def test_a_check_says_how_many_tables_it_made(spool: Spool, lake: Path) -> None:
     assert Delivery(str(lake), dict, spool).check() == 0
 
 
+def test_tables_are_made_with_comments_and_files_without(spool: Spool, lake: Path) -> None:
+    sealed(spool, "a")
+    drain(Delivery(str(lake), dict, spool))
+    for table in tables.BRONZE:
+        delta = deltalake.DeltaTable(f"{lake}/{table.path}")
+        found = {one.name: one.metadata for one in delta.schema().fields}
+        assert found == {one.name: {"comment": one.comment} for one in table.columns}
+        for file in delta.file_uris():
+            assert b"comment" not in Path(file).read_bytes()
+
+
 def test_a_table_of_another_schema_is_refused_by_name(spool: Spool, lake: Path) -> None:
     other = tables.Table("bronze", "events", "of another tool", (tables.Column("x", "string", ""),))
     deltalake.DeltaTable.create(f"{lake}/bronze/events", schema=arrow.schema(other))

@@ -11,6 +11,7 @@ from pyspark.errors import AnalysisException
 from lakehouse import tables
 from lakehouse.cli.options import LakeOptions
 from lakehouse.core import lake as lakes
+from lakehouse.engines.spark_engine import STAGING
 from lakehouse.errors import LakeNotFoundError, TableNotFoundError
 from lakehouse.ops.register import register
 
@@ -59,11 +60,30 @@ def test_both_may_be_schemas():
     assert lake.name(tables.TOPICS) == "`main`.`kafka_gold`.`topics`"
 
 
+def test_a_reader_of_golds_schema_sees_only_tables_for_people():
+    lake = lakes.at("main.kafka_bronze", "main.kafka_gold")
+    schemas: dict[str | None, set[str]] = {}
+    for table in (*tables.GOLD, *tables.ROLLUP_STATE, STAGING):
+        schemas.setdefault(lake.schema_of(table), set()).add(table.name)
+    assert schemas == {
+        "main.kafka_gold": {
+            *(one.name for one in tables.HOURS), "distributions", "incidents", "sla", "subjects",
+        },
+        "main.kafka_gold_windows": {*(one.name for one in tables.EXPIRING)},
+        "main.kafka_gold_state": {
+            "lease", "progress", "readings", "rejected", "staging", "stretches",
+        },
+    }  # fmt: skip
+    assert lake.name(tables.PROGRESS) == "`main`.`kafka_gold_state`.`progress`"
+    assert lakes.at("s3://bucket/kafka").schema_of(tables.PROGRESS) is None
+
+
 def test_tables_of_gold_are_external_below_a_root_that_is_given():
     named = ("main.kafka_bronze", "main.kafka_gold")
     assert lakes.at(*named).location(tables.TOPICS) == ""
     lake = lakes.at(*named, "s3://bucket/it's/gold/")
     assert lake.location(tables.TOPICS) == r" LOCATION 's3://bucket/it\'s/gold/topics'"
+    assert lake.location(tables.LAGS).endswith("/gold/lags'")
     assert lakes.at("s3://bucket/kafka", named[1], lake.gold_root).gold_root == lake.gold_root
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from lakehouse.ops.maintain.plan import (
     Checkpoint,
+    Comment,
     Compact,
     Drop,
     Expire,
@@ -46,6 +47,13 @@ def test_where_nothing_is_due_nothing_is_done() -> None:
     assert plan(state(), NOW, 400).actions == ()
     assert actions(files=files(31)) == []
     assert actions(files=files(1, TODAY - DAY, 2 * DAY)) == []
+
+
+def test_columns_without_a_comment_come_first_in_one_commit() -> None:
+    assert actions(uncommented=17) == [Comment(17)]
+    drop, *_ = actions(uncommented=17, cleaned=0, keep_days=1, files=files(2, TODAY - 9 * DAY))[1:]
+    assert isinstance(drop, Drop)
+    assert actions(uncommented=1, uncheckpointed=49) == [Comment(1), Checkpoint(50, NOW)]
 
 
 def test_a_checkpoint_is_due_well_before_a_hundred_commits() -> None:

@@ -11,7 +11,7 @@ from deltalake import CommitProperties, DeltaTable, PostCommitHookProperties, Tr
 
 from lakehouse.core.delta_rs import Location, delta_errors, refresh
 from lakehouse.ops.maintain import checkpoint_retention, plan
-from lakehouse.ops.maintain.table_state import CHECKED, CLEANED, mark
+from lakehouse.ops.maintain.table_state import CHECKED, CLEANED, mark, uncommented
 from lakehouse.tables import Table
 from lakehouse.tables.parquet_layout import COMPACTED_LEVEL, writer_properties
 
@@ -53,6 +53,8 @@ class Executor:
         """
         with delta_errors(self._location.url(table)):
             match action:
+                case plan.Comment():
+                    _comment(table, delta)
                 case plan.Drop():
                     deleted = delta.delete(f"date < '{action.before}'", **_retried())
                     return {"files": deleted["num_removed_files"]}
@@ -109,6 +111,17 @@ class Executor:
 def _retried(*transactions: Transaction) -> dict[str, Any]:
     how = CommitProperties(_APPLICATION, max_commit_retries=100, app_transactions=[*transactions])
     return {"commit_properties": how, "post_commithook_properties": _NO_HOOKS}
+
+
+def _comment(table: Table, delta: DeltaTable) -> None:
+    """Write missing comments in one commit; the columns keep their types.
+
+    Agents check names and types only. Their appends that are under way conflict, and are tried
+    again.
+    """
+    if columns := uncommented(table, delta):
+        delta.alter.add_columns(columns, **_NO_RETRY)
+        refresh(delta)
 
 
 def _compact(table: Table, delta: DeltaTable, action: plan.Compact) -> dict[str, int]:

@@ -47,6 +47,13 @@ class Drop:
 
 
 @dataclass(frozen=True, slots=True)
+class Comment:
+    """Write the declared comments to columns without one: older agents created the table."""
+
+    columns: int
+
+
+@dataclass(frozen=True, slots=True)
 class Compact:
     """Merge files of a date (``date`` None: of a table without dates)."""
 
@@ -86,7 +93,7 @@ class NoteCleaned:
     day: int
 
 
-Action = Drop | Compact | Checkpoint | Expire | Vacuum | NoteCleaned
+Action = Comment | Drop | Compact | Checkpoint | Expire | Vacuum | NoteCleaned
 
 
 class Plan(NamedTuple):
@@ -121,7 +128,8 @@ def plan(state: TableState, now: dt.datetime, keep_days: int, unknown: int = 0) 
     dropped = drops[0].before if drops else dt.date.min
     kept = [file for file in state.files if file.date is None or file.date >= dropped]
     compactions = _compactions(kept, now)
-    commits = state.uncheckpointed + len(drops) + len(compactions)
+    comments = [Comment(state.uncommented)] if state.uncommented else []
+    commits = state.uncheckpointed + len(comments) + len(drops) + len(compactions)
     checkpoint = [Checkpoint(commits, now)] if commits >= _CHECKPOINT_AFTER else []
     files = len(kept) - sum(compaction.files - 1 for compaction in compactions)
     if files > MOST_FILES:
@@ -129,7 +137,7 @@ def plan(state: TableState, now: dt.datetime, keep_days: int, unknown: int = 0) 
             f"{files} live files will be left, more than {MOST_FILES}: keep fewer dates, "
             "or give each cluster a lake of its own"
         )
-    return Plan((*drops, *compactions, *checkpoint, *cleaning), tuple(not_done))
+    return Plan((*comments, *drops, *compactions, *checkpoint, *cleaning), tuple(not_done))
 
 
 def _drops(state: TableState, read: ReadPosition, now: dt.datetime, keep_days: int) -> list[Drop]:

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from deltalake import DeltaTable
+from deltalake import DeltaTable, Field
 
 from lakehouse import tables
 from lakehouse.core import display
@@ -28,6 +28,8 @@ CHECKED: Final = "jmxlake-maintain/checked"
 
 CLEANED: Final = "jmxlake-maintain/cleaned"
 """App transaction: day of the last clean-up of log and removed files, since 1970."""
+
+_COMMENT: Final = "comment"
 
 
 class LogEntry(NamedTuple):
@@ -68,12 +70,14 @@ class TableState(NamedTuple):
         cleaned: Day of the last clean-up, since 1970; -1: none.
         files: Live files in the table's order, the newest commit first.
         read: How far the rollup has read it, or why that is not known.
+        uncommented: Number of columns without a comment.
     """
 
     uncheckpointed: int
     cleaned: int
     files: tuple[DataFile, ...]
     read: ReadPosition | str
+    uncommented: int = 0
 
 
 def check_schema(table: tables.Table, delta: DeltaTable) -> None:
@@ -109,6 +113,19 @@ def wrong_columns(table: tables.Table, delta: DeltaTable) -> dict[str, str]:
         for name in sorted(present.keys() | declared.keys())
         if present.get(name) != declared.get(name)
     }
+
+
+def uncommented(table: tables.Table, delta: DeltaTable) -> list[Field]:
+    """The columns without a comment, as they are with the declared one."""
+    comments = {column.name: column.comment for column in table.columns}
+    return [
+        Field(
+            one.name, one.type, nullable=one.nullable,
+            metadata={**one.metadata, _COMMENT: comments[one.name]},
+        )
+        for one in delta.schema().fields
+        if one.name in comments and _COMMENT not in one.metadata
+    ]  # fmt: skip
 
 
 def unknown_engines(delta: DeltaTable, since: int) -> int:
@@ -152,7 +169,9 @@ def load_state(
         read = read._replace(unread_since=at) if at else gone
     with delta_errors(url_of(delta)):
         files = _files(delta, dated="date" in table.partition_by)
-    return TableState(version - mark(delta, CHECKED), cleaned, files, read)
+    return TableState(
+        version - mark(delta, CHECKED), cleaned, files, read, len(uncommented(table, delta))
+    )
 
 
 def mark(delta: DeltaTable, app: str) -> int:
