@@ -59,8 +59,9 @@ class Subject:
 
 def subject(row: Mapping[str, Any]) -> Subject:
     """A subject from a row of gold/subjects whose instants are microseconds."""
+    topic, user, client_id, group, source = (row[name] for name in SUBJECT_COLUMNS)
     return Subject(
-        row["cluster"], row["kind"], *(row[name] for name in SUBJECT_COLUMNS),
+        row["cluster"], row["kind"], topic, user, client_id, group, source,
         row["first_seen"], row["last_seen"], row["seen_whole_until"], row["attributes_at"],
         dict(row["attributes"] or {}), rack=row.get("rack"),
     )  # fmt: skip

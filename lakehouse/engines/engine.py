@@ -177,6 +177,9 @@ class Engine(Protocol):
             LeaseLostError: Another writer changed the table meanwhile.
         """
 
+    def drop(self, table: Table) -> None:
+        """Remove a table of gold that nothing reads any more."""
+
     def missing_files(self, table: Table) -> list[MissingFile]:
         """The live files of a table that its store does not have, by one listing of the table.
 

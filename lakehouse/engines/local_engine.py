@@ -15,6 +15,7 @@ import duckdb
 import pyarrow as pa
 from deltalake import CommitProperties, DeltaTable, Field, Schema, write_deltalake
 from deltalake.exceptions import CommitFailedError, DeltaError
+from deltalake.fs import DeltaStorageHandler
 
 from lakehouse import tables
 from lakehouse.core import machine, missing_files
@@ -271,6 +272,14 @@ class LocalEngine:
         """Remove such files from the table's log, in one commit."""
         with self._alone(table):
             self.open(table).repair(commit_properties=_COMMIT)
+
+    def drop(self, table: Table) -> None:
+        """Remove a table of gold with its files."""
+        url = self._store.url(table)
+        with explained(url):
+            DeltaStorageHandler(url, self._store.options).delete_dir("")
+        if "://" not in url:  # a folder has no file any more
+            shutil.rmtree(url, ignore_errors=True)
 
     def delete(self, table: Table, where: str) -> None:
         """Delete the rows that a predicate names."""

@@ -198,9 +198,18 @@ class SparkEngine:
         writer = commented.writeTo(self.lake.name(table)).using("delta")
         for key, value in {**table.properties, "comment": table.comment}.items():
             writer = writer.tableProperty(key, value)
-        by, *others = (col(spark_identifier(name)) for name in table.partition_by)
+        if by := [col(spark_identifier(name)) for name in table.partition_by]:
+            writer = writer.partitionedBy(by[0], *by[1:])
         with self._one_line(table):
-            writer.partitionedBy(by, *others).createOrReplace()
+            writer.createOrReplace()
+
+    def drop(self, table: Table) -> None:
+        """Remove a table of gold; one that is only a folder keeps its files, and no row."""
+        if self.lake.schema_of(table) is None:
+            self.delete(table, "cluster IS NOT NULL")
+            return
+        with self._one_line(table):
+            self._spark.sql(f"DROP TABLE IF EXISTS {self.lake.name(table)}")
 
     def missing_files(self, table: Table) -> list[MissingFile]:  # noqa: ARG002 - of the protocol
         """None: Spark cannot list them, and says so when it reads one."""

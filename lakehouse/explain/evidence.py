@@ -167,8 +167,8 @@ def _of_change(subject: Subject) -> str:
     if subject.kind == "partition":
         partition = f"(r.partition IS NULL OR r.partition = {subject.partition:d})"
         return f"{of_sources} OR ({is_same('r.topic', subject.topic)} AND {partition})"
-    own = is_same(f"r.{subject.kind}", getattr(subject, subject.kind))
-    return f"{of_sources} OR ({own})"
+    name = is_same(f"r.{subject.kind}", getattr(subject, subject.kind))
+    return f"{of_sources} OR ({name})"
 
 
 def _times(gold: Gold, subject: Subject) -> dict[str, dict[int, Times]]:

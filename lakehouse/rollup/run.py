@@ -29,6 +29,7 @@ from lakehouse.rollup import (
     progress as progresses,
     repair as repairs,
     table_schemas,
+    upgrade,
 )
 from lakehouse.rollup.commit import Commit
 from lakehouse.rollup.lake_catalogues import families_of
@@ -116,7 +117,8 @@ def rollup(
 
     Raises:
         TableNotFoundError: A table of bronze is not there.
-        TableSchemaError: A table has other columns, or gold has other windows.
+        TableSchemaError: A table has other columns, gold has other windows, or an older version
+            wrote it.
         LakeReplacedError: Bronze is older than what was rolled up, or another.
         LeaseHeldError: Another rollup is at work.
         LeaseLostError: Another rollup has taken over, or another writer changed gold.
@@ -145,13 +147,11 @@ def _rollup(
         repairs.drop_state_files(engine)
     table_schemas.check_bronze(engine, *changes.READ)
     found = completeness.details(engine, table_schemas.EVERY)
-    schemas = {table: detail and detail.columns for table, detail in found.items()}
-    first_layout = table_schemas.of_first_layout(schemas)
-    rebuilt = {*first_layout, *(tables.WINDOWS.get(table.name, table) for table in first_layout)}
+    upgrade.check(engine, found)
     outdated = [
         table
-        for table, schema in schemas.items()
-        if table not in rebuilt and table_schemas.is_outdated(engine.lake, table, schema)
+        for table, detail in found.items()
+        if table_schemas.is_outdated(engine.lake, table, detail and detail.columns)
     ]
     last = progresses.last(engine)
     window = _window(engine, last.row, window_seconds, found[tables.WINDOWS["coverage"]])
@@ -162,17 +162,16 @@ def _rollup(
     files: repairs.Lost = {}
     if wanted.check_files or wanted.since or _is_tidy_due(last, wanted):
         files = repairs.lost_files(engine, found, now_us)
-    lost = repairs.lost(engine, found, last.row, rebuilt, now_us)
+    lost = repairs.lost(engine, found, last.row, now_us)
     in_doubt = repairs.merged(lost, files)
     asked = wanted.since or wanted.accept_lost
-    if not (outdated or first_layout or asked or in_doubt or is_due):
+    if not (outdated or asked or in_doubt or is_due):
         return Outcome(0, state.versions)
     if tables.LEASE in outdated:
         outdated.remove(tables.LEASE)
         table_schemas.prepare(engine, tables.LEASE)
     with hold(engine, wanted.terms, take_over=wanted.take_over, lease_id=wanted.lease) as held:
         progress("lease")
-        table_schemas.upgrade(engine, first_layout, window, held.check, progress)
         repairs.mark(engine, in_doubt, found, held.check)
         to_make = [repairs.marked(table, in_doubt) for table in outdated]
         for action in table_schemas.prepare_all(engine, to_make):

@@ -214,7 +214,8 @@ def _group(row: Row, last: Row, expected_us: int | None) -> GroupLag:
         seconds_high=peak_high(most.seconds_high, unknown_us),
     )
     at, behind_us = iso(last["window_start"]), duration(row, "behind")
-    return GroupLag(*_key(row), behind_us, most, _behind(last), at, unknown_us)
+    group, topic = _key(row)
+    return GroupLag(group, topic, behind_us, most, _behind(last), at, unknown_us)
 
 
 def _behind(row: Row) -> Behind:
