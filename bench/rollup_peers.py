@@ -150,11 +150,13 @@ edges AS (
     SELECT metric, topic, w, sum(until - t) AS any_us, max(count) AS max_concurrent
     FROM running WHERE count > 0 GROUP BY metric, topic, w
 ), sums AS (
-    SELECT metric, topic, w, sum(observed_us) AS observed_us, sum(series_affected_us) AS series_affected_us,
+    SELECT metric, topic, w, sum(observed_us) AS observed_us,
+    sum(series_affected_us) AS series_affected_us,
            sum(value_seconds) AS value_seconds
     FROM fine GROUP BY metric, topic, w
 )
-SELECT metric, topic, w, observed_us, series_affected_us, value_seconds, coalesce(any_us, 0) AS any_us,
+SELECT metric, topic, w, observed_us, series_affected_us, value_seconds, coalesce(any_us,
+0) AS any_us,
        coalesce(max_concurrent, 0) AS max_concurrent
 FROM sums LEFT JOIN unions USING (metric, topic, w)""",
 }

@@ -85,7 +85,8 @@ def _topics(fine: pl.DataFrame) -> pl.DataFrame:
     unions = running.group_by(*_TOPIC).agg(
         any_us=(pl.col("until") - pl.col("t")).sum(), max_concurrent=pl.col("count").max()
     )
-    sums = fine.group_by(*_TOPIC).agg(pl.col("observed_us", "series_affected_us", "value_seconds").sum())
+    sums = fine.group_by(*_TOPIC).agg(pl.col("observed_us", "series_affected_us",
+    "value_seconds").sum())
     return sums.join(unions, on=_TOPIC, how="left").with_columns(
         pl.col("any_us", "max_concurrent").fill_null(0)
     )

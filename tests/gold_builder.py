@@ -38,7 +38,7 @@ def put(
 ) -> DeltaTable:
     """Append rows to a table of gold; it is made where it is missing.
 
-    What a row lacks is null. Rows may give ``window_start`` for an hour, too; a date follows from it.
+    What a row lacks is null. Rows may give ``window_start`` for an hour, too; it gives the date.
     """
     arrow = schema(table)
     delta = DeltaTable.create(

@@ -28,7 +28,8 @@ def stretch(start: int, end: int, source: str = "broker-1", **rest: Any) -> Row:
     """A stretch of a partition; seconds."""
     row = {
         "cluster": "c", "metric": UNDER_MIN_ISR, "level": "partition", "topic": "t",
-        "partition_id": 0, "user_name": None, "client_id": None, "consumer_group": None, "source": source,
+        "partition_id": 0, "user_name": None, "client_id": None, "consumer_group": None,
+        "source": source,
         "started_at": start * SECOND, "ended_at": end * SECOND, "lead_us": 7, "tail_us": 5,
         "worst": 1.0, "total": 1.0,
     }  # fmt: skip
@@ -76,7 +77,9 @@ def _tail(rows: Sequence[Row], last: Row) -> int:
     if last["tail_us"] < last["ended_at"] - last["started_at"]:
         return int(last["tail_us"])
     before = [
-        row for row in rows if row["source"] == last["source"] and row["ended_at"] == last["start"]
+        row
+        for row in rows
+        if row["source"] == last["source"] and row["ended_at"] == last["started_at"]
     ]
     return int(last["tail_us"]) + (_tail(rows, before[0]) if before else 0)
 

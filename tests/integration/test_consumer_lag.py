@@ -119,7 +119,8 @@ def test_groups_are_those_that_objectives_are_on(
 
 def stretch(partition: int, group: str = "g", start: float = 0.0, worst: float = 11_996.0) -> Any:
     return {
-        "cluster": CLUSTER, "window_start": BASE, "metric": PARTITION_LAG, "level": "group", "topic": "t",
+        "cluster": CLUSTER, "window_start": BASE, "metric": PARTITION_LAG, "level": "group",
+        "topic": "t",
         "partition_id": partition, "consumer_group": group, "source": "broker-1",
         "started_at": BASE + dt.timedelta(seconds=start),
         "ended_at": BASE + dt.timedelta(seconds=start + 100), "lead_us": 7 * SECOND,

@@ -87,7 +87,8 @@ def lake(tmp_path_factory: pytest.TempPathFactory) -> Lake:
     gold_builder.put(
         root, tables.WINDOWS["sources"],
         *(
-            {"cluster": "c", "window_start": periods.instant(at), "metric": "kafka.rsm.delete.requests",
+            {"cluster": "c", "window_start": periods.instant(at),
+             "metric": "kafka.rsm.delete.requests",
              "source": "broker-1", "series_seen_us": WINDOW, "increase": 3.0}
             for at in weekdays[:9]
         ),
@@ -95,7 +96,8 @@ def lake(tmp_path_factory: pytest.TempPathFactory) -> Lake:
     gold_builder.put(
         root, tables.WINDOWS["coverage"],
         *(
-            {"cluster": "c", "window_start": periods.instant(at), "source": source, "family": "tiered",
+            {"cluster": "c", "window_start": periods.instant(at), "source": source,
+             "family": "tiered",
              "outcome": "unreachable" if UNREAD[0] <= at < UNREAD[1] else "ok",
              "outcome_us": WINDOW, "scrapes": 30}
             for at in range(START, END, WINDOW)

@@ -71,7 +71,8 @@ def gold(tmp_path_factory: pytest.TempPathFactory) -> Gold:
         row(7200, **under, series_before_us=3 * SECOND),
     )  # fmt: skip
     gold_builder.put(
-        root, tables.WINDOWS["partitions"], row(3600, **under, series=1, value_max=1.0, value_min=1.0),
+        root, tables.WINDOWS["partitions"], row(3600, **under, series=1, value_max=1.0,
+        value_min=1.0),
         row(4500, **under, series=2, value_max=2.0, value_min=0.5, known_wrong=True),
         row(5400, **under), row(6300, **under),
     )  # fmt: skip

@@ -154,7 +154,8 @@ def _write_sli(place: Lake) -> None:
     for table, of in ((tables.SLI, hours), (tables.WINDOWS["sli"], windows)):
         names = ("good_us", "bad_us", "bad_low_us", "bad_high_us")
         rows_ = [
-            {"cluster": "c", "window_start": periods.instant(at), "objective": one.name, "topic": topic,
+            {"cluster": "c", "window_start": periods.instant(at), "objective": one.name,
+             "topic": topic,
              **dict(zip(names, times, strict=True)), "before_us": 0}
             for topic, (at, *times) in of
             for one in EVERY
@@ -174,13 +175,15 @@ def _write_events(place: Lake) -> None:
         errors = 0.0 if window < START + 2 * DAY else 1.0
         requests = 0.0 if START + DAY <= window < START + 2 * DAY else 50.0
         windows += [
-            {"cluster": "c", "window_start": periods.instant(window), "metric": metric, "topic": "old",
+            {"cluster": "c", "window_start": periods.instant(window), "metric": metric,
+             "topic": "old",
              "series_seen_us": brokers * WINDOW, "increase": brokers * increase}
             for metric, increase in ((REQUESTS, requests), (ERRORS, errors))
         ]  # fmt: skip
     hours = [
         {"cluster": "c", "window_start": periods.instant(at), "metric": METRIC, "topic": "old",
-         "series_seen_us": 2 * HOUR, "series_affected_us": 60 * SECOND, "series_affected_low_us": 50 * SECOND,
+         "series_seen_us": 2 * HOUR, "series_affected_us": 60 * SECOND,
+         "series_affected_low_us": 50 * SECOND,
          "series_affected_high_us": 70 * SECOND}
         for at in range(START - HOUR, END, HOUR)
     ]  # fmt: skip

@@ -52,11 +52,11 @@ def test_verify_finds_what_differs_and_nothing_else(engines: Engines, tmp_path: 
     brokers.update(
         {"series_affected_us": "1 + series_affected_us"}, predicate="date = '2026-11-16'"
     )
-    brokers.update({"min": "-0.0"}, predicate="date = '2026-11-17'")
+    brokers.update({"value_min": "-0.0"}, predicate="date = '2026-11-17'")
     DeltaTable(f"{tmp_path}/{WINDOWS.path}").delete("date = '2026-11-17'")
     odd = compared(engine).differences
     told = sorted((one.table, one.kind, one.row["date"]) for one in odd)
-    both = [("brokers", kind) for kind in (MISSING, UNEXPECTED)]
+    both = [("sources", kind) for kind in (MISSING, UNEXPECTED)]
     days = ["2026-11-16", "2026-11-16", "2026-11-17"]
     missing = ("coverage_windows", MISSING, "2026-11-17")
     assert told == sorted([*((*one, day) for one in both for day in days), missing])
@@ -92,7 +92,7 @@ def test_gold_of_an_older_version_gets_the_tables_and_columns_it_lacks(
     told: list[str] = []
     rolled(engine, progress=told.append)
     assert "new columns of progress: kernel, duckdb, tables, rejected_dates" in told
-    assert any(line.startswith("new columns of brokers: series_affected_low_us, ") for line in told)
+    assert any(line.startswith("new columns of sources: series_affected_low_us, ") for line in told)
     assert "new table coverage" in told
     fields = DeltaTable(f"{tmp_path}/{tables.SOURCES.path}").schema().fields
     comments = {field.name: field.metadata["comment"] for field in fields}

@@ -331,7 +331,8 @@ def test_gold_says_how_long_partitions_were_under_min_isr(
     root, days = rolled_up
     edge = _edge_us(days, "min_isr")
     found = _read(
-        root, tables.TOPICS, "topic, sum(series_affected_low_us), sum(series_affected_high_us), sum(any_us)",
+        root, tables.TOPICS,
+        "topic, sum(series_affected_low_us), sum(series_affected_high_us), sum(any_us)",
         f"metric = '{UNDER_MIN_ISR}' AND series_affected_us > 0",
     )  # fmt: skip
     told = {topic: rest for topic, *rest in found}

@@ -272,7 +272,8 @@ def test_time_in_which_a_source_was_not_seen(end: int | None, expected: list[flo
         for hour in range(last // 60):
             views.put(
                 tables.COVERAGE,
-                {"cluster": "c", "window_start": minutes(60 * hour), "source": source, "family": "f",
+                {"cluster": "c", "window_start": minutes(60 * hour), "source": source,
+                 "family": "f",
                  "outcome": "ok", "outcome_us": 3_600_000_000, "scrapes": 360},
             )  # fmt: skip
     found = sorted(
@@ -368,7 +369,8 @@ def test_view_state_is_that_of_the_report(percent: float, bad: int) -> None:
     views.put(
         tables.TOPICS,
         {"cluster": "c", "metric": UNAVAILABLE, "topic": "t", "window_start": HOUR, "series": 2,
-         "series_seen_us": 2 * observed, "affected_us": bad, "affected_low_us": bad, "affected_high_us": bad},
+         "series_seen_us": 2 * observed, "affected_us": bad, "affected_low_us": bad,
+         "affected_high_us": bad},
     )  # fmt: skip
     (row,) = views.rows("topic_hours")
     assert row["observed_percent"] == pytest.approx(percent)
