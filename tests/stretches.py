@@ -33,6 +33,7 @@ def stretch(start: int, end: int, source: str = "broker-1", **rest: Any) -> Row:
         "started_at": start * SECOND, "ended_at": end * SECOND, "lead_us": 7, "tail_us": 5,
         "worst": 1.0, "total": 1.0,
     }  # fmt: skip
+    assert rest.keys() <= row.keys(), "a column that stretches do not have"
     return row | rest
 
 
@@ -87,11 +88,11 @@ def _tail(rows: Sequence[Row], last: Row) -> int:
 def random_stretches(chance: random.Random) -> list[Row]:
     """Stretches of series of all levels: some touch, some were perhaps not bad at all."""
     alike: list[Row] = [
-        *({"metric": metric, "partition": part} for part in (0, 1)
+        *({"metric": metric, "partition_id": part} for part in (0, 1)
           for metric in (UNDER_MIN_ISR, LEADERLESS)),
-        {"metric": "m", "level": "client", "topic": None, "partition": None, "client_id": "a"},
-        {"metric": "m", "level": "client", "topic": None, "partition": None, "user": "a"},
-        {"metric": "m", "level": "source", "topic": None, "partition": None},
+        {"metric": "m", "level": "client", "topic": None, "partition_id": None, "client_id": "a"},
+        {"metric": "m", "level": "client", "topic": None, "partition_id": None, "user_name": "a"},
+        {"metric": "m", "level": "source", "topic": None, "partition_id": None},
     ]  # fmt: skip
     found = []
     for series in alike:

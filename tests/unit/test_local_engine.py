@@ -174,7 +174,7 @@ def topic_rows(*hours: int, observed: int = 1, cluster: str = CLUSTER) -> pa.Tab
         [
             blank | {
                 "date": (BASE + hour * HOUR).date(), "cluster": cluster, "metric": METRIC,
-                "window": micros(BASE + hour * HOUR), "topic": "t", "observed_us": observed,
+                "hour": micros(BASE + hour * HOUR), "topic": "t", "series_seen_us": observed,
             }
             for hour in hours
         ],
@@ -184,7 +184,7 @@ def topic_rows(*hours: int, observed: int = 1, cluster: str = CLUSTER) -> pa.Tab
 
 def topics(engine: LocalEngine) -> list[tuple[int, int]]:
     found = rows(engine, tables.TOPICS)
-    return sorted((row["epoch_hour"] - BASE_HOUR, row["observed_us"]) for row in found)
+    return sorted((row["epoch_hour"] - BASE_HOUR, row["series_seen_us"]) for row in found)
 
 
 def test_rows_are_appended_and_replaced_by_a_predicate(engine: LocalEngine) -> None:
@@ -454,7 +454,7 @@ def test_what_is_written_another_reader_of_delta_reads(engine: LocalEngine) -> N
     engine.write(tables.TOPICS, engine.relation(topic_rows(0)))
     found = QueryBuilder().register("t", delta(engine, tables.TOPICS)).execute("SELECT * FROM t")
     (row,) = pa.table(found.read_all()).to_pylist()
-    assert (row["window"], row["date"]) == (BASE, BASE.date())
+    assert (row["hour"], row["date"]) == (BASE, BASE.date())
 
 
 # What the kernel is given
