@@ -53,13 +53,13 @@ test-nightly: test-connect test-cluster test-s3-spark test-truth test-truth-kafk
 test-connect: setup ## The rollup's tests, and every notebook, over Spark Connect; two over the demo's lake
 	@$(BIN)/pytest --spark connect -m spark tests/integration/test_rollup*.py tests/integration/test_limits.py \
 	  tests/integration/test_counters_made_late.py
-	@$(BIN)/pytest tests/everywhere/connect.py tests/everywhere/connect_live.py
+	@$(BIN)/pytest tests/everywhere/connect.py tests/everywhere/connect_live.py tests/everywhere/connect_faults.py
 	@$(BIN)/pytest tests/integration/test_demo.py -k notebooks
 
 .PHONY: test-cluster
-test-cluster: setup ## A bigger lake on a Spark cluster of three processes; some minutes
+test-cluster: setup ## A bigger lake on a Spark cluster of three processes, and faults of one; asks the package index
 	@$(BIN)/pytest tests/everywhere/nightly_cluster.py
-	@$(BIN)/pytest tests/everywhere/nightly_submit.py
+	@$(BIN)/pytest tests/everywhere/nightly_submit.py tests/everywhere/nightly_faults.py
 
 .PHONY: test-s3-spark
 test-s3-spark: setup ## A lake on a real S3 server, rolled up by Spark; fetches 12 MB of jars
@@ -196,7 +196,7 @@ bench-storage: setup ## What a sample takes on disk, against plain Delta tables 
 	@$(BIN)/python -m bench.storage $(BENCH)
 
 .PHONY: bench-rollup
-bench-rollup: setup ## A day of 100 brokers rolled up, and plain samples by other engines; on a quiet machine
+bench-rollup: setup ## Rollups of a day, an hour of 425 brokers and more, on a quiet machine; BENCH="--only NAME" for a part
 	@$(BIN)/python -m bench.rollup $(BENCH)
 
 .PHONY: bench-native

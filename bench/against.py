@@ -91,23 +91,26 @@ def run(module: str, main: Callable[[], int], timed: str, *more: str) -> int:
 def compare(
     module: str, arguments: Sequence[str], commit: str, pairs: int, timed: str
 ) -> dict[str, Any]:
-    """Both trees' figures as medians, and their ratios."""
+    """Both trees' figures as medians, and their ratios, with those that this tree's runs have."""
     with tempfile.TemporaryDirectory(prefix="jmxlake-against-") as folder:
         theirs = checked_out(_ROOT, commit, Path(folder) / "tree", module)
-        ours_now: list[Figures] = []
-        theirs_then: list[Figures] = []
+        ours: list[dict[str, Any]] = []
+        before: list[dict[str, Any]] = []
         for number in range(pairs):
-            for tree, found in ((theirs, theirs_then), (_ROOT, ours_now)):
+            for tree, found in ((theirs, before), (_ROOT, ours)):
                 name = commit if tree is theirs else "this tree"
                 print(f"pair {number + 1} of {pairs}: {name}", file=sys.stderr)
-                found.append(_measured(tree, module, arguments, timed))
+                found.append(_measured(tree, module, arguments))
+    ours_now, theirs_then = ([picked(told, timed) for told in each] for each in (ours, before))
+    if not all((*ours_now, *theirs_then)):
+        raise AgainstError(f"{module} measured none of the figures that are compared; see above")
     return {
         "figures": {
             **medians(ours_now),
             **{f"{name}_before": value for name, value in medians(theirs_then).items()},
             "pairs": pairs,
         },
-        "ratios": ratios(ours_now, theirs_then),
+        "ratios": {**medians(own_ratios(ours)), **ratios(ours_now, theirs_then)},
     }
 
 
@@ -165,7 +168,12 @@ def _environment(tree: Path) -> dict[str, str]:
     return {**os.environ, "PYTHONPATH": str(tree)}
 
 
-def _measured(tree: Path, module: str, arguments: Sequence[str], timed: str) -> Figures:
+def own_ratios(runs: Sequence[Mapping[str, Any]]) -> list[Figures]:
+    """The ratios that a benchmark has by itself, of each of its runs."""
+    return [dict(_flat(told.get("ratios", {}))) for told in runs]
+
+
+def _measured(tree: Path, module: str, arguments: Sequence[str]) -> dict[str, Any]:
     done = subprocess.run(
         [sys.executable, "-m", module, *arguments],
         cwd=tree, env=_environment(tree), stdout=subprocess.PIPE, check=False, text=True,
@@ -173,10 +181,8 @@ def _measured(tree: Path, module: str, arguments: Sequence[str], timed: str) -> 
     lines = done.stdout.strip().splitlines()
     if not lines or not lines[-1].startswith("{"):
         raise AgainstError(f"{module} ended with {done.returncode} and no figures; see above")
-    found = picked(json.loads(lines[-1]), timed)
-    if not found:
-        raise AgainstError(f"{module} measured none of the figures that are compared; see above")
-    return found
+    told: dict[str, Any] = json.loads(lines[-1])
+    return told
 
 
 def picked(told: Mapping[str, Any], timed: str) -> Figures:

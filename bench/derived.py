@@ -10,13 +10,13 @@ from collector.agent.scrape_attempt import as_catalogued
 from collector.model import Commit, Partition, Reading, Series
 from collector.sources.admin.consumer_lag import lags
 from collector.sources.admin.readings import UNTIERED, untiered
-from collector.sources.readings import split
+from collector.sources.base.readings import split
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
     from collector.model import Answer, Scrape
-    from collector.sources.readings import Values
+    from collector.sources.base.readings import Values
 
 _OFFSET: Final = "_offset"
 

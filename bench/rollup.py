@@ -1,6 +1,7 @@
 """What a rollup costs, and what plain samples would: ``make bench-rollup``.
 
-docs/performance.md says what is measured how. The last line is for machines.
+docs/performance.md says what is measured how. The last line is for machines. ``--only NAME`` runs a
+part, whose commands are fresh processes in any case.
 """
 
 from __future__ import annotations
@@ -15,9 +16,16 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from bench import against, rollup_fleet, rollup_ours, rollup_samples
+from bench import (
+    against,
+    rollup_fleet,
+    rollup_giant,
+    rollup_ours,
+    rollup_samples,
+    rollup_sizes,
+)
 from bench.rollup_compare import compare
-from bench.rollup_findings import CLAIM, Findings, Peer, show
+from bench.rollup_findings import CLAIM, Findings, Peer, planned, show
 from bench.rollup_fleet import START
 from bench.rollup_process import FailedError, measure, spark_start
 from bench.rollup_world import Fleet
@@ -34,16 +42,29 @@ _DAYS: Final = 7
 _CLUSTER: Final = "cluster-1"
 _HISTORY: Final = Fleet(clusters=1, brokers=5, topics=20, partitions=50, share=0.02, hit=0.02)
 _QUICK: Final = {
-    "clusters": 1, "brokers": 10, "topics": 50, "partitions": 100, "hours": 2,
-    "history_days": 3, "day_clients": 50, "week_share": 0.0,
+    "clusters": 1, "brokers": 10, "topics": 50, "partitions": 100, "hours": 2, "history_days": 3,
+    "day_clients": 50, "week_share": 0.0, "only": ["day", "clients", "history", "plan"],
 }  # fmt: skip
 
 
 def measure_all(folder: Path, chosen: argparse.Namespace, teller: Teller) -> Findings:
     """Everything that was asked for, one after the other."""
-    fleet = rollup_fleet.fleet_of(chosen)
-    findings = Findings(fleet.share, spark_start())
-    lake = folder / "day"
+    teller.say("starting Spark")
+    findings = Findings(chosen.share, spark_start())
+    for name in PARTS:
+        if name in chosen.only:
+            with (
+                _scratch(folder)
+                if chosen.folder is None
+                else contextlib.nullcontext(folder) as place
+            ):
+                PARTS[name](findings, place, chosen, teller)
+    return findings
+
+
+def _day(findings: Findings, folder: Path, chosen: argparse.Namespace, teller: Teller) -> None:
+    """A day of the fleet by both engines, and the same questions put to others."""
+    fleet, lake = rollup_fleet.fleet_of(chosen), folder / "day"
     teller.say(f"bronze of {chosen.hours} hours, {fleet.series:,} series")
     written = rollup_fleet.write(lake, fleet, START, chosen.hours)
     teller.say(f"rolling up {written.runs:,} runs that stand for {written.samples:,} samples")
@@ -52,14 +73,47 @@ def measure_all(folder: Path, chosen: argparse.Namespace, teller: Teller) -> Fin
     teller.say("the same without Spark")
     findings.days["day_local"] = rollup_ours.anew(lake, written, "local")
     shutil.rmtree(lake)
-    if chosen.history_days:
-        days = (1, chosen.history_days)
-        teller.say(f"hours more after {days[0]} and {days[1]} days of a smaller fleet")
-        with _scratch(folder) as place:
-            findings.growth = rollup_ours.growth(place, _HISTORY, days, chosen.repeats)
-    if chosen.day_clients:
-        _clients(findings, lake, replace(fleet, clients=chosen.day_clients), chosen, teller)
-    return findings
+
+
+def _history(findings: Findings, folder: Path, chosen: argparse.Namespace, teller: Teller) -> None:
+    """An hour more after a short and a long history."""
+    days = (1, chosen.history_days)
+    teller.say(f"hours more after {days[0]} and {days[1]} days of a smaller fleet")
+    with _scratch(folder) as place:
+        findings.growth = rollup_ours.growth(place, _HISTORY, days, chosen.repeats)
+
+
+def _plan(findings: Findings, _: Path, __: argparse.Namespace, ___: Teller) -> None:
+    """What the planner makes of a larger fleet; nothing is run."""
+    findings.told |= planned()
+
+
+def _giant_hour(
+    findings: Findings, folder: Path, chosen: argparse.Namespace, teller: Teller
+) -> None:
+    """One hour of one large cluster by one Spark worker and by two."""
+    found = rollup_giant.measured(folder, chosen.giant_brokers, chosen.giant_repeats, teller)
+    teller.show(found.table())
+    findings.told |= found.figures()
+    findings.compared |= found.ratios()
+
+
+def _sizes(findings: Findings, folder: Path, chosen: argparse.Namespace, teller: Teller) -> None:
+    """Lakes of several sizes by both engines."""
+    found = rollup_sizes.sizes(folder, chosen.sizes, teller)
+    teller.show(rollup_sizes.table("Rollups by size", found, findings.start))
+    for name, one in found.items():
+        findings.told |= rollup_sizes.figures(f"size_{name}", one)
+        findings.compared |= rollup_sizes.ratios(f"size_{name}", one)
+
+
+def _settings(findings: Findings, folder: Path, chosen: argparse.Namespace, teller: Teller) -> None:
+    """A lake by Spark with other settings of its session."""
+    name = chosen.settings_size
+    found = rollup_sizes.variants(folder, name, teller)
+    title = f"Settings of Spark's session, {name} runs"
+    teller.show(rollup_sizes.table(title, {name: found}, findings.start))
+    findings.told |= rollup_sizes.figures(f"settings_{name}", found)
 
 
 def _peers(
@@ -81,10 +135,10 @@ def _peers(
         findings.peers.append(Peer(name, count, seconds, cost.peak_gib, agreed))
 
 
-def _clients(
-    findings: Findings, lake: Path, fleet: Fleet, chosen: argparse.Namespace, teller: Teller
-) -> None:
-    """The day once more, with clients; then fill the week up, state and report it."""
+def _clients(findings: Findings, folder: Path, chosen: argparse.Namespace, teller: Teller) -> None:
+    """A day with clients; then fill the week up, state and report it."""
+    lake = folder / "day"
+    fleet = replace(rollup_fleet.fleet_of(chosen), clients=chosen.day_clients)
     teller.say(f"bronze of {chosen.hours} hours with {fleet.clients:,} clients")
     written = rollup_fleet.write(lake, fleet, START, chosen.hours)
     teller.say(f"rolling up {written.runs:,} runs")
@@ -99,7 +153,13 @@ def _clients(
     rollup_ours.rolled_up(lake, written, "local")
     for command in ("sla", "report"):
         teller.say(f"jmxlake {command} of the week")
-        findings.told[command] = rollup_ours.told(lake, command, _WEEK)
+        findings.week[command] = rollup_ours.told(lake, command, _WEEK)
+
+
+PARTS: Final = {
+    "day": _day, "clients": _clients, "history": _history, "plan": _plan,
+    "giant_hour": _giant_hour, "sizes": _sizes, "settings": _settings,
+}  # fmt: skip
 
 
 @contextlib.contextmanager
@@ -117,14 +177,27 @@ def _options() -> argparse.Namespace:
         ("hours", 24, "hours of the fleet that are rolled up at once"),
         ("peer-from", 9, "first hour of the plain samples for the peers"),
         ("peer-hours", 1, "hours of one cluster as plain samples"),
-        ("history-days", 30, "days of history, against one; 0: not measured"),
+        ("history-days", 30, "days of history, against one"),
         ("repeats", 3, "hours added after either history, on each of two evenings"),
-        ("day-clients", 5_000, "clients of a cluster of the second day; 0: there is none"),
+        ("giant-brokers", 425, "brokers of the giant hour's cluster, of 1,000 partitions each"),
+        ("giant-repeats", 3, "rollups of the giant hour by each number of workers"),
+        ("day-clients", 5_000, "clients of a cluster of the second day"),
     ):
         parser.add_argument(f"--{name}", type=int, default=default, help=f"{what} ({default})")
     parser.add_argument(
         "--week-share", type=float, default=0.002,
         help="share in the rest of the week, for sla and report (0.002); 0: not measured",
+    )  # fmt: skip
+    parser.add_argument(
+        "--only", nargs="*", choices=PARTS, default=list(PARTS), help="these parts only"
+    )
+    parser.add_argument(
+        "--sizes", nargs="*", choices=rollup_sizes.SIZES, default=["10k", "1m", "10m"],
+        help="runs of the lakes of the part sizes (10k 1m 10m)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--settings-size", choices=rollup_sizes.SIZES, default="1m",
+        help="runs of the lake of the part settings (1m)",
     )  # fmt: skip
     parser.add_argument("--folder", type=Path, help="keep everything there")
     quick, _ = parser.parse_known_args()
@@ -138,12 +211,13 @@ def main() -> int:
     chosen = _options()
     teller = Teller()
     with contextlib.ExitStack() as open_:
-        if chosen.folder is None:
+        folder = chosen.folder
+        if folder is None:
             name = open_.enter_context(tempfile.TemporaryDirectory(prefix="jmxlake-bench-"))
-            chosen.folder = Path(name)
-        chosen.folder.mkdir(parents=True, exist_ok=True)
+            folder = Path(name)
+        folder.mkdir(parents=True, exist_ok=True)
         try:
-            findings = measure_all(chosen.folder, chosen, teller)
+            findings = measure_all(folder, chosen, teller)
         except (DemoError, FailedError) as error:
             print(f"error: {error}", file=sys.stderr)
             return 1

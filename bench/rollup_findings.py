@@ -52,7 +52,9 @@ class Findings:
         share: Share of the partitions whose lag changes at every scrape.
         start: What starting Spark costs.
         days: Rollups of the day by name: ``day_spark``, ``day_local``, ``day_clients_spark``.
-        told: What ``sla`` and ``report`` of the week took.
+        week: What ``sla`` and ``report`` of the week took.
+        told: Figures of other parts, by name.
+        compared: Ratios of other parts, by name.
     """
 
     share: float
@@ -60,7 +62,9 @@ class Findings:
     days: dict[str, RolledUp] = field(default_factory=dict)
     peers: list[Peer] = field(default_factory=list)
     growth: list[Growth] = field(default_factory=list)
-    told: dict[str, Cost] = field(default_factory=dict)
+    week: dict[str, Cost] = field(default_factory=dict)
+    told: dict[str, float] = field(default_factory=dict)
+    compared: dict[str, float] = field(default_factory=dict)
 
     def beyond(self, seconds: float) -> float:
         """Seconds of a small rollup without those that Spark takes to start."""
@@ -74,7 +78,12 @@ class Findings:
 
     def figures(self) -> dict[str, Any]:
         """By name, as the last line has them."""
-        found: dict[str, Any] = {"share": self.share, **_planned()}
+        found: dict[str, Any] = {
+            "share": self.share,
+            "spark_start_s": round(self.start.seconds, 1),
+            "spark_start_cpu_s": round(self.start.cpu_seconds, 1),
+            **self.told,
+        }
         for name, one in self.days.items():
             found |= {
                 f"{name}_s": round(one.cost.seconds, 1),
@@ -83,11 +92,12 @@ class Findings:
                 f"{name}_runs": one.written.runs,
                 f"{name}_samples": one.written.samples,
             }
-        found["micros_a_sample"] = round(self.ours, 4)
+        if self.peers:
+            found["micros_a_sample"] = round(self.ours, 4)
         found |= {f"micros_a_sample_{one.name}": round(one.micros, 4) for one in self.peers}
         found |= {f"samples_{one.name}": one.samples for one in self.peers}
-        found |= {f"{name}_week_s": round(one.seconds, 1) for name, one in self.told.items()}
-        found |= {f"{name}_peak_gib": round(one.peak_gib, 2) for name, one in self.told.items()}
+        found |= {f"{name}_week_s": round(one.seconds, 1) for name, one in self.week.items()}
+        found |= {f"{name}_peak_gib": round(one.peak_gib, 2) for name, one in self.week.items()}
         if self.growth:
             found["hour_more_s"] = round(max(self.beyond(one.seconds) for one in self.growth), 1)
         return found | {
@@ -113,10 +123,10 @@ class Findings:
             found["history_growth_cpu"] = max(
                 (long.cpu_seconds - cpu) / (short.cpu_seconds - cpu) for short, long in pairs
             )
-        return {name: round(value, 2) for name, value in found.items()}
+        return {**self.compared, **{name: round(value, 2) for name, value in found.items()}}
 
 
-def _planned() -> dict[str, int]:
+def planned() -> dict[str, int]:
     """What the planner makes of a day of 1,000 brokers on 64 cores; nothing is run."""
     hours = [ClusterHour("large", START + dt.timedelta(hours=hour)) for hour in range(24)]
     rows = dict.fromkeys(hours, _RUNS_OF_1000_BROKERS)
@@ -129,14 +139,15 @@ def _planned() -> dict[str, int]:
 
 def show(findings: Findings, teller: Teller) -> None:
     """All of it as tables."""
-    teller.show(_days(findings))
+    if findings.days:
+        teller.show(_days(findings))
     if findings.peers:
         teller.show(_peers(findings))
     if findings.growth:
         teller.show(_growth(findings))
-    if findings.told:
+    if findings.week:
         table = new_table("A week of all brokers", "seconds", "peak GiB")
-        for name, cost in findings.told.items():
+        for name, cost in findings.week.items():
             table.add_row(name, f"{cost.seconds:,.1f}", f"{cost.peak_gib:.2f}")
         teller.show(table)
 

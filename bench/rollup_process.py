@@ -16,7 +16,7 @@ from demo.jars import delta_jars
 from lakehouse.core.spark_session import JARS_SETTING
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
 _LOOK_SECONDS: Final = 1.0  # a look goes through all processes: 0.03 s
 _START: Final = (
@@ -44,20 +44,29 @@ class FailedError(Exception):
     """A process that is measured ended otherwise than it should."""
 
 
-def measure(command: Sequence[str]) -> Cost:
+def measure(
+    command: Sequence[str], environment: Mapping[str, str] | None = None, beside: Sequence[int] = ()
+) -> Cost:
     """Run a command to its end.
+
+    Args:
+        command: The command.
+        environment: All its variables; by default ours.
+        beside: Processes that work for it: their processor time and memory count as its own.
 
     Raises:
         FailedError: It ended with another code than 0.
     """
-    environment = {JARS_SETTING: str(delta_jars()[0].parent), **os.environ}
+    jars = {JARS_SETTING: str(delta_jars()[0].parent)}
+    variables = {**jars, **(os.environ if environment is None else environment)}
+    roots, cpu, before = (*beside,), dict[int, float](), dict[int, float]()
+    _look_at(roots, before)
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
         began = time.monotonic()
-        process = subprocess.Popen(command, stdout=out, stderr=err, env=environment)
-        cpu: dict[int, float] = {}
+        process = subprocess.Popen(command, stdout=out, stderr=err, env=variables)
         peak = 0
         while process.poll() is None:
-            peak = max(peak, look(process.pid, cpu))
+            peak = max(peak, _look_at((process.pid, *roots), cpu))
             with suppress(subprocess.TimeoutExpired):
                 process.wait(_LOOK_SECONDS)
         seconds = time.monotonic() - began
@@ -66,7 +75,13 @@ def measure(command: Sequence[str]) -> Cost:
             last = err.read().decode(errors="replace").strip().splitlines()[-3:]
             raise FailedError(f"{' '.join(command[:3])} ended with {process.returncode}: {last}")
         out.seek(0)
-        return Cost(seconds, sum(cpu.values()), peak / 2**30, out.read().decode())
+        _look_at(roots, cpu)
+        spent = sum(cpu.values()) - sum(before.values())
+        return Cost(seconds, spent, peak / 2**30, out.read().decode())
+
+
+def _look_at(roots: Sequence[int], cpu: dict[int, float]) -> int:
+    return sum(look(root, cpu) for root in roots)
 
 
 def spark_start() -> Cost:

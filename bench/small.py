@@ -2,7 +2,8 @@
 
 Four sources, two minutes, some 24,400 runs (``bench.small_lake``). Each figure is the median of
 fresh processes of ``jmxlake``, from their start to their end, each on a copy of the lake that
-nothing else has touched. A figure whose command fails is null; the standard error says why.
+nothing else has touched. ``spark_start_s`` is a process that only starts Spark. A figure whose
+command fails is null; the standard error says why.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from bench import against, small_lake
-from bench.rollup_process import Cost, FailedError, measure
+from bench.rollup_process import Cost, FailedError, measure, spark_start
 from bench.small_lake import START, WINDOW_SECONDS
 from bench.small_world import World
 from bench.teller import Teller, new_table
@@ -71,6 +72,8 @@ _FIGURES: Final = {
         for engine in ("spark", "local")
     },
 }
+_START: Final = "spark_start_s"
+_NAMES: Final = (_START, *_FIGURES)
 _RATIOS: Final = {
     "spark_vs_local_clock": ("sample_rollup_spark_s", "sample_rollup_local_s"),
     "spark_vs_local_cpu": ("sample_rollup_spark_cpu_s", "sample_rollup_local_cpu_s"),
@@ -87,21 +90,28 @@ def seconds(name: str, lake: Path, repeats: int, teller: Teller) -> dict[str, fl
         repeats: How often.
         teller: Says what goes on.
     """
-    figure, cpu_name = _FIGURES[name], f"{name.removesuffix('_s')}_cpu_s"
+    cpu_name = f"{name.removesuffix('_s')}_cpu_s"
     teller.say(name)
     with tempfile.TemporaryDirectory(dir=lake.parent) as folder:
-        made = Path(folder) / "made"
         try:
-            if not figure.empty:
-                shutil.copytree(lake, made)
-            for command in figure.before:
-                _run(command, made)
-            each = [_one(figure, made, Path(folder) / f"{number}") for number in range(repeats)]
+            each = _each(name, lake, Path(folder), repeats)
             clock, cpu = (round(statistics.median(values), 1) for values in zip(*each, strict=True))
         except FailedError as error:
             print(f"{name}: {error}", file=sys.stderr)
             return {name: None, cpu_name: None}
     return {name: clock, cpu_name: cpu}
+
+
+def _each(name: str, lake: Path, folder: Path, repeats: int) -> list[tuple[float, float]]:
+    """Seconds and processor seconds of each repeat."""
+    if name == _START:
+        return [spark_start()[:2] for _ in range(repeats)]
+    figure, made = _FIGURES[name], folder / "made"
+    if not figure.empty:
+        shutil.copytree(lake, made)
+    for command in figure.before:
+        _run(command, made)
+    return [_one(figure, made, folder / f"{number}") for number in range(repeats)]
 
 
 def _one(figure: _Figure, made: Path, copy: Path) -> tuple[float, float]:
@@ -145,7 +155,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=World.seed, help="of the lake")
     parser.add_argument("--repeats", type=int, default=3, help="processes for each figure (3)")
     parser.add_argument(
-        "--only", nargs="*", choices=_FIGURES, default=list(_FIGURES), help="these figures only"
+        "--only", nargs="*", choices=_NAMES, default=_NAMES, help="these figures only"
     )
     chosen = parser.parse_args()
     teller = Teller()

@@ -9,7 +9,7 @@ from collector.model import Answer, Partition, Reading
 from collector.sources.admin.client import GroupAnswers
 from collector.sources.admin.consumer_lag import LAG
 from collector.sources.admin.offsets import GroupRules, OffsetReader
-from collector.sources.readings import split
+from collector.sources.base.readings import split
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping, Sequence

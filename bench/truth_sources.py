@@ -18,7 +18,7 @@ from collector.errors import SourceRefusedError, SourceTimeoutError
 from collector.model import Answer, Identity, Reading, Series
 from collector.sources.admin import readings
 from collector.sources.admin.client import Cluster, PartitionState
-from collector.sources.connection.error_mapping import NOTHING_LISTENS
+from collector.sources.base.error_mapping import NOTHING_LISTENS
 
 if TYPE_CHECKING:
     import random

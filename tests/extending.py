@@ -18,7 +18,7 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from tests.extending_texts import ADDITIONS, COMMANDS, Addition
+from tests.extending_texts import ADDITIONS, COMMANDS, DUMP, Addition
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -155,8 +155,25 @@ def not_reached(tree: Tree) -> list[str]:
         )
         and all(row["slowest_read_ms"] for row in _rows(tree, "remote_reads_brokers")),
         "objective": 'id="slo-acme"' in page and _rows(tree, "attainment", objective="acme"),
+        "source": _dumped(tree),
     }
     return [name for name, is_there in reached.items() if not is_there]
+
+
+def _dumped(tree: Tree) -> bool:
+    """Return whether an agent of the copy reads a value from a dump."""
+    (tree.folder / "beans.json").write_text(json.dumps(DUMP), "utf-8")
+    (tree.folder / "agent.yaml").write_text(
+        "source: {node: 1, dump: {file: beans.json}}\n"
+        "lake: {path: lake}\n"
+        "spool: {path: spool.db}\n",
+        "utf-8",
+    )
+    printed = tree.command("collector", "once", "--config", "agent.yaml", "--json")
+    lines = [json.loads(line) for line in printed.splitlines()]
+    return ("kafka.broker.produce.answers_good", 7) in [
+        (one.get("metric"), one.get("value")) for one in lines
+    ]
 
 
 def _rows(tree: Tree, file: str, **wanted: str) -> list[dict[str, str]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pprint import pformat
 from typing import Final, NamedTuple
 
 
@@ -173,6 +174,123 @@ spec:
       target: 0.99
 """
 
+_SOURCE: Final = '''\
+"""MBeans of a JVM from a JSON file that another program writes."""
+
+from collections.abc import Sequence
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Annotated
+
+import msgspec
+
+from collector.errors import SourceError
+from collector.settings import TIMEOUT, Duration
+from collector.sources.base.beans import Answers, Question, keys_of
+from collector.sources.base.identity import Expected
+from collector.sources.base.mbean_source import SnapshotSource
+from collector.sources.base.transport import JvmTransport
+
+
+class Dump(JvmTransport, frozen=True):
+    """A JSON file with the attributes of each MBean.
+
+    Attributes:
+        file: The file.
+        timeout: Timeout of one read.
+    """
+
+    opens = "dump:DumpSource"
+
+    file: Path
+    timeout: Annotated[Duration, TIMEOUT] = Duration("5s")
+
+
+class DumpSource(SnapshotSource):
+    """A JVM whose MBeans are in a file.
+
+    Args:
+        expected: Its identity.
+        settings: The file.
+    """
+
+    def __init__(self, expected: Expected, settings: Dump) -> None:
+        super().__init__(f"dump {settings.file}", expected, settings.timeout.seconds)
+        self._file = settings.file
+
+    def _fetch(self, questions: Sequence[Question]) -> Answers:
+        try:
+            beans = msgspec.json.decode(
+                self._file.read_bytes(), type=dict[str, dict[str, int | float | str | None]]
+            )
+        except (OSError, msgspec.MsgspecError) as error:
+            raise SourceError(f"{self._where}: {error}; write the file again") from None
+        return {
+            asked: {
+                name: values[asked.attribute]
+                for name, values in beans.items()
+                if asked.attribute in values and _fits(asked.pattern, name)
+            }
+            for asked in questions
+        }
+
+
+def _fits(pattern: str, name: str) -> bool:
+    wanted, keys = keys_of(pattern), keys_of(name)
+    has_keys = pattern.endswith(",*") or wanted.keys() == keys.keys()
+    domains = (name.partition(":")[0], pattern.partition(":")[0])
+    return has_keys and fnmatchcase(*domains) and all(
+        fnmatchcase(keys.get(key, ""), value) for key, value in wanted.items()
+    )
+'''
+
+DUMP: Final = {
+    "java.lang:type=Runtime": {"StartTime": 1_000},
+    "kafka.server:type=app-info,id=1": {"Version": "4.3.1"},
+    "kafka.server:type=KafkaServer,name=ClusterId": {"Value": "c"},
+    "kafka.server:type=ReplicaManager,name=LeaderCount": {"Value": 0},
+    "kafka.network:type=RequestMetrics,name=ErrorsPerSec,request=Produce,error=NONE": {"Count": 7},
+}
+"""MBeans of a broker that answered 7 produce requests."""
+
+_SOURCE_TEST: Final = '''\
+"""A dump is read as any other JVM."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+
+from collector import catalogue
+from collector.errors import SourceError
+from collector.model import Series
+from collector.sources.base.identity import Expected
+from collector.sources.dump import Dump, DumpSource
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+_BEANS = DUMPED
+
+
+def test_dump_is_read(tmp_path: Path) -> None:
+    (tmp_path / "beans.json").write_text(json.dumps(_BEANS), "utf-8")
+    source = DumpSource(Expected("broker", "1"), Dump(tmp_path / "beans.json"))
+    assert source.identify().cluster == "c"
+    readings = source.read(catalogue.load().family("requests")).readings
+    good = "kafka.broker.produce.answers_good"
+    assert [one.values for one in readings if one.metric == good] == [{Series(good): 7}]
+
+
+def test_missing_dump_is_one_line(tmp_path: Path) -> None:
+    source = DumpSource(Expected("broker", "1"), Dump(tmp_path / "none"))
+    with pytest.raises(SourceError, match="write the file again"):
+        source.identify()
+'''.replace("DUMPED", pformat(DUMP, width=100))
+
+_REGISTRY: Final = "collector/sources/registry.py"
 _GOLD: Final = "lakehouse/tables/gold.py"
 _REPORT: Final = "lakehouse/report/facts/report_record.py"
 _THROTTLING: Final = "lakehouse/report/tables/throttling.py"
@@ -249,5 +367,36 @@ ADDITIONS: Final = (
         ),
     ),
     Addition("objective", 1, files=(("lakehouse/slo/objectives/acme.yaml", _OBJECTIVE),)),
+    Addition(
+        "source", 4,
+        files=(
+            ("collector/sources/dump.py", _SOURCE),
+            ("tests/unit/test_dump.py", _SOURCE_TEST),
+        ),
+        lines=(
+            Line(
+                _REGISTRY,
+                "from collector.sources.dump import Dump\n",
+                "from collector.sources.base.transport import Transport\n",
+            ),
+            Line(
+                _REGISTRY,
+                "        dump: JSON file with its MBeans.\n",
+                "        statistics: File with statistics of a client that uses librdkafka.\n",
+            ),
+            Line(
+                _REGISTRY,
+                "    dump: Dump | None = None\n",
+                "    statistics: Statistics | None = None\n",
+            ),
+            Line(
+                "deploy/agent.yaml",
+                "  # dump:               # a JSON file with the MBeans\n"
+                "  #   file: /var/lib/kafka/beans.json\n"
+                "  #   timeout: 5s\n",
+                "  #   file: /var/log/billing/librdkafka.json\n",
+            ),
+        ),
+    ),
 )  # fmt: skip
 """In this order, each on those before it: the section reads the table of gold."""

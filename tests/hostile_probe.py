@@ -18,12 +18,12 @@ from pathlib import Path
 from typing import NamedTuple
 
 from collector.catalogue import Family, Metric
-from collector.config.schema import Jmx
-from collector.config.units import Duration
 from collector.errors import SourceError
-from collector.sources.connection.identity import Expected
+from collector.settings import Duration
+from collector.sources.base.identity import Expected
 from collector.sources.java import jvm
 from collector.sources.jmx.rmi_source import JmxSource
+from collector.sources.jmx.settings import Jmx
 
 TIMEOUT = 3.0
 

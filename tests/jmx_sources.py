@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from collector.config.schema import Jmx
-from collector.config.units import Duration
-from collector.sources.connection.identity import Expected
+from collector.settings import Duration
+from collector.sources.base.identity import Expected
 from collector.sources.jmx.rmi_source import JmxSource
+from collector.sources.jmx.settings import Jmx
 
 if TYPE_CHECKING:
     from demo.node import Node

@@ -64,17 +64,16 @@ class Call:
     described: pa.Table | None
     parts: Sequence[pa.Table]
 
-    def roll_up(self, program: run_in_duckdb.Program) -> dict[str, pa.Table]:
-        """In one connection, whatever fits into it."""
-        pieces = run_in_duckdb.Pieces(self.parts, self.described)
-        return run_in_duckdb.roll_up(program, self.hours, lambda _: pieces)
+    def roll_up(self, program: run_in_duckdb.Program, pieces: int = 1) -> dict[str, pa.Table]:
+        """In one connection, cut by windows into so many pieces."""
+        runs = pa.concat_tables(self.parts)
+        return run_in_duckdb.part(program, self.hours, runs, pieces=pieces).final
 
-    def merged(self, program: run_in_duckdb.Program) -> dict[str, pa.Table]:
+    def merged(self, program: run_in_duckdb.Program, pieces: int = 1) -> dict[str, pa.Table]:
         """Each part in a connection of its own; the parts have whole subjects."""
-        cuts = [run_in_duckdb.by_windows(program, runs, self.described) for runs in self.parts]
         made = [
-            run_in_duckdb.part(program, self.hours, cut, first=number == 0)
-            for number, cut in enumerate(cuts)
+            run_in_duckdb.part(program, self.hours, runs, self.described, pieces, first=number == 0)
+            for number, runs in enumerate(self.parts)
         ]
         added = run_in_duckdb.merge(program, self.hours.units, [one.adding for one in made])
         return added | {
@@ -119,24 +118,6 @@ def shuffled(batch: Batch, seed: int) -> Batch:
 def whole(_: Row) -> int:
     """All runs in one part."""
     return 0
-
-
-def by_windows(windows: int) -> Cut:
-    """So many consecutive windows in a part."""
-    return lambda row: int(row["start"] % HOUR // (windows * WINDOW_US))
-
-
-def by_hash(parts: int) -> Cut:
-    """Windows, each cut by group, else topic.
-
-    All of a group is in one part, and so are all clients: a row of a set names none of them.
-    """
-
-    def number(row: Row) -> int:
-        subject = row["group"] if row["group"] is not None else row["topic"] or ""
-        return int(parts * (row["start"] % HOUR // WINDOW_US) + sum(subject.encode()) % parts)
-
-    return number
 
 
 def by_subject(parts: int) -> Cut:

@@ -14,7 +14,8 @@ from lakehouse.core.lake import Lake
 from lakehouse.engines.engine import Engine
 from lakehouse.engines.local_engine import LocalEngine
 from lakehouse.rollup import table_schemas
-from lakehouse.rollup.run import Outcome, Wanted, rollup
+from lakehouse.rollup.plan import Wanted
+from lakehouse.rollup.run import Outcome, rollup
 from lakehouse.slo.openslo import objective_files
 from tests.lake_builder import Batch
 
@@ -36,7 +37,7 @@ def prepare(root: Path) -> None:
     made = Path(_EMPTY.name) / "gold"
     if not made.exists():
         for table in table_schemas.EVERY:
-            LocalEngine(Lake(_EMPTY.name)).create(table)
+            LocalEngine(Lake(_EMPTY.name)).define(table)
     shutil.copytree(made, root / "gold")
 
 

@@ -21,12 +21,12 @@ from msgspec.structs import replace
 
 from collector import catalogue
 from collector.catalogue.entries import version_key
-from collector.config.schema import Prometheus
-from collector.config.units import Duration
 from collector.errors import SourceError
-from collector.sources.bulk.prometheus import PrometheusSource
-from collector.sources.connection.identity import Expected
+from collector.settings import Duration
+from collector.sources.base.identity import Expected
 from collector.sources.java import jvm
+from collector.sources.prometheus.exporter import PrometheusSource
+from collector.sources.prometheus.settings import Prometheus
 from demo.clients import consumer, fill
 from demo.cluster import Cluster
 from demo.jars import exporter_jars, has_test_jar, kafka_libs, kafka_libs_of

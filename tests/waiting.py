@@ -11,10 +11,14 @@ _SLOWER = 4  # a busy machine is slower, not wrong
 
 
 def wait_for(
-    condition: Callable[[], bool], seconds: float, seen: Callable[[], object] = lambda: ""
+    condition: Callable[[], bool],
+    seconds: float,
+    seen: Callable[[], object] = lambda: "",
+    *,
+    every: float = 0.2,
 ) -> None:
     """Poll until something holds; fail if it does not in four times the seconds it may need."""
     deadline = time.monotonic() + _SLOWER * seconds
     while not condition():
         assert time.monotonic() < deadline, f"not so within {_SLOWER * seconds} s: {seen()}"
-        time.sleep(0.2)
+        time.sleep(every)

@@ -6,12 +6,13 @@ from typing import TYPE_CHECKING
 from bench.beans import families
 from collector.agent.scrape_attempt import Scraper
 from collector.clock import SystemClock
-from collector.config.schema import Jmx, Prometheus
-from collector.config.units import Duration
-from collector.sources.bulk.prometheus import PrometheusSource
-from collector.sources.connection.identity import Expected
+from collector.settings import Duration
+from collector.sources.base.identity import Expected
 from collector.sources.java import jvm
 from collector.sources.jmx.rmi_source import JmxSource
+from collector.sources.jmx.settings import Jmx
+from collector.sources.prometheus.exporter import PrometheusSource
+from collector.sources.prometheus.settings import Prometheus
 from demo.node import JMX_ROLE
 
 if TYPE_CHECKING:

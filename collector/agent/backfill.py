@@ -19,8 +19,8 @@ from collector.delivery.delivery import Delivery
 from collector.delivery.storage_options import of_lake
 from collector.errors import SourceError
 from collector.model import Notice, Scrape, Series
-from collector.sources.bulk.prometheus_api import PrometheusApi
-from collector.sources.bulk.prometheus_history import (
+from collector.sources.prometheus.api import PrometheusApi
+from collector.sources.prometheus.history import (
     NO_PAGE,
     PastSource,
     Scrapes,

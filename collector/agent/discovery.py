@@ -16,10 +16,11 @@ from urllib.parse import SplitResult, urlsplit
 import msgspec
 from msgspec.structs import replace
 
-from collector.config.schema import AUTO, EVERY, Config, SourceSettings
+from collector.agent import open_sources
+from collector.config.schema import Config
 from collector.errors import JmxlakeError, SettingError
-from collector.sources import factory
 from collector.sources.admin.source import AdminSource
+from collector.sources.registry import AUTO, EVERY, SourceSettings
 from lakehouse.tables import strict_yaml, typed_settings
 from lakehouse.tables.strict_files import UnreadableFileError
 from lakehouse.tables.typed_settings import WrongSettingError
@@ -97,14 +98,14 @@ class Discovery:
         """Node ids and hosts of those for whom one entry stands."""
         known = self._known.get(_key(entry), {})
         if entry.node == EVERY:
-            self._admin = self._admin or factory.admin(config, None)
+            self._admin = self._admin or open_sources.open_admin(config)
             self._admin.identify()
             cluster = self._admin.cluster()
             self._live |= cluster.hosts
             return dict(cluster.hosts if cluster.with_fenced else self._live)
         if known:
             return known
-        with closing(factory.mbeans(replace(config, source=entry))) as source:
+        with closing(open_sources.open_transport(replace(config, source=entry))) as source:
             return {int(source.identify().node): ""}
 
 
@@ -142,8 +143,8 @@ def _targets(path: Path) -> list[SplitResult]:
 
 def _at(entry: SourceSettings, host: str, **parts: str) -> SourceSettings:
     """The source at an address with these parts in it; empty ones stay as they are."""
-    section, text = entry.section, entry.address
-    if not text:
+    section, text = entry.transport, entry.address
+    if section is None or not text:
         return entry  # on this host
     key = "url" if hasattr(section, "url") else "host"
     # A broker says its host by itself: no more than a host may come of it, not a port or a path.
@@ -151,7 +152,7 @@ def _at(entry: SourceSettings, host: str, **parts: str) -> SourceSettings:
     parts["host"] = f"[{host}]" if ":" in host and key == "url" else host
     for part, value in parts.items():
         text = text.replace(f"{{{part}}}", value) if value else text
-    return replace(entry, **{entry.ways[0]: replace(section, **{key: text})})
+    return replace(entry, **{next(iter(entry.transports)): replace(section, **{key: text})})
 
 
 def _key(entry: SourceSettings) -> str:

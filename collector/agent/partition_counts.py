@@ -15,8 +15,7 @@ from typing import Final, NamedTuple
 from collector.catalogue import Family, Metric
 from collector.catalogue.entries import version_key
 from collector.model import Answer, Notice, Reading, Series
-from collector.sources.jmx.bean_questions import IN_SYNC, LEADERS
-from collector.sources.jmx.object_names import keys_of
+from collector.sources.base.beans import IN_SYNC, LEADERS, keys_of
 
 HIDDEN: Final = "partition_metrics_hidden"
 """Kind of the event: its new text is the cause, or empty where the metrics are complete again."""

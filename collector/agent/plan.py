@@ -7,15 +7,15 @@ from typing import Final, NamedTuple
 from msgspec.structs import replace
 
 from collector.agent.held_uploads import HeldUploads
+from collector.agent.open_sources import open_sources
 from collector.agent.scrape_attempt import Scraper
 from collector.catalogue import Catalogue, Family, load
 from collector.catalogue.entries import Delays
 from collector.clock import SystemClock
 from collector.config import checks
-from collector.config.schema import Config, FamilySettings, Names
+from collector.config.schema import Config, FamilySettings
 from collector.errors import SettingError
-from collector.sources import factory
-from collector.sources.hidden_names import HiddenNames
+from collector.sources.base.hidden_names import HiddenNames, Names
 from collector.telemetry.agent_stats import Read
 from lakehouse.tables import MAX_GAP_INTERVALS
 
@@ -119,7 +119,7 @@ def scrapers(config: Config, recorded: Callable[[str, str], int] = lambda *_: 0)
     made: Scrapers = {}
     for one in config.each():
         name = one.source.name
-        read = factory.sources(one, _of(recorded, name))
+        read = open_sources(one, _of(recorded, name))
         held = held_uploads(one, read)
         for via, source in read.items():
             made[name, via] = Scraper(source, SystemClock(), hidden, name, held)
@@ -162,12 +162,13 @@ def families(config: Config, loaded: Catalogue) -> list[tuple[Family, int]]:
     Raises:
         SettingError: A cadence leaves no room for two scrapes and a gap in a window.
     """
+    reached = {transport.via for transport in config.transports().values()}
     wanted = []
     for family in loaded.families:
         settings = config.families.get(family.name, FamilySettings())
         enabled = family.enabled if settings.enabled is None else settings.enabled
         is_read = not set(config.source.roles).isdisjoint(family.roles)
-        if enabled and is_read and _reached(config, family):
+        if enabled and is_read and family.via in reached:
             interval_us = settings.interval.us if settings.interval else family.cadence_us
             metrics = family.metrics
             if config.source.role == "cluster":  # no nodes: who is named is expected to be read
@@ -177,13 +178,6 @@ def families(config: Config, loaded: Catalogue) -> list[tuple[Family, int]]:
     if wanted:
         _check_window(config, *max(wanted, key=itemgetter(1)))
     return wanted
-
-
-def _reached(config: Config, family: Family) -> bool:
-    sections = {"admin": config.admin, "metadata_log": config.metadata_log}
-    if config.source.statistics is not None or family.via == "statistics":
-        return family.via == "statistics" and config.source.statistics is not None
-    return family.via not in sections or sections[family.via] is not None
 
 
 def _check_window(config: Config, family: Family, interval_us: int) -> None:

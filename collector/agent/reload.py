@@ -8,9 +8,9 @@ from collector.agent.discovery import Discovery, is_found
 from collector.agent.plan import Plan, Scrapers
 from collector.catalogue import Catalogue
 from collector.config import loader
-from collector.config.schema import Config, marked
+from collector.config.schema import Config
 from collector.errors import SettingError
-from collector.sources.factory import ADMIN
+from collector.settings import Section, marked
 
 
 class Reload:
@@ -107,14 +107,20 @@ class Reload:
         before, after = (_of(one, source) for one in (self._in_force, config))
         if at not in self._scrapers or before is None or after is None:
             return False
-        # The section that says how it is reached.
-        named = via if via == "metadata_log" else "source"
-        section = "admin" if via in ADMIN else named
         unchanged: bool = before.names == after.names
-        unchanged &= getattr(before, section) == getattr(after, section)
+        unchanged &= _settings(before, via) == _settings(after, via)
         # Readers remember what a metric's beans are: one that means others now needs a new reader.
         known, now = self.catalogue.metrics, catalogue.metrics
         return unchanged and all(known.get(name, one) == one for name, one in now.items())
+
+
+def _settings(config: Config, via: str) -> Section | None:
+    """Return the section that says how a family or its ``via`` is read."""
+    for key, transport in config.transports().items():
+        if via == transport.via or via in transport.slow:
+            section: Section = getattr(config, key)
+            return section
+    return None
 
 
 def _of(config: Config, source: str) -> Config | None:

@@ -10,7 +10,7 @@ from collector.catalogue import Family
 from collector.clock import Clock
 from collector.errors import SourceError
 from collector.model import Answer, Identity, Outcome, Reading, Scrape, Source
-from collector.sources.hidden_names import HiddenNames
+from collector.sources.base.hidden_names import HiddenNames
 from collector.telemetry import logs
 from lakehouse.tables import FLAG_DISTRIBUTION
 from lakehouse.tables.error_text import unexpected

@@ -10,11 +10,13 @@ from typing import Annotated, Any, Final, Literal, NamedTuple
 import msgspec
 from msgspec.structs import replace
 
-from collector.config.schema import Role
 from collector.errors import ConfigError
 
 DEFAULT_CAP: Final = 100_000
 Kind = Literal["gauge", "counter"]
+Role = Literal["broker", "controller", "combined", "client", "cluster"]
+"""What runs in the JVM that is read; ``combined``: broker and controller, read as two sources;
+``cluster``: all brokers together, by Admin alone."""
 Via = Literal["jmx", "admin", "metadata_log", "statistics"]
 """Where a family is read: ``jmx`` means MBeans, however the JVM is reached."""
 Needs = Literal[

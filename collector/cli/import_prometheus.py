@@ -20,8 +20,9 @@ from collector.errors import ConfigError, SourceError
 
 if TYPE_CHECKING:
     from collector.agent.backfill import Past
-    from collector.config.schema import Config, Prometheus
-    from collector.sources.bulk.prometheus_api import PrometheusApi
+    from collector.config.schema import Config
+    from collector.sources.prometheus.api import PrometheusApi
+    from collector.sources.prometheus.settings import Prometheus
 
 _FAMILIES: Final = ("min_isr", "quotas", "tiered", "requests")
 _OF_SECTION: Final = ("rules_file", "kafka_version", "user", "password_file", "ca_file", "timeout")
@@ -94,9 +95,9 @@ def _config(url: str, lake: str, options: Mapping[str, Any], node: str = "0") ->
 
 
 def _run(config: Config, options: Mapping[str, Any]) -> None:
-    from collector.sources.bulk import exporter_rules
-    from collector.sources.bulk.prometheus_api import PrometheusApi
-    from collector.sources.bulk.prometheus_history import brokers, matcher
+    from collector.sources.prometheus import exporter_rules
+    from collector.sources.prometheus.api import PrometheusApi
+    from collector.sources.prometheus.history import brokers, matcher
 
     section, now_us = config.source.prometheus, time.time_ns() // 1000
     span = _us(options["start"]), min(_us(options["end"]) or now_us, now_us)
@@ -133,8 +134,8 @@ def _import(
     from collector.agent.backfill import Past, seen
     from collector.delivery.delivery import Delivery
     from collector.delivery.storage_options import of_lake
-    from collector.sources.bulk.prometheus_history import PastSource
-    from collector.sources.connection.identity import Expected
+    from collector.sources.base.identity import Expected
+    from collector.sources.prometheus.history import PastSource
     from collector.spool.recorder import Recorder
     from collector.spool.spool import Spool
 

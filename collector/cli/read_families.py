@@ -10,6 +10,7 @@ from msgspec.structs import replace as replace_struct
 
 from collector.agent import plan
 from collector.agent.discovery import Discovery
+from collector.agent.open_sources import open_sources
 from collector.agent.plan import Task
 from collector.agent.scrape_attempt import Scraper
 from collector.catalogue import Catalogue, Family
@@ -20,7 +21,6 @@ from collector.clock import SystemClock
 from collector.config.schema import Config
 from collector.errors import JmxlakeError
 from collector.model import Answer, Scrape, Source
-from collector.sources import factory
 from collector.sources.admin.source import ALL, AdminSource
 
 _STALE_US: Final = 30_000_000
@@ -113,7 +113,7 @@ def _say_of(source: str, say: Say, step: Step) -> None:
 
 
 def _read_source(config: Config, loaded: Catalogue, say: Say) -> list[Read]:
-    name, sources = config.source.name, factory.sources(config)
+    name, sources = config.source.name, open_sources(config)
     held = plan.held_uploads(config, sources)
     scrapers = {
         (name, via): Scraper(one, SystemClock(), name=name, held=held)
@@ -125,7 +125,7 @@ def _read_source(config: Config, loaded: Catalogue, say: Say) -> list[Read]:
         own = [task for task in tasks if task.family.via == place]
         # Those with a connection of their own go to the same place, and have more time.
         own.sort(key=lambda one: one.via != place)
-        where = config.source.ways[0] if place == "jmx" else place
+        where = next(iter(config.source.transports)) if place == "jmx" else place
         read += _read_place(where, own, sources.get(place), say)
     if isinstance(admin := sources.get("admin"), AdminSource):
         _compare_delays([one.task.family for one in read], plan.delays(config, loaded), admin, say)

@@ -1,28 +1,19 @@
 """Checks of a configuration's values, beyond their types."""
 
-import re
 import shlex
-from ipaddress import ip_address
 from typing import Final
 from urllib.parse import urlsplit
 
-from collector.config.schema import (
-    AUTO,
-    EVERY,
-    WAYS,
-    Config,
-    SourceSettings,
-    UnityCatalog,
-    limited,
-)
+from collector.config.schema import Config, UnityCatalog
 from collector.errors import SettingError
+from collector.settings import check_url, is_loopback, limited
+from collector.sources.registry import AUTO, EVERY, TRANSPORTS, SourceSettings
 from lakehouse.tables import DEFAULT_WINDOW_SECONDS, MAX_GAP_INTERVALS, paths
 
 WINDOW_RULES: Final = (
     f"must divide 5m or be a multiple of it, and be longer than {MAX_GAP_INTERVALS} intervals of"
     " every family"
 )
-_PLACEHOLDER: Final = re.compile(r"\{(?:host|node|port)\}")
 _LARGEST_NODE: Final = 2**31 - 1
 
 
@@ -35,8 +26,8 @@ def check(config: Config) -> None:
     _check_several(config)
     for number, one in enumerate(config.each()):
         try:
-            _check_source(one.source)
             _check_cluster(one)
+            _check_source(one.source)
             _check_found(one)
             _check_limits(one)
         except SettingError as error:
@@ -49,7 +40,7 @@ def check(config: Config) -> None:
     if any(rule.hash for rule in rules) and config.names.key_file is None:
         raise SettingError("names.key_file", "needed where names are hashed")
     if config.admin is not None:
-        _check_addresses(config.admin.bootstrap)
+        config.admin.check("admin", None)
     try:
         paths.check_lake(config.lake.path)
     except paths.PathError as error:
@@ -103,7 +94,7 @@ def _check_found(config: Config) -> None:
     several = source.node == EVERY or source.targets_file is not None
     if several and not any(part in source.address for part in ("{host}", "{node}", "{port}")):
         why = 'write {host} where it has the name of each, as in host: "{host}"'
-        raise SettingError(f"source.{next(iter(source.ways), 'jmx')}", why)
+        raise SettingError(f"source.{next(iter(source.transports), 'jmx')}", why)
 
 
 def _check_limits(config: Config) -> None:
@@ -121,67 +112,34 @@ def _check_source(source: SourceSettings) -> None:
         raise SettingError("source.node", f"node id {node!r} is no number, nor {AUTO} or {EVERY}")
     if numbered and node.isdecimal() and (len(node) > 10 or int(node) > _LARGEST_NODE):
         raise SettingError("source.node", f"must be at most {_LARGEST_NODE}")
-    if source.role != "cluster" and len(source.ways) != 1:
-        there = f", not {' and '.join(source.ways)}" if source.ways else ""
-        ways = tuple(f"source.{way}" for way in source.ways)
-        raise SettingError("source", f"give one of {', '.join(WAYS)}{there}", ways)
-    if source.statistics is not None and source.role != "client":
-        raise SettingError("source.statistics", "only clients have them", ("source.role",))
-    for way in source.ways:
-        section, key = getattr(source, way), f"source.{way}"
-        if getattr(section, "password_file", None) and section.password_env:
-            both = (f"{key}.password_file", f"{key}.password_env")
-            raise SettingError(key, "give password_file or password_env, not both", both)
-        _check_url(f"{key}.url", getattr(section, "url", "https://host"))
-    tls, host = source.jmx and source.jmx.tls, source.address
-    # Java before 2026 checks no host name: with its own authorities anybody's certificate does.
-    if tls and tls.trust_store is None and not is_loopback(host):
-        why = "anybody with a certificate of a public authority may read the password"
-        keys = ("source.jmx.tls", "source.jmx.host")
-        text = f"needed, as {host} is another host: else {why}"
-        raise SettingError("source.jmx.tls.trust_store", text, keys)
-    if source.prometheus and source.cluster is None:
-        command = "`kafka-cluster.sh cluster-id --bootstrap-server HOST:PORT`"
-        why = f"needed: an exporter does not give its cluster's id; {command} prints it"
-        raise SettingError("source.cluster", why)
-
-
-def _check_url(key: str, text: str) -> None:
-    fits, why = text.startswith(("http://", "https://")) and "@" not in text, ""
-    try:
-        url = urlsplit(_PLACEHOLDER.sub("1", text))
-        fits = fits and bool(url.hostname) and url.port != 0
-    except ValueError as error:
-        fits, why = False, f" ({error})"
-    if not fits:
-        text = "must be http:// or https:// without user and password, with a host"
-        raise SettingError(key, f"{text} and a port from 1 to 65535 if it names one{why}")
+    found = source.transports
+    if source.role != "cluster" and len(found) != 1:
+        there = f", not {' and '.join(found)}" if found else ""
+        keys = tuple(f"source.{name}" for name in found)
+        raise SettingError("source", f"give one of {', '.join(TRANSPORTS)}{there}", keys)
+    for name, transport in found.items():
+        if not transport.roles.issuperset(source.roles):
+            text = f"reads role {' or '.join(sorted(transport.roles))} only; correct source.role"
+            raise SettingError(f"source.{name}", text, ("source.role",))
+        transport.check(f"source.{name}", source.cluster)
 
 
 def _check_cluster(config: Config) -> None:
     """A whole cluster is read by Admin and in no other way."""
-    source, ways = config.source, tuple(f"source.{way}" for way in config.source.ways)
+    source = config.source
     if source.role != "cluster":
         return
-    if ways:
+    for name in source.transports:
         why = "a cluster is read by admin alone: take this out, or name a broker by node and role"
-        raise SettingError(ways[0], why, ("source.role",))
+        raise SettingError(f"source.{name}", why, ("source.role",))
     if config.admin is None:
         raise SettingError("admin", "needed: a cluster is read in no other way", ("source.role",))
     if config.metadata_log is not None:
         raise SettingError("metadata_log", "a cluster has none: it is a broker's", ("source.role",))
 
 
-def is_loopback(host: str) -> bool:
-    """Whether a name or an address is this host's own, by its text alone."""
-    try:
-        return ip_address(host).is_loopback
-    except ValueError:
-        return host.casefold() in ("localhost", "localhost.localdomain")
-
-
 def _check_unity_catalog(section: UnityCatalog) -> None:
-    _check_url("lake.unity_catalog.url", section.url)
+    check_url("lake.unity_catalog.url", section.url)
     try:
         url = urlsplit(section.url)
         is_safe = url.scheme == "https" or (
@@ -196,17 +154,3 @@ def _check_unity_catalog(section: UnityCatalog) -> None:
         raise SettingError(
             "lake.unity_catalog", "give client_id and client_secret_file, or token_file"
         )
-
-
-def _check_addresses(bootstrap: str) -> None:
-    for address in map(str.strip, bootstrap.split(",")):
-        # A listener's protocol may stand before it: Kafka takes no notice.
-        place = urlsplit(f"//{address.rpartition('//')[2]}")
-        try:
-            fits = bool(place.hostname and place.port)
-        except ValueError:
-            fits = False
-        if not fits:
-            why = f"expected HOST:PORT, or several with commas between, got {address!r}"
-            ipv6 = "(an IPv6 address stands in brackets: [::1]:9092)"
-            raise SettingError("admin.bootstrap", f"{why} {ipv6}")

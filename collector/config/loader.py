@@ -17,8 +17,8 @@ import msgspec
 
 from collector.config import checks, secrets
 from collector.config.schema import Config
-from collector.config.units import Quantity
 from collector.errors import ConfigError, SettingError
+from collector.settings import Quantity
 from lakehouse.tables import strict_yaml, typed_settings
 from lakehouse.tables.strict_files import UnreadableFileError
 from lakehouse.tables.typed_settings import WrongSettingError

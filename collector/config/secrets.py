@@ -1,18 +1,18 @@
-"""Passwords, read when needed and kept nowhere; who else may read them, and files with secrets."""
+"""Files with secrets: whether others on this host can read them, or a network."""
 
 import os
 import re
 import stat
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 from urllib.parse import urlsplit
 
-from collector.config.checks import is_loopback
-from collector.config.schema import Config, SourceSettings, marked
-from collector.errors import SettingError, SourceRefusedError
+from collector.config.schema import Config
+from collector.errors import SettingError
+from collector.settings import is_loopback, marked
+from collector.sources.registry import SourceSettings
 from lakehouse.tables.strict_files import UnreadableFileError, read_text
 
 # What stands for a secret, ${file:...} or the like, is none.
@@ -20,63 +20,6 @@ _SECRET_LINE: Final = re.compile(
     r"^\s*(?:[\w.-]*password|sasl\.jaas\.config|ssl\.keystore\.key)\s*[=:]\s*(?!\$\{)\S",
     re.IGNORECASE | re.MULTILINE,
 )
-
-
-@dataclass(frozen=True, slots=True)
-class Secret:
-    """Where a password stands; the password itself is in no attribute and no repr.
-
-    Attributes:
-        file: Its first line is the password, or it has a line ``user password``. Not the JVM's own
-            file: since Java 9 the JVM replaces the passwords in it by hashes at the first login
-            (``jmxremote.password.toHashes``).
-        variable: Name of an environment variable.
-    """
-
-    file: Path | None = None
-    variable: str | None = None
-
-    def read(self, where: str, user: str | None = None) -> str:
-        """The password as it is now; empty where none is configured.
-
-        Args:
-            where: What it is for; begins the error's line.
-            user: Whose it is, where the file has a line for each.
-
-        Raises:
-            SourceRefusedError: The file or the variable is not there, or the file is empty or
-                holds a hash.
-        """
-        if self.variable is not None:
-            value = os.environ.get(self.variable)
-            if value is None:
-                raise SourceRefusedError(f"{where}: the variable {self.variable} is not set")
-            return value
-        if self.file is None:
-            return ""
-        try:
-            lines = read_text(self.file).splitlines()
-        except UnreadableFileError as error:
-            raise SourceRefusedError(f"{where}: cannot read the password file {error}") from None
-        return self._password(where, lines, user)
-
-    def _password(self, where: str, lines: list[str], user: str | None) -> str:
-        for line in lines:
-            name, *rest = line.split()[:4] or [""]
-            if name == user and len(rest) == 1:
-                return rest[0]
-            if name == user and len(rest) > 1:
-                why = f"{self.file} holds a hash, as JVMs make of their own password file"
-                raise SourceRefusedError(f"{where}: {why}: give us another file, with the password")
-        first = lines[0].strip() if lines else ""
-        if not first:
-            raise SourceRefusedError(
-                f"{where}: the first line of {self.file} is empty: write the password there"
-            )
-        if user is not None and len(first.split()) > 1:
-            why = f"{self.file} has no line for {user!r}, and its first line is no password alone"
-            raise SourceRefusedError(f"{where}: {why}")
-        return first
 
 
 def refuse_exposed(config: Config) -> None:
@@ -105,7 +48,7 @@ def warnings(config: Config) -> list[str]:
 
 def _sent_in_clear(source: SourceSettings) -> str | None:
     """Where a password is sent over a network as clear text; None: nowhere."""
-    section = source.section
+    section = source.transport
     if not getattr(section, "user", None) or getattr(section, "tls", None) is not None:
         return None
     url = urlsplit(getattr(section, "url", ""))

@@ -15,9 +15,9 @@ import httpx
 import msgspec
 
 from collector.config.schema import UnityCatalog
-from collector.config.secrets import Secret
 from collector.errors import LakeError, SourceRefusedError
-from collector.sources.bulk.http_endpoint import first_bytes
+from collector.settings import Secret
+from collector.sources.http.endpoint import first_bytes
 from lakehouse.tables.strict_files import UnreadableFileError, read_certificates
 
 _KEY: Final = "lake.unity_catalog"

@@ -6,7 +6,7 @@ from typing import Final
 import msgspec
 
 from collector.model import Outcome, Scrape
-from collector.sources.connection.error_mapping import NOTHING_LISTENS
+from collector.sources.base.error_mapping import NOTHING_LISTENS
 
 
 class AttemptSpan(msgspec.Struct):

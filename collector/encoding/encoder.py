@@ -101,9 +101,14 @@ class Encoder(msgspec.Struct):
         self._enter(family, scrape, self.ledger)
 
     def seal(self, now_us: int, most_us: int = _NEVER_US) -> SealedRows:
-        """Take out the windows that nothing can change any longer, up to an instant at most."""
+        """Take out the windows that nothing can change any longer, up to an instant at most.
+
+        A family that was not read in time claims nothing after its last attempt.
+        """
         end_us = min(self.sealable_us(now_us), most_us)
         for family in self._families(exact=False):
+            if end_us > self.sealed_us:
+                family.end_unread(now_us, end_us, self.ledger)
             self._elapse(family, end_us)
         return self._take(end_us, lambda one: one.settle(now_us, end_us, self.window_us))
 

@@ -57,12 +57,22 @@ class FamilyTrack(msgspec.Struct):
         An attempt may still prove that a process was down, and bring an increase that waits.
         """
         waits = any(counter.waiting for counter in self.counters.values())
-        if waits or self.account.may_be_down:
-            return 0
+        return 0 if waits or self.account.may_be_down else self._read_us(now_us)
+
+    def _read_us(self, now_us: int) -> int:
+        """The instant before which no attempt to come changes coverage or a value."""
         if self.account.open is None:  # coverage has ended: the next attempt begins anew
             return now_us
         reach_us = max((gauge.reach_us for gauge in self.gauges.values()), default=0)
         return min((self.attempted_us or 0) - reach_us, now_us)
+
+    def end_unread(self, now_us: int, end_us: int, ledger: Ledger) -> None:
+        """End coverage at the last attempt, if a later one may change what is before ``end_us``.
+
+        The later attempt may be under way, and fail: then nobody observed the time since it began.
+        """
+        if self.answered_us is not None and self._read_us(now_us) < end_us:
+            self.break_off(ledger)
 
     def successor(self, end_us: int) -> Self:
         """An empty exact family that records nothing of the time before an instant."""

@@ -17,8 +17,8 @@ from urllib.parse import urlsplit
 
 from prometheus_client.exposition import choose_encoder
 
-from collector.config.checks import is_loopback
 from collector.errors import HealthError
+from collector.settings import is_loopback
 from collector.sources.java import jvm
 from collector.telemetry.agent_stats import AgentStats
 

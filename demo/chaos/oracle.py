@@ -142,20 +142,15 @@ class _Case:
     def _vouched(self) -> Spans:
         """Up to ``max_gap`` after each answer, but not beyond an attempt that failed.
 
-        One that was under way by then and succeeded vouches for the time it took. One that failed
-        takes back nothing that was sealed before it did: an agent that stood still for so long.
+        One that was under way by then and succeeded vouches for the time it took.
         """
-        wait_us = round(max(scrape.interval_us for scrape in self._kept) * MAX_GAP_INTERVALS)
         spans = []
         for scrape, after in zip(self._kept, [*self._kept[1:], None], strict=True):
             if scrape.outcome != "ok":
                 continue
             limit_us = scrape.answered_us + round(scrape.interval_us * MAX_GAP_INTERVALS)
             if after is not None and scrape.asked_us < after.asked_us <= limit_us:
-                sealable_us = after.answered_us - wait_us
-                sealed_us = sealable_us - sealable_us % self._window_us
-                failed_us = max(after.asked_us, min(limit_us, sealed_us))
-                limit_us = after.answered_us if after.outcome == "ok" else failed_us
+                limit_us = after.answered_us if after.outcome == "ok" else after.asked_us
             spans.append((scrape.answered_us, limit_us))
         return Spans(spans)
 

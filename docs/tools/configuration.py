@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, Union, get_arg
 import msgspec
 
 from collector.config.loader import PREFIX
-from collector.config.schema import Config, FamilySettings, Section
-from collector.config.units import Duration, Size
+from collector.config.schema import Config, FamilySettings
+from collector.settings import Duration, Section, Size
 from docs.tools.layout import code, page, prose, table
 
 if TYPE_CHECKING:

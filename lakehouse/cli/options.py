@@ -247,16 +247,24 @@ def stop_signals() -> threading.Event:
     return stop
 
 
-def turns(every_seconds: float, stop: threading.Event) -> Iterator[None]:
+def turns(
+    every_seconds: float, stop: threading.Event, past_seconds: float | None = None
+) -> Iterator[None]:
     """Turns of a command with ``--every``, until ``stop`` is set.
 
-    They come at whole multiples of the interval after the first. Turns that pass while one is still
-    running are left out. A clock that is set changes nothing.
+    The first comes at once. Turns that pass while one is still running are left out.
+
+    Args:
+        every_seconds: From turn to turn.
+        stop: Ends them.
+        past_seconds: How long after whole multiples of the interval since 1970 they come; None:
+            they are counted from the first, and a clock that is set changes nothing.
     """
     first = time.monotonic()
     while not stop.is_set():
         yield
-        stop.wait(every_seconds - (time.monotonic() - first) % every_seconds)
+        past = time.monotonic() - first if past_seconds is None else time.time() - past_seconds
+        stop.wait(every_seconds - past % every_seconds)
 
 
 def log(what: str) -> None:

@@ -1,6 +1,7 @@
 """Phases of a command on standard error: a live line on a terminal, and a line for each when done.
 
-A terminal shows ``rollup: 3 of 12 hours, about 20 s left``; a log gets ``rollup: 12 hours, 31 s``.
+A terminal shows ``rollup: 3 of 12 hours, 41,000 rows/s, about 20 s left``; a log gets ``rollup: 12
+hours, 31 s``, and before it a line as parts of a long rollup are computed.
 """
 
 from __future__ import annotations
@@ -17,16 +18,20 @@ from rich.text import Text
 
 from lakehouse.cli.options import log
 from lakehouse.core import display
-from lakehouse.engines.rollup_batches import COMPUTED
+from lakehouse.engines.costs import PartDone
 from lakehouse.rollup.remark import Remark
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from lakehouse.engines.costs import Costs
+    from lakehouse.engines.packets import Cost
     from lakehouse.rollup.run import Done
 
 _SECOND_US: Final = 1_000_000
 _SHORT: Final = "under 1 s"
+_PAUSE_SECONDS: Final = 5.0
+"""Between two lines of progress in a log, and before the first: a short rollup has none."""
 
 
 class Phase:
@@ -35,38 +40,56 @@ class Phase:
     Args:
         name: A noun, such as ``rollup``.
         clock: Seconds of a clock that only goes forward.
+        say: Prints a line of progress; by default none is printed.
     """
 
-    def __init__(self, name: str, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self,
+        name: str,
+        clock: Callable[[], float] = time.monotonic,
+        say: Callable[[str], None] = lambda _: None,
+    ) -> None:
         self.name = name
         self.result = ""
-        self._clock = clock
-        self._started = clock()
+        self._clock, self._say = clock, say
+        self._started = self._said = clock()
         self._done: Done | None = None
-        self._parts = ""
-        self._first: tuple[float, int] | None = None  # when hours were counted first
+        self._part: PartDone | None = None
+        self._first: tuple[float, int] | None = None  # when rows were counted first
 
     def watch(self, done: Done) -> None:
-        """Note how far a rollup is."""
+        """Note how far a rollup is, and say what its last batch cost."""
         if self._first is None:
-            self._first = self._clock(), done.hours
-        self._done, self._parts = done, ""
+            self._first = self._clock(), done.rows
+        self._done, self._part = done, None
+        if done.costs.parts is not None:
+            self._tell(_of_batch(done.costs), 0)
 
-    def step(self, what: str) -> None:
+    def step(self, what: str | PartDone) -> None:
         """Log a remark, and note computed parts; other steps are too many for a person."""
         if isinstance(what, Remark):
             log(f"{self.name}: {what}")
-        elif what.startswith(COMPUTED):
-            self._parts = what.removeprefix(COMPUTED)
+        elif isinstance(what, PartDone):
+            self._part = what
+            self._tell("" if what.cost is None else _of_part(what.cost), _PAUSE_SECONDS)
+
+    def _tell(self, costs: str, pause_seconds: float) -> None:
+        """Say how far it is, unless it has only begun or a line was printed just now."""
+        now = self._clock()
+        if now - self._started >= _PAUSE_SECONDS and now - self._said >= pause_seconds:
+            self._said = now
+            self._say(", ".join(filter(None, (self.now, costs))))
 
     @property
     def now(self) -> str:
         """The phase, its progress, and the time left or the time so far."""
-        parts = [] if self._done is None else [f"{self._done.hours} of {self._done.of_hours} hours"]
-        parts += [self._parts] if self._parts else []
-        left = self._seconds_left()
-        parts.append(f"{about(left)} left" if left is not None else f"{self._took} so far")
-        return f"{self.name}: {', '.join(parts)}"
+        told = [] if self._done is None else [f"{self._done.hours} of {self._done.of_hours} hours"]
+        if self._part is not None:
+            told.append(f"{self._part.label}: {self._part.part} of {self._part.parts} parts")
+        rate, left = self._pace()
+        told += [] if rate is None else [f"{display.rough(rate, 'down')} rows/s"]
+        told.append(f"{self._took} so far" if left is None else f"{about(left)} left")
+        return f"{self.name}: {', '.join(told)}"
 
     @property
     def summary(self) -> str:
@@ -78,21 +101,38 @@ class Phase:
         seconds = round(self._clock() - self._started)
         return display.untied(display.length(seconds * _SECOND_US)) if seconds else _SHORT
 
-    def _seconds_left(self) -> float | None:
-        """Seconds left at the pace so far; None: no hour is complete yet, or every hour is."""
+    def _pace(self) -> tuple[float | None, float | None]:
+        """Rows a second so far, and the seconds left; None: no row is computed, or all are."""
         if self._done is None or self._first is None:
-            return None
+            return None, None
         at, before = self._first
-        done, left = self._done.hours - before, self._done.of_hours - self._done.hours
-        return (self._clock() - at) / done * left if done and left else None
+        rows = self._done.rows + (0 if self._part is None else self._part.rows)
+        seconds, left = self._clock() - at, self._done.of_rows - rows
+        if rows <= before or seconds <= 0:
+            return None, None
+        rate = (rows - before) / seconds
+        return rate, left / rate if left > 0 else None
+
+
+def _of_part(cost: Cost) -> str:
+    seconds, memory = f"{cost.seconds:.1f} s", display.untied(display.size(cost.peak_bytes))
+    return f"the last of {cost.rows:,} rows in {seconds} with {memory}"
+
+
+def _of_batch(costs: Costs) -> str:
+    parts = display.untied(display.plural(costs.parts or 0, "part"))
+    memory = display.untied(display.size(costs.peak_bytes))
+    return (
+        f"{parts} computed, the slowest in {costs.longest_part_seconds:.1f} s "
+        f"({costs.skew:.1f} times the median), at most {memory}"
+    )
 
 
 @contextmanager
 def phase(name: str) -> Iterator[Phase]:
     """Show a phase while it runs, and log its summary at its end."""
-    running = Phase(name)
     if sys.stderr.isatty():
-        spinner = Spinner("line", Text())
+        running, spinner = Phase(name), Spinner("line", Text())
 
         def line() -> Spinner:
             spinner.update(text=Text(f"jmxlake: {running.now}"))
@@ -102,6 +142,7 @@ def phase(name: str) -> Iterator[Phase]:
         with Live(console=console, get_renderable=line, refresh_per_second=4, transient=True):
             yield running
     else:
+        running = Phase(name, say=log)
         yield running
     log(running.summary)
 

@@ -8,13 +8,13 @@ import threading
 import uuid
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import click
 
 from lakehouse.cli import options
 from lakehouse.cli.options import LAKE, LakeOptions, log, stop_signals, turns
-from lakehouse.cli.phases import phase
+from lakehouse.cli.phases import Phase, phase
 from lakehouse.core import display
 from lakehouse.core.display import plural, untied
 from lakehouse.core.lake import at
@@ -24,7 +24,8 @@ from lakehouse.engines.choice import start_spark
 from lakehouse.engines.engine import Engine
 from lakehouse.errors import LakehouseError, is_of_spark, spark_failed
 from lakehouse.rollup import progress
-from lakehouse.rollup.run import Done, Outcome, Wanted, rollup as run_rollup
+from lakehouse.rollup.plan import Wanted
+from lakehouse.rollup.run import Done, Outcome, rollup as run_rollup
 from lakehouse.rollup.verify import verify as compare
 
 WINDOW: Final = click.option(
@@ -92,11 +93,15 @@ def rollup(  # noqa: PLR0913 - a click command
 
 def _as_json(outcome: Outcome) -> dict[str, Any]:
     fields = outcome._asdict()
-    versions = fields.pop("versions")
-    return {**fields, **versions._asdict()}
+    versions, costs = fields.pop("versions"), fields.pop("costs")
+    return {**fields, **versions._asdict(), **costs._asdict()}
 
 
 _LONGEST_WAIT_SECONDS: Final = 600
+_PAST_SECONDS: Final = 75
+"""When turns come after multiples of their interval, where windows end: by then an agent with its
+defaults has delivered a window, with tiered storage, too (docs/fleet.md)."""
+
 _ENGINE_SECONDS: Final = 3600
 """Age at which an engine is replaced. It keeps copies of a bucket's files and what it has checked,
 most of them of hours that are not read again. The Spark session stays."""
@@ -104,6 +109,20 @@ most of them of hours that are not read again. The Spark session stays."""
 
 class _StoppedError(Exception):
     """SIGTERM came, and batches are left."""
+
+
+class _Pass(NamedTuple):
+    """The result of a pass.
+
+    Attributes:
+        day: When it began (UTC).
+        outcome: Of its rollup.
+        until: The end of the newest reading in gold; None: of two days it has none.
+    """
+
+    day: dt.date
+    outcome: Outcome
+    until: dt.datetime | None
 
 
 class Live:
@@ -132,13 +151,13 @@ class Live:
         self._say: Callable[[str], None] = log
         self._engine: Engine | None = None
         self._since = clock()
-        self._last: Outcome | None = None
+        self._last: _Pass | None = None
 
     def serve(self, every_seconds: int, stop: threading.Event, *, as_json: bool) -> None:
         """Roll up at each turn until ``stop`` is set; after failures at ever fewer turns."""
         failures = left_out = 0
         most = max(1, _LONGEST_WAIT_SECONDS // every_seconds)
-        for _ in turns(every_seconds, stop):
+        for _ in turns(every_seconds, stop, past_seconds=_PAST_SECONDS):
             if left_out:
                 left_out -= 1
                 continue
@@ -161,28 +180,42 @@ class Live:
         began = self._clock()
         engine = self._engine_at(began)
         with phase("rollup") as shown:
-
-            def watch(done: Done) -> None:
-                shown.watch(done)
-                if stop.is_set() and done.hours < done.of_hours:
-                    raise _StoppedError
-
-            outcome = run_rollup(
-                engine, self._objectives, self._wanted, window_seconds=self._window,
-                progress=shown.step, watch=watch,
-            )  # fmt: skip
-            now = self._clock()
-            until = progress.until(engine, now)
-            shown.result = f"{self._added(outcome)}, {_reach(until, now)}"
-        self._last = outcome
+            done = self._still(engine, began.date()) or self._rolled_up(engine, stop, shown)
+            now, until = self._clock(), done.until
+            shown.result = f"{self._added(done.outcome)}, {_reach(until, now)}"
+        self._last = done
         behind = None if until is None else (now - until).total_seconds()
         return {
             "at": now.isoformat(timespec="seconds"),
             "seconds": round((now - began).total_seconds(), 3),
             "until": None if until is None else until.isoformat(timespec="seconds"),
             "behind_seconds": behind,
-            **_as_json(outcome),
+            **_as_json(done.outcome),
         }
+
+    def _still(self, engine: Engine, day: dt.date) -> _Pass | None:
+        """The last pass again, if it found nothing new and no table has changed since.
+
+        Gold is tidied once a day, so the first pass of a day looks at everything.
+        """
+        is_unchanged, last = engine.is_unchanged(), self._last
+        if last is None or last.outcome.how or last.day != day:
+            return None
+        return last if is_unchanged else None
+
+    def _rolled_up(self, engine: Engine, stop: threading.Event, shown: Phase) -> _Pass:
+        day = self._clock().date()
+
+        def watch(done: Done) -> None:
+            shown.watch(done)
+            if stop.is_set() and done.hours < done.of_hours:
+                raise _StoppedError
+
+        outcome = run_rollup(
+            engine, self._objectives, self._wanted, window_seconds=self._window,
+            progress=shown.step, watch=watch,
+        )  # fmt: skip
+        return _Pass(day, outcome, progress.until(engine, self._clock()))
 
     def _engine_at(self, now: dt.datetime) -> Engine:
         if self._engine is None or abs((now - self._since).total_seconds()) > _ENGINE_SECONDS:
@@ -196,7 +229,7 @@ class Live:
         text = next(outcome_lines(outcome))
         if self._last is None or not outcome.hours:
             return text
-        new = outcome.versions.runs - self._last.versions.runs
+        new = outcome.versions.runs - self._last.outcome.versions.runs
         return untied(f"{plural(new, 'new commit')}, {text}")
 
     def _failed(self, error: Exception, wait_seconds: int) -> dict[str, Any]:

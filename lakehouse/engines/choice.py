@@ -52,7 +52,7 @@ def engine_of(lake: Lake, options: Mapping[str, str], progress: Say, *, by_spark
         try:
             engine = _on_path(lake, options, progress, by_spark=by_spark)
             for table in _PROBED:
-                engine.schema(table)
+                engine.detail(table)
         except TableLogError:
             raise
         except (EngineError, TableSchemaError, ModuleNotFoundError) as error:

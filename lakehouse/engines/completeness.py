@@ -15,6 +15,7 @@ from lakehouse.core.periods import Period, iso, micros
 from lakehouse.core.spans import overlap
 from lakehouse.core.table_notes import CHECKED, Gap, Noted
 from lakehouse.engines.engine import Detail, Engine, ask
+from lakehouse.engines.relation import select
 from lakehouse.tables import Table
 
 MISSING: Final = "the table was missing"
@@ -50,7 +51,7 @@ def details(engine: Engine, wanted: Iterable[Table]) -> dict[Table, Detail | Non
     """Delta's metadata of tables; None for one that does not exist."""
     chosen = tuple(wanted)
     with ThreadPoolExecutor(engine.at_once) as pool:
-        return dict(zip(chosen, pool.map(engine.found, chosen), strict=True))
+        return dict(zip(chosen, pool.map(engine.detail, chosen), strict=True))
 
 
 def notes_of(found: Mapping[Table, Detail | None]) -> list[str]:
@@ -93,7 +94,7 @@ def incomplete(engine: Engine, period: Period, now_us: int) -> list[Incomplete]:
         now_us: This instant, microseconds.
     """
     newest = "SELECT * FROM {rows} r ORDER BY r.finished_at DESC LIMIT 1"
-    rows = engine.collect(engine.query(newest, rows=engine.rows(tables.PROGRESS))).to_pylist()
+    rows = engine.collect(select(newest, rows=engine.rows(tables.PROGRESS))).to_pylist()
     every = details(engine, (*CHECKED, tables.PROGRESS))
     progress = every[tables.PROGRESS]
     notes = rows[0].get("tables") if rows else None

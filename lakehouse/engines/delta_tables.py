@@ -6,7 +6,9 @@ import re
 import shutil
 import threading
 from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Final, Literal, NamedTuple
 
@@ -16,6 +18,7 @@ import pyarrow.parquet as pq
 from deltalake import DeltaTable
 from deltalake.exceptions import TableNotFoundError as NoDeltaTableError
 from deltalake.fs import DeltaStorageHandler
+from pyarrow.fs import FileType
 
 from lakehouse import tables
 from lakehouse.core import missing_files
@@ -28,6 +31,7 @@ from lakehouse.tables import Column, Table, paths
 
 _INSTANT: Final = pa.timestamp("us", "UTC")
 _CHUNK: Final = 1 << 20
+_ASKED_AT_ONCE: Final = 8
 _PATTERN: Final = re.compile(r"[*?\[]")
 """DuckDB takes a path with one of these for a pattern."""
 _SPARK_PATTERN: Final = re.compile(r"[*?\[\]{}\\]")
@@ -66,6 +70,8 @@ class Store:
             )
         self._lake, self._cache = lake, cache
         self._checked: set[tuple[str, str, int]] = set()
+        self._opened: dict[Table, int | None] = {}
+        self._ends: dict[Table, tuple[int, int] | None] = {}
         self._counted: set[str] = set()
         self.options = dict(options)
 
@@ -96,8 +102,11 @@ class Store:
             try:
                 delta = open_table(self.url(table), version, self.options, self._checked)
             except NoDeltaTableError:
-                return None
-            check_readable(delta)
+                delta = None
+            if version is None:
+                self._opened[table] = None if delta is None else delta.version()
+            if delta is not None:
+                check_readable(delta)
             return delta
 
     def open(self, table: Table, version: int | None = None) -> DeltaTable:
@@ -110,6 +119,25 @@ class Store:
         if found is None:
             raise missing_files.no_table(table, self.url(table))
         return found
+
+    def is_unchanged(self) -> bool:
+        """Whether the tables that were opened since this was last False are still as they were.
+
+        It asks the store for two files of each log and reads none. Tables of another id with the
+        same number of commits are taken for changed by the time and size of the newest.
+        """
+        opened = dict(self._opened)
+        with explained(self._lake.root):
+            store = DeltaStorageHandler(self._lake.root, self.options)
+            with ThreadPoolExecutor(_ASKED_AT_ONCE) as pool:
+                ends = list(pool.map(partial(_log_end, store), opened, opened.values()))
+        found = dict(zip(opened, ends, strict=True))
+        known = bool(found) and None not in ends
+        same = known and all(self._ends.get(table, end) == end for table, end in found.items())
+        self._ends = found if same else {}
+        if not same:
+            self._opened.clear()
+        return same
 
     def files(self, delta: DeltaTable, by: str, between: Period | None) -> list[File]:
         """The files of a table that may hold rows of a span; those elsewhere are copied here.
@@ -182,6 +210,24 @@ class Store:
         with file, part.open("wb") as copy:
             shutil.copyfileobj(file, copy, _CHUNK)
         part.rename(near)
+
+
+def _log_end(
+    store: DeltaStorageHandler, table: Table, version: int | None
+) -> tuple[int, int] | None:
+    """When a table's commit of that version was written, and its size; None: it is not the newest.
+
+    A version that is None stands for a table that is not there.
+    """
+    newest = -1 if version is None else version
+    name = f"{table.path}/_delta_log/{{:020}}.json"
+    (further,) = store.get_file_info([name.format(newest + 1)])
+    if further.type != FileType.NotFound:
+        return None
+    if version is None:
+        return 0, 0
+    (last,) = store.get_file_info([name.format(version)])
+    return None if last.type == FileType.NotFound else (last.mtime_ns, last.size)
 
 
 def _chosen(

@@ -1,12 +1,7 @@
 """The protocol of an engine: Spark, or delta-rs and DuckDB without it.
 
-Planning, lease, progress, tidying and verify are written once on top of it, in SQL that Spark and
-DuckDB both read: joins, filters, GROUP BY, CASE, ``least`` and ``greatest``;
-``x - x % n`` instead of a whole division; columns named by reserved words with their table's alias
-before them (``r.end``); no double quotes and no backticks; relations in braces (``{runs} r``).
-
-In a **relation** instants are BIGINT, microseconds since 1970 UTC (those in maps too), and dates
-are DATE. An engine turns them into the types of the table when it writes.
+An engine reads and writes tables, runs SELECTs over relations, and computes batches. Planning,
+lease, progress, tidying and verify are written once on top of it (see ``relation``).
 """
 
 import datetime as dt
@@ -18,12 +13,12 @@ import pyarrow as pa
 from lakehouse.core.lake import Lake, Version
 from lakehouse.core.missing_files import MissingFile
 from lakehouse.core.periods import HOUR_US, Period, micros
+from lakehouse.engines.costs import PartDone
+from lakehouse.engines.packets import Cost
+from lakehouse.engines.relation import Relation, Rows, select
 from lakehouse.engines.rollup_batches import Batch
 from lakehouse.kernel.run_in_duckdb import Program
-from lakehouse.tables import Column, Table
-
-Relation = Any
-"""Rows that a query can name; its type is the engine's own."""
+from lakehouse.tables import Table
 
 _INSTANTS: Final = ("start", "started_at", "hour", "window_start", "period_start", "at")
 
@@ -37,9 +32,16 @@ class LeaseRow(NamedTuple):
     until: int | None = None
 
 
-Staged = Mapping[str, Relation]
-"""The rows that the kernel made of a batch: a relation for each table of gold that has any, by the
-table's name and with its columns in their order."""
+Staged = Mapping[str, Rows]
+"""The rows that the kernel made of a batch, for each table of gold that has any, by the table's
+name and with its columns in their order."""
+
+
+class ComputedBatch(NamedTuple):
+    """What the kernel made of a batch, and what each part of it cost."""
+
+    staged: Staged
+    costs: Sequence[Cost]
 
 
 class Detail(NamedTuple):
@@ -83,14 +85,7 @@ class Engine(Protocol):
 
     # Metadata
 
-    def schema(self, table: Table) -> Mapping[str, str] | None:
-        """Names and types of a table's columns, as Spark writes types; None: there is no table.
-
-        Raises:
-            TableSchemaError: It needs a newer Delta than this engine has.
-        """
-
-    def found(self, table: Table) -> Detail | None:
+    def detail(self, table: Table) -> Detail | None:
         """Delta's metadata of a table; None: there is no table.
 
         Raises:
@@ -100,66 +95,69 @@ class Engine(Protocol):
     def commits(self, table: Table, most: int) -> list[Version]:
         """The newest versions that the log still holds, at most so many, newest first."""
 
+    def is_unchanged(self) -> bool:
+        """Whether the tables that were read since this was last False are still as they were.
+
+        An engine that cannot find out cheaply returns False.
+        """
+
     # Reading
 
     def rows(
-        self, table: Table, version: int | None = None, *, between: Period | None = None
+        self,
+        table: Table,
+        version: int | None = None,
+        *,
+        between: Period | None = None,
+        inserted: range | None = None,
     ) -> Relation:
-        """A table, as it is now or as of a version.
+        """A table, as it is now or as of a version, or what was inserted into it.
 
         With further columns where they can be made: ``epoch_hour`` (BIGINT, hours since 1970 of the
-        first of ``start``, ``window`` and ``at`` that it has, no earlier than 1970 and no later
-        than ``periods.LAST``) and ``misdated`` (BOOLEAN, for tables with ``date`` and ``start``:
-        the date is not that of the start, or the start is no instant from ``periods.FIRST`` to
-        ``periods.LAST``); of bronze's such tables also ``written`` (BIGINT: when the row's file was
-        last modified).
+        first of ``start``, ``started_at``, ``hour``, ``window_start``, ``period_start`` and ``at``
+        that it has, no earlier than 1970 and no later than ``periods.LAST``) and ``misdated``
+        (BOOLEAN, for tables with ``date`` and ``start``: the date is not that of the start, or the
+        start is no instant from ``periods.FIRST`` to ``periods.LAST``); of bronze's such tables,
+        unless ``inserted``, also ``written`` (BIGINT:
+        when the row's file was last modified).
 
         Args:
             table: The table.
             version: None: as it is now.
             between: Only rows whose instant and ``date`` lie in it. Files and row groups beyond are
                 not read.
+            inserted: Instead the rows that these versions inserted. Compaction and deletions are no
+                inserts.
 
         Raises:
             TableNotFoundError: There is no such table.
+            LogExpiredError: A commit of ``inserted``, or a file it wrote, is gone; ``collect`` or
+                ``write`` may raise it, too.
         """
 
-    def inserts(self, table: Table, first: int, last: int) -> Relation:
-        """The rows that versions ``first`` to ``last`` inserted.
-
-        They have the columns of ``rows`` but ``written``. Compaction and deletions are no inserts.
-        This, ``collect`` or ``write`` raises:
-
-        Raises:
-            LogExpiredError: A commit of these, or a file it wrote, is gone.
-        """
-
-    def relation(self, rows: pa.Table) -> Relation:
-        """A few rows of the driver's."""
-
-    def query(self, sql: str, **relations: Relation) -> Relation:
-        """A SELECT over relations, which it names in braces by the names given here."""
-
-    def collect(self, relation: Relation) -> pa.Table:
-        """Its rows."""
+    def collect(self, rows: Rows) -> pa.Table:
+        """Rows of a relation."""
 
     # Writing
 
-    def create(self, table: Table) -> None:
-        """Create a table of gold with comments, partitions and properties, if it is not there."""
+    def define(self, table: Table) -> Detail | None:
+        """Create a table of gold as it is declared, or add the columns that it lacks.
 
-    def add_columns(self, table: Table, columns: Sequence[Column]) -> None:
-        """Add columns to a table; they are nullable, whatever their declaration says."""
+        Added columns are nullable, whatever their declaration says.
+
+        Returns:
+            Its metadata before; None: there was no table.
+        """
 
     def set_properties(self, table: Table, properties: Mapping[str, str]) -> None:
         """Set properties of a table, in one commit."""
 
-    def write(self, table: Table, rows: Relation, where: str | None = None) -> None:
+    def write(self, table: Table, rows: Rows | None, where: str | None = None) -> None:
         """Write rows in one commit: append them, or replace those that ``where`` names by them.
 
         Args:
             table: A table of gold.
-            rows: A relation with the table's columns, by name.
+            rows: Rows with the table's columns, by name; None: only delete those.
             where: A predicate over the table's own columns, made by ``engines.replace_where``:
                 comparisons and IN lists with string literals (for dates and instants too), AND, OR,
                 NOT. An empty one is never given.
@@ -189,9 +187,6 @@ class Engine(Protocol):
     def drop_missing_files(self, table: Table) -> None:
         """Remove such files from the table's log, in one commit."""
 
-    def delete(self, table: Table, where: str) -> None:
-        """Delete the rows that a predicate names (as for ``write``)."""
-
     def swap(self, seen: LeaseRow, wanted: LeaseRow, *, first: bool = False) -> bool:
         """Change gold/lease to ``wanted`` if its row is still ``seen``; False where it is not.
 
@@ -209,8 +204,8 @@ class Engine(Protocol):
     # The kernel
 
     def compute(
-        self, batch: Batch, program: Program, label: str, step: Callable[[str], None]
-    ) -> Staged:
+        self, batch: Batch, program: Program, label: str, step: Callable[[PartDone], None]
+    ) -> ComputedBatch:
         """Run the kernel over a batch's hours and stage its rows; gold's tables do not change.
 
         It reads rows of bronze at the versions of the batch, without misdated ones, in the calls
@@ -220,7 +215,7 @@ class Engine(Protocol):
             batch: The batch.
             program: The kernel.
             label: What the batch is, such as "batch 3 of 24"; Spark shows it with its jobs.
-            step: Called with a line for each step that is done.
+            step: Called with each part that is computed, or with several at once.
 
         Raises:
             LakehouseError: The kernel failed: one line with cluster, hour, piece and statement.
@@ -232,16 +227,10 @@ def instant_of(columns: Iterable[str]) -> str:
     return next((name for name in _INSTANTS if name in columns), "")
 
 
-def ask(engine: Engine, sql: str, **relations: Relation) -> list[tuple[Any, ...]]:
+def ask(engine: Engine, sql: str, **given: Rows) -> list[tuple[Any, ...]]:
     """The rows of a query."""
-    found = engine.collect(engine.query(sql, **relations))
+    found = engine.collect(select(sql, **given))
     return list(zip(*(column.to_pylist() for column in found.columns), strict=True))
-
-
-def united(engine: Engine, relations: Iterable[Relation]) -> Relation:
-    """The rows of relations with the same columns in the same order."""
-    named = {f"part_{number}": one for number, one in enumerate(relations)}
-    return engine.query(" UNION ALL ".join(f"SELECT * FROM {{{name}}}" for name in named), **named)
 
 
 def in_hours(hours: Iterable[dt.datetime]) -> str:

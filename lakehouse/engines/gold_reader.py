@@ -16,7 +16,8 @@ from lakehouse import tables
 from lakehouse.core import display
 from lakehouse.core.periods import HOUR_US, Period, instant, last_ended, micros
 from lakehouse.core.subjects import Subject, subject
-from lakehouse.engines.engine import Engine, Relation, ask
+from lakehouse.engines.engine import Engine, ask
+from lakehouse.engines.relation import Relation, Rows, select
 from lakehouse.errors import PeriodError, TableNotFoundError, TableSchemaError
 from lakehouse.tables.table import HOUR, WINDOW_START
 
@@ -51,9 +52,9 @@ class GoldRows:
     window_us: int
     _kept: list[dt.date] = field(default_factory=list, compare=False, repr=False)
 
-    def ask(self, sql: str, **relations: Relation) -> list[Row]:
-        """The rows of a SELECT over relations, which it names in braces."""
-        found: list[Row] = self.engine.collect(self.engine.query(sql, **relations)).to_pylist()
+    def ask(self, sql: str, **given: Rows) -> list[Row]:
+        """The rows of a SELECT over rows, which it names in braces."""
+        found: list[Row] = self.engine.collect(select(sql, **given)).to_pylist()
         return found
 
     def hours(self, table: tables.Table, period: Period) -> Relation:
@@ -61,9 +62,7 @@ class GoldRows:
         rows = self.engine.rows(table, between=period)
         if table.start != HOUR.name:
             return rows
-        return self.engine.query(
-            f"SELECT r.*, r.{HOUR.name} AS {_START} FROM {{rows}} r", rows=rows
-        )
+        return select(f"SELECT r.*, r.{HOUR.name} AS {_START} FROM {{rows}} r", rows=rows)
 
     def windows(self, table: tables.Table, period: Period) -> Relation:
         """Rows of the finest windows that begin in a period.
@@ -123,14 +122,14 @@ class GoldRows:
         names = tables.WINDOWS[tables.SLI.name].column_names
         every = ", ".join(f"r.{name} AS {name}" for name in names)
         each = ", ".join(f"{changed.get(name, f'r.{name}')} AS {name}" for name in names)
-        return self.engine.query(
+        return select(
             f"SELECT {every} FROM {{windows}} r UNION ALL SELECT {each} "
             f"FROM {{hours}} r CROSS JOIN {{offsets}} o WHERE {_GOOD_THROUGHOUT} "
             f"AND r.{_START} + o.offset_us >= {micros(period.start)} "
             f"AND r.{_START} + o.offset_us < {micros(period.end)}",
             windows=windows,
             hours=self.hours(tables.SLI, Period(first, period.end)),
-            offsets=self.engine.relation(offsets),
+            offsets=offsets,
         )
 
 
@@ -142,19 +141,17 @@ def window_of(engine: Engine) -> int:
         TableSchemaError: An older version rolled it up.
         PeriodError: Nothing has been rolled up yet.
     """
-    rows = engine.rows(tables.PROGRESS)
+    newest = "SELECT * FROM {rows} r ORDER BY r.finished_at DESC LIMIT 1"
+    found = engine.collect(select(newest, rows=engine.rows(tables.PROGRESS)))
     # The version before did not note the tables; all else can be read.
-    there = {*(engine.schema(tables.PROGRESS) or ()), "tables"}
-    if set(tables.PROGRESS.column_names) - there:
+    if set(tables.PROGRESS.column_names) - {*found.column_names, "tables"}:
         raise TableSchemaError(
             f"{engine.lake.root}: an older jmxlake rolled it up last; run jmxlake rollup first"
         )
-    newest = "SELECT r.window_seconds FROM {rows} r ORDER BY r.finished_at DESC LIMIT 1"
-    found = ask(engine, newest, rows=rows)
-    if not found:
+    if not found.num_rows:
         root = engine.lake.root
         raise PeriodError(f"{root}: nothing is rolled up there; run jmxlake rollup first")
-    return int(found[0][0])
+    return int(found["window_seconds"][0].as_py())
 
 
 def last_week(engine: Engine, now_us: int, zone: dt.tzinfo = dt.UTC) -> Period:

@@ -3,11 +3,10 @@
 import shutil
 import tempfile
 import weakref
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
-from itertools import repeat
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Final
 
@@ -23,19 +22,19 @@ from lakehouse.core.delta_rs import explained, refresh
 from lakehouse.core.lake import Lake, Version
 from lakehouse.core.missing_files import MissingFile
 from lakehouse.core.periods import Period, instant
-from lakehouse.engines import local_relations
+from lakehouse.engines import local_kernel, local_relations
+from lakehouse.engines.costs import PartDone
 from lakehouse.engines.delta_tables import Store, row_schema, schema_mode, stored, stored_schema
-from lakehouse.engines.engine import SETS, Detail, LeaseRow, Staged, instant_of, span_of
-from lakehouse.engines.local_kernel import Bronze
-from lakehouse.engines.local_relations import Relation
-from lakehouse.engines.rollup_batches import COMPUTED, Batch
+from lakehouse.engines.engine import SETS, ComputedBatch, Detail, LeaseRow, instant_of, span_of
+from lakehouse.engines.relation import Relation, Rows, relation, select, source
+from lakehouse.engines.rollup_batches import Batch
 from lakehouse.errors import EngineError, LeaseLostError, LogExpiredError, one_line
 from lakehouse.kernel import arrow_types, run_in_duckdb
 from lakehouse.kernel.run_in_duckdb import KernelError, Program
-from lakehouse.tables import Column, Table
+from lakehouse.tables import Table
 
-_MIB_A_CALL: Final = 2_000
-"""Memory of this machine for each call at once: DuckDB takes 768 MB of it."""
+_MIB_A_PART: Final = 2_000
+"""Memory of this machine for each part at once: DuckDB takes 768 MB of it."""
 
 _CHUNK: Final = 100_000
 _TRIES: Final = 10
@@ -67,6 +66,7 @@ class LocalEngine:
 
     writer = "delta-rs"
     at_once = 2
+    most_rows = 5_000_000  # a batch's rows of gold stay in memory
     scratch: tuple[Table, ...] = ()
 
     def __init__(self, lake: Lake, options: Mapping[str, str] | None = None) -> None:
@@ -74,30 +74,19 @@ class LocalEngine:
         folder = Path(tempfile.mkdtemp(prefix="jmxlake-")).resolve()
         weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
         self._store = Store(lake, options or {}, folder / "files")
-        folders, threads = [str(folder), *self._store.folders()], machine.cores(_MIB_A_CALL)
-        self._spill = str(folder / "spilled")
+        folders, threads = [str(folder), *self._store.folders()], machine.cores(_MIB_A_PART)
         self._duck = run_in_duckdb.connect(
-            folders, self._spill, memory_limit="1GB", threads=threads
+            folders, str(folder / "spilled"), memory_limit="1GB", threads=threads
         )
 
-    @property
-    def most_rows(self) -> int:
-        """Rows of bronze/runs that a batch has by default: its rows of gold stay in memory."""
-        return 5_000_000
-
-    @property
+    @cached_property
     def cores(self) -> int:
-        """The number of calls that are computed at once."""
-        return machine.cores(_MIB_A_CALL)
+        """The number of parts that are computed at once."""
+        return machine.cores(_MIB_A_PART)
 
     # Metadata
 
-    def schema(self, table: Table) -> Mapping[str, str] | None:
-        """Names and types of a table's columns; None: there is no table."""
-        found = self.found(table)
-        return None if found is None else found.columns
-
-    def found(self, table: Table) -> Detail | None:
+    def detail(self, table: Table) -> Detail | None:
         """Delta's metadata of a table; None: there is no table."""
         delta = self._store.find(table)
         if delta is None:
@@ -115,6 +104,10 @@ class LocalEngine:
                 for number, commit in enumerate(delta.history(most))
             ]
 
+    def is_unchanged(self) -> bool:
+        """Whether the tables that were read since this was last False are still as they were."""
+        return self._store.is_unchanged()
+
     def open(self, table: Table, version: int | None = None) -> DeltaTable:
         """A table, as it is now or as of a version, for ``rows_of``."""
         return self._store.open(table, version)
@@ -122,51 +115,54 @@ class LocalEngine:
     # Reading
 
     def rows(
-        self, table: Table, version: int | None = None, *, between: Period | None = None
+        self,
+        table: Table,
+        version: int | None = None,
+        *,
+        between: Period | None = None,
+        inserted: range | None = None,
     ) -> Relation:
-        """A table, as it is now or as of a version."""
-        return self.rows_of(table, self.open(table, version), between)
+        """A table, as it is now or as of a version, or what was inserted into it."""
+        delta = self.open(table, version)
+        if inserted is not None:
+            return self._feed(table, delta, inserted)
+        return self.rows_of(table, delta, between)
 
     def rows_of(self, table: Table, delta: DeltaTable, between: Period | None = None) -> Relation:
         """The rows of a table that is open."""
         files = self._store.files(delta, instant_of(table.column_names), between)
-        return local_relations.of_files(table, delta, files, between)
+        return source(local_relations.of_files(table, delta, files, between))
 
-    def inserts(self, table: Table, first: int, last: int) -> Relation:
-        """The rows that versions ``first`` to ``last`` inserted, with the columns of ``rows``."""
-        delta = self.open(table)
-        feed = local_relations.Feed(table, delta, first, last)
+    def _feed(self, table: Table, delta: DeltaTable, versions: range) -> Relation:
+        feed = local_relations.Feed(table, delta, versions[0], versions[-1])
         try:
             feed.__arrow_c_stream__()
         except DeltaError as error:
             raise self._expired(error) from error
         return local_relations.of_feed(feed)
 
-    def relation(self, rows: pa.Table) -> Relation:
-        """A few rows of the driver's."""
-        return local_relations.given(rows)
-
-    def query(self, sql: str, **relations: Relation) -> Relation:
-        """A SELECT over relations, which it names in braces by the names given here."""
-        return local_relations.queried(sql, relations)
-
-    def collect(self, relation: Relation) -> pa.Table:
-        """Its rows."""
-        with self._result(relation) as result:
-            rows = result.to_arrow_table()
+    def collect(self, rows: Rows) -> pa.Table:
+        """Rows of a relation."""
+        with self._result(rows) as result:
+            found = result.to_arrow_table()
         # DuckDB's sums of BIGINT are wider than Spark's.
-        fields = (f.with_type(pa.int64()) if f.type == _HUGE else f for f in rows.schema)
-        return rows.cast(pa.schema(fields))
+        fields = (f.with_type(pa.int64()) if f.type == _HUGE else f for f in found.schema)
+        return found.cast(pa.schema(fields))
 
     @contextmanager
-    def _result(self, relation: Relation) -> Iterator[duckdb.DuckDBPyRelation]:
-        duck = self._duck.cursor()
+    def _result(self, rows: Rows) -> Iterator[duckdb.DuckDBPyRelation]:
+        duck, chosen = self._duck.cursor(), relation(rows)
+
+        def written(name: str, one: Any) -> str:
+            if isinstance(one, str):
+                return f"({one})"
+            duck.register(name, one)
+            return name
+
         try:
-            for name, source in relation.sources.items():
-                duck.register(name, source)
-            yield duck.sql(_only_query(duck, relation.sql))
+            yield duck.sql(_only_query(duck, chosen.rendered(written)))
         except duckdb.Error as error:
-            if any(isinstance(one, local_relations.Feed) for one in relation.sources.values()):
+            if any(isinstance(one, local_relations.Feed) for one in chosen.sources.values()):
                 raise self._expired(error) from error
             raise EngineError(f"{self.lake.root}: DuckDB: {one_line(error)}") from error
         finally:
@@ -180,27 +176,30 @@ class LocalEngine:
 
     # Writing
 
-    def create(self, table: Table) -> None:
-        """Create a table of gold with comments, partitions and properties, if it is not there."""
+    def define(self, table: Table) -> Detail | None:
+        """Create a table of gold as it is declared, or add the columns that it lacks."""
+        found = self.detail(table)
         with explained(self._store.url(table)):
-            DeltaTable.create(
-                self._store.url(table),
-                schema=stored_schema(table),
-                mode="ignore",
-                partition_by=list(table.partition_by),
-                description=table.comment,
-                configuration=table.properties,
-                raise_if_key_not_exists=False,
-                storage_options=self._store.options,
-                commit_properties=_NEXT_COMMIT,  # else the second of two makes version 1
-            )
+            if found is None:
+                self._create(table)
+            elif lacking := [one for one in table.columns if one.name not in found.columns]:
+                fields = pa.schema([stored(replace(one, nullable=True)) for one in lacking])
+                added: list[Field] = list(Schema.from_arrow(fields).fields)
+                self.open(table).alter.add_columns(added, commit_properties=_COMMIT)
+        return found
 
-    def add_columns(self, table: Table, columns: Sequence[Column]) -> None:
-        """Add columns to a table; they are nullable, whatever their declaration says."""
-        fields = pa.schema([stored(replace(column, nullable=True)) for column in columns])
-        added: list[Field] = list(Schema.from_arrow(fields).fields)
-        with explained(self._store.url(table)):
-            self.open(table).alter.add_columns(added, commit_properties=_COMMIT)
+    def _create(self, table: Table) -> None:
+        DeltaTable.create(
+            self._store.url(table),
+            schema=stored_schema(table),
+            mode="ignore",
+            partition_by=list(table.partition_by),
+            description=table.comment,
+            configuration=table.properties,
+            raise_if_key_not_exists=False,
+            storage_options=self._store.options,
+            commit_properties=_NEXT_COMMIT,  # else the second of two makes version 1
+        )
 
     def set_properties(self, table: Table, properties: Mapping[str, str]) -> None:
         """Set properties of a table, in one commit."""
@@ -209,9 +208,13 @@ class LocalEngine:
                 dict(properties), raise_if_not_exists=False, commit_properties=_COMMIT
             )
 
-    def write(self, table: Table, rows: Relation, where: str | None = None) -> None:
+    def write(self, table: Table, rows: Rows | None, where: str | None = None) -> None:
         """Write rows in one commit: append them, or replace those that ``where`` names by them."""
         delta = self.open(table)
+        if rows is None:
+            with self._alone(table):
+                delta.delete(where, commit_properties=_COMMIT)
+            return
         how: dict[str, Any] = {"mode": "append"}
         if where is not None:
             how = {"mode": "overwrite", "predicate": where}
@@ -223,7 +226,7 @@ class LocalEngine:
 
     def rebuild(self, table: Table, rows: Relation) -> None:
         """Make a table of gold of rows, as it is declared, in one commit; what it held is gone."""
-        self.create(table)
+        self.define(table)
         delta = self.open(table)
         with self._stream(table, rows, stored_schema(table)) as found:
             write_deltalake(
@@ -234,9 +237,7 @@ class LocalEngine:
                 delta.alter.set_table_description(table.comment, commit_properties=_COMMIT)
 
     @contextmanager
-    def _stream(
-        self, table: Table, rows: Relation, shape: pa.Schema
-    ) -> Iterator[pa.RecordBatchReader]:
+    def _stream(self, table: Table, rows: Rows, shape: pa.Schema) -> Iterator[pa.RecordBatchReader]:
         """A stream of a relation's rows as the table has them; it need not fit into memory.
 
         A concurrent commit to the table ends the stream with LeaseLostError.
@@ -281,11 +282,6 @@ class LocalEngine:
         if "://" not in url:  # a folder has no file any more
             shutil.rmtree(url, ignore_errors=True)
 
-    def delete(self, table: Table, where: str) -> None:
-        """Delete the rows that a predicate names."""
-        with self._alone(table):
-            self.open(table).delete(where, commit_properties=_COMMIT)
-
     def swap(self, seen: LeaseRow, wanted: LeaseRow, *, first: bool = False) -> bool:
         """Change gold/lease to ``wanted`` if its row is still ``seen``; False where it is not."""
         plain = arrow_types.rows(arrow_types.of_table(tables.LEASE), [wanted])
@@ -328,25 +324,30 @@ class LocalEngine:
         span = span_of(batch.units.hours)
         runs = self.rows(tables.RUNS, batch.versions.runs, between=span)
         members = self.rows(tables.MEMBERS, batch.versions.members)
-        return self.collect(self.query(SETS, sets=members, runs=runs))
+        return self.collect(select(SETS, sets=members, runs=runs))
 
     def compute(
-        self, batch: Batch, program: Program, label: str, step: Callable[[str], None]
-    ) -> Staged:
+        self, batch: Batch, program: Program, label: str, step: Callable[[PartDone], None]
+    ) -> ComputedBatch:
         """Run the kernel over a batch's hours and keep its rows in memory."""
-        bronze = Bronze(self, batch, program)
-        results = []
+        given = local_kernel.sent(self._bronze(batch, program))
         try:
-            # DuckDB leaves Python's lock alone while it works.
-            with ThreadPoolExecutor(self.cores) as pool:
-                computed = pool.map(bronze.compute, batch.calls, repeat(self._spill))
-                for number, one in enumerate(computed, 1):
-                    results.append(one)
-                    step(f"{COMPUTED}{label}: {number} of {len(batch.calls)} parts")
+            made, costs = local_kernel.compute(program, batch, given, self.cores, label, step)
         except KernelError as error:
             raise EngineError(f"{self.lake.root}: {error}") from error
-        made = {name: pa.concat_tables([one[name] for one in results]) for name in results[0]}
-        return {name: self.relation(rows) for name, rows in made.items() if rows.num_rows}
+        return ComputedBatch(made, costs)
+
+    def _bronze(self, batch: Batch, program: Program) -> Iterator[pa.RecordBatchReader]:
+        """The rows of bronze that the kernel needs."""
+        at, span = batch.versions, span_of(batch.units.hours)
+        bronze = local_kernel.Bronze(
+            self.rows(tables.RUNS, at.runs, between=span),
+            self.rows(tables.SCRAPES, at.scrapes, between=span),
+            self.named_sets(batch),
+        )
+        for kind in local_kernel.kinds(bronze, batch, program):
+            with self._result(kind) as result:
+                yield result.to_arrow_reader(_CHUNK)
 
     @contextmanager
     def _alone(self, table: Table) -> Iterator[None]:

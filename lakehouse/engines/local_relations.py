@@ -1,14 +1,11 @@
-"""Relations of the local engine: queries of DuckDB over files of Delta tables and over Arrow.
+"""Sources of the local engine's relations: SELECTs of DuckDB over files of Delta tables, and Arrow.
 
 Columns of a table, and of its files, that its declaration does not have are never read.
 """
 
-import itertools
-import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from itertools import chain
-from typing import Any, Final
+from typing import Final
 
 import pyarrow as pa
 from deltalake import DeltaTable
@@ -18,11 +15,10 @@ from lakehouse.core.delta_rs import url_of
 from lakehouse.core.periods import FIRST, HOUR_US, LAST, Period, micros
 from lakehouse.engines.delta_tables import File
 from lakehouse.engines.engine import instant_of
+from lakehouse.engines.relation import Relation, select, source
 from lakehouse.errors import TableSchemaError
 from lakehouse.tables.table import Column, Table, delta_type, identifier, standard_text
 
-_NAMED: Final = re.compile(r"\{(\w+)\}")
-_NUMBERS: Final = itertools.count()
 _TYPES: Final = {
     "string": "VARCHAR", "int": "INTEGER", "bigint": "BIGINT", "double": "DOUBLE",
     "boolean": "BOOLEAN", "date": "DATE", "timestamp": "TIMESTAMPTZ",
@@ -30,25 +26,6 @@ _TYPES: Final = {
 }  # fmt: skip
 _CHANGE: Final = "_change_type"
 _WRITTEN: Final = Column("written", "bigint", "when the row's file was last modified")
-
-
-@dataclass(frozen=True, slots=True)
-class Relation:
-    """Rows as a query of DuckDB.
-
-    Attributes:
-        sql: The query.
-        sources: The sources that it names: tables and streams of Arrow.
-    """
-
-    sql: str
-    sources: Mapping[str, Any] = field(default_factory=dict)
-
-
-def given(rows: pa.Table) -> Relation:
-    """Rows that are in memory."""
-    name = _name()
-    return Relation(f"FROM {name}", {name: rows})
 
 
 class Packed:
@@ -69,14 +46,8 @@ class Packed:
         return rows.__arrow_c_stream__(requested_schema)
 
 
-def packed(packets: Sequence[pa.Buffer]) -> Relation:
-    """Rows that are in memory, packed."""
-    name = _name()
-    return Relation(f"FROM {name}", {name: Packed(packets)})
-
-
-def of_parquet(places: Iterable[str], types: Mapping[str, str]) -> Relation:
-    """Some columns of Parquet files on this machine, null where a file does not have them.
+def of_parquet(places: Iterable[str], types: Mapping[str, str]) -> str:
+    """A SELECT of columns of Parquet files on this machine, null where a file lacks them.
 
     Args:
         places: Paths of the files.
@@ -89,24 +60,11 @@ def of_parquet(places: Iterable[str], types: Mapping[str, str]) -> Relation:
         f"type: {standard_text(_duckdb_type(kind))}, default_value: NULL}}"
         for name, kind in types.items()
     )
-    return Relation(
-        f"FROM read_parquet([{listed}], schema=MAP {{{schema}}}, hive_partitioning=false)"
-    )
+    return f"FROM read_parquet([{listed}], schema=MAP {{{schema}}}, hive_partitioning=false)"
 
 
-def queried(sql: str, relations: Mapping[str, Relation]) -> Relation:
-    """A query of relations, which it names in braces."""
-    text = _NAMED.sub(
-        lambda found: f"({relations[found[1]].sql})" if found[1] in relations else found[0], sql
-    )
-    sources = {name: one for each in relations.values() for name, one in each.sources.items()}
-    return Relation(text, sources)
-
-
-def of_files(
-    table: Table, delta: DeltaTable, files: Sequence[File], between: Period | None
-) -> Relation:
-    """The rows of a table that are in some of its files, as relations have them.
+def of_files(table: Table, delta: DeltaTable, files: Sequence[File], between: Period | None) -> str:
+    """A SELECT of the rows of a table that are in some of its files, as relations have them.
 
     Args:
         table: The table's declaration.
@@ -131,8 +89,8 @@ def of_files(
     raw = _no_rows(types)
     if files:
         keys = (f", {_of_its_file(values, types[key], key)}" for key, values in of_file.items())
-        raw = f"{of_parquet((file.place for file in files), own).sql} SELECT *{''.join(keys)}"
-    return Relation(f"FROM ({raw}) AS raw SELECT {_selected(types)}{_within(types, between)}")
+        raw = f"{of_parquet((file.place for file in files), own)} SELECT *{''.join(keys)}"
+    return f"FROM ({raw}) AS raw SELECT {_selected(types)}{_within(types, between)}"
 
 
 def _of_its_file(values: Iterable[str | None], kind: str, name: str) -> str:
@@ -199,18 +157,13 @@ class Feed:
 
 def of_feed(feed: Feed) -> Relation:
     """The rows that a change feed says were inserted, as relations have them."""
-    name = _name()
-    inserted = f"FROM {name} AS raw SELECT {_selected(feed.types)}"
-    return Relation(f"{inserted} WHERE {_CHANGE} = 'insert'", {name: feed})
+    inserted = f"FROM {{feed}} AS raw SELECT {_selected(feed.types)} WHERE {_CHANGE} = 'insert'"
+    return select(inserted, feed=source(feed))
 
 
 def columns(delta: DeltaTable) -> dict[str, str]:
     """Names and types of a table's columns, as Spark writes types."""
     return {one.name: delta_type(one.type) for one in delta.schema().fields}
-
-
-def _name() -> str:
-    return f"source_{next(_NUMBERS)}"
 
 
 def _selected(types: Mapping[str, str]) -> str:

@@ -11,15 +11,13 @@ from dataclasses import dataclass
 from itertools import chain, groupby
 from typing import Final, NamedTuple, TypeVar
 
+from lakehouse.core.periods import micros
 from lakehouse.kernel.run_in_duckdb import MOST_OF_A_PIECE
 
 T = TypeVar("T")
 
 _LEAST_OF_A_CALL: Final = 50_000
 """Runs that take as long as the planning of a further call."""
-
-COMPUTED: Final = "computed "
-"""How steps begin that say which parts of a batch are computed."""
 
 _SPARE: Final = 12
 """A further batch costs as much as recomputing this many hours without new rows."""
@@ -68,6 +66,11 @@ class Call(NamedTuple):
 
     units: tuple[ClusterHour, ...]
     parts: int = 1
+
+    @property
+    def units_us(self) -> tuple[tuple[str, int], ...]:
+        """Clusters and hours, in microseconds since 1970."""
+        return tuple((one.cluster, micros(one.hour)) for one in self.units)
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,10 +6,10 @@ SQL and the DataFrame API only, so that it works over Spark Connect. The one exc
 
 import re
 import uuid
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, suppress
 from functools import cached_property
-from typing import Final
+from typing import Any, Final
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
@@ -19,9 +19,11 @@ from lakehouse import errors, tables
 from lakehouse.core import lake as lakes, spark_session
 from lakehouse.core.missing_files import MissingFile
 from lakehouse.core.periods import Period, instant
-from lakehouse.engines import spark_kernel, spark_packets, spark_relations
-from lakehouse.engines.engine import SETS, Detail, LeaseRow, Relation, Staged, span_of
-from lakehouse.engines.rollup_batches import COMPUTED, Batch
+from lakehouse.engines import packets, spark_jobs, spark_kernel, spark_relations
+from lakehouse.engines.costs import PartDone
+from lakehouse.engines.engine import SETS, ComputedBatch, Detail, LeaseRow, span_of
+from lakehouse.engines.relation import Relation, Rows, relation, select, source
+from lakehouse.engines.rollup_batches import Batch
 from lakehouse.kernel.run_in_duckdb import MOST_OF_A_PIECE, Program
 from lakehouse.tables import Column, Table
 from lakehouse.tables.table import GOLD_PROPERTIES, of_gold, spark_identifier, spark_text
@@ -53,9 +55,7 @@ _OF_GOLD: Final = re.compile(r"/gold/(\w+)/(?:date=(\d{4}-\d\d-\d\d)/)?[^/\s]+\.
 _CONFLICTS: Final = (
     "DELTA_CONCURRENT", "Concurrent", "DELTA_METADATA_CHANGED", "DELTA_PROTOCOL_CHANGED"
 )  # fmt: skip
-_KERNEL: Final = re.compile(
-    f"{spark_packets.BEFORE_ERROR}(.*?){spark_packets.AFTER_ERROR}", re.DOTALL
-)
+_KERNEL: Final = re.compile(f"{packets.BEFORE_ERROR}(.*?){packets.AFTER_ERROR}", re.DOTALL)
 _ADVICE: Final = {
     re.compile(r"No module named '(pyarrow|duckdb|pandas)"): (
         "{} is missing in Spark's Python workers: install duckdb and pyarrow on every node, for "
@@ -84,26 +84,21 @@ class SparkEngine:
     @cached_property
     def cores(self) -> int:
         """The tasks that Spark runs at once."""
-        return spark_session.cores(self._spark)
+        with spark_jobs.job(self._spark, "jmxlake rollup cores"):
+            return spark_session.cores(self._spark)
 
     @property
     def most_rows(self) -> int:
         """Rows of bronze/runs that a batch has by default."""
         return most_rows(self.cores)
 
-    def schema(self, table: Table) -> Mapping[str, str] | None:
-        """Names and types of a table's columns; None: there is no table."""
+    def detail(self, table: Table) -> Detail | None:
+        """Delta's metadata of a table; None: there is no table."""
         try:
-            found = spark_relations.table_of(self._spark, self.lake, table).schema
+            fields = spark_relations.table_of(self._spark, self.lake, table).schema
         except errors.TableNotFoundError:
             return None
-        return {field.name: field.dataType.simpleString() for field in found}
-
-    def found(self, table: Table) -> Detail | None:
-        """Delta's metadata of a table; None: there is no table."""
-        columns = self.schema(table)
-        if columns is None:
-            return None
+        columns = {field.name: field.dataType.simpleString() for field in fields}
         found = self._spark.sql(f"DESCRIBE DETAIL {self.lake.name(table)}")
         (row,) = found.select("id", "properties").collect()
         return Detail(str(row["id"]), row["properties"] or {}, columns)
@@ -114,14 +109,28 @@ class SparkEngine:
         rows = found.selectExpr("version", "unix_micros(timestamp) AS us").collect()
         return [lakes.Version(row["version"], instant(row["us"])) for row in rows]
 
+    def is_unchanged(self) -> bool:
+        """False: a catalog answers nothing about a table faster than a rollup reads it."""
+        return False
+
     def rows(
-        self, table: Table, version: int | None = None, *, between: Period | None = None
+        self,
+        table: Table,
+        version: int | None = None,
+        *,
+        between: Period | None = None,
+        inserted: range | None = None,
     ) -> Relation:
-        """A table, as it is now or as of a version, as a relation.
+        """A table, as it is now or as of a version, or what was inserted into it.
 
         Raises:
             TableLogError: Its log names files outside the table.
         """
+        if inserted is not None:
+            return source(self._inserted(table, inserted))
+        return source(self._frame(table, version, between))
+
+    def _frame(self, table: Table, version: int | None, between: Period | None) -> DataFrame:
         found = spark_relations.table_of(self._spark, self.lake, table, version)
         with self._one_line(table):
             self._confined.check(table, version, found)
@@ -130,31 +139,39 @@ class SparkEngine:
         written = table in {tables.RUNS, tables.SCRAPES}
         return spark_relations.related(found, table, self.lake.name(table), written=written)
 
-    def inserts(self, table: Table, first: int, last: int) -> Relation:
-        """The rows that versions ``first`` to ``last`` inserted."""
+    def _inserted(self, table: Table, versions: range) -> DataFrame:
         with self._one_line(table):
             feed = self._spark.read.option("readChangeFeed", "true")
-            feed = feed.option("startingVersion", first).option("endingVersion", last)
+            feed = feed.option("startingVersion", versions[0]).option("endingVersion", versions[-1])
             name = self.lake.name(table)
             inserted = spark_relations.inserted(feed.table(name), name)
             return spark_relations.related(inserted, table, name)
 
-    def relation(self, rows: pa.Table) -> Relation:
-        """A few rows of the driver's."""
-        return self._spark.createDataFrame(rows)
-
-    def query(self, sql: str, **relations: Relation) -> Relation:
-        """A SELECT over relations."""
+    def collect(self, rows: Rows) -> pa.Table:
+        """Rows of a relation."""
         with self._one_line():
-            return self._spark.sql(sql, **relations)
+            return self._query(rows).toArrow()
 
-    def collect(self, relation: Relation) -> pa.Table:
-        """Its rows."""
+    def _query(self, rows: Rows) -> DataFrame:
+        chosen = relation(rows)
+        frames: dict[str, Any] = {
+            name: self._spark.createDataFrame(one) if isinstance(one, pa.Table) else one
+            for name, one in chosen.sources.items()
+        }
         with self._one_line():
-            return relation.toArrow()
+            return self._spark.sql(chosen.sql, **frames)
 
-    def create(self, table: Table) -> None:
-        """Create a table of gold with its comments, if it is not there."""
+    def define(self, table: Table) -> Detail | None:
+        """Create a table of gold as it is declared, or add the columns that it lacks."""
+        found = self.detail(table)
+        if found is None:
+            self._create(table)
+        elif lacking := [one for one in table.columns if one.name not in found.columns]:
+            added = ", ".join(column.ddl.replace(" NOT NULL", "") for column in lacking)
+            self._spark.sql(f"ALTER TABLE {self.lake.name(table)} ADD COLUMNS ({added})")
+        return found
+
+    def _create(self, table: Table) -> None:
         by = ", ".join(map(spark_identifier, table.partition_by))
         self._spark.sql(
             f"CREATE TABLE IF NOT EXISTS {self.lake.name(table)} ({table.ddl}) USING delta"
@@ -163,24 +180,25 @@ class SparkEngine:
             + f" COMMENT {spark_text(table.comment)} TBLPROPERTIES ({_listed(table.properties)})"
         )
 
-    def add_columns(self, table: Table, columns: Sequence[Column]) -> None:
-        """Add nullable columns to a table."""
-        added = ", ".join(column.ddl.replace(" NOT NULL", "") for column in columns)
-        self._spark.sql(f"ALTER TABLE {self.lake.name(table)} ADD COLUMNS ({added})")
-
     def set_properties(self, table: Table, properties: Mapping[str, str]) -> None:
         """Set properties of a table, in one commit."""
         name = self.lake.name(table)
         with self._one_line(table):
             self._spark.sql(f"ALTER TABLE {name} SET TBLPROPERTIES ({_listed(properties)})")
 
-    def write(self, table: Table, rows: Relation, where: str | None = None) -> None:
+    def write(self, table: Table, rows: Rows | None, where: str | None = None) -> None:
         """Append rows in one commit, or replace by them those that a predicate names."""
         self._writable.check(table)
-        shaped = rows.selectExpr(*(spark_relations.stored(column) for column in table.columns))
+        name = self.lake.name(table)
+        if rows is None:
+            with self._one_line(table):
+                self._spark.sql(f"DELETE FROM {name} WHERE {_escaped(where or 'true')}")
+            return
+        found = self._query(rows)
+        shaped = found.selectExpr(*(spark_relations.stored(column) for column in table.columns))
         # By adaptive execution files get their due size; without it the rows are few.
         sized = shaped.hint("rebalance") if self._adaptive else shaped.coalesce(1)
-        writer = sized.writeTo(self.lake.name(table))
+        writer = sized.writeTo(name)
         with self._one_line(table):
             if where is None:
                 writer.append()
@@ -189,7 +207,7 @@ class SparkEngine:
 
     def rebuild(self, table: Table, rows: Relation) -> None:
         """Make a table of gold of rows, as it is declared; only NOT NULL Spark leaves out here."""
-        commented = rows.select(
+        commented = self._query(rows).select(
             *(
                 expr(spark_relations.stored(one)).alias(one.name, metadata={"comment": one.comment})
                 for one in table.columns
@@ -206,7 +224,7 @@ class SparkEngine:
     def drop(self, table: Table) -> None:
         """Remove a table of gold; one that is only a folder keeps its files, and no row."""
         if self.lake.schema_of(table) is None:
-            self.delete(table, "cluster IS NOT NULL")
+            self.write(table, None, "cluster IS NOT NULL")
             return
         with self._one_line(table):
             self._spark.sql(f"DROP TABLE IF EXISTS {self.lake.name(table)}")
@@ -217,12 +235,6 @@ class SparkEngine:
 
     def drop_missing_files(self, table: Table) -> None:
         """Nothing: Spark does not know such files."""
-
-    def delete(self, table: Table, where: str) -> None:
-        """Delete the rows that a predicate names."""
-        self._writable.check(table)
-        with self._one_line(table):
-            self._spark.sql(f"DELETE FROM {self.lake.name(table)} WHERE {_escaped(where)}")
 
     def swap(self, seen: LeaseRow, wanted: LeaseRow, *, first: bool = False) -> bool:
         """Change the lease if it is still as it was seen.
@@ -254,7 +266,7 @@ class SparkEngine:
     def tidy(self, table: Table) -> None:
         """Set the declared properties where they differ; compact; vacuum."""
         name = self.lake.name(table)
-        found = self.found(table)
+        found = self.detail(table)
         if found is None:  # staging that was never needed
             return
         if any(found.properties.get(key) != value for key, value in table.properties.items()):
@@ -264,34 +276,35 @@ class SparkEngine:
         self._spark.sql(f"VACUUM {name}").collect()
 
     def compute(
-        self, batch: Batch, program: Program, label: str, step: Callable[[str], None]
-    ) -> Staged:
+        self, batch: Batch, program: Program, label: str, step: Callable[[PartDone], None]
+    ) -> ComputedBatch:
         """Run the kernel over a batch's hours and write its packets to gold/staging, once."""
         at, span = batch.versions, span_of(batch.units.hours)
-        runs = self.rows(tables.RUNS, at.runs, between=span).where("NOT misdated")
-        scrapes = self.rows(tables.SCRAPES, at.scrapes, between=span).where("NOT misdated")
-        sets = self.query(SETS, sets=self.rows(tables.MEMBERS, at.members), runs=runs)
-        bronze = spark_kernel.Bronze(runs, scrapes, sets)
-        with tagged(self._spark, label, batch):
+        runs = self._frame(tables.RUNS, at.runs, span).where("NOT misdated")
+        scrapes = self._frame(tables.SCRAPES, at.scrapes, span).where("NOT misdated")
+        sets = select(SETS, sets=self.rows(tables.MEMBERS, at.members), runs=source(runs))
+        bronze = spark_kernel.Bronze(runs, scrapes, self._query(sets))
+        with spark_kernel.running(self._spark, batch, label, step):
             version = self._write_staging(spark_kernel.frame(bronze, batch, program))
-        step(f"{COMPUTED}{label}: {batch.parts} parts")
         rows = self._spark.sql(f"SELECT * FROM {self.lake.name(STAGING)} VERSION AS OF {version:d}")
         filled = {name for (name,) in rows.select("target").distinct().collect()}
-        return {
-            name: spark_kernel.unpacked(rows.where(col("target") == name), columns)
+        staged = {
+            name: source(spark_kernel.unpacked(rows.where(col("target") == name), columns))
             for name, columns in program.schemas.items()
             if name in filled
         }
+        costs = rows.where(col("target") == packets.COST).select("rows").toArrow()["rows"]
+        return ComputedBatch(staged, spark_kernel.costs(one.as_buffer() for one in costs))
 
-    def _write_staging(self, packets: DataFrame) -> int:
+    def _write_staging(self, made: DataFrame) -> int:
         """Write to staging; returns the version, also if another rollup writes there."""
         name, mark = self.lake.name(STAGING), uuid.uuid4().hex
         # Not saveAsTable, which asks a catalog to replace the table: Unity Catalog refuses that
         # for external ones.
-        self.create(STAGING)
+        self._create(STAGING)
         self._writable.check(STAGING)
         with self._one_line(STAGING):
-            writer = packets.writeTo(name).option("userMetadata", mark)
+            writer = made.writeTo(name).option("userMetadata", mark)
             writer.overwrite(lit(True))  # noqa: FBT003 - every row
         found = self._spark.sql(f"DESCRIBE HISTORY {name} LIMIT {_RECENT}")
         (row,) = found.where(f"userMetadata = '{mark}'").select("version").collect()
@@ -316,17 +329,6 @@ def one_line(place: str) -> Iterator[None]:
         if found is None:
             raise
         raise found from error
-
-
-@contextmanager
-def tagged(spark: SparkSession, label: str, batch: Batch) -> Iterator[None]:
-    """Give Spark's jobs a tag that says what they are for."""
-    tag = f"jmxlake rollup {label} with {batch.parts} parts"  # without a comma, which ends a tag
-    spark.addTag(tag)
-    try:
-        yield
-    finally:
-        spark.removeTag(tag)
 
 
 def most_rows(cores: int) -> int:

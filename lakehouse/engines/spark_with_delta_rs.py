@@ -18,11 +18,13 @@ from lakehouse.core import missing_files, spark_session
 from lakehouse.core.delta_rs import url_of
 from lakehouse.core.lake import Lake
 from lakehouse.core.periods import Period
-from lakehouse.engines import local_relations, spark_kernel, spark_relations
-from lakehouse.engines.engine import Staged, instant_of, span_of
+from lakehouse.engines import local_relations, packets, spark_jobs, spark_kernel, spark_relations
+from lakehouse.engines.costs import PartDone
+from lakehouse.engines.engine import ComputedBatch, instant_of, span_of
 from lakehouse.engines.local_engine import LocalEngine
-from lakehouse.engines.rollup_batches import COMPUTED, Batch
-from lakehouse.engines.spark_engine import most_rows, one_line, tagged
+from lakehouse.engines.relation import source
+from lakehouse.engines.rollup_batches import Batch
+from lakehouse.engines.spark_engine import most_rows, one_line
 from lakehouse.kernel.run_in_duckdb import Program
 from lakehouse.tables import Table
 
@@ -53,19 +55,21 @@ class SparkOnPath(LocalEngine):
     @cached_property
     def cores(self) -> int:
         """The tasks that Spark runs at once."""
-        return spark_session.cores(self._spark)
+        with spark_jobs.job(self._spark, "jmxlake rollup cores"):
+            return spark_session.cores(self._spark)
 
-    @property
-    def most_rows(self) -> int:
+    @cached_property
+    def most_rows(self) -> int:  # type: ignore[override]  # known once Spark runs
         """Rows of bronze/runs that a batch has by default."""
         return min(most_rows(self.cores), _MOST_ROWS)
 
     def compute(
-        self, batch: Batch, program: Program, label: str, step: Callable[[str], None]
-    ) -> Staged:
+        self, batch: Batch, program: Program, label: str, step: Callable[[PartDone], None]
+    ) -> ComputedBatch:
         """Run the kernel in Spark's workers; its rows come back as packets, which stay packed."""
         at, span = batch.versions, span_of(batch.units.hours)
-        with tagged(self._spark, label, batch), one_line(self.lake.root):
+        running = spark_kernel.running(self._spark, batch, label, step)
+        with running, one_line(self.lake.root):
             bronze = spark_kernel.Bronze(
                 self._frame(tables.RUNS, at.runs, span),
                 self._frame(tables.SCRAPES, at.scrapes, span),
@@ -77,11 +81,12 @@ class SparkOnPath(LocalEngine):
                 for table in (tables.RUNS, tables.SCRAPES, tables.MEMBERS):
                     missing_files.refuse(self.open(table), self._store.url(table))
                 raise
-        step(f"{COMPUTED}{label}: {batch.parts} parts")
-        packets: defaultdict[str, list[pa.Buffer]] = defaultdict(list)
+        found: defaultdict[str, list[pa.Buffer]] = defaultdict(list)
         for name, rows in zip(made["target"].to_pylist(), made["rows"], strict=True):
-            packets[name].append(rows.as_buffer())
-        return {name: local_relations.packed(some) for name, some in packets.items()}
+            found[name].append(rows.as_buffer())
+        costs = spark_kernel.costs(found.pop(packets.COST))
+        rows = {name: source(local_relations.Packed(some)) for name, some in found.items()}
+        return ComputedBatch(rows, costs)
 
     def _frame(self, table: Table, version: int, span: Period) -> DataFrame:
         """The rows of a table that lie in a span and under their own date."""

@@ -5,8 +5,9 @@ from collections.abc import Collection, Iterable, Sequence
 from typing import Any, Final, NamedTuple
 
 from lakehouse.core.spans import touching
-from lakehouse.engines.engine import Engine, Relation, ask
+from lakehouse.engines.engine import Engine, ask
 from lakehouse.engines.gold_reader import is_one_of
+from lakehouse.engines.relation import Relation
 
 NEAR_US: Final = 30_000_000
 """Spans of a broker are joined across gaps up to this."""

@@ -14,7 +14,8 @@ from typing import Final, NamedTuple
 import pyarrow as pa
 
 from lakehouse.core.spans import Span
-from lakehouse.engines.engine import Engine, Relation, ask
+from lakehouse.engines.engine import Engine, ask
+from lakehouse.engines.relation import Relation, select
 from lakehouse.gold import event_kinds, incidents
 from lakehouse.gold.event_kinds import AVAILABILITY, OTHER, SYMPTOM
 from lakehouse.gold.incidents import Incident
@@ -104,15 +105,15 @@ def text(slacks: str) -> str:
     return lines
 
 
-def _grouped(engine: Engine, joined: Relation, slacks: Mapping[str, int]) -> Relation:
+def _grouped(joined: Relation, slacks: Mapping[str, int]) -> Relation:
     rows = pa.table({
         "cluster": pa.array(slacks, pa.string()), "slack_us": pa.array(slacks.values(), pa.int64()),
     })  # fmt: skip
-    return engine.query(
+    return select(
         f"WITH joined_incidents AS (SELECT j.* FROM {{joined}} j), {text('{slacks}')} "
         "SELECT g.* FROM grouped_incidents g",
         joined=joined,
-        slacks=engine.relation(rows),
+        slacks=rows,
     )
 
 
@@ -126,7 +127,7 @@ def with_incidents(
         joined: Incidents of one cluster, see ``incidents.relation``.
         slacks: The slack by cluster, microseconds.
     """
-    grouped = _grouped(engine, joined, slacks)
+    grouped = _grouped(joined, slacks)
     columns = ", ".join(f"g.{name}" for name in (*incidents.NAMES[1:], *_KEY, "slack_us"))
     found: defaultdict[Key, list[Incident]] = defaultdict(list)
     slack: dict[Key, int] = {}
@@ -210,7 +211,7 @@ def by_cluster(
         f"SELECT g.cluster, {key}, min(g.onset) AS onset, min(g.s) AS s, max(g.s) AS last_onset, "
         "max(g.e) AS e, max(g.slack_us) AS slack_us, array_agg(DISTINCT g.topic) AS topics "
         f"FROM {{grouped}} g GROUP BY g.cluster, {key}",
-        grouped=_grouped(engine, joined, slacks),
+        grouped=_grouped(joined, slacks),
     )
     found: defaultdict[str, list[Event]] = defaultdict(list)
     for cluster, *names, onset, start, last, end, slack_us, topics in rows:

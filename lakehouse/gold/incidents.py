@@ -10,7 +10,8 @@ from importlib import resources
 from typing import Any, Final, NamedTuple
 
 from lakehouse.core.spans import Span
-from lakehouse.engines.engine import Engine, Relation, ask
+from lakehouse.engines.engine import Engine, ask
+from lakehouse.engines.relation import Relation, Rows, select
 
 _INSTANTS: Final = {"started_at": "s", "ended_at": "e"}
 """Instants of a stretch, with the names that the text has for them in microseconds."""
@@ -80,29 +81,24 @@ def text(stretches: str) -> str:
     return lines.replace("{series}", ", ".join(SERIES)).replace("{stretches}", stretches)
 
 
-def relation(
-    engine: Engine, stretches: Relation, where: str = "true", cluster: str = "r.cluster"
-) -> Relation:
-    """Return ``joined_incidents`` as a relation of an engine.
+def relation(stretches: Rows, where: str = "true", cluster: str = "r.cluster") -> Relation:
+    """Return ``joined_incidents`` as a relation.
 
     Args:
-        engine: The engine.
         stretches: Rows of gold/incidents.
         where: A condition on ``r``.
         cluster: The expression of the column ``cluster`` on ``r``; separates periods, too.
     """
     names = (f"r.{name} AS {_INSTANTS.get(name, name)}" for name in _COLUMNS[1:])
     chosen = ", ".join((f"{cluster} AS cluster", *names))
-    read = engine.query(f"SELECT {chosen} FROM {{rows}} r WHERE {where}", rows=stretches)
-    return engine.query(
-        f"WITH {text('{stretches}')} SELECT i.* FROM joined_incidents i", stretches=read
-    )
+    read = select(f"SELECT {chosen} FROM {{rows}} r WHERE {where}", rows=stretches)
+    return select(f"WITH {text('{stretches}')} SELECT i.* FROM joined_incidents i", stretches=read)
 
 
 def joined(engine: Engine, stretches: Relation, where: str = "true") -> list[Incident]:
     """Return the incidents that stretches make, oldest first; see ``relation``."""
     columns = ", ".join(f"i.{name}" for name in NAMES[1:])
-    found = relation(engine, stretches, where)
+    found = relation(stretches, where)
     rows = ask(engine, f"SELECT {columns} FROM {{found}} i", found=found)
     return sorted(map(incident, rows), key=order)
 

@@ -8,8 +8,9 @@ wherever it runs and however its input is cut into calls, parts and pieces.
 from __future__ import annotations
 
 import datetime as dt
+import json
 import uuid
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -36,7 +37,13 @@ _ADDING = ("sources", "rejected")
 """Tables to which several subjects add: rows of other tables are of one subject."""
 
 _HOUR_US = 3_600_000_000
-_MOST_SPILLED = "8GB"
+_SETTINGS: dict[str, str | int] = {
+    "threads": 1,
+    "max_temp_directory_size": "8GB",
+    # Of its measures one is read: the memory that a statement took at most.
+    "enable_profiling": "no_output",
+    "profiling_coverage": "ALL",
+}
 
 # External access is off before the lock: nothing can turn it on again.
 _LOCKED = (
@@ -65,8 +72,10 @@ def connect(
 
     # Unless temp_directory is set, DuckDB spills into the working directory, also without external
     # access.
-    db = duckdb.connect(":memory:", config={"temp_directory": spill, **settings})
-    db.execute("SET allowed_directories = ?", [[f"{one.rstrip('/')}/" for one in folders]])
+    db = duckdb.connect(":memory:", config={"temp_directory": spill})
+    allowed = [f"{one.rstrip('/')}/" for one in folders]
+    for name, value in {**settings, "allowed_directories": allowed}.items():
+        db.execute(f"SET {name} = ?", [value])
     for setting in _LOCKED:
         db.execute(setting)
     return db
@@ -128,45 +137,41 @@ class Hours(NamedTuple):
     sets: pa.Table
 
 
-class Pieces(NamedTuple):
-    """Runs of some hours, in pieces that are computed one after the other.
-
-    Attributes:
-        runs: Runs of whole windows, by u.
-        described: Runs of ``program.describing`` of the whole hours; None: these runs are all.
-    """
-
-    runs: Iterable[pa.Table]
-    described: pa.Table | None = None
-
-
-Cut = Callable[[int], Pieces]
-"""Gives the runs of a part in at least so many pieces."""
-
-
 class Made(NamedTuple):
-    """The rows that one of several parts made.
+    """The rows that a part made.
 
     Attributes:
         final: Rows of gold, by table.
         adding: Rows that are added to those of the other parts, by table; see ``merge``.
+        peak_bytes: The most memory that DuckDB took, beside the rows that it was given.
     """
 
     final: dict[str, pa.Table]
     adding: dict[str, pa.Table]
+    peak_bytes: int
 
 
-def roll_up(
-    program: Program, hours: Hours, cut: Cut, pieces: int = 1, spill: str = ""
-) -> dict[str, pa.Table]:
-    """Rows of gold for some hours of clusters.
+def part(
+    program: Program,
+    hours: Hours,
+    runs: pa.Table,
+    described: pa.Table | None = None,
+    pieces: int = 1,
+    spill: str = "",
+    *,
+    first: bool = True,
+) -> Made:
+    """The rows of a part of some hours: all runs of some subjects.
 
     Args:
         program: The program to run.
-        hours: The hours.
-        cut: Their runs. Where a piece does not fit into memory, all are cut into twice as many.
-        pieces: The number of pieces to begin with.
+        hours: The hours, the same for every part.
+        runs: The runs of the part.
+        described: Runs of ``program.describing`` of the whole hours; None: the part is all of them.
+        pieces: The number of pieces to begin with, of consecutive windows: they are computed one
+            after the other. Where one does not fit into memory, all are cut into twice as many.
         spill: Folder for what does not fit into memory.
+        first: Whether this part accounts for the attempts to read: one of them does.
 
     Returns:
         A table for each of ``program.schemas``, ordered by its keys.
@@ -174,31 +179,23 @@ def roll_up(
     Raises:
         KernelError: A statement failed, or this DuckDB is another version than the driver's.
     """
-    run = _computed(program, hours, cut, pieces, spill, first=True)
-    return {name: run.fetch(f"finish {name}", sql) for name, sql in program.finish.items()}
-
-
-def part(
-    program: Program, hours: Hours, cut: Cut, pieces: int = 1, spill: str = "", *, first: bool
-) -> Made:
-    """The rows of one of several parts of some hours: all runs of some subjects.
-
-    Args:
-        program: The program to run.
-        hours: The hours, the same for every part.
-        cut: The runs of this part, with those that describe the whole hours; see ``roll_up``.
-        pieces: The number of pieces to begin with.
-        spill: Folder for what does not fit into memory.
-        first: Whether this part accounts for the attempts to read: one of them does.
-
-    Raises:
-        KernelError: As ``roll_up``.
-    """
-    run = _computed(program, hours, cut, pieces, spill, first=first)
-    return Made(
-        {name: run.fetch(f"finish {name}", sql) for name, sql in _finish(program, adding=False)},
-        {name: run.fetch(f"part {name}", f"FROM out_{name}") for name in _ADDING},
-    )
+    windows = _HOUR_US // program.window_us
+    while True:
+        pieces = min(pieces, windows)
+        run = _Run(program, hours.units, spill)
+        try:
+            run.compute(hours, runs, described, pieces, first=first)
+            break
+        except TooLargeError:
+            run.close()
+            if pieces == windows:
+                raise
+            pieces *= 2
+    if described is None:
+        return Made(run.finish("finish", program.finish), {}, run.peak_bytes)
+    final = run.finish("finish", (name for name in program.finish if not _is_added(name)))
+    adding = {name: run.fetch(f"part {name}", f"FROM out_{name}") for name in _ADDING}
+    return Made(final, adding, run.peak_bytes)
 
 
 def merge(
@@ -215,58 +212,12 @@ def merge(
     for one in parts:
         for name, rows in one.items():
             run.add(name, rows)
-    return {name: run.fetch(f"merge {name}", sql) for name, sql in _finish(program, adding=True)}
+    return run.finish("merge", filter(_is_added, program.finish))
 
 
-def by_windows(program: Program, runs: pa.Table, described: pa.Table | None = None) -> Cut:
-    """The cut of runs in memory: pieces of consecutive windows.
-
-    Args:
-        program: The program that takes them.
-        runs: The runs of a part.
-        described: Runs of ``program.describing`` of the whole hours, where this part is not all.
-    """
-    import pyarrow as pa  # noqa: PLC0415 - workers look for it when they need it
-    import pyarrow.compute as pc  # noqa: PLC0415
-
-    windows = _HOUR_US // program.window_us
-
-    def cut(pieces: int) -> Pieces:
-        if pieces == 1:
-            return Pieces([runs], described)
-        before = pc.multiply(pc.divide(runs["start_us"], _HOUR_US), windows)
-        window = pc.subtract(pc.divide(runs["start_us"], program.window_us), before)
-        piece = pc.divide(pc.multiply(window, pieces), windows)
-        describing = pc.is_in(runs["metric"], pa.array(program.describing, pa.string()))
-        return Pieces(
-            (runs.filter(pc.equal(piece, number)) for number in range(pieces)),
-            runs.filter(describing) if described is None else described,
-        )
-
-    return cut
-
-
-def _finish(program: Program, *, adding: bool) -> Iterator[tuple[str, str]]:
-    for name, sql in program.finish.items():
-        if (name.removesuffix("_windows") in _ADDING) is adding:
-            yield name, sql
-
-
-def _computed(
-    program: Program, hours: Hours, cut: Cut, pieces: int, spill: str, *, first: bool
-) -> _Run:
-    """A connection in which the rows of every piece are."""
-    most = max(pieces, _HOUR_US // program.window_us)
-    while True:
-        run = _Run(program, hours.units, spill)
-        try:
-            run.pieces(hours, cut(pieces), first=first)
-        except TooLargeError:
-            if pieces == most:
-                raise
-            pieces = min(2 * pieces, most)
-        else:
-            return run
+def _is_added(name: str) -> bool:
+    """Whether several parts have rows of a table of gold that become one."""
+    return name.removesuffix("_windows") in _ADDING
 
 
 def merge_subjects(program: Program, known: pa.Table, reported: pa.Table) -> pa.Table:
@@ -300,12 +251,11 @@ class _Run:
                 f"install duckdb=={program.duckdb} on the workers"
             )
         self._program, self._units = program, units
-        self._piece = 0
+        self._piece = self.peak_bytes = 0
         self._error, self._too_large = duckdb.Error, duckdb.OutOfMemoryException
-        limits = {"memory_limit": program.memory, "max_temp_directory_size": _MOST_SPILLED}
         # Each DuckDB needs a folder of its own, and removes it.
         own = f"{spill}/{uuid.uuid4().hex}" if spill else ""
-        self._db = connect(spill=own, threads=1, **limits)
+        self._db = connect((), own, memory_limit=program.memory, **_SETTINGS)
         self.inputs(**program.literals)
         self._db.execute(f"CREATE MACRO doubt_all() AS {program.doubt_all}")
         self.execute("setup")
@@ -316,17 +266,50 @@ class _Run:
         for name, rows in tables.items():
             self._db.register(name, rows)
 
-    def pieces(self, hours: Hours, found: Pieces, *, first: bool) -> None:
-        """Compute the rows of every piece."""
+    def compute(
+        self, hours: Hours, runs: pa.Table, described: pa.Table | None, pieces: int, *, first: bool
+    ) -> None:
+        """Compute the rows of a part in pieces of consecutive windows; see ``part``."""
         self.inputs(scrapes=hours.scrapes, sets=hours.sets)
         self.execute("attempts", *(() if first else ("other_parts",)))
-        if found.described is not None:
-            self.inputs(runs=found.described)
+        if pieces > 1 and described is None:
+            described = self._describing(runs)
+        if described is not None:
+            self.inputs(runs=described)
             self.execute("runs", "described")
-        own = ("described",) if found.described is None else ()
-        for self._piece, runs in enumerate(found.runs):
-            self.inputs(runs=runs)
+        own = ("described",) if described is None else ()
+        for number, some in enumerate(self._cut(runs, pieces)):
+            self._piece = number
+            self.inputs(runs=some)
             self.execute("runs", *own, "parts")
+
+    def _describing(self, runs: pa.Table) -> pa.Table:
+        import pyarrow as pa  # noqa: PLC0415 - workers look for it when they need it
+        import pyarrow.compute as pc  # noqa: PLC0415
+
+        metrics = pa.array(self._program.describing, pa.string())
+        return runs.filter(pc.is_in(runs["metric"], metrics))
+
+    def _cut(self, runs: pa.Table, pieces: int) -> Iterator[pa.Table]:
+        import pyarrow.compute as pc  # noqa: PLC0415 - as above
+
+        if pieces == 1:
+            yield runs
+            return
+        windows = _HOUR_US // self._program.window_us
+        before = pc.multiply(pc.divide(runs["start_us"], _HOUR_US), windows)
+        window = pc.subtract(pc.divide(runs["start_us"], self._program.window_us), before)
+        piece = pc.divide(pc.multiply(window, pieces), windows)
+        for number in range(pieces):
+            yield runs.filter(pc.equal(piece, number))
+
+    def finish(self, what: str, names: Iterable[str]) -> dict[str, pa.Table]:
+        """Rows of gold."""
+        return {name: self.fetch(f"{what} {name}", self._program.finish[name]) for name in names}
+
+    def close(self) -> None:
+        """Give memory and files back."""
+        self._db.close()
 
     def add(self, name: str, rows: pa.Table) -> None:
         """Add rows of a part to those that are here."""
@@ -341,15 +324,23 @@ class _Run:
     def fetch(self, name: str, sql: str) -> pa.Table:
         """The rows of a query."""
         try:
-            return self._db.sql(sql).to_arrow_table()
+            rows = self._db.sql(sql).to_arrow_table()
         except self._error as error:
             raise self._failed(name, error) from error
+        self._measure()
+        return rows
 
     def _execute(self, name: str, sql: str) -> None:
         try:
             self._db.execute(sql)
         except self._error as error:
             raise self._failed(name, error) from error
+        self._measure()
+
+    def _measure(self) -> None:
+        found = json.loads(self._db.get_profiling_information("json"))
+        peak = found.get("system", {}).get("peak_buffer_memory", 0)  # a macro has none
+        self.peak_bytes = max(self.peak_bytes, peak)
 
     def _failed(self, statement: str, error: Exception) -> KernelError:
         units: list[dict[str, Any]] = self._units.to_pylist()

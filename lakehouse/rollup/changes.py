@@ -9,8 +9,9 @@ from lakehouse import tables
 from lakehouse.core.lake import Version
 from lakehouse.core.periods import HOUR_US, LAST, Period, instant, micros
 from lakehouse.engines.completeness import ALLOWED_LATENESS
-from lakehouse.engines.engine import Engine, Relation, ask, in_hours, span_of, united
+from lakehouse.engines.engine import Engine, ask, in_hours, span_of
 from lakehouse.engines.gold_reader import is_same
+from lakehouse.engines.relation import Relation, select, united
 from lakehouse.engines.rollup_batches import ClusterHour, Versions
 from lakehouse.errors import LogExpiredError
 from lakehouse.kernel.program import CLOCK_SLACK
@@ -86,9 +87,9 @@ class Touched:
     misdated: frozenset[ClusterHour] = frozenset()
 
 
-def _hours(engine: Engine, rows: Relation, where: str = "TRUE", *, runs: int = 0) -> Relation:
+def _hours(rows: Relation, where: str = "TRUE", *, runs: int = 0) -> Relation:
     """The hours of chosen rows, whether each is misdated, and as how many runs it counts."""
-    return engine.query(
+    return select(
         f"SELECT r.cluster, r.epoch_hour, r.misdated, {runs} AS runs FROM {{rows}} r WHERE {where}",
         rows=rows,
     )
@@ -100,7 +101,7 @@ def everything(engine: Engine, now: Versions, since: dt.date | None) -> Touched:
     span = None if since is None else Period(dt.datetime.combine(since, midnight), LAST)
     runs = engine.rows(tables.RUNS, now.runs, between=span)
     scrapes = engine.rows(tables.SCRAPES, now.scrapes, between=span)
-    return counted(engine, (_hours(engine, runs, runs=1), _hours(engine, scrapes)))
+    return counted(engine, (_hours(runs, runs=1), _hours(scrapes)))
 
 
 def touched(engine: Engine, done: Versions, now: State, also: Sequence[Relation] = ()) -> Touched:
@@ -120,11 +121,11 @@ def touched(engine: Engine, done: Versions, now: State, also: Sequence[Relation]
         if before >= last:
             continue
         check_log(engine, table, range(before + 1, last + 1), log)
-        new = engine.inserts(table, before + 1, last)
+        new = engine.rows(table, inserted=range(before + 1, last + 1))
         if table is tables.MEMBERS:
             parts.append(_waiting_for_sets(engine, new))
         else:
-            parts.append(_hours(engine, new, runs=int(table is tables.RUNS)))
+            parts.append(_hours(new, runs=int(table is tables.RUNS)))
     return counted(engine, parts)
 
 
@@ -140,8 +141,8 @@ def recovered(
         f"(r.start >= {micros(last - ALLOWED_LATENESS)} OR r.written >= {micros(last - _CLOCKS)})"
     )
     parts = (
-        _hours(engine, engine.rows(tables.RUNS, now.runs), where, runs=1),
-        _hours(engine, engine.rows(tables.SCRAPES, now.scrapes), where),
+        _hours(engine.rows(tables.RUNS, now.runs), where, runs=1),
+        _hours(engine.rows(tables.SCRAPES, now.scrapes), where),
         _waiting_for_sets(engine, engine.rows(tables.MEMBERS, now.members)),
         *also,
     )
@@ -155,12 +156,12 @@ def now_due(engine: Engine, last: dt.datetime, committed: dt.datetime) -> tuple[
         return ()
     rejected = engine.rows(tables.REJECTED, between=span)
     due = f"{_OF_REJECTED} WHERE {is_same('r.reason', IN_THE_FUTURE)}"
-    return (engine.query(due, rejected=rejected),)
+    return (select(due, rejected=rejected),)
 
 
 def _waiting_for_sets(engine: Engine, sets: Relation) -> Relation:
     """Hours of rows that were rejected because their member set had not arrived."""
-    return engine.query(
+    return select(
         f"{_OF_REJECTED} JOIN (SELECT DISTINCT s.cluster, s.set AS members FROM {{sets}} s) k "
         f"ON k.cluster = r.cluster AND k.members = r.members "
         f"WHERE {is_same('r.reason', SET_NOT_KNOWN)}",
@@ -177,7 +178,7 @@ def counted(engine: Engine, parts: Sequence[Relation]) -> Touched:
         engine,
         "SELECT t.cluster, t.epoch_hour, t.misdated, CAST(sum(t.runs) AS BIGINT) AS runs "
         "FROM {rows} t WHERE t.epoch_hour IS NOT NULL GROUP BY t.cluster, t.epoch_hour, t.misdated",
-        rows=united(engine, parts),
+        rows=united(parts),
     )
     misdated = frozenset(cluster_hour(cluster, hour) for cluster, hour, odd, _ in found if odd)
     return Touched(

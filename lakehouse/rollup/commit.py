@@ -10,8 +10,9 @@ import pyarrow as pa
 
 from lakehouse import tables
 from lakehouse.engines import replace_where
-from lakehouse.engines.engine import Engine, Relation, Staged, ask, in_hours, span_of, united
+from lakehouse.engines.engine import Engine, Staged, ask, in_hours, span_of
 from lakehouse.engines.gold_reader import text
+from lakehouse.engines.relation import Relation, select, united
 from lakehouse.engines.rollup_batches import HourSet
 from lakehouse.errors import LakehouseError, LeaseLostError
 from lakehouse.kernel import arrow_types, run_in_duckdb
@@ -62,24 +63,21 @@ class Commit:
         if not chosen:
             return set()
         found = (
-            self.engine.query(
+            select(
                 f"SELECT {text(table.name)} AS name FROM {{rows}} r",
                 rows=rows_of(self.engine, table, self.units),
             )
             for table in chosen
         )
         names = "SELECT DISTINCT t.name FROM {rows} t"
-        return {name for (name,) in ask(self.engine, names, rows=united(self.engine, found))}
+        return {name for (name,) in ask(self.engine, names, rows=united(found))}
 
     def _table(self, table: tables.Table) -> None:
         """Replace a table's rows of the hours."""
         where, rows = replace_where.of_units(self.units, table.start), self.staged.get(table.name)
         if table is tables.REJECTED:
             where = f"{where} AND {rejected.RECOMPUTED}"
-        if rows is None:
-            self._commit(table, lambda: self.engine.delete(table, where))
-        else:
-            self._commit(table, lambda: self.engine.write(table, rows, where))
+        self._commit(table, lambda: self.engine.write(table, rows, where))
 
     def _commit(self, table: tables.Table, write: Callable[[], None]) -> None:
         """Make a commit, again where another writer's was in its way: a platform compacts tables.
@@ -102,7 +100,7 @@ class Commit:
         if table.name not in self.staged or table not in self.only:
             return
         shape = arrow_types.of_table(table)
-        known = _of_clusters(engine, engine.rows(table), self.units)
+        known = _of_clusters(engine.rows(table), self.units)
         both = (
             engine.collect(rows).select(shape.names).cast(shape)
             for rows in (known, self.staged[table.name])
@@ -111,24 +109,22 @@ class Commit:
             merged = run_in_duckdb.merge_subjects(self.program, *both)
         except run_in_duckdb.KernelError as error:
             raise LakehouseError(str(error)) from error
-        rows, where = engine.relation(merged), replace_where.of_clusters(self.units.clusters)
-        self._commit(table, lambda: engine.write(table, rows, where))
+        where = replace_where.of_clusters(self.units.clusters)
+        self._commit(table, lambda: engine.write(table, merged, where))
 
 
 def rows_of(engine: Engine, table: tables.Table, units: HourSet) -> Relation:
     """The rows of a table of gold that recomputing hours replaces."""
     kept = f" AND r.{rejected.RECOMPUTED}" if table is tables.REJECTED else ""
     rows = engine.rows(table, between=span_of(units.hours))
-    return _of_clusters(engine, rows, units, f"{in_hours(units.hours)}{kept}")
+    return _of_clusters(rows, units, f"{in_hours(units.hours)}{kept}")
 
 
-def _of_clusters(
-    engine: Engine, rows: Relation, units: HourSet, condition: str = "TRUE"
-) -> Relation:
+def _of_clusters(rows: Relation, units: HourSet, condition: str = "TRUE") -> Relation:
     """The rows of some clusters, whose names are given as values, not in SQL."""
-    return engine.query(
+    return select(
         "SELECT r.* FROM {rows} r JOIN {clusters} c ON c.cluster = r.cluster "
         f"WHERE {condition}",
         rows=rows,
-        clusters=engine.relation(pa.table({"cluster": list(units.clusters)})),
+        clusters=pa.table({"cluster": list(units.clusters)}),
     )

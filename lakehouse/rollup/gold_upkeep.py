@@ -37,7 +37,7 @@ def tidy(
             return  # nothing was ever written to it
         check()
         if table in tables.EXPIRING:
-            engine.delete(table, replace_where.before(horizon))
+            engine.write(table, None, replace_where.before(horizon))
         engine.tidy(table)
         step(f"tidied {table.name}")
 

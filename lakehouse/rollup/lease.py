@@ -117,7 +117,7 @@ def hold(
         LeaseHeldError: Another rollup holds it, or another kind of engine writes this gold.
         TableSchemaError: A newer version of jmxlake wrote this gold.
     """
-    found = engine.found(tables.LEASE)
+    found = engine.detail(tables.LEASE)
     properties = {} if found is None else found.properties
     _check_writer(engine, properties, take_over=take_over)
     row = _take(engine, terms, lease_id or uuid.uuid4().hex, take_over=take_over)

@@ -5,29 +5,24 @@ the hour would replace figures by nothing, so the hour is frozen. So is an hour 
 gold does not keep any more.
 """
 
-from __future__ import annotations
-
 import datetime as dt
+from collections.abc import Iterable, Set
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from lakehouse import tables
 from lakehouse.engines.engine import Engine, ask, in_hours, span_of
 from lakehouse.engines.gold_reader import is_same
+from lakehouse.engines.relation import select
 from lakehouse.engines.rollup_batches import Batch, ClusterHour, Versions, batches
 from lakehouse.errors import LogExpiredError
-from lakehouse.rollup import changes, progress as progresses
+from lakehouse.rollup import changes, gold_upkeep, progress as progresses
 from lakehouse.rollup.changes import State, Touched, cluster_hour
+from lakehouse.rollup.lease import USUAL, Terms
 from lakehouse.rollup.progress import Progress
 from lakehouse.rollup.remark import Remark
 from lakehouse.tables.gold import LOST
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Set
-
-    from lakehouse.rollup.run import Wanted
-
 
 LEAST_KEPT: Final = dt.timedelta(days=1)
 """Maintenance never removes younger rows of bronze."""
@@ -37,6 +32,35 @@ _RULES: Final = (
     (tables.COVERAGE, tables.SCRAPES, ("cluster", "source", "family")),
     (tables.SOURCES, tables.RUNS, ("cluster", "source", "metric")),
 )
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """Options of a rollup.
+
+    Attributes:
+        since: Recompute all hours from that date (UTC) on that bronze still holds.
+        tidy: Whether gold is tidied: ``daily``, ``now`` or ``never``.
+        take_over: Take the lease, even if another rollup holds it.
+        most_rows: Rows of bronze/runs that are recomputed at once, but for a single hour; None:
+            what the engine can.
+        terms: How long the lease holds.
+        keep_windows_days: For how long gold keeps the rows of finest windows.
+        check_files: Compare the logs of gold with the store, also if nothing else asks for it.
+        accept_lost: Go on without data files of bronze that are gone; their hours stay unknown.
+        lease: Id under which the lease is taken; one that an earlier rollup with this id could not
+            release is taken at once. None: an id of its own.
+    """
+
+    since: dt.date | None = None
+    tidy: str = "daily"
+    take_over: bool = False
+    most_rows: int | None = None
+    terms: Terms = USUAL
+    keep_windows_days: int = gold_upkeep.KEEP_WINDOWS_DAYS
+    check_files: bool = False
+    accept_lost: bool = False
+    lease: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,7 +208,7 @@ def frozen_hours(
         keys = ", ".join(f"r.{name}" for name in names)
         start = f"r.start - r.start % {window_seconds * 1_000_000}"
         at = versions.scrapes if of_bronze is tables.SCRAPES else versions.runs
-        there = engine.query(
+        there = select(
             f"SELECT DISTINCT {keys}, {start} AS window_start FROM {{bronze}} r WHERE {inside}",
             bronze=engine.rows(of_bronze, at, between=span),
         )

@@ -11,9 +11,12 @@ from typing import Any, Final, NamedTuple
 
 from lakehouse import tables
 from lakehouse.core.periods import HOUR_US, Period, instant, micros
+from lakehouse.engines.costs import NO_COSTS, Costs
 from lakehouse.engines.engine import Engine, ask
 from lakehouse.engines.gold_reader import is_same
+from lakehouse.engines.relation import select
 from lakehouse.engines.rollup_batches import ClusterHour, HourSet, Versions
+from lakehouse.errors import TableNotFoundError
 from lakehouse.kernel import arrow_types
 
 WHOLE: Final = "whole"
@@ -41,6 +44,7 @@ class Progress:
         duckdb: Version of the DuckDB that ran it; None in b88afb5's layout.
         tables: Gold's tables after it (``completeness.notes_of``); None in older rows.
         rejected_dates: Dates of rows that it rejected (``rejected.dates``); None in older rows.
+        costs: What its parts cost.
     """
 
     finished_at: dt.datetime
@@ -55,6 +59,7 @@ class Progress:
     duckdb: str | None = None
     tables: Sequence[str] | None = None
     rejected_dates: Sequence[str] | None = None
+    costs: Costs = NO_COSTS
 
 
 class Last(NamedTuple):
@@ -71,22 +76,25 @@ class Last(NamedTuple):
 
 def last(engine: Engine) -> Last:
     """The state of gold; empty without gold/progress."""
-    if engine.schema(tables.PROGRESS) is None:
+    try:
+        progress = engine.rows(tables.PROGRESS)
+    except TableNotFoundError:
         return Last()
-    query = (
+    ends = select(
         "SELECT * FROM {rows} p WHERE p.finished_at IN (SELECT max(r.finished_at) FROM {rows} r "
         "UNION ALL SELECT min(r.finished_at) FROM {rows} r "
-        f"UNION ALL SELECT max(r.finished_at) FROM {{rows}} r WHERE {is_same('r.how', TIDIED)})"
+        f"UNION ALL SELECT max(r.finished_at) FROM {{rows}} r WHERE {is_same('r.how', TIDIED)})",
+        rows=progress,
     )
-    relation = engine.query(query, rows=engine.rows(tables.PROGRESS))
-    rows = sorted(engine.collect(relation).to_pylist(), key=lambda row: row["finished_at"])
+    rows = sorted(engine.collect(ends).to_pylist(), key=lambda row: row["finished_at"])
     if not rows:
         return Last()
     tidied = [row for row in rows if row["how"] == TIDIED]
     row = rows[-1]
     others = {one.name: row.get(one.name) for one in fields(Progress)}
-    instants = {name: instant(row[name]) for name in ("finished_at", "committed_at")}
-    current = Progress(**others | instants | {"versions": _versions(row)})
+    others |= {name: instant(row[name]) for name in ("finished_at", "committed_at")}
+    costs = Costs(*(row.get(name) for name in Costs._fields))
+    current = Progress(**others | {"versions": _versions(row), "costs": costs})
     return Last(current, instant([rows[0], *tidied][-1]["finished_at"]).date())
 
 
@@ -107,8 +115,8 @@ def record(engine: Engine, done: Progress, before: Progress | None) -> Progress:
     if before is not None:
         later = before.finished_at + dt.timedelta(microseconds=1)
         done = replace(done, finished_at=max(done.finished_at, later))
-    at, window, versions, hours, committed, *others = astuple(done)
-    values = (micros(at), window, *versions, hours, micros(committed), *others)
+    at, window, versions, hours, committed, *others, costs = astuple(done)
+    values = (micros(at), window, *versions, hours, micros(committed), *others, *costs)
     _append(engine, tables.PROGRESS, values)
     return done
 
@@ -131,7 +139,7 @@ def done_batches(
     """Batches that an interrupted rollup of that kind finished after a row of progress."""
     since = "r.after IS NULL" if after is None else f"r.after = {micros(after.finished_at)}"
     same = f"SELECT * FROM {{rows}} r WHERE {since} AND {is_same('r.how', how)}"
-    rows = engine.query(same, rows=engine.rows(tables.STRETCHES))
+    rows = select(same, rows=engine.rows(tables.STRETCHES))
     for row in engine.collect(rows).to_pylist():
         hours = tuple(instant(hour * HOUR_US) for hour in row["hours"])
         yield _versions(row), HourSet(tuple(row["clusters"]), hours).cluster_hours
@@ -139,8 +147,8 @@ def done_batches(
 
 def clear_batches(engine: Engine) -> None:
     """Remove the records of batches, once progress is written."""
-    engine.delete(tables.STRETCHES, "finished_at IS NOT NULL")
+    engine.write(tables.STRETCHES, None, "finished_at IS NOT NULL")
 
 
 def _append(engine: Engine, table: tables.Table, values: Sequence[Any]) -> None:
-    engine.write(table, engine.relation(arrow_types.rows(arrow_types.of_table(table), [values])))
+    engine.write(table, arrow_types.rows(arrow_types.of_table(table), [values]))

@@ -12,8 +12,9 @@ from lakehouse.core import missing_files
 from lakehouse.core.missing_files import MissingFile
 from lakehouse.core.periods import DAY_US, FIRST, HOUR_US, LAST, micros
 from lakehouse.engines import replace_where
-from lakehouse.engines.engine import Engine, Relation, ask, in_hours, span_of, united
+from lakehouse.engines.engine import Engine, ask, in_hours, span_of
 from lakehouse.engines.gold_reader import text
+from lakehouse.engines.relation import Relation, select, united
 from lakehouse.errors import EngineError
 from lakehouse.kernel import arrow_types
 from lakehouse.rollup.plan import Plan
@@ -62,22 +63,22 @@ def set_aside(engine: Engine, plan: Plan, window_seconds: int) -> tuple[int, int
     new = list(_set_aside(engine, plan, window_seconds)) if hours else []
     if not new:
         return 0, 0
-    fresh = engine.query(_GROUPED % "count(*)", rows=united(engine, new))
+    fresh = select(_GROUPED % "count(*)", rows=united(new))
     summed = (
         "SELECT r.reason, CAST(sum(r.row_count) AS BIGINT) AS n FROM {rows} r GROUP BY r.reason"
     )
     found = dict(ask(engine, summed, rows=fresh))
     if found:
         columns = ", ".join(f"r.{name}" for name in (*_KEYS, "started_at", "ended_at", "row_count"))
-        known = engine.query(
+        known = select(
             f"SELECT {columns} FROM {{rejected}} r "
             f"WHERE {in_hours(hours)} AND r.reason IN {_REASONS}",
             rejected=engine.rows(tables.REJECTED, between=span_of(hours)),
         )
-        both = engine.query(_GROUPED % "max(t.row_count)", rows=united(engine, [fresh, known]))
+        both = select(_GROUPED % "max(t.row_count)", rows=united([fresh, known]))
         of_hours = replace_where.of_hours(hours, tables.REJECTED.start)
         replaced = f"{of_hours} AND reason IN {_REASONS}"
-        engine.write(tables.REJECTED, engine.query(_PLACED, rows=both), replaced)
+        engine.write(tables.REJECTED, select(_PLACED, rows=both), replaced)
     return found.pop(TOO_LATE, 0), sum(found.values())
 
 
@@ -95,20 +96,20 @@ def _set_aside(engine: Engine, plan: Plan, window_seconds: int) -> Iterator[Rela
     """New rows of bronze that are set aside, with their window and the reason."""
     start, end = (f"least(greatest(r.{name}, 0), {micros(LAST)})" for name in ("start", "end"))
     late = [(one.cluster, micros(one.hour) // HOUR_US) for one in plan.late]
-    given = engine.relation(arrow_types.rows(_PAIR, late))
+    given = arrow_types.rows(_PAIR, late)
     for at, (table, metric) in enumerate(((tables.RUNS, "metric"), (tables.SCRAPES, "family"))):
         now, before = plan.now[at], plan.before and plan.before[at]
         if before is not None and before >= now:
             continue
-        new = engine.rows(table, now) if before is None else engine.inserts(table, before + 1, now)
-        yield engine.query(
+        versions = None if before is None else range(before + 1, now + 1)
+        yield select(
             f"SELECT r.cluster, {start} - {start} % {window_seconds * 1_000_000} AS window_start, "
             f"{_REASON} AS reason, {text(table.name)} AS table_name, r.source, "
             f"r.{metric} AS metric, r.agent, r.batch, {start} AS started_at, {end} AS ended_at "
             "FROM {rows} r "
             "LEFT JOIN {late} p ON p.cluster = r.cluster AND p.epoch_hour = r.epoch_hour "
             "WHERE r.misdated OR p.cluster IS NOT NULL",
-            rows=new,
+            rows=engine.rows(table, now, inserted=versions),
             late=given,
         )
 
@@ -140,7 +141,7 @@ def accept_lost(engine: Engine, check: Callable[[], None], step: Callable[[str],
         if rows:
             check()
             shape = arrow_types.of_table(tables.REJECTED)
-            engine.write(tables.REJECTED, engine.relation(arrow_types.rows(shape, rows)))
+            engine.write(tables.REJECTED, arrow_types.rows(shape, rows))
         check()
         engine.drop_missing_files(table)
         step(Remark(f"{table.path}: {missing_files.what(files)}; accepted as lost"))

@@ -16,6 +16,7 @@ from lakehouse.core.periods import HOUR_US, instant, micros
 from lakehouse.core.spans import Span, overlap, union, without
 from lakehouse.core.table_notes import CHECKED, COMPUTED, Gap
 from lakehouse.engines import completeness
+from lakehouse.engines.costs import NO_COSTS, Costs, of_batch, together
 from lakehouse.engines.engine import Detail, Engine, ask
 from lakehouse.engines.rollup_batches import Batch, ClusterHour, batches
 from lakehouse.kernel.run_in_duckdb import Program
@@ -23,7 +24,7 @@ from lakehouse.rollup import changes, plan, progress as progresses
 from lakehouse.rollup.changes import State
 from lakehouse.rollup.commit import Commit
 from lakehouse.rollup.progress import Progress
-from lakehouse.rollup.remark import Remark
+from lakehouse.rollup.remark import Remark, Step
 from lakehouse.tables import Table
 
 Lost = Mapping[Table, Sequence[Gap]]
@@ -121,10 +122,11 @@ def mark(engine: Engine, in_doubt: Lost, found: Found, check: Callable[[], None]
 
 
 class Recomputed(NamedTuple):
-    """Hours of clusters that were recomputed, and those that had to be left as they are."""
+    """Hours of clusters that were recomputed, those that were left as they are, and the cost."""
 
     done: frozenset[ClusterHour] = frozenset()
     left: frozenset[ClusterHour] = frozenset()
+    costs: Costs = NO_COSTS
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,7 +150,7 @@ class Repair:
     program: Program
     horizon: dt.date
     check: Callable[..., None]
-    step: Callable[[str], None]
+    step: Step
     most_rows: int
 
     def recompute(self, row: Progress, window_seconds: int) -> Recomputed:
@@ -168,12 +170,15 @@ class Repair:
             todo -= done
         kept = len(left & wanted.keys())
         self.step(Remark(f"{how}: {len(todo)} hours, {kept} left as they are"))
+        costs: list[Costs] = []
         for batch, written in self._batches(wanted, todo, left, chosen):
             step = self.step
-            staged = self.engine.compute(batch, self.program, progresses.REPAIRED, step)
+            made = self.engine.compute(batch, self.program, progresses.REPAIRED, step)
+            costs.append(of_batch(made.costs))
+            staged = made.staged
             Commit(self.engine, batch.units, staged, self.program, self.check, step, written).all()
             progresses.record_batch(self.engine, row, how, batch.versions, batch.units)
-        return Recomputed(frozenset(wanted.keys() - left), frozenset(left))
+        return Recomputed(frozenset(wanted.keys() - left), frozenset(left), together(costs))
 
     def _wanted(self, chosen: Iterable[Table]) -> dict[ClusterHour, int]:
         """The hours in doubt that bronze has rows of, and how many runs each has."""

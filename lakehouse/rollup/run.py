@@ -9,7 +9,7 @@ import datetime as dt
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from lakehouse import tables
 from lakehouse.core.lake import Lake
@@ -17,6 +17,7 @@ from lakehouse.core.objective import Objective
 from lakehouse.core.periods import HOUR_US, micros
 from lakehouse.core.table_notes import CHECKED
 from lakehouse.engines import completeness
+from lakehouse.engines.costs import NO_COSTS, Costs, of_batch, together
 from lakehouse.engines.engine import Detail, Engine, ask
 from lakehouse.engines.rollup_batches import Versions
 from lakehouse.errors import LakeReplacedError, MissingFilesError, TableSchemaError
@@ -33,39 +34,13 @@ from lakehouse.rollup import (
 )
 from lakehouse.rollup.commit import Commit
 from lakehouse.rollup.lake_catalogues import families_of
-from lakehouse.rollup.lease import USUAL, Lease, Terms, hold
+from lakehouse.rollup.lease import Lease, hold
+from lakehouse.rollup.plan import Wanted
 from lakehouse.rollup.progress import Progress
 from lakehouse.rollup.rejected import accept_lost, rejected_dates, set_aside
-from lakehouse.rollup.remark import Remark
+from lakehouse.rollup.remark import Remark, Step
 
-
-@dataclass(frozen=True, slots=True)
-class Wanted:
-    """Options of a rollup.
-
-    Attributes:
-        since: Recompute all hours from that date (UTC) on that bronze still holds.
-        tidy: Whether gold is tidied: ``daily``, ``now`` or ``never``.
-        take_over: Take the lease, even if another rollup holds it.
-        most_rows: Rows of bronze/runs that are recomputed at once, but for a single hour; None:
-            what the engine can.
-        terms: How long the lease holds.
-        keep_windows_days: For how long gold keeps the rows of finest windows.
-        check_files: Compare the logs of gold with the store, also if nothing else asks for it.
-        accept_lost: Go on without data files of bronze that are gone; their hours stay unknown.
-        lease: Id under which the lease is taken; one that an earlier rollup with this id could not
-            release is taken at once. None: an id of its own.
-    """
-
-    since: dt.date | None = None
-    tidy: str = "daily"
-    take_over: bool = False
-    most_rows: int | None = None
-    terms: Terms = USUAL
-    keep_windows_days: int = gold_upkeep.KEEP_WINDOWS_DAYS
-    check_files: bool = False
-    accept_lost: bool = False
-    lease: str | None = None
+_USUAL: Final = Wanted()
 
 
 class Outcome(NamedTuple):
@@ -77,6 +52,7 @@ class Outcome(NamedTuple):
         how: How the hours were chosen, as in gold/progress; empty if nothing was new.
         late_rows: Rows that arrived after their hour was frozen; in gold/rejected.
         left: Hours of clusters that were requested and are frozen.
+        costs: What the parts of its batches cost.
     """
 
     hours: int
@@ -84,23 +60,34 @@ class Outcome(NamedTuple):
     how: str = ""
     late_rows: int = 0
     left: int = 0
+    costs: Costs = NO_COSTS
 
 
 class Done(NamedTuple):
-    """Progress of a running rollup: hours of clusters, and rows of bronze/runs."""
+    """Progress of a running rollup.
+
+    Attributes:
+        hours: Hours of clusters that are committed.
+        of_hours: Hours of clusters to commit.
+        rows: Rows of bronze/runs in the committed hours.
+        of_rows: Rows of bronze/runs in all of them.
+        costs: The cost of the last batch.
+    """
 
     hours: int
     of_hours: int
     rows: int
+    of_rows: int
+    costs: Costs = NO_COSTS
 
 
 def rollup(
     engine: Engine,
     objectives: tuple[Objective, ...],
-    wanted: Wanted = Wanted(),
+    wanted: Wanted = _USUAL,
     *,
     window_seconds: int | None = None,
-    progress: Callable[[str], None] = lambda _: None,
+    progress: Step = lambda _: None,
     watch: Callable[[Done], None] = lambda _: None,
 ) -> Outcome:
     """Bring gold up to date with bronze.
@@ -111,8 +98,8 @@ def rollup(
         wanted: Options.
         window_seconds: Length of the windows at which agents cut runs; by default that of the last
             rollup, at first five minutes.
-        progress: Called with each step that is done, such as the name of a table that has got its
-            commit, and with a ``Remark`` on what is unusual.
+        progress: Called with each step that is done: the name of a table that has got its commit,
+            a ``PartDone`` for computed parts, and a ``Remark`` on what is unusual.
         watch: Called before the first batch and after each.
 
     Raises:
@@ -139,19 +126,19 @@ def _rollup(
     engine: Engine,
     objectives: tuple[Objective, ...],
     window_seconds: int | None,
-    progress: Callable[[str], None],
+    progress: Step,
     watch: Callable[[Done], None],
     wanted: Wanted,
 ) -> Outcome:
     if wanted.check_files or wanted.since or wanted.accept_lost:
         repairs.drop_state_files(engine)
-    table_schemas.check_bronze(engine, *changes.READ)
-    found = completeness.details(engine, table_schemas.EVERY)
+    found = completeness.details(engine, (*changes.READ, *table_schemas.EVERY))
+    table_schemas.check_bronze(engine.lake, {table: found[table] for table in changes.READ})
     upgrade.check(engine, found)
     outdated = [
         table
-        for table, detail in found.items()
-        if table_schemas.is_outdated(engine.lake, table, detail and detail.columns)
+        for table in table_schemas.EVERY
+        if table_schemas.is_outdated(engine.lake, table, found[table])
     ]
     last = progresses.last(engine)
     window = _window(engine, last.row, window_seconds, found[tables.WINDOWS["coverage"]])
@@ -232,7 +219,7 @@ class _Run:
     wanted: Wanted
     window_seconds: int
     held: Lease
-    step: Callable[[str], None]
+    step: Step
     watch: Callable[[Done], None]
     found: repairs.Found
     in_doubt: repairs.Lost
@@ -241,14 +228,14 @@ class _Run:
         """Bring gold to the versions of bronze in ``state``."""
         now, newest, _ = state
         first = gold_upkeep.horizon(newest.committed, self.wanted.keep_windows_days)
-        runs = self.engine.found(tables.RUNS)
+        runs = self.found[tables.RUNS]
         runs_id = "" if runs is None else runs.id
         outcome, row = Outcome(0, now), last.row
         if row is not None and self.wanted.since is None:
             _check_same(self.engine.lake, row, now, runs_id)
         if row is not None and self.in_doubt:
             row = self._repair(row, state, first)
-            outcome = Outcome(row.hours, now, progresses.REPAIRED)
+            outcome = Outcome(row.hours, now, progresses.REPAIRED, costs=row.costs)
         if row is None or row.versions != now or self.wanted.since is not None:
             todo = plan.make_plan(self.engine, row, state, self.wanted, self.window_seconds, first)
             self.step(todo.summary)
@@ -258,7 +245,7 @@ class _Run:
             new = Progress(
                 dt.datetime.now(dt.UTC), self.window_seconds, now, outcome.hours, newest.committed,
                 outcome.how, outcome.late_rows, runs_id, kernel.kernel, kernel.duckdb,
-                rejected_dates=rejected_dates(self.engine, todo),
+                rejected_dates=rejected_dates(self.engine, todo), costs=outcome.costs,
             )  # fmt: skip
             row = self._record(new, row)
             if len(todo.batches) > 1 or todo.resumed:
@@ -269,6 +256,7 @@ class _Run:
             tidied = replace(
                 row, finished_at=dt.datetime.now(dt.UTC), hours=0, committed_at=newest.committed,
                 how=progresses.TIDIED, late_rows=0, runs_id=runs_id, rejected_dates=(),
+                costs=NO_COSTS,
             )  # fmt: skip
             self._record(tidied, row)
         return outcome
@@ -285,13 +273,9 @@ class _Run:
         hours = len(recomputed.done)
         now = dt.datetime.now(dt.UTC)
         repaired = replace(
-            row,
-            finished_at=now,
-            hours=hours,
-            how=progresses.REPAIRED,
-            late_rows=0,
-            rejected_dates=(),
-        )
+            row, finished_at=now, hours=hours, how=progresses.REPAIRED, late_rows=0,
+            rejected_dates=(), costs=recomputed.costs,
+        )  # fmt: skip
         new = self._record(repaired, row)
         self._clear_batches()
         return new
@@ -320,22 +304,25 @@ class _Run:
 
     def _do(self, todo: plan.Plan, row: Progress | None, kernel: Program) -> Outcome:
         total = sum(len(batch.units.cluster_hours) for batch in todo.batches)
-        done = Done(0, total, 0)
+        done = Done(0, total, 0, sum(batch.rows for batch in todo.batches))
+        costs: list[Costs] = []
         self.watch(done)
         for number, batch in enumerate(todo.batches, 1):
             label = f"batch {number} of {len(todo.batches)}"
-            staged = self.engine.compute(batch, kernel, label, self.step)
-            Commit(self.engine, batch.units, staged, kernel, self.held.check, self.step).all()
+            made = self.engine.compute(batch, kernel, label, self.step)
+            costs.append(of_batch(made.costs))
+            Commit(self.engine, batch.units, made.staged, kernel, self.held.check, self.step).all()
             if len(todo.batches) > 1:
                 progresses.record_batch(self.engine, row, todo.how, todo.now, batch.units)
                 self.step("batch")
-            done = Done(done.hours + len(batch.units.cluster_hours), total, done.rows + batch.rows)
+            hours, rows = done.hours + len(batch.units.cluster_hours), done.rows + batch.rows
+            done = done._replace(hours=hours, rows=rows, costs=costs[-1])
             self.watch(done)
         self.held.check()
         late, misdated = set_aside(self.engine, todo, self.window_seconds)
         if late or misdated:
             self.step(Remark(f"rows set aside: {late} too late, {misdated} misdated"))
-        return Outcome(total, todo.now, todo.how, late, len(todo.left))
+        return Outcome(total, todo.now, todo.how, late, len(todo.left), together(costs))
 
     def _record(self, new: Progress, before: Progress | None) -> Progress:
         self.held.check()

@@ -7,7 +7,7 @@ from typing import Final
 from lakehouse import tables
 from lakehouse.core import display, missing_files
 from lakehouse.core.lake import Lake
-from lakehouse.engines.engine import Engine
+from lakehouse.engines.engine import Detail, Engine
 from lakehouse.errors import TableSchemaError
 from lakehouse.tables import Table
 
@@ -15,26 +15,29 @@ EVERY: Final[tuple[Table, ...]] = (*tables.GOLD, *tables.ROLLUP_STATE)
 """All tables below gold, but an engine's scratch tables."""
 
 
-def check_bronze(engine: Engine, *wanted: Table) -> None:
+def check_bronze(lake: Lake, found: Mapping[Table, Detail | None]) -> None:
     """Check that tables of bronze exist with the columns that this version of jmxlake reads.
+
+    Args:
+        lake: The lake.
+        found: The tables' metadata.
 
     Raises:
         TableNotFoundError: A table is not there.
         TableSchemaError: A table lacks a column, or has it with another type.
     """
-    for table in wanted:
-        found = engine.schema(table)
-        if found is None:
-            raise missing_files.no_table(table, engine.lake.name(table))
-        every = dict.fromkeys(table.column_names, "missing") | dict(found)
+    for table, detail in found.items():
+        if detail is None:
+            raise missing_files.no_table(table, lake.name(table))
+        every = dict.fromkeys(table.column_names, "missing") | dict(detail.columns)
         if wrong := table.wrong_types(every):
             raise TableSchemaError(
-                f"{engine.lake.name(table)}: {_listed(wrong)}; another version of jmxlake made "
-                "it, or it is no table of jmxlake"
+                f"{lake.name(table)}: {_listed(wrong)}; another version of jmxlake made it, or it "
+                "is no table of jmxlake"
             )
 
 
-def is_outdated(lake: Lake, table: Table, found: Mapping[str, str] | None) -> bool:
+def is_outdated(lake: Lake, table: Table, detail: Detail | None) -> bool:
     """Whether a table of gold is missing, or lacks columns of this version.
 
     Columns that this version does not declare are ignored: rows that it writes have null there.
@@ -42,9 +45,9 @@ def is_outdated(lake: Lake, table: Table, found: Mapping[str, str] | None) -> bo
     Raises:
         TableSchemaError: It has a column of another type, or is not a table of jmxlake.
     """
-    if found is None:
+    if detail is None:
         return True
-    name = lake.name(table)
+    name, found = lake.name(table), detail.columns
     unknown = table.undeclared(found)
     missing = [column for column in table.columns if column.name not in found]
     # An older version's table lacks columns, but none of those that every version requires.
@@ -66,14 +69,11 @@ def _listed(wrong: Sequence[str]) -> str:
 
 def prepare(engine: Engine, table: Table) -> str:
     """Create a table of gold or add the columns it lacks; returns a line that says which."""
-    there = engine.schema(table)
-    if there is None:
-        engine.create(table)
+    before = engine.define(table)
+    if before is None:
         return f"new table {table.name}"
-    missing = [column for column in table.columns if column.name not in there]
-    if missing:
-        engine.add_columns(table, missing)
-    return f"new columns of {table.name}: {', '.join(column.name for column in missing)}"
+    added = [name for name in table.column_names if name not in before.columns]
+    return f"new columns of {table.name}: {', '.join(added)}"
 
 
 def prepare_all(engine: Engine, outdated: Sequence[Table]) -> Iterator[str]:

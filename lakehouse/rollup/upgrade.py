@@ -22,6 +22,7 @@ from lakehouse.core.table_notes import CHECKED, DUE, NOTE, Noted
 from lakehouse.engines import completeness
 from lakehouse.engines.engine import Detail, Engine
 from lakehouse.engines.gold_reader import Row, is_same
+from lakehouse.engines.relation import select
 from lakehouse.kernel import arrow_types
 from lakehouse.rollup import lease, table_schemas
 from lakehouse.tables import Column, Table
@@ -50,7 +51,7 @@ def upgrade(
     """
     if not _due(engine):
         return 0
-    found = engine.schema(tables.LEASE)
+    found = engine.detail(tables.LEASE)
     if table_schemas.is_outdated(engine.lake, tables.LEASE, found):
         table_schemas.prepare(engine, tables.LEASE)
     with lease.hold(engine, lease.USUAL, take_over=take_over) as held:
@@ -77,7 +78,7 @@ def check(engine: Engine, found: Mapping[Table, Detail | None]) -> None:
         for table, detail in found.items()
     )
     progress = older(tables.PROGRESS)
-    if is_older or (_is_moved(engine, tables.PROGRESS) and engine.found(progress) is not None):
+    if is_older or (_is_moved(engine, tables.PROGRESS) and engine.detail(progress) is not None):
         raise older_gold.refusal(engine.lake.gold or f"{engine.lake.root}/gold")
 
 
@@ -118,8 +119,8 @@ def _state(engine: Engine, due: Mapping[Table, Detail]) -> _State:
     row: Row = {}
     if detail := due.get(tables.PROGRESS):
         newest = "SELECT r.* FROM {rows} r ORDER BY r.at DESC LIMIT 1"
-        rows = engine.query(newest, rows=engine.rows(older(tables.PROGRESS)))
-        row = next(iter(engine.collect(rows).to_pylist()), row)
+        rows = engine.collect(select(newest, rows=engine.rows(older(tables.PROGRESS))))
+        row = next(iter(rows.to_pylist()), row)
     seconds = row.get("window_seconds") or tables.DEFAULT_WINDOW_SECONDS
     known = table_notes.known_tables(row.get("tables"), detail and detail.id)
     return _State(window_name(seconds), known, now_us)
@@ -139,9 +140,9 @@ def _take_over(
         check()
         made = replace(target, properties=target.properties | notes)
         if is_moved:
-            engine.create(made)
-        none = engine.relation(arrow_types.rows(arrow_types.of_table(table), []))
-        engine.rebuild(made, engine.query(sql, old=engine.rows(read), none=none))
+            engine.define(made)
+        none = arrow_types.rows(arrow_types.of_table(table), [])
+        engine.rebuild(made, select(sql, old=engine.rows(read), none=none))
     if is_moved:
         check()
         engine.drop(before)

@@ -11,6 +11,7 @@ from typing import Any, Final, NamedTuple
 
 from lakehouse import tables
 from lakehouse.core.objective import Objective
+from lakehouse.engines.costs import PartDone
 from lakehouse.engines.engine import Engine, Staged, ask
 from lakehouse.engines.rollup_batches import Batch, ClusterHour, batches
 from lakehouse.errors import LakehouseError, LeaseHeldError
@@ -92,8 +93,12 @@ def verify(
     program = programs(row.window_seconds, row.committed_at, objectives, families_of(engine))
     compared = 0
     differing: list[Difference] = []
+
+    def told(done: PartDone) -> None:
+        step(f"{done.part} of {done.parts} parts computed")
+
     for batch in parts:
-        staged = engine.compute(batch, program, "verify", step)
+        staged = engine.compute(batch, program, "verify", told).staged
         for table in tables.OF_HOURS:
             rows, odd = _compared(engine, table, batch, staged)
             compared += rows
@@ -139,7 +144,7 @@ def _chosen(
         "runs": engine.rows(tables.RUNS, row.versions.runs),
         "scrapes": engine.rows(tables.SCRAPES, row.versions.scrapes),
     }
-    gold = {name: engine.rows(tables.WINDOWS[name]) for name in ("coverage", "brokers")}
+    gold = {name: engine.rows(tables.WINDOWS[name]) for name in ("coverage", "sources")}
     days = " UNION ".join(
         f"SELECT DISTINCT r.date FROM {{{name}}} r WHERE r.date >= DATE '{first}'"
         for name in bronze

@@ -29,8 +29,8 @@ from lakehouse.core.objective import Events, Objective
 from lakehouse.core.periods import Period
 from lakehouse.core.spans import Span, union
 from lakehouse.core.subjects import SUBJECT, SUBJECT_COLUMNS
-from lakehouse.engines.engine import Relation
 from lakehouse.engines.gold_reader import EXACT, GoldRows, is_one_of, labels_in, text
+from lakehouse.engines.relation import Relation, select
 from lakehouse.kernel import arrow_types
 from lakehouse.rollup.lake_catalogues import definitions
 from lakehouse.slo.calendar.exclusions import Exclusions
@@ -112,7 +112,7 @@ class EventCounter:
         counted = "least(s.counted, s.total)"
         good = counted if events.are_good else f"s.total - {counted}"
         seen = f"floor(s.observed * CAST({self.gold.window_us} AS DOUBLE) / s.best)"
-        return self.gold.engine.query(
+        return select(
             f"""
             WITH slots AS (
                 SELECT r.cluster, r.subject, {slot} AS at, {", ".join(_SUMS)},
@@ -142,7 +142,7 @@ class EventCounter:
             return f"coalesce(CAST(sum({value}) AS DOUBLE), 0)"
 
         observed = ", ".join(sum_of(metric, "series_seen_us") for metric in metrics)
-        counted = self.gold.engine.query(
+        counted = select(
             f"SELECT r.cluster, r.{level} AS subject, r.window_start, "
             f"{sum_of(events.counted, 'increase')} AS counted, "
             f"{sum_of(events.total, 'increase')} AS total, "
@@ -170,13 +170,13 @@ class EventCounter:
         if not shares:
             return counted
         observed = "floor(r.observed * (1e0 - least(1e0, coalesce(h.share, 0e0))))"
-        return self.gold.engine.query(
+        return select(
             "SELECT r.cluster, r.subject, r.window_start, r.counted, r.total, "
             f"CAST({observed} AS BIGINT) AS observed "
             "FROM {counted} r LEFT JOIN {hidden} h ON h.cluster = r.cluster "
             "AND h.window_start = r.window_start AND coalesce(h.source, r.subject) = r.subject",
             counted=counted,
-            hidden=self.gold.engine.relation(arrow_types.rows(_HIDDEN, shares)),
+            hidden=arrow_types.rows(_HIDDEN, shares),
         )
 
     def _hidden_shares(
@@ -206,10 +206,10 @@ class EventCounter:
         sql = f"SELECT DISTINCT r.labels FROM {{rows}} r WHERE {of_them}"
         known = (row["labels"] for row in self.gold.ask(sql, rows=rows))
         own = ([labels] for labels in known if objective.has_series(labels_in(labels)))
-        return self.gold.engine.query(
+        return select(
             "SELECT r.* FROM {rows} r WHERE r.labels IN (SELECT o.labels FROM {own} o)",
             rows=rows,
-            own=self.gold.engine.relation(arrow_types.rows(_LABELS, own)),
+            own=arrow_types.rows(_LABELS, own),
         )
 
     def _while_read(
@@ -220,7 +220,7 @@ class EventCounter:
         of_source = "r.source" if level == "source" else "CAST(NULL AS STRING)"
         size = self.gold.window_us
         part = f"least(l.e, r.window_start + {size}) - greatest(l.s, r.window_start)"
-        return self.gold.engine.query(
+        return select(
             f"""
             WITH families AS (
                 SELECT r.cluster, {of_source} AS source, r.window_start, r.family,
@@ -249,6 +249,6 @@ class EventCounter:
             WHERE NOT ({exclusions.condition()})
             """,
             coverage=self.gold.windows(tables.COVERAGE, Period.of(span)),
-            lives=self.gold.engine.relation(lives(self.lifetimes, {level})),
+            lives=lives(self.lifetimes, {level}),
             counted=counted,
         )

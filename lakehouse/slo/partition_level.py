@@ -23,8 +23,8 @@ from typing import Final
 from lakehouse import tables
 from lakehouse.core.metrics import PARTITION_METRICS, UNAVAILABLE, UNDER_MIN_ISR
 from lakehouse.core.periods import Period, micros
-from lakehouse.engines.engine import Relation
 from lakehouse.engines.gold_reader import GoldRows, Row, before_window, is_one_of, summed
+from lakehouse.engines.relation import Relation, select
 from lakehouse.slo.calendar.exclusions import BEFORE, Exclusions
 from lakehouse.slo.calendar.maintenance import Maintenance, of
 from lakehouse.slo.cluster_level import Weighted, partition_count
@@ -120,7 +120,7 @@ class _TopicRows:
         where = f"{self.has_topic} AND NOT ({self.exclusions.condition()})"
         sql = f"SELECT r.* FROM {{rows}} r WHERE {where}"
         of_both = (rows_of(table, self.period) for table in (tables.SLI, tables.TOPICS))
-        sli, topics = (self.gold.engine.query(sql, rows=rows) for rows in of_both)
+        sli, topics = (select(sql, rows=rows) for rows in of_both)
         return seen_by_count(self.gold, sli, topics, names, self.metrics)
 
     def spills(self, table: Table, keys: Sequence[str]) -> list[Row]:
@@ -204,7 +204,7 @@ class _TopicRows:
     def _times(self) -> dict[_TopicKey, dict[int, Times]]:
         """Bad time of partitions with bad time; counters have none."""
         rows_of = self.gold.windows if self.excluded else self.gold.whole
-        rows = self.gold.engine.query(
+        rows = select(
             f"SELECT r.window_start, {_columns(_PARTITION)}, {_columns(_AFFECTED)}, "
             f"{_BEFORE} AS {BEFORE} FROM {{rows}} r "
             f"WHERE {self.has_metric} AND r.series_affected_us IS NOT NULL",
@@ -215,7 +215,7 @@ class _TopicRows:
         sums = ", ".join(f"CAST(sum(r.{name}) AS BIGINT) AS {name}" for name in _AFFECTED)
         by = ", ".join(f"r.{name}" for name in _PARTITION)
         sql = f"SELECT {_columns(_PARTITION)}, {sums} FROM {{rows}} r GROUP BY {by}"
-        kept = self.exclusions.apply(self.gold, rows, _PARTITION, _AFFECTED, start)
+        kept = self.exclusions.apply(rows, _PARTITION, _AFFECTED, start)
         for row in self.gold.ask(sql, rows=kept):
             times[_topic_key(row)][row["partition_id"]] = Times(0, *_affected(row))
         for row in self.spills(tables.PARTITIONS, _PARTITION):

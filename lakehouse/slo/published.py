@@ -15,6 +15,7 @@ from lakehouse.core import periods
 from lakehouse.core.subjects import SUBJECT_COLUMNS
 from lakehouse.engines.engine import Engine
 from lakehouse.engines.gold_reader import Row, text
+from lakehouse.engines.relation import select
 from lakehouse.kernel import arrow_types
 from lakehouse.rollup import lease, table_schemas
 from lakehouse.slo.sla_statement import Statement
@@ -55,11 +56,11 @@ def publish(
                 rows.append(row | {"statement": before["statement"] + 1 if before else 1})
         if rows:
             held.check()
-            schema = engine.schema(tables.SLA)
-            if table_schemas.is_outdated(engine.lake, tables.SLA, schema):  # an earlier version's
+            detail = engine.detail(tables.SLA)
+            if table_schemas.is_outdated(engine.lake, tables.SLA, detail):  # an earlier version's
                 table_schemas.prepare(engine, tables.SLA)
             table = pa.Table.from_pylist(rows, arrow_types.of_table(tables.SLA))
-            engine.write(tables.SLA, engine.relation(table))
+            engine.write(tables.SLA, table)
     return changed
 
 
@@ -73,7 +74,7 @@ def _last_published(engine: Engine, wanted: Iterable[periods.Period]) -> dict[tu
     )
     where = " OR ".join(conditions) or "false"
     sql = f"SELECT r.* FROM {{rows}} r WHERE {where} ORDER BY r.statement"
-    rows = engine.collect(engine.query(sql, rows=engine.rows(tables.SLA))).to_pylist()
+    rows = engine.collect(select(sql, rows=engine.rows(tables.SLA))).to_pylist()
     return {_values(row, _KEY): row for row in rows}
 
 

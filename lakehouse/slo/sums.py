@@ -12,8 +12,8 @@ from lakehouse import tables
 from lakehouse.core.periods import HOUR_US, Period
 from lakehouse.core.spans import Span
 from lakehouse.core.subjects import SUBJECT_COLUMNS
-from lakehouse.engines.engine import Relation
 from lakehouse.engines.gold_reader import GoldRows, before_window, is_hourly, is_one_of
+from lakehouse.engines.relation import Relation, select
 from lakehouse.kernel import arrow_types
 from lakehouse.slo import timeslices
 from lakehouse.slo.budget_left import BadTime
@@ -116,7 +116,7 @@ class SliRows(NamedTuple):
             f"SELECT {_KEY}, r.at, r.{column} AS bad_us FROM {{rows}} r "
             f"JOIN {{few}} f ON {_same('f', _KEYS)} WHERE r.{column} > 0 ORDER BY r.at",
             rows=self.judged(part),
-            few=self.gold.engine.relation(few),
+            few=few,
         )
         found: defaultdict[SliKey, list[tuple[int, int]]] = defaultdict(list)
         for row in rows:
@@ -162,14 +162,14 @@ class SliRows(NamedTuple):
         if query.slices is None:
             columns = f"{_KEY}, r.window_start AS at, {', '.join(Times._fields)}, r.{BEFORE}"
             windows = self._windows(part, (start, end + part.size_us))
-            return self.gold.engine.query(f"SELECT {columns} FROM {{rows}} r", rows=windows)
+            return select(f"SELECT {columns} FROM {{rows}} r", rows=windows)
         size, first = query.unit_us, query.period.span[0]
         slot = f"r.window_start - ((r.window_start - {first}) % {size} + {size}) % {size}"
         judged = zip(timeslices.judge(query.slices, query.window_us), Times._fields, strict=True)
         columns = ", ".join(f"{sql} AS {name}" for sql, name in judged)
         rows = self._with_expected(self._slots(part, slot), query)
         sql = f"SELECT {_KEY}, r.at, {columns}, 0 AS {BEFORE} FROM {{rows}} r"
-        return self.gold.engine.query(sql, rows=rows)
+        return select(sql, rows=rows)
 
     def _slots(self, part: _Part, slot: str) -> Relation:
         """Sums over slices, or over windows that hold several."""
@@ -179,12 +179,12 @@ class SliRows(NamedTuple):
         columns = zip(("good", "bad", "low", "high"), Times._fields, strict=True)
         sums = ", ".join(f"CAST(sum(r.{column}) AS BIGINT) AS {name}" for name, column in columns)
         sql = f"SELECT {_KEY}, {slot} AS at, {sums} FROM {{rows}} r GROUP BY {_GROUP}, {slot}"
-        return self.gold.engine.query(sql, rows=self._windows(part, part.span))
+        return select(sql, rows=self._windows(part, part.span))
 
     def _windows(self, part: _Part, span: Span) -> Relation:
         subjects = [lifetime.subject for lifetime in self.lifetimes]
         rows_of = self.gold.hours if part.size_us == HOUR_US else self.gold.windows
-        rows = self.gold.engine.query(
+        rows = select(
             f"SELECT r.window_start, {_KEY}, {', '.join(f'r.{n}' for n in Times._fields)}, "
             f"{_BEFORE} AS {BEFORE} FROM {{rows}} r "
             f"WHERE {is_one_of('r.cluster', sorted({subject.cluster for subject in subjects}))} "
@@ -192,7 +192,7 @@ class SliRows(NamedTuple):
             rows=rows_of(tables.SLI, Period.of(span)),
         )
         exclusions = Exclusions(self.excluded, subjects, self.gold.window_us)
-        return exclusions.apply(self.gold, rows, _KEYS, Times._fields, span[0])
+        return exclusions.apply(rows, _KEYS, Times._fields, span[0])
 
     def _with_expected(self, slots: Relation, query: Query) -> Relation:
         """Slots with ``expected``: how much of them the subject existed."""
@@ -200,12 +200,12 @@ class SliRows(NamedTuple):
         columns = ", ".join(f"r.{name}" for name in ("at", "good", "bad", "low", "high"))
         lived = f"greatest(0, least(k.e, r.at + {query.unit_us}) - greatest(k.s, r.at))"
         same = _same("k", ("cluster", *SUBJECT_COLUMNS))
-        return self.gold.engine.query(
+        return select(
             f"SELECT {_KEY}, {columns}, CAST(coalesce(sum({lived}), 0) AS BIGINT) AS expected "
             f"FROM {{slots}} r LEFT JOIN {{spans}} k ON {same} "
             f"GROUP BY {_GROUP}, {columns}",
             slots=slots,
-            spans=self.gold.engine.relation(lives(self.lifetimes, kinds)),
+            spans=lives(self.lifetimes, kinds),
         )
 
 

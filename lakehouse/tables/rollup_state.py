@@ -39,6 +39,20 @@ PROGRESS: Final = of_gold(
         "array<string>",
         "dates of which the rollup put rows into gold/rejected; null in older rows",
     ),
+    Column("parts", "bigint", "parts that it computed; null if nothing, and in older rows"),
+    Column("computed_rows", "bigint", "rows of bronze/runs in these parts; null as parts"),
+    Column("part_seconds", "double", "time of all parts in their workers, s; null as parts"),
+    Column("longest_part_seconds", "double", "time of the slowest part, s; null as parts"),
+    Column(
+        "skew",
+        "double",
+        "largest ratio of a batch's slowest part to its median part; null as parts",
+    ),
+    Column(
+        "peak_bytes",
+        "bigint",
+        "most memory of the DuckDB of a part, without its input rows; null as parts",
+    ),
     shelf="state",
 )
 

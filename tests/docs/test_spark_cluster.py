@@ -79,6 +79,14 @@ def names_in(conf: Path) -> set[str]:
     return {line.split()[0] for line in lines if line and not line.startswith("#")}
 
 
+def test_parallelism_is_that_of_all_executors() -> None:
+    lines = (line.split() for line in SETTINGS.read_text("utf-8").splitlines())
+    chosen = {words[0]: words[1] for words in lines if len(words) == 2}
+    names = ("dynamicAllocation.maxExecutors", "executor.cores", "default.parallelism")
+    executors, cores, parallelism = (int(chosen[f"spark.{name}"]) for name in names)
+    assert parallelism == executors * cores
+
+
 def accepted(arguments: list[str]) -> None:
     """Raise where jmxlake refuses a command's arguments."""
     with click.Context(main) as context:

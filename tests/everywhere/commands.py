@@ -14,10 +14,10 @@ from typing import Any
 
 from click.testing import CliRunner
 
+from bench.spark_processes import bare_environment
 from lakehouse.cli.main import main
 from tests import notebooks
 from tests.everywhere import small_fleet
-from tests.everywhere.spark_processes import bare_environment
 
 PYTHON = "JMXLAKE_TEST_PYTHON"
 """Environment variable that names another Python for commands: with another client of Spark."""
@@ -95,14 +95,19 @@ class Jmxlake(Command):
     beside: Path | None = None
 
     def __call__(self, *arguments: str) -> str:
-        code, said, told = self._run(_MAIN, str(self.wheel), *arguments)
+        code, said, told = self.ended(*arguments)
         assert code == 0, said + told
         return said
 
+    def ended(self, *arguments: str) -> tuple[int, str, str]:
+        """Its exit code, standard output and standard error."""
+        return self._run(_MAIN, str(self.wheel), *arguments)
+
     def refusal(self, *arguments: str) -> str:
         """The one line in which it says why it failed."""
-        code, _, told = self._run(_MAIN, str(self.wheel), *arguments)
+        code, _, told = self.ended(*arguments)
         assert code == 1, told
+        assert "Traceback" not in told
         return told.splitlines()[-1]
 
     def sql(self, *statements: str) -> list[list[dict[str, Any]]]:

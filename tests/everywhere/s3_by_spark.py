@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import shutil
 import threading
-from contextlib import contextmanager
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 import psutil
@@ -23,6 +24,7 @@ from lakehouse.core.spark_session import JARS_SETTING
 from tests.everywhere import small_fleet
 from tests.everywhere.commands import Jmxlake
 from tests.everywhere.gold_rows import differing, gold_rows
+from tests.waiting import wait_for
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -141,3 +143,40 @@ def test_without_the_jars_or_with_a_wrong_secret_it_is_one_line(
         said = remote.refusal("rollup", server.url(LAKE))
         assert said.startswith("jmxlake: Spark failed")
         assert told in said
+
+
+def computes() -> bool:
+    """Whether a Spark of ours has a Python worker."""
+    with suppress(psutil.NoSuchProcess):
+        children = psutil.Process().children(recursive=True)
+        return any("pyspark.daemon" in child.cmdline() for child in children)
+    return False
+
+
+def test_a_store_that_goes_away_is_one_line_and_the_next_rollup_is_whole(
+    server: S3Server, laptop: Jmxlake, tmp_path: Path
+):
+    lake = "lake/away"
+    for batch in small_fleet.batches():
+        deliver(batch, tmp_path, server.url(lake), lambda: server.options)
+    remote = Jmxlake(laptop.wheel, tmp_path, environment(server, tmp_path))
+    with ThreadPoolExecutor(1) as pool:
+        running = pool.submit(remote.ended, "rollup", server.url(lake), "--engine", "spark")
+        wait_for(computes, 300, every=0.05)
+        server.pause()
+        try:
+            code, _, said = running.result()
+        finally:
+            server.resume()
+    assert code == 1, said
+    assert "Traceback" not in said
+    assert server.url(lake) in said.splitlines()[-1]
+    code, _, said = remote.ended("rollup", server.url(lake))
+    assert code == 3, "the lease could not be released"
+    assert "--take-over" in said.splitlines()[-1]
+    remote("rollup", server.url(lake), "--engine", "spark", "--take-over")
+    folder = tmp_path / "folder"
+    shutil.copytree(server.bucket("lake") / "away" / "bronze", folder / "bronze")
+    laptop("rollup", str(folder), "--engine", "local")
+    found = gold_rows(f"{server.url(lake)}/gold", server.options)
+    assert differing(found, gold_rows(folder / "gold")) == {}

@@ -52,13 +52,13 @@ def test_table_whose_metadata_has_sql_is_not_written(
     spark: SparkSession, tmp_path: Path, change: Callable[[dict[str, Any]], None]
 ) -> None:
     engine = SparkEngine(spark, Lake(str(tmp_path)))
-    engine.create(_TABLE)
+    engine.define(_TABLE)
     log = tmp_path / _TABLE.path / "_delta_log"
     commit(log, change)
     before = sorted(file.name for file in log.glob("*.json"))
     for write in (
         lambda: engine.write(_TABLE, engine.rows(_TABLE)),
-        lambda: engine.delete(_TABLE, "at IS NOT NULL"),
+        lambda: engine.write(_TABLE, None, "at IS NOT NULL"),
     ):
         with pytest.raises(TableSchemaError, match=r"SQL.*Drop"):
             write()

@@ -22,5 +22,5 @@ if TYPE_CHECKING:
 def test_spark_joins_as_a_plain_reading_does(spark: SparkSession, tmp_path: Path) -> None:
     stretches = random_stretches(random.Random(1))
     engine = SparkEngine(spark, Lake(str(tmp_path)))
-    found = incidents.joined(engine, engine.relation(as_rows(stretches)))
+    found = incidents.joined(engine, as_rows(stretches))
     assert sorted(found, key=repr) == plainly(stretches)

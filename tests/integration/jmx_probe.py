@@ -10,9 +10,9 @@ import json
 import sys
 import time
 
+from collector.agent.open_sources import open_sources
 from collector.config import loader
 from collector.errors import JmxlakeError
-from collector.sources import factory
 
 
 def main() -> None:
@@ -21,7 +21,7 @@ def main() -> None:
         started = time.monotonic()
         raw = {"source": section, "lake": {"path": "none"}, "spool": {"path": "none"}}
         try:
-            source = factory.sources(loader.parse(raw, "probe"))["jmx"]
+            source = open_sources(loader.parse(raw, "probe"))["jmx"]
             started = time.monotonic()
             found = {"node": source.identify().node}
             source.close()

@@ -19,9 +19,9 @@ from collector.agent.plan import Plan, Task
 from collector.agent.scrape_attempt import Scraper
 from collector.catalogue import Family, Metric
 from collector.config.schema import Limits
-from collector.config.units import Size
 from collector.errors import CommitError, ConfigError, SourceTimeoutError, SpoolError
 from collector.model import Answer, Identity, Reading, Series
+from collector.settings import Size
 from collector.spool.recorder import Recorder
 from collector.spool.spool import Spool
 from tests.waiting import wait_for

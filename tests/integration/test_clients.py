@@ -17,16 +17,16 @@ from deltalake import DeltaTable
 from collector import catalogue
 from collector.agent.scrape_attempt import Scraper
 from collector.clock import SystemClock
-from collector.config.schema import Attach, Jmx
-from collector.config.units import Duration
 from collector.delivery.delivery import Delivery
 from collector.errors import IdentityError, SourceError, SourceTimeoutError
 from collector.model import Series
-from collector.sources.connection.identity import Expected
+from collector.settings import Duration
+from collector.sources.base.identity import Expected
 from collector.sources.java import jvm
 from collector.sources.jmx.attach import AttachSource
 from collector.sources.jmx.rmi_source import JmxSource
-from collector.sources.librdkafka.statistics_source import StatisticsSource
+from collector.sources.jmx.settings import Attach, Jmx
+from collector.sources.librdkafka import Statistics, StatisticsSource
 from collector.spool.recorder import Recorder
 from collector.spool.spool import Spool
 from demo.clients import send
@@ -180,7 +180,7 @@ def test_librdkafka_tells_of_the_throttling_that_the_broker_tells_of(
 ) -> None:
     file = tmp_path / "statistics"
     client = librdkafka(cluster, STATISTICS, file)
-    source = StatisticsSource(Expected("client", "billing", cluster.id), file)
+    source = StatisticsSource(Expected("client", "billing", cluster.id), Statistics(file))
     family, of_brokers = CATALOGUE.family("client_statistics"), CATALOGUE.family("quotas")
     labels = (("broker", "1"), ("type", "producer"))
     mean, longest = (Series(m.name, client_id=STATISTICS, labels=labels) for m in family.metrics)
@@ -209,7 +209,7 @@ def test_a_client_id_that_breaks_librdkafkas_json_is_told_as_garbage(
     file = tmp_path / "statistics"
     client = librdkafka(cluster, 'quo"ted', file)
     wait_for(lambda: client.poll(0.1) >= 0 and file.exists(), 60)
-    source = StatisticsSource(Expected("client", "billing", cluster.id), file)
+    source = StatisticsSource(Expected("client", "billing", cluster.id), Statistics(file))
     with pytest.raises(SourceTimeoutError, match=r"lines are garbage; is a quote in a client\.id"):
         source.read(CATALOGUE.family("client_statistics"))
     source.close()

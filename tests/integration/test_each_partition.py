@@ -14,6 +14,7 @@ from lakehouse.core import lake as lakes, periods
 from lakehouse.core.objective import Slices
 from lakehouse.engines.gold_reader import subjects
 from lakehouse.engines.local_engine import LocalEngine
+from lakehouse.engines.relation import select
 from lakehouse.explain.story import explain
 from lakehouse.report.facts import build as reports
 from lakehouse.report.facts.gold import Gold
@@ -175,7 +176,7 @@ def test_what_was_first_seen_as_maintenance_began_may_have_begun_before_it(engin
         names = (f"r.{name} AS {name}" for name in table.column_names if name != "objective")
         copy = f"SELECT {', '.join(names)}, 'cut' AS objective FROM {{rows}} r "  # noqa: S608
         copy += "WHERE r.objective = 'min-isr'"
-        engine.write(table, engine.query(copy, rows=engine.rows(table)))
+        engine.write(table, select(copy, rows=engine.rows(table)))
     options = attainment.Options(maintenance=planned(SECOND_HALF))
     now = periods.micros(LATER)
     found = attainment.read(engine, [MIN_ISR, cut], WHOLE, now, options=options)

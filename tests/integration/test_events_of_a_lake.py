@@ -18,7 +18,8 @@ from lakehouse.core.periods import WEEK, Period, week_of
 from lakehouse.engines.local_engine import LocalEngine
 from lakehouse.report.facts.build import facts
 from lakehouse.report.facts.gold import Gold
-from lakehouse.rollup.run import Wanted, rollup
+from lakehouse.rollup.plan import Wanted
+from lakehouse.rollup.run import rollup
 from lakehouse.slo.openslo import objective_files
 from tests import sql_views
 from tests.lake_builder import BASE

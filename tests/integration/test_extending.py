@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 CONTRACT: Final = tuple(
     f"tests/unit/test_{name}.py"
     for name in (
-        "architecture", "catalogue", "details", "facts_contract", "metric_families", "openslo",
-        "page_golden", "plain_words", "public", "reference_pages", "report_csv", "shown",
-        "summary", "summary_texts",
+        "architecture", "catalogue", "config", "details", "dump", "facts_contract",
+        "metric_families", "openslo", "page_golden", "plain_words", "public",
+        "reference_pages", "report_csv", "shown", "summary", "summary_texts",
     )
 )  # fmt: skip
 """The project's tests of what additions declare; ``make test-extending`` runs all fast ones."""

@@ -18,7 +18,7 @@ from lakehouse.engines import completeness
 from lakehouse.engines.local_engine import LocalEngine
 from lakehouse.errors import MissingFilesError
 from lakehouse.ops.doctor.all_checks import Diagnosis
-from lakehouse.rollup.run import Wanted
+from lakehouse.rollup.plan import Wanted
 from lakehouse.tables.gold import LOST
 from tests.lake_builder import BASE
 from tests.rollups import DAY, HOUR, hours, local, rows_of

@@ -16,7 +16,8 @@ from lakehouse.core import lake as lakes
 from lakehouse.core.delta_rs import locate
 from lakehouse.engines.local_engine import LocalEngine
 from lakehouse.ops.pseudonymize import find
-from lakehouse.rollup.run import Wanted, rollup
+from lakehouse.rollup.plan import Wanted
+from lakehouse.rollup.run import rollup
 from lakehouse.rollup.verify import verify
 from lakehouse.slo.openslo import objective_files
 from tests import rollups

@@ -15,7 +15,7 @@ from lakehouse.core.periods import Period, micros
 from lakehouse.engines import completeness
 from lakehouse.engines.local_engine import LocalEngine
 from lakehouse.rollup import progress
-from lakehouse.rollup.run import Wanted
+from lakehouse.rollup.plan import Wanted
 from tests.lake_builder import BASE
 from tests.rollups import DAY, HOUR, hours, local, rows_of
 
@@ -107,7 +107,7 @@ def test_lost_table_is_unknown_beyond_bronze(lake: Path, name: str) -> None:
 
 def made_by_hand(root: Path, table: tables.Table, _: Path) -> None:
     lose(root, table.name)
-    LocalEngine(lakes.at(str(root))).create(table)
+    LocalEngine(lakes.at(str(root))).define(table)
 
 
 def older_copy(root: Path, table: tables.Table, backup: Path) -> None:

@@ -22,7 +22,7 @@ from tests.lake_builder import BASE, CLUSTER, micros
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from lakehouse.engines.engine import Relation
+    from lakehouse.engines.relation import Relation
 
 
 SECOND: Final = 1_000_000

@@ -48,7 +48,7 @@ def test_spark_with_hostile_columns_reads_and_writes_the_declared(
     for table in CHANGED:
         hostile_columns.add(tmp_path, table, *hostile_columns.NAMES)
     assert {table: rows(engine, table) for table in CHANGED} == before
-    subjects = engine.relation(engine.collect(engine.rows(tables.SUBJECTS)))
+    subjects = engine.collect(engine.rows(tables.SUBJECTS))
     engine.write(tables.SUBJECTS, subjects, "cluster = 'cluster-a'")
     assert rows(engine, tables.SUBJECTS) == before[tables.SUBJECTS]
     engine.write(tables.SUBJECTS, subjects)
@@ -59,7 +59,7 @@ def test_spark_with_hostile_columns_reads_and_writes_the_declared(
 def test_spark_change_feed_ignores_hostile_columns(engine: SparkEngine, tmp_path: Path) -> None:
     names = [name for name in hostile_columns.NAMES if name.lower() != "_change_type"]
     hostile_columns.add(tmp_path, tables.RUNS, *names)
-    found = engine.collect(engine.inserts(tables.RUNS, 0, 2))
+    found = engine.collect(engine.rows(tables.RUNS, inserted=range(3)))
     assert found.num_rows == len(rows(engine, tables.RUNS))
     assert set(found.column_names) == {*tables.RUNS.column_names, "epoch_hour", "misdated"}
 
@@ -68,4 +68,4 @@ def test_spark_reserved_column_is_no_silent_gap(engine: SparkEngine, tmp_path: P
     hostile_columns.add(tmp_path, tables.RUNS, "_Change_Type")
     name = re.escape(engine.lake.name(tables.RUNS))
     with pytest.raises(LogExpiredError, match=f"{name}: Delta has no change feed"):
-        engine.collect(engine.inserts(tables.RUNS, 0, 2))
+        engine.collect(engine.rows(tables.RUNS, inserted=range(3)))

@@ -17,12 +17,13 @@ import psutil
 import pytest
 
 from collector.catalogue import Family, Metric
-from collector.config.schema import Jmxquery, Jolokia
-from collector.config.units import Duration
 from collector.errors import SourceError, SourceTimeoutError
-from collector.sources.bulk.jmxquery import JmxquerySource
-from collector.sources.bulk.jolokia import JolokiaSource
-from collector.sources.connection.identity import Expected
+from collector.settings import Duration
+from collector.sources.base.identity import Expected
+from collector.sources.http.jolokia import JolokiaSource
+from collector.sources.http.settings import Jolokia
+from collector.sources.jmx.jmxquery import JmxquerySource
+from collector.sources.jmx.settings import Jmxquery
 from demo.jars import jolokia_jar
 from demo.java import java_command
 from demo.launcher import Launcher, kill, last_lines

@@ -18,8 +18,8 @@ import yaml
 from deltalake import DeltaTable
 
 from collector import catalogue
-from collector.sources.connection.identity import Expected
-from collector.sources.jmx.bean_questions import all_asked
+from collector.sources.base.beans import all_asked
+from collector.sources.base.identity import Expected
 from demo.agents import agent_config, script
 from demo.clients import producer
 from demo.cluster import Cluster

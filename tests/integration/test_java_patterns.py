@@ -7,7 +7,7 @@ from itertools import product
 from pathlib import Path
 from typing import Final
 
-from collector.sources.bulk.java_patterns import PatternError, compiled
+from collector.sources.prometheus.java_patterns import PatternError, compiled
 from demo.java import java_command
 
 TEXTS: Final = (

@@ -13,11 +13,11 @@ import httpx
 import pytest
 
 from collector import catalogue
-from collector.config.schema import Jolokia
-from collector.config.units import Duration
 from collector.errors import ConfigError, SourceError, SourceRefusedError
-from collector.sources.bulk.jolokia import JolokiaSource
-from collector.sources.connection.identity import Expected
+from collector.settings import Duration
+from collector.sources.base.identity import Expected
+from collector.sources.http.jolokia import JolokiaSource
+from collector.sources.http.settings import Jolokia
 from demo.cluster import Cluster
 from demo.jars import jolokia_jar
 from demo.ports import free_ports
@@ -199,9 +199,9 @@ _NO_JVM: Final = """
 import json, sys
 from collector import catalogue
 from collector.config import loader
-from collector.sources import factory
+from collector.agent.open_sources import open_sources
 loaded = loader.parse(json.load(sys.stdin), "probe")
-found = factory.sources(loaded)
+found = open_sources(loaded)
 beans = found["jmx"].read(catalogue.load().family("controller")).beans
 jvm = "jpype" in sys.modules and __import__("jpype").isJVMStarted()
 print(json.dumps({"beans": beans, "jvm": jvm, "java": "libjvm" in open("/proc/self/maps").read()}))

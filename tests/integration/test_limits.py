@@ -8,7 +8,8 @@ import pytest
 
 from lakehouse.core.objective import Events, Objective
 from lakehouse.core.periods import Period, instant, micros
-from lakehouse.rollup.run import Wanted, rollup
+from lakehouse.rollup.plan import Wanted
+from lakehouse.rollup.run import rollup
 from lakehouse.slo import attainment
 from lakehouse.slo.sla_statement import Counts
 from tests.lake_builder import BASE, Batch

@@ -56,18 +56,18 @@ def test_files_are_read_as_of_a_version_and_by_date(engine: LocalEngine) -> None
     assert ask(engine, counted, r=engine.rows(tables.RUNS, 2)) == [(2, 0)]
     day = Period(BASE.replace(day=17, hour=0), BASE.replace(day=18, hour=0))
     assert ask(engine, counted, r=engine.rows(tables.RUNS, between=day)) == [(1, 1)]
-    assert ask(engine, counted, r=engine.inserts(tables.RUNS, 3, 3)) == [(1, 2)]
+    assert ask(engine, counted, r=engine.rows(tables.RUNS, inserted=range(3, 4))) == [(1, 2)]
 
 
 def test_gold_is_written_and_one_of_several_gets_the_lease(
     engine: LocalEngine, server: S3Server
 ) -> None:
-    engine.create(tables.LEASE)
-    engine.create(tables.SUBJECTS)
+    engine.define(tables.LEASE)
+    engine.define(tables.SUBJECTS)
     values = ("c", "topic", "t", *(None,) * 4, 1, 2, *(None,) * 5)
     row = arrow_types.rows(arrow_types.of_table(tables.SUBJECTS), [values])
-    engine.write(tables.SUBJECTS, engine.relation(row))
-    engine.write(tables.SUBJECTS, engine.relation(row), "cluster IN ('c')")
+    engine.write(tables.SUBJECTS, row)
+    engine.write(tables.SUBJECTS, row, "cluster IN ('c')")
     assert engine.collect(engine.rows(tables.SUBJECTS)).num_rows == 1
     engines = [LocalEngine(engine.lake, server.options) for _ in range(4)]
 

@@ -66,8 +66,9 @@ def maintained(lake: Path) -> list[str]:
 
 
 def inserts(spark: SparkSession, lake: Path, first: int, last: int) -> list[str]:
-    found = SparkEngine(spark, lakes.at(str(lake))).inserts(tables.RUNS, first, last)
-    return sorted(map(str, found.collect()))
+    engine = SparkEngine(spark, lakes.at(str(lake)))
+    found = engine.collect(engine.rows(tables.RUNS, inserted=range(first, last + 1)))
+    return sorted(map(str, found.to_pylist()))
 
 
 def test_a_rollup_reads_the_same_through_compaction_and_clean_up(

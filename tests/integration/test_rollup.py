@@ -180,7 +180,8 @@ def test_killed_anywhere_and_run_again_gives_the_tables_of_one_rollup(
 _DIES = """
 import os, signal, sys
 from lakehouse.slo.openslo import objective_files
-from lakehouse.rollup.run import Wanted, rollup
+from lakehouse.rollup.plan import Wanted
+from lakehouse.rollup.run import rollup
 from lakehouse.core import lake, spark_session
 from lakehouse.engines.local_engine import LocalEngine
 from lakehouse.engines.spark_engine import SparkEngine

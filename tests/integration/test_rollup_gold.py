@@ -17,7 +17,8 @@ from lakehouse import tables
 from lakehouse.core.objective import Objective
 from lakehouse.errors import LakehouseError, LeaseHeldError, TableSchemaError
 from lakehouse.rollup import lease, table_schemas
-from lakehouse.rollup.run import Wanted, rollup
+from lakehouse.rollup.plan import Wanted
+from lakehouse.rollup.run import rollup
 from lakehouse.rollup.verify import MISSING, UNEXPECTED, verify
 from lakehouse.slo.openslo import objective_files
 from tests import rollups
@@ -88,7 +89,7 @@ def test_gold_of_an_older_version_gets_the_tables_and_columns_it_lacks(
     shutil.rmtree(tmp_path / tables.COVERAGE.path)
     for table, fewer in ((tables.PROGRESS, 10), (tables.SOURCES, 11)):
         shutil.rmtree(tmp_path / table.path)
-        engine.create(dataclasses.replace(table, columns=table.columns[:fewer]))
+        engine.define(dataclasses.replace(table, columns=table.columns[:fewer]))
     told: list[str] = []
     rolled(engine, progress=told.append)
     assert "new columns of progress: kernel, duckdb, tables, rejected_dates" in told
@@ -105,7 +106,7 @@ def test_gold_of_a_newer_version_is_refused(local: Engines, tmp_path: Path) -> N
     hours(1, 0).commit(tmp_path)
     engine = local(tmp_path)
     rolled(engine)
-    before = engine.found(tables.LEASE)
+    before = engine.detail(tables.LEASE)
     assert before is not None
     more = int(before.properties[lease.COLUMNS]) + 1
     engine.set_properties(tables.LEASE, {lease.COLUMNS: str(more)})
@@ -122,14 +123,14 @@ def test_gold_of_others_is_refused(local: Engines, tmp_path: Path) -> None:
     engine = local(tmp_path)
     more = tables.Column("of_others", "string", "what another program knows")
     columns = (more, *tables.SOURCES.columns[4:])
-    engine.create(dataclasses.replace(tables.SOURCES, columns=columns, partition_by=()))
+    engine.define(dataclasses.replace(tables.SOURCES, columns=columns, partition_by=()))
     with pytest.raises(TableSchemaError, match="it has the column of_others and lacks date"):
         rolled(engine)
     wrong = dataclasses.replace(more, name="metric", type="bigint")
     columns = tuple(wrong if one.name == "metric" else one for one in tables.TOPICS.columns)
-    engine.create(dataclasses.replace(tables.TOPICS, columns=columns))
+    engine.define(dataclasses.replace(tables.TOPICS, columns=columns))
     with pytest.raises(TableSchemaError, match="metric is bigint, not string"):
-        table_schemas.is_outdated(engine.lake, tables.TOPICS, engine.schema(tables.TOPICS))
+        table_schemas.is_outdated(engine.lake, tables.TOPICS, engine.detail(tables.TOPICS))
 
 
 def test_bronze_of_a_newer_delta_is_one_line(engines: Engines, tmp_path: Path) -> None:

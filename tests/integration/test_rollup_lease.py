@@ -124,7 +124,7 @@ def test_it_can_be_taken_from_one_that_is_known_to_be_dead(engine: Engine) -> No
 
 
 def written_by(engine: Engine) -> str | None:
-    found = engine.found(tables.LEASE)
+    found = engine.detail(tables.LEASE)
     return None if found is None else found.properties.get(lease.WRITER)
 
 

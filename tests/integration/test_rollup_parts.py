@@ -1,4 +1,4 @@
-"""A large hour by Spark: parts are tasks of their own, and what they make together is the hour."""
+"""A large hour in parts, by every engine: what they make together is the hour."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ import pytest
 
 from lakehouse import tables
 from lakehouse.core import lake as lakes
+from lakehouse.engines.costs import PartDone
 from lakehouse.engines.local_engine import LocalEngine
 from lakehouse.engines.rollup_batches import batches
-from lakehouse.engines.spark_engine import SparkEngine
-from lakehouse.engines.spark_with_delta_rs import SparkOnPath
-from lakehouse.rollup import plan
-from lakehouse.rollup.run import Wanted, rollup
+from lakehouse.rollup import plan, progress as progresses
+from lakehouse.rollup.plan import Wanted
+from lakehouse.rollup.run import rollup
 from tests.kernel_inputs import placed, together
 from tests.lake_builder import Batch
 from tests.oracle import fleets, whole_hours
@@ -23,13 +23,8 @@ from tests.oracle.objectives import OBJECTIVES
 from tests.rollups import rows_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from pyspark.sql import SparkSession
-
     from lakehouse.engines.engine import Engine
 
-pytestmark = [pytest.mark.spark, pytest.mark.nightly]
 COMPARED = tuple(one for one in tables.GOLD if one not in (tables.PROGRESS, tables.SLA))
 
 
@@ -48,31 +43,51 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return root
 
 
-def rolled(engine: Engine) -> list[str]:
-    said: list[str] = []
-    rollup(engine, OBJECTIVES, Wanted(tidy="never"), progress=said.append)
-    return said
+def rolled(engine: Engine) -> list[PartDone]:
+    told: list[str | PartDone] = []
+    outcome = rollup(engine, OBJECTIVES, Wanted(tidy="never"), progress=told.append)
+    row = progresses.last(engine).row
+    assert row is not None
+    assert row.costs == outcome.costs
+    return [one for one in told if isinstance(one, PartDone)]
 
 
-@pytest.fixture(params=["on a path", "in a catalog"])
-def engine(request: pytest.FixtureRequest, spark: SparkSession, whole: Path) -> Iterator[Engine]:
-    """Spark on a copy of the lake without gold."""
+WITH_SPARK = (pytest.mark.spark, pytest.mark.nightly)
+
+
+@pytest.fixture(
+    params=[
+        "local",
+        pytest.param("on a path", marks=WITH_SPARK),
+        pytest.param("in a catalog", marks=WITH_SPARK),
+    ]
+)
+def engine(request: pytest.FixtureRequest, whole: Path) -> Engine:
+    """An engine on a copy of the lake without gold."""
     copy = whole.parent / f"{request.param} {{2}}"  # a pattern to Spark
     copy.mkdir()
     (copy / "bronze").symlink_to(whole / "bronze")
     lake = lakes.at(str(copy))
-    if request.param == "on a path":
-        yield SparkOnPath(lake, lambda: spark, {})
-    else:
-        yield SparkEngine(spark, lake)
+    if request.param == "local":
+        return LocalEngine(lake)
+    from lakehouse.engines.spark_engine import SparkEngine  # noqa: PLC0415 - needs Spark
+    from lakehouse.engines.spark_with_delta_rs import SparkOnPath  # noqa: PLC0415 - so does this
+
+    spark = request.getfixturevalue("spark")
+    return (
+        SparkOnPath(lake, lambda: spark, {})
+        if "path" in request.param
+        else SparkEngine(spark, lake)
+    )
 
 
 def test_hours_in_many_parts_are_the_same_to_the_bit(
     engine: Engine, whole: Path, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setattr(plan, "batches", partial(batches, most_of_a_part=30))
-    computed = [said for said in rolled(engine) if said.startswith("computed")]
-    assert sum(int(said.split()[5]) for said in computed) > 10
+    told = rolled(engine)
+    assert told[-1].part == told[-1].parts > 10
+    assert [one.part for one in told] == sorted(one.part for one in told)
     found, right = (rows_of(root, COMPARED) for root in (Path(engine.lake.root), whole))
     assert {name for name, rows in right.items() if rows} >= {
         "consumer_lag", "labelled", "rejected", "incidents", "sources_windows", "subjects",

@@ -21,7 +21,7 @@ from lakehouse.ops.maintain.plan import Checkpoint, Drop, Expire, Vacuum
 from lakehouse.ops.maintain.rollup_position import by_progress
 from lakehouse.ops.maintain.service import Maintenance
 from lakehouse.rollup import changes, progress, rejected
-from lakehouse.rollup.run import Wanted
+from lakehouse.rollup.plan import Wanted
 from tests import bronze_commits
 from tests.lake_builder import BASE
 from tests.rollups import DAY, HOUR, hours, prepare, rolled, rows_of

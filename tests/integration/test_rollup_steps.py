@@ -19,7 +19,7 @@ from lakehouse.engines.engine import ask
 from lakehouse.errors import LeaseHeldError
 from lakehouse.rollup import lease, progress
 from lakehouse.rollup.lease import Terms
-from lakehouse.rollup.run import Done, Wanted
+from lakehouse.rollup.plan import Wanted
 from tests.rollups import DAY, HOUR, hours, prepare, rolled, rows_of
 from tests.waiting import wait_for
 
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from lakehouse.engines.engine import Engine
+    from lakehouse.rollup.run import Done
     from tests.rollups import Engines
 
 FEW_ROWS = Wanted(most_rows=7)
@@ -125,7 +126,7 @@ _ROLLS = """
 import sys, time
 from pathlib import Path
 from lakehouse.core import lake
-from lakehouse.rollup.run import Wanted
+from lakehouse.rollup.plan import Wanted
 from lakehouse.rollup.lease import Terms
 from lakehouse.engines.local_engine import LocalEngine
 from tests.rollups import rolled

@@ -16,18 +16,20 @@ from msgspec.structs import replace
 
 from bench.peers.exporter import write
 from collector import catalogue
-from collector.config.schema import Attach, Jmx, Jmxquery, Jolokia, Prometheus
-from collector.config.units import Duration
 from collector.errors import IdentityError, SourceError, SourceRefusedError, SourceTimeoutError
 from collector.model import Series
-from collector.sources.bulk import exporter_rules
-from collector.sources.bulk.jmxquery import JmxquerySource
-from collector.sources.bulk.jolokia import JolokiaSource
-from collector.sources.bulk.prometheus import PrometheusSource
-from collector.sources.connection.identity import Expected
+from collector.settings import Duration
+from collector.sources.base.identity import Expected
+from collector.sources.http.jolokia import JolokiaSource
+from collector.sources.http.settings import Jolokia
 from collector.sources.java import jvm
 from collector.sources.jmx.attach import AttachSource
+from collector.sources.jmx.jmxquery import JmxquerySource
 from collector.sources.jmx.rmi_source import JmxSource
+from collector.sources.jmx.settings import Attach, Jmx, Jmxquery
+from collector.sources.prometheus import exporter_rules
+from collector.sources.prometheus.exporter import PrometheusSource
+from collector.sources.prometheus.settings import Prometheus
 from demo.cluster import Cluster
 from demo.jars import exporter_jars
 from demo.java_admin import Quota, set_quotas

@@ -10,8 +10,6 @@ import pytest
 from confluent_kafka import Producer
 
 from collector import catalogue
-from collector.config.schema import Attach, Jmx
-from collector.config.units import Duration
 from collector.errors import (
     IdentityError,
     SourceError,
@@ -19,12 +17,14 @@ from collector.errors import (
     SourceTimeoutError,
 )
 from collector.model import Notice, Series
+from collector.settings import Duration
 from collector.sources.admin.admin_connection import connect
 from collector.sources.admin.source import AdminSource
-from collector.sources.connection.identity import Expected
+from collector.sources.base.identity import Expected
 from collector.sources.java import jvm
 from collector.sources.jmx.attach import AttachSource, find_pid
 from collector.sources.jmx.rmi_source import JmxSource
+from collector.sources.jmx.settings import Attach, Jmx
 from demo.cluster import Cluster
 from demo.java import java_command
 from demo.java_admin import Quota, set_quotas

@@ -16,7 +16,7 @@ from collector.model import Commit, Notice, Partition, Series
 from collector.sources.admin.admin_connection import AdminConnection, connect, java_admin
 from collector.sources.admin.client import KafkaAdmin, of_groups
 from collector.sources.admin.source import AdminSource
-from collector.sources.connection.error_mapping import is_answer
+from collector.sources.base.error_mapping import is_answer
 from collector.sources.java import jvm
 from demo.cluster import Cluster
 from demo.java_admin import Quota, set_quotas

@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING
 import msgspec
 import pytest
 
-from collector.config.schema import Prometheus
-from collector.config.units import Duration
 from collector.errors import SourceError
-from collector.sources.bulk.prometheus import PrometheusSource
-from collector.sources.connection.identity import Expected
+from collector.settings import Duration
+from collector.sources.base.identity import Expected
 from collector.sources.java import jvm
+from collector.sources.prometheus.exporter import PrometheusSource
+from collector.sources.prometheus.settings import Prometheus
 from demo.clients import fill
 from demo.cluster import Cluster
 from demo.jars import strimzi_reporter_jars

@@ -81,7 +81,7 @@ def test_the_agent_works(environment: Make, tmp_path: Path) -> None:
     made = environment("agent")
     count, (left_out,) = imported(made, "collector")
     assert count > 100
-    assert left_out.startswith("collector.sources.bulk.jmxquery ConfigError")
+    assert left_out.startswith("collector.sources.jmx.jmxquery ConfigError")
     assert "install jmxlake[jmxquery]" in left_out, "for that is an extra of its own"
     beans = made.run("jmxlake-agent", "beans", "--json")
     assert beans.returncode == 0, beans.stderr

@@ -122,3 +122,9 @@ def test_compare_runs_this_bench_on_both_products(repository, monkeypatch):
     assert told["ratios"] == {"made_vs_commit_before": 0.5}
     assert told["figures"] == {"made_s": 2.0, "made_s_before": 4.0, "pairs": 2}
     assert str(repository) not in json.dumps(told)
+
+
+def test_a_comparison_keeps_the_ratios_of_this_tree():
+    runs = [{**TOLD, "ratios": {"spark_vs_local_clock": value}} for value in (2.0, 4.0, 3.0)]
+    assert against.medians(against.own_ratios(runs)) == {"spark_vs_local_clock": 3.0}
+    assert against.medians(against.own_ratios([TOLD])) == {}

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from collector.errors import CredentialsError, SourceRefusedError
-from collector.sources.connection.backoff import Backoff
+from collector.sources.base.calls import Backoff
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -10,8 +10,7 @@ import weakref
 import pytest
 
 from collector.errors import SourceError, SourceTimeoutError
-from collector.sources.connection.backoff import Backoff
-from collector.sources.connection.call_timeout import Worker
+from collector.sources.base.calls import Backoff, Worker
 from tests.waiting import wait_for
 
 

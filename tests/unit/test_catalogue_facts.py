@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from collector import catalogue
-from collector.sources.jmx.object_names import series_of
+from collector.sources.base.beans import series_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

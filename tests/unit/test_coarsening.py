@@ -8,7 +8,7 @@ from collector.agent.coarsening import OFF, Change, Limiter, room
 from collector.agent.plan import Task
 from collector.catalogue import Family, Metric
 from collector.config.schema import Limits
-from collector.config.units import Size
+from collector.settings import Size
 from collector.telemetry import memory
 
 S = 1_000_000

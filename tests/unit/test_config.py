@@ -16,17 +16,19 @@ from click.testing import CliRunner
 from collector.agent import plan
 from collector.cli.main import main
 from collector.config import loader, secrets
-from collector.config.schema import WAYS, Config, Lake, Section
-from collector.config.units import Duration
+from collector.config.schema import Config, Lake
 from collector.delivery.storage_options import from_file
 from collector.errors import ConfigError, SettingError
+from collector.settings import Duration, Section
 from collector.sources.java import jvm
+from collector.sources.registry import TRANSPORTS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 DEPLOY = Path(__file__).parents[2] / "deploy"
 REFERENCE = DEPLOY / "agent.yaml"
+ALL = ", ".join(TRANSPORTS)
 
 MINIMAL: dict[str, Any] = {
     "source": {"node": 1, "jmx": {"port": 9999}},
@@ -106,15 +108,15 @@ def test_what_the_reference_file_shows_in_comments_are_the_defaults() -> None:
 
 def test_an_alternative_of_the_reference_file_is_valid_as_it_stands() -> None:
     text = re.sub(r"^( *)# ((?:  )*\w+:( |$))", r"\1\2", REFERENCE.read_text(), flags=re.MULTILINE)
-    for way in WAYS:
+    for way in TRANSPORTS:
         raw = yaml.safe_load(text)
-        for other in set(WAYS) - {way}:
+        for other in set(TRANSPORTS) - {way}:
             del raw["source"][other]
         del raw["sources"], raw["source"]["targets_file"]
         raw["source"][way].pop("password_env", None)
         del raw["lake"]["unity_catalog"]["token_file"]
         raw["source"]["role"] = "client" if way == "statistics" else "broker"
-        assert loader.parse(raw, "agent.yaml").source.ways == [way]
+        assert [*loader.parse(raw, "agent.yaml").source.transports] == [way]
 
 
 @pytest.mark.parametrize(
@@ -149,7 +151,7 @@ def test_the_environment_makes_sections_and_families_that_the_file_has_not() -> 
         },
     )
     assert parsed.source.node == 7
-    assert parsed.source.ways == ["attach"]
+    assert [*parsed.source.transports] == ["attach"]
     assert parsed.families["min_isr"].interval == Duration("2s")
 
 
@@ -182,8 +184,7 @@ def test_what_is_wrong_in_the_environment_names_the_variable(
     [
         ({"SOURCE__ATTACH__UNIT": "kafka", "SOURCE__JMX__HOST": "h", "SOURCE__NODE": "1"},
          "agent.yaml, JMXLAKE_AGENT__SOURCE__ATTACH__UNIT, JMXLAKE_AGENT__SOURCE__JMX__HOST: "
-         "source: give one of jmx, attach, jolokia, prometheus, jmxquery, statistics, not jmx and"
-         " attach"),
+         f"source: give one of {ALL}, not jmx and attach"),
         ({"SOURCE__ROLE": "client", "SOURCE__JMX__PASSWORD_ENV": "P",
           "SOURCE__JMX__PASSWORD_FILE": "/p"},
          "agent.yaml, JMXLAKE_AGENT__SOURCE__JMX__PASSWORD_ENV, "
@@ -355,11 +356,11 @@ def test_the_configuration_of_the_page_on_msk_is_one() -> None:
         (lambda c: c["source"].update(node="one"),
          "source.node: node id 'one' is no number, nor auto or every"),
         (lambda c: c["source"].pop("jmx"),
-         "source: give one of jmx, attach, jolokia, "
-         "prometheus, jmxquery, statistics"),
+         f"source: give one of {ALL}"),
+        (lambda c: c.update(source={"node": 1, "statistics": {"file": "/s"}}),
+         "source.statistics: reads role client only; correct source.role"),
         (lambda c: c["source"].update(attach={}),
-         "source: give one of jmx, attach, jolokia, "
-         "prometheus, jmxquery, statistics, not jmx and attach"),
+         f"source: give one of {ALL}, not jmx and attach"),
         (lambda c: c["source"]["jmx"].update(port=0),
          "source.jmx.port: Expected `int` >= 1"),
         (lambda c: c.update(health={"port": 65536}),

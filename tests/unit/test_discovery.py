@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from collector.agent import open_sources
 from collector.agent.discovery import Discovery
 from collector.cli import support_bundle
 from collector.config.loader import parse
 from collector.errors import ConfigError, SettingError, SourceTimeoutError
 from collector.model import Identity
-from collector.sources import factory
 from collector.sources.admin.client import Cluster
 
 if TYPE_CHECKING:
@@ -65,14 +65,14 @@ class FakeProcesses:
 @pytest.fixture
 def cluster(monkeypatch: pytest.MonkeyPatch) -> FakeCluster:
     fake = FakeCluster()
-    monkeypatch.setattr(factory, "admin", lambda *_: fake)
+    monkeypatch.setattr(open_sources, "open_admin", lambda *_: fake)
     return fake
 
 
 @pytest.fixture
 def processes(monkeypatch: pytest.MonkeyPatch) -> FakeProcesses:
     fake = FakeProcesses()
-    monkeypatch.setattr(factory, "mbeans", fake)
+    monkeypatch.setattr(open_sources, "open_transport", fake)
     return fake
 
 

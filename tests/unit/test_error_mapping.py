@@ -15,7 +15,7 @@ from collector.errors import (
     SourceRefusedError,
     SourceTimeoutError,
 )
-from collector.sources.connection.error_mapping import source_error
+from collector.sources.base.error_mapping import source_error
 
 KAFKA = "org.apache.kafka.common.errors"
 

@@ -38,7 +38,7 @@ OWN_COUNT: Final = "kafka.broker.under_min_isr_partitions"
 
 def grouped(stretches: Sequence[Row]) -> list[tuple[Event, list[Incident]]]:
     engine = LocalEngine(Lake("."))
-    joined = incidents.relation(engine, engine.relation(as_rows(stretches)))
+    joined = incidents.relation(as_rows(stretches))
     return events.with_incidents(engine, joined, {"c": 70 * SECOND})
 
 
@@ -137,7 +137,7 @@ def test_kinds_in_sql_are_those_in_python() -> None:
     ]  # fmt: skip
     engine = LocalEngine(Lake("."))
     kind, of = event_kinds.sql()
-    rows = engine.relation(pa.table({"metric": names}))
+    rows = pa.table({"metric": names})
     sql = f"SELECT metric, {kind} AS kind, {of} AS of_kind FROM {{rows}} r"  # noqa: S608 - ours
     found = {metric: (kind, of) for metric, kind, of in ask(engine, sql, rows=rows)}
     assert found == {name: event_kinds.kind_of(name) for name in names}
@@ -196,7 +196,7 @@ def test_a_broker_that_answers_another_family_is_not_away(other: str, is_away: i
         dict(zip(names, (*row[:3], *(one * SECOND for one in row[3:6]), row[6]), strict=True))
         for row in rows
     ])  # fmt: skip
-    found = brokers_away.read(engine, engine.relation(table), None, ["min_isr", "quotas"])
+    found = brokers_away.read(engine, table, None, ["min_isr", "quotas"])
     assert len(found) == is_away
 
 

@@ -9,11 +9,11 @@ import pytest
 
 from collector import catalogue
 from collector.errors import ConfigError
-from collector.sources.bulk import exporter_rules, rules_trial
-from collector.sources.jmx.bean_questions import Question
+from collector.sources.base.beans import Question
+from collector.sources.prometheus import exporter_rules, rules_trial
 
 if TYPE_CHECKING:
-    from collector.sources.bulk.exporter_rules import Shown
+    from collector.sources.prometheus.exporter_rules import Shown
 
 RULES = Path(__file__).parents[1] / "exporter_rules"
 PARTITION = Question("kafka.cluster:type=Partition,name=UnderMinIsr,topic=*,partition=*", "Value")

@@ -13,7 +13,8 @@ from lakehouse.engines.local_engine import LocalEngine
 from lakehouse.report.facts import build
 from lakehouse.report.facts.answers import with_answers
 from lakehouse.report.tables import requests
-from lakehouse.rollup.run import Wanted, rollup
+from lakehouse.rollup.plan import Wanted
+from lakehouse.rollup.run import rollup
 from lakehouse.slo.openslo import objective_files
 from tests import rollups, sample_facts
 from tests.lake_builder import BASE, Batch

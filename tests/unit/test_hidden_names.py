@@ -12,7 +12,6 @@ from collector import catalogue
 from collector.agent.scrape_attempt import Scraper
 from collector.clock import SystemClock
 from collector.config import loader
-from collector.config.schema import NameRule, Names
 from collector.errors import ConfigError, SourceDataError
 from collector.model import (
     Answer,
@@ -25,7 +24,7 @@ from collector.model import (
     Reading,
     Series,
 )
-from collector.sources.hidden_names import HiddenNames
+from collector.sources.base.hidden_names import HiddenNames, NameRule, Names
 from lakehouse.tables import OTHER
 
 if TYPE_CHECKING:

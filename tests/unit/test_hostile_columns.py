@@ -19,6 +19,7 @@ from lakehouse.core.delta_rs import Location
 from lakehouse.engines import local_relations
 from lakehouse.engines.delta_tables import row_schema
 from lakehouse.engines.local_engine import LocalEngine
+from lakehouse.engines.relation import Relation
 from lakehouse.errors import EngineError, TableLogError, TableSchemaError
 from lakehouse.ops import pseudonymize
 from tests import hostile_columns, rollups
@@ -93,12 +94,12 @@ def test_table_with_hostile_columns_reads_as_before(clean: Path, lake: Path, tab
 def test_hostile_column_is_not_in_sql(lake: Path, name: str) -> None:
     hostile_columns.add(lake, tables.SUBJECTS, name)
     delta = DeltaTable(f"{lake}/{tables.SUBJECTS.path}")
-    text = local_relations.of_files(tables.SUBJECTS, delta, [], None).sql
+    text = local_relations.of_files(tables.SUBJECTS, delta, [], None)
     (hostile,) = tables.SUBJECTS.undeclared(field.name for field in delta.schema().fields)
     assert hostile == name
     clean_text = local_relations.of_files(
         tables.SUBJECTS, DeltaTable(f"{lake}/{tables.SUBJECTS.path}", version=0), [], None
-    ).sql
+    )
     assert text == clean_text
 
 
@@ -288,7 +289,7 @@ def test_declared_column_of_another_type_is_refused(lake: Path) -> None:
 def test_engine_runs_one_select(lake: Path, sql: str) -> None:
     engine = LocalEngine(lakes.at(str(lake)))
     with pytest.raises(EngineError, match="not one SELECT"):
-        engine.collect(local_relations.Relation(sql))
+        engine.collect(Relation(sql))
 
 
 @pytest.mark.parametrize(
@@ -308,14 +309,14 @@ def test_engine_reads_nothing_outside_the_lake(lake: Path, sql: str) -> None:
     outside.write_text("secret")
     engine = LocalEngine(lakes.at(str(lake)))
     with pytest.raises(EngineError, match=r"disabled|does not exist|not loaded|autoload"):
-        engine.collect(local_relations.Relation(sql.format(outside=outside, lake=lake)))
+        engine.collect(Relation(sql.format(outside=outside, lake=lake)))
 
 
 def test_engine_settings_are_locked(lake: Path) -> None:
     engine = LocalEngine(lakes.at(str(lake)))
     names = ("enable_external_access", "lock_configuration", "autoload_known_extensions")
     listed = ", ".join(f"current_setting('{name}') AS {name}" for name in names)
-    (row,) = engine.collect(local_relations.Relation(f"SELECT {listed}")).to_pylist()
+    (row,) = engine.collect(Relation(f"SELECT {listed}")).to_pylist()
     assert row == dict(zip(names, (False, True, False), strict=True))
 
 

@@ -16,12 +16,12 @@ from typing import TYPE_CHECKING, Any, Final
 import pytest
 
 from collector import catalogue
-from collector.config.schema import Jolokia
-from collector.config.units import Duration
 from collector.errors import SourceError, SourceRefusedError, SourceTimeoutError
-from collector.sources.bulk.jolokia import JolokiaSource
-from collector.sources.connection.call_timeout import _MOST_LEFT_BEHIND
-from collector.sources.connection.identity import Expected
+from collector.settings import Duration
+from collector.sources.base.calls import _MOST_LEFT_BEHIND
+from collector.sources.base.identity import Expected
+from collector.sources.http.jolokia import JolokiaSource
+from collector.sources.http.settings import Jolokia
 from lakehouse.tables import OTHER
 from tests.hostile_http import PIECE, HostileHttp, Request, like_a_broker
 from tests.waiting import wait_for
@@ -230,11 +230,11 @@ _PROBE: Final = """
 import re, sys
 from pathlib import Path
 from collector.errors import SourceError
-from collector.config.units import Duration
-from collector.config.schema import Jolokia
-from collector.sources.connection.identity import Expected
-from collector.sources.bulk.jolokia import JolokiaSource
-from collector.sources.connection.call_timeout import _MOST_LEFT_BEHIND
+from collector.settings import Duration
+from collector.sources.http.settings import Jolokia
+from collector.sources.base.identity import Expected
+from collector.sources.http.jolokia import JolokiaSource
+from collector.sources.base.calls import _MOST_LEFT_BEHIND
 def peak():
     return int(re.search(r"VmHWM:\\s+(\\d+)", Path("/proc/self/status").read_text())[1]) // 1024
 source = JolokiaSource(Expected("broker"), Jolokia(sys.argv[1], timeout=Duration("120s")))

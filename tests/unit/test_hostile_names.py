@@ -21,9 +21,9 @@ from collector.model import Answer, Commit, Identity, Partition, Reading, Scrape
 from collector.sources.admin.client import QuotaEntity
 from collector.sources.admin.offsets import GroupRules, commits_in
 from collector.sources.admin.readings import quota_limits
-from collector.sources.connection.identity import Expected
-from collector.sources.jmx.object_names import keys_of, series_of
-from collector.sources.lake_limits import capped, lake_name
+from collector.sources.base.beans import keys_of, series_of
+from collector.sources.base.identity import Expected
+from collector.sources.base.lake_limits import capped, lake_name
 from collector.spool import journal
 from collector.spool.recorder import Recorder
 from collector.spool.spool import Spool

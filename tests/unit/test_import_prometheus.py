@@ -15,8 +15,8 @@ from deltalake import DeltaTable
 from collector.cli import command
 from collector.cli.main import main
 from collector.delivery.delivery import Delivery
-from collector.sources.bulk import prometheus_api
-from collector.sources.bulk.prometheus_history import own_labels
+from collector.sources.prometheus import api
+from collector.sources.prometheus.history import own_labels
 from collector.spool.spool import Spool
 from tests.fake_prometheus import TARGET, FakePrometheus, Scrape, failure, success
 from tests.lake_builder import BASE, Batch
@@ -207,7 +207,7 @@ def test_killed_anywhere_it_continues_and_nothing_is_doubled_or_lost(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, where: str
 ) -> None:
     whole, lake = tmp_path / "whole" / "lake", tmp_path / "lake"
-    monkeypatch.setattr(prometheus_api, "_LONGEST_US", 600_000_000)
+    monkeypatch.setattr(api, "_LONGEST_US", 600_000_000)
     with FakePrometheus(kept()) as fake:
         assert run(fake, whole).exit_code == 0
         with monkeypatch.context() as patch:

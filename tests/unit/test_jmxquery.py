@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 
-from collector.config.schema import Jmxquery
-from collector.config.units import Duration
 from collector.errors import (
     ConfigError,
     CredentialsError,
@@ -17,9 +15,11 @@ from collector.errors import (
     SourceRefusedError,
     SourceTimeoutError,
 )
-from collector.sources.bulk.jmxquery import JmxquerySource, parse_answers
-from collector.sources.connection.identity import STARTED, Expected
-from collector.sources.jmx.bean_questions import Failed, Question
+from collector.settings import Duration
+from collector.sources.base.beans import Failed, Question
+from collector.sources.base.identity import STARTED, Expected
+from collector.sources.jmx.jmxquery import JmxquerySource, parse_answers
+from collector.sources.jmx.settings import Jmxquery
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 def joined(stretches: Sequence[Row]) -> list[incidents.Incident]:
     engine = LocalEngine(Lake("."))
-    return incidents.joined(engine, engine.relation(as_rows(stretches)))
+    return incidents.joined(engine, as_rows(stretches))
 
 
 @pytest.mark.parametrize("seed", range(12))

@@ -22,7 +22,8 @@ from lakehouse.engines.gold_reader import labels_in
 from lakehouse.engines.local_engine import LocalEngine
 from lakehouse.errors import ObjectiveError
 from lakehouse.kernel.program import _statements
-from lakehouse.rollup.run import Wanted, rollup
+from lakehouse.rollup.plan import Wanted
+from lakehouse.rollup.run import rollup
 from lakehouse.slo import attainment
 from lakehouse.slo.openslo import objective_files
 from tests.gold_builder import put

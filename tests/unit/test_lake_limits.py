@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collector.model import Reading, Series
-from collector.sources.lake_limits import capped
+from collector.sources.base.lake_limits import capped
 from lakehouse.tables import OTHER
 
 

@@ -18,9 +18,10 @@ from deltalake import DeltaTable, QueryBuilder
 from lakehouse import tables
 from lakehouse.core import lake as lakes
 from lakehouse.core.periods import Period, micros
-from lakehouse.engines import replace_where
-from lakehouse.engines.engine import LeaseRow, Staged, ask
+from lakehouse.engines import packets, replace_where
+from lakehouse.engines.engine import LeaseRow, ask
 from lakehouse.engines.local_engine import LocalEngine
+from lakehouse.engines.relation import select
 from lakehouse.engines.rollup_batches import Batch, Call, ClusterHour, HourSet, Versions
 from lakehouse.errors import (
     EngineError,
@@ -86,8 +87,9 @@ def test_a_table_is_read_as_of_a_version_and_within_a_span(engine: LocalEngine) 
 
 def test_a_span_leaves_files_out(engine: LocalEngine) -> None:
     second = Period(BASE + HOUR, BASE + 2 * HOUR)
-    assert engine.rows(tables.RUNS).sql.count(".parquet") == 3
-    assert engine.rows(tables.RUNS, between=second).sql.count(".parquet") == 1
+    (every,) = engine.rows(tables.RUNS).sources.values()
+    (chosen,) = engine.rows(tables.RUNS, between=second).sources.values()
+    assert (every.count(".parquet"), chosen.count(".parquet")) == (3, 1)
 
 
 def test_rows_of_another_date_or_of_no_calendar_are_misdated(engine: LocalEngine) -> None:
@@ -115,11 +117,11 @@ def test_a_row_says_when_its_file_was_written(engine: LocalEngine) -> None:
 def test_the_change_feed_has_inserts_and_no_compaction(engine: LocalEngine) -> None:
     delta(engine, tables.RUNS).optimize.compact()
     delta(engine, tables.RUNS).delete("batch = 0")
-    found = engine.collect(engine.inserts(tables.RUNS, 2, 5)).to_pylist()
+    found = engine.collect(engine.rows(tables.RUNS, inserted=range(2, 6))).to_pylist()
     assert sorted(row["batch"] for row in found) == [1, 1, 2, 2]
     assert {row["epoch_hour"] for row in found} == {BASE_HOUR + 1, BASE_HOUR + 2}
     twice = "SELECT count(*) FROM {feed} a JOIN {feed} b ON a.batch = b.batch"
-    assert ask(engine, twice, feed=engine.inserts(tables.RUNS, 2, 3)) == [(8,)]
+    assert ask(engine, twice, feed=engine.rows(tables.RUNS, inserted=range(2, 4))) == [(8,)]
 
 
 def test_a_commit_that_is_gone_from_the_log_is_named(engine: LocalEngine) -> None:
@@ -127,8 +129,8 @@ def test_a_commit_that_is_gone_from_the_log_is_named(engine: LocalEngine) -> Non
     for number in range(2):
         (lake_path(engine) / tables.RUNS.path / f"_delta_log/{number:020}.json").unlink()
     with pytest.raises(LogExpiredError, match="since the last rollup"):
-        engine.inserts(tables.RUNS, 1, 3)
-    assert len(engine.collect(engine.inserts(tables.RUNS, 2, 3))) == 4
+        engine.rows(tables.RUNS, inserted=range(1, 4))
+    assert len(engine.collect(engine.rows(tables.RUNS, inserted=range(2, 4)))) == 4
 
 
 def test_a_file_that_is_gone_is_an_expired_log_too(engine: LocalEngine) -> None:
@@ -136,27 +138,27 @@ def test_a_file_that_is_gone_is_an_expired_log_too(engine: LocalEngine) -> None:
     table.optimize.compact()
     table.vacuum(0, dry_run=False, enforce_retention_duration=False)
     with pytest.raises(LogExpiredError):
-        engine.collect(engine.inserts(tables.RUNS, 1, 3))
+        engine.collect(engine.rows(tables.RUNS, inserted=range(1, 4)))
 
 
 def test_braces_that_name_no_relation_stay(engine: LocalEngine) -> None:
-    given = engine.relation(pa.table({"cluster": ["{given}", "{other}"]}))
+    given = pa.table({"cluster": ["{given}", "{other}"]})
     sql = "SELECT count(*) FROM {given} g WHERE g.cluster = '{other}'"
     assert ask(engine, sql, given=given) == [(1,)]
 
 
 def test_sums_are_as_wide_as_sparks(engine: LocalEngine) -> None:
     found = engine.collect(
-        engine.query("SELECT sum(r.batch) AS n FROM {r} r", r=engine.rows(tables.RUNS))
+        select("SELECT sum(r.batch) AS n FROM {r} r", r=engine.rows(tables.RUNS))
     )
     assert found.schema.field("n").type == pa.int64()
 
 
 def test_a_table_is_made_as_it_is_declared(engine: LocalEngine) -> None:
-    assert engine.schema(tables.SUBJECTS) is None
+    assert engine.detail(tables.SUBJECTS) is None
     for _ in range(2):
         for table in (tables.TOPICS, tables.SUBJECTS):
-            engine.create(table)
+            engine.define(table)
     made = delta(engine, tables.TOPICS)
     assert made.version() == 0
     assert made.metadata().description == tables.TOPICS.comment
@@ -165,7 +167,9 @@ def test_a_table_is_made_as_it_is_declared(engine: LocalEngine) -> None:
     assert [(one.name, one.nullable, one.metadata) for one in made.schema().fields] == [
         (one.name, one.nullable, {"comment": one.comment}) for one in tables.TOPICS.columns
     ]
-    assert engine.schema(tables.SUBJECTS) == {one.name: one.type for one in tables.SUBJECTS.columns}
+    found = engine.detail(tables.SUBJECTS)
+    assert found is not None
+    assert found.columns == {one.name: one.type for one in tables.SUBJECTS.columns}
 
 
 def topic_rows(*hours: int, observed: int = 1, cluster: str = CLUSTER) -> pa.Table:
@@ -188,39 +192,37 @@ def topics(engine: LocalEngine) -> list[tuple[int, int]]:
 
 
 def test_rows_are_appended_and_replaced_by_a_predicate(engine: LocalEngine) -> None:
-    engine.create(tables.TOPICS)
-    engine.write(tables.TOPICS, engine.relation(topic_rows(0, 1, 2, 20)))
+    engine.define(tables.TOPICS)
+    engine.write(tables.TOPICS, topic_rows(0, 1, 2, 20))
     units = HourSet((CLUSTER, "it's"), (BASE + HOUR, BASE + 20 * HOUR))
-    engine.write(
-        tables.TOPICS, engine.relation(topic_rows(20, observed=2)), replace_where.of_units(units)
-    )
+    engine.write(tables.TOPICS, topic_rows(20, observed=2), replace_where.of_units(units))
     assert topics(engine) == [(0, 1), (2, 1), (20, 2)]
     with pytest.raises(EngineError):
-        engine.write(tables.TOPICS, engine.relation(topic_rows(5)), replace_where.of_units(units))
-    engine.delete(tables.TOPICS, replace_where.before((BASE + 20 * HOUR).date()))
+        engine.write(tables.TOPICS, topic_rows(5), replace_where.of_units(units))
+    engine.write(tables.TOPICS, None, replace_where.before((BASE + 20 * HOUR).date()))
     assert topics(engine) == [(20, 2)]
 
 
 def test_what_must_not_be_null_is_not_written(engine: LocalEngine) -> None:
-    engine.create(tables.TOPICS)
+    engine.define(tables.TOPICS)
     blank = topic_rows(0).set_column(4, "topic", pa.array([None], pa.string()))
     with pytest.raises(EngineError, match="topic"):
-        engine.write(tables.TOPICS, engine.relation(blank))
+        engine.write(tables.TOPICS, blank)
 
 
 def test_a_column_that_came_later_is_null_in_older_rows(engine: LocalEngine) -> None:
     older = tables.Table(
         "gold", "subjects", "older", tables.SUBJECTS.columns[:-2], properties={}
     )  # fmt: skip
-    engine.create(older)
+    engine.define(older)
     values = (CLUSTER, "topic", "t", None, None, None, None, 5, 9, None, 7, {"m": 1.0})
-    engine.write(older, engine.relation(arrow_types.rows(arrow_types.of_table(older), [values])))
-    engine.add_columns(tables.SUBJECTS, tables.SUBJECTS.columns[-2:])
+    engine.write(older, arrow_types.rows(arrow_types.of_table(older), [values]))
+    engine.define(tables.SUBJECTS)
     (row,) = rows(engine, tables.SUBJECTS)
     assert (row["first_seen"], row["attributes"]) == (5, [("m", 1.0)])
     assert row["attribute_instants"] is row["rack"] is None
     new = arrow_types.rows(arrow_types.of_table(tables.SUBJECTS), [(*values, {"m": 7}, "a")])
-    engine.write(tables.SUBJECTS, engine.relation(new), replace_where.of_clusters((CLUSTER,)))
+    engine.write(tables.SUBJECTS, new, replace_where.of_clusters((CLUSTER,)))
     (row,) = rows(engine, tables.SUBJECTS)
     assert (row["attribute_instants"], row["rack"]) == ([("m", 7)], "a")
 
@@ -230,12 +232,10 @@ def test_a_table_with_the_comments_of_another_version_takes_rows_and_keeps_them(
 ) -> None:
     for table in (tables.TOPICS, tables.LEASE):
         told = tuple(replace(column, comment="as of old") for column in table.columns)
-        engine.create(replace(table, columns=told))
-    engine.write(tables.TOPICS, engine.relation(topic_rows(0, 1)))
+        engine.define(replace(table, columns=told))
+    engine.write(tables.TOPICS, topic_rows(0, 1))
     units = HourSet((CLUSTER,), (BASE + HOUR,))
-    engine.write(
-        tables.TOPICS, engine.relation(topic_rows(1, observed=2)), replace_where.of_units(units)
-    )
+    engine.write(tables.TOPICS, topic_rows(1, observed=2), replace_where.of_units(units))
     assert topics(engine) == [(0, 1), (1, 2)]
     assert engine.swap(LeaseRow(), LeaseRow("a", until=1), first=True)
     for table in (tables.TOPICS, tables.LEASE):
@@ -244,7 +244,7 @@ def test_a_table_with_the_comments_of_another_version_takes_rows_and_keeps_them(
 
 
 def test_of_engines_at_the_same_instant_one_gets_the_lease(engine: LocalEngine) -> None:
-    engine.create(tables.LEASE)
+    engine.define(tables.LEASE)
     others = [LocalEngine(engine.lake) for _ in range(4)]
     for turn, first in ((0, True), (1, False), (2, False)):
         seen = LeaseRow() if not turn else LeaseRow(until=turn)
@@ -265,7 +265,7 @@ def test_of_engines_at_the_same_instant_one_gets_the_lease(engine: LocalEngine) 
 
 
 def test_a_lease_is_renewed_beside_a_vacuum(engine: LocalEngine, monkeypatch: Any) -> None:
-    engine.create(tables.LEASE)
+    engine.define(tables.LEASE)
     assert engine.swap(LeaseRow(), LeaseRow("a", until=1), first=True)
     opened = type(engine).open
     stale = [engine.open(tables.LEASE)]
@@ -280,22 +280,22 @@ def test_a_lease_is_renewed_beside_a_vacuum(engine: LocalEngine, monkeypatch: An
 def test_a_table_that_changed_meanwhile_is_a_lost_lease(
     engine: LocalEngine, monkeypatch: Any
 ) -> None:
-    engine.create(tables.TOPICS)
-    engine.write(tables.TOPICS, engine.relation(topic_rows(0)))
+    engine.define(tables.TOPICS)
+    engine.write(tables.TOPICS, topic_rows(0))
     stale = engine.open(tables.TOPICS)
     units = replace_where.of_units(HourSet((CLUSTER,), (BASE,)))
-    engine.write(tables.TOPICS, engine.relation(topic_rows(0, observed=2)), units)
+    engine.write(tables.TOPICS, topic_rows(0, observed=2), units)
     with monkeypatch.context() as patched:
         patched.setattr(type(engine), "open", lambda *_: stale)
         with pytest.raises(LeaseLostError, match="meanwhile"):
-            engine.write(tables.TOPICS, engine.relation(topic_rows(0, observed=3)), units)
+            engine.write(tables.TOPICS, topic_rows(0, observed=3), units)
     assert topics(engine) == [(0, 2)]
 
 
 def test_tidying_keeps_rows_and_sets_properties(engine: LocalEngine) -> None:
-    engine.create(tables.TOPICS)
+    engine.define(tables.TOPICS)
     for hour in range(4):
-        engine.write(tables.TOPICS, engine.relation(topic_rows(hour)))
+        engine.write(tables.TOPICS, topic_rows(hour))
     delta(engine, tables.TOPICS).alter.set_table_properties({"delta.checkpointInterval": "7"})
     engine.tidy(tables.TOPICS)
     assert topics(engine) == [(hour, 1) for hour in range(4)]
@@ -326,30 +326,25 @@ def test_a_rollup_killed_between_commits_writes_the_same_again(
     engine: LocalEngine, left: int
 ) -> None:
     for table in tables.OF_HOURS:
-        engine.create(table)
+        engine.define(table)
     units = HourSet((CLUSTER,), (BASE, BASE + HOUR))
     chosen = (tables.TOPICS, tables.WINDOWS["topics"], tables.SOURCES)
 
-    def staged(engine: LocalEngine) -> Staged:
-        made = topic_rows(0, 1)
-        broker = made.rename_columns(
-            ["source" if name == "topic" else name for name in made.column_names]
-        ).select(tables.SOURCES.column_names)
-        return {
-            table.name: engine.relation(broker if table is tables.SOURCES else made)
-            for table in chosen
-        }
-
+    made = topic_rows(0, 1)
+    broker = made.rename_columns(
+        ["source" if name == "topic" else name for name in made.column_names]
+    ).select(tables.SOURCES.column_names)
+    staged = {table.name: broker if table is tables.SOURCES else made for table in chosen}
     killed = KilledEngine(engine.lake)
     killed.left = left
     commits = 0
     try:
-        commit.Commit(killed, units, staged(killed), None, lambda **_: None, lambda _: None).all()  # type: ignore[arg-type]
+        commit.Commit(killed, units, staged, None, lambda **_: None, lambda _: None).all()  # type: ignore[arg-type]
     except KeyboardInterrupt:
         commits = sum(bool(rows(engine, table)) for table in chosen)
         assert commits <= left
     for _ in range(2):
-        commit.Commit(engine, units, staged(engine), None, lambda **_: None, lambda _: None).all()  # type: ignore[arg-type]
+        commit.Commit(engine, units, staged, None, lambda **_: None, lambda _: None).all()  # type: ignore[arg-type]
     assert [len(rows(engine, table)) for table in chosen] == [2, 2, 2]
 
 
@@ -370,12 +365,12 @@ def test_f08_a_commit_that_meets_another_writer_s_is_made_again_while_the_lease_
     engine: LocalEngine, met: int, renewals: int
 ) -> None:
     for table in tables.OF_HOURS:
-        engine.create(table)
+        engine.define(table)
     checked: list[bool] = []
     busy = BusyEngine(engine.lake)
     busy.met = met
     units = HourSet((CLUSTER,), (BASE,))
-    staged = {tables.TOPICS.name: busy.relation(topic_rows(0))}
+    staged = {tables.TOPICS.name: topic_rows(0)}
     commit.Commit(
         busy, units, staged, None,  # type: ignore[arg-type]
         lambda *, anew=False: checked.append(anew), lambda _: None,
@@ -388,14 +383,14 @@ def test_f08_one_that_meets_it_again_and_again_or_without_the_lease_fails(
     engine: LocalEngine,
 ) -> None:
     for table in tables.OF_HOURS:
-        engine.create(table)
+        engine.define(table)
 
     def lost(*, anew: bool = False) -> None:
         if anew:
             raise LeaseLostError("another rollup has taken it over")
 
     busy, units = BusyEngine(engine.lake), HourSet((CLUSTER,), (BASE,))
-    staged = {tables.TOPICS.name: busy.relation(topic_rows(0))}
+    staged = {tables.TOPICS.name: topic_rows(0)}
     for met, check, said in ((9, lambda **_: None, "meanwhile"), (1, lost, "taken it over")):
         busy.met = met
         with pytest.raises(LeaseLostError, match=said):
@@ -422,10 +417,10 @@ def test_what_is_wrong_with_a_table_is_one_line(engine: LocalEngine) -> None:
     with pytest.raises(TableNotFoundError, match="run jmxlake rollup first"):
         engine.rows(tables.TOPICS)
     with pytest.raises(EngineError, match=r"DuckDB: .*nothing") as caught:
-        engine.collect(engine.query("SELECT r.nothing FROM {r} r", r=engine.rows(tables.RUNS)))
+        engine.collect(select("SELECT r.nothing FROM {r} r", r=engine.rows(tables.RUNS)))
     assert "\n" not in str(caught.value)
     with pytest.raises(EngineError, match="--engine spark"):
-        LocalEngine(lakes.Lake("dbfs:/lake")).schema(tables.RUNS)
+        LocalEngine(lakes.Lake("dbfs:/lake")).detail(tables.RUNS)
 
 
 def test_deletion_vectors_are_refused_not_overlooked(engine: LocalEngine) -> None:
@@ -446,12 +441,12 @@ def test_a_lake_may_lie_in_an_odd_folder(tmp_path: Path) -> None:
     engine = LocalEngine(lakes.Lake(str(root)))
     (row,) = rows(engine, tables.RUNS, between=Period(BASE, BASE + HOUR))
     assert row["cluster"] == CLUSTER
-    assert len(engine.collect(engine.inserts(tables.RUNS, 1, 1))) == 1
+    assert len(engine.collect(engine.rows(tables.RUNS, inserted=range(1, 2)))) == 1
 
 
 def test_what_is_written_another_reader_of_delta_reads(engine: LocalEngine) -> None:
-    engine.create(tables.TOPICS)
-    engine.write(tables.TOPICS, engine.relation(topic_rows(0)))
+    engine.define(tables.TOPICS)
+    engine.write(tables.TOPICS, topic_rows(0))
     found = QueryBuilder().register("t", delta(engine, tables.TOPICS)).execute("SELECT * FROM t")
     (row,) = pa.table(found.read_all()).to_pylist()
     assert (row["hour"], row["date"]) == (BASE, BASE.date())
@@ -461,36 +456,43 @@ def test_what_is_written_another_reader_of_delta_reads(engine: LocalEngine) -> N
 
 
 class Given(NamedTuple):
-    """What the kernel gets for a call."""
+    """What the kernel gets for a part."""
 
     hours: run_in_duckdb.Hours
     described: pa.Table | None
-    pieces: list[pa.Table]
+    runs: pa.Table
+    first: bool
 
 
 def given(
     engine: LocalEngine, monkeypatch: Any, *calls: Call, at: Versions = VERSIONS
 ) -> list[Given]:
-    """What the kernel gets for some calls, by a kernel that only looks at it."""
-    seen = []
+    """What the kernel gets for the parts of some calls, by a kernel that only looks at it."""
+    seen: list[Given] = []
 
     def look(
-        _: Any, hours: run_in_duckdb.Hours, cut: run_in_duckdb.Cut, pieces: int, spill: str
-    ) -> dict[str, pa.Table]:
-        assert spill
-        found = cut(pieces)
-        seen.append(Given(hours, found.described, list(found.runs)))
-        return {}
+        _: Any, hours: run_in_duckdb.Hours, runs: pa.Table, described: pa.Table | None,
+        pieces: int, spill: str, *, first: bool,
+    ) -> run_in_duckdb.Made:  # fmt: skip
+        assert (pieces, Path(spill).is_dir()) == (1, True)
+        seen.append(Given(hours, described, runs, first))
+        return run_in_duckdb.Made({}, {}, 7)
 
-    monkeypatch.setattr(run_in_duckdb, "roll_up", look)
+    monkeypatch.setattr(packets, "part", look)
+    monkeypatch.setattr(run_in_duckdb, "merge", lambda *_: {})
     pairs = tuple(pair for call in calls for pair in call.units)
     units = HourSet(
         tuple(sorted({one.cluster for one in pairs})), tuple(sorted({one.hour for one in pairs}))
     )
-    program, said = replace(programs.program(300, BASE, (), {}), describing=(METRIC,)), []
+    program, told = replace(programs.program(300, BASE, (), {}), describing=(METRIC,)), []
     batch = Batch(units, calls, 6, at)
-    assert engine.compute(batch, program, "batch 1 of 1", said.append) == {}
-    assert said[-1] == f"computed batch 1 of 1: {len(calls)} of {len(calls)} parts"
+    made = engine.compute(batch, program, "batch 1 of 1", told.append)
+    assert made.staged == {}
+    rows = sum(one.runs.num_rows for one in seen)
+    assert [one.part for one in told] == list(range(1, batch.parts + 1))
+    assert told[-1][:4] == ("batch 1 of 1", batch.parts, batch.parts, rows)
+    assert sorted(one.cost for one in told) == sorted(made.costs)
+    assert {one.peak_bytes for one in made.costs} == {7}
     return seen
 
 
@@ -502,9 +504,9 @@ def test_hours_are_numbered_as_the_call_has_them(engine: LocalEngine, monkeypatc
             ClusterHour(CLUSTER, BASE),
         )
     )
-    (((units, scrapes, sets), described, (runs,)),) = given(engine, monkeypatch, call)
+    (((units, scrapes, sets), described, runs, first),) = given(engine, monkeypatch, call)
     assert units.to_pydict()["hour_us"] == [micros(one.hour) for one in call.units]
-    assert described is None
+    assert (described, first) == (None, True)
     assert sorted((row["u"], row["batch"]) for row in runs.to_pylist()) == [
         (0, 2), (0, 2), (2, 0), (2, 0)
     ]  # fmt: skip
@@ -525,11 +527,13 @@ def test_parts_of_an_hour_are_the_hour(tmp_path: Path, monkeypatch: Any) -> None
     batch.commit(tmp_path)
     engine = LocalEngine(lakes.Lake(str(tmp_path)))
     hour = (ClusterHour(CLUSTER, BASE),)
-    for parts, number in ((1, 1), (3, 3), (5, 6), (12, 12), (24, 24), (30, 36)):
-        call = Call(hour, parts)
-        ((_, described, pieces),) = given(engine, monkeypatch, call, at=Versions(1, 0, 0))
-        assert len(pieces) == number
-        found = [row for runs in pieces for row in runs.to_pylist()]
-        assert len({(row["topic"], row["start_us"]) for row in found}) == len(found) == 36
-        assert {row["flags"] for row in found} == {2}
-        assert (36 if parts > 1 else None) == (described and described.num_rows)
+    for parts in (1, 2, 9):
+        seen = given(engine, monkeypatch, Call(hour, parts), at=Versions(1, 0, 0))
+        assert [one.first for one in seen].count(True) == 1
+        rows = [row for one in seen for row in one.runs.to_pylist()]
+        assert len({(row["topic"], row["start_us"]) for row in rows}) == len(rows) == 36
+        assert {row["flags"] for row in rows} == {2}
+        whole = [{*one.runs["topic"].to_pylist()} for one in seen]
+        assert sum(map(len, whole)) == 3, "a topic is in one part"
+        described = {one.described and one.described.num_rows for one in seen}
+        assert described == ({36} if parts > 1 else {None})

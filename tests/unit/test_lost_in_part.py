@@ -28,7 +28,8 @@ from lakehouse.engines.gold_reader import subjects
 from lakehouse.engines.local_engine import LocalEngine
 from lakehouse.report.facts.gold import Gold
 from lakehouse.report.facts.kafka import consumer_groups
-from lakehouse.rollup.run import Wanted, rollup
+from lakehouse.rollup.plan import Wanted
+from lakehouse.rollup.run import rollup
 from lakehouse.slo.openslo import objective_files
 from tests import rollups
 

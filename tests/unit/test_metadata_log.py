@@ -13,7 +13,7 @@ from hypothesis import given, settings, strategies as st
 from collector import catalogue
 from collector.errors import IdentityError, SourceError, SourceTimeoutError
 from collector.model import Series
-from collector.sources.connection.identity import Expected
+from collector.sources.base.identity import Expected
 from collector.sources.metadata_log.history import MARGIN_US, committed
 from collector.sources.metadata_log.records import (
     BrokerState,

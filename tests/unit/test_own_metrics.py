@@ -25,7 +25,8 @@ from lakehouse.report.facts import answers, build, other_metrics
 from lakehouse.report.facts.owners.one_team import of_team
 from lakehouse.report.facts.owners.owner_accounts import add_owners
 from lakehouse.report.page.page import render
-from lakehouse.rollup.run import Wanted, rollup
+from lakehouse.rollup.plan import Wanted
+from lakehouse.rollup.run import rollup
 from lakehouse.slo.openslo import objective_files
 from tests.lake_builder import Batch, made, micros
 from tests.page_reader import read

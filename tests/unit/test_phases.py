@@ -15,6 +15,8 @@ from click.testing import CliRunner
 
 from lakehouse.cli.main import main
 from lakehouse.cli.phases import Phase, about
+from lakehouse.engines.costs import PartDone, of_batch
+from lakehouse.engines.packets import Cost
 from lakehouse.rollup.run import Done
 
 pytestmark = pytest.mark.slow
@@ -26,10 +28,10 @@ from lakehouse.rollup.remark import Remark
 from lakehouse.rollup.run import Done
 with phase("rollup") as shown:
     shown.step("feed: 48 hours in 2 batches")
-    shown.watch(Done(0, 48, 0))
+    shown.watch(Done(0, 48, 0, 2469134))
     for table in range(58):
         shown.step(f"table_{table}")
-    shown.watch(Done(24, 48, 1234567))
+    shown.watch(Done(24, 48, 1234567, 2469134))
     shown.step(Remark("rows set aside: 3 too late, 0 misdated"))
     time.sleep(0.6)
     shown.result = "48 hours rolled up"
@@ -63,7 +65,10 @@ def on_a_terminal(code: str) -> list[str]:
 
 def test_terminal_shows_hours_and_the_time_left() -> None:
     seen = on_a_terminal(_ROLLUP)
-    assert any("jmxlake: rollup: 24 of 48 hours, about 5 s left" in one for one in seen)
+    assert any(
+        re.search(r"jmxlake: rollup: 24 of 48 hours, [\d,]+ rows/s, about 5 s left", one)
+        for one in seen
+    )
     assert not any("table_" in one for one in seen)
     assert "jmxlake: rollup: 48 hours rolled up, 1 s" in seen[-1]
     assert "left" not in seen[-1], "only the result stays on the screen"
@@ -80,18 +85,18 @@ def test_log_has_a_line_per_phase_and_one_per_remark() -> None:
     ]
 
 
-def test_time_left_follows_the_pace_since_the_first_count() -> None:
+def test_rate_and_time_left_follow_the_rows_since_the_first_count() -> None:
     now = [0.0]
     running = Phase("rollup", clock=lambda: now[0])
     now[0] = 100
     assert running.now == "rollup: 1 min 40 s so far"
-    running.watch(Done(0, 12, 0))
+    running.watch(Done(0, 12, 0, 40_000))
     assert running.now == "rollup: 0 of 12 hours, 1 min 40 s so far"
     now[0] = 107
-    running.watch(Done(3, 12, 5))
-    assert running.now == "rollup: 3 of 12 hours, about 20 s left"
-    running.watch(Done(12, 12, 5))
-    assert running.now == "rollup: 12 of 12 hours, 1 min 47 s so far"
+    running.watch(Done(3, 12, 10_000, 40_000))
+    assert running.now == "rollup: 3 of 12 hours, 1,420 rows/s, about 20 s left"
+    running.watch(Done(12, 12, 40_000, 40_000))
+    assert running.now == "rollup: 12 of 12 hours, 5,710 rows/s, 1 min 47 s so far"
     running.result = "12 hours rolled up"
     assert running.summary == "rollup: 12 hours rolled up, 1 min 47 s"
 
@@ -105,13 +110,36 @@ def test_estimate_has_few_digits(seconds: float, words: str) -> None:
     assert about(seconds) == f"about {words}"
 
 
-def test_parts_of_the_running_batch_are_shown() -> None:
-    running = Phase("rollup", lambda: 0.0)
-    running.watch(Done(0, 48, 0))
-    running.step("computed batch 1 of 2: 3 of 6 parts")
-    assert running.now == "rollup: 0 of 48 hours, batch 1 of 2: 3 of 6 parts, under 1 s so far"
-    running.watch(Done(24, 48, 1))
+def test_parts_of_the_running_batch_count_as_progress() -> None:
+    now = [0.0]
+    running = Phase("rollup", lambda: now[0])
+    running.watch(Done(0, 48, 0, 100_000))
+    now[0] = 10
+    running.step(PartDone("batch 1 of 2", 3, 6, 25_000))
+    assert running.now == (
+        "rollup: 0 of 48 hours, batch 1 of 2: 3 of 6 parts, 2,500 rows/s, about 30 s left"
+    )
+    running.watch(Done(24, 48, 50_000, 100_000))
     assert "parts" not in running.now
+
+
+def test_log_of_a_long_rollup_has_parts_and_costs() -> None:
+    now, said = [0.0], list[str]()
+    running = Phase("rollup", lambda: now[0], said.append)
+    running.watch(Done(0, 48, 0, 100_000))
+    costs = [Cost(25_000, seconds, 400 << 20) for seconds in (4.0, 2.0, 2.0, 9.0)]
+    for part, cost in enumerate(costs, 1):
+        now[0] = (4, 6, 7, 15)[part - 1]
+        running.step(PartDone("batch 1 of 1", part, 4, 25_000 * part, cost))
+    running.watch(Done(48, 48, 100_000, 100_000, of_batch(costs)))
+    assert said == [
+        "rollup: 0 of 48 hours, batch 1 of 1: 2 of 4 parts, 8,330 rows/s, about 5 s left, "
+        "the last of 25,000 rows in 2.0 s with 400.0 MiB",
+        "rollup: 0 of 48 hours, batch 1 of 1: 4 of 4 parts, 6,660 rows/s, 15 s so far, "
+        "the last of 25,000 rows in 9.0 s with 400.0 MiB",
+        "rollup: 48 of 48 hours, 6,660 rows/s, 15 s so far, 4 parts computed, "
+        "the slowest in 9.0 s (3.0 times the median), at most 400.0 MiB",
+    ], "the first line after 5 s, another one not within 5 s"
 
 
 def test_phase_that_fails_has_no_result() -> None:

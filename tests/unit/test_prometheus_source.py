@@ -12,12 +12,12 @@ import pytest
 from collector import catalogue
 from collector.agent.scrape_attempt import Scraper
 from collector.clock import SystemClock
-from collector.config.schema import Prometheus
-from collector.config.units import Duration
 from collector.errors import ConfigError, IdentityError, SourceError, SourceTimeoutError
 from collector.model import Answer, Series
-from collector.sources.bulk.prometheus import PrometheusSource
-from collector.sources.connection.identity import Expected
+from collector.settings import Duration
+from collector.sources.base.identity import Expected
+from collector.sources.prometheus.exporter import PrometheusSource
+from collector.sources.prometheus.settings import Prometheus
 from tests.hostile_http import HostileHttp, Request
 
 if TYPE_CHECKING:

@@ -9,9 +9,9 @@ import pytest
 from collector.catalogue import KnownWrong, Metric
 from collector.errors import SourceDataError
 from collector.model import Answer, Moment, Notice, Reading, Series
+from collector.sources.base.lake_limits import within_cap
+from collector.sources.base.readings import Readings, answer_of, number_of, split
 from collector.sources.java.jvm import rmi_options
-from collector.sources.lake_limits import within_cap
-from collector.sources.readings import Readings, answer_of, number_of, split
 from lakehouse.tables import FLAG_KNOWN_WRONG, OTHER
 
 METRIC = Metric(

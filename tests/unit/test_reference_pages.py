@@ -11,7 +11,8 @@ import pytest
 
 from collector.catalogue import load
 from collector.catalogue.entries import KnownWrong, Metric
-from collector.config.schema import Config, Section
+from collector.config.schema import Config
+from collector.settings import Section
 from docs.tools import (
     commands,
     configuration,

@@ -7,13 +7,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import yaml
 
-from collector.agent import plan
+from collector.agent import open_sources, plan
 from collector.agent.discovery import Discovery
 from collector.agent.reload import Reload
 from collector.config.loader import load
 from collector.errors import ConfigError
 from collector.model import Identity
-from collector.sources import factory
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -95,7 +94,7 @@ def test_what_is_found_is_another_plan_until_that_is_taken(
     assert reload.is_open
     assert reload.found() is None
     with monkeypatch.context() as patch:
-        patch.setattr(factory, "mbeans", lambda _: FakeProcess())
+        patch.setattr(open_sources, "open_transport", lambda _: FakeProcess())
         assert reload.look() == {}
         made = reload.found()
         assert reload.found() is None

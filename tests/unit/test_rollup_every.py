@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import json
+import shutil
 import signal
 import subprocess
 import sys
@@ -23,7 +24,8 @@ from lakehouse.core.lake import Lake
 from lakehouse.engines.local_engine import LocalEngine
 from lakehouse.errors import EngineError, LeaseHeldError
 from lakehouse.rollup import lease
-from lakehouse.rollup.run import Wanted, rollup
+from lakehouse.rollup.plan import Wanted
+from lakehouse.rollup.run import rollup
 from tests.lake_builder import Batch
 
 if TYPE_CHECKING:
@@ -62,7 +64,7 @@ def live(make: Callable[[], LocalEngine], wanted: Wanted = WANTED, clock: Any = 
 def served(passes: Live, capsys: pytest.CaptureFixture[str], turns: int) -> list[dict[str, Any]]:
     """What so many turns print, as JSON; they do not wait."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("lakehouse.cli.rollup.turns", lambda *_: iter(range(turns)))
+        patch.setattr("lakehouse.cli.rollup.turns", lambda *_, **__: iter(range(turns)))
         passes.serve(1, threading.Event(), as_json=True)
     return [json.loads(line) for line in capsys.readouterr().out.splitlines()]
 
@@ -76,6 +78,45 @@ def test_turns_that_pass_while_one_is_running_are_left_out() -> None:
             stop.set()
     assert [round(one / 0.4) for one in at] == [0, 2, 3]
     assert list(options.turns(0.4, stop)) == []
+
+
+def test_turns_come_a_time_after_multiples_of_their_interval() -> None:
+    stop, at = threading.Event(), []
+    for _ in options.turns(0.5, stop, past_seconds=75.2):
+        at.append(time.time())
+        if len(at) == 3:
+            stop.set()
+    assert [round((one - 0.2) % 0.5, 1) % 0.5 for one in at[1:]] == [0, 0]
+
+
+def test_pass_reads_nothing_while_no_table_has_changed(tmp_path: Path, capsys: Any) -> None:
+    deliver(tmp_path)
+    read: list[Any] = []
+
+    class Counted(LocalEngine):
+        def detail(self, table: Any) -> Any:
+            read.append(table)
+            return super().detail(table)
+
+    clock = Clock()
+    passes = live(lambda: Counted(Lake(str(tmp_path))), clock=clock)
+
+    def reads() -> tuple[int, bool]:
+        """Hours of one pass, and whether it read tables."""
+        read.clear()
+        (told,) = served(passes, capsys, turns=1)
+        return told["hours"], bool(read)
+
+    assert [reads() for _ in range(4)] == [(1, True), (0, True), (0, False), (0, False)]
+    deliver(tmp_path, number=1)
+    assert [reads() for _ in range(3)] == [(1, True), (0, True), (0, False)], "bronze is newer"
+    shutil.rmtree(tmp_path / tables.TOPICS.path)
+    assert [reads() for _ in range(3)] == [(1, True), (0, True), (0, False)], "gold was lost"
+    with lease.hold(LocalEngine(Lake(str(tmp_path))), lease.USUAL):
+        pass
+    assert [reads() for _ in range(2)] == [(0, True), (0, False)], "another rollup was there"
+    clock.now += dt.timedelta(days=1)
+    assert reads()[1], "gold may have to be tidied"
 
 
 def test_process_survives_a_lost_store_and_ends_with_0(tmp_path: Path) -> None:
@@ -121,7 +162,7 @@ def test_stop_ends_after_the_running_batch(tmp_path: Path, capsys: Any) -> None:
     assert "rollup: stopped after a batch" in capsys.readouterr().err
     engine = LocalEngine(Lake(str(tmp_path)))
     assert lease.holder(engine) is None
-    assert engine.schema(tables.PROGRESS) is not None
+    assert engine.detail(tables.PROGRESS) is not None
     assert rollup(engine, (), Wanted(most_rows=1)).hours == 2, "the first batch stays"
 
 
@@ -137,7 +178,7 @@ def test_waiting_is_bounded(monkeypatch: pytest.MonkeyPatch, capsys: Any) -> Non
     def fails() -> LocalEngine:
         raise EngineError("away")
 
-    monkeypatch.setattr("lakehouse.cli.rollup.turns", lambda *_: iter(range(60)))
+    monkeypatch.setattr("lakehouse.cli.rollup.turns", lambda *_, **__: iter(range(60)))
     live(fails).serve(60, threading.Event(), as_json=False)
     waits = [line.rsplit(" in ", 1)[1] for line in capsys.readouterr().err.splitlines()]
     assert waits[:5] == ["1 min", "2 min", "4 min", "8 min", "10 min"]

@@ -13,7 +13,7 @@ from hypothesis import given, settings, strategies as st
 from collector.catalogue.entries import Delays
 from collector.encoding.encoder import Encoder, SealedRows
 from collector.model import Answer, Identity, Reading, Scrape, Series
-from collector.sources.connection.error_mapping import NOTHING_LISTENS
+from collector.sources.base.error_mapping import NOTHING_LISTENS
 from collector.spool import journal
 from lakehouse.report.facts_lookup import floor_us
 from lakehouse.tables import FLAG_GAP, FLAG_INCREASE
@@ -538,6 +538,106 @@ def test_family_that_is_not_read_delays_a_window_by_its_gap() -> None:
         encoder.seal(T0 + second * S)
         encoder.record(ok(T0 + second * S, {P[0]: 0.0}))
     assert encoder.sealable_us(T0 + 180 * S) == T0 + 180 * S, "it is no longer read"
+
+
+def hung(window: int = WINDOW, **late: int) -> tuple[Encoder, list[SealedRows]]:
+    """A source that hangs before the end of a window, which is sealed at last."""
+    encoder = Encoder(window, {METRIC: Delays(**late)})
+    encoder.record(ok(T0 + 30 * S, {P[0]: 1.0}, S))
+    encoder.record(ok(T0 + 40 * S, {P[0]: 1.0}, S))
+    waits = sum(late.values())
+    assert encoder.sealable_us(T0 + 84 * S + waits) == T0
+    return encoder, [encoder.seal(T0 + 85 * S + waits)]
+
+
+def test_window_that_is_sealed_while_a_source_hangs_ends_at_the_last_attempt() -> None:
+    encoder, (sealed,) = hung()
+    (run,) = sealed.runs
+    assert (run.end, run.tail) == (T0 + 41 * S + 1, S + 1), "41 s: the last answer"
+    assert [(one.outcome, one.end) for one in sealed.accounts] == [("ok", T0 + 41 * S + 1)]
+    encoder.record(failed(T0 + 45 * S, 50 * S))
+    rest = encoder.flush(T0 + 100 * S)
+    assert rest.runs == []
+    assert [one.outcome for one in rest.accounts] == ["refused"]
+
+
+def test_a_hung_source_that_answers_begins_anew() -> None:
+    encoder, _ = hung()
+    encoder.record(ok(T0 + 45 * S, {P[0]: 1.0}, 50 * S))
+    (run,) = encoder.flush(T0 + 100 * S).runs
+    assert (run.start, run.lead) == (T0 + 95 * S, 0), "between both nothing is known"
+
+
+def test_last_value_of_a_hung_source_may_be_as_old_as_the_bean_shows_it() -> None:
+    _, (sealed,) = hung(refresh_us=7 * S)
+    assert [one.tail for one in sealed.runs] == [8 * S + 1]
+    _, (sealed,) = hung(memory_us=60 * S)
+    assert [(one.tail, one.end - one.start) for one in sealed.runs] == [(10 * S + 1,) * 2]
+
+
+def test_source_that_answers_keeps_its_coverage_while_another_family_hangs() -> None:
+    encoder = Encoder(WINDOW)
+    encoder.record(dataclasses.replace(ok(T0 + 50 * S, {P[0]: 0.0}), family="slow"))
+    for second in range(50, 90, 10):
+        encoder.record(ok(T0 + second * S, {P[0]: 0.0}))
+    ends = {one.family: one.end for one in encoder.seal(T0 + 86 * S).accounts}
+    assert ends == {"slow": T0 + 50 * S + 1, "f": T0 + 60 * S}
+
+
+hangs = st.lists(
+    st.builds(
+        Attempt,
+        st.sampled_from([0, 0, 5 * S]),
+        st.sampled_from([1, S, 9 * S, 31 * S, 70 * S, 200 * S]),
+        st.sampled_from([None, {P[0]: 0.0}, {P[0]: 1.0}]),
+    ),
+    min_size=5,
+    max_size=20,
+)
+
+
+@settings(deadline=None, max_examples=300)
+@given(hangs, st.sampled_from([0, 60 * S]), st.sampled_from([0, 30 * S]))
+def test_a_seal_claims_nothing_that_a_late_answer_takes_back(
+    plan: list[Attempt], memory: int, refresh: int
+) -> None:
+    """Against one seal at the end, which knows how each attempt turned out."""
+    scrapes, delays = played(plan), {METRIC: Delays(memory, refresh)}
+    until = scrapes[-1].answered_us + 1
+    early, late = Encoder(WINDOW, dict(delays)), Encoder(WINDOW, dict(delays))
+    sealed, now_us = list[SealedRows](), scrapes[0].asked_us
+    for scrape in scrapes:
+        sealed += [early.seal(at) for at in range(now_us, scrape.answered_us, 5 * S)]
+        early.record(scrape)
+        late.record(scrape)
+        now_us = scrape.answered_us
+    sealed.append(early.flush(until))
+    together = SealedRows(*([row for one in sealed for row in one[at]] for at in range(3)))
+    whole = late.flush(until)
+    for value in (0.0, 1.0):
+        assert within(certain(together, value), certain(whole, value))
+    assert within(observed(together), observed(whole))
+
+
+def certain(sealed: SealedRows, value: float) -> list[tuple[int, int]]:
+    """Spans that runs claim for sure."""
+    runs = sorted((one for one in sealed.runs if one.value == value), key=lambda one: one.start)
+    return [(one.start, one.end - one.tail) for one in runs if one.end - one.tail > one.start]
+
+
+def observed(sealed: SealedRows) -> list[tuple[int, int]]:
+    return sorted((one.start, one.end) for one in sealed.accounts if one.outcome == "ok")
+
+
+def within(parts: list[tuple[int, int]], whole: list[tuple[int, int]]) -> bool:
+    """Whether each part lies in spans of the whole, which may touch each other."""
+    joined: list[tuple[int, int]] = []
+    for start, end in whole:
+        if joined and joined[-1][1] == start:
+            joined[-1] = (joined[-1][0], end)
+        else:
+            joined.append((start, end))
+    return all(any(a <= start and end <= b for a, b in joined) for start, end in parts)
 
 
 def test_outage_across_a_window_is_down_on_both_sides() -> None:

@@ -10,10 +10,10 @@ import pytest
 
 from collector.config import loader
 from collector.config.schema import Lake, UnityCatalog
-from collector.config.secrets import Secret
 from collector.delivery.storage_options import from_file
 from collector.delivery.vended_credentials import VendedCredentials
 from collector.errors import JmxlakeError
+from collector.settings import Secret
 
 if TYPE_CHECKING:
     from collections.abc import Callable

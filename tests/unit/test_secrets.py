@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from collector.config.secrets import Secret
 from collector.errors import SourceRefusedError
+from collector.settings import Secret
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -13,15 +13,14 @@ from collector import catalogue
 from collector.agent.scrape_attempt import Scraper
 from collector.cli.read_families import attempt
 from collector.clock import SystemClock
-from collector.config.schema import Prometheus
-from collector.config.units import Duration
 from collector.model import Answer, Identity
-from collector.sources.bulk.prometheus import PrometheusSource
-from collector.sources.bulk.source import BulkReader
-from collector.sources.connection.identity import Expected
-from collector.sources.jmx.bean_questions import all_asked
-from collector.sources.jmx.object_names import keys_of
+from collector.settings import Duration
+from collector.sources.base.beans import all_asked, keys_of
+from collector.sources.base.identity import Expected
+from collector.sources.base.mbean_source import SnapshotReader
 from collector.sources.jmx.reader import MBeanReader
+from collector.sources.prometheus.exporter import PrometheusSource
+from collector.sources.prometheus.settings import Prometheus
 from tests.hostile_http import HostileHttp
 
 if TYPE_CHECKING:
@@ -110,7 +109,7 @@ def over_jmx(own: Beans) -> Iterator[Source]:
 
 def in_bulk(own: Beans) -> Iterator[Source]:
     """As Jolokia and jmxquery answer: all values of each question."""
-    reader = BulkReader("fake", "4.3.1")
+    reader = SnapshotReader("fake", "4.3.1")
 
     def read(family: Family) -> Answer:
         answers: dict[Any, Mapping[str, object]] = {

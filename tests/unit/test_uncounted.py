@@ -13,13 +13,14 @@ from collector.delivery import arrow
 from collector.encoding.bronze_rows import Origin, batches_of
 from collector.encoding.encoder import Encoder
 from collector.model import Answer, Identity, Reading, Scrape, Series
-from collector.sources.connection.error_mapping import NOTHING_LISTENS
+from collector.sources.base.error_mapping import NOTHING_LISTENS
 from lakehouse import tables
 from lakehouse.core import lake as lakes
 from lakehouse.core.periods import Period
 from lakehouse.engines.local_engine import LocalEngine
 from lakehouse.report.facts import build
-from lakehouse.rollup.run import Wanted, rollup
+from lakehouse.rollup.plan import Wanted
+from lakehouse.rollup.run import rollup
 from lakehouse.slo.openslo import objective_files
 from lakehouse.slo.uncounted import Stretch, hidden
 from tests import rollups

@@ -16,7 +16,8 @@ from lakehouse.core.subjects import Subject
 from lakehouse.engines.gold_reader import last_week
 from lakehouse.engines.local_engine import LocalEngine
 from lakehouse.explain.story import explain
-from lakehouse.rollup.run import Wanted, rollup
+from lakehouse.rollup.plan import Wanted
+from lakehouse.rollup.run import rollup
 from lakehouse.slo.calendar.report_calendar import Calendar
 from lakehouse.slo.sla_statement import Statement, Times
 from tests import rollups

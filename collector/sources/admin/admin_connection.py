@@ -10,8 +10,8 @@ from typing import Any, Final
 
 from collector.errors import SourceRefusedError, SourceTimeoutError
 from collector.sources.admin.client import KafkaAdmin
-from collector.sources.connection.backoff import Backoff
-from collector.sources.connection.error_mapping import is_answer, source_error
+from collector.sources.base.calls import Backoff
+from collector.sources.base.error_mapping import is_answer, source_error
 from collector.sources.java.jvm import java
 from lakehouse.tables.strict_files import UnreadableFileError, read_text
 

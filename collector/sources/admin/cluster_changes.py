@@ -6,7 +6,7 @@ from typing import TypeVar
 from collector.model import Notice, Series
 from collector.sources.admin.client import Topics
 from collector.sources.admin.readings import Configs, Limits, leaders, leads, quota_series
-from collector.sources.lake_limits import lake_name
+from collector.sources.base.lake_limits import lake_name
 
 _Value = TypeVar("_Value")
 

@@ -22,7 +22,7 @@ from collections.abc import Mapping
 from typing import Final, NamedTuple
 
 from collector.model import Commit, Partition, Series
-from collector.sources.readings import Values
+from collector.sources.base.readings import Values
 
 Positions = Mapping[Commit, int | None]
 """Where each group goes on reading; None: its partition did not answer."""

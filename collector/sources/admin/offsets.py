@@ -13,8 +13,8 @@ from collector.sources.admin.client import KafkaAdmin
 from collector.sources.admin.consumer_lag import LogEnds, LogOffsets, Positions, keeps_up, lags
 from collector.sources.admin.readings import Configs
 from collector.sources.admin.retention_headroom import HIGH, LOW, SAFE, headrooms
-from collector.sources.lake_limits import lake_name
-from collector.sources.readings import Values
+from collector.sources.base.lake_limits import lake_name
+from collector.sources.base.readings import Values
 
 # After a leader moved, its successor's agent has read for itself by the second scrape of ours: both
 # scrape at the same ticks, and metadata reaches both within an interval.

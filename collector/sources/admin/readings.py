@@ -12,8 +12,8 @@ from typing import Final
 from collector.model import Commit, Partition, Series
 from collector.sources.admin.client import Cluster, PartitionState, QuotaEntity, Topics
 from collector.sources.admin.consumer_lag import LogOffsets, bucket_end
-from collector.sources.lake_limits import lake_name
-from collector.sources.readings import Values
+from collector.sources.base.lake_limits import lake_name
+from collector.sources.base.readings import Values
 
 LEADERLESS: Final = "kafka.partition.leaderless"
 UNDER_MIN_ISR: Final = "kafka.partition.under_min_isr"

@@ -9,13 +9,14 @@ from collector.catalogue.entries import Delays
 from collector.errors import ConfigError, SourceTimeoutError
 from collector.model import Answer, Identity, Notice, Offsets
 from collector.sources.admin import cluster_changes, readings
-from collector.sources.admin.admin_connection import ONE_TRY, AdminConnection
+from collector.sources.admin.admin_connection import ONE_TRY, AdminConnection, connect
 from collector.sources.admin.client import Cluster, KafkaAdmin, Topics
 from collector.sources.admin.offsets import GroupRules, OffsetReader
-from collector.sources.connection.call_timeout import Worker
-from collector.sources.connection.error_mapping import source_error
-from collector.sources.connection.identity import Expected
-from collector.sources.readings import Readings, Values, answer_of, split
+from collector.sources.admin.settings import Admin
+from collector.sources.base.calls import Worker
+from collector.sources.base.error_mapping import source_error
+from collector.sources.base.identity import Expected
+from collector.sources.base.readings import Readings, Values, answer_of, split
 
 _Result = TypeVar("_Result")
 
@@ -240,3 +241,15 @@ class AdminSource:
         if self._node is not None:
             values[readings.FENCED] = readings.fenced(cluster) if for_all else {}
         return _FamilyValues(values, self._seen._replace(configs=configs, topic_ids=ids), notices)
+
+
+def opened(expected: Expected, settings: Admin) -> AdminSource:
+    """Open the source with the client that all sources of a cluster share.
+
+    Args:
+        expected: The broker whose agent reads it; of role ``cluster``: all brokers.
+        settings: How to reach the cluster.
+    """
+    node = None if expected.role == "cluster" else int(str(expected.node))
+    shared = connect(settings.bootstrap, settings.properties_file, settings.timeout.seconds)
+    return AdminSource(node, shared, expected.cluster, settings.groups)

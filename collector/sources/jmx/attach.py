@@ -18,12 +18,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from collector.config.schema import Attach
 from collector.errors import SourceRefusedError
-from collector.sources.connection.identity import Expected
+from collector.sources.base.identity import Expected
 from collector.sources.java.jvm import java
 from collector.sources.jmx.remote_call import NEW_CLIENT, called, stub_of
 from collector.sources.jmx.rmi_source import RmiSource
+from collector.sources.jmx.settings import Attach
 
 _PROC: Final = Path("/proc")
 _MOST_LISTED: Final = 10

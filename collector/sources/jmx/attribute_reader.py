@@ -9,12 +9,12 @@ from typing import Any, Final
 from collector.catalogue import Metric
 from collector.errors import SourceDataError
 from collector.model import Series
-from collector.sources.connection.error_mapping import NOT_ACCEPTED, refused_class
+from collector.sources.base.beans import text_of
+from collector.sources.base.error_mapping import NOT_ACCEPTED, refused_class
+from collector.sources.base.readings import Values, number_of
 from collector.sources.java.jvm import java
 from collector.sources.jmx.census import Beans
 from collector.sources.jmx.mbean_server import MBeanServer
-from collector.sources.jmx.object_names import text_of
-from collector.sources.readings import Values, number_of
 
 ABSENT: Final = object()
 """Stands for the value of an attribute, or of a bean, that is not there."""

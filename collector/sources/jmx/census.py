@@ -7,9 +7,8 @@ from typing import Any, Final
 
 from collector.catalogue import Metric
 from collector.model import Partition, Series
-from collector.sources.jmx.bean_questions import IN_SYNC
+from collector.sources.base.beans import IN_SYNC, keys_of, series_of, text_of
 from collector.sources.jmx.mbean_server import ABOVE_ZERO, Kind, MBeanServer
-from collector.sources.jmx.object_names import keys_of, series_of, text_of
 
 Beans = dict[Series, Any]
 """Object names by the series they stand for."""

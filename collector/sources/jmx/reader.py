@@ -15,12 +15,11 @@ from typing import Any, Final, NamedTuple
 
 from collector.catalogue import Family, Metric
 from collector.model import Answer, Reading, Series
+from collector.sources.base.beans import LEADERS, keys_of
+from collector.sources.base.readings import Readings, Values, answer_of, split
 from collector.sources.jmx.attribute_reader import ABSENT, AttributeReader
-from collector.sources.jmx.bean_questions import LEADERS
 from collector.sources.jmx.census import Beans, Census, series_by_name
 from collector.sources.jmx.mbean_server import Comparison, MBeanServer
-from collector.sources.jmx.object_names import keys_of
-from collector.sources.readings import Readings, Values, answer_of, split
 
 _VERIFY_SECONDS: Final = 300.0
 _NAME: Final = re.compile(r"\bname=([A-Z][a-z]+)(\w*)")

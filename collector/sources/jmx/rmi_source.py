@@ -12,16 +12,14 @@ from typing import Any, Final
 
 import jpype
 
-from collector.config.checks import is_loopback
-from collector.config.schema import Jmx
-from collector.config.secrets import Secret
 from collector.errors import IdentityError
-from collector.sources.connection.identity import Expected
+from collector.settings import Secret, is_loopback
+from collector.sources.base.beans import Answers, text_of, value_text
+from collector.sources.base.identity import Expected
+from collector.sources.base.mbean_source import MBeanSource, Session
 from collector.sources.java.jvm import detach, java
 from collector.sources.jmx import tls
-from collector.sources.jmx.bean_questions import Answers
 from collector.sources.jmx.mbean_server import MBeanServer
-from collector.sources.jmx.object_names import text_of, value_text
 from collector.sources.jmx.reader import MBeanReader
 from collector.sources.jmx.remote_call import (
     LOOKUP,
@@ -30,7 +28,7 @@ from collector.sources.jmx.remote_call import (
     called,
     endpoint_of,
 )
-from collector.sources.mbean_source import MBeanSource, Session
+from collector.sources.jmx.settings import Jmx
 
 _IDLE_SECONDS: Final = 100.0
 """A JVM gives up a connection that was not used for two minutes: by then we have made a new one."""

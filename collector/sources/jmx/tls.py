@@ -16,10 +16,10 @@ from typing import Any, Final
 
 import jpype
 
-from collector.config.schema import Tls
-from collector.config.secrets import Secret
 from collector.errors import ConfigError, SourceRefusedError
+from collector.settings import Secret
 from collector.sources.java.jvm import java
+from collector.sources.jmx.settings import Tls
 from lakehouse.tables.strict_files import CERTIFICATE_BYTES, UnreadableFileError, read_bytes
 
 _WHERE: Final = "source.jmx.tls"

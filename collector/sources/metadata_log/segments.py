@@ -14,7 +14,7 @@ from typing import Any, Final, NamedTuple
 import jpype
 
 from collector.errors import SourceError, SourceRefusedError
-from collector.sources.connection.error_mapping import NO_PERMISSION, source_error
+from collector.sources.base.error_mapping import NO_PERMISSION, source_error
 from collector.sources.java.jvm import java
 from collector.sources.metadata_log import records
 from collector.sources.metadata_log.records import LogBatch, Place, Record

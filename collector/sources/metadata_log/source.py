@@ -12,12 +12,13 @@ from typing import Final
 from collector.catalogue import Family
 from collector.errors import SourceError, SourceTimeoutError
 from collector.model import Answer, Identity, Notice, Series
-from collector.sources.connection.identity import Expected
+from collector.sources.base.identity import Expected
+from collector.sources.base.readings import answer_of
 from collector.sources.metadata_log.history import History, committed
 from collector.sources.metadata_log.records import LogBatch, Place
 from collector.sources.metadata_log.segments import MetadataFolder, Snapshot
+from collector.sources.metadata_log.settings import MetadataLog
 from collector.sources.metadata_log.state import MetadataState
-from collector.sources.readings import answer_of
 
 _SILENCE_SECONDS: Final = 30.0
 
@@ -164,3 +165,15 @@ def _truncation(cursor: Place, found: LogBatch | None) -> list[Notice]:
         return []
     new = f"{found.place.offset}@{found.place.epoch}" if found else "end"
     return [Notice("metadata_log_truncated", Series(""), f"{cursor.offset}@{cursor.epoch}", new)]
+
+
+def opened(
+    expected: Expected, settings: MetadataLog, recorded_until: Callable[[], int]
+) -> MetadataLogSource:
+    """Open the source; the JVM must run."""
+    return MetadataLogSource(
+        expected,
+        MetadataFolder(settings.folder),
+        min_isr=settings.min_insync_replicas,
+        recorded_until=recorded_until,
+    )

@@ -16,7 +16,7 @@ from lakehouse.cli.reports.weekly_config import CONFIG, PRINT_CONFIG, settings_i
 from lakehouse.cli.rollup import TIDY, WINDOW, outcome_lines, roll_up
 from lakehouse.errors import LakehouseError
 from lakehouse.report.send.settings import load
-from lakehouse.rollup.run import Wanted
+from lakehouse.rollup.plan import Wanted
 
 
 @click.command

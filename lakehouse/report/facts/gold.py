@@ -20,8 +20,9 @@ from lakehouse.core.spans import overlap
 from lakehouse.core.subjects import Subject, expected_us, with_ends
 from lakehouse.engines import gold_reader
 from lakehouse.engines.completeness import Incomplete, incomplete
-from lakehouse.engines.engine import Engine, Relation, ask
+from lakehouse.engines.engine import Engine, ask
 from lakehouse.engines.gold_reader import GoldRows, Row, before_window, is_one_of, is_same, summed
+from lakehouse.engines.relation import Relation, select
 from lakehouse.errors import PeriodError, TableNotFoundError
 from lakehouse.rollup.lake_catalogues import families_of
 from lakehouse.slo import attainment
@@ -258,7 +259,7 @@ class Gold:
     def _moved(self, rows: Relation, table: Table, start: str, only: str = "true") -> Relation:
         """Rows of a table in other windows."""
         names = (f"r.{name} AS {name}" for name in table.column_names if name != table.start)
-        return self.engine.query(
+        return select(
             f"SELECT {start} AS window_start, {', '.join(names)} FROM {{rows}} r WHERE {only}",
             rows=rows,
         )
@@ -289,11 +290,12 @@ class Gold:
     def _of_cluster(self, read: Callable[[Table, Period], Relation], table: Table) -> Relation:
         key = (read.__name__, table.name)
         if key not in self._cache:
-            self._cache[key] = self.engine.query(
+            self._cache[key] = select(
                 f"SELECT r.* FROM {{rows}} r WHERE {is_same('r.cluster', self.cluster)}",
                 rows=read(table, self.period),
             )
-        return self._cache[key]
+        rows: Relation = self._cache[key]
+        return rows
 
     def _stretches(self, table: Table, period: Period) -> Relation:
         """Stretches of hours, cut off at the ends of a period of windows."""
@@ -310,8 +312,7 @@ class Gold:
             f"- greatest(r.ended_at - r.tail_us, {start}))",
         }
         names = ", ".join(f"{cut.get(name, f'r.{name}')} AS {name}" for name in table.column_names)
-        sql = f"SELECT {names} FROM {{rows}} r WHERE r.ended_at > {start}"
-        return self.engine.query(sql, rows=rows)
+        return select(f"SELECT {names} FROM {{rows}} r WHERE r.ended_at > {start}", rows=rows)
 
     def check_stretches(self) -> None:
         """Check that gold has the stretches of the period; b88afb5 and older did not write them.
@@ -355,7 +356,7 @@ class Gold:
         if (rows := self.events) is None:
             return [], {}
         of_partitions = f"CASE WHEN {is_one_of('r.kind', _OF_PARTITIONS)} THEN r.kind END"
-        placed = self.engine.query(
+        placed = select(
             f"SELECT r.*, row_number() OVER (PARTITION BY {of_partitions} ORDER BY r.at, {CHANGE}) "
             f"AS place, CASE WHEN {of_partitions} IS NULL THEN {_MOST_CHANGES} "
             f"ELSE {_MOST_OF_PARTITIONS} END AS most FROM {{rows}} r",

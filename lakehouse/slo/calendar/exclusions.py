@@ -4,13 +4,12 @@ from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from lakehouse.core.subjects import SUBJECT, SUBJECT_COLUMNS, Subject
-from lakehouse.engines.engine import Relation
-from lakehouse.engines.gold_reader import GoldRows, is_one_of
+from lakehouse.engines.gold_reader import is_one_of
+from lakehouse.engines.relation import Relation, select
 from lakehouse.slo.calendar.maintenance import Maintenance, matches
 
 BEFORE: Final = "before_us"
 """The column with the part of a row's upper bound that may lie before its window."""
-
 
 _COLUMNS: Final = dict(zip(SUBJECT, SUBJECT_COLUMNS, strict=True)) | {"cluster": "cluster"}
 """Columns of gold, by the names that patterns are of."""
@@ -34,7 +33,7 @@ class Exclusions(NamedTuple):
         return " OR ".join(self._condition(one, window) for one in self.planned) or "false"
 
     def apply(
-        self, gold: GoldRows, rows: Relation, keys: Sequence[str], sums: Sequence[str], since: int
+        self, rows: Relation, keys: Sequence[str], sums: Sequence[str], since: int
     ) -> Relation:
         """Rows outside maintenance, with the bad time that may lie just before maintenance.
 
@@ -43,7 +42,6 @@ class Exclusions(NamedTuple):
         its upper bound.
 
         Args:
-            gold: The source of the rows.
             rows: With ``window_start``, ``keys``, ``sums`` and ``BEFORE``.
             keys: Columns that a row keeps.
             sums: Columns with times; the upper bound is the last.
@@ -56,7 +54,7 @@ class Exclusions(NamedTuple):
         values = {name: f"r.{name}" for name in keys} | dict.fromkeys((*sums, BEFORE), "0")
         values[sums[-1]] = f"r.{BEFORE}"
         moved = ", ".join(f"{value} AS {name}" for name, value in values.items())
-        return gold.engine.query(
+        return select(
             f"SELECT r.window_start, {kept} FROM {{rows}} r WHERE NOT ({self.condition()}) "
             f"UNION ALL SELECT {before} AS window_start, {moved} FROM {{rows}} r "
             f"WHERE ({self.condition()}) AND NOT ({self.condition(before)}) AND r.{BEFORE} > 0 "

@@ -10,9 +10,7 @@ import pytest
 
 from lakehouse.kernel import run_in_duckdb
 from tests.kernel_inputs import (
-    by_hash,
     by_subject,
-    by_windows,
     call_a_unit,
     one_call,
     placed,
@@ -30,7 +28,6 @@ pytestmark = pytest.mark.slow
 
 
 COPY_LAG = "kafka.topic.remote_copy_lag.bytes"
-CUTS = {"windows": by_windows(1), "three windows": by_windows(3), "hashes": by_hash(2)}
 
 
 @pytest.fixture(scope="module")
@@ -104,22 +101,24 @@ def huge(key: tuple[object, ...]) -> bool:
     return cluster.startswith("odd-") and int(cluster[-1]) % 2 == 1
 
 
-@pytest.mark.parametrize("cut", CUTS)
+@pytest.mark.parametrize("pieces", [2, 5, 12])
 def test_it_does_not_matter_how_units_are_cut(
-    program: run_in_duckdb.Program, batch: Batch, once: dict[str, pa.Table], cut: str
+    program: run_in_duckdb.Program, batch: Batch, once: dict[str, pa.Table], pieces: int
 ):
-    call = one_call(shuffled(batch, 7), CUTS[cut], program.describing)
-    assert len(call.parts) > 3
-    assert differing(call.roll_up(program), once) == []
+    assert differing(one_call(shuffled(batch, 7)).roll_up(program, pieces), once) == []
 
 
-@pytest.mark.parametrize("parts", [2, 5, 17])
+@pytest.mark.parametrize(("parts", "pieces"), [(2, 1), (5, 12), (17, 1)])
 def test_parts_in_connections_of_their_own_make_the_same(
-    program: run_in_duckdb.Program, batch: Batch, once: dict[str, pa.Table], parts: int
+    program: run_in_duckdb.Program,
+    batch: Batch,
+    once: dict[str, pa.Table],
+    parts: int,
+    pieces: int,
 ):
     call = one_call(shuffled(batch, 7), by_subject(parts), program.describing)
     assert len(call.parts) > parts // 2
-    found = call.merged(program)
+    found = call.merged(program, pieces)
     found["subjects"] = run_in_duckdb.merge_subjects(
         program, once["subjects"].slice(0, 0), found["subjects"]
     )

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from lakehouse.kernel import run_in_duckdb
-from tests.kernel_inputs import by_windows, call_a_unit, one_call, whole
+from tests.kernel_inputs import call_a_unit, one_call
 from tests.kernel_tables import bronze, by_key, rolled_up
 from tests.lake_builder import Batch
 from tests.oracle import gold
@@ -34,8 +34,8 @@ def batch() -> Batch:
 def rows(program: run_in_duckdb.Program, batch: Batch, name: str) -> list[dict[str, Any]]:
     """Rows of a table, which are as the oracle has them and the same of a part a window."""
     right = gold.wanted(bronze(batch), OBJECTIVES)[name]
-    for cut in (whole, by_windows(1)):
-        found = by_key(one_call(batch, cut, program.describing).roll_up(program))[name]
+    for pieces in (1, 12):
+        found = by_key(one_call(batch).roll_up(program, pieces))[name]
         assert gold.differences(name, found, right) == []
     return [{**dict(zip(gold.KEYS[name], key, strict=True)), **row} for key, row in right.items()]
 

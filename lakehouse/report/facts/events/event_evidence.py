@@ -13,7 +13,7 @@ from lakehouse.core.metrics import LEADERLESS, UNDER_MIN_ISR
 from lakehouse.core.periods import DAY_US, Period
 from lakehouse.core.spans import Span, overlap, union, without
 from lakehouse.core.subjects import with_ends
-from lakehouse.engines.engine import Relation, ask
+from lakehouse.engines.engine import ask
 from lakehouse.engines.gold_reader import is_hourly, is_one_of
 from lakehouse.errors import PeriodError
 from lakehouse.gold import brokers_away, causes, events as grouping, incidents
@@ -49,7 +49,7 @@ class Near(NamedTuple):
 
 def grouped(gold: Gold) -> list[tuple[Event, list[Incident]]]:
     """Return the events of the period with their incidents, oldest first."""
-    joined = incidents.relation(gold.engine, gold.whole(tables.INCIDENTS), cluster=_ALL)
+    joined = incidents.relation(gold.whole(tables.INCIDENTS), cluster=_ALL)
     return grouping.with_incidents(gold.engine, joined, _slacks(gold, _ALL))
 
 
@@ -72,7 +72,7 @@ def names_before(gold: Gold) -> list[set[tuple[object, ...]]]:
     first = start - _WEEKS_BEFORE * _WEEK_US
     before = gold.within(Period.of((first, start)))
     of_week = _OF_WEEK.format(first=first, week=_WEEK_US)
-    joined = incidents.relation(gold.engine, before.whole(tables.INCIDENTS), cluster=of_week)
+    joined = incidents.relation(before.whole(tables.INCIDENTS), cluster=of_week)
     by_week = grouping.by_cluster(gold.engine, joined, _slacks(before, of_week))
     if not by_week:
         return []
@@ -117,11 +117,11 @@ def near(gold: Gold, wanted: Sequence[Judged], most: int) -> list[Near]:
     ]
 
 
-def _windows(gold: Gold, spans: Iterable[Span]) -> Relation:
+def _windows(spans: Iterable[Span]) -> pa.Table:
     starts, ends = zip(*spans, strict=True)
     names, columns = ("number", "s", "e"), (range(len(starts)), starts, ends)
     arrays = (pa.array(column, pa.int64()) for column in columns)
-    return gold.engine.relation(pa.table(dict(zip(names, arrays, strict=True))))
+    return pa.table(dict(zip(names, arrays, strict=True)))
 
 
 def _changes(gold: Gold, spans: Sequence[Span]) -> list[list[Change]] | None:
@@ -135,7 +135,7 @@ def _changes(gold: Gold, spans: Sequence[Span]) -> list[list[Change]] | None:
         "FROM {rows} r JOIN {windows} w ON r.at >= w.s AND r.at < w.e "
         f"WHERE {is_one_of('r.kind', CHANGES)} GROUP BY w.number, r.kind, r.topic, r.source",
         rows=rows,
-        windows=_windows(gold, spans),
+        windows=_windows(spans),
     ):
         found[place].append(Change(*values))
     return found
@@ -154,7 +154,7 @@ def _fenced(gold: Gold, spans: Sequence[Span]) -> set[int] | None:
         f"ON r.window_start < w.e AND r.window_start + {size} > w.s "
         f"WHERE r.metric = '{_FENCED}' AND r.value_max > 0",
         rows=rows,
-        windows=_windows(gold, spans),
+        windows=_windows(spans),
     )
     return {number for (number,) in counted}
 
@@ -172,7 +172,7 @@ def _unread(gold: Gold, spans: Sequence[Span]) -> list[dict[str, int]]:
         "WHERE r.outcome = 'ok' AND r.source LIKE 'broker-%' "
         f"AND {is_one_of('r.family', families)}",
         rows=gold.whole(tables.READINGS),
-        windows=_windows(gold, spans),
+        windows=_windows(spans),
     ):
         read[number, source].append((first, last))
         longest = max(longest, interval_us or 0)

@@ -17,6 +17,7 @@ from lakehouse.core.periods import Period
 from lakehouse.core.spans import Span
 from lakehouse.core.subjects import SUBJECT_COLUMNS, with_names
 from lakehouse.engines.gold_reader import is_same, text
+from lakehouse.engines.relation import select
 from lakehouse.report.facts.fields import Bounds, Means, Named, names_of, to_json
 from lakehouse.report.facts.gold import Gold
 from lakehouse.report.facts.objectives.budget import Status, observed_percent, or_no_data, verdict
@@ -157,12 +158,14 @@ def _published(gold: Gold, spans: Iterable[Span]) -> dict[tuple[str, int, int], 
     over = [f"(r.period_start = {start} AND r.period_end = {end})" for start, end in sorted(spans)]
     if not over:
         return {}
-    known = gold.engine.schema(tables.SLA) or ()  # older tables lack some columns
-    names = [name for name in (*SUBJECT_COLUMNS, "partition_id") if name in known]
+    detail = gold.engine.detail(tables.SLA)  # older tables lack some columns
+    names = [
+        name for name in (*SUBJECT_COLUMNS, "partition_id") if detail and name in detail.columns
+    ]
     subject = ", ".join(f"r.{name}" for name in (*_KEY, *names))
     named = ", ".join(f"r.{name} NULLS FIRST" for name in names)
     own = f"PARTITION BY {', '.join(f'r.{name}' for name in _KEY)}"
-    newest = gold.engine.query(
+    newest = select(
         "SELECT r.*, row_number() OVER "
         f"(PARTITION BY {subject} ORDER BY r.statement DESC) AS newest FROM {{rows}} r "
         f"WHERE {is_same('r.cluster', gold.cluster)} "
@@ -178,7 +181,7 @@ def _published(gold: Gold, spans: Iterable[Span]) -> dict[tuple[str, int, int], 
         f"CAST(sum(r.{name}) OVER ({own}) AS BIGINT) AS sum_{name}"
         for name in ("expected_us", "bad_us", "unknown_us")
     )
-    placed = gold.engine.query(
+    placed = select(
         f"SELECT r.*, {counts}, {sums}, row_number() OVER ({own} "
         f"ORDER BY {_RANK}, r.bad_us DESC, {named}) AS place "
         "FROM {rows} r WHERE r.newest = 1",

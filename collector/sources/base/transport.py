@@ -1,0 +1,74 @@
+"""Base of the settings of a transport: a way to read a source, such as a JMX port or Jolokia."""
+
+from pathlib import Path
+from typing import ClassVar, Final, Self
+
+from msgspec.structs import replace
+
+from collector.catalogue.entries import Role, Via
+from collector.errors import SettingError
+from collector.settings import Duration, Section
+
+JVM_ROLES: Final[frozenset[Role]] = frozenset({"broker", "controller", "client"})
+"""Roles of one process."""
+
+
+class Transport(Section, frozen=True):
+    """Settings of a transport. The class declares the families and roles that it reads."""
+
+    opens: ClassVar[str]
+    """Source below collector.sources, as ``module:name``. It is imported when it is opened, because
+    it loads Java or HTTP. It is called with the expected identity and these settings."""
+    via: ClassVar[Via]
+    """Kind of the families that it reads, as in the catalogue."""
+    roles: ClassVar[frozenset[Role]]
+    """Roles that it can read."""
+    slow: ClassVar[tuple[str, ...]] = ()
+    """Families with a connection and a thread of their own, because they can take long: a group's
+    coordinator can be dead, the remote tier can hang, a broker can have thousands of logs. They
+    must not delay families that are read every few seconds."""
+    slow_timeout: ClassVar[Duration | None] = None
+    """Least timeout of ``slow``. None: the configured timeout."""
+    needs_java: ClassVar[bool] = False
+    """Whether it reads through the JVM in the agent's own process."""
+    resumes: ClassVar[bool] = False
+    """Whether its source has a history and continues where the recorded history ends. Then it is
+    also called with a function that returns that end."""
+
+    def check(self, key: str, cluster: str | None) -> None:
+        """Check values beyond their types.
+
+        Args:
+            key: The section's key, for messages.
+            cluster: The configured cluster id.
+
+        Raises:
+            SettingError: A value is out of its range, or two do not go together.
+        """
+
+    def for_slow(self) -> Self:
+        """Return the settings of the source that reads ``slow``."""
+        least = self.slow_timeout
+        if least is None or getattr(self, "timeout", least) >= least:
+            return self
+        return replace(self, timeout=least)
+
+
+class JvmTransport(Transport, frozen=True):
+    """A transport to the MBeans of one JVM."""
+
+    via = "jmx"
+    roles = JVM_ROLES
+    slow = ("log", "log_offsets")
+    slow_timeout = Duration("30s")
+
+
+def check_password(key: str, file: Path | None, variable: str | None) -> None:
+    """Check that a password comes from one place.
+
+    Raises:
+        SettingError: It comes from a file and from an environment variable.
+    """
+    if file and variable:
+        both = (f"{key}.password_file", f"{key}.password_env")
+        raise SettingError(key, "give password_file or password_env, not both", both)

@@ -1,0 +1,320 @@
+"""The statistics of librdkafka clients, from a file to which their application appends them.
+
+librdkafka hands its statistics as JSON to the application's ``stats_cb`` every
+``statistics.interval.ms``; the application writes each as one line. The interval should be half the
+family's cadence or less: statistics older than a cadence are of no use and count as unknown.
+
+How long brokers held answers back is in milliseconds, whatever librdkafka's documentation says of
+windows in general. Windows count the answers that were held back (older versions count all). A
+throttled client counts as throttled for as long as the broker said, though no answer comes.
+
+A ``client.id`` with a quote or a backslash breaks the JSON, which librdkafka writes unescaped: such
+lines are garbage, which is counted.
+"""
+
+import os
+import stat
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Annotated, BinaryIO, Final, NamedTuple
+
+import msgspec
+
+from collector.catalogue import Family, Metric
+from collector.errors import (
+    IdentityError,
+    SourceError,
+    SourceRefusedError,
+    SourceTimeoutError,
+)
+from collector.model import Answer, Identity, Reading, Series
+from collector.sources.base.identity import Expected
+from collector.sources.base.lake_limits import lake_name, within_cap
+from collector.sources.base.readings import Readings, split
+from collector.sources.base.transport import Transport
+
+_CALLS: Final = ("brokers.*.throttle.avg", "brokers.*.throttle.max")
+"""Possible calls of a metric, in the order of _Throttle."""
+_ROUNDED_SECONDS: Final = 1.0  # librdkafka gives whole seconds
+_LONGEST_SECONDS: Final = 60.0
+"""No answer is taken to bind a client for longer; brokers themselves stop at their quota window,
+by default 11 s."""
+
+
+_MOST_OBJECTS: Final = 300_000
+"""Of all lines of one read, as JSON has them; 50 clients of 100 brokers write a third of that."""
+
+_Count = Annotated[int, msgspec.Meta(ge=0, le=(1 << 63) - 1)]
+
+
+class _Window(msgspec.Struct):
+    max: _Count = 0
+    sum: _Count = 0
+    cnt: _Count = 0
+
+
+class _Broker(msgspec.Struct):
+    nodeid: int = -1
+    throttle: _Window = msgspec.field(default_factory=_Window)
+
+
+class _Statistics(msgspec.Struct):
+    """One line, as far as it matters; ``time`` in seconds."""
+
+    name: str
+    client_id: str
+    type: str
+    time: int
+    brokers: dict[str, _Broker]
+
+
+class _Throttle(NamedTuple):
+    """Throttling by one broker: milliseconds, and until when the client must wait."""
+
+    avg: float
+    max: float
+    until: float
+
+
+_Throttles = dict[Series, _Throttle | None]
+"""By client and broker, of no metric yet: several clients of one process may share their id."""
+
+
+class Statistics(Transport, frozen=True):
+    """A file to which a librdkafka client appends its statistics, one JSON object per line.
+
+    Attributes:
+        file: File.
+    """
+
+    opens = "librdkafka:StatisticsSource"
+    via = "statistics"
+    roles = frozenset({"client"})
+
+    file: Path
+
+
+class StatisticsSource:
+    """The clients of one application.
+
+    Args:
+        expected: Their identity: the statistics have neither cluster nor node.
+        settings: The file that the application appends to.
+        clock: The wall clock, in seconds since the epoch.
+    """
+
+    def __init__(
+        self,
+        expected: Expected,
+        settings: Statistics,
+        *,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self._expected, self._clock = expected, clock
+        self._where = f"statistics {settings.file}"
+        self._lines = AppendedLines(settings.file, self._where)
+        self._newest: dict[str, _Statistics] = {}
+        self._throttled: _Throttles = {}
+        self._readings = Readings()
+
+    def identify(self) -> Identity:
+        """The configured identity.
+
+        Raises:
+            SourceError: The file cannot be read, or the configuration does not name the cluster.
+        """
+        self._lines.open()
+        expected = self._expected
+        if expected.cluster is None or expected.node is None:
+            raise IdentityError(
+                f"{self._where}: they do not contain the cluster id; set source.cluster"
+            )
+        return Identity(expected.cluster, expected.node, None, 0)
+
+    def read(self, family: Family) -> Answer:
+        """Read what was appended since the last time.
+
+        Raises:
+            SourceError: The file cannot be read, or its newest statistics are too old.
+        """
+        fresh_s = family.cadence_us / 1e6 + _ROUNDED_SECONDS
+        windows: dict[Series, list[_Window]] = {}
+        garbage, left = 0, _MOST_OBJECTS
+        for line in self._lines.new():
+            left -= 0 if line is None else line.count(b"{")
+            found = None if line is None or left < 0 else _decoded(line)
+            if found is None:
+                garbage += line is None or bool(line.strip())
+            elif abs(self._clock() - found.time) <= fresh_s:
+                self._take(found, windows)
+        self._forget_silent(fresh_s, garbage)
+        throttles = self._throttles(windows)
+        readings = tuple(self._reading(one, throttles) for one in family.metrics)
+        return within_cap(Answer(readings, len(throttles), garbage), family.cap)
+
+    def close(self) -> None:
+        """Close the file; what it holds by then is read again, as far as it is fresh."""
+        self._lines.close()
+        self._newest.clear()
+        self._throttled.clear()
+
+    def _take(self, found: _Statistics, windows: dict[Series, list[_Window]]) -> None:
+        self._newest[found.name] = found
+        for name, broker in found.brokers.items():
+            if broker.nodeid >= 0 or broker.throttle.cnt:
+                windows.setdefault(_key(found, name, broker), []).append(broker.throttle)
+
+    def _forget_silent(self, fresh_s: float, garbage: int) -> None:
+        now = self._clock()
+        fresh = {n: s for n, s in self._newest.items() if abs(now - s.time) <= fresh_s}
+        if not fresh:
+            why = " Some lines are garbage; is a quote in a client.id?" if garbage else ""
+            raise SourceTimeoutError(
+                f"{self._where}: none for {fresh_s:g} s: does the client run, and is its"
+                f" statistics.interval.ms at most half the cadence?{why}"
+            )
+        self._newest = fresh
+
+    def _throttles(self, windows: Mapping[Series, list[_Window]]) -> _Throttles:
+        """By client and broker; None where no answer came and none binds the client any longer."""
+        now = self._clock()
+        throttles: _Throttles = {}
+        for found in self._newest.values():
+            for name, broker in found.brokers.items():
+                key = _key(found, name, broker)
+                if broker.nodeid >= 0 or key in windows:
+                    before = self._throttled.get(key)
+                    bound = before if before and now < before.until else None
+                    throttles[key] = _merged(windows.get(key, ()), now) or bound
+        self._throttled = throttles
+        return throttles
+
+    def _reading(self, metric: Metric, throttles: _Throttles) -> Reading:
+        if metric.call not in _CALLS:
+            raise SourceError(f"{metric.name}: statistics have no {metric.call}, but {_CALLS}")
+        at = _CALLS.index(metric.call)
+        values = {
+            key._replace(metric=metric.name): throttle and throttle[at]
+            for key, throttle in throttles.items()
+        }
+        return self._readings.reading(metric, *split(values))
+
+
+def _decoded(line: bytes) -> _Statistics | None:
+    try:
+        return msgspec.json.decode(line, type=_Statistics)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return None
+
+
+def _key(found: _Statistics, name: str, broker: _Broker) -> Series:
+    # Only brokers that were found by their id have one; what is sent to a coordinator is apart.
+    node = str(broker.nodeid) if broker.nodeid >= 0 else lake_name(name)
+    labels = (("broker", node), ("type", lake_name(found.type)))
+    return Series("", client_id=lake_name(found.client_id), labels=labels)
+
+
+def _merged(windows: Sequence[_Window], now: float) -> _Throttle | None:
+    count = sum(window.cnt for window in windows)
+    if not count:
+        return None
+    longest = max(window.max for window in windows)
+    mean = sum(window.sum for window in windows) / count
+    return _Throttle(mean, float(longest), now + min(longest / 1000, _LONGEST_SECONDS))
+
+
+LONGEST_LINE: Final = 16 << 20
+"""Bytes; statistics of a client with 10,000 partitions have 10 MB."""
+MOST_AT_ONCE: Final = 4 * LONGEST_LINE
+_MOST_LINES: Final = 100_000
+"""At once; statistics have 1,500 bytes and more."""
+
+
+class AppendedLines:
+    """Follows a file; what was in it long before we came is passed over.
+
+    A renamed file is read to its end, then the new one from its start. A truncated file is read
+    from its start. A line that is longer than ``LONGEST_LINE`` is dropped. Of
+    more than ``MOST_AT_ONCE`` since the last time, only the end is read.
+
+    Args:
+        path: The file; the other process may write half a line at a time.
+        where: What is read; begins an error's line.
+    """
+
+    def __init__(self, path: Path, where: str) -> None:
+        self._path, self._where = path, where
+        self._file: BinaryIO | None = None
+        self._rest = b""
+        self._skipping = False
+
+    def open(self) -> BinaryIO:
+        """The file, opened if it was not.
+
+        Raises:
+            SourceRefusedError: It is not there, may not be read or is no file.
+        """
+        if self._file is None:
+            try:
+                # A pipe without a writer would hold us up for ever.
+                handle = os.open(self._path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+            except OSError as error:
+                raise SourceRefusedError(
+                    f"{self._where}: {error.strerror}; does the client's stats_cb append there?"
+                ) from None
+            if not stat.S_ISREG(os.fstat(handle).st_mode):
+                os.close(handle)
+                raise SourceRefusedError(f"{self._where}: it is no regular file; name one")
+            self._file = os.fdopen(handle, "rb")
+        return self._file
+
+    def new(self) -> Iterator[bytes | None]:
+        """The lines that were finished since the last call, without their ends; None: dropped.
+
+        Raises:
+            SourceRefusedError: It is not there, may not be read or is no file.
+        """
+        file = self.open()
+        yield from self._lines(file)
+        if self._is_replaced(file):
+            yield from self._lines(file)  # what came between the last look and the renaming
+            self.close()
+            yield from self._lines(self.open())
+
+    def close(self) -> None:
+        """Forget the file and where we were in it."""
+        if self._file is not None:
+            self._file.close()
+        self._file, self._rest, self._skipping = None, b"", False
+
+    def _lines(self, file: BinaryIO) -> Iterator[bytes | None]:
+        # Only to where it ends now: who appends faster than we read must not hold us up.
+        size = os.fstat(file.fileno()).st_size
+        begin, at, lines = max(0, size - MOST_AT_ONCE), file.tell(), 0
+        if not begin <= at <= size:
+            at = file.seek(begin)
+            self._rest, self._skipping = b"", begin > 0  # maybe inside a line
+        while at < size and (part := file.readline(LONGEST_LINE)):
+            at, lines = at + len(part), lines + 1
+            if lines > _MOST_LINES:
+                at = file.seek(size)
+                self._rest, self._skipping = b"", True
+                yield None
+                return
+            if part.endswith(b"\n"):
+                line, self._rest = self._rest + part[:-1], b""
+                if not self._skipping:
+                    yield line
+                self._skipping = False
+            elif not self._skipping:
+                self._rest += part
+                if len(self._rest) >= LONGEST_LINE:
+                    self._rest, self._skipping = b"", True
+                    yield None
+
+    def _is_replaced(self, file: BinaryIO) -> bool:
+        try:
+            return not os.path.samestat(self._path.stat(), os.fstat(file.fileno()))
+        except OSError:
+            return False  # renamed, and the new one is not there yet

@@ -1,0 +1,90 @@
+"""The registry of transports: each way to read a source is a key of ``SourceSettings``.
+
+A transport is one class (collector/sources/base/transport.py) with its settings, their checks, the
+families and roles that it reads, and the source that it opens. Additional transports, such as the
+Admin API, are keys of ``Config``.
+"""
+
+from pathlib import Path
+from typing import Annotated, Final, get_args
+
+import msgspec
+
+from collector.catalogue.entries import Role
+from collector.settings import RESTART, Section
+from collector.sources.base.transport import Transport
+from collector.sources.http.settings import Jolokia
+from collector.sources.jmx.settings import Attach, Jmx, Jmxquery
+from collector.sources.librdkafka import Statistics
+from collector.sources.prometheus.settings import Prometheus
+
+AUTO: Final = "auto"
+EVERY: Final = "every"
+
+
+class SourceSettings(Section, frozen=True):
+    """A broker, controller or client, with exactly one transport of those below.
+
+    A whole cluster is read through the Admin API only: it has none of these transports.
+
+    Attributes:
+        node: Node id of the broker or controller; chosen name of a client JVM or a cluster.
+            ``auto``: the process reports its id. ``every``: each broker that the Admin API lists,
+            at an address that contains ``{host}`` or ``{node}``.
+        role: Role of the JVM. ``cluster``: no JVM is read.
+        cluster: Expected cluster id. Required only if the JVM does not report it.
+        jmx: JMX port; the usual transport.
+        attach: Java's local attach API, without a port. It gives full control of the JVM.
+        jolokia: Jolokia agent in the JVM, over HTTP. The agent needs no Java.
+        prometheus: Prometheus's jmx_exporter, if JMX is closed. ``cluster`` is required.
+        jmxquery: Package of that name, if it is in use already.
+        statistics: File with statistics of a client that uses librdkafka.
+        targets_file: Prometheus's ``file_sd``: each target is a source, at an address that
+            contains ``{host}`` and ``{port}``.
+    """
+
+    node: Annotated[int | str, RESTART]
+    role: Annotated[Role, RESTART] = "broker"
+    cluster: Annotated[str | None, RESTART] = None
+    jmx: Jmx | None = None
+    attach: Attach | None = None
+    jolokia: Jolokia | None = None
+    prometheus: Prometheus | None = None
+    jmxquery: Jmxquery | None = None
+    statistics: Statistics | None = None
+    targets_file: Annotated[Path | None, RESTART] = None
+
+    @property
+    def name(self) -> str:
+        """Name of the source in the lake."""
+        return f"{self.role}-{self.node}"
+
+    @property
+    def roles(self) -> tuple[Role, ...]:
+        """Roles, each of which is a source of its own."""
+        return ("broker", "controller") if self.role == "combined" else (self.role,)
+
+    @property
+    def transports(self) -> dict[str, Transport]:
+        """Settings of the configured transports, by their keys. A valid source has one."""
+        found = {name: getattr(self, name) for name in TRANSPORTS}
+        return {name: settings for name, settings in found.items() if settings is not None}
+
+    @property
+    def transport(self) -> Transport | None:
+        """Settings of the configured transport, if one is configured."""
+        return next(iter(self.transports.values()), None)
+
+    @property
+    def address(self) -> str:
+        """Host or URL. Empty: it is read on this host."""
+        return str(getattr(self.transport, "url", getattr(self.transport, "host", "")))
+
+
+TRANSPORTS: Final[dict[str, type[Transport]]] = {
+    field.name: kind
+    for field in msgspec.structs.fields(SourceSettings)
+    for kind in get_args(field.type)
+    if isinstance(kind, type) and issubclass(kind, Transport)
+}
+"""Transports to a source, by the keys of their sections. Each source has one of them."""

@@ -1,0 +1,351 @@
+"""Between an engine and the kernel: from packets of bronze to rows of gold, in any worker.
+
+A packet is many rows of one kind as one value, compressed. Those of bronze go to the parts of calls
+that need them. Each part makes rows of gold; what several parts of a call add up goes on to a
+``place``, where it is merged. Spark sends the packets between its tasks (``part_mapper``,
+``merge_mapper``); the local engine keeps them in memory.
+
+The module is sent to Spark's workers by value, so it needs nothing there but pyarrow and DuckDB.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+import time
+import zlib
+from itertools import groupby
+from operator import itemgetter
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from lakehouse.kernel.run_in_duckdb import (
+    MOST_OF_A_PIECE,
+    Hours,
+    KernelError,
+    merge,
+    part,
+    units_table,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+
+    import pyarrow as pa
+
+    from lakehouse.engines.rollup_batches import Batch
+    from lakehouse.kernel.run_in_duckdb import Program
+
+    Packet = tuple[int, Any, pa.Buffer]  # columns as in SENT or GOLD
+
+DESCRIBED, SCRAPES, RUNS, SETS = range(4)
+"""Kinds of rows."""
+
+KIND_BITS: Final = 2
+PARTS_BITS: Final = 20
+"""A key is the first part that needs a row, the number of such parts, and the kind of the row."""
+
+COST: Final = "_cost"
+"""Target of packets with the cost of a part: columns as in ``Cost``."""
+
+BRONZE: Final = {"key": "bigint", "rows": "binary"}
+SENT: Final = {"part": "bigint", "kind": "int", "rows": "binary"}
+GOLD: Final = {"place": "bigint", "target": "string", "rows": "binary"}
+
+BEFORE_ERROR: Final = "<jmxlake-kernel>"
+AFTER_ERROR: Final = "</jmxlake-kernel>"
+"""Around the one line of an error: Spark puts a stack of calls around it."""
+
+_PARTS_OF_A_PLACE: Final = 8
+"""Parts whose rows are merged by one task: what they add is small beside what they take."""
+
+_MOST_PACKED: Final = 100_000
+_MOST_MADE: Final = 200_000
+
+
+class Part(NamedTuple):
+    """A part of a call of the kernel.
+
+    Attributes:
+        units: Clusters and hours (microseconds since 1970) of the call, in order.
+        place: The first place of what is added to the other parts' rows.
+        places: The number of such places; 0: the part is the whole call.
+        first: Whether it accounts for the attempts to read.
+    """
+
+    units: tuple[tuple[str, int], ...]
+    place: int
+    places: int
+    first: bool
+
+
+class Touched(NamedTuple):
+    """An hour that is recomputed, its number in its call, and the parts of the call."""
+
+    cluster: str
+    hour_us: int
+    u: int
+    first: int
+    parts: int
+
+
+class Cost(NamedTuple):
+    """The cost of a part, measured in its worker.
+
+    Attributes:
+        rows: Runs that it computed.
+        seconds: Time that it took, from its packets to rows of gold.
+        peak_bytes: The most memory that its DuckDB took, beside the rows that it was given.
+    """
+
+    rows: int
+    seconds: float
+    peak_bytes: int
+
+
+class Computed(NamedTuple):
+    """The rows that a part made.
+
+    Attributes:
+        final: Rows of gold, by table.
+        placed: Rows to merge: their place, table and rows.
+        cost: The cost.
+    """
+
+    final: dict[str, pa.Table]
+    placed: list[tuple[int, str, pa.Table]]
+    cost: Cost
+
+
+def touched(batch: Batch) -> Iterator[Touched]:
+    """The hours of a batch, with the parts that need their rows."""
+    first = 0
+    for call in batch.calls:
+        for u, (cluster, hour) in enumerate(call.units_us):
+            yield Touched(cluster, hour, u, first, call.parts)
+        first += call.parts
+
+
+def parts_of(batch: Batch) -> Iterator[Part]:
+    """The parts of a batch, in the order of their numbers."""
+    place = 0
+    for call in batch.calls:
+        places = -(-call.parts // _PARTS_OF_A_PLACE) if call.parts > 1 else 0
+        for number in range(call.parts):
+            yield Part(call.units_us, place, places, number == 0)
+        place += places
+
+
+def parts_and_kind(key: int) -> tuple[range, int]:
+    """The parts that need a packet with this key, and its kind."""
+    numbers, kind = divmod(key, 1 << KIND_BITS)
+    first, number = divmod(numbers, 1 << PARTS_BITS)
+    return range(first, first + number), kind
+
+
+def units_of_places(parts: Sequence[Part]) -> dict[int, tuple[tuple[str, int], ...]]:
+    """Clusters and hours (microseconds since 1970) of each place."""
+    return {
+        one.place + number: one.units for one in parts if one.first for number in range(one.places)
+    }
+
+
+def packed(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Rows, with the column ``key``, as packets: few and large ones."""
+    import pyarrow as pa
+
+    gathered: list[pa.RecordBatch] = []
+    for batch in batches:
+        gathered.append(batch)
+        if sum(one.num_rows for one in gathered) >= _MOST_PACKED:
+            yield _by_key(pa.Table.from_batches(gathered))
+            gathered = []
+    if gathered:
+        yield _by_key(pa.Table.from_batches(gathered))
+
+
+def part_mapper(
+    program: Program, parts: Sequence[Part]
+) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    """The function that turns packets of bronze, in order of their parts, into those of gold.
+
+    Args:
+        program: The kernel's.
+        parts: The parts, in the order of their numbers.
+    """
+
+    def mapped(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for number, packets in groupby(_rows(batches), key=itemgetter(0)):
+            one = parts[number]
+            try:
+                made = computed(program, one, packets)
+            except KernelError as error:
+                raise _in_marks(error) from error
+            for name, rows in (*made.final.items(), (COST, _as_rows(made.cost))):
+                yield from _made(-1 - number, name, rows)
+            for place, name, rows in made.placed:
+                yield from _made(place, name, rows)
+
+    return mapped
+
+
+def merge_mapper(
+    program: Program, units: Mapping[int, tuple[tuple[str, int], ...]]
+) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    """The function that adds up packets of the same place, which come together.
+
+    Args:
+        program: The kernel's.
+        units: Clusters and hours of each place.
+    """
+
+    def merged(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for place, packets in groupby(_rows(batches), key=itemgetter(0)):
+            if place < 0:
+                yield from (_packet(place, name, rows.to_pybytes()) for _, name, rows in packets)
+                continue
+            parts = ({name: rows_of(rows)} for _, name, rows in packets)
+            try:
+                made = merge(program, units_table(units[place]), parts)
+            except KernelError as error:
+                raise _in_marks(error) from error
+            for name, rows in made.items():
+                yield from _made(-1 - place, name, rows)
+
+    return merged
+
+
+def computed(program: Program, one: Part, packets: Iterable[Packet]) -> Computed:
+    """The rows of gold that a part makes of its packets of bronze.
+
+    Raises:
+        KernelError: A statement failed.
+    """
+    began = time.monotonic()
+    labels = program.inputs["runs"].field("labels").type
+    found = _by_kind(packets, labels)
+    empty = {name: shape.empty_table() for name, shape in program.inputs.items()}
+    runs = found.get(RUNS, empty["runs"])
+    sets, scrapes = found.get(SETS, empty["sets"]), found.get(SCRAPES, empty["scrapes"])
+    hours = Hours(units_table(one.units), scrapes, sets)
+    described = found.get(DESCRIBED, empty["runs"]) if one.places else None
+    pieces = -(-runs.num_rows // MOST_OF_A_PIECE) or 1
+    # Spark names the executor's own folder; in local mode it names none.
+    folder = os.environ.get("SPARK_LOCAL_DIRS", "").split(",")[0] or None
+    with tempfile.TemporaryDirectory(prefix="jmxlake-", dir=folder) as spill:
+        made = part(program, hours, runs, described, pieces, spill, first=one.first)
+    placed = [
+        (place, name, some)
+        for name, rows in made.adding.items()
+        for place, some in _placed(rows, one)
+    ]
+    cost = Cost(runs.num_rows, time.monotonic() - began, made.peak_bytes)
+    return Computed(made.final, placed, cost)
+
+
+def unpacked(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """The rows of packets, which are the only column."""
+    import pyarrow as pa
+
+    for batch in batches:
+        for packet in batch.column(0):
+            yield from pa.ipc.open_stream(packet.as_buffer())
+
+
+def rows_of(packet: pa.Buffer) -> pa.Table:
+    """The rows of a packet."""
+    import pyarrow as pa
+
+    return pa.ipc.open_stream(packet).read_all()
+
+
+def _as_rows(cost: Cost) -> pa.Table:
+    import pyarrow as pa
+
+    return pa.Table.from_pylist([cost._asdict()])
+
+
+def _in_marks(error: KernelError) -> RuntimeError:
+    return RuntimeError(f"{BEFORE_ERROR}{error}{AFTER_ERROR}")
+
+
+def _by_key(rows: pa.Table) -> pa.RecordBatch:
+    """A packet for each key."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    rows = rows.take(pc.sort_indices(rows["key"])).combine_chunks()
+    keys = pc.run_end_encode(rows["key"].combine_chunks())
+    rows, start, packets = rows.drop_columns(["key"]), 0, []
+    for end in keys.run_ends.to_pylist():
+        packets.append(_stream(rows.slice(start, end - start), "lz4"))
+        start = end
+    return pa.record_batch([keys.values, pa.array(packets, pa.binary())], list(BRONZE))
+
+
+def _stream(rows: pa.Table, compression: str) -> bytes:
+    import pyarrow as pa
+
+    sink = pa.BufferOutputStream()
+    options = pa.ipc.IpcWriteOptions(compression=compression)
+    with pa.ipc.new_stream(sink, rows.schema, options=options) as writer:
+        writer.write_table(rows)
+    packet: bytes = sink.getvalue().to_pybytes()
+    return packet
+
+
+def _rows(batches: Iterable[pa.RecordBatch]) -> Iterator[Packet]:
+    for batch in batches:
+        numbers, names, packets = batch.columns
+        buffers = (one.as_buffer() for one in packets)
+        yield from zip(numbers.to_pylist(), names.to_pylist(), buffers, strict=True)
+
+
+def _by_kind(packets: Iterable[Packet], labels: pa.DataType) -> dict[int, pa.Table]:
+    """The rows of each kind."""
+    import pyarrow as pa
+
+    found: dict[int, list[pa.Table]] = {}
+    for _, kind, rows in packets:
+        found.setdefault(kind, []).append(rows_of(rows))
+    return {kind: _with_maps(pa.concat_tables(tables), labels) for kind, tables in found.items()}
+
+
+def _with_maps(rows: pa.Table, labels: pa.DataType) -> pa.Table:
+    """Labels travel as JSON through Spark: there are few different ones."""
+    import pyarrow as pa
+
+    if "labels" not in rows.column_names or rows.schema.field("labels").type == labels:
+        return rows
+    different = rows["labels"].combine_chunks().dictionary_encode()
+    maps = [list(json.loads(text).items()) for text in different.dictionary.to_pylist()]
+    made = pa.array(maps, labels).take(different.indices)
+    return rows.set_column(rows.column_names.index("labels"), "labels", made)
+
+
+def _placed(rows: pa.Table, one: Part) -> Iterator[tuple[int, pa.Table]]:
+    """Rows of several parts that are added up, by a hash of their source."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    sources = rows["source"].combine_chunks().dictionary_encode()
+    hashes = [
+        zlib.crc32(str(name).encode()) % one.places for name in sources.dictionary.to_pylist()
+    ]
+    places = pa.array(hashes, pa.int64()).take(sources.indices)
+    for number in pc.unique(places).to_pylist():
+        yield one.place + number, rows.filter(pc.equal(places, number))
+
+
+def _made(place: int, target: str, rows: pa.Table) -> Iterator[pa.RecordBatch]:
+    """Rows of a table of gold as packets."""
+    for start in range(0, rows.num_rows, _MOST_MADE):
+        some = rows.slice(start, _MOST_MADE).combine_chunks()
+        yield _packet(place, target, _stream(some, "zstd"))
+
+
+def _packet(place: int, target: str, rows: bytes) -> pa.RecordBatch:
+    import pyarrow as pa
+
+    columns = [pa.array([place], pa.int64()), pa.array([target]), pa.array([rows], pa.binary())]
+    return pa.record_batch(columns, list(GOLD))

@@ -1,0 +1,115 @@
+"""What Spark's jobs are for, as its UI shows it, and how far a job is.
+
+On classic Spark through the context of its driver, which Connect does not have: there jobs get tags
+alone, and the server tells of its progress.
+"""
+
+import threading
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING, Any, Final, cast
+
+from pyspark.sql import SparkSession
+
+if TYPE_CHECKING:
+    from pyspark.sql.connect.shell.progress import ProgressHandler
+
+_NAMES: Final = ("spark.job.description", "callSite.short")
+"""Local properties: what the UI shows of a job, and of its stages."""
+
+_SECONDS: Final = 1.0
+
+
+@contextmanager
+def job(spark: SparkSession, text: str) -> Iterator[None]:
+    """Name Spark's jobs of this thread.
+
+    Args:
+        spark: The session.
+        text: What they are for. It is their tag, too, so it has no comma.
+    """
+    context = _context(spark)
+    before = [context and context.getLocalProperty(name) for name in _NAMES]
+    _name(context, [text] * len(_NAMES))
+    spark.addTag(text)
+    try:
+        yield
+    finally:
+        spark.removeTag(text)
+        _name(context, before)
+
+
+@contextmanager
+def watched(
+    spark: SparkSession, text: str, tasks: int, told: Callable[[int], None]
+) -> Iterator[None]:
+    """Tell how many tasks of a running job's stage are complete, at most once a second.
+
+    Args:
+        spark: The session.
+        text: The job's name.
+        tasks: The number of tasks of the stage: the newest stage with so many is taken for it.
+        told: Called with the number of complete ones, from another thread on classic Spark.
+    """
+    seen = 0
+
+    def tell(stages: Sequence[tuple[int, int]]) -> None:
+        nonlocal seen
+        complete = next((done for number, done in reversed(stages) if number == tasks), 0)
+        if complete > seen:
+            seen = complete
+            told(complete)
+
+    follow = _on_connect if _context(spark) is None else _on_classic
+    with follow(spark, text, tell):
+        yield
+
+
+@contextmanager
+def _on_classic(
+    spark: SparkSession, text: str, tell: Callable[[Sequence[tuple[int, int]]], None]
+) -> Iterator[None]:
+    tracker, ended = _context(spark).statusTracker(), threading.Event()
+
+    def poll() -> None:
+        # Progress is a courtesy: an error of Spark's is the job's to report.
+        with suppress(Exception):
+            while not ended.wait(_SECONDS):
+                found = map(tracker.getStageInfo, tracker.getActiveStageIds())
+                ours = [one for one in found if one and one.name == text]
+                tell([(one.numTasks, one.numCompletedTasks) for one in ours])
+
+    thread = threading.Thread(target=poll, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        thread.join()
+
+
+@contextmanager
+def _on_connect(
+    spark: SparkSession, _: str, tell: Callable[[Sequence[tuple[int, int]]], None]
+) -> Iterator[None]:
+    def told(stages: Iterable[Any] | None, **_: object) -> None:
+        in_order = sorted(stages or (), key=lambda one: one.stage_id)
+        tell([(one.num_tasks, one.num_completed_tasks) for one in in_order])
+
+    handler = cast("ProgressHandler", told)  # a function will do
+    spark.registerProgressHandler(handler)
+    try:
+        yield
+    finally:
+        spark.removeProgressHandler(handler)
+
+
+def _context(spark: SparkSession) -> Any:
+    """The context of the driver; None on Connect."""
+    return getattr(spark, "sparkContext", None)
+
+
+def _name(context: Any, values: Sequence[str | None]) -> None:
+    if context is not None:
+        for name, value in zip(_NAMES, values, strict=True):
+            context.setLocalProperty(name, value)

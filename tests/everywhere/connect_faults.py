@@ -1,0 +1,51 @@
+"""A Spark Connect server that is restarted while a single rollup computes."""
+
+from __future__ import annotations
+
+import shutil
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, Any
+
+import psutil
+import pytest
+
+from lakehouse.core.lake import Lake
+from lakehouse.engines.local_engine import LocalEngine
+from lakehouse.rollup import lease
+from tests.everywhere.commands import Jmxlake
+from tests.everywhere.gold_rows import differing, gold_rows
+from tests.everywhere.spark_processes import ConnectServer
+from tests.waiting import wait_for
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+pytestmark = pytest.mark.spark
+
+
+def computes(server: ConnectServer) -> bool:
+    """Whether the server has a Python worker."""
+    children = psutil.Process(server.pid).children(recursive=True)
+    return any("pyspark.daemon" in one.cmdline() for one in children)
+
+
+def test_a_server_that_restarts_is_one_line_and_the_next_rollup_is_whole(
+    wheel: Path, lake: Path, wanted: dict[str, list[dict[str, Any]]], tmp_path: Path
+) -> None:
+    ours = tmp_path / "lake"
+    shutil.copytree(lake / "bronze", ours / "bronze")
+    with ThreadPoolExecutor(1) as pool:
+        with ConnectServer(tmp_path / "first") as first:
+            remote = Jmxlake(wheel, tmp_path, {"SPARK_REMOTE": first.remote})
+            running = pool.submit(remote.ended, "rollup", str(ours), "--engine", "spark")
+            wait_for(lambda: computes(first), 300, every=0.05)
+            psutil.Process(first.pid).kill()
+        with ConnectServer(tmp_path / "second", port=first.port):
+            code, _, said = running.result()
+            assert code == 1, said
+            assert "Traceback" not in said
+            (line,) = [one for one in said.splitlines() if one.startswith("jmxlake: Spark ")][-1:]
+            assert "run it again" in line
+            assert lease.holder(LocalEngine(Lake(str(ours)))) is None
+            assert remote("rollup", str(ours), "--engine", "spark")
+    assert differing(gold_rows(ours / "gold"), wanted) == {}
