@@ -195,10 +195,10 @@ def test_rows_are_appended_and_replaced_by_a_predicate(engine: LocalEngine) -> N
     engine.define(tables.TOPICS)
     engine.write(tables.TOPICS, topic_rows(0, 1, 2, 20))
     units = HourSet((CLUSTER, "it's"), (BASE + HOUR, BASE + 20 * HOUR))
-    engine.write(tables.TOPICS, topic_rows(20, observed=2), replace_where.of_units(units))
+    engine.write(tables.TOPICS, topic_rows(20, observed=2), replace_where.of_units(units, "hour"))
     assert topics(engine) == [(0, 1), (2, 1), (20, 2)]
     with pytest.raises(EngineError):
-        engine.write(tables.TOPICS, topic_rows(5), replace_where.of_units(units))
+        engine.write(tables.TOPICS, topic_rows(5), replace_where.of_units(units, "hour"))
     engine.write(tables.TOPICS, None, replace_where.before((BASE + 20 * HOUR).date()))
     assert topics(engine) == [(20, 2)]
 
@@ -235,7 +235,7 @@ def test_a_table_with_the_comments_of_another_version_takes_rows_and_keeps_them(
         engine.define(replace(table, columns=told))
     engine.write(tables.TOPICS, topic_rows(0, 1))
     units = HourSet((CLUSTER,), (BASE + HOUR,))
-    engine.write(tables.TOPICS, topic_rows(1, observed=2), replace_where.of_units(units))
+    engine.write(tables.TOPICS, topic_rows(1, observed=2), replace_where.of_units(units, "hour"))
     assert topics(engine) == [(0, 1), (1, 2)]
     assert engine.swap(LeaseRow(), LeaseRow("a", until=1), first=True)
     for table in (tables.TOPICS, tables.LEASE):
@@ -283,7 +283,7 @@ def test_a_table_that_changed_meanwhile_is_a_lost_lease(
     engine.define(tables.TOPICS)
     engine.write(tables.TOPICS, topic_rows(0))
     stale = engine.open(tables.TOPICS)
-    units = replace_where.of_units(HourSet((CLUSTER,), (BASE,)))
+    units = replace_where.of_units(HourSet((CLUSTER,), (BASE,)), "hour")
     engine.write(tables.TOPICS, topic_rows(0, observed=2), units)
     with monkeypatch.context() as patched:
         patched.setattr(type(engine), "open", lambda *_: stale)
@@ -331,10 +331,13 @@ def test_a_rollup_killed_between_commits_writes_the_same_again(
     chosen = (tables.TOPICS, tables.WINDOWS["topics"], tables.SOURCES)
 
     made = topic_rows(0, 1)
-    broker = made.rename_columns(
-        ["source" if name == "topic" else name for name in made.column_names]
-    ).select(tables.SOURCES.column_names)
-    staged = {table.name: broker if table is tables.SOURCES else made for table in chosen}
+    renamed = {tables.SOURCES: {"topic": "source"}, chosen[1]: {"hour": "window_start"}}
+    staged = {
+        table.name: made.rename_columns(
+            [renamed.get(table, {}).get(name, name) for name in made.column_names]
+        ).select(table.column_names)
+        for table in chosen
+    }
     killed = KilledEngine(engine.lake)
     killed.left = left
     commits = 0

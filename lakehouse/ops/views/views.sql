@@ -453,7 +453,7 @@ SELECT
 FROM lived
 WHERE expected_us > 0
 
--- VIEW sources
+-- VIEW sources_tried
 -- Sources that are no longer read. A row for each source that an agent tried to read in the last week.
 WITH listed AS (
     SELECT cluster, source, micros(attributes_at) AS listed_us,
