@@ -32,7 +32,8 @@ from lakehouse.tables import error_text
 
 _LONGEST: Final = 500
 _RIGHTS: Final = (
-    "grant USE CATALOG, USE SCHEMA and SELECT on bronze, and for gold CREATE TABLE and MODIFY too"
+    "grant USE CATALOG, USE SCHEMA and SELECT on bronze, and CREATE TABLE and MODIFY too on gold's "
+    "three schemas"
 )
 _HINTS: Final = {
     "S3AFileSystem not found": "for a bucket a local Spark needs the jars of S3A: "
@@ -41,6 +42,10 @@ _HINTS: Final = {
     "PERMISSION_DENIED": _RIGHTS,
     "INSUFFICIENT_PERMISSIONS": _RIGHTS,
     "SCHEMA_NOT_FOUND": "create the schema, or name another",
+    "SESSION_CHANGED": "run it again",
+    "SESSION_NOT_FOUND": "the server has ended the session, or was restarted: run it again",
+    "StatusCode.UNAVAILABLE": "the server that SPARK_REMOTE names does not answer: start it, then "
+    "run it again",
 }
 """What to do about an error of Spark's, by a word in it."""
 

@@ -131,7 +131,9 @@ def lake_options(metavar: str = "LAKE") -> Callable[[Command], Command]:
         return combined(
             click.argument("root", metavar=metavar),
             click.option(
-                "--gold", metavar="CATALOG.SCHEMA", help="Schema of gold, if it is not below LAKE."
+                "--gold", metavar="CATALOG.SCHEMA",
+                help="Schema of gold, if it is not below LAKE. CATALOG.SCHEMA_windows and "
+                "CATALOG.SCHEMA_state have its other tables.",
             ),
             click.option(
                 "--gold-root", metavar="URL",

@@ -56,6 +56,10 @@ class Lake:
         place = f"{self.root.rstrip('/')}/{table.path}"
         return f"delta.{spark_identifier(place)}"
 
+    def is_managed(self, table: Table) -> bool:
+        """Whether a table that is made belongs to its catalog, which keeps and tidies its files."""
+        return self.gold_root is None and self.schema_of(table) is not None
+
     def location(self, table: Table) -> str:
         """The LOCATION clause of a table of gold that is made; empty where it needs none."""
         if self.gold_root is None:

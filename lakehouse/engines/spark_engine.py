@@ -7,7 +7,7 @@ SQL and the DataFrame API only, so that it works over Spark Connect. The one exc
 import re
 import uuid
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from functools import cached_property
 from typing import Any, Final
 
@@ -79,12 +79,13 @@ class SparkEngine:
         self._spark, self.lake = spark, lake
         self._confined = spark_relations.Confined(spark, lake)
         self._writable = spark_relations.Writable(spark, lake)
+        self._purpose = spark_jobs.ROLLUP
         self._adaptive = spark_session.setting(spark, "spark.sql.adaptive.enabled") != "false"
 
     @cached_property
     def cores(self) -> int:
         """The tasks that Spark runs at once."""
-        with spark_jobs.job(self._spark, "jmxlake rollup cores"):
+        with spark_jobs.job(self._spark, f"{spark_jobs.ROLLUP} cores"):
             return spark_session.cores(self._spark)
 
     @property
@@ -94,19 +95,21 @@ class SparkEngine:
 
     def detail(self, table: Table) -> Detail | None:
         """Delta's metadata of a table; None: there is no table."""
-        try:
-            fields = spark_relations.table_of(self._spark, self.lake, table).schema
-        except errors.TableNotFoundError:
-            return None
-        columns = {field.name: field.dataType.simpleString() for field in fields}
-        found = self._spark.sql(f"DESCRIBE DETAIL {self.lake.name(table)}")
-        (row,) = found.select("id", "properties").collect()
+        with self._working_on(table):
+            try:
+                fields = spark_relations.table_of(self._spark, self.lake, table).schema
+            except errors.TableNotFoundError:
+                return None
+            columns = {field.name: field.dataType.simpleString() for field in fields}
+            found = self._spark.sql(f"DESCRIBE DETAIL {self.lake.name(table)}")
+            (row,) = found.select("id", "properties").collect()
         return Detail(str(row["id"]), row["properties"] or {}, columns)
 
     def commits(self, table: Table, most: int) -> list[lakes.Version]:
         """The newest versions that the log still holds, newest first."""
-        found = self._spark.sql(f"DESCRIBE HISTORY {self.lake.name(table)} LIMIT {most:d}")
-        rows = found.selectExpr("version", "unix_micros(timestamp) AS us").collect()
+        with self._working_on(table):
+            found = self._spark.sql(f"DESCRIBE HISTORY {self.lake.name(table)} LIMIT {most:d}")
+            rows = found.selectExpr("version", "unix_micros(timestamp) AS us").collect()
         return [lakes.Version(row["version"], instant(row["us"])) for row in rows]
 
     def is_unchanged(self) -> bool:
@@ -131,8 +134,8 @@ class SparkEngine:
         return source(self._frame(table, version, between))
 
     def _frame(self, table: Table, version: int | None, between: Period | None) -> DataFrame:
-        found = spark_relations.table_of(self._spark, self.lake, table, version)
-        with self._one_line(table):
+        with self._working_on(table):
+            found = spark_relations.table_of(self._spark, self.lake, table, version)
             self._confined.check(table, version, found)
         if between is not None:
             found = found.where(spark_relations.inside(table.column_names, between))
@@ -140,7 +143,7 @@ class SparkEngine:
         return spark_relations.related(found, table, self.lake.name(table), written=written)
 
     def _inserted(self, table: Table, versions: range) -> DataFrame:
-        with self._one_line(table):
+        with self._working_on(table):
             feed = self._spark.read.option("readChangeFeed", "true")
             feed = feed.option("startingVersion", versions[0]).option("endingVersion", versions[-1])
             name = self.lake.name(table)
@@ -149,7 +152,7 @@ class SparkEngine:
 
     def collect(self, rows: Rows) -> pa.Table:
         """Rows of a relation."""
-        with self._one_line():
+        with self._working_on():
             return self._query(rows).toArrow()
 
     def _query(self, rows: Rows) -> DataFrame:
@@ -158,7 +161,7 @@ class SparkEngine:
             name: self._spark.createDataFrame(one) if isinstance(one, pa.Table) else one
             for name, one in chosen.sources.items()
         }
-        with self._one_line():
+        with self._working_on():
             return self._spark.sql(chosen.sql, **frames)
 
     def define(self, table: Table) -> Detail | None:
@@ -168,14 +171,25 @@ class SparkEngine:
             self._create(table)
         elif lacking := [one for one in table.columns if one.name not in found.columns]:
             added = ", ".join(column.ddl.replace(" NOT NULL", "") for column in lacking)
-            self._spark.sql(f"ALTER TABLE {self.lake.name(table)} ADD COLUMNS ({added})")
+            with self._working_on(table):
+                self._spark.sql(f"ALTER TABLE {self.lake.name(table)} ADD COLUMNS ({added})")
         return found
 
     def _create(self, table: Table) -> None:
-        by = ", ".join(map(spark_identifier, table.partition_by))
-        self._spark.sql(
-            f"CREATE TABLE IF NOT EXISTS {self.lake.name(table)} ({table.ddl}) USING delta"
-            + (f" PARTITIONED BY ({by})" if by else "")
+        with self._working_on(table):
+            self._spark.sql(
+                f"CREATE TABLE IF NOT EXISTS {self.lake.name(table)} ({table.ddl}) "
+                + self._layout(table)
+            )
+
+    def _layout(self, table: Table) -> str:
+        """The clauses of CREATE TABLE that follow the columns."""
+        how, by = "PARTITIONED BY", table.partition_by
+        if table.cluster_by and self.lake.is_managed(table):
+            how, by = "CLUSTER BY", table.cluster_by
+        return (
+            "USING delta"
+            + (f" {how} ({', '.join(map(spark_identifier, by))})" if by else "")
             + self.lake.location(table)
             + f" COMMENT {spark_text(table.comment)} TBLPROPERTIES ({_listed(table.properties)})"
         )
@@ -183,7 +197,7 @@ class SparkEngine:
     def set_properties(self, table: Table, properties: Mapping[str, str]) -> None:
         """Set properties of a table, in one commit."""
         name = self.lake.name(table)
-        with self._one_line(table):
+        with self._working_on(table):
             self._spark.sql(f"ALTER TABLE {name} SET TBLPROPERTIES ({_listed(properties)})")
 
     def write(self, table: Table, rows: Rows | None, where: str | None = None) -> None:
@@ -191,7 +205,7 @@ class SparkEngine:
         self._writable.check(table)
         name = self.lake.name(table)
         if rows is None:
-            with self._one_line(table):
+            with self._working_on(table):
                 self._spark.sql(f"DELETE FROM {name} WHERE {_escaped(where or 'true')}")
             return
         found = self._query(rows)
@@ -199,7 +213,7 @@ class SparkEngine:
         # By adaptive execution files get their due size; without it the rows are few.
         sized = shaped.hint("rebalance") if self._adaptive else shaped.coalesce(1)
         writer = sized.writeTo(name)
-        with self._one_line(table):
+        with self._working_on(table):
             if where is None:
                 writer.append()
             else:
@@ -213,20 +227,17 @@ class SparkEngine:
                 for one in table.columns
             )
         )
-        writer = commented.writeTo(self.lake.name(table)).using("delta")
-        for key, value in {**table.properties, "comment": table.comment}.items():
-            writer = writer.tableProperty(key, value)
-        if by := [col(spark_identifier(name)) for name in table.partition_by]:
-            writer = writer.partitionedBy(by[0], *by[1:])
-        with self._one_line(table):
-            writer.createOrReplace()
+        # Not writeTo, which Delta does not let cluster.
+        replaced = f"CREATE OR REPLACE TABLE {self.lake.name(table)} {self._layout(table)}"
+        with self._working_on(table):
+            self._spark.sql(f"{replaced} AS SELECT * FROM {{rows}}", rows=commented)
 
     def drop(self, table: Table) -> None:
         """Remove a table of gold; one that is only a folder keeps its files, and no row."""
         if self.lake.schema_of(table) is None:
             self.write(table, None, "cluster IS NOT NULL")
             return
-        with self._one_line(table):
+        with self._working_on(table):
             self._spark.sql(f"DROP TABLE IF EXISTS {self.lake.name(table)}")
 
     def missing_files(self, table: Table) -> list[MissingFile]:  # noqa: ARG002 - of the protocol
@@ -257,7 +268,7 @@ class SparkEngine:
                 f"WHERE id <=> {_literal(seen.id)} AND until <=> {_literal(seen.until)}"
             )
         for _ in range(_TRIES):
-            with suppress(errors.LeaseLostError), self._one_line(tables.LEASE):
+            with suppress(errors.LeaseLostError), self._working_on(tables.LEASE):
                 (row,) = self._spark.sql(sql).collect()
                 return bool(row["num_affected_rows"])
             # Perhaps the platform has compacted it, and the row is still as it was seen.
@@ -271,14 +282,16 @@ class SparkEngine:
             return
         if any(found.properties.get(key) != value for key, value in table.properties.items()):
             self.set_properties(table, table.properties)
-        if table is not STAGING:
-            self._spark.sql(f"OPTIMIZE {name}").collect()
-        self._spark.sql(f"VACUUM {name}").collect()
+        with self._working_on(table):
+            if table is not STAGING:
+                self._spark.sql(f"OPTIMIZE {name}").collect()
+            self._spark.sql(f"VACUUM {name}").collect()
 
     def compute(
         self, batch: Batch, program: Program, label: str, step: Callable[[PartDone], None]
     ) -> ComputedBatch:
         """Run the kernel over a batch's hours and write its packets to gold/staging, once."""
+        self._purpose = spark_kernel.purpose(batch, label)
         at, span = batch.versions, span_of(batch.units.hours)
         runs = self._frame(tables.RUNS, at.runs, span).where("NOT misdated")
         scrapes = self._frame(tables.SCRAPES, at.scrapes, span).where("NOT misdated")
@@ -286,14 +299,16 @@ class SparkEngine:
         bronze = spark_kernel.Bronze(runs, scrapes, self._query(sets))
         with spark_kernel.running(self._spark, batch, label, step):
             version = self._write_staging(spark_kernel.frame(bronze, batch, program))
-        rows = self._spark.sql(f"SELECT * FROM {self.lake.name(STAGING)} VERSION AS OF {version:d}")
-        filled = {name for (name,) in rows.select("target").distinct().collect()}
+        name = self.lake.name(STAGING)
+        with self._working_on(STAGING):
+            rows = self._spark.sql(f"SELECT * FROM {name} VERSION AS OF {version:d}")
+            filled = {name for (name,) in rows.select("target").distinct().collect()}
+            costs = rows.where(col("target") == packets.COST).select("rows").toArrow()["rows"]
         staged = {
             name: source(spark_kernel.unpacked(rows.where(col("target") == name), columns))
             for name, columns in program.schemas.items()
             if name in filled
         }
-        costs = rows.where(col("target") == packets.COST).select("rows").toArrow()["rows"]
         return ComputedBatch(staged, spark_kernel.costs(one.as_buffer() for one in costs))
 
     def _write_staging(self, made: DataFrame) -> int:
@@ -303,15 +318,20 @@ class SparkEngine:
         # for external ones.
         self._create(STAGING)
         self._writable.check(STAGING)
-        with self._one_line(STAGING):
+        with self._working_on(STAGING):
             writer = made.writeTo(name).option("userMetadata", mark)
             writer.overwrite(lit(True))  # noqa: FBT003 - every row
-        found = self._spark.sql(f"DESCRIBE HISTORY {name} LIMIT {_RECENT}")
-        (row,) = found.where(f"userMetadata = '{mark}'").select("version").collect()
+            found = self._spark.sql(f"DESCRIBE HISTORY {name} LIMIT {_RECENT}")
+            (row,) = found.where(f"userMetadata = '{mark}'").select("version").collect()
         return int(row["version"])
 
-    def _one_line(self, table: Table | None = None) -> AbstractContextManager[None]:
-        return one_line(self.lake.root if table is None else self.lake.name(table))
+    @contextmanager
+    def _working_on(self, table: Table | None = None) -> Iterator[None]:
+        """Name Spark's jobs, and turn known errors into errors of jmxlake."""
+        text = self._purpose if table is None else f"{self._purpose}: {table.name}"
+        place = self.lake.root if table is None else self.lake.name(table)
+        with spark_jobs.job(self._spark, text), one_line(place):
+            yield
 
 
 @contextmanager

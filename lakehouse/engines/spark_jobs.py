@@ -14,6 +14,9 @@ from pyspark.sql import SparkSession
 if TYPE_CHECKING:
     from pyspark.sql.connect.shell.progress import ProgressHandler
 
+ROLLUP: Final = "jmxlake rollup"
+"""How the names of a rollup's jobs begin."""
+
 _NAMES: Final = ("spark.job.description", "callSite.short")
 """Local properties: what the UI shows of a job, and of its stages."""
 
@@ -40,14 +43,11 @@ def job(spark: SparkSession, text: str) -> Iterator[None]:
 
 
 @contextmanager
-def watched(
-    spark: SparkSession, text: str, tasks: int, told: Callable[[int], None]
-) -> Iterator[None]:
+def watched(spark: SparkSession, tasks: int, told: Callable[[int], None]) -> Iterator[None]:
     """Tell how many tasks of a running job's stage are complete, at most once a second.
 
     Args:
         spark: The session.
-        text: The job's name.
         tasks: The number of tasks of the stage: the newest stage with so many is taken for it.
         told: Called with the number of complete ones, from another thread on classic Spark.
     """
@@ -61,13 +61,13 @@ def watched(
             told(complete)
 
     follow = _on_connect if _context(spark) is None else _on_classic
-    with follow(spark, text, tell):
+    with follow(spark, tell):
         yield
 
 
 @contextmanager
 def _on_classic(
-    spark: SparkSession, text: str, tell: Callable[[Sequence[tuple[int, int]]], None]
+    spark: SparkSession, tell: Callable[[Sequence[tuple[int, int]]], None]
 ) -> Iterator[None]:
     tracker, ended = _context(spark).statusTracker(), threading.Event()
 
@@ -76,8 +76,7 @@ def _on_classic(
         with suppress(Exception):
             while not ended.wait(_SECONDS):
                 found = map(tracker.getStageInfo, tracker.getActiveStageIds())
-                ours = [one for one in found if one and one.name == text]
-                tell([(one.numTasks, one.numCompletedTasks) for one in ours])
+                tell([(one.numTasks, one.numCompletedTasks) for one in found if one])
 
     thread = threading.Thread(target=poll, daemon=True)
     thread.start()
@@ -90,7 +89,7 @@ def _on_classic(
 
 @contextmanager
 def _on_connect(
-    spark: SparkSession, _: str, tell: Callable[[Sequence[tuple[int, int]]], None]
+    spark: SparkSession, tell: Callable[[Sequence[tuple[int, int]]], None]
 ) -> Iterator[None]:
     def told(stages: Iterable[Any] | None, **_: object) -> None:
         in_order = sorted(stages or (), key=lambda one: one.stage_id)
@@ -106,7 +105,7 @@ def _on_connect(
 
 def _context(spark: SparkSession) -> Any:
     """The context of the driver; None on Connect."""
-    return getattr(spark, "sparkContext", None)
+    return spark.sparkContext if hasattr(spark, "sparkContext") else None
 
 
 def _name(context: Any, values: Sequence[str | None]) -> None:

@@ -95,6 +95,11 @@ def tasks(batch: Batch) -> int:
     return min(batch.parts, _MOST_TASKS)
 
 
+def purpose(batch: Batch, label: str) -> str:
+    """The name of Spark's jobs for a batch."""
+    return f"{spark_jobs.ROLLUP} {label} with {batch.parts} parts"
+
+
 @contextmanager
 def running(
     spark: SparkSession, batch: Batch, label: str, step: Callable[[PartDone], None]
@@ -112,8 +117,8 @@ def running(
         part = complete * batch.parts // tasks(batch)
         step(PartDone(label, part, batch.parts, batch.rows * part // batch.parts))
 
-    text = f"jmxlake rollup {label} with {batch.parts} parts"  # without a comma, which ends a tag
-    with spark_jobs.job(spark, text), spark_jobs.watched(spark, text, tasks(batch), told):
+    watched = spark_jobs.watched(spark, tasks(batch), told)
+    with spark_jobs.job(spark, purpose(batch, label)), watched:
         yield
     told(tasks(batch))
 

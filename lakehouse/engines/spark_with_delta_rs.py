@@ -55,7 +55,7 @@ class SparkOnPath(LocalEngine):
     @cached_property
     def cores(self) -> int:
         """The tasks that Spark runs at once."""
-        with spark_jobs.job(self._spark, "jmxlake rollup cores"):
+        with spark_jobs.job(self._spark, f"{spark_jobs.ROLLUP} cores"):
             return spark_session.cores(self._spark)
 
     @cached_property

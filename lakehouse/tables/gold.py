@@ -99,8 +99,10 @@ def _gold(
     name: str, comment: str, *columns: Column, at: Column = HOUR, shelf: Shelf = ""
 ) -> Table:  # fmt: skip
     """A table whose rows are of hours, or of windows where ``at`` says so."""
-    every = (_DATE, CLUSTER, at, *columns)
-    return of_gold(name, comment, *every, partition_by=("date",), shelf=shelf)
+    return of_gold(
+        name, comment, _DATE, CLUSTER, at, *columns, partition_by=("date",),
+        cluster_by=("date", "cluster"), shelf=shelf,
+    )  # fmt: skip
 
 
 def _of_metric(

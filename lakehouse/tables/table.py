@@ -68,6 +68,7 @@ class Table:
         comment: Meaning of a row.
         columns: In the order in which rows are written.
         partition_by: Columns by which its files are partitioned.
+        cluster_by: Columns by which a catalog clusters it instead, where it manages the files.
         sort_by: Columns by which the rows of one commit are sorted, nulls first.
         properties: Delta table properties.
         shelf: Which schema of a catalog has it: that of its layer, or one beside it for rows of
@@ -83,6 +84,7 @@ class Table:
     sort_by: tuple[str, ...] = ()
     properties: dict[str, str] = field(default_factory=dict, hash=False)
     shelf: Shelf = ""
+    cluster_by: tuple[str, ...] = ()
 
     @property
     def path(self) -> str:
@@ -187,7 +189,11 @@ KEPT_PROPERTIES: Final = {
 
 def of_gold(
     name: str, comment: str, *columns: Column, partition_by: tuple[str, ...] = (),
-    properties: dict[str, str] = GOLD_PROPERTIES, shelf: Shelf = "",
+    cluster_by: tuple[str, ...] = (), properties: dict[str, str] = GOLD_PROPERTIES,
+    shelf: Shelf = "",
 ) -> Table:  # fmt: skip
     """A table of gold."""
-    return Table("gold", name, comment, columns, partition_by, properties=properties, shelf=shelf)
+    return Table(
+        "gold", name, comment, columns, partition_by, properties=properties, shelf=shelf,
+        cluster_by=cluster_by,
+    )  # fmt: skip

@@ -1,4 +1,4 @@
-"""Single rollups by a Spark cluster that is not as it should be: one line each, nothing doubled.
+"""Single rollups by a Spark that is not as it should be: one line each, nothing doubled.
 
 The Pythons of the workers are real ones with other packages; one of them has another release of
 DuckDB, which comes from the package index. ``make test-cluster`` runs it.
@@ -11,27 +11,27 @@ import subprocess
 import sys
 import sysconfig
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import duckdb
 import pytest
 
-from bench.spark_processes import StandaloneCluster
+from bench.spark_processes import LOOPBACK, conf_folder, settings
+from demo.ports import free_ports
 from lakehouse.core.lake import Lake
 from lakehouse.engines.local_engine import LocalEngine
 from lakehouse.rollup import lease
 from tests.everywhere.commands import Jmxlake
 from tests.everywhere.gold_rows import differing, gold_rows
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
 pytestmark = pytest.mark.spark
 
 PACKAGES: Final = Path(sysconfig.get_path("purelib"))
 OF_DUCKDB: Final = ("duckdb", "_duckdb", "adbc_driver_duckdb")
 SECONDS: Final = 600
+SPARK: Final = ("--engine", "spark")
 
 
 def python_without(folder: Path, *names: str) -> Path:
@@ -56,17 +56,6 @@ def other_duckdb(folder: Path) -> tuple[Path, str]:
     return python, told.stdout.strip()
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("faults")
-
-
-@pytest.fixture(scope="module")
-def cluster(folder: Path) -> Iterator[StandaloneCluster]:
-    with StandaloneCluster(folder / "cluster", workers=1) as running:
-        yield running
-
-
 @pytest.fixture
 def ours(lake: Path, tmp_path: Path) -> Path:
     """Bronze of the small fleet, not rolled up."""
@@ -74,35 +63,34 @@ def ours(lake: Path, tmp_path: Path) -> Path:
     return tmp_path / "lake"
 
 
-def driver(cluster: StandaloneCluster, wheel: Path, python: Path | None = None) -> Jmxlake:
-    own = {} if python is None else {"PYSPARK_PYTHON": str(python)}
-    return Jmxlake(wheel, cluster.folder, {**cluster.environment, **own})
+def with_workers(laptop: Jmxlake, python: Path) -> Jmxlake:
+    """Return the command where Spark's workers have another Python."""
+    return replace(laptop, environment={**laptop.environment, "PYSPARK_PYTHON": str(python)})
 
 
 def is_free(lake: Path) -> bool:
     return lease.holder(LocalEngine(Lake(str(lake)))) is None
 
 
-@pytest.mark.parametrize("missing", [("duckdb", *OF_DUCKDB), ("pyarrow",), ("pandas",)])
+@pytest.mark.parametrize("missing", [OF_DUCKDB, ("pyarrow",)])
 def test_worker_without_a_package_is_one_line_and_the_next_rollup_is_whole(
-    missing: tuple[str, ...], cluster: StandaloneCluster, wheel: Path, ours: Path,
+    missing: tuple[str, ...], laptop: Jmxlake, ours: Path,
     wanted: dict[str, list[dict[str, Any]]], tmp_path: Path,
 ) -> None:  # fmt: skip
     python = python_without(tmp_path / "python", *missing)
-    said = driver(cluster, wheel, python).refusal("rollup", str(ours))
+    said = with_workers(laptop, python).refusal("rollup", str(ours), *SPARK)
     assert said.startswith(f"jmxlake: {missing[0]} is missing in Spark's Python workers: install ")
     assert "PYSPARK_PYTHON" in said
     assert is_free(ours)
-    if missing[0] == "duckdb":
-        driver(cluster, wheel)("rollup", str(ours))
-        assert differing(gold_rows(ours / "gold"), wanted) == {}
+    laptop("rollup", str(ours), *SPARK)
+    assert differing(gold_rows(ours / "gold"), wanted) == {}
 
 
 def test_worker_with_another_duckdb_is_one_line(
-    cluster: StandaloneCluster, wheel: Path, ours: Path, tmp_path: Path
+    laptop: Jmxlake, ours: Path, tmp_path: Path
 ) -> None:
     python, release = other_duckdb(tmp_path / "python")
-    said = driver(cluster, wheel, python).refusal("rollup", str(ours))
+    said = with_workers(laptop, python).refusal("rollup", str(ours), *SPARK)
     assert said == (
         f"jmxlake: this worker has duckdb {release} and the driver {duckdb.__version__}: "
         f"install duckdb=={duckdb.__version__} on the workers"
@@ -111,11 +99,10 @@ def test_worker_with_another_duckdb_is_one_line(
 
 
 def test_of_two_drivers_at_once_one_rolls_up_and_one_ends_with_3(
-    cluster: StandaloneCluster, wheel: Path, ours: Path, wanted: dict[str, list[dict[str, Any]]]
+    laptop: Jmxlake, ours: Path, wanted: dict[str, list[dict[str, Any]]]
 ) -> None:
-    both = driver(cluster, wheel)
     with ThreadPoolExecutor(2) as pool:
-        ended = [*pool.map(lambda _: both.ended("rollup", str(ours)), range(2))]
+        ended = [*pool.map(lambda _: laptop.ended("rollup", str(ours), *SPARK), range(2))]
     assert sorted(code for code, _, _ in ended) == [0, 3]
     (said,) = [told.splitlines()[-1] for code, _, told in ended if code == 3]
     assert "is rolling up since" in said
@@ -123,12 +110,11 @@ def test_of_two_drivers_at_once_one_rolls_up_and_one_ends_with_3(
     assert is_free(ours)
 
 
-def test_master_that_is_away_is_one_line(
-    cluster: StandaloneCluster, wheel: Path, ours: Path, tmp_path: Path
-) -> None:
-    with StandaloneCluster(tmp_path / "gone", workers=1) as gone:
-        away = Jmxlake(wheel, tmp_path, gone.environment)
-    said = away.refusal("rollup", str(ours))
+def test_master_that_is_away_is_one_line(wheel: Path, ours: Path, tmp_path: Path) -> None:
+    (port,) = free_ports(1)
+    conf = conf_folder(
+        tmp_path, settings(tmp_path, **{"spark.master": f"spark://{LOOPBACK}:{port}"})
+    )
+    said = Jmxlake(wheel, tmp_path, {"SPARK_CONF_DIR": str(conf)}).refusal("rollup", str(ours))
     assert said.startswith("jmxlake: Spark does not start: ")
     assert is_free(ours)
-    assert cluster.pids

@@ -122,7 +122,8 @@ def test_comments_of_bronze_show_in_spark_and_change_no_row(
     for table in tables.BRONZE:
         wanted = {column.name: column.comment for column in table.columns}
         told = spark.sql(f"DESCRIBE TABLE delta.`{lake / table.path}`").collect()
-        assert {row["col_name"]: row["comment"] for row in told if row["comment"]} == wanted
+        found = {row["col_name"]: row["comment"] for row in reversed(told)}
+        assert {name: found[name] for name in wanted} == wanted
 
 
 def test_a_version_between_checkpoints_that_were_deleted_is_read(

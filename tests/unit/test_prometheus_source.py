@@ -48,8 +48,12 @@ def read(text: str, family: Family = ONE_METRIC, **section: object) -> Answer:
 
 
 def source(url: str, expected: Expected = BROKER, **section: object) -> PrometheusSource:
-    settings = msgspec.convert({"url": url, "timeout": "60s"}, Prometheus, dec_hook=_duration)
-    return PrometheusSource(expected, msgspec.structs.replace(settings, **section))
+    return PrometheusSource(expected, settings(url, **section))
+
+
+def settings(url: str, **section: object) -> Prometheus:
+    made = msgspec.convert({"url": url, "timeout": "60s"}, Prometheus, dec_hook=_duration)
+    return msgspec.structs.replace(made, **section)
 
 
 def _duration(kind: type, text: object) -> object:
@@ -149,8 +153,11 @@ def test_what_the_rules_hide_is_unknown_and_never_zero(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("changes", "says"),
     [
-        ({"allowlist": ("kafka_.*",)}, "allowlist: it is of exporter: strimzi"),
-        ({"exporter": "strimzi", "rules_file": "a.yml"}, "rules_file: it is of exporter: jmx_"),
+        ({"allowlist": ("kafka_.*",)}, "allowlist: applies only to exporter: strimzi"),
+        (
+            {"exporter": "strimzi", "rules_file": "a.yml"},
+            "rules_file: applies only to exporter: jmx_",
+        ),
         (
             {"exporter": "strimzi", "allowlist": ("kafka_(",)},
             "allowlist: missing \\), unterminated",
@@ -159,7 +166,7 @@ def test_what_the_rules_hide_is_unknown_and_never_zero(tmp_path: Path) -> None:
 )
 def test_a_setting_of_the_other_exporter_is_refused(changes: dict[str, Any], says: str) -> None:
     with pytest.raises(ConfigError, match=rf"source\.prometheus\.{says}"):
-        source("http://127.0.0.1:1/metrics", **changes)
+        settings("http://127.0.0.1:1/metrics", **changes).check("source.prometheus", "c")
 
 
 def test_an_answer_that_the_exporter_repeats_is_not_used() -> None:

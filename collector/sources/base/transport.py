@@ -1,16 +1,13 @@
 """Base of the settings of a transport: a way to read a source, such as a JMX port or Jolokia."""
 
 from pathlib import Path
-from typing import ClassVar, Final, Self
+from typing import ClassVar, Self
 
 from msgspec.structs import replace
 
 from collector.catalogue.entries import Role, Via
 from collector.errors import SettingError
 from collector.settings import Duration, Section
-
-JVM_ROLES: Final[frozenset[Role]] = frozenset({"broker", "controller", "client"})
-"""Roles of one process."""
 
 
 class Transport(Section, frozen=True):
@@ -58,7 +55,7 @@ class JvmTransport(Transport, frozen=True):
     """A transport to the MBeans of one JVM."""
 
     via = "jmx"
-    roles = JVM_ROLES
+    roles = frozenset({"broker", "controller", "client"})
     slow = ("log", "log_offsets")
     slow_timeout = Duration("30s")
 

@@ -14,7 +14,7 @@ from functools import cache, partial
 from typing import Final, cast
 
 from collector.catalogue import Family, Metric
-from collector.errors import ConfigError, IdentityError, SourceDataError, SourceError
+from collector.errors import IdentityError, SourceDataError, SourceError
 from collector.model import Answer, Identity
 from collector.sources.base.beans import IN_SYNC, Answers, Question, asked_for
 from collector.sources.base.identity import STARTED, Expected
@@ -55,27 +55,17 @@ _Wanted = dict[str, list[tuple[Question, str | None, Shown]]]
 
 
 def _names(section: Prometheus) -> Rules | Reporter:
-    """How the exporter names what it shows.
+    """Return the rules by which the exporter names its samples.
 
     Raises:
-        ConfigError: The file of rules is wrong, an expression is, or it is of another exporter.
+        ConfigError: The file of rules is wrong.
     """
-    if section.exporter == "jmx_exporter":
-        if section.allowlist:
-            raise ConfigError("source.prometheus.allowlist: it is of exporter: strimzi; remove it")
-        rules = exporter_rules.read(section.rules_file)
-        if section.rules_file is not None:
-            rules_trial.check_time(section.rules_file)
-        return rules
+    if section.exporter == "strimzi":
+        return Reporter(tuple(map(re.compile, section.allowlist)))
+    rules = exporter_rules.read(section.rules_file)
     if section.rules_file is not None:
-        raise ConfigError(
-            "source.prometheus.rules_file: it is of exporter: jmx_exporter; remove it"
-        )
-    try:
-        expressions = tuple(re.compile(one) for one in section.allowlist)
-    except re.error as error:
-        raise ConfigError(f"source.prometheus.allowlist: {error}; correct it") from None
-    return Reporter(expressions)
+        rules_trial.check_time(section.rules_file)
+    return rules
 
 
 class PrometheusSource(SnapshotSource):

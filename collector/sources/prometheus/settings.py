@@ -1,5 +1,6 @@
 """Settings of an exporter's page: jmx_exporter, or Strimzi's metrics reporter."""
 
+import re
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -35,3 +36,13 @@ class Prometheus(Endpoint, frozen=True):
             command = "`kafka-cluster.sh cluster-id --bootstrap-server HOST:PORT`"
             why = f"needed: an exporter does not give its cluster's id; {command} prints it"
             raise SettingError("source.cluster", why)
+        if self.allowlist and self.exporter != "strimzi":
+            raise SettingError(f"{key}.allowlist", "applies only to exporter: strimzi; remove it")
+        if self.rules_file is not None and self.exporter != "jmx_exporter":
+            text = "applies only to exporter: jmx_exporter; remove it"
+            raise SettingError(f"{key}.rules_file", text)
+        try:
+            for pattern in self.allowlist:
+                re.compile(pattern)
+        except re.error as error:
+            raise SettingError(f"{key}.allowlist", f"{error}; correct it") from None
