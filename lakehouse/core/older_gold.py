@@ -61,8 +61,9 @@ def older(table: Table) -> Table:
     columns = tuple(
         replace(column, name=COLUMNS.get(column.name, column.name)) for column in table.columns
     )
+    by = tuple(COLUMNS.get(name, name) for name in table.partition_by)
     name = TABLES.get(table.name, table.name)
-    return replace(table, name=name, columns=columns, shelf="")
+    return replace(table, name=name, columns=columns, partition_by=by, shelf="")
 
 
 def is_older(table: Table, names: Iterable[str]) -> bool:

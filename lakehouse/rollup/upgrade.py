@@ -1,9 +1,9 @@
 """Takes over gold that an older version wrote, also hours that bronze no longer has.
 
 Each table is rebuilt under this version's names by one commit; every row keeps its figures. A table
-with another name or place is written first, then the older one is dropped. gold/progress is last,
-and until then no rollup of this version starts. So after a kill the command goes on with the tables
-that are left.
+with another name or place is written first, then the older one is marked and dropped. gold/progress
+is last, and until then no rollup of this version starts. So after a kill the command goes on with
+the tables that are left.
 
 In gold's first layout each table held rows of several lengths of windows, with a column ``grain``.
 The finest rows of such a table are written first, to their own table; then its hours replace it.
@@ -27,6 +27,8 @@ from lakehouse.kernel import arrow_types
 from lakehouse.rollup import lease, table_schemas
 from lakehouse.tables import Column, Table
 
+_TAKEN: Final = "jmxlake.taken_over"
+"""Property of an older table that this version has at another place, and drops next."""
 _GRAIN: Final = Column("grain", "string", "length of the row's window")
 _OF_A_GRAIN: Final = (*tables.HOURS, tables.DISTRIBUTIONS, tables.REJECTED)
 
@@ -55,12 +57,17 @@ def upgrade(
     if table_schemas.is_outdated(engine.lake, tables.LEASE, found):
         table_schemas.prepare(engine, tables.LEASE)
     with lease.hold(engine, lease.USUAL, take_over=take_over) as held:
-        due = _due(engine)
+        due, taken = _due(engine), 0
         state = _state(engine, due)
         for table, detail in due.items():
-            _take_over(engine, table, detail, state, held.check)
-            step(table.name)
-    return len(due)
+            if _TAKEN not in detail.properties:
+                _take_over(engine, table, detail, state, held.check)
+                step(table.name)
+                taken += 1
+            if _is_moved(engine, table):
+                held.check()
+                engine.drop(older(table))
+    return taken
 
 
 def check(engine: Engine, found: Mapping[Table, Detail | None]) -> None:
@@ -143,9 +150,9 @@ def _take_over(
             engine.define(made)
         none = arrow_types.rows(arrow_types.of_table(table), [])
         engine.rebuild(made, select(sql, old=engine.rows(read), none=none))
-    if is_moved:
+    if is_moved:  # once its rows are gone they must not be taken over again
         check()
-        engine.drop(before)
+        engine.set_properties(before, {_TAKEN: "true"})
 
 
 def _notes(engine: Engine, table: Table, detail: Detail, state: _State) -> dict[str, str]:
