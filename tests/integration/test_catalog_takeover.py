@@ -76,7 +76,8 @@ def test_gold_in_a_catalog_gets_its_names_and_its_schemas(
 
     assert upgrade(engine) == len(CHOSEN)
     made = (*CHOSEN, tables.LEASE)
-    assert places(spark) == {engine.lake.name(one).partition(".")[2] for one in made}
+    named = {f"{engine.lake.schema_of(one)}.{one.name}" for one in made}
+    assert places(spark) == {one.removeprefix("spark_catalog.") for one in named}
     for table in CHOSEN:
         (row,) = engine.collect(engine.rows(table)).select(table.column_names).to_pylist()
         wanted = dict(zip(table.column_names, values(table), strict=True))
