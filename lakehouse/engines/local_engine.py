@@ -14,6 +14,7 @@ import duckdb
 import pyarrow as pa
 from deltalake import CommitProperties, DeltaTable, Field, Schema, write_deltalake
 from deltalake.exceptions import CommitFailedError, DeltaError
+from deltalake.fs import DeltaStorageHandler
 
 from lakehouse import tables
 from lakehouse.core import machine, missing_files
@@ -274,6 +275,14 @@ class LocalEngine:
         """Remove such files from the table's log, in one commit."""
         with self._alone(table):
             self.open(table).repair(commit_properties=_COMMIT)
+
+    def drop(self, table: Table) -> None:
+        """Remove a table of gold with its files."""
+        url = self._store.url(table)
+        with explained(url):
+            DeltaStorageHandler(url, self._store.options).delete_dir("")
+        if "://" not in url:  # a folder has no file any more
+            shutil.rmtree(url, ignore_errors=True)
 
     def swap(self, seen: LeaseRow, wanted: LeaseRow, *, first: bool = False) -> bool:
         """Change gold/lease to ``wanted`` if its row is still ``seen``; False where it is not."""

@@ -231,6 +231,14 @@ class SparkEngine:
         with self._working_on(table):
             self._spark.sql(f"{replaced} AS SELECT * FROM {{rows}}", rows=commented)
 
+    def drop(self, table: Table) -> None:
+        """Remove a table of gold; one that is only a folder keeps its files, and no row."""
+        if self.lake.schema_of(table) is None:
+            self.write(table, None, "cluster IS NOT NULL")
+            return
+        with self._working_on(table):
+            self._spark.sql(f"DROP TABLE IF EXISTS {self.lake.name(table)}")
+
     def missing_files(self, table: Table) -> list[MissingFile]:  # noqa: ARG002 - of the protocol
         """None: Spark cannot list them, and says so when it reads one."""
         return []
