@@ -221,9 +221,9 @@ def _reach(lake: Path, window: int) -> float:
     table = str(lake / tables.READINGS.path)
     if not DeltaTable.is_deltatable(table):
         return 0.0
-    readings = DeltaTable(table).to_pyarrow_table(columns=["source", "family", "end"])
+    readings = DeltaTable(table).to_pyarrow_table(columns=["source", "family", "ended_at"])
     sql = (
-        'SELECT min(until), count(DISTINCT source) FROM (SELECT source, max("end") AS until '
+        "SELECT min(until), count(DISTINCT source) FROM (SELECT source, max(ended_at) AS until "
         "FROM readings WHERE source LIKE 'broker-%' GROUP BY source, family)"
     )
     with duckdb.connect() as duck:

@@ -65,9 +65,9 @@ def compare(lake: Path, out: Path) -> dict[str, Agreement]:
         raise FailedError(f"{rejected} rows of bronze are in gold/rejected: use another lake")
     found = {}
     for table in COMPARED:
-        names = [name for name in table.column_names if name not in {"date", "window"}]
+        names = [name for name in table.column_names if name not in {"date", table.start}]
         columns = ", ".join(map(identifier, names))
-        gold = _gold(db, lake, table).select(f'epoch_us("window") AS w, {columns}')
+        gold = _gold(db, lake, table).select(f"epoch_us({table.start}) AS w, {columns}")
         native = db.read_parquet(str(out / table.name / "*.parquet")).select(f"w, {columns}")
         gold.create_view("gold", replace=True)
         native.create_view("native", replace=True)

@@ -80,7 +80,7 @@ SELECT xxhash64(cluster, w, metric, topic, `user` IS NULL, `user`, client_id IS 
 FROM each;
 
 CREATE TABLE subjects USING parquet AS
-SELECT DISTINCT subject, cluster, h, w, metric, topic, `user`, client_id FROM reports;
+SELECT DISTINCT subject, cluster, h, w, metric, topic, `user` AS user_name, client_id FROM reports;
 
 -- Atoms of which runs may overlap, so that their sums are not sums over time: several claimants name
 -- one in the hour, or a lead reaches back over an earlier run above zero.
@@ -144,32 +144,34 @@ SELECT subject, atom, t, us, obs, pos, low, high,
 FROM counted;
 
 CREATE TEMPORARY VIEW atom_sums AS
-SELECT subject, atom, members, sum((e - s) * weight) AS observed_us,
+SELECT subject, atom, members, sum((e - s) * weight) AS series_seen_us,
     sum(CAST(coalesce(value, 0D) * (e - s) / 1e6D AS DECIMAL(38, 6))) AS value_seconds,
-    min(value) AS min, max(value) AS max, sum(IF(positive, e - s, 0)) AS positive_us,
-    sum(IF(positive, sure - s, 0)) AS positive_low_us, sum(IF(positive, e - may, 0)) AS positive_high_us,
+    min(value) AS value_min, max(value) AS value_max, sum(IF(positive, e - s, 0)) AS series_affected_us,
+    sum(IF(positive, sure - s, 0)) AS series_affected_low_us,
+    sum(IF(positive, e - may, 0)) AS series_affected_high_us,
     bool_or(wrong) AS known_wrong, bool_or(opens) AS opens, max(IF(positive, spill, 0)) AS spill
 FROM plain GROUP BY subject, atom, members
 UNION ALL
-SELECT g.subject, g.atom, NULL, observed_us, value_seconds, min, max, positive_us, positive_low_us,
-    positive_high_us, known_wrong, opens, spill
+SELECT g.subject, g.atom, NULL, series_seen_us, value_seconds, value_min, value_max, series_affected_us,
+    series_affected_low_us, series_affected_high_us, known_wrong, opens, spill
 FROM (
-    SELECT subject, atom, sum(us * obs) AS observed_us,
-        sum(CAST(value * us / 1e6D AS DECIMAL(38, 6))) AS value_seconds, sum(us * pos) AS positive_us,
-        sum(us * low) AS positive_low_us, sum(us * high) AS positive_high_us
+    SELECT subject, atom, sum(us * obs) AS series_seen_us,
+        sum(CAST(value * us / 1e6D AS DECIMAL(38, 6))) AS value_seconds, sum(us * pos) AS series_affected_us,
+        sum(us * low) AS series_affected_low_us, sum(us * high) AS series_affected_high_us
     FROM segments GROUP BY subject, atom) g
 JOIN (
-    SELECT subject, atom, min(value) AS min, max(value) AS max, bool_or(wrong) AS known_wrong,
+    SELECT subject, atom, min(value) AS value_min, max(value) AS value_max, bool_or(wrong) AS known_wrong,
         bool_or(opens) AS opens, max(IF(positive, spill, 0)) AS spill
     FROM claims GROUP BY subject, atom) f ON f.subject = g.subject AND f.atom = g.atom;
 
 -- Sums over atoms. Time before the window counts once, and not where a value was above zero from the
 -- window's very start.
 CREATE TEMPORARY VIEW sums AS
-SELECT subject, sum(observed_us) AS observed_us, sum(value_seconds) AS value_seconds, min(min) AS min,
-    max(max) AS max, sum(positive_us) AS positive_us, sum(positive_low_us) AS positive_low_us,
-    sum(positive_high_us) AS positive_high_us, bool_or(known_wrong) AS known_wrong,
-    IF(bool_or(opens), 0, max(spill)) AS spill_us, sum(IF(opens, 0, spill)) AS spill_sum_us
+SELECT subject, sum(series_seen_us) AS series_seen_us, sum(value_seconds) AS value_seconds,
+    min(value_min) AS value_min, max(value_max) AS value_max, sum(series_affected_us) AS series_affected_us,
+    sum(series_affected_low_us) AS series_affected_low_us,
+    sum(series_affected_high_us) AS series_affected_high_us, bool_or(known_wrong) AS known_wrong,
+    IF(bool_or(opens), 0, max(spill)) AS before_us, sum(IF(opens, 0, spill)) AS series_before_us
 FROM atom_sums GROUP BY subject;
 
 -- For how long partitions are claimed by brokers that the controllers had fenced, and by no run above
@@ -230,44 +232,47 @@ running AS (
         sum(high) OVER along AS high, sum(own) OVER along AS own, sum(v) OVER along AS v
     FROM changes WINDOW along AS (
         PARTITION BY subject ORDER BY t ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW))
-SELECT subject, max(obs) AS series, max(pos) AS max_concurrent, sum(IF(pos > 0, us, 0)) AS any_us,
-    sum(IF(low > 0, us, 0)) AS any_low_us, sum(IF(high > 0, us, 0)) AS any_high_us,
+SELECT subject, max(obs) AS series, max(pos) AS max_concurrent, sum(IF(pos > 0, us, 0)) AS affected_us,
+    sum(IF(low > 0, us, 0)) AS affected_low_us, sum(IF(high > 0, us, 0)) AS affected_high_us,
     CAST(max(v) FILTER (WHERE own > 0) AS DOUBLE) AS max_total
 FROM running WHERE us > 0 GROUP BY subject;
 
 -- Counters: by how much they rose. Where that is not known they are not observed.
 CREATE TEMPORARY VIEW counters AS
-SELECT cluster, w, metric, topic, IF(level = 'client', `user`, NULL) AS `user`,
+SELECT cluster, w, metric, topic, IF(level = 'client', `user`, NULL) AS user_name,
     IF(level = 'client', client_id, NULL) AS client_id,
-    coalesce(sum(IF(value IS NULL, 0, e - s) * series), 0) AS observed_us,
+    coalesce(sum(IF(value IS NULL, 0, e - s) * series), 0) AS series_seen_us,
     sum(CAST(value AS DECIMAL(38, 6))) AS increase, max(series) AS series, bool_or(wrong) AS known_wrong
 FROM usable WHERE counter AND (level IN ('partition', 'topic') OR (level = 'client' AND members IS NULL))
 GROUP BY ALL;
 
 -- What every replica of a partition reports: sums over all of them, without the union.
 CREATE TEMPORARY VIEW replicas AS
-SELECT cluster, w, metric, topic, sum((e - s) * series) AS observed_us,
+SELECT cluster, w, metric, topic, sum((e - s) * series) AS series_seen_us,
     sum(CAST(coalesce(value, 0D) * (e - s) / 1e6D AS DECIMAL(38, 6))) AS value_seconds,
-    min(value) AS min, max(value) AS max, sum(IF(positive, e - s, 0)) AS positive_us,
-    sum(IF(positive, sure - s, 0)) AS positive_low_us,
-    sum(IF(positive, e - may + spill, 0)) AS positive_high_us,
+    min(value) AS value_min, max(value) AS value_max, sum(IF(positive, e - s, 0)) AS series_affected_us,
+    sum(IF(positive, sure - s, 0)) AS series_affected_low_us,
+    sum(IF(positive, e - may + spill, 0)) AS series_affected_high_us,
     max(series) AS series, bool_or(wrong) AS known_wrong
 FROM usable WHERE measure AND replica AND NOT counter AND level IN ('partition', 'topic')
 GROUP BY cluster, w, metric, topic HAVING max(value) > 0;
 
 CREATE TABLE finest USING parquet AS
-SELECT cluster, w, metric, topic, `user`, client_id, observed_us - coalesce(fenced_us, 0) AS observed_us,
-    value_seconds, min, max, positive_us, positive_low_us, positive_high_us + spill_sum_us AS positive_high_us,
-    CAST(NULL AS DECIMAL(38, 6)) AS increase, series, known_wrong, any_us, any_low_us,
-    any_high_us + spill_us AS any_high_us, max_concurrent, max_total, spill_us, spill_sum_us
+SELECT cluster, w, metric, topic, user_name, client_id,
+    series_seen_us - coalesce(fenced_us, 0) AS series_seen_us,
+    value_seconds, value_min, value_max, series_affected_us, series_affected_low_us,
+    series_affected_high_us + series_before_us AS series_affected_high_us,
+    CAST(NULL AS DECIMAL(38, 6)) AS increase, series, known_wrong, affected_us, affected_low_us,
+    affected_high_us + before_us AS affected_high_us, max_concurrent, max_total, before_us, series_before_us
 FROM sums JOIN unions USING (subject) JOIN subjects USING (subject)
     LEFT JOIN fenced_sums USING (subject)
-WHERE topic IS NOT NULL OR positive_us > 0 OR max <> 0 OR min <> 0
+WHERE topic IS NOT NULL OR series_affected_us > 0 OR value_max <> 0 OR value_min <> 0
 UNION ALL
-SELECT cluster, w, metric, topic, `user`, client_id, observed_us, NULL, NULL, NULL, NULL, NULL, NULL,
+SELECT cluster, w, metric, topic, user_name, client_id, series_seen_us, NULL, NULL, NULL, NULL, NULL, NULL,
     increase, series, known_wrong, NULL, NULL, NULL, NULL, NULL, NULL, NULL
 FROM counters WHERE topic IS NOT NULL OR increase > 0
 UNION ALL
-SELECT cluster, w, metric, topic, NULL, NULL, observed_us, value_seconds, min, max, positive_us,
-    positive_low_us, positive_high_us, NULL, series, known_wrong, NULL, NULL, NULL, NULL, NULL, NULL, NULL
+SELECT cluster, w, metric, topic, NULL, NULL, series_seen_us, value_seconds, value_min, value_max, series_affected_us,
+    series_affected_low_us, series_affected_high_us, NULL, series, known_wrong, NULL, NULL, NULL, NULL,
+    NULL, NULL, NULL
 FROM replicas;

@@ -93,8 +93,8 @@ def _over(column: Column, place: str) -> str:
 
 def _final(column: Column) -> str:
     if column.over == "mean":
-        mean = "CAST(value_seconds AS DOUBLE) / (CAST(observed_us AS DOUBLE) / 1e6D)"
-        return f"CASE WHEN observed_us > 0 THEN {mean} END AS {column.name}"
+        mean = "CAST(value_seconds AS DOUBLE) / (CAST(series_seen_us AS DOUBLE) / 1e6D)"
+        return f"CASE WHEN series_seen_us > 0 THEN {mean} END AS {column.name}"
     return f"CAST({column.name} AS {column.type}) AS {column.name}"
 
 

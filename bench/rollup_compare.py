@@ -20,8 +20,14 @@ _KEYS: Final = {
     "topics": ("length", "w", "metric", "topic"),
 }
 _FIGURES: Final = {
-    "partitions": ("fine_observed_us", "positive_us", "value_seconds", "highest"),
-    "topics": ("observed_us", "positive_us", "value_seconds", "any_us", "max_concurrent"),
+    "partitions": ("fine_series_seen_us", "series_affected_us", "value_seconds", "highest"),
+    "topics": (
+        "series_seen_us",
+        "series_affected_us",
+        "value_seconds",
+        "affected_us",
+        "max_concurrent",
+    ),
 }
 _ALIKE: Final = 1e-3
 
@@ -71,7 +77,7 @@ def _compare(lake: Path, out: Path, table: str, part: tuple[str, int, int]) -> t
     theirs = out / f"{table}.parquet"
     db = connect()
     # Hours of a partition leave out the windows in which it was zero all the time.
-    fine = "CASE WHEN length = 'windows' THEN observed_us ELSE 0 END AS fine_observed_us"
+    fine = "CASE WHEN length = 'windows' THEN series_seen_us ELSE 0 END AS fine_series_seen_us"
     of_hours, of_windows = (_gold(db, lake, one) for one in (table, f"{table}_windows"))
     ours = (
         of_hours.union(of_windows)
@@ -81,8 +87,8 @@ def _compare(lake: Path, out: Path, table: str, part: tuple[str, int, int]) -> t
     answers = str(theirs / "*.parquet") if theirs.is_dir() else str(theirs)
     peer = db.read_parquet(answers).select(f"*, {fine}")
     chosen = f"w >= {first_us} AND w < {first_us + hours * HOUR_US}"
-    positive = "positive_us > 0" if table == "partitions" else "TRUE"
-    names = ", ".join((*keys, "observed_us", *figures))
+    positive = "series_affected_us > 0" if table == "partitions" else "TRUE"
+    names = ", ".join((*keys, "series_seen_us", *figures))
     ours.filter(f"{chosen} AND {positive}").select(names).create("ours")
     peer.filter(f"{chosen} AND {positive}").select(names).create("theirs")
     alike = " AND ".join(
@@ -90,7 +96,7 @@ def _compare(lake: Path, out: Path, table: str, part: tuple[str, int, int]) -> t
         for name in figures
     )
     both = ", ".join(f"sum(ours.{name})::DOUBLE, sum(theirs.{name})::DOUBLE" for name in figures)
-    paired = "ours.observed_us IS NOT NULL AND theirs.observed_us IS NOT NULL"
+    paired = "ours.series_seen_us IS NOT NULL AND theirs.series_seen_us IS NOT NULL"
     counts = (paired, f"NOT ({paired})", alike)
     counted = ", ".join(f"count(*) FILTER ({one})" for one in counts)
     joined = f"ours FULL JOIN theirs USING ({', '.join(keys)})"
@@ -104,5 +110,8 @@ def _gold(db: DuckDBPyConnection, lake: Path, name: str) -> DuckDBPyRelation:
     """A table of gold, with how long its windows are."""
     files = DeltaTable(str(lake / "gold" / name)).file_uris()
     read = db.read_parquet([one.removeprefix("file://") for one in files], hive_partitioning=True)
-    length = "windows" if name.endswith("_windows") else "hours"
-    return read.select(f'\'{length}\' AS length, *, epoch_us("window") AS w, "max" AS highest')
+    is_finest = name.endswith("_windows")
+    length, start = ("windows", "window_start") if is_finest else ("hours", "hour")
+    renamed = "partition_id AS partition, " * name.startswith("partitions")
+    own = f"epoch_us({start}) AS w, value_max AS highest"
+    return read.select(f"'{length}' AS length, * EXCLUDE ({start}), {renamed}{own}")

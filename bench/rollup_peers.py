@@ -78,8 +78,8 @@ def _keep(engine: SparkSession, out: Path, name: str, sql: str) -> None:
 def coarser(table: str, source: str) -> str:
     """Windows and hours of a table, from its windows."""
     keys = KEYS if table == "partitions" else KEYS[:2]
-    sums = ["observed_us", "positive_us", "value_seconds"]
-    sums += ["any_us"] if table == "topics" else []
+    sums = ["series_seen_us", "series_affected_us", "value_seconds"]
+    sums += ["affected_us"] if table == "topics" else []
     largest = ["highest"] if table == "partitions" else ["max_concurrent"]
     parts = []
     for length, seconds in LENGTHS.items():
@@ -128,8 +128,8 @@ WITH followed AS (
     FROM held
 )""",
     "partitions": """
-SELECT metric, topic, partition, w, sum(e - s) AS observed_us,
-       sum(CASE WHEN value > 0 THEN e - s ELSE 0 END) AS positive_us,
+SELECT metric, topic, partition, w, sum(e - s) AS series_seen_us,
+       sum(CASE WHEN value > 0 THEN e - s ELSE 0 END) AS series_affected_us,
        sum(value * (e - s)) / 1e6 AS value_seconds, max(value) AS highest, SPANS AS spans
 FROM cut GROUP BY metric, topic, partition, w""",
     "spans_duckdb": """
@@ -147,15 +147,15 @@ edges AS (
            sum(step) OVER (PARTITION BY metric, topic, w ORDER BY t) AS count
     FROM edges
 ), unions AS (
-    SELECT metric, topic, w, sum(until - t) AS any_us, max(count) AS max_concurrent
+    SELECT metric, topic, w, sum(until - t) AS affected_us, max(count) AS max_concurrent
     FROM running WHERE count > 0 GROUP BY metric, topic, w
 ), sums AS (
-    SELECT metric, topic, w, sum(observed_us) AS observed_us, sum(positive_us) AS positive_us,
-           sum(value_seconds) AS value_seconds
+    SELECT metric, topic, w, sum(series_seen_us) AS series_seen_us,
+           sum(series_affected_us) AS series_affected_us, sum(value_seconds) AS value_seconds
     FROM fine GROUP BY metric, topic, w
 )
-SELECT metric, topic, w, observed_us, positive_us, value_seconds, coalesce(any_us, 0) AS any_us,
-       coalesce(max_concurrent, 0) AS max_concurrent
+SELECT metric, topic, w, series_seen_us, series_affected_us, value_seconds,
+       coalesce(affected_us, 0) AS affected_us, coalesce(max_concurrent, 0) AS max_concurrent
 FROM sums LEFT JOIN unions USING (metric, topic, w)""",
 }
 

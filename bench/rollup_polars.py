@@ -52,8 +52,8 @@ def partitions(samples: pl.LazyFrame) -> pl.LazyFrame:
         pl.concat([own, rest])
         .group_by(*KEYS, "w")
         .agg(
-            observed_us=(e - s).sum(),
-            positive_us=(e - s).filter(positive).sum(),
+            series_seen_us=(e - s).sum(),
+            series_affected_us=(e - s).filter(positive).sum(),
             value_seconds=(pl.col("value") * (e - s)).sum() / 1e6,
             highest=pl.col("value").max(),
             starts=s.filter(positive),
@@ -83,11 +83,12 @@ def _topics(fine: pl.DataFrame) -> pl.DataFrame:
         .filter(pl.col("count") > 0)
     )
     unions = running.group_by(*_TOPIC).agg(
-        any_us=(pl.col("until") - pl.col("t")).sum(), max_concurrent=pl.col("count").max()
+        affected_us=(pl.col("until") - pl.col("t")).sum(), max_concurrent=pl.col("count").max()
     )
-    sums = fine.group_by(*_TOPIC).agg(pl.col("observed_us", "positive_us", "value_seconds").sum())
+    added = pl.col("series_seen_us", "series_affected_us", "value_seconds")
+    sums = fine.group_by(*_TOPIC).agg(added.sum())
     return sums.join(unions, on=_TOPIC, how="left").with_columns(
-        pl.col("any_us", "max_concurrent").fill_null(0)
+        pl.col("affected_us", "max_concurrent").fill_null(0)
     )
 
 
@@ -97,8 +98,8 @@ def _coarser(table: str, rows: pl.DataFrame, length: str) -> pl.DataFrame:
     keys = KEYS if table == "partitions" else KEYS[:2]
     window = pl.col("w") - pl.col("w") % (LENGTHS[length] * 1_000_000)
     largest = "highest" if table == "partitions" else "max_concurrent"
-    sums = ["observed_us", "positive_us", "value_seconds"]
-    sums += ["any_us"] if table == "topics" else []
+    sums = ["series_seen_us", "series_affected_us", "value_seconds"]
+    sums += ["affected_us"] if table == "topics" else []
     return (
         rows.with_columns(w=window)
         .group_by("w", *keys)

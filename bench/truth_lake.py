@@ -27,10 +27,10 @@ if TYPE_CHECKING:
 
 Action = dict[str, Any]
 _TABLES: Final = (
-    "brokers", "clients", "coverage", "groups", "incidents", "labelled", "lags", "non_consumed",
-    "partitions", "readings", "sli", "stretches", "subjects", "topics",
+    "clients", "coverage", "groups", "incidents", "labelled", "lags", "lost_offsets", "partitions",
+    "readings", "sli", "sources", "stretches", "subjects", "topics",
 )  # fmt: skip
-_WITH_FILES: Final = ("clients", "incidents", "non_consumed", "sli", "topics")
+_WITH_FILES: Final = ("clients", "incidents", "lost_offsets", "sli", "topics")
 FAULTS: Final = (
     *(f"table gold/{name}" for name in _TABLES),
     *(f"file gold/{name}" for name in _WITH_FILES),

@@ -21,9 +21,9 @@ displayHTML(notebook.story())
 # COMMAND ----------
 
 # MAGIC %sql
-# MAGIC SELECT `window` AS hour, metric, any_us / 6e7 AS minutes_above_0, mean, `max`,
-# MAGIC        observed_us / 6e7 AS minutes_observed
+# MAGIC SELECT hour, metric, affected_us / 6e7 AS minutes_above_0, value_mean, value_max,
+# MAGIC        series_seen_us / 6e7 AS broker_minutes_observed
 # MAGIC FROM clients
-# MAGIC WHERE :client IN (`user`, client_id, 'user:' || `user`, 'client:' || client_id,
-# MAGIC                   `user` || '/' || client_id)
-# MAGIC ORDER BY `window`, metric
+# MAGIC WHERE :client IN (user_name, client_id, 'user:' || user_name, 'client:' || client_id,
+# MAGIC                   user_name || '/' || client_id)
+# MAGIC ORDER BY hour, metric

@@ -8,22 +8,23 @@
 
 from lakehouse.notebooks.cells import Notebook
 
-notebook = Notebook(spark, dbutils.widgets, "non_consumed")
+notebook = Notebook(spark, dbutils.widgets, "lost_offsets")
 displayHTML(notebook.question("lost"))
 
 # COMMAND ----------
 
 # MAGIC %md
-# MAGIC Losses by day. How much a group lost in unknown time is not known. The view `non_consumed`
+# MAGIC Losses by day. How much a group lost in unknown time is not known. The view `lost_offsets`
 # MAGIC has this week's rows of this cluster; gold's table of that name has all. A null is not
 # MAGIC known, and not zero.
 
 # COMMAND ----------
 
 # MAGIC %sql
-# MAGIC SELECT `group`, topic, `partition`, date AS day,
+# MAGIC SELECT consumer_group, topic, partition_id, date AS day,
 # MAGIC        sum(offsets_low) AS at_least, sum(offsets_high) AS at_most,
-# MAGIC        sum(observed_us) / 3.6e9 AS hours_observed, sum(unknown_us) / 3.6e9 AS hours_unknown
-# MAGIC FROM non_consumed
-# MAGIC GROUP BY `group`, topic, `partition`, day
-# MAGIC ORDER BY at_most DESC, hours_unknown DESC, `group`, topic, `partition`
+# MAGIC        sum(series_seen_us) / 3.6e9 AS hours_observed,
+# MAGIC        sum(series_unknown_us) / 3.6e9 AS hours_unknown
+# MAGIC FROM lost_offsets
+# MAGIC GROUP BY consumer_group, topic, partition_id, day
+# MAGIC ORDER BY at_most DESC, hours_unknown DESC, consumer_group, topic, partition_id

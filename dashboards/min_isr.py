@@ -20,11 +20,11 @@ displayHTML(notebook.question("min-isr"))
 # COMMAND ----------
 
 # MAGIC %sql
-# MAGIC SELECT topic, date AS day, metric, sum(any_us) / 6e7 AS minutes,
-# MAGIC        sum(any_low_us) / 6e7 AS at_least, sum(any_high_us) / 6e7 AS at_most,
+# MAGIC SELECT topic, date AS day, metric, sum(affected_us) / 6e7 AS minutes,
+# MAGIC        sum(affected_low_us) / 6e7 AS at_least, sum(affected_high_us) / 6e7 AS at_most,
 # MAGIC        max(max_concurrent) AS partitions_at_once
 # MAGIC FROM topics
 # MAGIC WHERE metric IN ('kafka.partition.under_min_isr', 'kafka.partition.leaderless')
-# MAGIC   AND any_high_us > 0
+# MAGIC   AND affected_high_us > 0
 # MAGIC GROUP BY topic, day, metric
 # MAGIC ORDER BY at_most DESC, topic, day

@@ -20,9 +20,9 @@ displayHTML(notebook.question("throttling"))
 # COMMAND ----------
 
 # MAGIC %sql
-# MAGIC SELECT `user`, client_id, metric, `window` AS hour,
-# MAGIC        any_us / 6e7 AS minutes, any_low_us / 6e7 AS at_least, any_high_us / 6e7 AS at_most,
-# MAGIC        `max` AS worst_ms
+# MAGIC SELECT user_name, client_id, metric, hour, affected_us / 6e7 AS minutes,
+# MAGIC        affected_low_us / 6e7 AS at_least, affected_high_us / 6e7 AS at_most,
+# MAGIC        value_max AS worst_ms
 # MAGIC FROM clients
-# MAGIC WHERE metric LIKE 'kafka.client.%.throttle_time' AND any_high_us > 0
-# MAGIC ORDER BY any_high_us DESC, `user`, client_id, hour
+# MAGIC WHERE metric LIKE 'kafka.client.%.throttle_time' AND affected_high_us > 0
+# MAGIC ORDER BY affected_high_us DESC, user_name, client_id, hour

@@ -21,7 +21,7 @@ displayHTML(notebook.question("tier-lag"))
 
 # MAGIC %sql
 # MAGIC SELECT topic, date AS day, metric,
-# MAGIC        sum(any_us) / 3.6e9 AS hours_behind, max(max_total) / 1048576 AS most_mib,
+# MAGIC        sum(affected_us) / 3.6e9 AS hours_behind, max(max_total) / 1048576 AS most_mib,
 # MAGIC        bool_or(known_wrong) AS reported_wrongly_by_this_kafka
 # MAGIC FROM topics
 # MAGIC WHERE metric IN ('kafka.topic.remote_copy_lag.bytes', 'kafka.topic.remote_delete_lag.bytes')

@@ -20,7 +20,7 @@ displayHTML(notebook.tour())
 # COMMAND ----------
 
 # MAGIC %sql
-# MAGIC SELECT source, family, outcome, sum(duration_us) / 3.6e9 AS hours, sum(scrapes) AS readings
+# MAGIC SELECT source, family, outcome, sum(outcome_us) / 3.6e9 AS hours, sum(scrapes) AS readings
 # MAGIC FROM coverage
 # MAGIC GROUP BY source, family, outcome
 # MAGIC ORDER BY outcome = 'ok', hours DESC, source, family, outcome

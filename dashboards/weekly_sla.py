@@ -21,15 +21,15 @@ displayHTML(notebook.report())
 # COMMAND ----------
 
 # MAGIC %sql
-# MAGIC SELECT objective, `window` AS since, window_end AS until, verdict, count(*) AS subjects,
+# MAGIC SELECT objective, period_start AS since, period_end AS until, verdict, count(*) AS subjects,
 # MAGIC        min(attainment) AS lowest_attainment, min(attainment_low) AS if_unknown_was_bad,
 # MAGIC        sum(unknown_us) / 3.6e9 AS unknown_hours
 # MAGIC FROM (
 # MAGIC   SELECT *, row_number() OVER (
-# MAGIC     PARTITION BY objective, `window`, window_end,
-# MAGIC                  topic, partition, `user`, client_id, `group`, source
+# MAGIC     PARTITION BY objective, period_start, period_end,
+# MAGIC                  topic, partition_id, user_name, client_id, consumer_group, source
 # MAGIC     ORDER BY statement DESC) AS newest
 # MAGIC   FROM sla)
 # MAGIC WHERE newest = 1
-# MAGIC GROUP BY objective, `window`, window_end, verdict
+# MAGIC GROUP BY objective, period_start, period_end, verdict
 # MAGIC ORDER BY objective, since, until, verdict

@@ -96,6 +96,10 @@ class TableSchemaError(LakehouseError):
     """A table of the lake has another schema than this version reads or writes."""
 
 
+class OlderGoldError(TableSchemaError):
+    """An older version wrote gold; ``jmxlake upgrade`` converts it."""
+
+
 class TableLogError(TableSchemaError):
     """A table's log names a file outside the table, or one that has other rows than it says."""
 

@@ -123,7 +123,7 @@ def record_progress(lake: str, options: dict[str, str] | None = None, **versions
     """What the rollup writes last, for tests without Spark."""
     table = tables.PROGRESS
     now = time.time_ns() // 1000
-    values = {"at": now, "window_seconds": 300, "hours": 1}
+    values = {"finished_at": now, "window_seconds": 300, "hours": 1}
     values |= {f"{one}_version": versions.get(one, 0) for one in ("runs", "scrapes", "members")}
     row = tuple(values.get(name) for name in table.column_names)
     write_deltalake(

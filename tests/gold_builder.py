@@ -38,7 +38,7 @@ def put(
 ) -> DeltaTable:
     """Append rows to a table of gold; it is made where it is missing.
 
-    What a row lacks is null; a date follows from the window.
+    What a row lacks is null. Rows may give ``window_start`` for an hour, too; it gives the date.
     """
     arrow = schema(table)
     delta = DeltaTable.create(
@@ -47,8 +47,10 @@ def put(
         storage_options=options,
     )  # fmt: skip
     if rows:
-        dated = [_dated(row) if "date" in table.column_names else row for row in rows]
-        whole = [{one: row.get(one) for one in table.column_names} for row in dated]
+        dated = [_dated(table, row) if table.start else row for row in rows]
+        whole = [dict.fromkeys(table.column_names) | row for row in dated]
+        assert not {*whole[0]} - {*table.column_names}, f"not columns of {table.name}"
+        assert len({len(row) for row in whole}) == 1, f"not columns of {table.name}"
         write_deltalake(delta, pa.Table.from_pylist(whole, arrow), mode="append")
     return delta
 
@@ -61,9 +63,10 @@ def schema(table: Table) -> pa.Schema:
 def progress(lake: Path | str, at: dt.datetime) -> DeltaTable:
     """A row of gold/progress, as a first rollup leaves it."""
     versions = dict.fromkeys(("runs_version", "scrapes_version", "members_version", "hours"), 0)
-    row = {**versions, "at": at, "committed": at, "window_seconds": 300, "how": "whole"}
+    row = {**versions, "finished_at": at, "committed_at": at, "window_seconds": 300, "how": "whole"}
     return put(lake, tables.PROGRESS, {**row, "runs_id": "x"})
 
 
-def _dated(row: dict[str, Any]) -> dict[str, Any]:
-    return {"date": row["window"].date(), **row}
+def _dated(table: Table, row: dict[str, Any]) -> dict[str, Any]:
+    own = {table.start if name == "window_start" else name: value for name, value in row.items()}
+    return {"date": own[table.start].date(), **own}

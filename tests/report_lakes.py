@@ -6,6 +6,7 @@ hours, so that its tables agree with each other as the rollup left them.
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
 import sys
@@ -155,7 +156,7 @@ def _multiplied(
         return database.sql("SELECT * FROM old").to_arrow_table() if is_state else None
     if table.name == "subjects":
         return _subjects(database, names)
-    where = f"\"window\" >= TIMESTAMPTZ '{week[0]}' AND \"window\" <= TIMESTAMPTZ '{week[1]}'"
+    where = f"{table.start} >= TIMESTAMPTZ '{week[0]}' AND {table.start} <= TIMESTAMPTZ '{week[1]}'"
     if table.name.endswith("_windows") and table.name != "coverage_windows":
         return database.sql(_select(names, "old", "", where)).to_arrow_table()  # for drawings
     if table.name == "topics":
@@ -169,7 +170,7 @@ def _multiplied(
 def _parts(table: Table, where: str) -> Iterator[str]:
     """Yield the queries of a table, one for each kind of subject that is copied or kept."""
     names = table.column_names
-    keys = [one for one in ("topic", "client_id", "group", "source") if one in names]
+    keys = [one for one in ("topic", "client_id", "consumer_group", "source") if one in names]
 
     def of(key: str) -> str:
         others = [one for one in keys if one != key and not (key == "topic" and one == "source")]
@@ -180,11 +181,11 @@ def _parts(table: Table, where: str) -> Iterator[str]:
     if "client_id" in names:
         own = of("client_id").replace('"source" IS NULL', "client_id NOTNULL")
         yield _select(names, "old, clients", "client_id", f"{own} AND client_id NOTNULL")
-    if "group" in names:
-        yield _select(names, "old", "", f'{where} AND "group" NOTNULL')
+    if "consumer_group" in names:
+        yield _select(names, "old", "", f"{where} AND consumer_group NOTNULL")
     if "source" in names and table.name == "incidents":
         yield _select(names, "old", "", f"{where} AND level = 'source'")
-    elif ("source" in names and not {"topic", "user"} & {*names}) or table.name == "sli":
+    elif ("source" in names and not {"topic", "user_name"} & {*names}) or table.name == "sli":
         own = f"{of('source')} AND source NOTNULL"
         yield _select(names, "old JOIN sources USING (source)", "source", own)
         yield _select(names, "old", "", f"{own} AND source NOT LIKE 'broker%'")
@@ -193,16 +194,17 @@ def _parts(table: Table, where: str) -> Iterator[str]:
 def _select(names: Sequence[str], source: str, level: str, where: str) -> str:
     shift = "to_hours(shift::INT)" if level == "topic" else "to_hours(0)"
     if level == "topic":  # rows of hours before, moved into the week, are of the week before it
-        where = where.replace('"window"', f'"window" + {shift}')
-    columns = ", ".join(_column(name, level, shift) for name in names)
+        where = re.sub(r"\b(hour|window_start)\b", rf"\1 + {shift}", where)
+    start = next((name for name in ("hour", "window_start") if name in names), "")
+    columns = ", ".join(_column(name, level, shift, start) for name in names)
     return f"SELECT {columns} FROM {source} WHERE {where}"  # noqa: S608 - texts of this file
 
 
-def _column(name: str, level: str, shift: str) -> str:
-    if name in {"window", "start", "end"}:
-        return f'"{name}" + {shift} AS "{name}"'
+def _column(name: str, level: str, shift: str, start: str) -> str:
+    if name in {"hour", "window_start", "started_at", "ended_at"}:
+        return f"{name} + {shift} AS {name}"
     if name == "date":
-        return f'CAST("window" + {shift} AS DATE) AS date'
+        return f"CAST({start} + {shift} AS DATE) AS date"
     if name == level and level in {"topic", "source"}:
         return f"copy AS {name}"
     if name == level == "client_id":

@@ -25,7 +25,7 @@ Engines = Callable[[Path], Engine]
 ISR: Final = "kafka.partition.under_min_isr"
 HOUR: Final = 3600.0
 DAY: Final = 24 * HOUR
-QUICK: Final = (tables.COVERAGE, tables.BROKERS, tables.REJECTED)
+QUICK: Final = (tables.COVERAGE, tables.SOURCES, tables.REJECTED)
 """Of scrapes, of runs, and of what could not be used."""
 
 _EMPTY: Final = tempfile.TemporaryDirectory(prefix="jmxlake-gold-")

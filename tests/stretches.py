@@ -16,7 +16,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 SECOND: Final = 1_000_000
-SERIES: Final = ("metric", "level", "topic", "partition", "user", "client_id", "group")
+SERIES: Final = (
+    "metric", "level", "topic", "partition_id", "user_name", "client_id", "consumer_group",
+)  # fmt: skip
 _TYPES: Final = {"string": pa.string(), "int": pa.int32(), "double": pa.float64()}
 
 Row = dict[str, Any]
@@ -26,10 +28,12 @@ def stretch(start: int, end: int, source: str = "broker-1", **rest: Any) -> Row:
     """A stretch of a partition; seconds."""
     row = {
         "cluster": "c", "metric": UNDER_MIN_ISR, "level": "partition", "topic": "t",
-        "partition": 0, "user": None, "client_id": None, "group": None, "source": source,
-        "start": start * SECOND, "end": end * SECOND, "lead_us": 7, "tail_us": 5,
+        "partition_id": 0, "user_name": None, "client_id": None, "consumer_group": None,
+        "source": source,
+        "started_at": start * SECOND, "ended_at": end * SECOND, "lead_us": 7, "tail_us": 5,
         "worst": 1.0, "total": 1.0,
     }  # fmt: skip
+    assert rest.keys() <= row.keys(), "a column that stretches do not have"
     return row | rest
 
 
@@ -50,8 +54,8 @@ def plainly(stretches: Sequence[Row]) -> list[Incident]:
     found = []
     for series, rows in by_series.items():
         groups: list[list[Row]] = []
-        for row in sorted(rows, key=lambda row: (row["start"], row["end"])):
-            if groups and row["start"] <= max(one["end"] for one in groups[-1]):
+        for row in sorted(rows, key=lambda row: (row["started_at"], row["ended_at"])):
+            if groups and row["started_at"] <= max(one["ended_at"] for one in groups[-1]):
                 groups[-1].append(row)
             else:
                 groups.append([row])
@@ -60,10 +64,10 @@ def plainly(stretches: Sequence[Row]) -> list[Incident]:
 
 
 def _figures(rows: Sequence[Row]) -> tuple[Any, ...]:
-    start, end = min(row["start"] for row in rows), max(row["end"] for row in rows)
+    start, end = min(row["started_at"] for row in rows), max(row["ended_at"] for row in rows)
     return (
-        start, end, min(row["lead_us"] for row in rows if row["start"] == start),
-        min(_tail(rows, row) for row in rows if row["end"] == end),
+        start, end, min(row["lead_us"] for row in rows if row["started_at"] == start),
+        min(_tail(rows, row) for row in rows if row["ended_at"] == end),
         max(row["worst"] for row in rows), sum(row["total"] for row in rows),
         tuple(sorted({row["source"] for row in rows})),
     )  # fmt: skip
@@ -71,10 +75,12 @@ def _figures(rows: Sequence[Row]) -> tuple[Any, ...]:
 
 def _tail(rows: Sequence[Row], last: Row) -> int:
     """A stretch that may not have been bad at all leaves the end to the one before it."""
-    if last["tail_us"] < last["end"] - last["start"]:
+    if last["tail_us"] < last["ended_at"] - last["started_at"]:
         return int(last["tail_us"])
     before = [
-        row for row in rows if row["source"] == last["source"] and row["end"] == last["start"]
+        row
+        for row in rows
+        if row["source"] == last["source"] and row["ended_at"] == last["started_at"]
     ]
     return int(last["tail_us"]) + (_tail(rows, before[0]) if before else 0)
 
@@ -82,11 +88,11 @@ def _tail(rows: Sequence[Row], last: Row) -> int:
 def random_stretches(chance: random.Random) -> list[Row]:
     """Stretches of series of all levels: some touch, some were perhaps not bad at all."""
     alike: list[Row] = [
-        *({"metric": metric, "partition": part} for part in (0, 1)
+        *({"metric": metric, "partition_id": part} for part in (0, 1)
           for metric in (UNDER_MIN_ISR, LEADERLESS)),
-        {"metric": "m", "level": "client", "topic": None, "partition": None, "client_id": "a"},
-        {"metric": "m", "level": "client", "topic": None, "partition": None, "user": "a"},
-        {"metric": "m", "level": "source", "topic": None, "partition": None},
+        {"metric": "m", "level": "client", "topic": None, "partition_id": None, "client_id": "a"},
+        {"metric": "m", "level": "client", "topic": None, "partition_id": None, "user_name": "a"},
+        {"metric": "m", "level": "source", "topic": None, "partition_id": None},
     ]  # fmt: skip
     found = []
     for series in alike:

@@ -66,10 +66,10 @@ def _check(table: tables.Table, form: str, metrics: Sequence[str], *, dated: boo
         names = ", ".join(sorted(exports.OPENMETRICS))
         what = f"{table.name} has no OpenMetrics format; {names} have. Use parquet or csv"
         raise click.UsageError(what)
-    asked = (("--from and --to", dated, "window"), ("--metric", metrics, "metric"))
-    for option, given, column in asked:
-        if given and column not in table.column_names:
-            raise click.UsageError(f"{table.name} has no column {column}: leave out {option}")
+    if dated and not exports.start_of(table):
+        raise click.UsageError(f"rows of {table.name} are not of a time: leave out --from and --to")
+    if metrics and "metric" not in table.column_names:
+        raise click.UsageError(f"{table.name} has no column metric: leave out --metric")
     for name in metrics:
         if not re.fullmatch(tables.METRIC_NAME, name):
             raise click.UsageError(f"--metric {name!r} is not the name of a metric")

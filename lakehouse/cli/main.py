@@ -30,6 +30,7 @@ _COMMANDS: Final = {
     "sla": ("reports.sla", "Publish in gold/sla whether objectives were met."),
     "summary": ("reports.summary", "Report several clusters on one page."),
     "unit": ("maintain", "Print a systemd unit: maintenance, rollup or weekly report."),
+    "upgrade": ("upgrade", "Convert gold that an older version wrote."),
     "verify": ("rollup", "Recompute some hours and compare gold to the bit."),
     "views": ("views", "Print SQL that creates readable views of gold, or run it."),
     "weekly": ("reports.weekly", "Roll up, publish, report and send a week."),

@@ -14,7 +14,7 @@ from deltalake import DeltaTable, QueryBuilder, exceptions
 from deltalake.schema import PrimitiveType
 
 from lakehouse import errors, tables
-from lakehouse.core import display, missing_files
+from lakehouse.core import display, missing_files, older_gold
 from lakehouse.core.lake import checked_root
 from lakehouse.core.periods import Period
 from lakehouse.tables import delta_log, error_text, paths, strict_yaml, typed_settings
@@ -58,14 +58,17 @@ class Location:
         Raises:
             TableNotFoundError: It does not exist.
             TableSchemaError: Nothing can read it.
+            OlderGoldError: An older version wrote it.
             MaintenanceError: It cannot be read.
         """
         url = self.url(table)
         with delta_errors(url):
             try:
-                return open_table(url, version, self.options)
+                delta = open_table(url, version, self.options)
             except exceptions.TableNotFoundError as error:
                 raise missing_files.no_table(table, url) from error
+            older_gold.check(table, (field.name for field in delta.schema().fields), url)
+            return delta
 
 
 def locate(root: str, options_file: Path | None, gold: str | None = None) -> Location:
@@ -346,7 +349,7 @@ def newest_progress(location: Location, *columns: str) -> dict[str, Any] | None:
         MaintenanceError: It exists and cannot be read.
     """
     names = ", ".join(map(identifier, columns))
-    sql = f"SELECT {names} FROM {TABLE} ORDER BY at DESC LIMIT 1"
+    sql = f"SELECT {names} FROM {TABLE} ORDER BY finished_at DESC LIMIT 1"
     try:
         return next(query(location.open(tables.PROGRESS), sql), None)
     except errors.TableNotFoundError:

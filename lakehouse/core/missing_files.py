@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 
     from lakehouse.core.spans import Span
 
-_STARTS: Final = ("min.window", "min.start", "min.at")
-_ENDS: Final = ("max.window_end", "max.window", "max.end", "max.at")
-_EXCLUSIVE: Final = ("max.window_end", "max.end")
+_STARTS: Final = ("min.hour", "min.window_start", "min.period_start", "min.start", "min.at")
+_ENDS: Final = ("max.period_end", "max.hour", "max.window_start", "max.end", "max.at")
+_EXCLUSIVE: Final = ("max.period_end", "max.end")
 _CUT_OFF: Final = 1_000
 """Logs name greatest instants in whole milliseconds, rounded down."""
 

@@ -15,7 +15,14 @@ from lakehouse.core.metrics import NODE_FENCED
 from lakehouse.core.periods import Period, micros
 
 SUBJECT: Final = ("topic", "user", "client_id", "group", "source")
-"""Columns of a subject's key."""
+"""Names of a subject's key in objectives and reports."""
+
+SUBJECT_COLUMNS: Final = ("topic", "user_name", "client_id", "consumer_group", "source")
+"""Its columns in gold, in the same order."""
+
+_REPORTED: Final = dict(
+    zip((*SUBJECT, "partition"), (*SUBJECT_COLUMNS, "partition_id"), strict=True)
+)
 
 _SLACK_US: Final = 180_000_000  # three scrapes of the topology
 
@@ -46,17 +53,23 @@ class Subject:
 
     @property
     def names(self) -> dict[str, str | None]:
-        """The key by column name."""
+        """The key by name."""
         return dict(zip(SUBJECT, self.key, strict=True))
 
 
 def subject(row: Mapping[str, Any]) -> Subject:
     """A subject from a row of gold/subjects whose instants are microseconds."""
+    topic, user, client_id, group, source = (row[name] for name in SUBJECT_COLUMNS)
     return Subject(
-        row["cluster"], row["kind"], row["topic"], row["user"], row["client_id"], row["group"],
-        row["source"], row["first_seen"], row["last_seen"], row["seen_whole_until"],
-        row["attributes_at"], dict(row["attributes"] or {}), rack=row.get("rack"),
+        row["cluster"], row["kind"], topic, user, client_id, group, source,
+        row["first_seen"], row["last_seen"], row["seen_whole_until"], row["attributes_at"],
+        dict(row["attributes"] or {}), rack=row.get("rack"),
     )  # fmt: skip
+
+
+def with_names(row: Mapping[str, Any]) -> dict[str, Any]:
+    """A row of gold with the names of its subject as reports have them."""
+    return {**row, **{name: row.get(column) for name, column in _REPORTED.items()}}
 
 
 def with_ends(subjects: Iterable[Subject]) -> list[tuple[Subject, int | None]]:

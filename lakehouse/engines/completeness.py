@@ -93,7 +93,7 @@ def incomplete(engine: Engine, period: Period, now_us: int) -> list[Incomplete]:
         period: The period.
         now_us: This instant, microseconds.
     """
-    newest = "SELECT * FROM {rows} r ORDER BY r.at DESC LIMIT 1"
+    newest = "SELECT * FROM {rows} r ORDER BY r.finished_at DESC LIMIT 1"
     rows = engine.collect(select(newest, rows=engine.rows(tables.PROGRESS))).to_pylist()
     every = details(engine, (*CHECKED, tables.PROGRESS))
     progress = every[tables.PROGRESS]
@@ -121,7 +121,7 @@ def first_known(engine: Engine, chosen: Iterable[Table]) -> int | None:
     """The first instant (microseconds) of which tables of gold have a row; None: they have none."""
     firsts = []
     for table in chosen:
-        name = "first_seen" if table is tables.SUBJECTS else "window"
+        name = "first_seen" if table is tables.SUBJECTS else table.start
         ((first,),) = ask(engine, f"SELECT min(r.{name}) FROM {{rows}} r", rows=engine.rows(table))
         firsts.append(first)
     return min((first for first in firsts if first is not None), default=None)

@@ -20,7 +20,7 @@ from lakehouse.engines.rollup_batches import Batch
 from lakehouse.kernel.run_in_duckdb import Program
 from lakehouse.tables import Table
 
-_INSTANTS: Final = ("start", "window", "at")
+_INSTANTS: Final = ("start", "started_at", "hour", "window_start", "period_start", "at")
 
 
 class LeaseRow(NamedTuple):
@@ -114,10 +114,11 @@ class Engine(Protocol):
         """A table, as it is now or as of a version, or what was inserted into it.
 
         With further columns where they can be made: ``epoch_hour`` (BIGINT, hours since 1970 of the
-        first of ``start``, ``window`` and ``at`` that it has, no earlier than 1970 and no later
-        than ``periods.LAST``) and ``misdated`` (BOOLEAN, for tables with ``date`` and ``start``:
-        the date is not that of the start, or the start is no instant from ``periods.FIRST`` to
-        ``periods.LAST``); of bronze's such tables, unless ``inserted``, also ``written`` (BIGINT:
+        first of ``start``, ``started_at``, ``hour``, ``window_start``, ``period_start`` and ``at``
+        that it has, no earlier than 1970 and no later than ``periods.LAST``) and ``misdated``
+        (BOOLEAN, for tables with ``date`` and ``start``: the date is not that of the start, or the
+        start is no instant from ``periods.FIRST`` to ``periods.LAST``); of bronze's such tables,
+        unless ``inserted``, also ``written`` (BIGINT:
         when the row's file was last modified).
 
         Args:
@@ -156,7 +157,8 @@ class Engine(Protocol):
 
         Args:
             table: A table of gold.
-            rows: Rows with the table's columns, by name; None: only delete those.
+            rows: Rows with the table's columns, by name; None: no rows, so that those that
+                ``where`` names are deleted.
             where: A predicate over the table's own columns, made by ``engines.replace_where``:
                 comparisons and IN lists with string literals (for dates and instants too), AND, OR,
                 NOT. An empty one is never given.
@@ -173,6 +175,9 @@ class Engine(Protocol):
         Raises:
             LeaseLostError: Another writer changed the table meanwhile.
         """
+
+    def drop(self, table: Table) -> None:
+        """Remove a table of gold that nothing reads any more."""
 
     def missing_files(self, table: Table) -> list[MissingFile]:
         """The live files of a table that its store does not have, by one listing of the table.

@@ -19,6 +19,7 @@ from lakehouse.core.subjects import Subject, subject
 from lakehouse.engines.engine import Engine, ask
 from lakehouse.engines.relation import Relation, Rows, select
 from lakehouse.errors import PeriodError, TableNotFoundError, TableSchemaError
+from lakehouse.tables.table import HOUR, WINDOW_START
 
 Row = dict[str, Any]
 
@@ -34,12 +35,13 @@ _SPECIAL: Final = re.compile(r"([\x00-\x1f{}\\])")
 _LABEL: Final = re.compile(r"((?:[^\\,=]|\\.)*+)=((?:[^\\,=]|\\.)*+)", re.DOTALL)
 _ESCAPE: Final = re.compile(r"\\(.)", re.DOTALL)
 
+_START: Final = WINDOW_START.name
 _GOOD_THROUGHOUT: Final = f"good_us = {HOUR_US} AND bad_high_us = 0"
 
 
 @dataclass(frozen=True, slots=True)
 class GoldRows:
-    """Where gold is.
+    """Where gold is. Its rows of hours have ``window_start`` too, so that queries take both kinds.
 
     Attributes:
         engine: The engine that reads it.
@@ -57,7 +59,10 @@ class GoldRows:
 
     def hours(self, table: tables.Table, period: Period) -> Relation:
         """Rows of the table itself that begin in a period: those of hours."""
-        return self.engine.rows(table, between=period)
+        rows = self.engine.rows(table, between=period)
+        if table.start != HOUR.name:
+            return rows
+        return select(f"SELECT r.*, r.{HOUR.name} AS {_START} FROM {{rows}} r", rows=rows)
 
     def windows(self, table: tables.Table, period: Period) -> Relation:
         """Rows of the finest windows that begin in a period.
@@ -110,18 +115,18 @@ class GoldRows:
         first = instant(micros(period.start) // HOUR_US * HOUR_US)
         offsets = pa.table({"offset_us": pa.array(range(0, HOUR_US, self.window_us), pa.int64())})
         changed = {
-            "window": "r.window + o.offset_us",
+            _START: f"r.{_START} + o.offset_us",
             "good_us": f"CAST({self.window_us} AS BIGINT)",
             "seen_us": f"CASE WHEN r.seen_us IS NOT NULL THEN CAST({self.window_us} AS BIGINT) END",
         }
-        names = tables.SLI.column_names
+        names = tables.WINDOWS[tables.SLI.name].column_names
         every = ", ".join(f"r.{name} AS {name}" for name in names)
         each = ", ".join(f"{changed.get(name, f'r.{name}')} AS {name}" for name in names)
         return select(
             f"SELECT {every} FROM {{windows}} r UNION ALL SELECT {each} "
             f"FROM {{hours}} r CROSS JOIN {{offsets}} o WHERE {_GOOD_THROUGHOUT} "
-            f"AND r.window + o.offset_us >= {micros(period.start)} "
-            f"AND r.window + o.offset_us < {micros(period.end)}",
+            f"AND r.{_START} + o.offset_us >= {micros(period.start)} "
+            f"AND r.{_START} + o.offset_us < {micros(period.end)}",
             windows=windows,
             hours=self.hours(tables.SLI, Period(first, period.end)),
             offsets=offsets,
@@ -136,7 +141,7 @@ def window_of(engine: Engine) -> int:
         TableSchemaError: An older version rolled it up.
         PeriodError: Nothing has been rolled up yet.
     """
-    newest = "SELECT * FROM {rows} r ORDER BY r.at DESC LIMIT 1"
+    newest = "SELECT * FROM {rows} r ORDER BY r.finished_at DESC LIMIT 1"
     found = engine.collect(select(newest, rows=engine.rows(tables.PROGRESS)))
     # The version before did not note the tables; all else can be read.
     if set(tables.PROGRESS.column_names) - {*found.column_names, "tables"}:
@@ -233,12 +238,12 @@ def summed(table: tables.Table, keys: Sequence[str], where: str = "true") -> str
     return f"SELECT {', '.join(chosen)} FROM {{rows}} r WHERE {where} GROUP BY {by}"
 
 
-def before_window(spill: str, high: str, seen: str) -> str:
+def before_window(before: str, high: str, seen: str) -> str:
     """The part of the upper bound of a row ``r`` before its first window.
 
-    Rows of b88afb5's layout lack the spill; for them it is the most that it may be.
+    Rows of b88afb5's layout lack that part; for them it is the most that it may be.
     """
-    return f"coalesce(r.{spill}, greatest(0, r.{high} - r.{seen}))"
+    return f"coalesce(r.{before}, greatest(0, r.{high} - r.{seen}))"
 
 
 def text(value: str) -> str:

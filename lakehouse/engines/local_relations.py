@@ -10,7 +10,7 @@ from typing import Final
 import pyarrow as pa
 from deltalake import DeltaTable
 
-from lakehouse.core import display
+from lakehouse.core import display, older_gold
 from lakehouse.core.delta_rs import url_of
 from lakehouse.core.periods import FIRST, HOUR_US, LAST, Period, micros
 from lakehouse.engines.delta_tables import File
@@ -112,6 +112,7 @@ def _declared_types(table: Table, delta: DeltaTable) -> dict[str, str]:
         TableSchemaError: One has another type than the declared one.
     """
     found = columns(delta)
+    older_gold.check(table, found, url_of(delta))
     if wrong := table.wrong_types(found):
         raise TableSchemaError(
             f"{url_of(delta)}: {display.line('; '.join(wrong))}; another version of jmxlake made "

@@ -12,9 +12,9 @@ from lakehouse.engines.rollup_batches import HourSet
 from lakehouse.tables.table import standard_text
 
 
-def of_units(units: HourSet) -> str:
-    """The rows of hours of clusters."""
-    return f"{of_clusters(units.clusters)} AND {of_hours(units.hours)}"
+def of_units(units: HourSet, start: str) -> str:
+    """The rows of hours of clusters; ``start`` is the column with a row's hour or window."""
+    return f"{of_clusters(units.clusters)} AND {of_hours(units.hours, start)}"
 
 
 def of_clusters(clusters: Iterable[str]) -> str:
@@ -22,11 +22,16 @@ def of_clusters(clusters: Iterable[str]) -> str:
     return f"cluster IN {strings(clusters)}"
 
 
-def of_hours(hours: Sequence[dt.datetime]) -> str:
-    """The rows of some hours, which are in order: dates leave out files, ranges rows."""
+def of_hours(hours: Sequence[dt.datetime], start: str) -> str:
+    """The rows of some hours, which are in order: dates leave out files, ranges rows.
+
+    Args:
+        hours: The hours.
+        start: The column with a row's hour or window.
+    """
     dates = strings(dict.fromkeys(f"{hour:%Y-%m-%d}" for hour in hours))
     ranges = " OR ".join(
-        f"(window >= '{iso(first)}' AND window < '{iso(end)}')"
+        f"({start} >= '{iso(first)}' AND {start} < '{iso(end)}')"
         for first, end in union((micros(hour), micros(hour) + HOUR_US) for hour in hours)
     )
     return f"date IN {dates} AND ({ranges})"

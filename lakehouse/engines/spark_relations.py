@@ -12,7 +12,7 @@ from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.functions import expr, unix_micros
 
-from lakehouse.core import display, missing_files
+from lakehouse.core import display, missing_files, older_gold
 from lakehouse.core.lake import Lake
 from lakehouse.core.periods import FIRST, HOUR_US, LAST, Period, micros
 from lakehouse.core.spark_session import PLATFORM
@@ -199,6 +199,7 @@ def related(rows: DataFrame, table: Table, name: str, *, written: bool = False) 
         TableSchemaError: A column has another type than the declared one.
     """
     types = dict(rows.dtypes)
+    older_gold.check(table, types, name)
     if wrong := table.wrong_types(types):
         raise TableSchemaError(
             f"{name}: {display.line('; '.join(wrong))}; another version of jmxlake made it, or it "

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 _OTHER: Final = "other"
 """Stands for the families that the story is not about."""
 
-_READS: Final = ("incidents", "non_consumed", "brokers")
+_READS: Final = ("incidents", "lost_offsets", "sources")
 """Tables of gold that a story is made of."""
 
 _IS_TIERED: Final = "kafka.topic.remote_storage_enabled"

@@ -8,7 +8,7 @@ from lakehouse import tables
 from lakehouse.core.metrics import Watched
 from lakehouse.core.periods import Period
 from lakehouse.core.spans import Span
-from lakehouse.core.subjects import Subject
+from lakehouse.core.subjects import SUBJECT_COLUMNS, Subject
 from lakehouse.engines.gold_reader import Row, is_one_of, is_same, text
 from lakehouse.explain.bad_intervals import Total
 from lakehouse.explain.gaps import Attempt
@@ -105,7 +105,7 @@ def _totals(gold: Gold, subject: Subject, watched: Sequence[Watched]) -> list[To
     metrics = [one.metric for one in watched if one.worst == "total"]
     if not metrics:
         return []
-    span = f"r.window AS s, r.window + {gold.window_seconds * 1_000_000} AS e"
+    span = f"r.window_start AS s, r.window_start + {gold.window_seconds * 1_000_000} AS e"
     where = f"{is_one_of('r.metric', metrics)} AND {_of_subject(subject)} AND r.max_total > 0"
     sql = f"SELECT r.metric AS metric, {span}, r.max_total AS worst FROM {{rows}} r WHERE {where}"
     rows = gold.ask(sql, rows=gold.finest(tables.TOPICS))
@@ -121,15 +121,17 @@ def _attempts(gold: Gold, subject: Subject, watched: Sequence[Watched]) -> list[
         families = sorted({family for one in watched for family in one.families})
         where += f" AND {is_one_of('r.family', families)}"
     series = "r.source, r.family, r.outcome"
-    before = f"OVER (PARTITION BY {series} ORDER BY r.start, r.end ROWS BETWEEN UNBOUNDED PRECEDING"
+    along = f"PARTITION BY {series} ORDER BY r.started_at, r.ended_at"
+    before = f"OVER ({along} ROWS BETWEEN UNBOUNDED PRECEDING"
     marked = (
-        f"SELECT r.*, CASE WHEN r.start <= max(r.end) {before} AND 1 PRECEDING) THEN 0 ELSE 1 END "
-        f"AS is_new FROM {{rows}} r WHERE r.start < r.end AND {where}"
+        f"SELECT r.*, CASE WHEN r.started_at <= max(r.ended_at) {before} AND 1 PRECEDING) "
+        "THEN 0 ELSE 1 END AS is_new "
+        f"FROM {{rows}} r WHERE r.started_at < r.ended_at AND {where}"
     )
     rows = gold.ask(
         # The first error: padded instants sort as texts.
-        f"SELECT {series}, min(r.start) AS s, max(r.end) AS e, "
-        "substr(min(lpad(CAST(r.start AS STRING), 20, '0') || r.error), 21) AS error, "
+        f"SELECT {series}, min(r.started_at) AS s, max(r.ended_at) AS e, "
+        "substr(min(lpad(CAST(r.started_at AS STRING), 20, '0') || r.error), 21) AS error, "
         "max(r.interval_us) AS interval_us, "
         "CAST(ceil(max(r.seconds_max) * 1000000) AS BIGINT) AS slowest_us "
         f"FROM (SELECT r.*, sum(r.is_new) {before} AND CURRENT ROW) AS number FROM ({marked}) r) r "
@@ -165,18 +167,19 @@ def _of_change(subject: Subject) -> str:
     if subject.kind == "partition":
         partition = f"(r.partition IS NULL OR r.partition = {subject.partition:d})"
         return f"{of_sources} OR ({is_same('r.topic', subject.topic)} AND {partition})"
-    return f"{of_sources} OR ({_of_subject(subject)})"
+    name = is_same(f"r.{subject.kind}", getattr(subject, subject.kind))
+    return f"{of_sources} OR ({name})"
 
 
 def _times(gold: Gold, subject: Subject) -> dict[str, dict[int, Times]]:
     """Good and bad time by objective and window, as ``Evidence`` has it."""
-    names = subject.names.items()
-    condition = " AND ".join(is_same(f"r.{name}", value) for name, value in names)
+    own = zip(SUBJECT_COLUMNS, subject.key, strict=True)
+    condition = " AND ".join(is_same(f"r.{name}", value) for name, value in own)
     columns = {name: f"r.{name}" for name in Times._fields}
     if subject.kind == "partition":
         columns["good_us"] = "coalesce(r.seen_us, r.good_us) - r.bad_us"
     times = ", ".join(f"{sql} AS {name}" for name, sql in columns.items())
-    sql = f"SELECT r.objective, r.window AS at, {times} FROM {{rows}} r WHERE {condition}"
+    sql = f"SELECT r.objective, r.window_start AS at, {times} FROM {{rows}} r WHERE {condition}"
     by_objective: defaultdict[str, dict[int, Times]] = defaultdict(dict)
     for objective, at, *values in map(dict.values, gold.ask(sql, rows=gold.finest(tables.SLI))):
         by_objective[objective][at] = Times(*values)
@@ -184,10 +187,11 @@ def _times(gold: Gold, subject: Subject) -> dict[str, dict[int, Times]]:
 
 
 def _of_subject(subject: Subject) -> str:
-    """SQL condition that a row ``r`` is of the subject."""
+    """SQL condition that a row ``r`` of gold is of the subject."""
     if subject.kind == "client":
-        user, client_id = is_same("r.user", subject.user), is_same("r.client_id", subject.client_id)
-        return f"{user} AND {client_id} AND r.topic IS NULL"
+        user = is_same("r.user_name", subject.user)
+        return f"{user} AND {is_same('r.client_id', subject.client_id)} AND r.topic IS NULL"
     if subject.kind == "partition":
-        return f"r.topic = {text(str(subject.topic))} AND r.partition = {subject.partition:d}"
-    return f"r.{subject.kind} = {text(str(getattr(subject, subject.kind)))}"
+        return f"r.topic = {text(str(subject.topic))} AND r.partition_id = {subject.partition:d}"
+    column = "consumer_group" if subject.kind == "group" else subject.kind
+    return f"r.{column} = {text(str(getattr(subject, subject.kind)))}"

@@ -58,12 +58,12 @@ def read(
     answered = (
         "SELECT 1 FROM {readings} o WHERE o.source = r.source AND o.outcome = 'ok' AND "
         f"{is_one_of('o.family', of_jvm)} AND "
-        "least(o.end, r.end) - greatest(o.start, r.start) > "
+        "least(o.ended_at, r.ended_at) - greatest(o.started_at, r.started_at) > "
         "greatest(coalesce(o.interval_us, 0), coalesce(r.interval_us, 0))"
     )
     failures = ask(
         engine,
-        "SELECT DISTINCT r.source, r.start, r.end, r.outcome, r.error, "
+        "SELECT DISTINCT r.source, r.started_at, r.ended_at, r.outcome, r.error, "
         "coalesce(r.interval_us, 0) AS interval_us FROM {readings} r "
         f"WHERE r.source LIKE 'broker-%' AND ({is_one_of('r.outcome', _PROVEN)} OR "
         f"({is_one_of('r.outcome', _SILENT)} AND {is_one_of('r.family', of_jvm)} "

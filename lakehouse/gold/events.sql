@@ -21,6 +21,6 @@ grouped_incidents AS (
         CASE WHEN NOT is_chained AND level IN ('topic', 'partition') THEN topic END AS of_topic,
         CASE WHEN NOT is_chained AND level = 'client' THEN user_name END AS of_user,
         CASE WHEN NOT is_chained AND level = 'client' THEN client_id END AS of_client,
-        CASE WHEN NOT is_chained AND level = 'group' THEN group_name END AS of_group,
+        CASE WHEN NOT is_chained AND level = 'group' THEN consumer_group END AS of_group,
         CASE WHEN NOT is_chained THEN own_source END AS of_source
     FROM chained)

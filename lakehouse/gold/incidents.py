@@ -13,17 +13,12 @@ from lakehouse.core.spans import Span
 from lakehouse.engines.engine import Engine, ask
 from lakehouse.engines.relation import Relation, Rows, select
 
-_RENAMED: Final = {
-    "partition": "partition_id",
-    "user": "user_name",
-    "group": "group_name",
-    "start": "s",
-    "end": "e",
-}
-"""Reserved words of any engine, with the names that the text has for them."""
+_INSTANTS: Final = {"started_at": "s", "ended_at": "e"}
+"""Instants of a stretch, with the names that the text has for them in microseconds."""
 
 SERIES: Final = (
-    "cluster", "metric", "level", "topic", "partition_id", "user_name", "client_id", "group_name",
+    "cluster", "metric", "level", "topic", "partition_id", "user_name", "client_id",
+    "consumer_group",
 )  # fmt: skip
 """The columns that identify a series in the text."""
 
@@ -32,10 +27,7 @@ NAMES: Final = (
 )  # fmt: skip
 """The columns of ``joined_incidents`` that make an ``Incident``; the first is the cluster."""
 
-_COLUMNS: Final = (
-    "cluster", "metric", "level", "topic", "partition", "user", "client_id", "group", "source",
-    "start", "end", "lead_us", "tail_us", "worst", "total",
-)  # fmt: skip
+_COLUMNS: Final = (*SERIES, "source", *_INSTANTS, "lead_us", "tail_us", "worst", "total")
 """The columns of gold/incidents that the text reads."""
 
 
@@ -97,7 +89,7 @@ def relation(stretches: Rows, where: str = "true", cluster: str = "r.cluster") -
         where: A condition on ``r``.
         cluster: The expression of the column ``cluster`` on ``r``; separates periods, too.
     """
-    names = (f"r.{name} AS {_RENAMED.get(name, name)}" for name in _COLUMNS[1:])
+    names = (f"r.{name} AS {_INSTANTS.get(name, name)}" for name in _COLUMNS[1:])
     chosen = ", ".join((f"{cluster} AS cluster", *names))
     read = select(f"SELECT {chosen} FROM {{rows}} r WHERE {where}", rows=stretches)
     return select(f"WITH {text('{stretches}')} SELECT i.* FROM joined_incidents i", stretches=read)
@@ -130,9 +122,7 @@ def stretches(cluster: str = "cluster") -> str:
         cluster: The expression of the column ``cluster``.
     """
     others = (
-        f'micros("{name}") AS {_RENAMED[name]}'
-        if name in ("start", "end")
-        else f'"{name}" AS {_RENAMED.get(name, name)}'
+        f"micros({name}) AS {_INSTANTS[name]}" if name in _INSTANTS else name
         for name in _COLUMNS[1:]
     )
     return ", ".join((f"{cluster} AS cluster", *others))

@@ -1,8 +1,8 @@
 -- joined_incidents: stretches of gold/incidents that touch or overlap are one incident, over hours and over the
 -- sources that report the same series; of a source's own series (level source) each source's are its own.
 --
--- {stretches} has the columns of {series}, and source, s, e (microseconds), lead_us, tail_us, worst and total. Every
--- engine reads this text: names that are reserved somewhere are in {series} under other names.
+-- {stretches} has the columns of {series}, and source, s, e (start and end, microseconds), lead_us, tail_us, worst and
+-- total.
 --
 -- The place of an incident is a sum over rows up to the last one that starts and ends alike: engines order these at will.
 --

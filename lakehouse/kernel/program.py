@@ -210,7 +210,7 @@ def _result_table(table: tables.Table) -> str:
     columns = ", ".join(
         f"{identifier(column.name)} {exact.get((column.over, column.type), _TYPES[column.type])}"
         for column in table.columns
-        if column.name not in {"date", "cluster", "window"} and column.over != "mean"
+        if column.name not in {"date", "cluster", table.start} and column.over != "mean"
     )
     return f"CREATE TABLE out_{table.name} (w BIGINT, {columns})"
 
@@ -218,10 +218,12 @@ def _result_table(table: tables.Table) -> str:
 def _finish() -> Iterator[tuple[str, str]]:
     """Per table of gold the query that gives its rows."""
     for table in tables.HOURS:
-        yield table.name, _summed(table, _HOUR)
-        kept = "WHERE NOT good_throughout" if table is tables.SLI else ""
-        yield tables.WINDOWS[table.name].name, _summed(table, "w", kept)
-    yield tables.DISTRIBUTIONS.name, _summed(tables.DISTRIBUTIONS, _HOUR)
+        windows, is_sli = tables.WINDOWS[table.name], table is tables.SLI
+        source = "sli_finest" if is_sli else f"out_{table.name}"
+        kept = " WHERE NOT good_throughout" if is_sli else ""
+        yield table.name, _summed(table, _HOUR, source)
+        yield windows.name, _summed(windows, "w", f"{source}{kept}")
+    yield tables.DISTRIBUTIONS.name, _summed(tables.DISTRIBUTIONS, _HOUR, "out_distributions")
     yield tables.INCIDENTS.name, _rows_of(tables.INCIDENTS, "incidents_joined")
     yield tables.READINGS.name, _rows_of(tables.READINGS, "out_readings")
     yield tables.LAGS.name, _rows_of(tables.LAGS, "out_lags")
@@ -234,7 +236,7 @@ def _subjects(each: str) -> str:
     return f"WITH {_text(each)}, {_text('subjects/latest')}"
 
 
-def _summed(table: tables.Table, place: str, kept: str = "") -> str:
+def _summed(table: tables.Table, place: str, source: str) -> str:
     """Rows of a table summed over parts, and windows where ``place`` is their hour."""
     keys = ", ".join(identifier(key) for key in table.keys if key != "cluster")
     measures = ", ".join(
@@ -242,26 +244,24 @@ def _summed(table: tables.Table, place: str, kept: str = "") -> str:
         for column in table.measures
         if column.over != "mean"
     )
-    source = "sli_finest" if table is tables.SLI else f"out_{table.name}"
-    grouped = f"SELECT {place} AS w, {keys}, {measures} FROM {source} {kept} GROUP BY ALL"
+    grouped = f"SELECT {place} AS w, {keys}, {measures} FROM {source} GROUP BY ALL"
     return _rows_of(table, f"({grouped})")
 
 
-_WINDOW: Final = "hour_us + w % stride()"
+_START: Final = "hour_us + w % stride()"
 _PLACE: Final = (
-    f"DATE '1970-01-01' + (({_WINDOW}) // 86400000000)::INTEGER AS date, cluster, "
-    f'({_WINDOW})::BIGINT AS "window"'
+    f"DATE '1970-01-01' + (({_START}) // 86400000000)::INTEGER AS date, cluster, ({_START})::BIGINT"
 )
 
 
 def _rows_of(table: tables.Table, source: str) -> str:
     """Rows of a table as they are in ``source``, their instants taken off the axis of time."""
-    named = (c for c in table.columns if c.name not in {"date", "cluster", "window"})
+    named = (c for c in table.columns if c.name not in {"date", "cluster", table.start})
     columns = ", ".join(map(_final, named))
     keys = ", ".join(identifier(key) for key in table.keys if key != "cluster")
     return (
-        f"SELECT {_PLACE}, {columns} FROM {source} JOIN units ON units.u = w // stride() "
-        f"ORDER BY cluster, w, {keys}"
+        f"SELECT {_PLACE} AS {table.start}, {columns} "
+        f"FROM {source} JOIN units ON units.u = w // stride() ORDER BY cluster, w, {keys}"
     )
 
 
@@ -279,8 +279,8 @@ def _final(column: tables.Column) -> str:
     name = identifier(column.name)
     if column.over == "mean":
         return (
-            "CASE WHEN observed_us > 0 THEN value_seconds::DOUBLE / (observed_us::DOUBLE / 1e6) END"
-            f" AS {name}"
+            "CASE WHEN series_seen_us > 0 "
+            f"THEN value_seconds::DOUBLE / (series_seen_us::DOUBLE / 1e6) END AS {name}"
         )
     if column.type == "timestamp":
         return f"off_axis(u, hour_us, {name}) AS {name}"

@@ -33,7 +33,7 @@ FLAGS = {
 MOST_OF_A_PIECE = 500_000
 """Runs that the kernel takes at once: 400 to 750 MB of a worker."""
 
-_ADDING = ("brokers", "rejected")
+_ADDING = ("sources", "rejected")
 """Tables to which several subjects add: rows of other tables are of one subject."""
 
 _HOUR_US = 3_600_000_000

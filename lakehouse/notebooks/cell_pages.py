@@ -88,7 +88,9 @@ _PARTS: Final = (
 )  # fmt: skip
 """The parts of a cell, beside its title."""
 
-_INSTANTS: Final = ("window", "start", "at", "last_seen")
+_INSTANTS: Final = (
+    "hour", "window_start", "period_start", "start", "at", "finished_at", "last_seen",
+)  # fmt: skip
 
 
 def trouble(message: str) -> str:

@@ -114,10 +114,10 @@ def _cell(page: Callable[_Given, str]) -> Callable[_Given, str]:
 def _in_week(gold: Gold, table: tables.Table) -> Column:
     start, end = lit(gold.period.start), lit(gold.period.end)
     if table is tables.SLA:  # periods that ended with the week, in whatever time zone
-        middle = col("window_end") - expr("INTERVAL 84 HOURS")
+        middle = col("period_end") - expr("INTERVAL 84 HOURS")
         inside = (middle >= start) & (middle < end)
     else:
-        inside = (col("window") >= start) & (col("window") < end)
+        inside = (col(table.start) >= start) & (col(table.start) < end)
     return (col("cluster") == lit(gold.cluster)) & inside
 
 

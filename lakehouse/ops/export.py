@@ -38,12 +38,12 @@ _FORMS: Final = {
     tables.PARTITIONS.name: ("partition", ""),
     tables.CLIENTS.name: ("client", ""),
     tables.GROUPS.name: ("group", ""),
-    tables.BROKERS.name: ("broker", ""),
+    tables.SOURCES.name: ("source", ""),
     tables.LABELLED.name: ("series", ""),
     tables.COVERAGE.name: ("source", "jmxlake_coverage"),
     tables.SLI.name: ("objective", "jmxlake_sli"),
     tables.CONSUMER_LAG.name: ("group", "kafka_consumer_lag"),
-    tables.NON_CONSUMED.name: ("group", "kafka_group_non_consumed"),
+    tables.LOST_OFFSETS.name: ("group", "kafka_group_non_consumed"),
 }
 OPENMETRICS: Final = _FORMS | {tables.WINDOWS[name].name: form for name, form in _FORMS.items()}
 """The tables that can be OpenMetrics, each with the kind of subject of its series, and the name of
@@ -73,12 +73,17 @@ def selected(
         for operator, at in ((">=", period.start), ("<", period.end)):
             # A constant of the column's type, so that statistics exclude files.
             instant = f"arrow_cast({micros(at)}, 'Timestamp(Microsecond, Some(\"UTC\"))')"
-            conditions.append(f"{identifier('window')} {operator} {instant}")
+            conditions.append(f"{identifier(start_of(table))} {operator} {instant}")
     if present is not None:
         conditions.append(f"{identifier(present)} IS NOT NULL")
     where = f" WHERE {' AND '.join(conditions)}" if conditions else ""
     names, order = (", ".join(map(identifier, several)) for several in (columns, keys))
     return f"SELECT {names} FROM {TABLE}{where} ORDER BY {order}"
+
+
+def start_of(table: Table) -> str:
+    """The column by which a period chooses rows of a table; empty: none can."""
+    return table.start or ("period_start" if table is tables.SLA else "")
 
 
 @contextmanager
@@ -198,7 +203,7 @@ def openmetrics_lines(table: tables.Table, seconds: int, read: Read) -> Iterator
     """A table as OpenMetrics, line by line; nothing if there are no samples.
 
     A family of metrics is a figure of a metric at a level, named as recording rules are:
-    ``topic:kafka_partition_under_min_isr:positive_seconds``. The colons mark a computed value. The
+    ``topic:kafka_partition_under_min_isr:affected_seconds``. The colons mark a computed value. The
     timestamp of a sample is the end of its window. A figure that is null in gold has no sample;
     nothing becomes zero.
 
@@ -213,7 +218,7 @@ def openmetrics_lines(table: tables.Table, seconds: int, read: Read) -> Iterator
     (level, name), length_us, empty = OPENMETRICS[table.name], seconds * 1_000_000, True
     labels = [key for key in table.keys if key not in {"cluster", "metric"}]
     is_optional = any(one.nullable for one in table.columns if one.name in labels)
-    by = (*([] if name else ["metric"]), "cluster", *labels, "window")
+    by = (*([] if name else ["metric"]), "cluster", *labels, table.start)
     for column in table.measures:
         metrics: dict[str, str] = {}
         figure = re.sub("_us$", "_seconds", column.name)
@@ -231,7 +236,7 @@ def openmetrics_lines(table: tables.Table, seconds: int, read: Read) -> Iterator
                 )
             value = _value(row[column.name], column.name)
             if value is not None:
-                at = (micros(row["window"]) + length_us) // 1_000_000
+                at = (micros(row[table.start]) + length_us) // 1_000_000
                 yield f"{family}{_labels(row, labels, optional=is_optional)} {value} {at}\n"
             empty = False
     if not empty:

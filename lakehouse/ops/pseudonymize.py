@@ -126,4 +126,6 @@ def _has(table: Table, name: str) -> str:
 
 
 def _columns(table: Table) -> tuple[str, ...]:
-    return tuple(column for column in ("user", "client_id") if column in table.column_names)
+    return tuple(
+        column for column in ("user", "user_name", "client_id") if column in table.column_names
+    )

@@ -74,7 +74,7 @@ class Commit:
 
     def _table(self, table: tables.Table) -> None:
         """Replace a table's rows of the hours."""
-        where, rows = replace_where.of_units(self.units), self.staged.get(table.name)
+        where, rows = replace_where.of_units(self.units, table.start), self.staged.get(table.name)
         if table is tables.REJECTED:
             where = f"{where} AND {rejected.RECOMPUTED}"
         self._commit(table, lambda: self.engine.write(table, rows, where))

@@ -30,7 +30,7 @@ LEAST_KEPT: Final = dt.timedelta(days=1)
 _RULES: Final = (
     # Table of gold, the table of bronze it is made of, and the columns that must match.
     (tables.COVERAGE, tables.SCRAPES, ("cluster", "source", "family")),
-    (tables.BROKERS, tables.RUNS, ("cluster", "source", "metric")),
+    (tables.SOURCES, tables.RUNS, ("cluster", "source", "metric")),
 )
 
 
@@ -141,13 +141,13 @@ def _news(engine: Engine, row: Progress | None, state: State) -> tuple[str, Touc
         return progresses.WHOLE, changes.everything(engine, now, None), ""
     if any(new < old for new, old in zip(now, row.versions, strict=True)):
         return progresses.RECOVERED, Touched({}), ", for bronze is another"
-    due = changes.now_due(engine, row.committed, newest.committed)
+    due = changes.now_due(engine, row.committed_at, newest.committed)
     try:
         found = changes.touched(engine, row.versions, state, due)
         how, why = progresses.FEED, ""
     except LogExpiredError as error:
         how, why = progresses.RECOVERED, f", for {error}"
-        found = changes.recovered(engine, min(row.committed, row.at), now, due)
+        found = changes.recovered(engine, min(row.committed_at, row.finished_at), now, due)
     return how, found, why
 
 
@@ -209,10 +209,10 @@ def frozen_hours(
         start = f"r.start - r.start % {window_seconds * 1_000_000}"
         at = versions.scrapes if of_bronze is tables.SCRAPES else versions.runs
         there = select(
-            f"SELECT DISTINCT {keys}, {start} AS window FROM {{bronze}} r WHERE {inside}",
+            f"SELECT DISTINCT {keys}, {start} AS window_start FROM {{bronze}} r WHERE {inside}",
             bronze=engine.rows(of_bronze, at, between=span),
         )
-        same = " AND ".join(f"b.{name} = r.{name}" for name in (*names, "window"))
+        same = " AND ".join(f"b.{name} = r.{name}" for name in (*names, "window_start"))
         gone = ask(
             engine,
             f"{hours_of} AND NOT EXISTS (SELECT 1 FROM {{there}} b WHERE {same})",

@@ -32,11 +32,11 @@ class Progress:
     """A row of gold/progress.
 
     Attributes:
-        at: When the rollup ended.
+        finished_at: When the rollup ended.
         window_seconds: Length of gold's finest windows.
         versions: Versions of bronze that are rolled up.
         hours: Hours of clusters that were recomputed.
-        committed: When the newest of the versions was committed.
+        committed_at: When the newest of the versions was committed.
         how: One of the words above.
         late_rows: Rows that arrived after their hour was frozen.
         runs_id: Id of the Delta table bronze/runs.
@@ -47,11 +47,11 @@ class Progress:
         costs: What its parts cost.
     """
 
-    at: dt.datetime
+    finished_at: dt.datetime
     window_seconds: int
     versions: Versions
     hours: int
-    committed: dt.datetime
+    committed_at: dt.datetime
     how: str
     late_rows: int
     runs_id: str
@@ -81,28 +81,28 @@ def last(engine: Engine) -> Last:
     except TableNotFoundError:
         return Last()
     ends = select(
-        "SELECT * FROM {rows} p WHERE p.at IN (SELECT max(r.at) FROM {rows} r "
-        "UNION ALL SELECT min(r.at) FROM {rows} r "
-        f"UNION ALL SELECT max(r.at) FROM {{rows}} r WHERE {is_same('r.how', TIDIED)})",
+        "SELECT * FROM {rows} p WHERE p.finished_at IN (SELECT max(r.finished_at) FROM {rows} r "
+        "UNION ALL SELECT min(r.finished_at) FROM {rows} r "
+        f"UNION ALL SELECT max(r.finished_at) FROM {{rows}} r WHERE {is_same('r.how', TIDIED)})",
         rows=progress,
     )
-    rows = sorted(engine.collect(ends).to_pylist(), key=lambda row: row["at"])
+    rows = sorted(engine.collect(ends).to_pylist(), key=lambda row: row["finished_at"])
     if not rows:
         return Last()
     tidied = [row for row in rows if row["how"] == TIDIED]
     row = rows[-1]
     others = {one.name: row.get(one.name) for one in fields(Progress)}
-    others |= {"at": instant(row["at"]), "committed": instant(row["committed"])}
+    others |= {name: instant(row[name]) for name in ("finished_at", "committed_at")}
     costs = Costs(*(row.get(name) for name in Costs._fields))
     current = Progress(**others | {"versions": _versions(row), "costs": costs})
-    return Last(current, instant([rows[0], *tidied][-1]["at"]).date())
+    return Last(current, instant([rows[0], *tidied][-1]["finished_at"]).date())
 
 
 def until(engine: Engine, now: dt.datetime) -> dt.datetime | None:
     """The end of the newest reading in gold, no later than now; None: of two days it has none."""
     lately = Period(now - dt.timedelta(days=2), now + dt.timedelta(days=1))
     readings = engine.rows(tables.READINGS, between=lately)
-    ((us,),) = ask(engine, "SELECT max(r.end) FROM {rows} r", rows=readings)
+    ((us,),) = ask(engine, "SELECT max(r.ended_at) FROM {rows} r", rows=readings)
     return None if us is None else min(instant(int(us)), now)
 
 
@@ -113,7 +113,8 @@ def _versions(row: Mapping[str, Any]) -> Versions:
 def record(engine: Engine, done: Progress, before: Progress | None) -> Progress:
     """Append a row, later than the row before even where clocks differ."""
     if before is not None:
-        done = replace(done, at=max(done.at, before.at + dt.timedelta(microseconds=1)))
+        later = before.finished_at + dt.timedelta(microseconds=1)
+        done = replace(done, finished_at=max(done.finished_at, later))
     at, window, versions, hours, committed, *others, costs = astuple(done)
     values = (micros(at), window, *versions, hours, micros(committed), *others, *costs)
     _append(engine, tables.PROGRESS, values)
@@ -126,7 +127,7 @@ def record_batch(
     """Record that a batch is done."""
     hours = [micros(hour) // HOUR_US for hour in units.hours]
     values = (
-        micros(dt.datetime.now(dt.UTC)), None if after is None else micros(after.at), how,
+        micros(dt.datetime.now(dt.UTC)), None if after is None else micros(after.finished_at), how,
         *versions, list(units.clusters), hours,
     )  # fmt: skip
     _append(engine, tables.STRETCHES, values)
@@ -136,7 +137,7 @@ def done_batches(
     engine: Engine, after: Progress | None, how: str
 ) -> Iterator[tuple[Versions, frozenset[ClusterHour]]]:
     """Batches that an interrupted rollup of that kind finished after a row of progress."""
-    since = "r.after IS NULL" if after is None else f"r.after = {micros(after.at)}"
+    since = "r.after IS NULL" if after is None else f"r.after = {micros(after.finished_at)}"
     same = f"SELECT * FROM {{rows}} r WHERE {since} AND {is_same('r.how', how)}"
     rows = select(same, rows=engine.rows(tables.STRETCHES))
     for row in engine.collect(rows).to_pylist():
@@ -146,7 +147,7 @@ def done_batches(
 
 def clear_batches(engine: Engine) -> None:
     """Remove the records of batches, once progress is written."""
-    engine.write(tables.STRETCHES, None, "at IS NOT NULL")
+    engine.write(tables.STRETCHES, None, "finished_at IS NOT NULL")
 
 
 def _append(engine: Engine, table: tables.Table, values: Sequence[Any]) -> None:

@@ -33,7 +33,9 @@ _OF_INSTANTS: Final = (tables.RUNS, tables.SCRAPES)
 """Tables whose lost rows are of hours."""
 
 _PAIR: Final = arrow_types.schema((("cluster", "string"), ("epoch_hour", "bigint")))
-_KEYS: Final = ("cluster", "window", "reason", "table", "source", "metric", "agent", "batch")
+_KEYS: Final = (
+    "cluster", "window_start", "reason", "table_name", "source", "metric", "agent", "batch",
+)  # fmt: skip
 _BY_KEY: Final = ", ".join(f"t.{key}" for key in _KEYS)
 _OURS: Final = f"r.start >= {micros(FIRST)} AND r.start <= {micros(LAST)}"
 _REASON: Final = (
@@ -41,12 +43,13 @@ _REASON: Final = (
     f"ELSE {text(BEYOND)} END"
 )
 _GROUPED: Final = (
-    f"SELECT {_BY_KEY}, min(t.start) AS start, max(t.end) AS end, %s AS rows FROM {{rows}} t "
-    f"GROUP BY {_BY_KEY}"
+    f"SELECT {_BY_KEY}, min(t.started_at) AS started_at, max(t.ended_at) AS ended_at, "
+    f"%s AS row_count FROM {{rows}} t GROUP BY {_BY_KEY}"
 )
 _PLACED: Final = (
-    f"SELECT DATE '1970-01-01' + CAST((t.window - t.window % {DAY_US}) / {DAY_US} AS INT) "
-    "AS date, t.*, CAST(NULL AS STRING) AS members FROM {rows} t"
+    f"SELECT DATE '1970-01-01' "
+    f"+ CAST((t.window_start - t.window_start % {DAY_US}) / {DAY_US} AS INT) AS date, "
+    "t.*, CAST(NULL AS STRING) AS members FROM {rows} t"
 )
 
 
@@ -61,17 +64,20 @@ def set_aside(engine: Engine, plan: Plan, window_seconds: int) -> tuple[int, int
     if not new:
         return 0, 0
     fresh = select(_GROUPED % "count(*)", rows=united(new))
-    summed = "SELECT r.reason, CAST(sum(r.rows) AS BIGINT) AS n FROM {rows} r GROUP BY r.reason"
+    summed = (
+        "SELECT r.reason, CAST(sum(r.row_count) AS BIGINT) AS n FROM {rows} r GROUP BY r.reason"
+    )
     found = dict(ask(engine, summed, rows=fresh))
     if found:
-        columns = ", ".join(f"r.{name}" for name in (*_KEYS, "start", "end", "rows"))
+        columns = ", ".join(f"r.{name}" for name in (*_KEYS, "started_at", "ended_at", "row_count"))
         known = select(
             f"SELECT {columns} FROM {{rejected}} r "
             f"WHERE {in_hours(hours)} AND r.reason IN {_REASONS}",
             rejected=engine.rows(tables.REJECTED, between=span_of(hours)),
         )
-        both = select(_GROUPED % "max(t.rows)", rows=united([fresh, known]))
-        replaced = f"{replace_where.of_hours(hours)} AND reason IN {_REASONS}"
+        both = select(_GROUPED % "max(t.row_count)", rows=united([fresh, known]))
+        of_hours = replace_where.of_hours(hours, tables.REJECTED.start)
+        replaced = f"{of_hours} AND reason IN {_REASONS}"
         engine.write(tables.REJECTED, select(_PLACED, rows=both), replaced)
     return found.pop(TOO_LATE, 0), sum(found.values())
 
@@ -97,9 +103,10 @@ def _set_aside(engine: Engine, plan: Plan, window_seconds: int) -> Iterator[Rela
             continue
         versions = None if before is None else range(before + 1, now + 1)
         yield select(
-            f"SELECT r.cluster, {start} - {start} % {window_seconds * 1_000_000} AS window, "
-            f"{_REASON} AS reason, {text(table.name)} AS table, r.source, r.{metric} AS metric, "
-            f"r.agent, r.batch, {start} AS start, {end} AS end FROM {{rows}} r "
+            f"SELECT r.cluster, {start} - {start} % {window_seconds * 1_000_000} AS window_start, "
+            f"{_REASON} AS reason, {text(table.name)} AS table_name, r.source, "
+            f"r.{metric} AS metric, r.agent, r.batch, {start} AS started_at, {end} AS ended_at "
+            "FROM {rows} r "
             "LEFT JOIN {late} p ON p.cluster = r.cluster AND p.epoch_hour = r.epoch_hour "
             "WHERE r.misdated OR p.cluster IS NOT NULL",
             rows=engine.rows(table, now, inserted=versions),

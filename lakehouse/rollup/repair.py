@@ -33,22 +33,19 @@ Lost = Mapping[Table, Sequence[Gap]]
 Found = Mapping[Table, Detail | None]
 """Tables of gold as they are; None: missing."""
 
-_KNOWS_HOURS: Final = (tables.COVERAGE, tables.BROKERS)
+_KNOWS_HOURS: Final = (tables.COVERAGE, tables.SOURCES)
 """Tables with a row in every hour that has one in any."""
 
 _SETS_OF_ROWS: Final = (tables.SUBJECTS, *tables.HOURS, tables.INCIDENTS, tables.READINGS)
 
 
-def lost(
-    engine: Engine, found: Found, row: Progress | None, rebuilt: Set[Table], now_us: int
-) -> Lost:
+def lost(engine: Engine, found: Found, row: Progress | None, now_us: int) -> Lost:
     """The tables of gold that cannot be trusted.
 
     Args:
         engine: Reads gold.
         found: Tables as they are.
         row: The current row of progress.
-        rebuilt: Tables that another layout's rows will make.
         now_us: End of the time in doubt, microseconds.
     """
     result: dict[Table, Sequence[Gap]] = {}
@@ -62,7 +59,7 @@ def lost(
             result[table] = [*table_notes.gaps(detail.properties), *found_gaps]
         elif table_notes.is_due(detail.properties):
             result[table] = table_notes.gaps(detail.properties)
-    missing = [table for table in CHECKED if found[table] is None and table not in rebuilt]
+    missing = [table for table in CHECKED if found[table] is None]
     if missing and _has_rows(engine, found, row):
         result |= {table: [Gap(0, now_us, completeness.MISSING)] for table in missing}
     return result

@@ -30,6 +30,7 @@ from lakehouse.rollup import (
     progress as progresses,
     repair as repairs,
     table_schemas,
+    upgrade,
 )
 from lakehouse.rollup.commit import Commit
 from lakehouse.rollup.lake_catalogues import families_of
@@ -103,7 +104,8 @@ def rollup(
 
     Raises:
         TableNotFoundError: A table of bronze is not there.
-        TableSchemaError: A table has other columns, or gold has other windows.
+        TableSchemaError: A table has other columns, gold has other windows, or an older version
+            wrote it.
         LakeReplacedError: Bronze is older than what was rolled up, or another.
         LeaseHeldError: Another rollup is at work.
         LeaseLostError: Another rollup has taken over, or another writer changed gold.
@@ -132,12 +134,11 @@ def _rollup(
         repairs.drop_state_files(engine)
     found = completeness.details(engine, (*changes.READ, *table_schemas.EVERY))
     table_schemas.check_bronze(engine.lake, {table: found[table] for table in changes.READ})
-    first_layout = table_schemas.of_first_layout(found)
-    rebuilt = {*first_layout, *(tables.WINDOWS.get(table.name, table) for table in first_layout)}
+    upgrade.check(engine, found)
     outdated = [
         table
         for table in table_schemas.EVERY
-        if table not in rebuilt and table_schemas.is_outdated(engine.lake, table, found[table])
+        if table_schemas.is_outdated(engine.lake, table, found[table])
     ]
     last = progresses.last(engine)
     window = _window(engine, last.row, window_seconds, found[tables.WINDOWS["coverage"]])
@@ -148,17 +149,16 @@ def _rollup(
     files: repairs.Lost = {}
     if wanted.check_files or wanted.since or _is_tidy_due(last, wanted):
         files = repairs.lost_files(engine, found, now_us)
-    lost = repairs.lost(engine, found, last.row, rebuilt, now_us)
+    lost = repairs.lost(engine, found, last.row, now_us)
     in_doubt = repairs.merged(lost, files)
     asked = wanted.since or wanted.accept_lost
-    if not (outdated or first_layout or asked or in_doubt or is_due):
+    if not (outdated or asked or in_doubt or is_due):
         return Outcome(0, state.versions)
     if tables.LEASE in outdated:
         outdated.remove(tables.LEASE)
         table_schemas.prepare(engine, tables.LEASE)
     with hold(engine, wanted.terms, take_over=wanted.take_over, lease_id=wanted.lease) as held:
         progress("lease")
-        table_schemas.upgrade(engine, first_layout, found, window, held.check, progress)
         repairs.mark(engine, in_doubt, found, held.check)
         to_make = [repairs.marked(table, in_doubt) for table in outdated]
         for action in table_schemas.prepare_all(engine, to_make):
@@ -193,7 +193,7 @@ def _window(
 
 def _window_of_rows(engine: Engine) -> int | None:
     """Length of the finest windows that gold has, seconds; None: it has none."""
-    offset = f"r.window % {HOUR_US}"
+    offset = f"r.window_start % {HOUR_US}"
     least = f"SELECT min({offset}) FROM {{rows}} r WHERE {offset} > 0"
     ((us,),) = ask(engine, least, rows=engine.rows(tables.WINDOWS["coverage"]))
     return None if us is None else int(us) // 1_000_000
@@ -254,7 +254,7 @@ class _Run:
             gold_upkeep.tidy(self.engine, first, self.held.check, self.step)
             # Tidying changes no figure, so the kernel of the row before stays.
             tidied = replace(
-                row, at=dt.datetime.now(dt.UTC), hours=0, committed=newest.committed,
+                row, finished_at=dt.datetime.now(dt.UTC), hours=0, committed_at=newest.committed,
                 how=progresses.TIDIED, late_rows=0, runs_id=runs_id, rejected_dates=(),
                 costs=NO_COSTS,
             )  # fmt: skip
@@ -273,8 +273,8 @@ class _Run:
         hours = len(recomputed.done)
         now = dt.datetime.now(dt.UTC)
         repaired = replace(
-            row, at=now, hours=hours, how=progresses.REPAIRED, late_rows=0, rejected_dates=(),
-            costs=recomputed.costs,
+            row, finished_at=now, hours=hours, how=progresses.REPAIRED, late_rows=0,
+            rejected_dates=(), costs=recomputed.costs,
         )  # fmt: skip
         new = self._record(repaired, row)
         self._clear_batches()

@@ -81,7 +81,7 @@ def verify(
         LeaseHeldError: A rollup is at work, or was cut short: gold is between two versions.
     """
     row = _still(engine)
-    first = horizon(row.committed, KEEP_WINDOWS_DAYS)
+    first = horizon(row.committed_at, KEEP_WINDOWS_DAYS)
     chosen = _chosen(engine, row, hours, first, random.Random(seed))  # noqa: S311 - a sample
     old = {one.hour for one in chosen}
     barred = plan.frozen_hours(engine, row.versions, old, first, row.window_seconds)
@@ -90,15 +90,15 @@ def verify(
     counts = changes.counts(engine, row.versions, todo)
     most, cores = engine.most_rows, engine.cores
     parts = batches(counts, todo, barred, row.versions, most, cores)
-    program = programs(row.window_seconds, row.committed, objectives, families_of(engine))
+    program = programs(row.window_seconds, row.committed_at, objectives, families_of(engine))
     compared = 0
     differing: list[Difference] = []
 
-    def told(done: PartDone) -> None:
+    def report(done: PartDone) -> None:
         step(f"{done.part} of {done.parts} parts computed")
 
     for batch in parts:
-        staged = engine.compute(batch, program, "verify", told).staged
+        staged = engine.compute(batch, program, "verify", report).staged
         for table in tables.OF_HOURS:
             rows, odd = _compared(engine, table, batch, staged)
             compared += rows
@@ -144,7 +144,7 @@ def _chosen(
         "runs": engine.rows(tables.RUNS, row.versions.runs),
         "scrapes": engine.rows(tables.SCRAPES, row.versions.scrapes),
     }
-    gold = {name: engine.rows(tables.WINDOWS[name]) for name in ("coverage", "brokers")}
+    gold = {name: engine.rows(tables.WINDOWS[name]) for name in ("coverage", "sources")}
     days = " UNION ".join(
         f"SELECT DISTINCT r.date FROM {{{name}}} r WHERE r.date >= DATE '{first}'"
         for name in bronze

@@ -137,7 +137,9 @@ class _Reader:
         until_us, burning = 0, LENGTHS_US if self.options.burns else {}
         if burning:  # until the end of the last window of the period with any data
             rows = self.gold.windows(tables.COVERAGE, self.period)
-            ((last,),) = ask(self.gold.engine, "SELECT max(r.window) FROM {rows} r", rows=rows)
+            ((last,),) = ask(
+                self.gold.engine, "SELECT max(r.window_start) FROM {rows} r", rows=rows
+            )
             until_us = micros(self.period.end) if last is None else last + self.gold.window_us
         queries = []
         for (cut, period, events_of), group in groups.items():

@@ -1,4 +1,4 @@
-"""Good and bad events, from counters in gold/topics and gold/brokers.
+"""Good and bad events, from counters in gold/topics and gold/sources.
 
 A count has no share of time. To be stated like times, the time in which events were counted is
 divided into good and bad as the events are. This assumes that unseen time had events at the same
@@ -28,7 +28,7 @@ from lakehouse.core.metrics import Definition, families_by_metric
 from lakehouse.core.objective import Events, Objective
 from lakehouse.core.periods import Period
 from lakehouse.core.spans import Span, union
-from lakehouse.core.subjects import SUBJECT
+from lakehouse.core.subjects import SUBJECT, SUBJECT_COLUMNS
 from lakehouse.engines.gold_reader import EXACT, GoldRows, is_one_of, labels_in, text
 from lakehouse.engines.relation import Relation, select
 from lakehouse.kernel import arrow_types
@@ -38,15 +38,16 @@ from lakehouse.slo.calendar.maintenance import Maintenance
 from lakehouse.slo.sla_statement import Counts, Lifetime, SliKey
 from lakehouse.slo.uncounted import Source, UncountedTime
 
-_TABLES: Final = {"topic": tables.TOPICS, "source": tables.BROKERS}
+_TABLES: Final = {"topic": tables.TOPICS, "source": tables.SOURCES}
 _SUMS: Final = (
     *(f"CAST(sum(CAST(r.{name} AS {EXACT})) AS DOUBLE) AS {name}" for name in ("counted", "total")),
     "sum(r.observed) AS observed",
 )
-_LIFE: Final = {**dict.fromkeys(("cluster", *SUBJECT), "string"), "s": "bigint", "e": "bigint"}
+_OF_SUBJECT: Final = dict.fromkeys(("cluster", *SUBJECT_COLUMNS), "string")
+_LIFE: Final = {**_OF_SUBJECT, "s": "bigint", "e": "bigint"}
 _LIFE_SCHEMA: Final = arrow_types.schema(_LIFE.items())
 _HIDDEN: Final = arrow_types.schema(
-    [("cluster", "string"), ("source", "string"), ("window", "bigint"), ("share", "double")]
+    [("cluster", "string"), ("source", "string"), ("window_start", "bigint"), ("share", "double")]
 )
 _LABELS: Final = arrow_types.schema([("labels", "string")])
 
@@ -106,7 +107,7 @@ class EventCounter:
         """
         subject = ", ".join(
             f"s.subject AS {name}" if name == objective.level else f"CAST(NULL AS STRING) AS {name}"
-            for name in SUBJECT
+            for name in SUBJECT_COLUMNS
         )
         counted = "least(s.counted, s.total)"
         good = counted if events.are_good else f"s.total - {counted}"
@@ -140,15 +141,15 @@ class EventCounter:
             value = f"CASE WHEN r.metric = {text(metric)} THEN CAST(r.{column} AS {EXACT}) END"
             return f"coalesce(CAST(sum({value}) AS DOUBLE), 0)"
 
-        observed = ", ".join(sum_of(metric, "observed_us") for metric in metrics)
+        observed = ", ".join(sum_of(metric, "series_seen_us") for metric in metrics)
         counted = select(
-            f"SELECT r.cluster, r.{level} AS subject, r.window AS window, "
+            f"SELECT r.cluster, r.{level} AS subject, r.window_start, "
             f"{sum_of(events.counted, 'increase')} AS counted, "
             f"{sum_of(events.total, 'increase')} AS total, "
             f"CAST(least({observed}) AS BIGINT) AS observed FROM {{rows}} r "
             f"WHERE {is_one_of('r.metric', metrics)} AND NOT ({exclusions.condition()}) "
             f"AND {is_one_of('r.cluster', sorted({subject.cluster for subject in subjects}))} "
-            f"GROUP BY r.cluster, r.{level}, r.window",
+            f"GROUP BY r.cluster, r.{level}, r.window_start",
             rows=self._rows(objective, metrics, Period.of(span)),
         )
         meanings = [one for one in self._definitions if one.metric in metrics]
@@ -170,10 +171,10 @@ class EventCounter:
             return counted
         observed = "floor(r.observed * (1e0 - least(1e0, coalesce(h.share, 0e0))))"
         return select(
-            "SELECT r.cluster, r.subject, r.window, r.counted, r.total, "
+            "SELECT r.cluster, r.subject, r.window_start, r.counted, r.total, "
             f"CAST({observed} AS BIGINT) AS observed "
             "FROM {counted} r LEFT JOIN {hidden} h ON h.cluster = r.cluster "
-            "AND h.window = r.window AND coalesce(h.source, r.subject) = r.subject",
+            "AND h.window_start = r.window_start AND coalesce(h.source, r.subject) = r.subject",
             counted=counted,
             hidden=arrow_types.rows(_HIDDEN, shares),
         )
@@ -218,31 +219,33 @@ class EventCounter:
         """The same in all windows of the subjects' lives in which the families were read."""
         of_source = "r.source" if level == "source" else "CAST(NULL AS STRING)"
         size = self.gold.window_us
-        part = f"least(l.e, r.window + {size}) - greatest(l.s, r.window)"
+        part = f"least(l.e, r.window_start + {size}) - greatest(l.s, r.window_start)"
         return select(
             f"""
             WITH families AS (
-                SELECT r.cluster, {of_source} AS source, r.window, r.family,
-                    sum(r.duration_us) AS us
+                SELECT r.cluster, {of_source} AS source, r.window_start, r.family,
+                    sum(r.outcome_us) AS us
                 FROM {{coverage}} r
                 WHERE r.outcome = 'ok' AND {is_one_of("r.family", families)}
-                GROUP BY r.cluster, {of_source}, r.window, r.family),
+                GROUP BY r.cluster, {of_source}, r.window_start, r.family),
             seen AS (
-                SELECT r.cluster, r.source, r.window, min(r.us) AS us FROM families r
-                GROUP BY r.cluster, r.source, r.window HAVING count(*) = {len(families)}),
+                SELECT r.cluster, r.source, r.window_start, min(r.us) AS us FROM families r
+                GROUP BY r.cluster, r.source, r.window_start HAVING count(*) = {len(families)}),
             lives AS (
-                SELECT r.cluster, l.{level} AS {level}, r.window,
+                SELECT r.cluster, l.{level} AS {level}, r.window_start,
                     sum(CAST(round(CAST(r.us AS DOUBLE) * ({part}) / {size}) AS BIGINT)) AS us
                 FROM seen r JOIN {{lives}} l ON l.cluster = r.cluster
                     AND coalesce(r.source, l.{level}) = l.{level}
-                    AND l.s < r.window + {size} AND l.e > r.window
-                GROUP BY r.cluster, l.{level}, r.window),
+                    AND l.s < r.window_start + {size} AND l.e > r.window_start
+                GROUP BY r.cluster, l.{level}, r.window_start),
             counting AS (SELECT DISTINCT r.cluster, r.subject FROM {{counted}} r)
-            SELECT r.cluster, r.{level} AS subject, r.window, coalesce(c.counted, 0) AS counted,
-                coalesce(c.total, 0) AS total, CAST(r.us AS BIGINT) AS observed
+            SELECT r.cluster, r.{level} AS subject, r.window_start,
+                coalesce(c.counted, 0) AS counted, coalesce(c.total, 0) AS total,
+                CAST(r.us AS BIGINT) AS observed
             FROM lives r JOIN counting k ON k.cluster = r.cluster AND k.subject = r.{level}
             LEFT JOIN {{counted}} c
-                ON c.cluster = r.cluster AND c.subject = r.{level} AND c.window = r.window
+                ON c.cluster = r.cluster AND c.subject = r.{level}
+                AND c.window_start = r.window_start
             WHERE NOT ({exclusions.condition()})
             """,
             coverage=self.gold.windows(tables.COVERAGE, Period.of(span)),

@@ -25,17 +25,19 @@ from lakehouse.core.metrics import PARTITION_METRICS, UNAVAILABLE, UNDER_MIN_ISR
 from lakehouse.core.periods import Period, micros
 from lakehouse.engines.gold_reader import GoldRows, Row, before_window, is_one_of, summed
 from lakehouse.engines.relation import Relation, select
-from lakehouse.slo.calendar.exclusions import SPILL, Exclusions
+from lakehouse.slo.calendar.exclusions import BEFORE, Exclusions
 from lakehouse.slo.calendar.maintenance import Maintenance, of
 from lakehouse.slo.cluster_level import Weighted, partition_count
 from lakehouse.slo.sla_statement import Statement, Times
 from lakehouse.tables import Table
 
 LEVEL: Final = "partition"
-_POSITIVE: Final = ("positive_us", "positive_low_us", "positive_high_us")
+_AFFECTED: Final = (
+    "series_affected_us", "series_affected_low_us", "series_affected_high_us",
+)  # fmt: skip
 _TOPIC: Final = ("cluster", "metric", "topic")
-_PARTITION: Final = (*_TOPIC, "partition")
-_SPILL: Final = before_window("spill_sum_us", "positive_high_us", "positive_us")
+_PARTITION: Final = (*_TOPIC, "partition_id")
+_BEFORE: Final = before_window("series_before_us", "series_affected_high_us", "series_affected_us")
 _MOST_NAMES: Final = 100
 """Topics in one condition; with more of them all rows of the clusters are read."""
 
@@ -123,8 +125,8 @@ class _TopicRows:
 
     def spills(self, table: Table, keys: Sequence[str]) -> list[Row]:
         """The part of the bad time in the window after the period that may lie before it."""
-        sql = f"SELECT {_columns(keys)}, {_SPILL} AS us FROM {{rows}} r WHERE {self.has_metric}"
-        return self.gold.ask(f"{sql} AND {_SPILL} > 0", rows=self.gold.after(table, self.period))
+        sql = f"SELECT {_columns(keys)}, {_BEFORE} AS us FROM {{rows}} r WHERE {self.has_metric}"
+        return self.gold.ask(f"{sql} AND {_BEFORE} > 0", rows=self.gold.after(table, self.period))
 
     @property
     def exclusions(self) -> Exclusions:
@@ -157,11 +159,11 @@ class _TopicRows:
         weighted = []
         for statement in self.statements:
             key, subject = _key(statement, statement.objective.metric), statement.subject
-            row = by_topic.get(key, {"observed_us": 0, **dict.fromkeys(_POSITIVE, 0)})
-            bad, bad_low, bad_high = _positive(row)
+            row = by_topic.get(key, {"series_seen_us": 0, **dict.fromkeys(_AFFECTED, 0)})
+            bad, bad_low, bad_high = _affected(row)
             if bad is None:  # of a counter
                 continue
-            times = Times(row["observed_us"] - bad, bad, bad_low, bad_high + spills.get(key, 0))
+            times = Times(row["series_seen_us"] - bad, bad, bad_low, bad_high + spills.get(key, 0))
             count = partition_count(subject)
             topic_seen = seen.get(_key(statement, statement.objective.name), {})
             expected = expected_us(statement.expected_us, topic_seen, row.get("series"), count) or 0
@@ -203,21 +205,21 @@ class _TopicRows:
         """Bad time of partitions with bad time; counters have none."""
         rows_of = self.gold.windows if self.excluded else self.gold.whole
         rows = select(
-            f"SELECT r.window AS window, {_columns(_PARTITION)}, {_columns(_POSITIVE)}, "
-            f"{_SPILL} AS {SPILL} FROM {{rows}} r "
-            f"WHERE {self.has_metric} AND r.positive_us IS NOT NULL",
+            f"SELECT r.window_start, {_columns(_PARTITION)}, {_columns(_AFFECTED)}, "
+            f"{_BEFORE} AS {BEFORE} FROM {{rows}} r "
+            f"WHERE {self.has_metric} AND r.series_affected_us IS NOT NULL",
             rows=rows_of(tables.PARTITIONS, self.period),
         )
         start = micros(self.period.start)
         times: defaultdict[_TopicKey, dict[int, Times]] = defaultdict(dict)
-        sums = ", ".join(f"CAST(sum(r.{name}) AS BIGINT) AS {name}" for name in _POSITIVE)
+        sums = ", ".join(f"CAST(sum(r.{name}) AS BIGINT) AS {name}" for name in _AFFECTED)
         by = ", ".join(f"r.{name}" for name in _PARTITION)
         sql = f"SELECT {_columns(_PARTITION)}, {sums} FROM {{rows}} r GROUP BY {by}"
-        kept = self.exclusions.apply(rows, _PARTITION, _POSITIVE, start)
+        kept = self.exclusions.apply(rows, _PARTITION, _AFFECTED, start)
         for row in self.gold.ask(sql, rows=kept):
-            times[_topic_key(row)][row["partition"]] = Times(0, *_positive(row))
+            times[_topic_key(row)][row["partition_id"]] = Times(0, *_affected(row))
         for row in self.spills(tables.PARTITIONS, _PARTITION):
-            by_number, number = times[_topic_key(row)], row["partition"]
+            by_number, number = times[_topic_key(row)], row["partition_id"]
             inside = by_number.get(number, Times())
             by_number[number] = inside._replace(bad_high_us=inside.bad_high_us + row["us"])
         return times
@@ -227,8 +229,8 @@ def _columns(names: Sequence[str]) -> str:
     return ", ".join(f"r.{name} AS {name}" for name in names)
 
 
-def _positive(row: Row) -> list[int]:
-    return [row[name] for name in _POSITIVE]
+def _affected(row: Row) -> list[int]:
+    return [row[name] for name in _AFFECTED]
 
 
 def _topic_key(row: Row) -> _TopicKey:
@@ -261,10 +263,10 @@ def seen_by_count(
         SELECT s.cluster, s.objective, s.topic, coalesce(t.count, 0) AS count,
             CAST(sum(s.seen_us) AS BIGINT) AS us
         FROM {{sli}} s LEFT JOIN (
-            SELECT r.cluster, r.topic, r.window AS window, max(r.series) AS count FROM {{topics}} r
+            SELECT r.cluster, r.topic, r.window_start, max(r.series) AS count FROM {{topics}} r
             WHERE {is_one_of("r.metric", sorted({UNDER_MIN_ISR, UNAVAILABLE, *metrics}))}
-            GROUP BY r.cluster, r.topic, r.window) t
-        ON t.cluster = s.cluster AND t.topic = s.topic AND t.window = s.window
+            GROUP BY r.cluster, r.topic, r.window_start) t
+        ON t.cluster = s.cluster AND t.topic = s.topic AND t.window_start = s.window_start
         WHERE s.seen_us > 0 AND {is_one_of("s.objective", sorted(objectives))}
         GROUP BY s.cluster, s.objective, s.topic, coalesce(t.count, 0)
         """,

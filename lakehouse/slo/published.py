@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from lakehouse import tables
 from lakehouse.core import periods
-from lakehouse.core.subjects import SUBJECT
+from lakehouse.core.subjects import SUBJECT_COLUMNS
 from lakehouse.engines.engine import Engine
 from lakehouse.engines.gold_reader import Row, text
 from lakehouse.engines.relation import select
@@ -21,7 +21,10 @@ from lakehouse.rollup import lease, table_schemas
 from lakehouse.slo.sla_statement import Statement
 
 _FIGURES: Final = ("corrections", *tables.SLA_FIGURES, *tables.SLA_AGREED)
-_KEY: Final = ("grain", "window", "window_end", "cluster", "objective", *SUBJECT, "partition")
+_KEY: Final = (
+    "period_kind", "period_start", "period_end", "cluster", "objective", *SUBJECT_COLUMNS,
+    "partition_id",
+)  # fmt: skip
 
 
 def publish(
@@ -64,8 +67,9 @@ def publish(
 def _last_published(engine: Engine, wanted: Iterable[periods.Period]) -> dict[tuple[Any, ...], Row]:
     """The last row of each key."""
     conditions = (
-        f"(r.grain = {text(period.grain)} AND r.window = {periods.micros(period.start)} "
-        f"AND r.window_end = {periods.micros(period.end)})"
+        f"(r.period_kind = {text(period.grain)} "
+        f"AND r.period_start = {periods.micros(period.start)} "
+        f"AND r.period_end = {periods.micros(period.end)})"
         for period in wanted
     )
     where = " OR ".join(conditions) or "false"
@@ -84,17 +88,17 @@ def _row(statement: Statement, period: periods.Period) -> Row:
     middle = period.start + (period.end - period.start) / 2  # its Monday may begin on a Sunday, UTC
     year = middle.isocalendar().year if period.grain == periods.WEEK else period.start.year
     return {
-        "grain": period.grain,
-        "period": str(year),
+        "period_kind": period.grain,
+        "period_year": str(year),
         "cluster": statement.subject.cluster,
-        "window": periods.micros(period.start),
-        "window_end": periods.micros(period.end),
+        "period_start": periods.micros(period.start),
+        "period_end": periods.micros(period.end),
         "stated_at": periods.micros(dt.datetime.now(dt.UTC)),
         "objective": statement.objective.name,
-        **statement.subject.names,
-        "partition": statement.subject.partition,
+        **dict(zip(SUBJECT_COLUMNS, statement.subject.key, strict=True)),
+        "partition_id": statement.subject.partition,
         "target": statement.objective.target,
-        "unknown": None if policy == "interval" else policy,
+        "unknown_as": None if policy == "interval" else policy,
         "corrections": json.dumps([one.to_json() for one in corrections]) if corrections else None,
         **statement.figures(),
         **{name: getattr(agreed, name.removeprefix("agreed_"), None) for name in tables.SLA_AGREED},

@@ -11,25 +11,26 @@ from typing import Final, NamedTuple
 from lakehouse import tables
 from lakehouse.core.periods import HOUR_US, Period
 from lakehouse.core.spans import Span
-from lakehouse.core.subjects import SUBJECT
+from lakehouse.core.subjects import SUBJECT_COLUMNS
 from lakehouse.engines.gold_reader import GoldRows, before_window, is_hourly, is_one_of
 from lakehouse.engines.relation import Relation, select
 from lakehouse.kernel import arrow_types
 from lakehouse.slo import timeslices
 from lakehouse.slo.budget_left import BadTime
 from lakehouse.slo.burn_rate import BadWindow
-from lakehouse.slo.calendar.exclusions import SPILL, Exclusions
+from lakehouse.slo.calendar.exclusions import BEFORE, Exclusions
 from lakehouse.slo.calendar.maintenance import Maintenance
 from lakehouse.slo.event_counter import EventCounter, lives
 from lakehouse.slo.sla_statement import PERIOD, Counts, Lifetime, Query, SliKey, Sums, Times
 
-_KEYS: Final = ("cluster", "objective", *SUBJECT)
+_KEYS: Final = ("cluster", "objective", *SUBJECT_COLUMNS)
 _KEY: Final = ", ".join(f"r.{name} AS {name}" for name in _KEYS)
 _GROUP: Final = ", ".join(f"r.{name}" for name in _KEYS)
 _KEY_SCHEMA: Final = arrow_types.schema((name, "string") for name in _KEYS)
-_BEFORE: Final = before_window(SPILL, "bad_high_us", "bad_us")
-_SPILL: Final = (
-    f"CASE WHEN r.group IS NULL AND r.source IS NULL THEN {_BEFORE} ELSE coalesce(r.{SPILL}, 0) END"
+_IN_OLDER_ROWS: Final = before_window(BEFORE, "bad_high_us", "bad_us")
+_BEFORE: Final = (
+    f"CASE WHEN r.consumer_group IS NULL AND r.source IS NULL THEN {_IN_OLDER_ROWS} "
+    f"ELSE coalesce(r.{BEFORE}, 0) END"
 )
 """The part of the upper bound that may lie before the window of a row ``r`` of gold/sli.
 
@@ -119,7 +120,7 @@ class SliRows(NamedTuple):
         )
         found: defaultdict[SliKey, list[tuple[int, int]]] = defaultdict(list)
         for row in rows:
-            key = (row["cluster"], row["objective"], tuple(row[name] for name in SUBJECT))
+            key = (row["cluster"], row["objective"], tuple(row[name] for name in SUBJECT_COLUMNS))
             found[key].append((row["at"], row["bad_us"]))
         return found
 
@@ -134,7 +135,7 @@ class SliRows(NamedTuple):
         for part in self.parts(query):
             for row in self.gold.ask(_sums_by_range(part), rows=self.judged(part)):
                 cluster, objective, *values = row.values()
-                key, columns = tuple(values[: len(SUBJECT)]), values[len(SUBJECT) :]
+                key, columns = tuple(values[: len(SUBJECT_COLUMNS)]), values[len(SUBJECT_COLUMNS) :]
                 by_range: dict[str, Times] = {}
                 for at, name in enumerate(part.ranges):
                     *range_times, row_count = columns[at * width : (at + 1) * width]
@@ -153,21 +154,21 @@ class SliRows(NamedTuple):
         return [part for part in both if part.ranges]
 
     def judged(self, part: _Part) -> Relation:
-        """Rows of gold or slices, with ``at`` (microseconds), the columns of ``Times``, ``SPILL``.
+        """Rows of gold or slices, with ``at`` (microseconds), the columns of ``Times``, ``BEFORE``.
 
-        Rows of gold include the one after the span, for its ``SPILL``; that of a slice is 0.
+        Rows of gold include the one after the span, for its ``BEFORE``; that of a slice is 0.
         """
         query, (start, end) = part.query, part.span
         if query.slices is None:
-            columns = f"{_KEY}, r.window AS at, {', '.join(Times._fields)}, r.{SPILL}"
+            columns = f"{_KEY}, r.window_start AS at, {', '.join(Times._fields)}, r.{BEFORE}"
             windows = self._windows(part, (start, end + part.size_us))
             return select(f"SELECT {columns} FROM {{rows}} r", rows=windows)
         size, first = query.unit_us, query.period.span[0]
-        slot = f"r.window - ((r.window - {first}) % {size} + {size}) % {size}"
+        slot = f"r.window_start - ((r.window_start - {first}) % {size} + {size}) % {size}"
         judged = zip(timeslices.judge(query.slices, query.window_us), Times._fields, strict=True)
         columns = ", ".join(f"{sql} AS {name}" for sql, name in judged)
         rows = self._with_expected(self._slots(part, slot), query)
-        sql = f"SELECT {_KEY}, r.at, {columns}, 0 AS {SPILL} FROM {{rows}} r"
+        sql = f"SELECT {_KEY}, r.at, {columns}, 0 AS {BEFORE} FROM {{rows}} r"
         return select(sql, rows=rows)
 
     def _slots(self, part: _Part, slot: str) -> Relation:
@@ -184,8 +185,8 @@ class SliRows(NamedTuple):
         subjects = [lifetime.subject for lifetime in self.lifetimes]
         rows_of = self.gold.hours if part.size_us == HOUR_US else self.gold.windows
         rows = select(
-            f"SELECT r.window AS window, {_KEY}, {', '.join(f'r.{n}' for n in Times._fields)}, "
-            f"{_SPILL} AS {SPILL} FROM {{rows}} r "
+            f"SELECT r.window_start, {_KEY}, {', '.join(f'r.{n}' for n in Times._fields)}, "
+            f"{_BEFORE} AS {BEFORE} FROM {{rows}} r "
             f"WHERE {is_one_of('r.cluster', sorted({subject.cluster for subject in subjects}))} "
             f"AND {is_one_of('r.objective', [one.name for one in part.query.objectives])}",
             rows=rows_of(tables.SLI, Period.of(span)),
@@ -198,9 +199,10 @@ class SliRows(NamedTuple):
         kinds = {objective.kind for objective in query.objectives}
         columns = ", ".join(f"r.{name}" for name in ("at", "good", "bad", "low", "high"))
         lived = f"greatest(0, least(k.e, r.at + {query.unit_us}) - greatest(k.s, r.at))"
+        same = _same("k", ("cluster", *SUBJECT_COLUMNS))
         return select(
             f"SELECT {_KEY}, {columns}, CAST(coalesce(sum({lived}), 0) AS BIGINT) AS expected "
-            f"FROM {{slots}} r LEFT JOIN {{spans}} k ON {_same('k', ('cluster', *SUBJECT))} "
+            f"FROM {{slots}} r LEFT JOIN {{spans}} k ON {same} "
             f"GROUP BY {_GROUP}, {columns}",
             slots=slots,
             spans=lives(self.lifetimes, kinds),
@@ -219,14 +221,14 @@ def _sums_by_range(part: _Part) -> str:
     """
     has_content = f"greatest({', '.join(f'r.{name}' for name in Times._fields)}) > 0"
     if part.query.slices is None:
-        has_content = f"({has_content} OR r.user IS NOT NULL OR r.client_id IS NOT NULL)"
+        has_content = f"({has_content} OR r.user_name IS NOT NULL OR r.client_id IS NOT NULL)"
     columns = []
     for at, (start, end) in enumerate(part.ranges.values()):
         is_inside = f"r.at >= {start} AND r.at < {end}"
         for name in Times._fields:
             total = f"sum(CASE WHEN {is_inside} THEN r.{name} ELSE 0 END)"
             if name == "bad_high_us":
-                total += f" + sum(CASE WHEN r.at = {end} THEN r.{SPILL} ELSE 0 END)"
+                total += f" + sum(CASE WHEN r.at = {end} THEN r.{BEFORE} ELSE 0 END)"
             columns.append(f"CAST({total} AS BIGINT) AS {name}_{at}")
         count = f"sum(CASE WHEN {is_inside} AND {has_content} THEN 1 ELSE 0 END)"
         columns.append(f"CAST({count} AS BIGINT) AS rows_{at}")

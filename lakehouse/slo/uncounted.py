@@ -146,7 +146,7 @@ class UncountedTime:
                 stretches = ok[row["cluster"], row["source"]]
                 if row["outcome"] == "ok":
                     reach_us = round(MAX_GAP_INTERVALS * (row["interval_us"] or 0))
-                    stretches.append(Stretch(row["start"], row["end"], reach_us))
+                    stretches.append(Stretch(row["started_at"], row["ended_at"], reach_us))
         found = {}
         for subject, spans, has_ended in self.lifetimes if ok else ():
             source = (subject.cluster, str(subject.source))
@@ -179,8 +179,8 @@ class UncountedTime:
         start, end = self._to_after.span
         hours = Period.of((start // HOUR_US * HOUR_US, end))
         return self._rows(
-            "SELECT r.cluster, r.source, r.family, r.outcome, r.start, r.end, r.interval_us "
-            f"FROM {{rows}} r WHERE {self._of_clusters} AND r.end > {start}",
+            "SELECT r.cluster, r.source, r.family, r.outcome, r.started_at, r.ended_at, "
+            f"r.interval_us FROM {{rows}} r WHERE {self._of_clusters} AND r.ended_at > {start}",
             tables.READINGS,
             hours,
         )

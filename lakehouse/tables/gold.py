@@ -3,6 +3,10 @@
 A table ``X`` has a row an hour and is kept. ``X_windows`` has the same rows at the finest windows,
 those at which agents cut their runs, and is kept for a time. They are two tables so that no sum can
 take both. Days and weeks are sums of hours, computed by readers (``Column.over`` says how).
+
+Names of columns need no quotes in any engine, and say their unit: ``_us`` is microseconds of wall
+time, ``series_..._us`` microseconds summed over series, which several series add up to more than
+the wall time. A share of wall time is a figure of ``sli``.
 """
 
 from dataclasses import replace
@@ -11,8 +15,10 @@ from typing import Final
 from lakehouse.tables.rollup_state import PROGRESS
 from lakehouse.tables.table import (
     CLUSTER,
+    HOUR,
     KEPT_PROPERTIES,
     SOURCE,
+    WINDOW_START,
     Column,
     Shelf,
     Table,
@@ -20,16 +26,12 @@ from lakehouse.tables.table import (
     required,
 )
 
-_WINDOW: Final = (
-    required("date", "date", "UTC date of the window"),
-    CLUSTER,
-    required("window", "timestamp", "start of the window, UTC"),
-)
+_DATE: Final = required("date", "date", "UTC date of the hour or window")
 _METRIC: Final = required("metric", "string", "metric name of the catalogue")
 _TOPIC: Final = required("topic", "string", "topic")
-_GROUP: Final = required("group", "string", "consumer group")
+_GROUP: Final = required("consumer_group", "string", "consumer group")
 _CLIENT: Final = (
-    Column("user", "string", "authenticated principal, decoded; null: the quota has no user"),
+    Column("user_name", "string", "authenticated principal, decoded; null: the quota has no user"),
     Column("client_id", "string", "client id, unquoted; null: the quota has no client id"),
 )
 _FAMILY: Final = required("family", "string", "family of the catalogue")
@@ -52,16 +54,17 @@ def _measures(each: str, *, series: str | None = None) -> tuple[Column, ...]:
     the window's very start. An edge between two values above 0 (flags) is none.
     """
     several = _several(each)
+    seen = f"{each}-microseconds that scrapes cover; a share of wall time is a figure of gold/sli"
     most = series or f"most {several} observed at one instant; {_OF_ROWS}"
     return (
-        Column("observed_us", "bigint", f"{each}-microseconds that scrapes cover", "sum"),
+        Column("series_seen_us", "bigint", seen, "sum"),
         Column("value_seconds", "double", f"value times seconds, over {several}; idle is 0", "sum"),
-        Column("mean", "double", f"value_seconds per observed {each}-second", "mean"),
-        Column("min", "double", f"least value of one {each}", "min"),
-        Column("max", "double", f"greatest value of one {each}", "max"),
-        Column("positive_us", "bigint", f"{each}-microseconds with a value above 0", "sum"),
-        Column("positive_low_us", "bigint", "lower bound of positive_us", "sum"),
-        Column("positive_high_us", "bigint", "upper bound of positive_us", "sum"),
+        Column("value_mean", "double", f"value_seconds per observed {each}-second", "mean"),
+        Column("value_min", "double", f"least value of one {each}", "min"),
+        Column("value_max", "double", f"greatest value of one {each}", "max"),
+        Column("series_affected_us", "bigint", f"{each}-microseconds with a value above 0", "sum"),
+        Column("series_affected_low_us", "bigint", "lower bound of series_affected_us", "sum"),
+        Column("series_affected_high_us", "bigint", "upper bound of series_affected_us", "sum"),
         Column("increase", "double", "of a counter: by how much it rose", "sum"),
         Column("series", "bigint", most, "max"),
         Column("known_wrong", "boolean", _WRONG, "any"),
@@ -69,40 +72,44 @@ def _measures(each: str, *, series: str | None = None) -> tuple[Column, ...]:
 
 
 def _union(each: str, total: str) -> tuple[Column, ...]:
-    one = f"microseconds in which at least one {each} was above 0"
+    one = f"microseconds of wall time in which at least one {each} was above 0"
     return (
-        Column("any_us", "bigint", one, "sum"),
-        Column("any_low_us", "bigint", "lower bound of any_us", "sum"),
-        Column("any_high_us", "bigint", "upper bound of any_us", "sum"),
+        Column("affected_us", "bigint", one, "sum"),
+        Column("affected_low_us", "bigint", "lower bound of affected_us", "sum"),
+        Column("affected_high_us", "bigint", "upper bound of affected_us", "sum"),
         Column("max_concurrent", "bigint", f"most {_several(each)} above 0 at one instant", "max"),
         Column("max_total", "double", total, "max"),
-        _SPILL,
-        _spill_sum(each),
+        _BEFORE_US,
+        _series_before(each),
     )
 
 
 _BEFORE: Final = "a value first seen in its first window may have started that long before"
-_SPILL: Final = Column(
-    "spill_us", "bigint", f"part of the union's bound before the window: {_BEFORE}", "first"
+_BEFORE_US: Final = Column(
+    "before_us", "bigint", f"part of the union's bound before the window: {_BEFORE}", "first"
 )
 
 
-def _spill_sum(each: str) -> Column:
-    comment = f"part of positive_high_us before the window, summed over {_several(each)}"
-    return Column("spill_sum_us", "bigint", comment, "first")
+def _series_before(each: str) -> Column:
+    comment = f"part of series_affected_high_us before the window, summed over {_several(each)}"
+    return Column("series_before_us", "bigint", comment, "first")
 
 
-def _gold(name: str, comment: str, *columns: Column, shelf: Shelf = "") -> Table:
-    """A table whose rows are of windows."""
+def _gold(
+    name: str, comment: str, *columns: Column, at: Column = HOUR, shelf: Shelf = ""
+) -> Table:  # fmt: skip
+    """A table whose rows are of hours, or of windows where ``at`` says so."""
     return of_gold(
-        name, comment, *_WINDOW, *columns, partition_by=("date",), cluster_by=("date", "cluster"),
-        shelf=shelf,
+        name, comment, _DATE, CLUSTER, at, *columns, partition_by=("date",),
+        cluster_by=("date", "cluster"), shelf=shelf,
     )  # fmt: skip
 
 
-def _of_metric(name: str, comment: str, *columns: Column, shelf: Shelf = "") -> Table:
-    """A table whose rows are of a metric in a window."""
-    return _gold(name, comment, _METRIC, *columns, shelf=shelf)
+def _of_metric(
+    name: str, comment: str, *columns: Column, at: Column = HOUR, shelf: Shelf = ""
+) -> Table:  # fmt: skip
+    """A table whose rows are of a metric."""
+    return _gold(name, comment, _METRIC, *columns, at=at, shelf=shelf)
 
 
 def _us(name: str, comment: str) -> Column:
@@ -113,24 +120,26 @@ def _us(name: str, comment: str) -> Column:
 def _windows(table: Table) -> Table:
     """The same rows at the finest windows."""
     comment = f"{table.comment} (finest windows; {table.name} has the same an hour)"
-    return replace(table, name=f"{table.name}_windows", comment=comment, shelf="windows")
+    columns = tuple(WINDOW_START if column is HOUR else column for column in table.columns)
+    name = f"{table.name}_windows"
+    return replace(table, name=name, comment=comment, columns=columns, shelf="windows")
 
 
 PARTITIONS: Final = _of_metric(
     "partitions",
     "Metrics per partition, the union over the sources that report it: observed once, above 0 if "
     "any source reports so, its value the mean of those above 0, else of all. A row where it was "
-    "not zero; an hour is the sum of such windows, its observed_us and mean too",
+    "not zero; an hour is the sum of such windows, its series_seen_us and value_mean too",
     _TOPIC,
-    required("partition", "int", "partition"),
+    required("partition_id", "int", "partition"),
     *_measures("partition"),
-    _spill_sum("partition"),
+    _series_before("partition"),
 )
 
 TOPICS: Final = _of_metric(
     "topics",
     "Metrics per topic: of partitions summed over partitions, of brokers summed over brokers. Of "
-    "replicas (kafka.log) summed over all of them like those of gold/brokers, where any was above "
+    "replicas (kafka.log) summed over all of them like those of gold/sources, where any was above "
     "0, without the union over time",
     _TOPIC,
     *_measures("series"),
@@ -143,8 +152,8 @@ TOPICS: Final = _of_metric(
 
 CLIENTS: Final = _of_metric(
     "clients",
-    "Metrics per user and client id, over all brokers; any_us is the union over brokers. A row "
-    "where it was not zero; an hour is the sum of such windows",
+    "Metrics per user and client id, over all brokers; affected_us is the union over brokers. A "
+    "row where it was not zero; an hour is the sum of such windows",
     *_CLIENT,
     *_measures("broker"),
     *_union("broker", "greatest total of the brokers at one instant"),
@@ -158,8 +167,8 @@ GROUPS: Final = _of_metric(
     *_measures("partition", series=f"most partitions {_IN_A_ROW}"),
 )
 
-BROKERS: Final = _of_metric(
-    "brokers",
+SOURCES: Final = _of_metric(
+    "sources",
     "Metrics per source, summed over all that the source reports (partitions, topics, clients); "
     "bounds are sums of the edges of all runs",
     SOURCE,
@@ -169,7 +178,7 @@ BROKERS: Final = _of_metric(
 LABELLED: Final = _of_metric(
     "labelled",
     "Metrics per source and those labels that have no column of their own, such as an error code: "
-    "each series by itself; gold/brokers has their sum",
+    "each series by itself; gold/sources has their sum",
     SOURCE,
     required(
         "labels",
@@ -185,23 +194,23 @@ COVERAGE: Final = _gold(
     SOURCE,
     _FAMILY,
     _OUTCOME,
-    _us("duration_us", "microseconds that the outcome covers"),
+    _us("outcome_us", "microseconds that the outcome covers"),
     required("scrapes", "bigint", "attempts", "sum"),
     Column("interval_us", "bigint", "longest scrape interval in force, microseconds", "max"),
     Column("seconds_total", "double", "seconds the attempts took together", "sum"),
     Column("seconds_max", "double", "seconds the slowest attempt took", "max"),
 )
 
-NON_CONSUMED: Final = _gold(
-    "non_consumed",
+LOST_OFFSETS: Final = _gold(
+    "lost_offsets",
     "Offsets that expired before a group consumed them (KIP-490), with bounds",
     _GROUP,
     _TOPIC,
-    Column("partition", "int", "partition; null: all beyond the agent's cap"),
+    Column("partition_id", "int", "partition; null: all beyond the agent's cap"),
     required("offsets_low", "double", "offsets lost, at least", "sum"),
     required("offsets_high", "double", "offsets lost, at most", "sum"),
-    _us("observed_us", "microseconds for which the bounds hold"),
-    _us("unknown_us", "microseconds in which the loss is unknown (a rewind)"),
+    _us("series_seen_us", "partition-microseconds for which the bounds hold"),
+    _us("series_unknown_us", "partition-microseconds in which the loss is unknown (a rewind)"),
 )
 
 CONSUMER_LAG: Final = _gold(
@@ -227,7 +236,7 @@ CONSUMER_LAG: Final = _gold(
     _us(
         "seconds_unknown_us", "microseconds in which for how long it was behind has no upper bound"
     ),
-    _SPILL,
+    _BEFORE_US,
 )
 
 DISTRIBUTIONS: Final = _of_metric(
@@ -237,11 +246,11 @@ DISTRIBUTIONS: Final = _of_metric(
     "clusters are distributions again. Time without a value (idle, unknown) is in no bucket",
     Column("topic", "string", "of topics the brokers' total, of partitions each one's value"),
     *_CLIENT,
-    Column("group", "string", "consumer group, each series' value"),
+    Column("consumer_group", "string", "consumer group, each series' value"),
     Column("source", "string", "source; null: the value is of a topic, client or group"),
     required("sign", "int", "1 or -1: which side of zero; 0: no further from it than 1e-12"),
     required("bucket", "int", "amounts above 2^(bucket/64), up to 2^((bucket+1)/64)"),
-    _us("duration_us", "microseconds with such a value, summed over series"),
+    _us("series_us", "series-microseconds with such a value"),
     required("value_seconds", "double", "value times seconds: the histogram's sum", "sum"),
 )
 
@@ -249,7 +258,7 @@ _SLI_SUBJECT: Final = (
     required("objective", "string", "name of the objective"),
     Column("topic", "string", "topic"),
     *_CLIENT,
-    Column("group", "string", "consumer group"),
+    Column("consumer_group", "string", "consumer group"),
     Column("source", "string", "source"),
 )
 
@@ -276,7 +285,7 @@ SLI: Final = _gold(
         "sum",
     ),
     Column(
-        "spill_us",
+        "before_us",
         "bigint",
         f"part of bad_high_us before the window: {_BEFORE}; null in older rows",
         "first",
@@ -286,18 +295,22 @@ SLI: Final = _gold(
 SLA: Final = of_gold(
     "sla",
     "Attainment per objective, subject and period; a changed figure is a further statement",
-    required("grain", "string", "name of the period: 1w for an ISO week, else span"),
-    required("period", "string", "ISO year of weeks, else the year"),
+    required(
+        "period_kind",
+        "string",
+        "length of the period: 1w for an ISO week, such as 28d or 1M for another one, else span",
+    ),
+    required("period_year", "string", "ISO year of weeks, else the year"),
     CLUSTER,
-    required("window", "timestamp", "start of the period, UTC"),
-    required("window_end", "timestamp", "end of the period, UTC"),
+    required("period_start", "timestamp", "start of the period, UTC"),
+    required("period_end", "timestamp", "end of the period, UTC"),
     required("statement", "int", "1 is the first published; the highest is current"),
     required("stated_at", "timestamp", "when it was stated"),
     *_SLI_SUBJECT,
-    Column("partition", "int", "partition, of objectives of level partition"),
+    Column("partition_id", "int", "partition, of objectives of level partition"),
     required("target", "double", "share of time that must be good"),
     Column(
-        "unknown",
+        "unknown_as",
         "string",
         "how the verdict takes unknown time: exclude, good or bad; null: as an interval",
     ),
@@ -319,7 +332,7 @@ SLA: Final = of_gold(
     Column("agreed_attainment_low", "double", "its lower bound"),
     Column("agreed_attainment_high", "double", "its upper bound"),
     Column("agreed_verdict", "string", "verdict outside that time; null: no correction"),
-    partition_by=("grain", "period"),
+    partition_by=("period_kind", "period_year"),
     properties=KEPT_PROPERTIES,
 )
 
@@ -337,7 +350,7 @@ SUBJECTS: Final = of_gold(
     required("kind", "string", "topic, client, group, quota or source"),
     Column("topic", "string", "topic"),
     *_CLIENT,
-    Column("group", "string", "consumer group"),
+    Column("consumer_group", "string", "consumer group"),
     Column("source", "string", "source; also a broker that no agent ever read"),
     required("first_seen", "timestamp", "first instant at which a source reported it"),
     required("last_seen", "timestamp", "last instant until which a source reported it"),
@@ -358,12 +371,12 @@ INCIDENTS: Final = _of_metric(
     "metrics and those of objectives. A stretch that touches one of the hour before continues it",
     required("level", "string", "what the series is of: partition, topic, client, group or source"),
     Column("topic", "string", "topic"),
-    Column("partition", "int", "partition"),
+    Column("partition_id", "int", "partition"),
     *_CLIENT,
-    Column("group", "string", "consumer group"),
+    Column("consumer_group", "string", "consumer group"),
     SOURCE,
-    required("start", "timestamp", "start of the stretch"),
-    required("end", "timestamp", "end of the stretch"),
+    required("started_at", "timestamp", "start of the stretch"),
+    required("ended_at", "timestamp", "end of the stretch"),
     required("lead_us", "bigint", "it may have started this long before its start"),
     required(
         "tail_us",
@@ -383,8 +396,8 @@ READINGS: Final = _gold(
     SOURCE,
     _FAMILY,
     _OUTCOME,
-    required("start", "timestamp", "start of the stretch"),
-    required("end", "timestamp", "end of the stretch"),
+    required("started_at", "timestamp", "start of the stretch"),
+    required("ended_at", "timestamp", "end of the stretch"),
     required("scrapes", "bigint", "attempts"),
     Column("seconds_max", "double", "seconds the slowest attempt took"),
     Column("interval_us", "bigint", "longest scrape interval in force, microseconds"),
@@ -397,8 +410,9 @@ LAGS: Final = _of_metric(
     "The last value that each source reported in a finest window for bytes that wait for tiering",
     _TOPIC,
     SOURCE,
-    required("end", "timestamp", "end of the last run in the window"),
-    required("value", "double", "bytes that wait; idle is 0"),
+    required("ended_at", "timestamp", "end of the last run in the window"),
+    required("value_last", "double", "bytes that wait; idle is 0"),
+    at=WINDOW_START,
     shelf="windows",
 )
 
@@ -406,15 +420,16 @@ REJECTED: Final = _gold(
     "rejected",
     "Rows of bronze that the rollup could not use, and why, per finest window",
     required("reason", "string", "why it was not used"),
-    required("table", "string", "runs or scrapes"),
+    required("table_name", "string", "runs or scrapes"),
     Column("source", "string", "source"),
     Column("metric", "string", "metric, or family of scrapes"),
     Column("members", "string", "the set that is not known yet"),
-    Column("start", "timestamp", "start of the row"),
-    Column("end", "timestamp", "end of the row"),
+    Column("started_at", "timestamp", "start of the row"),
+    Column("ended_at", "timestamp", "end of the row"),
     Column("agent", "string", "agent that wrote it"),
     Column("batch", "bigint", "batch that brought it"),
-    required("rows", "bigint", "how many such rows"),
+    required("row_count", "bigint", "how many such rows"),
+    at=WINDOW_START,
     shelf="state",
 )
 
@@ -437,7 +452,7 @@ LOST: Final = "its data file is gone"
 """Reason in gold/rejected of hours of bronze that are lost: no rollup computes them."""
 
 HOURS: Final = (
-    PARTITIONS, TOPICS, CLIENTS, GROUPS, BROKERS, LABELLED, COVERAGE, NON_CONSUMED,
+    PARTITIONS, TOPICS, CLIENTS, GROUPS, SOURCES, LABELLED, COVERAGE, LOST_OFFSETS,
     CONSUMER_LAG, SLI,
 )  # fmt: skip
 """Tables with a row an hour, each with one of finest windows beside it."""

@@ -13,11 +13,11 @@ _VERSIONS: Final = (
 PROGRESS: Final = of_gold(
     "progress",
     "The versions of bronze that are rolled up; one row per rollup, written last",
-    required("at", "timestamp", "end of the rollup; the row with the latest value is current"),
+    required("finished_at", "timestamp", "end of the rollup; the latest row is current"),
     required("window_seconds", "int", "finest grain"),
     *_VERSIONS,
     required("hours", "bigint", "hours of clusters that were recomputed"),
-    Column("committed", "timestamp", "when the newest of these versions was committed"),
+    Column("committed_at", "timestamp", "when the newest of these versions was committed"),
     Column(
         "how",
         "string",
@@ -59,8 +59,12 @@ PROGRESS: Final = of_gold(
 STRETCHES: Final = of_gold(
     "stretches",
     "Batches that the running rollup has finished; unused once it has ended",
-    required("at", "timestamp", "when the batch was done"),
-    Column("after", "timestamp", "column at of the last row of progress; null: there is none"),
+    required("finished_at", "timestamp", "when the batch was done"),
+    Column(
+        "after",
+        "timestamp",
+        "column finished_at of the last row of progress; null: there is none",
+    ),
     required("how", "string", "how the hours were chosen, as in progress"),
     *_VERSIONS,
     required("clusters", "array<string>", "clusters of the batch"),

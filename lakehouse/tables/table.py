@@ -98,9 +98,14 @@ class Table:
 
     @property
     def keys(self) -> tuple[str, ...]:
-        """Columns that identify a row, without date and window."""
-        places = {"date", "window"}
+        """Columns that identify a row, without its date and its hour or window."""
+        places = {"date", HOUR.name, WINDOW_START.name}
         return tuple(c.name for c in self.columns if not c.over and c.name not in places)
+
+    @property
+    def start(self) -> str:
+        """The column with the start of a row's hour or window; empty: it has none."""
+        return next((c.name for c in self.columns if c in {HOUR, WINDOW_START}), "")
 
     @property
     def measures(self) -> tuple[Column, ...]:
@@ -160,6 +165,8 @@ CLUSTER: Final = required("cluster", "string", "Kafka cluster id")
 SOURCE: Final = required(
     "source", "string", "source that was read: broker-1, controller-3000, client-x"
 )
+HOUR: Final = required("hour", "timestamp", "start of the hour, UTC")
+WINDOW_START: Final = required("window_start", "timestamp", "start of the window, UTC")
 
 
 GOLD_PROPERTIES: Final = {

@@ -44,6 +44,6 @@ def wanted(lake: Path) -> list[tuple[str, float]]:
     rows = [row for row in rows if row["metric"] == "kafka.partition.under_min_isr"]
     minutes = dict.fromkeys((row["topic"] for row in rows), 0.0)
     for row in rows:
-        minutes[row["topic"]] += row["any_us"] / 6e7
+        minutes[row["topic"]] += row["affected_us"] / 6e7
     assert len({*minutes.values()}) == len(minutes) == 5
     return sorted(minutes.items(), key=lambda one: -one[1])

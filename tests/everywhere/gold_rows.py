@@ -12,7 +12,7 @@ from lakehouse import tables
 if TYPE_CHECKING:
     from pathlib import Path
 
-OF_BRONZE_ALONE = [one for one in tables.GOLD if "window" in one.column_names and one != tables.SLA]
+OF_BRONZE_ALONE = [one for one in tables.GOLD if one.start]
 """Tables whose rows follow from bronze alone: equal whoever rolled up, and when."""
 
 

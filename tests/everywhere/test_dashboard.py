@@ -14,7 +14,7 @@ import pytest
 from deltalake import DeltaTable
 
 from lakehouse import tables
-from lakehouse.core.subjects import SUBJECT
+from lakehouse.core.subjects import SUBJECT_COLUMNS
 from tests import gold_builder
 from tests.dashboard import Dataset, Widget, datasets, read, widgets
 from tests.everywhere import small_fleet
@@ -149,22 +149,24 @@ def stated_daily(stated: Path, tmp_path: Path) -> tuple[DuckDBPyConnection, int]
     """A rolling objective stated each day, and a span that somebody asked for; its subjects."""
     shutil.copytree(stated, tmp_path, dirs_exist_ok=True)
     table = DeltaTable(f"{tmp_path}/{tables.SLA.path}").to_pyarrow_table().to_pylist()
-    weekly = [row for row in table if row["objective"] == "min-isr" and row["grain"] == "1w"]
+    weekly = [row for row in table if row["objective"] == "min-isr" and row["period_kind"] == "1w"]
     assert {row["statement"] for row in weekly} == {1}
     for day in range(7):
         moved = dt.timedelta(days=6 - day)
         for row in weekly:
-            end = row["window_end"] - moved
+            end = row["period_end"] - moved
             rolling = {
-                **row, "objective": "rolling", "grain": "28d", "window_end": end,
-                "window": end - dt.timedelta(days=28),
+                **row, "objective": "rolling", "period_kind": "28d", "period_end": end,
+                "period_start": end - dt.timedelta(days=28),
                 "verdict": "uncertain" if day == 6 else "missed",
             }  # fmt: skip
             again = [{**rolling, "statement": 2, "verdict": "met"}] if day == 6 else []
             gold_builder.put(tmp_path, tables.SLA, rolling, *again)
-    spans = [{**row, "grain": "span", "verdict": "missed"} for row in weekly]
+    spans = [{**row, "period_kind": "span", "verdict": "missed"} for row in weekly]
     gold_builder.put(tmp_path, tables.SLA, *spans)
-    return in_duckdb(tmp_path), len({tuple(row[name] for name in SUBJECT) for row in weekly})
+    return in_duckdb(tmp_path), len(
+        {tuple(row[name] for name in SUBJECT_COLUMNS) for row in weekly}
+    )
 
 
 def test_each_subject_of_an_objective_counts_once_with_its_last_statement(

@@ -145,7 +145,7 @@ def test_views_are_made_in_the_catalog_and_read(admin: Jmxlake, gold: Path):
     rows = admin.sql(*(f"TABLE main.views.{name}" for name in names))
     empty = {name for name, found in zip(names, rows, strict=True) if not found}
     # It has no reading of traffic; and sources are those that were read in the last seven days.
-    assert empty == {"traffic", "sources"}
+    assert empty == {"traffic", "sources_tried"}
 
 
 def test_a_token_that_has_expired_is_one_line(

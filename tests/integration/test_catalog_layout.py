@@ -51,8 +51,9 @@ def detail(spark: SparkSession, engine: SparkEngine, table: tables.Table) -> dic
 def lags(*hours: int) -> Relation:
     """A row an hour since 1970."""
     rows = " UNION ALL ".join(
-        f"SELECT DATE'1970-01-01' AS date, 'c' AS cluster, {hour * HOUR_US}L AS window, "
-        f"'m' AS metric, 't' AS topic, 's' AS source, {hour * HOUR_US}L AS end, {hour}e0 AS value"
+        f"SELECT DATE'1970-01-01' AS date, 'c' AS cluster, {hour * HOUR_US}L AS window_start, "
+        f"'m' AS metric, 't' AS topic, 's' AS source, {hour * HOUR_US}L AS ended_at, "
+        f"{hour}e0 AS value_last"
         for hour in hours
     )
     return select(rows)
@@ -84,14 +85,15 @@ def test_a_clustered_table_is_written_by_hours_tidied_made_again_and_read_by_del
     engine.define(tables.LAGS)
     for hour in range(4):
         engine.write(tables.LAGS, lags(hour))
-    third = "date IN ('1970-01-01') AND (window >= '1970-01-01T02:00:00+00:00' AND window < "
-    engine.write(tables.LAGS, lags(2, 2), f"{third}'1970-01-01T03:00:00+00:00')")
+    third = "date IN ('1970-01-01') AND (window_start >= '1970-01-01T02:00:00+00:00' AND "
+    third += "window_start < '1970-01-01T03:00:00+00:00')"
+    engine.write(tables.LAGS, lags(2, 2), third)
     engine.tidy(tables.LAGS)
     found = detail(spark, engine, tables.LAGS)
     assert found["numFiles"] == 1
     place = found["location"].removeprefix("file:")
     assert values(place) == [0, 1, 2, 2, 3]
-    engine.write(tables.LAGS, None, "value = 2")
+    engine.write(tables.LAGS, None, "value_last = 2")
     engine.rebuild(tables.LAGS, select("SELECT * FROM {old}", old=lags(5, 6)))
     assert values(place) == [5, 6]
     again = detail(spark, engine, tables.LAGS)
@@ -104,5 +106,5 @@ def test_a_clustered_table_is_written_by_hours_tidied_made_again_and_read_by_del
 
 
 def values(place: str) -> list[float]:
-    found: list[float] = DeltaTable(place).to_pyarrow_table()["value"].to_pylist()
+    found: list[float] = DeltaTable(place).to_pyarrow_table()["value_last"].to_pylist()
     return sorted(found)

@@ -32,9 +32,9 @@ PERIOD: Final = Period(BASE, BASE + dt.timedelta(seconds=2 * WINDOW))
 def window(number: int, group: str = "g", **figures: Any) -> dict[str, Any]:
     """A window in which a group kept up with topic t, but for these figures."""
     well = {
-        "cluster": CLUSTER, "group": group, "topic": "t", "seen_us": WINDOW * SECOND,
-        "window": BASE + dt.timedelta(seconds=number * WINDOW), "records_max": 0.0,
-        "behind_us": 0, "behind_low_us": 0, "behind_high_us": 0, "spill_us": 0,
+        "cluster": CLUSTER, "consumer_group": group, "topic": "t", "seen_us": WINDOW * SECOND,
+        "window_start": BASE + dt.timedelta(seconds=number * WINDOW), "records_max": 0.0,
+        "behind_us": 0, "behind_low_us": 0, "behind_high_us": 0, "before_us": 0,
         "seconds_low_max": 0.0, "seconds_high_max": 75.0, "seconds_unknown_us": 0,
     }  # fmt: skip
     return well | figures
@@ -71,7 +71,7 @@ def test_the_most_of_the_period_and_what_was_seen_last(tmp_path: Path) -> None:
             tmp_path,
             window(0, **late, **behind(80, 100, 110), seen_us=280 * SECOND),
             window(1),
-            window(2, **behind(5, 5, 20), spill_us=9 * SECOND),
+            window(2, **behind(5, 5, 20), before_us=9 * SECOND),
             window(0, "h"),
             window(1, "h"),
         ).groups
@@ -119,10 +119,11 @@ def test_groups_are_those_that_objectives_are_on(
 
 def stretch(partition: int, group: str = "g", start: float = 0.0, worst: float = 11_996.0) -> Any:
     return {
-        "cluster": CLUSTER, "window": BASE, "metric": PARTITION_LAG, "level": "group", "topic": "t",
-        "partition": partition, "group": group, "source": "broker-1",
-        "start": BASE + dt.timedelta(seconds=start),
-        "end": BASE + dt.timedelta(seconds=start + 100), "lead_us": 7 * SECOND,
+        "cluster": CLUSTER, "window_start": BASE, "metric": PARTITION_LAG, "level": "group",
+        "topic": "t",
+        "partition_id": partition, "consumer_group": group, "source": "broker-1",
+        "started_at": BASE + dt.timedelta(seconds=start),
+        "ended_at": BASE + dt.timedelta(seconds=start + 100), "lead_us": 7 * SECOND,
         "tail_us": 3 * SECOND, "worst": worst, "total": worst, "runs": 1, "known_wrong": False,
     }  # fmt: skip
 

@@ -52,8 +52,8 @@ def objective(name: str, events: Events, slices: Slices | None = None) -> Object
 
 def rows(topic: str, metric: str, windows: Iterable[int], increase: float) -> list[dict]:
     return [
-        {"cluster": "c", "window": periods.instant(at), "metric": metric, "topic": topic,
-         "observed_us": WINDOW, "increase": increase}
+        {"cluster": "c", "window_start": periods.instant(at), "metric": metric, "topic": topic,
+         "series_seen_us": WINDOW, "increase": increase}
         for at in windows
     ]  # fmt: skip
 
@@ -85,25 +85,27 @@ def lake(tmp_path_factory: pytest.TempPathFactory) -> Lake:
         *rows("orders", OWN.counted, weekdays[-1:], 1.0),
     )  # fmt: skip
     gold_builder.put(
-        root, tables.WINDOWS["brokers"],
+        root, tables.WINDOWS["sources"],
         *(
-            {"cluster": "c", "window": periods.instant(at), "metric": "kafka.rsm.delete.requests",
-             "source": "broker-1", "observed_us": WINDOW, "increase": 3.0}
+            {"cluster": "c", "window_start": periods.instant(at),
+             "metric": "kafka.rsm.delete.requests",
+             "source": "broker-1", "series_seen_us": WINDOW, "increase": 3.0}
             for at in weekdays[:9]
         ),
     )  # fmt: skip
     gold_builder.put(
         root, tables.WINDOWS["coverage"],
         *(
-            {"cluster": "c", "window": periods.instant(at), "source": source, "family": "tiered",
+            {"cluster": "c", "window_start": periods.instant(at), "source": source,
+             "family": "tiered",
              "outcome": "unreachable" if UNREAD[0] <= at < UNREAD[1] else "ok",
-             "duration_us": WINDOW, "scrapes": 30}
+             "outcome_us": WINDOW, "scrapes": 30}
             for at in range(START, END, WINDOW)
             for source in BROKERS
         ),
         *(
-            {"cluster": "c", "window": periods.instant(at), "source": source, "outcome": "ok",
-             "family": "remote_reads", "duration_us": WINDOW, "scrapes": 30}
+            {"cluster": "c", "window_start": periods.instant(at), "source": source, "outcome": "ok",
+             "family": "remote_reads", "outcome_us": WINDOW, "scrapes": 30}
             for source, until in (("broker-1", END), ("broker-2", SATURDAY))
             for at in range(START, until, WINDOW)
         ),
@@ -122,7 +124,7 @@ def lake(tmp_path_factory: pytest.TempPathFactory) -> Lake:
         ),
     )  # fmt: skip
     done = dict.fromkeys(("runs_version", "scrapes_version", "members_version", "hours"), 1)
-    done |= {"at": dt.datetime.now(dt.UTC), "window_seconds": 300}
+    done |= {"finished_at": dt.datetime.now(dt.UTC), "window_seconds": 300}
     gold_builder.put(root, tables.PROGRESS, done)
     for table in (tables.SLI, tables.WINDOWS["sli"], tables.PARTITIONS):
         gold_builder.put(root, table)

@@ -226,9 +226,9 @@ def test_a_topic_has_on_disks_what_its_files_have(demo: Path, report: Any) -> No
     (row,) = [row for row in report["capacity"]["topics"] if row["topic"] == "invoices"]
     windows = duckdb.read_parquet(DeltaTable(f"{demo}/lake/gold/topics_windows").file_uris())
     whole = windows.filter(
-        f"metric = 'kafka.log.size' AND topic = 'invoices' AND observed_us = {6 * _WINDOW_US}"
+        f"metric = 'kafka.log.size' AND topic = 'invoices' AND series_seen_us = {6 * _WINDOW_US}"
     )
-    means = [mean for (mean,) in whole.order('"window"').project("mean").fetchall()]
+    means = [mean for (mean,) in whole.order("window_start").project("value_mean").fetchall()]
     assert round(6 * means[-1]) == sum(file.stat().st_size for file in files)
     assert 0 < row["disk_bytes_mean"] <= 6 * means[-1]
 

@@ -126,7 +126,7 @@ def buckets(found: list[Any]) -> dict[tuple[int, int], int]:
     """Microseconds per sign and bucket."""
     summed: defaultdict[tuple[int, int], int] = defaultdict(int)
     for row in found:
-        summed[row.sign, row.bucket] += row.duration_us
+        summed[row.sign, row.bucket] += row.series_us
     return dict(summed)
 
 
@@ -168,7 +168,7 @@ def test_a_topic_has_the_total_of_its_brokers_and_a_client_the_time_of_each(
     assert {(row.topic, row.source) for row in lag} == {("t", None)}, "what is over the cap is out"
     throttle = rows(spark, gold, tables.DISTRIBUTIONS, f"metric = '{THROTTLE}'")
     assert buckets(throttle) == expected((100.0, 60), (300.0, 60))
-    assert {(row.user, row.client_id) for row in throttle} == {("u", None)}, "idle is no value"
+    assert {(row.user_name, row.client_id) for row in throttle} == {("u", None)}, "idle is no value"
 
 
 def test_partitions_count_each_and_a_contested_one_once(spark: SparkSession, gold: lakes.Lake):
@@ -184,9 +184,13 @@ def test_only_what_was_asked_for_has_a_distribution(spark: SparkSession, gold: l
 def test_lost_offsets_are_summed_and_healthy_groups_are_left_out(
     spark: SparkSession, gold: lakes.Lake
 ):
-    found = rows(spark, gold, tables.NON_CONSUMED, "true")
+    found = rows(spark, gold, tables.LOST_OFFSETS, "true")
     told = {
-        (row.group, row.partition): (row.offsets_low, row.offsets_high, row.unknown_us)
+        (row.consumer_group, row.partition_id): (
+            row.offsets_low,
+            row.offsets_high,
+            row.series_unknown_us,
+        )
         for row in found
     }
     assert told == {("late", 0): (5.0, 15.0, 0), ("late", 2): (0.0, 0.0, 300 * SECOND)}
@@ -199,7 +203,8 @@ def test_the_least_headroom_of_a_group_is_in_windows_and_hours(
 
     def least(table: tables.Table) -> dict[tuple[str, int], float | None]:
         found = rows(spark, gold, table, where)
-        return {(row.group, row.window.minute): row["min"] for row in found}
+        at = table.start
+        return {(row.consumer_group, row[at].minute): row["value_min"] for row in found}
 
     assert least(tables.WINDOWS["groups"]) == {
         ("late", 0): 1800.0,

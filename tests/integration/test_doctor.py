@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import datetime as dt
 import json
 import shutil
@@ -22,6 +21,7 @@ from demo.s3.server import S3Server
 from lakehouse import tables
 from lakehouse.cli.main import main
 from lakehouse.core import delta_rs
+from lakehouse.core.older_gold import older
 from lakehouse.ops.doctor.all_checks import Diagnosis
 from lakehouse.ops.doctor.finding import LATE
 from tests import bronze_commits, gold_builder
@@ -297,11 +297,9 @@ def test_gold_of_another_version_and_of_another_protocol(lake: Lake, tmp_path: P
 def test_gold_of_the_layout_before_is_one_finding(lake: Lake) -> None:
     for table in (tables.COVERAGE, tables.TOPICS, tables.WINDOWS["topics"]):
         shutil.rmtree(lake.root / table.path)
-    grain = tables.Column("grain", "string", "")
-    older = dataclasses.replace(tables.COVERAGE, columns=(grain, *tables.COVERAGE.columns))
-    gold_builder.put(lake.root, older)
+    gold_builder.put(lake.root, older(tables.COVERAGE))
     assert lake.found().keys() == {"schema"}
-    assert lake.found()["schema"].startswith("gold: an older version made it")
+    assert lake.found()["schema"].startswith("gold: an older version wrote it")
 
 
 def test_a_broker_that_no_agent_reads(lake: Lake) -> None:
@@ -355,8 +353,8 @@ def test_a_lake_on_s3_is_looked_at_and_exported_and_no_secret_is_told(tmp_path: 
         url, options = server.url("lake"), server.options
         bronze_commits.make(url, options)
         bronze_commits.commit_all(url, options, "a", range(1, 3))
-        row = {"cluster": "c", "window": BASE}
-        row |= {"metric": "a.b", "topic": "t", "mean": 1.0}
+        row = {"cluster": "c", "window_start": BASE}
+        row |= {"metric": "a.b", "topic": "t", "value_mean": 1.0}
         gold_builder.put(url, tables.TOPICS, row, options=options)
         right, wrong = tmp_path / "right.yaml", tmp_path / "wrong.yaml"
         right.write_text(yaml.safe_dump(options))

@@ -165,7 +165,7 @@ def test_the_topic_s_intervals_are_unions_over_brokers_and_windows(topic: Any) -
 @pytest.mark.parametrize("metric", [UNDER_MIN_ISR, LEADERLESS, LAG])
 def test_the_sums_are_gold_s(with_changes: Path, topic: Any, metric: str) -> None:
     engine = of_lake(with_changes)
-    names = "r.any_us, r.any_low_us, r.any_high_us, r.max_total, r.max_concurrent"
+    names = "r.affected_us, r.affected_low_us, r.affected_high_us, r.max_total, r.max_concurrent"
     of_topic = f"FROM {{rows}} r WHERE r.topic = 't' AND r.metric = '{metric}'"
     rows = engine.rows(tables.TOPICS)
     ((*times, total, concurrent),) = ask(engine, f"SELECT {names} {of_topic}", rows=rows)

@@ -44,15 +44,19 @@ def lake(tmp_path_factory: pytest.TempPathFactory) -> Path:
         rows = []
         for number in reversed(range(7200 // step)):
             at = START + dt.timedelta(seconds=number * step)
-            usual = {"cluster": "c", "window": at}
+            usual = {"cluster": "c", "window_start": at}
             for metric in (LAG, ISR):
-                known = {"mean": number / 4, "positive_us": number, "known_wrong": False}
+                known = {
+                    "value_mean": number / 4,
+                    "series_affected_us": number,
+                    "known_wrong": False,
+                }
                 rows += [
                     {**usual, "metric": metric, "topic": topic, **(known if number else {})}
                     for topic in ("t2", "t1")
                 ]
             client = {"metric": "kafka.client.produce.throttle_time", "client_id": ODD}
-            gold_builder.put(root, clients, {**usual, **client, "max": 1.5})
+            gold_builder.put(root, clients, {**usual, **client, "value_max": 1.5})
         gold_builder.put(root, topics, *rows)
     gold_builder.progress(root, START)
     subject = {"cluster": "c", "kind": "topic", "topic": "t1", "first_seen": START}
@@ -77,10 +81,10 @@ def test_parquet_is_read_by_other_tools_and_holds_every_row(lake: Path, tmp_path
     plain = tmp_path / "plain.parquet"
     file.rename(plain)
     schema = pq.read_schema(plain)
-    assert tuple(schema.names) == tables.TOPICS.column_names
-    assert str(schema.field("window").type) == "timestamp[us, tz=UTC]"
+    assert tuple(schema.names) == tables.WINDOWS["topics"].column_names
+    assert str(schema.field("window_start").type) == "timestamp[us, tz=UTC]"
     told = duckdb.read_parquet(str(plain)).aggregate(
-        "date, metric, count(*), count(mean), sum(mean)", "date, metric"
+        "date, metric, count(*), count(value_mean), sum(value_mean)", "date, metric"
     )
     day = START.date()
     assert sorted(told.fetchall()) == [(day, ISR, 48, 46, 138.0), (day, LAG, 48, 46, 138.0)]
@@ -91,7 +95,7 @@ def test_csv_goes_to_a_pipe_in_order(lake: Path) -> None:
     run = export(lake, "topics_windows", "--format", "csv", "--metric", ISR, *span)
     assert run.exit_code == 0, run.output
     header, *lines = run.stdout.splitlines()
-    assert header.replace('"', "").split(",") == list(tables.TOPICS.column_names)
+    assert header.replace('"', "").split(",") == list(tables.WINDOWS["topics"].column_names)
     assert len(lines) == 12
     assert lines[0].startswith(
         f'2026-11-16,"c",2026-11-16T10:30:00Z,"{ISR}","t1",,,1.5,,,6,,,,,false,'
@@ -110,20 +114,20 @@ def test_openmetrics_is_taken_by_a_parser_and_unknown_is_absent(lake: Path) -> N
     families = {one.name: one for one in text_string_to_metric_families(run.stdout)}
     stems = {name.split(":")[1] for name in families}
     assert stems == {"kafka_partition_under_min_isr", "kafka_topic_remote_copy_lag_bytes"}
-    mean = families["topic:kafka_partition_under_min_isr:mean"].samples
+    mean = families["topic:kafka_partition_under_min_isr:value_mean"].samples
     assert len(mean) == 2 * 23, "the first window is not known"
     first = mean[0]
     assert (first.labels, first.value) == ({"cluster": "c", "topic": "t1"}, 0.25)
     assert float(first.timestamp) == START.timestamp() + 600
-    seconds = families["topic:kafka_partition_under_min_isr:positive_seconds"].samples
+    seconds = families["topic:kafka_partition_under_min_isr:series_affected_seconds"].samples
     assert seconds[0].value == 1e-06
 
 
 def test_openmetrics_of_a_table_that_lacks_a_column_of_a_later_version(tmp_path: Path) -> None:
     bronze_commits.make(str(tmp_path), {})
-    later = ("seen_us", "spill_us")
+    later = ("seen_us", "before_us")
     columns = tuple(one for one in tables.SLI.columns if one.name not in later)
-    row = {"cluster": "c", "window": START, "topic": "t"}
+    row = {"cluster": "c", "window_start": START, "topic": "t"}
     times = dict.fromkeys(("good_us", "bad_us", "bad_low_us", "bad_high_us"), 1_000_000)
     older = dataclasses.replace(tables.SLI, columns=columns)
     gold_builder.put(tmp_path, older, {**row, "objective": "min-isr", **times})
@@ -165,7 +169,10 @@ def test_where_there_are_no_rows_there_is_no_file(lake: Path, tmp_path: Path, fo
         (("topics", "--format", "parquet"), "needs --out FILE"),
         (("topics", "--format", "csv", "--from", "2026-11-16"), "go together"),
         (("sla", "--format", "openmetrics"), "sla has no OpenMetrics format"),
-        (("subjects", "--format", "csv", "--from", "x", "--to", "y"), "has no column window"),
+        (
+            ("subjects", "--format", "csv", "--from", "x", "--to", "y"),
+            "rows of subjects are not of a time",
+        ),
         (("coverage", "--format", "csv", "--metric", "a.b"), "has no column metric"),
         (("topics", "--format", "csv", "--metric", "a'b"), "is not the name of a metric"),
         (("runs", "--format", "csv"), "'runs' is not one of"),

@@ -33,7 +33,7 @@ DAYS = BASE.date() - dt.timedelta(days=2)
 
 COMPUTED = (tables.SUBJECTS, *tables.OF_HOURS)
 QUIET = Wanted(tidy="never")
-DATED = (tables.TOPICS, tables.COVERAGE, tables.BROKERS, tables.WINDOWS["topics"])
+DATED = (tables.TOPICS, tables.COVERAGE, tables.SOURCES, tables.WINDOWS["topics"])
 UNDATED = (tables.SUBJECTS, tables.PROGRESS, tables.LEASE)
 AROUND = Period(BASE - dt.timedelta(days=9), BASE + dt.timedelta(days=2))
 

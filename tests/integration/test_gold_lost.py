@@ -33,7 +33,7 @@ NAMES = [
 ]
 OLD = BASE - dt.timedelta(days=40)
 AROUND = Period(BASE - dt.timedelta(days=50), BASE + dt.timedelta(days=2))
-OF_ROWS = ("subjects", "topics", "coverage", "brokers", "sli", "incidents", "readings")
+OF_ROWS = ("subjects", "topics", "coverage", "sources", "sli", "incidents", "readings")
 """Tables that have rows of each hour of the lake."""
 
 

@@ -29,12 +29,12 @@ SECOND: Final = 1_000_000
 HOUR: Final = 3600 * SECOND
 WINDOW: Final = 900
 ISR: Final = "kafka.partition.under_min_isr"
-TIMES: Final = ("good_us", "bad_us", "bad_low_us", "bad_high_us", "seen_us", "spill_us")
+TIMES: Final = ("good_us", "bad_us", "bad_low_us", "bad_high_us", "seen_us", "before_us")
 PERIOD: Final = Period(BASE, BASE + dt.timedelta(hours=2))
 
 
 def row(seconds: int, **values: Any) -> dict[str, Any]:
-    return {"cluster": CLUSTER, "window": BASE + dt.timedelta(seconds=seconds), **values}
+    return {"cluster": CLUSTER, "window_start": BASE + dt.timedelta(seconds=seconds), **values}
 
 
 def sli(seconds: int, *times: int | None) -> dict[str, Any]:
@@ -44,8 +44,8 @@ def sli(seconds: int, *times: int | None) -> dict[str, Any]:
 
 def coverage(at: dt.datetime) -> dict[str, Any]:
     return {
-        "cluster": CLUSTER, "window": at, "source": "broker-1", "family": "min_isr",
-        "outcome": "ok", "duration_us": HOUR, "scrapes": 1,
+        "cluster": CLUSTER, "window_start": at, "source": "broker-1", "family": "min_isr",
+        "outcome": "ok", "outcome_us": HOUR, "scrapes": 1,
     }  # fmt: skip
 
 
@@ -60,15 +60,20 @@ def gold(tmp_path_factory: pytest.TempPathFactory) -> Gold:
         root, tables.WINDOWS["sli"], sli(3600, 900, 0, 0, 0, 900, 0),
         sli(4500, 100, 800, 700, 900, 900, 30),
     )  # fmt: skip
-    low = {"positive_us": 5 * SECOND, "positive_low_us": 0, "positive_high_us": 9 * SECOND}
-    under: dict[str, Any] = {"metric": ISR, "topic": "t", "partition": 0, **low}
+    low = {
+        "series_affected_us": 5 * SECOND,
+        "series_affected_low_us": 0,
+        "series_affected_high_us": 9 * SECOND,
+    }
+    under: dict[str, Any] = {"metric": ISR, "topic": "t", "partition_id": 0, **low}
     gold_builder.put(
         root, tables.PARTITIONS, row(3600, **under, series=1, max=2.0),
-        row(7200, **under, spill_sum_us=3 * SECOND),
+        row(7200, **under, series_before_us=3 * SECOND),
     )  # fmt: skip
     gold_builder.put(
-        root, tables.WINDOWS["partitions"], row(3600, **under, series=1, max=1.0, min=1.0),
-        row(4500, **under, series=2, max=2.0, min=0.5, known_wrong=True),
+        root, tables.WINDOWS["partitions"], row(3600, **under, series=1, value_max=1.0,
+        value_min=1.0),
+        row(4500, **under, series=2, value_max=2.0, value_min=0.5, known_wrong=True),
         row(5400, **under), row(6300, **under),
     )  # fmt: skip
     for table in (tables.TOPICS, tables.CLIENTS):
@@ -79,24 +84,27 @@ def gold(tmp_path_factory: pytest.TempPathFactory) -> Gold:
 def test_windows_of_an_hour_that_was_good_throughout_are_good(gold: Gold) -> None:
     wanted = Period(BASE + dt.timedelta(seconds=1800), PERIOD.end)
     rows = gold.rows.ask(
-        "SELECT r.* FROM {rows} r ORDER BY r.window", rows=gold.rows.windows(tables.SLI, wanted)
+        "SELECT r.* FROM {rows} r ORDER BY r.window_start",
+        rows=gold.rows.windows(tables.SLI, wanted),
     )
-    told = [(instant(one["window"]).minute, *(one[name] for name in TIMES)) for one in rows]
+    told = [(instant(one["window_start"]).minute, *(one[name] for name in TIMES)) for one in rows]
     good = (WINDOW * SECOND, 0, 0, 0, WINDOW * SECOND, 0)
     bad = tuple(one * SECOND for one in (100, 800, 700, 900, 900, 30))
     assert told == [(30, *good), (45, *good), (0, *good), (15, *bad)]
 
 
 def test_longer_windows_are_sums_of_shorter_ones(gold: Gold) -> None:
-    halves = sorted(gold.by_window(tables.PARTITIONS, 1800), key=lambda one: one["window"])
-    assert [one["window"] for one in halves] == [micros(3600), micros(5400)]
-    assert [one["positive_high_us"] for one in halves] == [18 * SECOND] * 2
+    halves = sorted(gold.by_window(tables.PARTITIONS, 1800), key=lambda one: one["window_start"])
+    assert [one["window_start"] for one in halves] == [micros(3600), micros(5400)]
+    assert [one["series_affected_high_us"] for one in halves] == [18 * SECOND] * 2
     first = halves[0]
-    assert (first["series"], first["min"], first["max"]) == (2, 0.5, 2.0)
+    assert (first["series"], first["value_min"], first["value_max"]) == (2, 0.5, 2.0)
     assert first["known_wrong"] is True
-    assert not {"mean", "spill_sum_us"} & first.keys(), "of several windows they say nothing"
+    assert not {"value_mean", "series_before_us"} & first.keys(), (
+        "of several windows they say nothing"
+    )
     (day,) = gold.by_window(tables.PARTITIONS, 86_400)
-    assert (day["window"], day["positive_us"]) == (micros(-10 * 3600), 5 * SECOND)
+    assert (day["window_start"], day["series_affected_us"]) == (micros(-10 * 3600), 5 * SECOND)
 
 
 def test_what_was_first_seen_as_a_period_ended_is_told_by_the_hour_after_it(gold: Gold) -> None:
@@ -104,8 +112,8 @@ def test_what_was_first_seen_as_a_period_ended_is_told_by_the_hour_after_it(gold
         [row for of_one in found(tables.PARTITIONS).values() for row in of_one.values()]
         for found in (gold.by_subject, gold.raised)
     )
-    assert before["partition"] == 0
-    highs = {"positive_high_us": before["positive_high_us"] + 3 * SECOND}
+    assert before["partition_id"] == 0
+    highs = {"series_affected_high_us": before["series_affected_high_us"] + 3 * SECOND}
     assert after == before | highs
 
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.spark
 
-CHANGED = (tables.RUNS, tables.MEMBERS, tables.SUBJECTS, tables.BROKERS, tables.LEASE)
+CHANGED = (tables.RUNS, tables.MEMBERS, tables.SUBJECTS, tables.SOURCES, tables.LEASE)
 
 
 @pytest.fixture

@@ -117,10 +117,10 @@ def engine(tmp_path_factory: pytest.TempPathFactory) -> Engine:
     gold_builder.put(place.root, tables.SLA)
     gold_builder.put(place.root, tables.LEASE, {"id": None})
     _write_sli(place)
-    last = {"cluster": "c", "window": periods.instant(END - WINDOW), "source": "broker-1",
-            "family": "min_isr", "outcome": "ok", "duration_us": WINDOW, "scrapes": 30}  # fmt: skip
+    last = {"cluster": "c", "window_start": periods.instant(END - WINDOW), "source": "broker-1",
+            "family": "min_isr", "outcome": "ok", "outcome_us": WINDOW, "scrapes": 30}  # fmt: skip
     tiered = [
-        {**last, "window": periods.instant(at), "source": source, "family": "tiered"}
+        {**last, "window_start": periods.instant(at), "source": source, "family": "tiered"}
         for at in range(START, END, WINDOW)
         for source in (("broker-1",) if at >= END - 2 * DAY else ("broker-1", "broker-2"))
     ]
@@ -134,7 +134,7 @@ def engine(tmp_path_factory: pytest.TempPathFactory) -> Engine:
     gold_builder.put(place.root, tables.SUBJECTS, *known)
     _write_events(place)
     done = dict.fromkeys(("runs_version", "scrapes_version", "members_version", "hours"), 1)
-    done |= {"at": dt.datetime.now(dt.UTC), "window_seconds": 300}
+    done |= {"finished_at": dt.datetime.now(dt.UTC), "window_seconds": 300}
     gold_builder.put(place.root, tables.PROGRESS, done)
     return LocalEngine(place)
 
@@ -154,8 +154,9 @@ def _write_sli(place: Lake) -> None:
     for table, of in ((tables.SLI, hours), (tables.WINDOWS["sli"], windows)):
         names = ("good_us", "bad_us", "bad_low_us", "bad_high_us")
         rows_ = [
-            {"cluster": "c", "window": periods.instant(at), "objective": one.name, "topic": topic,
-             **dict(zip(names, times, strict=True)), "spill_us": 0}
+            {"cluster": "c", "window_start": periods.instant(at), "objective": one.name,
+             "topic": topic,
+             **dict(zip(names, times, strict=True)), "before_us": 0}
             for topic, (at, *times) in of
             for one in EVERY
             if one.events is None
@@ -174,14 +175,16 @@ def _write_events(place: Lake) -> None:
         errors = 0.0 if window < START + 2 * DAY else 1.0
         requests = 0.0 if START + DAY <= window < START + 2 * DAY else 50.0
         windows += [
-            {"cluster": "c", "window": periods.instant(window), "metric": metric, "topic": "old",
-             "observed_us": brokers * WINDOW, "increase": brokers * increase}
+            {"cluster": "c", "window_start": periods.instant(window), "metric": metric,
+             "topic": "old",
+             "series_seen_us": brokers * WINDOW, "increase": brokers * increase}
             for metric, increase in ((REQUESTS, requests), (ERRORS, errors))
         ]  # fmt: skip
     hours = [
-        {"cluster": "c", "window": periods.instant(at), "metric": METRIC, "topic": "old",
-         "observed_us": 2 * HOUR, "positive_us": 60 * SECOND, "positive_low_us": 50 * SECOND,
-         "positive_high_us": 70 * SECOND}
+        {"cluster": "c", "window_start": periods.instant(at), "metric": METRIC, "topic": "old",
+         "series_seen_us": 2 * HOUR, "series_affected_us": 60 * SECOND,
+         "series_affected_low_us": 50 * SECOND,
+         "series_affected_high_us": 70 * SECOND}
         for at in range(START - HOUR, END, HOUR)
     ]  # fmt: skip
     gold_builder.put(place.root, tables.WINDOWS["topics"], *windows)
@@ -319,12 +322,12 @@ def test_statements_of_other_windows_are_published_once(engine: Engine):
         found = attainment.read(engine, [PLAIN, ROLLING, MONTH], WEEK, LATE, options=options)
         assert len(published.publish(engine, found, WEEK)) == wanted
     rows = engine.collect(engine.rows(tables.SLA))
-    assert set(rows["grain"].to_pylist()) == {"1w", "28d", "1M"}
+    assert set(rows["period_kind"].to_pylist()) == {"1w", "28d", "1M"}
 
 
 def test_gold_of_an_earlier_version_gets_the_columns_that_it_lacks(tmp_path: Path):
     place = Lake(str(tmp_path))
-    newer = {"unknown", "corrections", *tables.SLA_AGREED}
+    newer = {"unknown_as", "corrections", *tables.SLA_AGREED}
     older = replace(tables.SLA, columns=tuple(c for c in tables.SLA.columns if c.name not in newer))
     gold_builder.put(place.root, older)
     gold_builder.put(place.root, tables.LEASE, {"id": None})

@@ -31,9 +31,17 @@ METRICS: Final = tuple(
 
 
 def window(metric: str, topic: str, us: int) -> dict[str, Any]:
-    row = {"cluster": CLUSTER, "window": BASE, "metric": metric, "topic": topic, "series": 1}
-    names = ("positive_us", "positive_low_us", "positive_high_us", "any_us", "any_low_us")
-    return row | dict.fromkeys((*names, "any_high_us"), us) | {"observed_us": WINDOW * SECOND}
+    row = {"cluster": CLUSTER, "window_start": BASE, "metric": metric, "topic": topic, "series": 1}
+    names = (
+        "series_affected_us",
+        "series_affected_low_us",
+        "series_affected_high_us",
+        "affected_us",
+        "affected_low_us",
+    )
+    return (
+        row | dict.fromkeys((*names, "affected_high_us"), us) | {"series_seen_us": WINDOW * SECOND}
+    )
 
 
 def found(root: Path, *windows: Any, events: Any = ()) -> list[Topic]:

@@ -153,9 +153,9 @@ def test_sums_by_week_are_those_of_each_week(root: Path):
     gold = Gold(LocalEngine(lakes.at(str(root))), "cluster-a", hours[0], 300)
     for table, metrics in ((tables.COVERAGE, ()), (tables.TOPICS, (ISR,))):
         single = [gold.within(one).sums(table, metrics) for one in hours]
-        plain = [[{**row, "window": None} for row in rows] for rows in single]
+        plain = [[{**row, "window_start": None} for row in rows] for rows in single]
         found = gold.by_week(table, hours, metrics)
-        assert [[{**row, "window": None} for row in rows] for rows in found] == plain
+        assert [[{**row, "window_start": None} for row in rows] for rows in found] == plain
         assert [bool(rows) for rows in found] == [False, True, True]
     assert gold.by_week(tables.COVERAGE, []) == []
 

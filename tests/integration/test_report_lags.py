@@ -38,15 +38,15 @@ def window(number: int, brokers: int, seen: float, value_seconds: float, most: f
     """A window's copy lag of topic t; ``seen`` is in broker-seconds."""
     return {
         "cluster": CLUSTER, "metric": COPY_LAG, "topic": "t",
-        "window": BASE + dt.timedelta(seconds=number * WINDOW), "series": brokers,
-        "observed_us": int(seen * SECOND), "value_seconds": value_seconds, "max_total": most,
-        "positive_us": 1, "positive_low_us": 1, "positive_high_us": 1,
-        "any_us": 1, "any_low_us": 1, "any_high_us": 1,
+        "window_start": BASE + dt.timedelta(seconds=number * WINDOW), "series": brokers,
+        "series_seen_us": int(seen * SECOND), "value_seconds": value_seconds, "max_total": most,
+        "series_affected_us": 1, "series_affected_low_us": 1, "series_affected_high_us": 1,
+        "affected_us": 1, "affected_low_us": 1, "affected_high_us": 1,
     }  # fmt: skip
 
 
 def gold_of(root: Path) -> Gold:
-    for table in ("partitions", "brokers", "coverage"):  # of which nothing is asked here
+    for table in ("partitions", "sources", "coverage"):  # of which nothing is asked here
         gold_builder.put(root, tables.WINDOWS[table])
     gold_builder.progress(root, PERIOD.end)
     return Gold(LocalEngine(Lake(str(root))), CLUSTER, PERIOD, WINDOW, [TOPIC])
@@ -114,20 +114,20 @@ def test_a_deletion_that_failed_is_a_lag_though_its_bytes_are_forgotten(tmp_path
 def test_lost_offsets_are_shown_of_the_groups_that_objectives_are_on(
     tmp_path: Path, match: tuple[str, ...], shown: list[str]
 ):
-    rest = {"cluster": CLUSTER, "window": BASE, "topic": "t", "partition": 0}
+    rest = {"cluster": CLUSTER, "window_start": BASE, "topic": "t", "partition_id": 0}
     losses = [
         {
             **rest,
-            "group": group,
+            "consumer_group": group,
             "offsets_low": 5.0,
             "offsets_high": 7.0,
-            "observed_us": SECOND,
+            "series_seen_us": SECOND,
             "unknown_us": 0,
         }
         for group in ("audit", "billing")
     ]
-    gold_builder.put(tmp_path, tables.NON_CONSUMED, *losses)
-    gold_builder.put(tmp_path, tables.WINDOWS["non_consumed"], *losses)
+    gold_builder.put(tmp_path, tables.LOST_OFFSETS, *losses)
+    gold_builder.put(tmp_path, tables.WINDOWS["lost_offsets"], *losses)
     (shipped,) = [one for one in objective_files.load() if one.metric == "kafka.group.non_consumed"]
     own = replace(shipped, match={"group": match} if match else {})
     found = lost_before_read(gold_of(tmp_path), (), [own])
@@ -140,17 +140,22 @@ def told_by(two_until: float, *, read_on: bool) -> tuple[list[Any], list[Any]]:
     rest = {"cluster": CLUSTER, "metric": COPY_LAG, "topic": "t"}
     for source, until, value in (("broker-1", end, 0.0), ("broker-2", two_until, 7.0)):
         at = BASE + dt.timedelta(seconds=end - (1 if until > end - WINDOW else 2) * WINDOW)
-        own = {**rest, "source": source, "end": BASE + dt.timedelta(seconds=until)}
-        lags.append({**own, "window": at, "value": value})
+        own = {**rest, "source": source, "ended_at": BASE + dt.timedelta(seconds=until)}
+        lags.append({**own, "window_start": at, "value_last": value})
         lags.append(
-            {**own, "window": BASE, "end": BASE + dt.timedelta(seconds=WINDOW), "value": 9.0}
+            {
+                **own,
+                "window_start": BASE,
+                "ended_at": BASE + dt.timedelta(seconds=WINDOW),
+                "value_last": 9.0,
+            }
         )
         spans = [("ok", 0.0, until), ("ok" if read_on else "timeout", until, end)]
         readings += [
             {
-                "cluster": CLUSTER, "window": BASE, "source": source, "family": "tiered",
-                "outcome": outcome, "start": BASE + dt.timedelta(seconds=first),
-                "end": BASE + dt.timedelta(seconds=last), "scrapes": 1,
+                "cluster": CLUSTER, "window_start": BASE, "source": source, "family": "tiered",
+                "outcome": outcome, "started_at": BASE + dt.timedelta(seconds=first),
+                "ended_at": BASE + dt.timedelta(seconds=last), "scrapes": 1,
             }
             for outcome, first, last in spans
             if first < last

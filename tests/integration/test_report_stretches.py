@@ -31,9 +31,9 @@ SECOND: Final = 1_000_000
 def stretch(start: float, end: float, lead: float = 0, tail: float = 0) -> dict[str, Any]:
     """A stretch of partition t-0 within the first hour, seconds."""
     return {
-        "cluster": CLUSTER, "window": BASE, "metric": "kafka.partition.under_min_isr",
-        "level": "partition", "topic": "t", "partition": 0, "source": "broker-1",
-        "start": instant(micros(start)), "end": instant(micros(end)),
+        "cluster": CLUSTER, "window_start": BASE, "metric": "kafka.partition.under_min_isr",
+        "level": "partition", "topic": "t", "partition_id": 0, "source": "broker-1",
+        "started_at": instant(micros(start)), "ended_at": instant(micros(end)),
         "lead_us": int(lead * SECOND), "tail_us": int(tail * SECOND),
         "worst": 1.0, "total": 1.0, "runs": 1, "known_wrong": False,
     }  # fmt: skip

@@ -41,7 +41,7 @@ SOURCES: Final = [
 def placed(number: int, **values: Any) -> dict[str, Any]:
     """A row of gold for the window of that number."""
     start = BASE + dt.timedelta(seconds=number * WINDOW)
-    return {"cluster": CLUSTER, "window": start} | values
+    return {"cluster": CLUSTER, "window_start": start} | values
 
 
 def ok(number: int, family: str, seconds: int, source: str = "broker-1") -> dict[str, Any]:
@@ -54,14 +54,16 @@ def ok(number: int, family: str, seconds: int, source: str = "broker-1") -> dict
 def bad(number: int, metric: str, seconds: int, **subject: Any) -> dict[str, Any]:
     us = seconds * SECOND
     bounds = (
-        f"{stem}{bound}_us" for stem in ("any", "positive") for bound in ("", "_low", "_high")
+        f"{stem}{bound}_us"
+        for stem in ("affected", "series_affected")
+        for bound in ("", "_low", "_high")
     )
     return placed(number, metric=metric, **dict.fromkeys(bounds, us), **subject)
 
 
 def lag(number: int, seconds: int, value: float) -> dict[str, Any]:
     return placed(
-        number, metric=COPY_LAG, topic="t", series=1, observed_us=seconds * SECOND,
+        number, metric=COPY_LAG, topic="t", series=1, series_seen_us=seconds * SECOND,
         value_seconds=value * seconds, max_total=value,
     )  # fmt: skip
 
@@ -82,14 +84,14 @@ def drawn(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
         bad(1, ISR, 75, topic="t"),
     )  # fmt: skip
     gold_builder.put(root, tables.WINDOWS["clients"], bad(0, THROTTLE, 300, user="u"))
-    gold_builder.put(root, tables.WINDOWS["non_consumed"])
+    gold_builder.put(root, tables.WINDOWS["lost_offsets"])
     gold_builder.put(
         root, tables.WINDOWS["consumer_lag"],
-        *(placed(3, group="g", topic=topic, seen_us=1, behind_us=1, behind_low_us=1,
+        *(placed(3, consumer_group="g", topic=topic, seen_us=1, behind_us=1, behind_low_us=1,
                  behind_high_us=1, seconds_unknown_us=0, records_max=records)
           for topic, records in (("t", 1200.0), ("u", 60.0))),
     )  # fmt: skip
-    for name in ("groups", "brokers", "labelled"):
+    for name in ("groups", "sources", "labelled"):
         gold_builder.put(root, tables.WINDOWS[name])
     now_us = micros(2 * WINDOWS * WINDOW)
     gold = Gold(LocalEngine(Lake(str(root))), CLUSTER, PERIOD, WINDOW, SOURCES, now_us)

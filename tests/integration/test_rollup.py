@@ -160,7 +160,7 @@ def test_spark_makes_the_same_tables_step_by_step_and_publishes_once(
 @pytest.mark.parametrize(
     ("engine", "killed_after"),
     [
-        ("local", ("topics", "brokers", "sli", "incidents")),
+        ("local", ("topics", "sources", "sli", "incidents")),
         pytest.param("spark", ("topics",), marks=(pytest.mark.spark, pytest.mark.nightly)),
     ],
     ids=["local", "spark"],
@@ -213,26 +213,32 @@ def test_what_one_rollup_says(once: Path):
     finest = tables.WINDOWS
 
     def row(table: tables.Table, metric: str, window: float) -> SimpleNamespace:
-        (found,) = rows(once, table, metric=metric, window=micros(window))
+        (found,) = rows(once, table, metric=metric, window_start=micros(window))
         return found
 
     lag = row(finest["topics"], LAG, 0)
-    assert (lag.max_total, lag.max, lag.any_us) == (1200.0, 700.0, 300 * SECOND)
+    assert (lag.max_total, lag.value_max, lag.affected_us) == (1200.0, 700.0, 300 * SECOND)
     gone = row(finest["partitions"], LEADERLESS, 300)
-    assert (gone.positive_us, gone.positive_low_us) == (70 * SECOND, 65 * SECOND)
-    assert gone.positive_high_us == 75 * SECOND
+    assert (gone.series_affected_us, gone.series_affected_low_us) == (70 * SECOND, 65 * SECOND)
+    assert gone.series_affected_high_us == 75 * SECOND
     both = row(finest["topics"], "kafka.partition.unavailable", 300)
-    assert (both.any_us, both.max_concurrent) == (70 * SECOND, 1)
+    assert (both.affected_us, both.max_concurrent) == (70 * SECOND, 1)
     client = row(finest["clients"], THROTTLE, 0)
-    assert (client.any_us, client.positive_us) == (90 * SECOND, 120 * SECOND)
-    assert client.any_low_us == 90 * SECOND, "the other broker covers the uncertain tail"
-    (lost,) = (one for one in rows(once, tables.NON_CONSUMED) if one.offsets_high > 0)
-    assert (lost.offsets_low, lost.offsets_high, lost.unknown_us) == (5.0, 15.0, 300 * SECOND)
+    assert (client.affected_us, client.series_affected_us) == (90 * SECOND, 120 * SECOND)
+    assert client.affected_low_us == 90 * SECOND, "the other broker covers the uncertain tail"
+    (lost,) = (one for one in rows(once, tables.LOST_OFFSETS) if one.offsets_high > 0)
+    assert (lost.offsets_low, lost.offsets_high, lost.series_unknown_us) == (
+        5.0,
+        15.0,
+        300 * SECOND,
+    )
     (fetched,) = rows(once, tables.TOPICS, metric="kafka.topic.remote_fetch.bytes")
     assert fetched.increase == 200.0
     week = (dt.date(2026, 11, 16), dt.date(2026, 11, 22))
-    partitions = rows(once, tables.PARTITIONS, metric=ISR, partition=0)
-    in_week = [one.positive_us // SECOND for one in partitions if week[0] <= one.date <= week[1]]
+    partitions = rows(once, tables.PARTITIONS, metric=ISR, partition_id=0)
+    in_week = [
+        one.series_affected_us // SECOND for one in partitions if week[0] <= one.date <= week[1]
+    ]
     assert sorted(in_week) == [50, 50, 60]
 
 
@@ -311,14 +317,18 @@ def test_bad_rows_are_set_aside_with_a_reason(two_steps: dict[str, Any]):
         "topic is missing",
         "its member set is not known",
     }
-    (row,) = [row for row in two_steps["early"]["topics"] if row.window == micros(0)]
-    assert (row.topic, row.observed_us, row.positive_us) == ("t", 900 * SECOND, 60 * SECOND)
+    (row,) = [row for row in two_steps["early"]["topics"] if row.hour == micros(0)]
+    assert (row.topic, row.series_seen_us, row.series_affected_us) == (
+        "t",
+        900 * SECOND,
+        60 * SECOND,
+    )
 
 
 def test_a_set_that_comes_later_brings_its_rows_back(two_steps: dict[str, Any]):
     assert [row.topic for row in two_steps["early"]["topics"] if row.topic == "u"] == []
     (row,) = [row for row in two_steps["late"]["topics"] if row.topic == "u"]
-    assert row.observed_us == 600 * SECOND
+    assert row.series_seen_us == 600 * SECOND
     assert "its member set is not known" not in {r.reason for r in two_steps["late"]["rejected"]}
 
 

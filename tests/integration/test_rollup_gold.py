@@ -49,13 +49,15 @@ def test_verify_finds_what_differs_and_nothing_else(engines: Engines, tmp_path: 
     found = compared(engine)
     every = sum(map(len, rows_of(tmp_path, tables.OF_HOURS).values()))
     assert (found.hours, found.rows, found.differences) == (3, every, ())
-    brokers = DeltaTable(f"{tmp_path}/{tables.BROKERS.path}")
-    brokers.update({"positive_us": "1 + positive_us"}, predicate="date = '2026-11-16'")
-    brokers.update({"min": "-0.0"}, predicate="date = '2026-11-17'")
+    brokers = DeltaTable(f"{tmp_path}/{tables.SOURCES.path}")
+    brokers.update(
+        {"series_affected_us": "1 + series_affected_us"}, predicate="date = '2026-11-16'"
+    )
+    brokers.update({"value_min": "-0.0"}, predicate="date = '2026-11-17'")
     DeltaTable(f"{tmp_path}/{WINDOWS.path}").delete("date = '2026-11-17'")
     odd = compared(engine).differences
     told = sorted((one.table, one.kind, one.row["date"]) for one in odd)
-    both = [("brokers", kind) for kind in (MISSING, UNEXPECTED)]
+    both = [("sources", kind) for kind in (MISSING, UNEXPECTED)]
     days = ["2026-11-16", "2026-11-16", "2026-11-17"]
     missing = ("coverage_windows", MISSING, "2026-11-17")
     assert told == sorted([*((*one, day) for one in both for day in days), missing])
@@ -85,17 +87,17 @@ def test_gold_of_an_older_version_gets_the_tables_and_columns_it_lacks(
     engine = engines(tmp_path)
     prepare(tmp_path)
     shutil.rmtree(tmp_path / tables.COVERAGE.path)
-    for table, fewer in ((tables.PROGRESS, 10), (tables.BROKERS, 11)):
+    for table, fewer in ((tables.PROGRESS, 10), (tables.SOURCES, 11)):
         shutil.rmtree(tmp_path / table.path)
         engine.define(dataclasses.replace(table, columns=table.columns[:fewer]))
     told: list[str] = []
     rolled(engine, progress=told.append)
     assert "new columns of progress: kernel, duckdb, tables, rejected_dates" in told
-    assert any(line.startswith("new columns of brokers: positive_low_us, ") for line in told)
+    assert any(line.startswith("new columns of sources: series_affected_low_us, ") for line in told)
     assert "new table coverage" in told
-    fields = DeltaTable(f"{tmp_path}/{tables.BROKERS.path}").schema().fields
+    fields = DeltaTable(f"{tmp_path}/{tables.SOURCES.path}").schema().fields
     comments = {field.name: field.metadata["comment"] for field in fields}
-    assert comments == {column.name: column.comment for column in tables.BROKERS.columns}
+    assert comments == {column.name: column.comment for column in tables.SOURCES.columns}
     assert compared(engine).differences == ()
     assert rolled(engine).hours == 0
 
@@ -120,8 +122,8 @@ def test_gold_of_others_is_refused(local: Engines, tmp_path: Path) -> None:
     hours(1, 0).commit(tmp_path)
     engine = local(tmp_path)
     more = tables.Column("of_others", "string", "what another program knows")
-    columns = (more, *tables.BROKERS.columns[4:])
-    engine.define(dataclasses.replace(tables.BROKERS, columns=columns, partition_by=()))
+    columns = (more, *tables.SOURCES.columns[4:])
+    engine.define(dataclasses.replace(tables.SOURCES, columns=columns, partition_by=()))
     with pytest.raises(TableSchemaError, match="it has the column of_others and lacks date"):
         rolled(engine)
     wrong = dataclasses.replace(more, name="metric", type="bigint")
@@ -153,7 +155,7 @@ def test_an_empty_lake_and_one_with_a_row(local: Engines, tmp_path: Path) -> Non
     one.run(rollups.ISR, 0, 300, 0.0, topic="t", partition=0)
     one.commit(tmp_path)
     assert rolled(engine).hours == 1
-    found = rows_of(tmp_path, (tables.BROKERS, tables.WINDOWS["brokers"]))
+    found = rows_of(tmp_path, (tables.SOURCES, tables.WINDOWS["sources"]))
     assert [len(rows) for rows in found.values()] == [1, 1]
     assert compared(engine).differences == ()
 

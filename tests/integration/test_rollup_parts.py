@@ -90,7 +90,7 @@ def test_hours_in_many_parts_are_the_same_to_the_bit(
     assert [one.part for one in told] == sorted(one.part for one in told)
     found, right = (rows_of(root, COMPARED) for root in (Path(engine.lake.root), whole))
     assert {name for name, rows in right.items() if rows} >= {
-        "consumer_lag", "labelled", "rejected", "incidents", "brokers_windows", "subjects",
+        "consumer_lag", "labelled", "rejected", "incidents", "sources_windows", "subjects",
     }  # fmt: skip
     for name, rows in right.items():
         assert found[name] == rows, name

@@ -204,20 +204,20 @@ def test_late_data_of_a_date_that_retention_removed_leaves_gold_as_it_is(
     assert told == sorted((rejected.TOO_LATE, *one, *row) for one in batches for row in each)
     assert last(engine).late_rows == late
 
-    of_windows = rows_of(root, (tables.WINDOWS["brokers"],))["brokers_windows"]
-    first_day = {row for row in kept["brokers"] if "2026, 11, 16" in row}
-    assert first_day <= {*rows_of(root)["brokers"]}
+    of_windows = rows_of(root, (tables.WINDOWS["sources"],))["sources_windows"]
+    first_day = {row for row in kept["sources"] if "2026, 11, 16" in row}
+    assert first_day <= {*rows_of(root)["sources"]}
     late_window = micros(BASE) + 600_000_000
     assert not any(f" {late_window}," in row for row in of_windows)
     asked = rolled(engine, Wanted(since=MONDAY - dt.timedelta(days=3)))
     assert asked.left >= 2
-    assert first_day <= {*rows_of(root)["brokers"]}
+    assert first_day <= {*rows_of(root)["sources"]}
     assert set_aside(engine) == told
 
 
 def set_aside(engine: Engine) -> list[tuple[Any, ...]]:
     """Rows that no hour was recomputed for: why, of whom, and how many."""
-    columns = "SELECT r.reason, r.agent, r.batch, r.table, r.rows FROM {r} r"
+    columns = "SELECT r.reason, r.agent, r.batch, r.table_name, r.row_count FROM {r} r"
     found = ask(engine, columns, r=engine.rows(tables.REJECTED))
     return sorted(row for row in found if row[0] in rejected.REASONS)
 
@@ -229,10 +229,10 @@ def test_since_rebuilds_what_bronze_holds(local: Engines, tmp_path: Path) -> Non
     engine = local(root)
     rolled(engine)
     right = rows_of(root)
-    DeltaTable(f"{root}/{tables.BROKERS.path}").update(updates={"positive_us": "7"})
+    DeltaTable(f"{root}/{tables.SOURCES.path}").update(updates={"series_affected_us": "7"})
     outcome = rolled(engine, Wanted(since=MONDAY))
     assert (outcome.how, outcome.hours) == (f"since {MONDAY}", 2)
-    wrong = {*rows_of(root)["brokers"]} - {*right["brokers"]}
+    wrong = {*rows_of(root)["sources"]} - {*right["sources"]}
     assert {"2026, 11, 15" in row for row in wrong} == {True}, "of the day before"
     assert rolled(engine, Wanted(since=MONDAY - dt.timedelta(days=1))).hours == 3
     assert rows_of(root) == right
@@ -265,7 +265,7 @@ def test_rows_of_the_future_are_used_when_their_time_has_come(
     prepare(root)
     engine = local(root)
     rolled(engine)
-    assert rows_of(root)["brokers"] == []
+    assert rows_of(root)["sources"] == []
     assert rows_of(root)["rejected"] != []
     newest = dt.datetime.now(dt.UTC) + dt.timedelta(hours=4)
     ripe = changes.now_due(engine, newest - dt.timedelta(hours=4), newest)
@@ -316,15 +316,15 @@ def test_hours_whose_finest_rows_are_gone_are_not_recomputed(
     prepare(root)
     engine = local(root)
     rolled(engine)
-    windows = (tables.WINDOWS["brokers"], tables.REJECTED)
+    windows = (tables.WINDOWS["sources"], tables.REJECTED)
     kept, of_hours = rows_of(root, windows), rows_of(root)
     bronze_commits.age(root, old)
     hours(2, -20 * DAY + 600, 600).commit(root)
     outcome = rolled(engine, keep)
     assert (outcome.hours, outcome.late_rows, outcome.left) == (1, 3, 1)
     assert {one[:3] for one in set_aside(engine)} == {(rejected.TOO_LATE, "agent-1", 2)}
-    assert all("2026, 11, 16" in row for row in rows_of(root, windows)["brokers_windows"])
-    assert any("2026, 10, 27" in row for row in kept["brokers_windows"])
-    of_old = {row for row in of_hours["brokers"] if "2026, 10, 27" in row}
+    assert all("2026, 11, 16" in row for row in rows_of(root, windows)["sources_windows"])
+    assert any("2026, 10, 27" in row for row in kept["sources_windows"])
+    of_old = {row for row in of_hours["sources"] if "2026, 10, 27" in row}
     assert len(of_old) == 1
-    assert of_old <= {*rows_of(root)["brokers"]}
+    assert of_old <= {*rows_of(root)["sources"]}

@@ -57,8 +57,8 @@ def once(local: Engines, bronze: Path, tmp_path: Path) -> dict[str, list[str]]:
 
 
 POINTS = (
-    "lease", "new table brokers", "whole: ", "computed", "coverage", "subjects", "batch",
-    "brokers", "progress", "tidied coverage",
+    "lease", "new table sources", "whole: ", "computed", "coverage", "subjects", "batch",
+    "sources", "progress", "tidied coverage",
 )  # fmt: skip
 """After these steps; of the first batch two tables, then one of the second."""
 

@@ -133,6 +133,6 @@ def test_what_was_first_seen_just_after_a_period_may_have_begun_in_it(engine: En
 def test_where_gold_lacks_a_spill_the_upper_bound_takes_the_most_that_it_can_be(engine: Engine):
     for table in (tables.SLI, tables.WINDOWS["sli"]):
         delta = DeltaTable(f"{engine.lake.root}/{table.path}")
-        delta.update({"spill_us": "NULL"})
+        delta.update({"before_us": "NULL"})
     half = told(engine, FIRST_HALF)["promised"]
     assert bounds(half, "bad") == (120, 120, 128), "all of the next window's edges, at most"

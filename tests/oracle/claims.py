@@ -96,17 +96,19 @@ class Subject:
         values = [run.value for run in self.runs() if run.value is not None]
         over_time = [value for atom in atoms for value in atom.values()]
         return {
-            "observed_us": sum(atom.observed_us() for atom in atoms),
+            "series_seen_us": sum(atom.observed_us() for atom in atoms),
             "value_seconds": float(
                 sum((value * (end - start) for (start, end), value in over_time), Fraction(0))
                 / 1_000_000
             ),
-            "min": least(values),
-            "max": greatest(values),
-            "positive_us": sum(length(atom.bad()) for atom in atoms),
-            "positive_low_us": sum(length(atom.surely()) for atom in atoms),
-            "positive_high_us": sum(length(atom.possibly()) + atom.spill() for atom in atoms),
-            "spill_sum_us": sum(atom.spill() for atom in atoms),
+            "value_min": least(values),
+            "value_max": greatest(values),
+            "series_affected_us": sum(length(atom.bad()) for atom in atoms),
+            "series_affected_low_us": sum(length(atom.surely()) for atom in atoms),
+            "series_affected_high_us": sum(
+                length(atom.possibly()) + atom.spill() for atom in atoms
+            ),
+            "series_before_us": sum(atom.spill() for atom in atoms),
             "increase": None,
             "series": most_at_once([span for atom in atoms for span in atom.seen()]),
             "known_wrong": any("known_wrong" in run.flags for run in self.runs()),
@@ -115,10 +117,10 @@ class Subject:
     def union(self) -> dict[str, Any]:
         whole = self.whole()
         return {
-            "any_us": length(whole.bad()),
-            "any_low_us": length(whole.surely()),
-            "any_high_us": length(whole.possibly()) + whole.spill(),
-            "spill_us": whole.spill(),
+            "affected_us": length(whole.bad()),
+            "affected_low_us": length(whole.surely()),
+            "affected_high_us": length(whole.possibly()) + whole.spill(),
+            "before_us": whole.spill(),
             "max_concurrent": most_at_once(
                 [span for atom in self.atoms.values() for span in atom.bad()]
             ),

@@ -58,7 +58,7 @@ def _figures(own: Sequence[Run], unread: list[Span]) -> dict[str, Any]:
         "seconds_unknown_us": length(
             union((run.start, run.end) for run in own if run.metric == _HIGH and run.value is None)
         ),
-        "spill_us": spill,
+        "before_us": spill,
     }
 
 

@@ -32,11 +32,11 @@ def distributions(runs: list[Run]) -> Rows:
         and _OTHER not in (run.topic, run.client_id)
     ]
     rows: defaultdict[Key, dict[str, Any]] = defaultdict(
-        lambda: {"duration_us": 0, "value_seconds": Fraction()}
+        lambda: {"series_us": 0, "value_seconds": Fraction()}
     )
     for key, value, duration in (*_of_topics(asked), *_of_others(asked)):
         row = rows[(*key, *bucket(float(value)))]
-        row["duration_us"] += duration
+        row["series_us"] += duration
         row["value_seconds"] += Fraction(value) * duration / 1_000_000
     return {key: {**row, "value_seconds": float(row["value_seconds"])} for key, row in rows.items()}
 

@@ -94,7 +94,7 @@ def lags(bronze: Bronze) -> Rows:
             key = (run.cluster, run.window, run.metric, run.topic, run.source)
             grouped[key].append((run.end, run.value or 0.0))
     latest = {key: max(own) for key, own in grouped.items()}
-    return {key: {"end": end, "value": value} for key, (end, value) in latest.items()}
+    return {key: {"ended_at": end, "value_last": value} for key, (end, value) in latest.items()}
 
 
 def rejected(bronze: Bronze) -> Rows:
@@ -112,9 +112,9 @@ def rejected(bronze: Bronze) -> Rows:
 
 def _set_aside(own: list[Run | Scrapes]) -> dict[str, Any]:
     return {
-        "start": min(row.start for row in own),
-        "end": max(row.end for row in own),
+        "started_at": min(row.start for row in own),
+        "ended_at": max(row.end for row in own),
         "agent": min(row.agent for row in own),
         "batch": min(row.batch for row in own),
-        "rows": len(own),
+        "row_count": len(own),
     }

@@ -26,19 +26,23 @@ TABLES = {
 """Tables of windows and hours whose columns say how they are put together."""
 
 KEYS: dict[str, tuple[str, ...]] = {
-    **{name: ("cluster", "window", *table.keys[1:]) for name, table in TABLES.items()},
+    **{name: ("cluster", table.start, *table.keys[1:]) for name, table in TABLES.items()},
     "incidents": (
-        "cluster", "window", "metric", "level", "topic", "partition", "user", "client_id", "group",
-        "source", "start",
+        "cluster", "hour", "metric", "level", "topic", "partition_id", "user_name", "client_id",
+        "consumer_group", "source", "started_at",
     ),
-    "readings": ("cluster", "window", "source", "family", "outcome", "start"),
-    "lags": ("cluster", "window", "metric", "topic", "source"),
-    "subjects": ("cluster", "kind", "topic", "user", "client_id", "group", "source"),
-    "rejected": ("cluster", "window", "reason", "table", "source", "metric", "members"),
+    "readings": ("cluster", "hour", "source", "family", "outcome", "started_at"),
+    "lags": ("cluster", "window_start", "metric", "topic", "source"),
+    "subjects": (
+        "cluster", "kind", "topic", "user_name", "client_id", "consumer_group", "source",
+    ),
+    "rejected": (
+        "cluster", "window_start", "reason", "table_name", "source", "metric", "members",
+    ),
 }  # fmt: skip
 _ROUNDED = frozenset(
     {
-        "value_seconds", "mean", "increase", "max_total", "seconds_total", "offsets_low",
+        "value_seconds", "value_mean", "increase", "max_total", "seconds_total", "offsets_low",
         "offsets_high", "total", "records_max",
     }
 )  # fmt: skip
@@ -76,7 +80,7 @@ def _once(rows: Iterable[decoded.Row]) -> list[decoded.Row]:
     grouped: defaultdict[tuple[Any, ...], list[decoded.Row]] = defaultdict(list)
     for row in rows:
         grouped[tuple(row[name] for name in KEYS["rejected"])].append(row)
-    over = {"start": min, "end": max, "agent": min, "batch": min, "rows": sum}
+    over = {"started_at": min, "ended_at": max, "agent": min, "batch": min, "row_count": sum}
     return [
         {**own[0], **{name: choose(row[name] for row in own) for name, choose in over.items()}}
         for own in grouped.values()
@@ -90,9 +94,10 @@ def by_key(name: str, rows: Iterable[decoded.Row]) -> Rows:
         AssertionError: Two rows have the same key, or a row's date is not that of its window.
     """
     found: Rows = {}
+    start = _table(name).start
     for row in rows:
         if "date" in row:
-            assert row["date"] == row["window"] // 86_400_000_000, f"{name}: {row}"
+            assert row["date"] == row[start] // 86_400_000_000, f"{name}: {row}"
         key = tuple(row[column] for column in KEYS[name])
         figures = {column: row[column] for column in row.keys() - {*KEYS[name], "date"}}
         assert key not in found, f"{name} holds {key} twice"

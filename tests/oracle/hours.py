@@ -26,11 +26,11 @@ def hours(table: Table, finest: Rows) -> Rows:
 def complete(table: Table, figures: dict[str, Any]) -> dict[str, Any]:
     """Figures of every column that the table measures: the mean, and None where nothing is told."""
     found = {column.name: figures.get(column.name) for column in table.measures}
-    return {**found, "mean": mean(found)} if "mean" in found else found
+    return {**found, "value_mean": mean(found)} if "value_mean" in found else found
 
 
 def mean(figures: dict[str, Any]) -> float | None:
-    observed, seconds = figures["observed_us"], figures["value_seconds"]
+    observed, seconds = figures["series_seen_us"], figures["value_seconds"]
     return seconds / (observed / 1e6) if observed and seconds is not None else None
 
 

@@ -171,5 +171,5 @@ def _times(own: list[Run], objective: Objective, unread: list[Span]) -> dict[str
         "bad_low_us": length(surely),
         "bad_high_us": length(union([*bad, *possibly])) + spill,
         "seen_us": None,
-        "spill_us": spill,
+        "before_us": spill,
     }

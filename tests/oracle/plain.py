@@ -34,10 +34,10 @@ def finest(bronze: Bronze) -> dict[str, Rows]:
         "partitions": partitions(runs, by_topic),
         "clients": clients(runs),
         "groups": additive((run for run in runs if run.level == "group"), "group", "topic"),
-        "brokers": additive((run for run in runs if run.level != "group"), "source"),
+        "sources": additive((run for run in runs if run.level != "group"), "source"),
         "labelled": labelled(runs),
         "coverage": coverage(bronze),
-        "non_consumed": non_consumed(runs),
+        "lost_offsets": lost_offsets(runs),
         "consumer_lag": consumer_lag(runs, attention),
         "distributions": distributions(runs),
     }
@@ -53,7 +53,7 @@ def replicas(runs: list[Run]) -> Rows:
     """Gauges of every replica, of followers too: plain sums, where any was above zero."""
     gauges = (run for run in runs if run.metric.startswith("kafka.log.") and not run.counter)
     found = additive((run for run in gauges if run.topic is not None), "topic")
-    return {key: row for key, row in found.items() if (row["max"] or 0) > 0}
+    return {key: row for key, row in found.items() if (row["value_max"] or 0) > 0}
 
 
 def partitions(runs: list[Run], by_topic: dict[Key, claims.Subject]) -> Rows:
@@ -82,7 +82,7 @@ def _risen(rows: Rows) -> Rows:
 
 
 def _not_zero(row: dict[str, Any]) -> bool:
-    return row["positive_us"] > 0 or bool(row["min"]) or bool(row["max"])
+    return row["series_affected_us"] > 0 or bool(row["value_min"]) or bool(row["value_max"])
 
 
 def _grouped(runs: Iterable[Run], *names: str) -> dict[Key, list[Run]]:
@@ -102,7 +102,7 @@ def counters(runs: list[Run], *names: str) -> Rows:
     rising = _grouped((run for run in runs if run.counter), *names)
     return {
         key: {
-            "observed_us": sum(
+            "series_seen_us": sum(
                 (run.end - run.start) * run.series for run in own if run.value is not None
             ),
             "increase": _increase(own),
@@ -139,22 +139,24 @@ def _sum(runs: list[Run]) -> dict[str, Any]:
     values = [run.value for run in gauges if run.value is not None]
     amount = sum((Fraction(run.value or 0.0) * (run.end - run.start) for run in gauges), Fraction())
     row = {
-        "observed_us": sum(
+        "series_seen_us": sum(
             (run.end - run.start) * run.series
             for run in runs
             if not run.counter or run.value is not None
         ),
         "value_seconds": float(amount / 1_000_000) if gauges else None,
-        "min": claims.least(values),
-        "max": claims.greatest(values),
+        "value_min": claims.least(values),
+        "value_max": claims.greatest(values),
         "increase": _increase(runs),
         "series": max(run.series for run in runs),
         "known_wrong": any("known_wrong" in run.flags for run in runs),
     }
     bounds = {
-        "positive_us": sum(run.end - run.start for run in positive),
-        "positive_low_us": sum(max(0, run.end - run.tail_edge - run.start) for run in positive),
-        "positive_high_us": sum(run.end - run.start + run.lead_edge for run in positive),
+        "series_affected_us": sum(run.end - run.start for run in positive),
+        "series_affected_low_us": sum(
+            max(0, run.end - run.tail_edge - run.start) for run in positive
+        ),
+        "series_affected_high_us": sum(run.end - run.start + run.lead_edge for run in positive),
     }
     return {**row, **(bounds if gauges else dict.fromkeys(bounds))}
 
@@ -166,7 +168,7 @@ def coverage(bronze: Bronze) -> Rows:
         grouped[key].append(row)
     return {
         key: {
-            "duration_us": sum(row.end - row.start for row in own),
+            "outcome_us": sum(row.end - row.start for row in own),
             "scrapes": sum(row.scrapes for row in own),
             "interval_us": max(row.interval for row in own),
             "seconds_total": float(sum(Fraction(row.seconds_total) for row in own)),
@@ -176,7 +178,7 @@ def coverage(bronze: Bronze) -> Rows:
     }
 
 
-def non_consumed(runs: list[Run]) -> Rows:
+def lost_offsets(runs: list[Run]) -> Rows:
     """Offsets lost before a group read them, where some were or may have been."""
     grouped: defaultdict[Key, list[Run]] = defaultdict(list)
     for run in runs:
@@ -186,7 +188,9 @@ def non_consumed(runs: list[Run]) -> Rows:
                 key = (run.cluster, run.window, run.group, run.topic, partition)
                 grouped[key].append(run)
     rows = {key: _lost(own) for key, own in grouped.items()}
-    return {key: row for key, row in rows.items() if row["offsets_high"] or row["unknown_us"]}
+    return {
+        key: row for key, row in rows.items() if row["offsets_high"] or row["series_unknown_us"]
+    }
 
 
 def _lost(runs: list[Run]) -> dict[str, Any]:
@@ -195,6 +199,6 @@ def _lost(runs: list[Run]) -> dict[str, Any]:
     return {
         "offsets_low": float(sum(Fraction(run.value or 0.0) for run in lows)),
         "offsets_high": float(sum(Fraction(run.value or 0.0) for run in highs)),
-        "observed_us": sum(run.end - run.start for run in highs if run.value is not None),
-        "unknown_us": sum(run.end - run.start for run in highs if run.value is None),
+        "series_seen_us": sum(run.end - run.start for run in highs if run.value is not None),
+        "series_unknown_us": sum(run.end - run.start for run in highs if run.value is None),
     }

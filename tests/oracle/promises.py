@@ -54,7 +54,7 @@ def _row(good: int, whole: claims.Atom) -> dict[str, int | None]:
         "bad_low_us": length(whole.surely()),
         "bad_high_us": length(whole.possibly()) + whole.spill(),
         "seen_us": None,
-        "spill_us": whole.spill(),
+        "before_us": whole.spill(),
     }
 
 
@@ -90,8 +90,8 @@ def _topics(runs: list[Run], objective: Objective, attention: Attention) -> Rows
             row["bad_us"] = length(bad)
             row["bad_low_us"] = length(thresholds.surely_above(subject, above))
             row["bad_high_us"] = length(thresholds.possibly_above(subject, above))
-            row["spill_us"] = thresholds.spill(subject, above)
-            row["bad_high_us"] += row["spill_us"]
+            row["before_us"] = thresholds.spill(subject, above)
+            row["bad_high_us"] += row["before_us"]
         own = attributes.get((cluster, window - window % HOUR, topic), {})
         if row["bad_high_us"] or own.items() >= objective.where.items():
             rows[(cluster, window, objective.name, topic, None, None, None, None)] = row
@@ -197,7 +197,7 @@ def _groups(runs: list[Run], objective: Objective, attention: Attention) -> Rows
             "bad_low_us": length(lows),
             "bad_high_us": length(union([*lows, *highs])),
             "seen_us": None,
-            "spill_us": 0,
+            "before_us": 0,
         }
     return rows
 
@@ -218,6 +218,6 @@ def _sources(bronze: Bronze, objective: Objective) -> Rows:
             "good_us": at_best(seen, bad),
             **dict.fromkeys(("bad_us", "bad_low_us", "bad_high_us"), length(bad)),
             "seen_us": None,
-            "spill_us": 0,
+            "before_us": 0,
         }
     return rows

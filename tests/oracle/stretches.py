@@ -41,7 +41,7 @@ def _incident(runs: list[Run]) -> dict[str, Any]:
     start, end = min(run.start for run in runs), max(run.end for run in runs)
     values = [run.value or 0.0 for run in runs]
     return {
-        "end": end,
+        "ended_at": end,
         "lead_us": min(run.lead_edge for run in runs if run.start == start),
         "tail_us": _tail(runs, end),
         "worst": max(values),
@@ -82,7 +82,7 @@ def _reading(rows: list[Scrapes]) -> dict[str, Any]:
     """The error is that of the first row that has one; of several at once the least."""
     errors = [(row.start, row.error) for row in rows if row.error is not None]
     return {
-        "end": max(row.end for row in rows),
+        "ended_at": max(row.end for row in rows),
         "scrapes": sum(row.scrapes for row in rows),
         "seconds_max": max(row.seconds_max for row in rows),
         "interval_us": max(row.interval for row in rows),

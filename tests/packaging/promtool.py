@@ -67,8 +67,8 @@ def lake(tmp_path: Path) -> Path:
     bronze_commits.make(str(root), {})
     for number in range(36):
         at = START + dt.timedelta(minutes=5 * number)
-        usual = {"cluster": "c", "window": at}
-        known = {"metric": "kafka.client.produce.throttle_time", "max": number + 0.5}
+        usual = {"cluster": "c", "window_start": at}
+        known = {"metric": "kafka.client.produce.throttle_time", "value_max": number + 0.5}
         rows = [{**usual, **known, "client_id": one} for one in (ODD, "", None)]
         gold_builder.put(root, tables.WINDOWS["clients"], *rows)
     gold_builder.progress(root, START)

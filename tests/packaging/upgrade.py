@@ -9,10 +9,12 @@ from __future__ import annotations
 import datetime as dt
 import io
 import json
+import os
 import shutil
 import signal
 import sqlite3
 import subprocess
+import sys
 import tarfile
 from contextlib import closing, suppress
 from itertools import pairwise
@@ -28,6 +30,7 @@ from demo.cluster import Cluster
 from demo.jars import delta_jars
 from lakehouse import tables
 from lakehouse.cli.main import main
+from lakehouse.core.older_gold import older
 from tests.packaging.conftest import ROOT, Environment, built, uv
 from tests.story_lake import Story
 from tests.waiting import wait_for
@@ -36,8 +39,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+    from lakehouse.tables import Table
+
 COMMIT: Final = "b88afb5"
 """The last before gold had its present layout and the spool its present format."""
+RENAMED: Final = "69725c44"
+"""The last before gold had its present names."""
 SPAN: Final = ("2026-11-16T10:00Z", "2026-11-16T14:00Z")
 _STORY: Final = """
 import pathlib, sys
@@ -50,13 +57,7 @@ Story(hours=4).tell().commit(pathlib.Path(sys.argv[2]))
 @pytest.fixture(scope="module")
 def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The commit's files."""
-    folder = tmp_path_factory.mktemp("source")
-    command = ["git", "-C", str(ROOT), "archive", COMMIT]
-    ran = subprocess.run(command, capture_output=True, check=False)
-    assert ran.returncode == 0, f"{COMMIT} is not here, fetch all of the history: {ran.stderr!r}"
-    with tarfile.open(fileobj=io.BytesIO(ran.stdout)) as archive:
-        archive.extractall(folder, filter="data")
-    return folder
+    return files_of(COMMIT, tmp_path_factory.mktemp("source"))
 
 
 @pytest.fixture(scope="module")
@@ -79,6 +80,17 @@ def jmxlake(*arguments: str) -> str:
     return ran.stdout
 
 
+def files_of(commit: str, folder: Path) -> Path:
+    """A commit's files."""
+    ran = subprocess.run(
+        ["git", "-C", str(ROOT), "archive", commit], capture_output=True, check=False
+    )
+    assert ran.returncode == 0, f"{commit} is not here, fetch all of the history: {ran.stderr!r}"
+    with tarfile.open(fileobj=io.BytesIO(ran.stdout)) as archive:
+        archive.extractall(folder, filter="data")
+    return folder
+
+
 @pytest.fixture(scope="module")
 def lake(old: Environment, source: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The story's bronze as the old version writes it, its gold and its statements."""
@@ -93,6 +105,10 @@ def lake(old: Environment, source: Path, tmp_path_factory: pytest.TempPathFactor
         ran = old.run(program, *arguments, **jars)
         assert ran.returncode == 0, ran.stderr
     assert "grain" in columns(lake / tables.TOPICS.path)
+    refused = CliRunner().invoke(main, ["rollup", str(lake), "--engine", "local"])
+    assert refused.exit_code == 1
+    assert "run jmxlake upgrade LAKE first" in refused.output
+    jmxlake("upgrade", str(lake))
     return lake
 
 
@@ -126,6 +142,34 @@ def test_gold_goes_on_as_if_this_version_had_made_it(lake: Path, tmp_path: Path)
     assert facts(lake, 10, 14) == facts(tmp_path, 10, 14)
     restated = json.loads(jmxlake(*report))["restated"]
     assert {one["before"]["statement"] for one in restated} == {1}, "what the old one stated stays"
+
+
+def test_gold_with_older_names_is_taken_over_to_the_bit(tmp_path: Path) -> None:
+    before = files_of(RENAMED, tmp_path / "code")
+    lake = tmp_path / "lake"
+    Story(hours=4).tell().commit(lake)
+    environ = os.environ | {"PYTHONPATH": str(before)}
+    for command in (
+        ["rollup", str(lake), "--engine", "local"], ["sla", str(lake), *options(*SPAN)],
+    ):  # fmt: skip
+        program = [sys.executable, "-c", "from lakehouse.cli.main import main; main()", *command]
+        ran = subprocess.run(
+            program, cwd=before, env=environ, capture_output=True, text=True, check=False
+        )
+        assert ran.returncode == 0, ran.stderr
+    kept = {table: rows_of(lake, older(table)) for table in (*tables.OF_HOURS, tables.SLA)}
+    assert kept[tables.SOURCES]
+    assert kept[tables.SLA]
+    for table in (tables.RUNS, tables.SCRAPES):  # what is taken over is not made again
+        DeltaTable(str(lake / table.path)).delete()
+    jmxlake("upgrade", str(lake))
+    assert {table: rows_of(lake, table) for table in kept} == kept
+
+
+def rows_of(lake: Path, table: Table) -> list[str]:
+    """The rows of a table, by the order of its columns, with all digits."""
+    found = DeltaTable(str(lake / table.path)).to_pyarrow_table(columns=list(table.column_names))
+    return sorted(map(repr, zip(*(one.to_pylist() for one in found.columns), strict=True)))
 
 
 @pytest.fixture(scope="module")

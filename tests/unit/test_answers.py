@@ -330,7 +330,7 @@ def test_answer_no_tiered_topic_is_not_applicable() -> None:
     ("table", "anchor"),
     [
         ("gold/clients", "throttling"), ("gold/topics", "min-isr"), ("gold/topics", "tier-lag"),
-        ("gold/non_consumed", "lost"), ("gold/consumer_lag", "lag"), ("gold/labelled", "availability"),  # noqa: E501
+        ("gold/lost_offsets", "lost"), ("gold/consumer_lag", "lag"), ("gold/labelled", "availability"),  # noqa: E501
         ("gold/topics", "remote-reads"), ("gold/incidents", "min-isr"), ("clients", "hygiene"),
     ],
 )  # fmt: skip

@@ -48,16 +48,23 @@ def spans(found: Iterable[tuple[Event, list[Incident]]]) -> list[tuple[int, int,
 
 
 def client(start: int, end: int, source: str = "broker-1", **rest: Any) -> Row:
-    names = {"topic": None, "partition": None, "user": "u", "client_id": "c", "level": "client"}
+    names = {
+        "topic": None,
+        "partition_id": None,
+        "user_name": "u",
+        "client_id": "c",
+        "level": "client",
+    }
     metric = {"metric": "kafka.client.produce.throttle_time"}
     return stretch(start, end, source, **metric | names | rest)
 
 
 def test_onsets_that_follow_each_other_are_one_event_and_others_are_not() -> None:
     found = grouped([
-        stretch(1000, 1300, lead_us=0), stretch(1060, 1100, partition=1, lead_us=0),
-        stretch(1130, 1140, partition=2, lead_us=0), stretch(1215, 1220, partition=3, lead_us=0),
-        stretch(1290, 1299, partition=4, lead_us=5 * SECOND),
+        stretch(1000, 1300, lead_us=0), stretch(1060, 1100, partition_id=1, lead_us=0),
+        stretch(1130, 1140, partition_id=2, lead_us=0), stretch(1215, 1220, partition_id=3,
+        lead_us=0),
+        stretch(1290, 1299, partition_id=4, lead_us=5 * SECOND),
     ])  # fmt: skip
     # 1,130 is 70 s after 1,060; 1,215 is 85 s after 1,130; 1,285 is 70 s after 1,215.
     assert spans(found) == [(1000, 1300, 3), (1215, 1299, 2)]
@@ -65,7 +72,7 @@ def test_onsets_that_follow_each_other_are_one_event_and_others_are_not() -> Non
 
 def test_a_partition_that_is_bad_for_weeks_is_an_event_of_its_own() -> None:
     """By overlaps it would swallow all others."""
-    days = [stretch(n * 86_400, n * 86_400 + 60, partition=n, lead_us=0) for n in range(1, 7)]
+    days = [stretch(n * 86_400, n * 86_400 + 60, partition_id=n, lead_us=0) for n in range(1, 7)]
     found = grouped([stretch(0, WEEK, topic="chronic", lead_us=0), *days])
     assert len(found) == 7
     assert found[0][0].topics == ("chronic",)
@@ -74,7 +81,7 @@ def test_a_partition_that_is_bad_for_weeks_is_an_event_of_its_own() -> None:
 
 def test_other_incidents_of_a_kind_and_subject_are_one_event() -> None:
     found = grouped([
-        client(0, 60), client(86_400, 86_460), client(500, 560, user="other"),
+        client(0, 60), client(86_400, 86_460), client(500, 560, user_name="other"),
         client(0, 60) | {"metric": "kafka.client.fetch.throttle_time"},
     ])  # fmt: skip
     known = {(one.key.kind, one.key.of, one.key.user, len(items)) for one, items in found}
@@ -85,7 +92,7 @@ def test_other_incidents_of_a_kind_and_subject_are_one_event() -> None:
 
 
 def test_what_a_broker_counts_itself_belongs_to_the_event_that_it_overlaps() -> None:
-    own = {"metric": OWN_COUNT, "level": "source", "topic": None, "partition": None}
+    own = {"metric": OWN_COUNT, "level": "source", "topic": None, "partition_id": None}
     found = grouped([
         stretch(0, WEEK, topic="chronic", lead_us=0), stretch(5000, 5100, lead_us=0),
         stretch(5000, 5300, **own), stretch(4000, 4100, "broker-9", **own),
@@ -105,7 +112,7 @@ def test_each_incident_is_in_one_event_and_onsets_decide(seed: int) -> None:
             start = at + chance.randint(2, 900)
             at = start + chance.choice((5, 60, 4_000))
             lead = chance.randint(0, 30) * SECOND
-            stretches.append(stretch(start, at, partition=partition, lead_us=lead))
+            stretches.append(stretch(start, at, partition_id=partition, lead_us=lead))
     found = grouped(stretches)
     own = [one for _, items in found for one in items]
     assert len(own) == len(stretches)
@@ -178,7 +185,7 @@ def test_failures_with_answers_between_them_are_no_silence() -> None:
 @pytest.mark.parametrize(("other", "is_away"), [("quotas", 0), ("topology", 1)])
 def test_a_broker_that_answers_another_family_is_not_away(other: str, is_away: int) -> None:
     """A family of the Admin API is answered by any broker."""
-    names = ("source", "family", "outcome", "start", "end", "interval_us", "error")
+    names = ("source", "family", "outcome", "started_at", "ended_at", "interval_us", "error")
     rows = [
         ("broker-1", "min_isr", "error", 900, 1100, 10, "beans are hidden"),
         ("broker-1", other, "ok", 0, 2000, 10, None),
@@ -322,16 +329,16 @@ def random_stretches(chance: random.Random) -> list[Row]:
         for _ in range(chance.randint(0, 5)):
             start = at + chance.randint(2, 900)
             at = start + chance.choice((5, 60, 4_000))
-            found.append(stretch(start, at, topic=topic, partition=partition, metric=metric))
+            found.append(stretch(start, at, topic=topic, partition_id=partition, metric=metric))
     for user in ("u", "v"):
         starts = sorted(chance.sample(range(0, 10_000, 100), 3))
-        found += [client(start, start + chance.randint(1, 99), user=user) for start in starts]
+        found += [client(start, start + chance.randint(1, 99), user_name=user) for start in starts]
     return found
 
 
 def bad_us(stretches: Iterable[Row], metrics: Sequence[str], **names: Any) -> int:
     return length(
-        (row["start"], row["end"])
+        (row["started_at"], row["ended_at"])
         for row in stretches
         if row["metric"] in metrics and all(row[name] == value for name, value in names.items())
     )
@@ -349,9 +356,10 @@ def test_the_events_of_a_subject_add_up_to_its_bad_time(seed: int) -> None:
         *(statement(objective(LEADERLESS, "topic"), bad_us(stretches, (LEADERLESS,), topic=t),
                     topic=t) for t in "ab"),
         *(statement(objective(UNAVAILABLE, "partition"),
-                    bad_us(stretches, both, topic="a", partition=part), topic="a", partition=part)
+                    bad_us(stretches, both, topic="a", partition_id=part), topic="a",
+                    partition=part)
           for part in range(3)),
-        *(statement(objective(throttle, "client"), bad_us(stretches, (throttle,), user=user),
+        *(statement(objective(throttle, "client"), bad_us(stretches, (throttle,), user_name=user),
                     user=user, client_id="c") for user in "uv"),
     ]  # fmt: skip
     used, rests = event_uses.uses(wanted, drafts, WITHIN)
@@ -392,7 +400,7 @@ def test_so_do_those_of_slices_thresholds_longer_windows_and_clusters(seed: int)
 
 def test_time_of_two_events_belongs_to_the_one_that_began_last() -> None:
     found = grouped([
-        stretch(0, WEEK, lead_us=0), stretch(5000, 5100, partition=1, lead_us=0),
+        stretch(0, WEEK, lead_us=0), stretch(5000, 5100, partition_id=1, lead_us=0),
     ])  # fmt: skip
     drafts = [(one.start, items) for one, items in found]
     wanted = statement(objective(UNAVAILABLE, "topic"), WITHIN[1], topic="t")

@@ -32,7 +32,7 @@ TEXTS = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="␀
 
 def rows_of(table: tables.Table, *rows: dict[str, Any]) -> Any:
     """What a table with these rows is read as: figure by figure, sorted, null left out."""
-    usual = {"cluster": "c", "window": WINDOW}
+    usual = {"cluster": "c", table.start: WINDOW}
 
     def read(columns: tuple[str, ...], figure: str) -> Iterable[dict[str, Any]]:
         assert set(columns) <= set(table.column_names)
@@ -63,16 +63,18 @@ ISR = {"metric": "kafka.partition.under_min_isr", "topic": "t"}
 
 
 def test_a_figure_is_a_family_and_bears_the_end_of_its_window() -> None:
-    text = told(tables.TOPICS, {**ISR, "mean": 0.25, "any_us": 90_500_000})
+    text = told(tables.TOPICS, {**ISR, "value_mean": 0.25, "affected_us": 90_500_000})
     assert text == (
-        "# TYPE topic:kafka_partition_under_min_isr:mean gauge\n"
-        "# HELP topic:kafka_partition_under_min_isr:mean kafka.partition.under_min_isr: "
+        "# TYPE topic:kafka_partition_under_min_isr:value_mean gauge\n"
+        "# HELP topic:kafka_partition_under_min_isr:value_mean kafka.partition.under_min_isr: "
         "value_seconds per observed series-second\n"
-        f'topic:kafka_partition_under_min_isr:mean{{cluster="c",topic="t"}} 0.25 {END}\n'
-        "# TYPE topic:kafka_partition_under_min_isr:any_seconds gauge\n"
-        "# HELP topic:kafka_partition_under_min_isr:any_seconds kafka.partition.under_min_isr: "
-        "microseconds in which at least one series was above 0\n"
-        f'topic:kafka_partition_under_min_isr:any_seconds{{cluster="c",topic="t"}} 90.5 {END}\n'
+        f'topic:kafka_partition_under_min_isr:value_mean{{cluster="c",topic="t"}} 0.25 {END}\n'
+        "# TYPE topic:kafka_partition_under_min_isr:affected_seconds gauge\n"
+        "# HELP topic:kafka_partition_under_min_isr:affected_seconds "
+        "kafka.partition.under_min_isr: "
+        "microseconds of wall time in which at least one series was above 0\n"
+        "topic:kafka_partition_under_min_isr:affected_seconds"
+        f'{{cluster="c",topic="t"}} 90.5 {END}\n'
         "# EOF\n"
     )
     assert len(samples(text)) == 2
@@ -81,10 +83,10 @@ def test_a_figure_is_a_family_and_bears_the_end_of_its_window() -> None:
 def test_what_is_unknown_is_not_there_and_zero_is() -> None:
     text = told(
         tables.TOPICS,
-        {**ISR, "mean": None, "max": math.nan, "min": 0.0, "known_wrong": False},
+        {**ISR, "value_mean": None, "value_max": math.nan, "value_min": 0.0, "known_wrong": False},
     )
     found = {name.rpartition(":")[2]: value for (name, _), (value, _) in samples(text).items()}
-    assert found == {"min": 0.0, "known_wrong": 0.0}
+    assert found == {"value_min": 0.0, "known_wrong": 0.0}
 
 
 def test_without_rows_there_is_no_text_at_all() -> None:
@@ -94,7 +96,7 @@ def test_without_rows_there_is_no_text_at_all() -> None:
 
 @pytest.mark.parametrize("seconds", [30, 300, 3600])
 def test_a_sample_bears_the_end_of_a_window_of_any_length(seconds: int) -> None:
-    ((_, at),) = samples(told(tables.TOPICS, {**ISR, "mean": 1.0}, seconds=seconds)).values()
+    ((_, at),) = samples(told(tables.TOPICS, {**ISR, "value_mean": 1.0}, seconds=seconds)).values()
     assert at == WINDOW.timestamp() + seconds
 
 
@@ -102,7 +104,7 @@ def test_a_sample_bears_the_end_of_a_window_of_any_length(seconds: int) -> None:
 def test_every_column_is_a_label_a_figure_or_says_when(table: tables.Table) -> None:
     figures = {one.name: one.type for one in table.measures}
     assert {*figures.values()} <= {"bigint", "double", "boolean"}, "each is a number"
-    assert {*table.column_names} == {"date", "window", *table.keys, *figures}
+    assert {*table.column_names} == {"date", table.start, *table.keys, *figures}
     _, name = export.OPENMETRICS[table.name]
     assert bool(name) == ("metric" not in table.keys)
 
@@ -115,20 +117,20 @@ def test_of_the_tables_that_have_no_form_each_has_a_reason() -> None:
 
 
 def test_a_client_without_an_id_and_one_whose_id_is_empty_are_two() -> None:
-    rows = [{"user": "u"}, {"user": "u", "client_id": ""}, {"client_id": ""}]
-    text = told(tables.CLIENTS, *({"metric": "a.b", "max": 1.0, **row} for row in rows))
+    rows = [{"user_name": "u"}, {"user_name": "u", "client_id": ""}, {"client_id": ""}]
+    text = told(tables.CLIENTS, *({"metric": "a.b", "value_max": 1.0, **row} for row in rows))
     found = [json.loads(labels) for _, labels in samples(text)]
     # Prometheus leaves out a label that is empty.
     stored = [{name: value for name, value in one.items() if value} for one in found]
     assert stored == [
-        {"cluster": "c", "user": "u", "subject": "user,client_id"},
-        {"cluster": "c", "user": "u", "subject": "user"},
+        {"cluster": "c", "user_name": "u", "subject": "user_name,client_id"},
+        {"cluster": "c", "user_name": "u", "subject": "user_name"},
         {"cluster": "c", "subject": "client_id"},
     ]
 
 
 def test_two_metrics_of_one_name_are_refused_with_both() -> None:
-    rows = [{"metric": one, "topic": "t", "mean": 1.0} for one in ("a.b.c", "a.b_c")]
+    rows = [{"metric": one, "topic": "t", "value_mean": 1.0} for one in ("a.b.c", "a.b_c")]
     with pytest.raises(LakehouseError, match=r"a\.b_c and a\.b\.c would have the same name"):
         told(tables.TOPICS, *rows)
 
@@ -142,8 +144,8 @@ def test_two_metrics_of_one_name_are_refused_with_both() -> None:
 def test_whatever_names_hold_a_parser_reads_them_back(rows: list[tuple[Any, ...]]) -> None:
     told_rows = [
         {
-            "metric": "a.b", "cluster": cluster, "topic": topic, "mean": value,
-            "window": WINDOW + dt.timedelta(seconds=300 * number),
+            "metric": "a.b", "cluster": cluster, "topic": topic, "value_mean": value,
+            tables.TOPICS.start: WINDOW + dt.timedelta(seconds=300 * number),
         }
         for cluster, topic, number, value in rows
     ]  # fmt: skip
@@ -160,9 +162,9 @@ def test_whatever_names_hold_a_parser_reads_them_back(rows: list[tuple[Any, ...]
 
 
 def test_odd_metrics_of_a_lake_that_is_not_ours_break_no_line() -> None:
-    text = told(tables.TOPICS, {"metric": 'a.b{x="1"} 1\n# EOF', "topic": "t", "mean": 1.0})
+    text = told(tables.TOPICS, {"metric": 'a.b{x="1"} 1\n# EOF', "topic": "t", "value_mean": 1.0})
     ((name, _),) = samples(text)
-    assert name == "topic:a_b_x__1___1___EOF:mean"
+    assert name == "topic:a_b_x__1___1___EOF:value_mean"
 
 
 def cells(*rows: dict[str, Any]) -> str:
@@ -196,11 +198,11 @@ def test_csv_of_no_rows_is_nothing() -> None:
 
 def test_a_selection_asks_for_what_was_asked_for() -> None:
     period = Period(WINDOW, WINDOW + dt.timedelta(hours=1))
-    sql = selected(tables.TOPICS, period, ("a.b",), ["metric", "window", "mean"])
-    assert sql.startswith('SELECT "metric", "window", "mean" FROM lake_table WHERE metric IN (')
+    sql = selected(tables.TOPICS, period, ("a.b",), ["metric", "hour", "value_mean"])
+    assert sql.startswith('SELECT "metric", "hour", "value_mean" FROM lake_table WHERE metric IN (')
     assert "metric IN ('a.b') AND" in sql
     assert f"arrow_cast({micros(WINDOW)}, 'Timestamp(Microsecond" in sql
-    assert sql.endswith('ORDER BY "metric", "window"')
+    assert sql.endswith('ORDER BY "metric", "hour"')
     bare = selected(tables.SUBJECTS, None, (), ["kind", 'o"dd'], "kind")
     assert bare == 'SELECT "kind", "o""dd" FROM lake_table WHERE "kind" IS NOT NULL ORDER BY "kind"'
 

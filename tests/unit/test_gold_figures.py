@@ -22,9 +22,11 @@ from lakehouse.report.facts.gold_figures import (
 
 ROWS: dict[str, dict[str, Any]] = {
     "gauge": {
-        "max": 9.0, "min": 1.0, "value_seconds": 30.0, "observed_us": 10_000_000,
-        "positive_us": 5_000_000, "positive_low_us": 4_000_000, "positive_high_us": 6_000_000,
-        "any_us": 3_000_000, "any_low_us": 2_000_000, "any_high_us": 4_000_000, "series": 2,
+        "value_max": 9.0, "value_min": 1.0, "value_seconds": 30.0, "series_seen_us": 10_000_000,
+        "series_affected_us": 5_000_000, "series_affected_low_us": 4_000_000,
+        "series_affected_high_us": 6_000_000,
+        "affected_us": 3_000_000, "affected_low_us": 2_000_000, "affected_high_us": 4_000_000,
+        "series": 2,
     },
     "errors": {"increase": 3.0, "increase_low": 2.0, "increase_high": None},
 }  # fmt: skip

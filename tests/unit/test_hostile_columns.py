@@ -205,12 +205,12 @@ def test_name_with_nul_is_refused_in_one_line(lake: Path) -> None:
 def test_column_of_a_change_feed_does_not_hide_new_rows(clean: Path, lake: Path, name: str) -> None:
     rollups.hours(2, 5 * HOUR).commit(lake)
     hostile_columns.add(lake, tables.RUNS, name)
-    before = len(rows(clean, tables.BROKERS))
+    before = len(rows(clean, tables.SOURCES))
     assert rollups.local(lake).how == "recovered"
-    assert len(rows(lake, tables.BROKERS)) > before
+    assert len(rows(lake, tables.SOURCES)) > before
 
 
-@pytest.mark.parametrize("table", [tables.RUNS, tables.BROKERS], ids=lambda table: table.name)
+@pytest.mark.parametrize("table", [tables.RUNS, tables.SOURCES], ids=lambda table: table.name)
 def test_hostile_columns_of_data_files_are_not_read(clean: Path, lake: Path, table: Table) -> None:
     """The log does not name them: who may write a file chooses its columns."""
     before = rows(clean, table)

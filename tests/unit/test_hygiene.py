@@ -51,8 +51,8 @@ def quota(user: str | None, client_id: str | None, limit: float | None = MEGA) -
 
 def rate(most: float, throttled_us: int = 0) -> dict[str, dict[str, Any]]:
     return {
-        RATE: {"max": most, "positive_high_us": 1 if most else 0},
-        THROTTLE: {"positive_high_us": throttled_us},
+        RATE: {"value_max": most, "series_affected_high_us": 1 if most else 0},
+        THROTTLE: {"series_affected_high_us": throttled_us},
     }
 
 
@@ -143,7 +143,9 @@ def test_what_is_suggested_is_a_quarter_more_and_a_round_number(most: float):
 
 def headroom(group: str, last: float | None, window: int = 0) -> dict[str, Any]:
     most = None if last is None else 2 * last
-    return {"group": group, "topic": "t", "last": last, "most": most, "window": window}
+    return {
+        "consumer_group": group, "topic": "t", "last": last, "most": most, "window_start": window,
+    }  # fmt: skip
 
 
 def test_groups_that_retention_overtakes_soonest_first():

@@ -73,7 +73,7 @@ def checked(folder: Path, match: str, **parts: str) -> tuple[int, list[dict[str,
     rows = arrow.to_arrow(table, [("c", RUNS, *words)])
     write_deltalake(made(lake, table), rows, mode="append")
     for labels in ("connector=orders-sink,task=0", "connector=x\\,y\\=z"):
-        row = {"cluster": "c", "window": BASE, "metric": RUNS, "source": "client-1"}
+        row = {"cluster": "c", "window_start": BASE, "metric": RUNS, "source": "client-1"}
         put(lake, tables.LABELLED, row | {"labels": labels})
     call = ["objectives", "check", str(write(folder, match, **parts)), "--json"]
     ran = CliRunner().invoke(main, [*call, "--lake", str(lake)])

@@ -37,7 +37,7 @@ def written(lake: Path, out: Path, change: str = "*") -> Path:
         rows = DeltaTable(str(lake / table.path)).to_pyarrow_table()
         (out / table.name).mkdir(parents=True)
         chosen = change if table is tables.TOPICS else "*"
-        query = f'SELECT {chosen}, epoch_us("window") AS w FROM rows'  # noqa: S608 - of this test
+        query = f"SELECT {chosen}, epoch_us({table.start}) AS w FROM rows"  # noqa: S608 - of this test
         found = duckdb.connect()
         found.register("rows", rows)
         found.sql(query).write_parquet(str(out / table.name / "part.parquet"))
@@ -53,9 +53,10 @@ def test_equal_rows_do_not_differ(lake: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "change",
     [
-        "* REPLACE (observed_us + (metric = 'kafka.partition.unavailable')::INT AS observed_us)",
+        "* REPLACE "
+        "(series_seen_us + (metric = 'kafka.partition.unavailable')::INT AS series_seen_us)",
         "* REPLACE (value_seconds * (1 + 1e-15) AS value_seconds)",
-        "* REPLACE (CASE WHEN max > 0 THEN max END AS max)",
+        "* REPLACE (CASE WHEN value_max > 0 THEN value_max END AS value_max)",
     ],
 )
 def test_a_changed_figure_differs(lake: Path, tmp_path: Path, change: str) -> None:

@@ -176,6 +176,6 @@ def test_what_is_promised_is_all_in_the_file() -> None:
         ("agent's metrics", "jmxlake_agent_spool_batches"),
         ("metrics", "kafka.partition.under_min_isr"),
         ("report.csv", "verdicts.objective"),
-        ("tables", "gold/topics.positive_us"),
+        ("tables", "gold/topics.series_affected_us"),
     ):
         assert name in whole[part]

@@ -320,7 +320,7 @@ def _edge_us(days: SampleValues, family: str) -> int:
 def test_a_rollup_rejects_nothing(rolled_up: tuple[Path, SampleValues]) -> None:
     root, days = rolled_up
     assert _read(root, tables.REJECTED, "reason, count(*)") == []
-    hours = _read(root, tables.COVERAGE, 'count(DISTINCT "window")')
+    hours = _read(root, tables.COVERAGE, "count(DISTINCT hour)")
     assert hours == [((days.until_us - days.start_us) // HOUR_US,)]
 
 
@@ -331,8 +331,9 @@ def test_gold_says_how_long_partitions_were_under_min_isr(
     root, days = rolled_up
     edge = _edge_us(days, "min_isr")
     found = _read(
-        root, tables.TOPICS, "topic, sum(positive_low_us), sum(positive_high_us), sum(any_us)",
-        f"metric = '{UNDER_MIN_ISR}' AND positive_us > 0",
+        root, tables.TOPICS,
+        "topic, sum(series_affected_low_us), sum(series_affected_high_us), sum(affected_us)",
+        f"metric = '{UNDER_MIN_ISR}' AND series_affected_us > 0",
     )  # fmt: skip
     told = {topic: rest for topic, *rest in found}
     assert set(told) == {"orders", "payments"}
@@ -352,15 +353,15 @@ def test_gold_says_who_had_no_leader_and_who_was_throttled(
 ) -> None:
     root, days = rolled_up
     found = _read(
-        root, tables.TOPICS, "topic, sum(any_low_us), sum(any_high_us)",
-        f"metric = '{LEADERLESS}' AND positive_us > 0",
+        root, tables.TOPICS, "topic, sum(affected_low_us), sum(affected_high_us)",
+        f"metric = '{LEADERLESS}' AND series_affected_us > 0",
     )  # fmt: skip
     ((topic, low, high),) = found
     assert topic == "scratch"
     assert low <= _fenced_us(days, cluster.TOPICS["scratch"].hosts) <= high
     found = _read(
-        root, tables.CLIENTS, '"user", client_id, sum(any_low_us), sum(any_high_us)',
-        "metric LIKE '%.throttle_time' AND positive_us > 0",
+        root, tables.CLIENTS, "user_name, client_id, sum(affected_low_us), sum(affected_high_us)",
+        "metric LIKE '%.throttle_time' AND series_affected_us > 0",
     )  # fmt: skip
     told = {client_id: bounds for _, client_id, *bounds in found}
     throttled = [one for one in days.incidents if one.kind == "throttled"]
@@ -379,12 +380,12 @@ def test_gold_says_what_a_group_lost_and_what_waited(
 ) -> None:
     root, days = rolled_up
     lost = sum(n for p in range(3) for _, n in groups.expired(days, "audit-archive", p))
-    sums = '"group", topic, sum(offsets_low), sum(offsets_high), sum(unknown_us)'
-    assert _read(root, tables.NON_CONSUMED, sums) == [("audit-archive", "audit", lost, lost, 0)]
+    sums = "consumer_group, topic, sum(offsets_low), sum(offsets_high), sum(series_unknown_us)"
+    assert _read(root, tables.LOST_OFFSETS, sums) == [("audit-archive", "audit", lost, lost, 0)]
     (behind,) = (one for one in days.incidents if one.kind == "behind")
     ((topic, lagged_us),) = _read(
-        root, tables.TOPICS, "topic, sum(any_us)",
-        f"metric = '{COPY_LAG}' AND positive_us > 0",
+        root, tables.TOPICS, "topic, sum(affected_us)",
+        f"metric = '{COPY_LAG}' AND series_affected_us > 0",
     )  # fmt: skip
     assert topic == "clicks"
     assert 0.9 < lagged_us / (behind.to_us - behind.from_us) < 1
@@ -403,7 +404,7 @@ def test_gold_says_what_was_read_and_who_was_behind(rolled_up: tuple[Path, Sampl
     assert requests == pytest.approx(minutes * 3 * 3 * 16, rel=0.02)
     (late,) = (one for one in days.incidents if one.kind == "late")
     ((group, topic, behind_us),) = _read(
-        root, tables.CONSUMER_LAG, '"group", topic, sum(behind_us)', "behind_us > 0"
+        root, tables.CONSUMER_LAG, "consumer_group, topic, sum(behind_us)", "behind_us > 0"
     )
     assert (group, topic) == ("warehouse", "inventory")
     assert 0.9 < behind_us / (late.to_us - late.from_us) < 1

@@ -47,8 +47,10 @@ class Views:
     def put(self, table: tables.Table, *rows: Row) -> None:
         for given in rows:
             row = given
-            if "window" in given and "date" in table.column_names:
-                row = {"date": given["window"].date(), **given}
+            if "window_start" in given:
+                start = given["window_start"]
+                row = {"date": start.date(), table.start: start, **given}
+                del row["window_start"]
             names = ", ".join(f'"{name}"' for name in row)
             marks = ", ".join("?" * len(row))
             sql = f'INSERT INTO gold."{table.name}" ({names}) VALUES ({marks})'  # noqa: S608
@@ -96,16 +98,17 @@ def test_every_dialect_has_the_same_views() -> None:
 
 
 def test_what_is_not_known_is_null_and_never_zero() -> None:
-    views, key = Views(), {"cluster": "c", "window": HOUR, "topic": "t"}
+    views, key = Views(), {"cluster": "c", "window_start": HOUR, "topic": "t"}
     views.put(
         tables.TOPICS,
-        {**key, "metric": UNAVAILABLE, "any_us": 0, "observed_us": 60_000_000, "series": 1},
+        {**key, "metric": UNAVAILABLE, "affected_us": 0, "series_seen_us": 60_000_000, "series": 1},
         {**key, "metric": "kafka.topic.bytes_in", "increase": None},
     )
     lag = {"seen_us": 0, "behind_us": 0, "behind_low_us": 0, "behind_high_us": 0}
-    views.put(tables.CONSUMER_LAG, {**key, "group": "g", **lag, "seconds_unknown_us": 0})
-    lost = {"offsets_low": 0.0, "offsets_high": 0.0, "observed_us": 0, "unknown_us": 3_600_000_000}
-    views.put(tables.NON_CONSUMED, {**key, "group": "g", "partition": 0, **lost})
+    views.put(tables.CONSUMER_LAG, {**key, "consumer_group": "g", **lag, "seconds_unknown_us": 0})
+    lost = {"offsets_low": 0.0, "offsets_high": 0.0, "series_seen_us": 0}
+    lost |= {"consumer_group": "g", "partition_id": 0, "series_unknown_us": 3_600_000_000}
+    views.put(tables.LOST_OFFSETS, {**key, **lost})
     times = dict.fromkeys(("good_us", "bad_us", "bad_low_us", "bad_high_us", "unknown_us"), 0)
     views.put(tables.SLA, {"cluster": "c", "objective": "o", "statement": 1, **times})
     (hour,), (behind,), (expired,), (verdict,), (traffic,) = (
@@ -136,8 +139,8 @@ def test_of_several_statements_the_newest_counts() -> None:
 def test_instants_are_those_of_the_zone_whatever_the_session_says() -> None:
     views = Views("Europe/Berlin")
     summer = dt.datetime(2026, 7, 1, 22, 30, tzinfo=dt.UTC)
-    row = {"cluster": "c", "topic": "t", "metric": UNAVAILABLE, "any_us": 1, "series": 1}
-    views.put(tables.TOPICS, {**row, "window": HOUR}, {**row, "window": summer})
+    row = {"cluster": "c", "topic": "t", "metric": UNAVAILABLE, "affected_us": 1, "series": 1}
+    views.put(tables.TOPICS, {**row, "window_start": HOUR}, {**row, "window_start": summer})
     found = {(f"{row['hour_utc']}", f"{row['hour_local']}") for row in views.rows("topic_hours")}
     assert found == {
         ("2026-11-16 10:00:00", "2026-11-16 11:00:00"),
@@ -148,10 +151,10 @@ def test_instants_are_those_of_the_zone_whatever_the_session_says() -> None:
 
 def test_weeks_are_those_of_the_zone_and_the_last_is_the_newest_that_has_ended() -> None:
     views, key = Views("America/New_York"), {"cluster": "c", "source": "s", "family": "f"}
-    times = {"outcome": "ok", "duration_us": 1, "scrapes": 1}
+    times = {"outcome": "ok", "outcome_us": 1, "scrapes": 1}
     late_on_sunday = dt.datetime(2021, 1, 4, 4, 59, tzinfo=dt.UTC)
     for at in (late_on_sunday, late_on_sunday + dt.timedelta(minutes=1), HOUR.replace(year=9000)):
-        views.put(tables.COVERAGE, {**key, **times, "window": at})
+        views.put(tables.COVERAGE, {**key, **times, "window_start": at})
     found = {
         row["choice"]: (row["iso_week"], str(row["week_local"]))
         for row in views.rows("week_choices")
@@ -175,8 +178,14 @@ def test_of_a_week_a_subject_counts_once_by_the_last_own_period_that_ended_in_it
         (0, "28d", "gone", True), (0, "span", "t", False), (7, "1w", "t", True),
     ):  # fmt: skip
         end = monday + dt.timedelta(days=day)
-        row = {"cluster": "c", "objective": "o", "grain": grain, "topic": topic, "statement": 1}
-        views.put(tables.SLA, {**row, "window": HOUR, "window_end": end, "stated_at": end})
+        row = {
+            "cluster": "c",
+            "objective": "o",
+            "period_kind": grain,
+            "topic": topic,
+            "statement": 1,
+        }
+        views.put(tables.SLA, {**row, "period_start": HOUR, "period_end": end, "stated_at": end})
         if counts:
             wanted.add((end.replace(tzinfo=None), topic, str((end - dt.timedelta(days=6)).date())))
     found = views.rows("verdicts")
@@ -191,8 +200,13 @@ def test_a_zero_of_a_week_is_that_of_a_statement_and_a_day_s_that_of_a_reading()
     views, monday = Views(), dt.datetime(2026, 11, 16, tzinfo=dt.UTC)
     end = monday + dt.timedelta(days=7)
     for user, attainment in (("idle", 1.0), ("unseen", None)):
-        row = {"cluster": "c", "objective": "produce-throttling", "grain": "1w", "user": user}
-        more = {"window": monday, "window_end": end, "stated_at": end, "statement": 1}
+        row = {
+            "cluster": "c",
+            "objective": "produce-throttling",
+            "period_kind": "1w",
+            "user_name": user,
+        }
+        more = {"period_start": monday, "period_end": end, "stated_at": end, "statement": 1}
         views.put(tables.SLA, {**row, **more, "attainment": attainment, "unknown_us": 6e7})
     weeks = {row["user_name"]: row for row in views.rows("client_weeks")}
     assert weeks["idle"]["throttled_high_minutes"] == 0
@@ -201,7 +215,7 @@ def test_a_zero_of_a_week_is_that_of_a_statement_and_a_day_s_that_of_a_reading()
     for hour, outcome in ((0, "ok"), (24, "timeout")):
         at = monday + dt.timedelta(hours=hour)
         reading = {"cluster": "c", "source": "s", "family": "quotas", "outcome": outcome}
-        views.put(tables.COVERAGE, {**reading, "window": at, "duration_us": 1, "scrapes": 1})
+        views.put(tables.COVERAGE, {**reading, "window_start": at, "outcome_us": 1, "scrapes": 1})
     days = sorted(views.rows("cluster_days"), key=lambda row: row["day_local"])
     assert [row["throttled_minutes"] for row in days] == [0, *[None] * 6]
     assert {row["unavailable_minutes"] for row in days} == {None}
@@ -210,8 +224,10 @@ def test_a_zero_of_a_week_is_that_of_a_statement_and_a_day_s_that_of_a_reading()
 def test_incidents_are_those_of_the_report() -> None:
     views, stretches = Views(), random_stretches(random.Random(2))
     for one in stretches:
-        told = {name: HOUR + dt.timedelta(microseconds=one[name]) for name in ("start", "end")}
-        views.put(tables.INCIDENTS, {"window": HOUR, **one, **told})
+        told = {
+            name: HOUR + dt.timedelta(microseconds=one[name]) for name in ("started_at", "ended_at")
+        }
+        views.put(tables.INCIDENTS, {"window_start": HOUR, **one, **told})
     wanted = sorted(
         (
             one.topic, one.partition, one.metric == LEADERLESS, *map(_at, one.span),
@@ -256,8 +272,9 @@ def test_time_in_which_a_source_was_not_seen(end: int | None, expected: list[flo
         for hour in range(last // 60):
             views.put(
                 tables.COVERAGE,
-                {"cluster": "c", "window": minutes(60 * hour), "source": source, "family": "f",
-                 "outcome": "ok", "duration_us": 3_600_000_000, "scrapes": 360},
+                {"cluster": "c", "window_start": minutes(60 * hour), "source": source,
+                 "family": "f",
+                 "outcome": "ok", "outcome_us": 3_600_000_000, "scrapes": 360},
             )  # fmt: skip
     found = sorted(
         (row["hour_utc"], row["seen_minutes"] + row["unknown_minutes"], row["seen_percent"])
@@ -277,18 +294,18 @@ def test_unity_catalog_gets_keys_and_tags() -> None:
     )
     assert (
         "ALTER TABLE `m`.`g`.`topics` ADD CONSTRAINT topics_key "
-        "PRIMARY KEY (`window`, `cluster`, `metric`, `topic`)"
+        "PRIMARY KEY (`hour`, `cluster`, `metric`, `topic`)"
     ) in told
     assert (
-        "ALTER TABLE `m`.`g`.`labelled` ADD CONSTRAINT labelled_of_brokers "
-        "FOREIGN KEY (`window`, `cluster`, `metric`, `source`) "
-        "REFERENCES `m`.`g`.`brokers` (`window`, `cluster`, `metric`, `source`)"
+        "ALTER TABLE `m`.`g`.`labelled` ADD CONSTRAINT labelled_of_sources "
+        "FOREIGN KEY (`hour`, `cluster`, `metric`, `source`) "
+        "REFERENCES `m`.`g`.`sources` (`hour`, `cluster`, `metric`, `source`)"
     ) in told
     tagged = {one.split(" SET TAGS")[0] for one in told if "SET TAGS" in one}
     personal = {
         f"ALTER TABLE `m`.`g`.`{table.name}` ALTER COLUMN `{column}`"
         for table in tables.GOLD
-        for column in ("user", "client_id")
+        for column in ("user_name", "client_id")
         if column in table.column_names
     }
     assert tagged == personal
@@ -351,8 +368,9 @@ def test_view_state_is_that_of_the_report(percent: float, bad: int) -> None:
     views, observed = Views(), round(percent * 36_000_000)
     views.put(
         tables.TOPICS,
-        {"cluster": "c", "metric": UNAVAILABLE, "topic": "t", "window": HOUR, "series": 2,
-         "observed_us": 2 * observed, "any_us": bad, "any_low_us": bad, "any_high_us": bad},
+        {"cluster": "c", "metric": UNAVAILABLE, "topic": "t", "window_start": HOUR, "series": 2,
+         "series_seen_us": 2 * observed, "affected_us": bad, "affected_low_us": bad,
+         "affected_high_us": bad},
     )  # fmt: skip
     (row,) = views.rows("topic_hours")
     assert row["observed_percent"] == pytest.approx(percent)
@@ -380,8 +398,8 @@ def test_view_week_hardly_observed_is_not_good(
     good = us - round(us * unknown)
     views.put(
         tables.SLA,
-        {"cluster": "c", "objective": objective, "grain": "1w", "window": HOUR - week,
-         "window_end": HOUR, "statement": 1, "stated_at": HOUR, "verdict": "met", "good_us": good,
+        {"cluster": "c", "objective": objective, "period_kind": "1w", "period_start": HOUR - week,
+         "period_end": HOUR, "statement": 1, "stated_at": HOUR, "verdict": "met", "good_us": good,
          "bad_us": 0, "bad_low_us": 0, "bad_high_us": 0, "unknown_us": us - good,
          "expected_us": us, "attainment": 1.0, **key},
     )  # fmt: skip

@@ -22,8 +22,8 @@ CREATE MACRO labels_of(labels) AS array_to_string(list_transform(list_sort(map_e
     lambda x: concat(escaped(x.key), '=', escaped(x.value))), ',');
 CREATE MACRO escaped(name) AS regexp_replace(coalesce(name, ''), '([\\,=])', '\\\1', 'g');
 -- A metric of a source, and the topic or group that it is of: what several agents may report.
-CREATE MACRO thing_of(u, source, metric, "group", topic) AS
-    {u: u, source: source, metric: metric, "of": coalesce("group", topic, '')};
+CREATE MACRO thing_of(u, source, metric, consumer_group, topic) AS
+    {u: u, source: source, metric: metric, "of": coalesce(consumer_group, topic, '')};
 -- A span adds x at its start and subtracts it at its end: running sums of steps count open spans.
 CREATE MACRO step(x) AS unnest([x, -x]);
 -- Whether a value breaks a threshold (OpenSLO: op compares a good one).
@@ -66,8 +66,8 @@ CREATE MACRO times_of(segments) AS TABLE
     SELECT place, time_of(us, seen AND NOT bad) AS good_us, time_of(us, bad) AS bad_us,
         time_of(us, low) AS bad_low_us, time_of(us, seen) AS seen_us,
         CASE WHEN bool_or(t = window_of(t) AND high AND NOT bad) THEN coalesce(max(spill), 0)
-            ELSE 0 END AS spill_us,
-        time_of(us, bad OR high) + spill_us AS bad_high_us
+            ELSE 0 END AS before_us,
+        time_of(us, bad OR high) + before_us AS bad_high_us
     FROM query_table(segments) GROUP BY place;
 -- The same by steps of counts: of what is bad, surely or possibly so, of the members that are known, down and
 -- unknown. All is seen while as many members are known as ever, but for those that are down.

@@ -11,7 +11,12 @@ from deltalake import DeltaTable
 from lakehouse import tables
 from lakehouse.core.delta_rs import Location
 from lakehouse.core.table_notes import Noted
-from lakehouse.errors import LakehouseError, MissingFilesError, TableNotFoundError
+from lakehouse.errors import (
+    LakehouseError,
+    MissingFilesError,
+    OlderGoldError,
+    TableNotFoundError,
+)
 from lakehouse.ops.doctor import agent_records, agents, clocks, rollup, sources, table_health
 from lakehouse.ops.doctor.finding import ORDER, Finding, finding
 from lakehouse.ops.maintain import rollup_position, table_state as states
@@ -171,38 +176,49 @@ class Diagnosis:
         self._add(clocks.differing(clocks.skews(commits), len(versions), known))
 
     def _check_gold(self, reported: list[agent_records.FamilyRecord]) -> None:
+        if self._is_older():
+            self._add([_OLDER_GOLD])
+            return
         with self._unknown_on_error(tables.PROGRESS):
             backlog = rollup.load_backlog(self.location, self._open(tables.RUNS), self.since)
             self._add(rollup.behind(backlog, self.now, self.days))
         if self._has_gold():
             self._check_gold_tables(reported)
 
+    def _is_older(self) -> bool:
+        """Whether an older version wrote gold."""
+        for table in _OF_GOLD:
+            try:
+                self._open(table)
+            except OlderGoldError:
+                return True
+            except LakehouseError:
+                continue
+        return False
+
     def _has_gold(self) -> bool:
         """Whether anything was rolled up, also where gold/progress is lost."""
-        for table in (tables.PROGRESS, tables.SUBJECTS, tables.COVERAGE):
+        for table in _OF_GOLD:
             with suppress(LakehouseError):
                 self._open(table)
                 return True
         return False
 
     def _check_gold_tables(self, reported: list[agent_records.FamilyRecord]) -> None:
-        if self._has_grains():
-            self._add([_OLD_LAYOUT])
-        else:
-            noted: Mapping[str, Noted] = {}
-            with self._unknown_on_error(tables.PROGRESS):
-                noted = rollup.known_tables(self.location)
-            for table in tables.GOLD:
-                with self._unknown_on_error(table):
-                    delta = self._open(table)
-                    self._add(table_health.gold_shape(table, delta))
-                    self._check_health(table, delta)
-                    self._add(table_health.replaced(table, delta, noted))
-                    self._add(table_health.incomplete(table, delta))
-            for table in tables.ROLLUP_STATE:
-                with suppress(LakehouseError):  # rollups make them as they need them
-                    self._add(table_health.unknown_columns(table, self._open(table)))
-                    self._add(table_health.files_gone(table, self._open(table)))
+        noted: Mapping[str, Noted] = {}
+        with self._unknown_on_error(tables.PROGRESS):
+            noted = rollup.known_tables(self.location)
+        for table in tables.GOLD:
+            with self._unknown_on_error(table):
+                delta = self._open(table)
+                self._add(table_health.gold_shape(table, delta))
+                self._check_health(table, delta)
+                self._add(table_health.replaced(table, delta, noted))
+                self._add(table_health.incomplete(table, delta))
+        for table in tables.ROLLUP_STATE:
+            with suppress(LakehouseError):  # rollups make them as they need them
+                self._add(table_health.unknown_columns(table, self._open(table)))
+                self._add(table_health.files_gone(table, self._open(table)))
         with self._unknown_on_error(tables.REJECTED):
             dates = rollup.rejected_dates(self._open(tables.PROGRESS), self.since)
             found = rollup.rejected(self._open(tables.REJECTED), dates, self.since, self.days)
@@ -212,16 +228,13 @@ class Diagnosis:
             within = dt.timedelta(days=self.days)
             self._add(sources.unwatched(known, reported, self.now, within))
 
-    def _has_grains(self) -> bool:
-        """Whether an older version made gold, with hours, days and windows in one table."""
-        with self._unknown_on_error(tables.COVERAGE):
-            return "grain" in states.wrong_columns(tables.COVERAGE, self._open(tables.COVERAGE))
-        return False
 
+_OF_GOLD: Final = (tables.PROGRESS, tables.SUBJECTS, tables.COVERAGE)
+"""Tables that a rollup has made, whichever of them is lost."""
 
-_OLD_LAYOUT: Final = finding(
-    "schema", "gold", "an older version made it: its tables have a column grain",
-    "run jmxlake rollup of this version: it converts them in place", "warning",
+_OLDER_GOLD: Final = finding(
+    "schema", "gold", "an older version wrote it, with other names of columns",
+    "stop rollups of that version, then run jmxlake upgrade LAKE", "warning",
 )  # fmt: skip
 _GOLD_SKIPPED: Final = finding(
     "unknown", "gold", "gold was not checked (--gold none)",

@@ -54,17 +54,19 @@ def load_backlog(location: Location, runs: DeltaTable, since: dt.datetime) -> Ba
         LakehouseError: gold/progress does not exist, or cannot be read.
     """
     sql = f"""
-        SELECT max(at) AS at, last_value(runs_version ORDER BY at) AS version,
-          last_value(runs_id ORDER BY at) AS id, coalesce(sum(
-            CASE WHEN CAST(at AS BIGINT) >= {micros(since)} THEN late_rows END), 0) AS late_rows
+        SELECT max(finished_at) AS rolled_up,
+          last_value(runs_version ORDER BY finished_at) AS version,
+          last_value(runs_id ORDER BY finished_at) AS id,
+          coalesce(sum(CASE WHEN CAST(finished_at AS BIGINT) >= {micros(since)}
+            THEN late_rows END), 0) AS late_rows
         FROM {TABLE}"""
     (row,) = query(location.open(tables.PROGRESS), sql)
-    if row["at"] is None:
+    if row["rolled_up"] is None:
         return None
     is_same = row["id"] in {None, runs.metadata().id}
     unread = runs.version() - row["version"] if is_same else -1
     first = committed_at(location, tables.RUNS, row["version"] + 1) if unread > 0 else None
-    return Backlog(row["at"], unread, row["late_rows"], first)
+    return Backlog(row["rolled_up"], unread, row["late_rows"], first)
 
 
 def known_tables(location: Location) -> Mapping[str, Noted]:
@@ -72,7 +74,7 @@ def known_tables(location: Location) -> Mapping[str, Noted]:
     progress = location.open(tables.PROGRESS)
     if "tables" not in {field.name for field in progress.schema().fields}:
         return {}
-    sql = f"SELECT tables FROM {TABLE} ORDER BY at DESC LIMIT 1"
+    sql = f"SELECT tables FROM {TABLE} ORDER BY finished_at DESC LIMIT 1"
     notes = next(query(progress, sql), {}).get("tables")
     return table_notes.known_tables(notes, str(progress.metadata().id))
 
@@ -114,7 +116,7 @@ def rejected_dates(progress: DeltaTable, since: dt.datetime) -> set[dt.date]:
     """Return the dates of rows that rollups since an instant rejected, however old the rows are."""
     if "rejected_dates" not in {field.name for field in progress.schema().fields}:
         return set()
-    sql = f"SELECT rejected_dates FROM {TABLE} WHERE CAST(at AS BIGINT) >= {micros(since)}"
+    sql = f"SELECT rejected_dates FROM {TABLE} WHERE CAST(finished_at AS BIGINT) >= {micros(since)}"
     texts = {text for row in query(progress, sql) for text in row["rejected_dates"] or ()}
     return set(filter(None, map(_date, texts)))
 
@@ -140,8 +142,8 @@ def rejected(
     listed = ", ".join(f"DATE '{date}'" for date in sorted(dates))
     lately = f" OR date IN ({listed})" if listed else ""
     sql = f"""
-        SELECT reason, CAST(sum("rows") AS BIGINT) AS number FROM {TABLE}
-        WHERE CAST("window" AS BIGINT) >= {micros(since)}{lately}
+        SELECT reason, CAST(sum(row_count) AS BIGINT) AS number FROM {TABLE}
+        WHERE CAST(window_start AS BIGINT) >= {micros(since)}{lately}
         GROUP BY reason ORDER BY number DESC"""
     for row in query(delta, sql):
         number = f"{counted(row['number'], 'row')} rejected in the last {counted(days, 'day')}"

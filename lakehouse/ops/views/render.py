@@ -16,18 +16,16 @@ _VIEW: Final = re.compile(r"(?ms)^-- VIEW (\w+)\n((?:-- [^\n]*\n)+)(.+?)(?=^-- V
 _ALIAS: Final = re.compile(r"(?:^|, |AS )(\w+)(?=,|$)")
 _CALL: Final = re.compile(r"\b(utc|local|micros|instant)\(([^()]+)\)")
 _STATE: Final = re.compile(r"state_of\[(\w+); ([^\]]+)\]")
-_NAME: Final = re.compile(r"\{(\w+)\}")
+_NAME: Final = re.compile(r"\{((?:gold\.)?\w+)\}")
 _HOURS: Final = """\
-date AS date_utc, utc("window") AS hour_utc, local("window") AS hour_local, \
-CAST(date_trunc('week', local("window")) AS DATE) AS week_local, \
+date AS date_utc, utc(hour) AS hour_utc, local(hour) AS hour_local, \
+CAST(date_trunc('week', local(hour)) AS DATE) AS week_local, \
 -- UTC date: leaves files out | start of the hour, UTC | local time | Monday of its ISO week"""
-_OF_WEEK: Final = (
-    """CAST(CAST(date_trunc('week', local("window")) AS DATE) AS VARCHAR(10)) || cluster"""
-)
+_OF_WEEK: Final = "CAST(CAST(date_trunc('week', local(hour)) AS DATE) AS VARCHAR(10)) || cluster"
 """Separates weeks, local time: their Monday, which is ten characters, and the cluster."""
 
-_PERSONAL: Final = {"user": "user", "user_name": "user", "client_id": "client id"}
-PARENTS: Final = {tables.PARTITIONS: tables.TOPICS, tables.LABELLED: tables.BROKERS}
+_PERSONAL: Final = {"user_name": "user", "client_id": "client id"}
+PARENTS: Final = {tables.PARTITIONS: tables.TOPICS, tables.LABELLED: tables.SOURCES}
 """Tables whose rows each belong to a row of another, by that table's key."""
 
 
@@ -121,6 +119,8 @@ def _expanded(sql: str) -> str:
         "week_and_cluster": _OF_WEEK,
         "joined_incidents": incidents.text("stretches"),
         "grouped_incidents": events.text("slacks"),
+        "least_slack_us": str(events.SLACK_US),
+        "effect_us": str(events.EFFECT_US),
     }
     for name, text in texts.items():
         sql = sql.replace(f"{{{name}}}", text)
@@ -163,7 +163,7 @@ def statements(
     """
     within = schema.split(".")
     yield f"CREATE SCHEMA IF NOT EXISTS {dialect.name(*within)}"
-    known = {table.name: place(table) for table in tables.GOLD}
+    known = {f"gold.{table.name}": place(table) for table in tables.GOLD}
     for view in views():
         known[view.name] = dialect.name(*within, view.name)
         yield _created(view, dialect, known, zone)
@@ -196,7 +196,7 @@ def key(table: tables.Table) -> tuple[str, ...]:
     if table not in tables.HOURS:
         return ()
     required = {column.name for column in table.columns if not column.nullable}
-    return ("window", *table.keys) if required.issuperset(table.keys) else ()
+    return (table.start, *table.keys) if required.issuperset(table.keys) else ()
 
 
 def _keys(dialect: Dialect, place: Callable[[tables.Table], str]) -> Iterator[str]:

@@ -1,9 +1,9 @@
 -- The views of gold, for every engine: render.py makes statements of them.
 --
 -- The first lines of a view are its name and its comment. A line of the last SELECT has one or more columns, then their comments.
--- {topics} is a table of gold, or a view of this file. utc(x) and local(x) are an instant as a clock shows it,
--- micros(x) is it in microseconds since 1970, instant(x) the way back; x has no parentheses. {hours} is when a row's hour is. Names in double
--- quotes are reserved words.
+-- {gold.topics} is a table of gold, {verdicts} a view of this file. utc(x) and local(x) are an instant as a clock shows
+-- it, micros(x) is it in microseconds since 1970, instant(x) the way back; x has no parentheses. {hours} is when a row's
+-- hour is.
 -- Unknown is NULL, never zero. state_of[x; y] is the state of a row: its column x is the observed share in percent, and
 -- it is bad if y is above zero. core/observed_share.py has the thresholds.
 
@@ -14,17 +14,17 @@
 SELECT
     cluster, objective, -- Kafka cluster id | name of the objective
     topic, -- topic, of objectives on topics
-    "partition" AS partition_id, -- partition, of objectives on partitions
-    "user" AS user_name, -- authenticated principal, of objectives on clients
+    partition_id, -- partition, of objectives on partitions
+    user_name, -- authenticated principal, of objectives on clients
     client_id, -- client id, of objectives on clients
-    "group" AS consumer_group, -- consumer group, of objectives on groups
+    consumer_group, -- consumer group, of objectives on groups
     source, -- broker, controller or client that is read, of objectives on sources
-    grain AS period, -- 1w: an ISO week, else span
+    period_kind AS period, -- 1w: an ISO week, else span
     subject, -- every name of the subject
-    utc("window") AS from_utc, utc(window_end) AS to_utc, -- start of the period, UTC | end of the period, UTC
-    local("window") AS from_local, local(window_end) AS to_local, -- start, local time | end, local time
+    utc(period_start) AS from_utc, utc(period_end) AS to_utc, -- start of the period, UTC | end of the period, UTC
+    local(period_start) AS from_local, local(period_end) AS to_local, -- start, local time | end, local time
     week_local, -- Monday, local time, of the week with the middle of the period's last seven days
-    is_own AND place_in_week = 1 AND window_end = latest AS is_of_week, -- whether it counts in week_local
+    is_own AND place_in_week = 1 AND period_end = latest AS is_of_week, -- whether it counts in week_local
     verdict, -- met, missed, uncertain or no_data
     100e0 * target AS target_percent, -- percent of time that must be good
     100e0 * attainment AS attainment_percent, -- percent of good and bad time that was good; NULL: no data
@@ -45,17 +45,17 @@ SELECT
     statement, -- number of the statement; above 1: late data or a correction changed it
     utc(stated_at) AS stated_utc -- when it was stated, UTC
 FROM (
-    SELECT s.*, row_number() OVER (PARTITION BY cluster, objective, grain, "window", window_end, topic,
-            "partition", "user", client_id, "group", source ORDER BY statement DESC) AS place,
-        row_number() OVER (PARTITION BY cluster, objective, is_own, window_end, topic, "partition", "user",
-            client_id, "group", source ORDER BY stated_at DESC, statement DESC) AS place_in_week,
-        max(CASE WHEN is_own THEN window_end END) OVER (PARTITION BY cluster, objective, week_local) AS latest
+    SELECT s.*, row_number() OVER (PARTITION BY cluster, objective, period_kind, period_start, period_end, topic,
+            partition_id, user_name, client_id, consumer_group, source ORDER BY statement DESC) AS place,
+        row_number() OVER (PARTITION BY cluster, objective, is_own, period_end, topic, partition_id, user_name,
+            client_id, consumer_group, source ORDER BY stated_at DESC, statement DESC) AS place_in_week,
+        max(CASE WHEN is_own THEN period_end END) OVER (PARTITION BY cluster, objective, week_local) AS latest
     FROM (
-        SELECT s.*, grain <> 'span' AS is_own, concat_ws(', ', 'topic ' || topic,
-            'partition ' || CAST("partition" AS VARCHAR(9)), 'user ' || "user", 'client id ' || client_id,
-            'group ' || "group", 'source ' || source) AS subject,
-            CAST(date_trunc('week', local(window_end) - INTERVAL '84' HOUR) AS DATE) AS week_local
-        FROM {sla} s) s) s
+        SELECT s.*, period_kind <> 'span' AS is_own, concat_ws(', ', 'topic ' || topic,
+            'partition ' || CAST(partition_id AS VARCHAR(9)), 'user ' || user_name, 'client id ' || client_id,
+            'group ' || consumer_group, 'source ' || source) AS subject,
+            CAST(date_trunc('week', local(period_end) - INTERVAL '84' HOUR) AS DATE) AS week_local
+        FROM {gold.sla} s) s) s
 WHERE place = 1
 
 -- VIEW topic_hours
@@ -64,23 +64,23 @@ WHERE place = 1
 SELECT
     cluster, topic, -- Kafka cluster id | topic
     {hours}
-    max(any_us) FILTER (WHERE is_out) / 6e7 AS unavailable_minutes, -- with one under its min ISR or leaderless
-    max(any_low_us) FILTER (WHERE is_out) / 6e7 AS unavailable_low_minutes, -- its lower bound
-    max(any_high_us) FILTER (WHERE is_out) / 6e7 AS unavailable_high_minutes, -- its upper bound
-    max(any_us) FILTER (WHERE is_under) / 6e7 AS under_min_isr_minutes, -- minutes with one under it
-    max(any_us) FILTER (WHERE is_leaderless) / 6e7 AS leaderless_minutes, -- minutes with one without
-    max(positive_us) FILTER (WHERE is_out) / 6e7 AS unavailable_partition_minutes, -- over partitions
+    max(affected_us) FILTER (WHERE is_out) / 6e7 AS unavailable_minutes, -- with one under its min ISR or leaderless
+    max(affected_low_us) FILTER (WHERE is_out) / 6e7 AS unavailable_low_minutes, -- its lower bound
+    max(affected_high_us) FILTER (WHERE is_out) / 6e7 AS unavailable_high_minutes, -- its upper bound
+    max(affected_us) FILTER (WHERE is_under) / 6e7 AS under_min_isr_minutes, -- minutes with one under it
+    max(affected_us) FILTER (WHERE is_leaderless) / 6e7 AS leaderless_minutes, -- minutes with one without
+    max(series_affected_us) FILTER (WHERE is_out) / 6e7 AS unavailable_partition_minutes, -- over partitions
     max(max_concurrent) FILTER (WHERE is_out) AS most_partitions_unavailable, -- most at one instant
     max(series) FILTER (WHERE is_out) AS partitions, -- most partitions seen at one instant
-    max(observed_us) FILTER (WHERE is_out) / 6e7 AS seen_partition_minutes, -- seen, summed over them
-    max(CASE WHEN is_out THEN observed_us / (36e6 * series) END) AS observed_percent, -- percent of the hour
-    state_of[observed_percent; max(any_high_us) FILTER (WHERE is_out)] AS state -- bad, good, partly_known or not_known
+    max(series_seen_us) FILTER (WHERE is_out) / 6e7 AS seen_partition_minutes, -- seen, summed over them
+    max(CASE WHEN is_out THEN series_seen_us / (36e6 * series) END) AS observed_percent, -- percent of the hour
+    state_of[observed_percent; max(affected_high_us) FILTER (WHERE is_out)] AS state -- bad, good, partly_known or not_known
 FROM (
     SELECT t.*, metric = 'kafka.partition.unavailable' AS is_out,
         metric = 'kafka.partition.under_min_isr' AS is_under, metric = 'kafka.partition.leaderless' AS is_leaderless
-    FROM {topics} t) t
+    FROM {gold.topics} t) t
 WHERE is_out OR is_under OR is_leaderless
-GROUP BY cluster, topic, date, "window"
+GROUP BY cluster, topic, date, hour
 
 -- VIEW topic_days
 -- Days with an unavailable topic: sums of topic_hours by day of the local time zone.
@@ -134,8 +134,8 @@ GROUP BY cluster, topic, week_local
 -- When was which partition under its min ISR or without a leader? A row for each stretch without a break, joined
 -- over hours and over the brokers that reported it.
 WITH stretches AS (
-    SELECT {stretches} FROM {incidents}
-    WHERE metric IN ('kafka.partition.under_min_isr', 'kafka.partition.leaderless') AND "partition" IS NOT NULL),
+    SELECT {stretches} FROM {gold.incidents}
+    WHERE metric IN ('kafka.partition.under_min_isr', 'kafka.partition.leaderless') AND partition_id IS NOT NULL),
 {joined_incidents},
 clocked AS (
     SELECT j.*, instant(s) AS first_start, instant(e) AS last_end FROM joined_incidents j)
@@ -155,10 +155,15 @@ FROM clocked
 -- other closely, or all incidents of a kind and subject in an ISO week. The view does not read bronze.events, so it
 -- does not show a restart between two readings, or which restarts are one rolling restart.
 WITH stretches AS (
-    SELECT {stretches_of_weeks} FROM {incidents}),
+    SELECT {stretches_of_weeks} FROM {gold.incidents}),
 slacks AS (
-    SELECT cluster, 60000000 + max(interval_us) AS slack_us
+<<<<<<< HEAD
+    SELECT cluster, {least_slack_us} + max(interval_us) AS slack_us
     FROM (SELECT {week_and_cluster} AS cluster, interval_us FROM {readings} WHERE family IN ('min_isr', 'leaders')) r
+=======
+    SELECT cluster, 60000000 + max(interval_us) AS slack_us
+    FROM (SELECT {week_and_cluster} AS cluster, interval_us FROM {gold.readings} WHERE family IN ('min_isr', 'leaders')) r
+>>>>>>> 30b47f0339ee9080fcedf12adf529c558c11dbcf
     GROUP BY cluster),
 {joined_incidents},
 {grouped_incidents},
@@ -169,17 +174,17 @@ reached AS (
     FROM grouped_incidents g WHERE kind <> 'symptom'),
 happened AS (
     SELECT cluster, kind, of_kind, place, of_topic, of_user, of_client, of_group, of_source, min(s) AS s, max(e) AS e,
-        min(onset) - 45000000 - (max(coalesce(slack_us, 60000000)) - 60000000) AS near_s,
-        max(s) + max(coalesce(slack_us, 60000000)) - 60000000 AS near_e,
+        min(onset) - {effect_us} - (max(coalesce(slack_us, {least_slack_us})) - {least_slack_us}) AS near_s,
+        max(s) + max(coalesce(slack_us, {least_slack_us})) - {least_slack_us} AS near_e,
         min(onset) AS onset, count(*) AS incidents, count(DISTINCT topic) AS topics, min(topic) AS first_topic,
         count(DISTINCT topic || '/' || CAST(partition_id AS VARCHAR(9))) AS partitions,
         sum(CASE WHEN is_certain THEN greatest(e, covered) - greatest(s, covered) END) AS us
     FROM reached
     GROUP BY cluster, kind, of_kind, place, of_topic, of_user, of_client, of_group, of_source),
 refused AS (
-    SELECT {week_and_cluster} AS cluster, source, micros("start") AS s, micros("end") AS e,
+    SELECT {week_and_cluster} AS cluster, source, micros(started_at) AS s, micros(ended_at) AS e,
         CASE outcome WHEN 'down' THEN 2 ELSE 1 END AS proof
-    FROM {readings} WHERE source LIKE 'broker-%' AND outcome IN ('down', 'refused')),
+    FROM {gold.readings} WHERE source LIKE 'broker-%' AND outcome IN ('down', 'refused')),
 refused_marked AS (
     SELECT r.*, CASE WHEN max(e) OVER (PARTITION BY cluster, source ORDER BY s, e
         ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) + 30000000 >= s THEN 0 ELSE 1 END AS begins
@@ -227,17 +232,17 @@ FROM clocked
 -- over all brokers. An hour without a row may be good or not observed: sources_seen has the observed time.
 SELECT
     cluster, -- Kafka cluster id
-    "user" AS user_name, -- authenticated principal; NULL: the quota has no user
+    user_name, -- authenticated principal; NULL: the quota has no user
     client_id, -- client id; NULL: the quota has no client id
     split_part(metric, '.', 3) AS request, -- produce, fetch, request or controller_mutation
     {hours}
-    any_us / 6e7 AS throttled_minutes, -- minutes in which any broker throttled it
-    any_low_us / 6e7 AS throttled_low_minutes, -- lower bound of throttled_minutes
-    any_high_us / 6e7 AS throttled_high_minutes, -- upper bound of throttled_minutes
-    value_seconds / nullif(positive_us / 1e6, 0) AS mean_throttle_ms, -- mean while throttled, ms
-    "max" AS max_throttle_ms -- longest throttle time, milliseconds
-FROM {clients}
-WHERE metric LIKE 'kafka.client.%.throttle_time' AND any_high_us > 0
+    affected_us / 6e7 AS throttled_minutes, -- minutes in which any broker throttled it
+    affected_low_us / 6e7 AS throttled_low_minutes, -- lower bound of throttled_minutes
+    affected_high_us / 6e7 AS throttled_high_minutes, -- upper bound of throttled_minutes
+    value_seconds / nullif(series_affected_us / 1e6, 0) AS mean_throttle_ms, -- mean while throttled, ms
+    value_max AS max_throttle_ms -- longest throttle time, milliseconds
+FROM {gold.clients}
+WHERE metric LIKE 'kafka.client.%.throttle_time' AND affected_high_us > 0
 
 -- VIEW client_weeks
 -- ISO weeks with a throttled client: sums of throttled_clients by week of the local time zone. A week without hours is
@@ -266,7 +271,7 @@ GROUP BY cluster, user_name, client_id, request, week_local
 -- VIEW consumer_groups
 -- How far was a consumer group behind in a topic? A row for each group, topic and hour.
 SELECT
-    cluster, "group" AS consumer_group, topic, -- Kafka cluster id | consumer group | topic
+    cluster, consumer_group, topic, -- Kafka cluster id | consumer group | topic
     {hours}
     CASE WHEN seen_us + behind_high_us > 0 THEN behind_us / 6e7 END AS behind_minutes, -- NULL: not observed
     CASE WHEN seen_us + behind_high_us > 0 THEN behind_low_us / 6e7 END AS behind_low_minutes, -- at least
@@ -280,22 +285,22 @@ SELECT
     seen_us / 6e7 AS seen_minutes, -- minutes in which all brokers with its partitions reported
     seen_us / 36e6 AS observed_percent, -- percent of the hour
     state_of[observed_percent; behind_high_us] AS state -- bad, good, partly_known or not_known
-FROM {consumer_lag}
+FROM {gold.consumer_lag}
 
 -- VIEW lost_records
 -- Which records expired before a consumer group read them? A row for each group, partition and hour; offsets of
 -- transaction markers and aborted records are included.
 SELECT
-    cluster, "group" AS consumer_group, topic, -- Kafka cluster id | consumer group | topic
-    "partition" AS partition_id, -- partition; NULL: all beyond the limit of the agent
+    cluster, consumer_group, topic, -- Kafka cluster id | consumer group | topic
+    partition_id, -- partition; NULL: all beyond the limit of the agent
     {hours}
-    CASE WHEN observed_us > 0 OR offsets_high > 0 THEN offsets_low END AS lost_low, -- offsets lost, at least
-    CASE WHEN observed_us > 0 AND unknown_us = 0 THEN offsets_high END AS lost_high, -- at most; NULL: not known
-    observed_us / 6e7 AS seen_minutes, -- minutes for which the bounds hold
-    unknown_us / 6e7 AS unknown_minutes, -- minutes in which the loss is not known
-    100e0 * observed_us / nullif(observed_us + unknown_us, 0) AS observed_percent, -- percent of these minutes
+    CASE WHEN series_seen_us > 0 OR offsets_high > 0 THEN offsets_low END AS lost_low, -- offsets lost, at least
+    CASE WHEN series_seen_us > 0 AND series_unknown_us = 0 THEN offsets_high END AS lost_high, -- at most; NULL: not known
+    series_seen_us / 6e7 AS seen_minutes, -- minutes for which the bounds hold
+    series_unknown_us / 6e7 AS unknown_minutes, -- minutes in which the loss is not known
+    100e0 * series_seen_us / nullif(series_seen_us + series_unknown_us, 0) AS observed_percent, -- percent of these minutes
     state_of[observed_percent; coalesce(offsets_high, offsets_low)] AS state -- bad, good, partly_known or not_known
-FROM {non_consumed}
+FROM {gold.lost_offsets}
 
 -- VIEW tier_lag
 -- How much of a topic waits for its copy to the remote tier, or for its deletion there? A row for each topic, way and
@@ -303,18 +308,18 @@ FROM {non_consumed}
 SELECT
     cluster, topic, way, -- Kafka cluster id | topic | upload or deletion
     {hours}
-    max(any_us) FILTER (WHERE is_lag) / 6e7 AS lag_minutes, -- minutes in which anything waited
-    max(any_low_us) FILTER (WHERE is_lag) / 6e7 AS lag_low_minutes, -- its lower bound
-    max(any_high_us) FILTER (WHERE is_lag) / 6e7 AS lag_high_minutes, -- its upper bound
+    max(affected_us) FILTER (WHERE is_lag) / 6e7 AS lag_minutes, -- minutes in which anything waited
+    max(affected_low_us) FILTER (WHERE is_lag) / 6e7 AS lag_low_minutes, -- its lower bound
+    max(affected_high_us) FILTER (WHERE is_lag) / 6e7 AS lag_high_minutes, -- its upper bound
     max(max_total) FILTER (WHERE is_size) / 1073741824e0 AS most_lag_gib, -- most GiB that waited
     bool_or(known_wrong) AS known_wrong -- whether this version of Kafka is known to report it wrongly
 FROM (
     SELECT t.*, CASE WHEN metric LIKE '%copy%' THEN 'upload' ELSE 'deletion' END AS way,
         metric LIKE '%.bytes' AS is_size,
         metric IN ('kafka.topic.remote_copy_lag.bytes', 'kafka.topic.remote_delete_lag.segments') AS is_lag
-    FROM {topics} t
+    FROM {gold.topics} t
     WHERE metric LIKE 'kafka.topic.remote_copy_lag.%' OR metric LIKE 'kafka.topic.remote_delete_lag.%') t
-GROUP BY cluster, topic, way, date, "window"
+GROUP BY cluster, topic, way, date, hour
 
 -- VIEW tier_lag_weeks
 -- ISO weeks in which a topic's tiered storage was behind: sums of tier_lag by week of the local time zone. A week
@@ -349,9 +354,9 @@ SELECT
     max(increase) FILTER (WHERE metric = 'kafka.topic.remote_fetch.requests') AS requests, -- reads
     max(increase) FILTER (WHERE metric = 'kafka.topic.remote_fetch.bytes') / 1073741824e0 AS read_gib, -- GiB
     max(increase) FILTER (WHERE metric = 'kafka.topic.remote_fetch.errors') AS errors -- reads that failed
-FROM {topics}
+FROM {gold.topics}
 WHERE metric LIKE 'kafka.topic.remote_fetch.%'
-GROUP BY cluster, topic, date, "window"
+GROUP BY cluster, topic, date, hour
 
 -- VIEW traffic
 -- How much was written to a topic, and read of it? A row for each topic and hour, as its brokers count it. Time
@@ -363,10 +368,10 @@ SELECT
     max(increase) FILTER (WHERE metric = 'kafka.topic.bytes_in') / 1073741824e0 AS written_gib, -- GiB written
     max(increase) FILTER (WHERE metric = 'kafka.topic.bytes_out') / 1073741824e0 AS read_gib, -- GiB read
     max(increase) FILTER (WHERE metric = 'kafka.topic.bytes_rejected') / 1073741824e0 AS rejected_gib -- GiB
-FROM {topics}
+FROM {gold.topics}
 WHERE metric IN ('kafka.topic.messages_in', 'kafka.topic.bytes_in', 'kafka.topic.bytes_out',
     'kafka.topic.bytes_rejected')
-GROUP BY cluster, topic, date, "window"
+GROUP BY cluster, topic, date, hour
 
 -- VIEW answers
 -- How many answers of a broker were errors, and which? A row for each broker, kind of request, error and hour; an
@@ -377,7 +382,7 @@ SELECT
     substr(labels, 7) AS error, -- Kafka's name of the error
     {hours}
     increase AS answers -- partitions answered so
-FROM {labelled}
+FROM {gold.labelled}
 WHERE metric IN ('kafka.broker.produce.answers', 'kafka.broker.fetch.answers') AND increase > 0
 
 -- VIEW metrics
@@ -386,17 +391,19 @@ SELECT
     cluster, metric, source, -- Kafka cluster id | metric, as bronze.metric_definitions explains it | source
     labels, -- key=value by key; NULL: the sum over every label of the source
     {hours}
-    value_seconds * 1000000 / observed_us AS mean, -- mean over time
-    "min" AS least, "max" AS most, -- least value of one series | greatest
+    value_seconds * 1000000 / series_seen_us AS mean, -- mean over time
+    value_min AS least, value_max AS most, -- least value of one series | greatest
     increase, -- of a counter: its increase
-    observed_us / 6e7 AS seen_minutes -- minutes seen, summed over series
+    series_seen_us / 6e7 AS seen_minutes -- minutes seen, summed over series
 FROM (
-    SELECT cluster, date, "window", metric, source, labels, observed_us, value_seconds, "min", "max", increase
-    FROM {labelled}
+    SELECT cluster, date, hour, metric, source, labels, series_seen_us, value_seconds, value_min, value_max,
+        increase
+    FROM {gold.labelled}
     UNION ALL
-    SELECT cluster, date, "window", metric, source, NULL, observed_us, value_seconds, "min", "max", increase
-    FROM {brokers}) m
-WHERE observed_us > 0
+    SELECT cluster, date, hour, metric, source, NULL, series_seen_us, value_seconds, value_min, value_max,
+        increase
+    FROM {gold.sources}) m
+WHERE series_seen_us > 0
 
 -- VIEW outcomes
 -- How did reading go? A row for each source, family of metrics, outcome and hour.
@@ -404,34 +411,34 @@ SELECT
     cluster, source, family, -- Kafka cluster id | broker, controller or client | family of metrics
     outcome, -- ok, or why there is no reading
     {hours}
-    duration_us / 6e7 AS minutes, -- minutes that the outcome covers
+    outcome_us / 6e7 AS minutes, -- minutes that the outcome covers
     scrapes AS attempts, -- attempts to read it
     interval_us / 1e6 AS interval_seconds -- longest interval of the attempts, seconds
-FROM {coverage}
+FROM {gold.coverage}
 
 -- VIEW sources_seen
 -- Which broker, controller or client was not observed, and when? A row for each source, family of metrics and hour in
 -- which it existed. An hour in which no source of the cluster was read has no row.
 WITH hours AS (
-    SELECT DISTINCT cluster, date, "window", micros("window") AS start_us FROM {coverage}),
+    SELECT DISTINCT cluster, date, hour, micros(hour) AS start_us FROM {gold.coverage}),
 newest AS (
     SELECT cluster, max(micros(last_seen)) AS seen_us, max(micros(attributes_at)) AS listed_us
-    FROM {subjects} WHERE kind = 'source' GROUP BY cluster),
+    FROM {gold.subjects} WHERE kind = 'source' GROUP BY cluster),
 sources AS (
     SELECT s.cluster, s.source, micros(s.first_seen) AS first_us,
         CASE WHEN n.listed_us > micros(s.attributes_at) + 180000000
             THEN greatest(micros(s.last_seen), micros(s.attributes_at)) ELSE n.seen_us END AS last_us
-    FROM {subjects} s JOIN newest n ON n.cluster = s.cluster
+    FROM {gold.subjects} s JOIN newest n ON n.cluster = s.cluster
     WHERE s.kind = 'source'),
 families AS (
-    SELECT DISTINCT cluster, source, family FROM {coverage}),
+    SELECT DISTINCT cluster, source, family FROM {gold.coverage}),
 attempts AS (
-    SELECT cluster, source, family, date, "window", sum(scrapes) AS attempts,
+    SELECT cluster, source, family, date, hour, sum(scrapes) AS attempts,
         coalesce(sum(scrapes) FILTER (WHERE outcome NOT IN ('ok', 'skipped')), 0) AS failed,
-        coalesce(sum(duration_us) FILTER (WHERE outcome = 'ok'), 0) AS seen_us
-    FROM {coverage} GROUP BY cluster, source, family, date, "window"),
+        coalesce(sum(outcome_us) FILTER (WHERE outcome = 'ok'), 0) AS seen_us
+    FROM {gold.coverage} GROUP BY cluster, source, family, date, hour),
 lived AS (
-    SELECT s.cluster, s.source, f.family, h.date, h."window", coalesce(a.attempts, 0) AS attempts,
+    SELECT s.cluster, s.source, f.family, h.date, h.hour, coalesce(a.attempts, 0) AS attempts,
         coalesce(a.failed, 0) AS failed, coalesce(a.seen_us, 0) AS seen_us,
         greatest(coalesce(a.seen_us, 0),
             least(h.start_us + 3600000000, s.last_us) - greatest(h.start_us, s.first_us)) AS expected_us
@@ -439,7 +446,7 @@ lived AS (
     JOIN sources s ON s.cluster = h.cluster
     LEFT JOIN families f ON f.cluster = s.cluster AND f.source = s.source
     LEFT JOIN attempts a ON a.cluster = s.cluster AND a.source = s.source AND a.family = f.family
-        AND a.date = h.date AND a."window" = h."window")
+        AND a.date = h.date AND a.hour = h.hour)
 SELECT
     cluster, source, -- Kafka cluster id | broker, controller or client
     coalesce(family, 'any') AS family, -- family of metrics; any: the source was never read
@@ -451,15 +458,15 @@ SELECT
 FROM lived
 WHERE expected_us > 0
 
--- VIEW sources
+-- VIEW sources_tried
 -- Sources that are no longer read. A row for each source that an agent tried to read in the last week.
 WITH listed AS (
     SELECT cluster, source, micros(attributes_at) AS listed_us,
         max(micros(attributes_at)) OVER (PARTITION BY cluster) AS newest_us
-    FROM {subjects} WHERE kind = 'source'),
+    FROM {gold.subjects} WHERE kind = 'source'),
 tried AS (
-    SELECT cluster, source, max("end") AS last_end, max(max("end")) OVER () AS newest_end
-    FROM {readings} WHERE date >= CAST(current_timestamp - INTERVAL '7' DAY AS DATE) GROUP BY cluster, source)
+    SELECT cluster, source, max(ended_at) AS last_end, max(max(ended_at)) OVER () AS newest_end
+    FROM {gold.readings} WHERE date >= CAST(current_timestamp - INTERVAL '7' DAY AS DATE) GROUP BY cluster, source)
 SELECT
     cluster, source, -- Kafka cluster id | broker, controller or client
     utc(last_end) AS tried_until_utc, -- last attempt of an agent to read it, UTC
@@ -472,21 +479,21 @@ FROM tried LEFT JOIN listed USING (cluster, source)
 -- Error budgets that burn now. Burn rates at the newest hour: at 1 a budget lasts as long as its objective's period.
 -- Time that was certainly bad counts, and objectives that were stated. A row for each subject that was bad in 3 days.
 WITH bad AS (
-    SELECT s.*, (micros(newest) - micros("window")) / 3600000000 AS hours_ago
-    FROM {sli} s CROSS JOIN (SELECT max("window") AS newest FROM {coverage}) n
+    SELECT s.*, (micros(newest) - micros(hour)) / 3600000000 AS hours_ago
+    FROM {gold.sli} s CROSS JOIN (SELECT max(hour) AS newest FROM {gold.coverage}) n
     WHERE bad_low_us > 0),
 targets AS (
     SELECT cluster, objective, nullif(1 - max(target_percent) / 100, 0) AS budget
     FROM {verdicts} GROUP BY cluster, objective)
 SELECT
     cluster, objective, -- Kafka cluster id | name of the objective
-    topic, "user" AS user_name, client_id, -- topic | authenticated principal | client id
-    "group" AS consumer_group, source, -- consumer group | broker, controller or client
+    topic, user_name, client_id, -- topic | authenticated principal | client id
+    consumer_group, source, -- consumer group | broker, controller or client
     sum(CASE WHEN hours_ago < 6 THEN bad_low_us ELSE 0 END) / (6 * 3.6e9 * max(budget)) AS rate_6h, -- 6 hours
     sum(bad_low_us) / (72 * 3.6e9 * max(budget)) AS rate_3d -- over 3 days
 FROM bad JOIN targets USING (cluster, objective)
 WHERE hours_ago < 72
-GROUP BY cluster, objective, topic, "user", client_id, "group", source
+GROUP BY cluster, objective, topic, user_name, client_id, consumer_group, source
 
 -- VIEW week_choices
 -- Weeks for a filter: each ISO week that gold has, and (last), the newest that has ended, otherwise the newest.

@@ -33,13 +33,13 @@ def unread(gold: Gold, metric: str, sources: tuple[str, ...] = BROKERS) -> dict[
     """When a metric's family was not read, by source; empty where no agent reads it."""
     stretches: dict[str, list[Span]] = {}
     for row in gold.ask(
-        "SELECT r.source, r.outcome, r.start, r.end FROM {rows} r "
+        "SELECT r.source, r.outcome, r.started_at, r.ended_at FROM {rows} r "
         f"WHERE {is_one_of('r.family', sorted(families(metric)))}",
         rows=gold.whole(tables.READINGS),
     ):
         own = stretches.setdefault(row["source"], [])
         if row["outcome"] == "ok":
-            own.append((row["start"], row["end"]))
+            own.append((row["started_at"], row["ended_at"]))
     if not stretches:
         return {}
     start, end = gold.period.span

@@ -121,7 +121,7 @@ def _of_source(
     source: str | None, family: str, expected: int, outcomes: dict[str, Row], failed: list[Row]
 ) -> SourceCoverage:
     ok = outcomes.get("ok")
-    seen = ok["duration_us"] if ok else 0
+    seen = ok["outcome_us"] if ok else 0
     return SourceCoverage(
         source,
         family,
@@ -141,7 +141,7 @@ def _totals(expected: int, seen: int) -> tuple[int, int, int, float | None]:
 
 def _failures(gold: Gold) -> defaultdict[tuple[str | None, str], list[Row]]:
     """Stretches of failed attempts per source and family, oldest first."""
-    listed = "r.start, r.end, r.outcome, r.source, r.family, r.error"
+    listed = "r.started_at, r.ended_at, r.outcome, r.source, r.family, r.error"
     failures: defaultdict[tuple[str | None, str], list[Row]] = defaultdict(list)
     for row in gold.ask(
         f"SELECT {listed} FROM {{rows}} r WHERE r.outcome NOT IN ('ok', 'skipped') "
@@ -155,9 +155,14 @@ def _failures(gold: Gold) -> defaultdict[tuple[str | None, str], list[Row]]:
 def _gaps(failed: list[Row]) -> list[Gap]:
     """Failures of one outcome that touch, as one gap."""
     return [
-        Gap(iso(rows[0]["start"]), iso(max(row["end"] for row in rows)), outcome, rows[0]["error"])
+        Gap(
+            iso(rows[0]["started_at"]),
+            iso(max(row["ended_at"] for row in rows)),
+            outcome,
+            rows[0]["error"],
+        )
         for outcome, alike in groupby(failed, key=itemgetter("outcome"))
-        for rows in touching(alike, itemgetter("start", "end"))
+        for rows in touching(alike, itemgetter("started_at", "ended_at"))
     ]
 
 
@@ -173,10 +178,10 @@ def rejected(gold: Gold) -> int:
     start, end = micros(gold.period.start), micros(gold.period.end)
     # Rows with an instant that cannot be lie in no report's period, and every report counts them.
     (row,) = gold.ask(
-        "SELECT coalesce(sum(r.rows), 0) AS number FROM {rows} r "
+        "SELECT coalesce(sum(r.row_count), 0) AS number FROM {rows} r "
         f"WHERE {is_same('r.cluster', gold.cluster)} "
         f"AND ({is_one_of('r.reason', (IN_THE_FUTURE, BEYOND))} "
-        f"OR (r.window >= {start} AND r.window < {end}))",
+        f"OR (r.window_start >= {start} AND r.window_start < {end}))",
         rows=gold.engine.rows(tables.REJECTED),
     )
     return int(row["number"])

@@ -311,7 +311,7 @@ def duration(row: Mapping[str, Any], stem: str, absent: int | None = None) -> Bo
 
     Args:
         row: A row of sums.
-        stem: ``any`` for a union over series, ``positive`` for a sum over them.
+        stem: ``affected`` for a union over series, ``series_affected`` for a sum over them.
         absent: What a row without this duration means.
     """
     return Bounds(*(row.get(f"{stem}{bound}_us", absent) for bound in ("", "_low", "_high")))
@@ -330,7 +330,7 @@ def seconds_mean(row: gold_reader.Row) -> float:
     ``max_total``, so it took at least ``value_seconds / max_total`` to add up to the sum.
     """
     total = row["value_seconds"] or 0.0
-    seconds = (row["observed_us"] or 0) / 1e6 / (row["series"] or 1)
+    seconds = (row["series_seen_us"] or 0) / 1e6 / (row["series"] or 1)
     if row["max_total"]:
         seconds = max(seconds, total / row["max_total"])
     return total / seconds if seconds else 0.0

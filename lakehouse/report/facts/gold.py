@@ -45,9 +45,9 @@ Sums = defaultdict[Any, defaultdict[str, Row]]
 """Rows by subject, then by metric; a missing row is empty."""
 
 _UPPER_BOUNDS: Final = {
-    "any_high_us": ("spill_us", "any_us"),
-    "positive_high_us": ("spill_sum_us", "positive_us"),
-    "behind_high_us": ("spill_us", "behind_us"),
+    "affected_high_us": ("before_us", "affected_us"),
+    "series_affected_high_us": ("series_before_us", "series_affected_us"),
+    "behind_high_us": ("before_us", "behind_us"),
 }
 """Upper bounds, each with the part of it that lies before its window, and the time seen."""
 
@@ -55,7 +55,7 @@ SEEN: Final = 0.95
 """Share of a window that must have been seen, so that its figure stands for all of it."""
 
 _EVER: Final = Period(FIRST, LAST)
-_ZERO: Final[Row] = {"positive_us": 0, "positive_low_us": 0}
+_ZERO: Final[Row] = {"series_affected_us": 0, "series_affected_low_us": 0}
 
 
 @dataclass(frozen=True)
@@ -141,7 +141,7 @@ class Gold:
 
     def concerns(self, row: Row, objectives: Sequence[Objective]) -> bool:
         """Whether one of some objectives is on the group of a row; without objectives all are."""
-        names = {"cluster": self.cluster, "group": row["group"]}
+        names = {"cluster": self.cluster, "group": row["consumer_group"]}
         return not objectives or any(one.matches(names) for one in objectives)
 
     def statements(self, objectives: Sequence[Objective], **options: Any) -> list[Statement]:
@@ -198,9 +198,9 @@ class Gold:
 
     def _seen_later(self, table: Table) -> list[Row]:
         before = {
-            high: before_window(spill, high, seen)
-            for high, (spill, seen) in _UPPER_BOUNDS.items()
-            if {high, spill} <= {*table.column_names}
+            high: before_window(part, high, seen)
+            for high, (part, seen) in _UPPER_BOUNDS.items()
+            if {high, part} <= {*table.column_names}
         }
         if not before:
             return []
@@ -220,7 +220,7 @@ class Gold:
         only: str = "true",
         keys: Sequence[str] | None = None,
     ) -> list[Row]:
-        """A table summed per window of a length and keys; ``window`` in microseconds.
+        """A table summed per window of a length and keys; ``window_start`` in microseconds.
 
         Args:
             table: The table.
@@ -231,9 +231,9 @@ class Gold:
         """
         size = seconds * 1_000_000
         rows = self.hours(table) if size >= HOUR_US else self.finest(table)
-        moved = self._moved(rows, table, f"r.window - r.window % {size}", only)
+        moved = self._moved(rows, table, f"r.window_start - r.window_start % {size}", only)
         by = table.keys[1:] if keys is None else keys
-        return self._summed(moved, table, ("window", *by), metrics)
+        return self._summed(moved, table, ("window_start", *by), metrics)
 
     def by_week(
         self, table: Table, weeks: Sequence[Period], metrics: Sequence[str] = ()
@@ -248,19 +248,20 @@ class Gold:
         if not weeks:
             return []
         starts = [micros(week.start) for week in weeks]
-        cases = " ".join(f"WHEN r.window >= {start} THEN {start}" for start in starts[::-1])
+        cases = " ".join(f"WHEN r.window_start >= {start} THEN {start}" for start in starts[::-1])
         rows = self.within(Period(weeks[0].start, weeks[-1].end)).hours(table)
         moved = self._moved(rows, table, f"CASE {cases} END")
         found: dict[int, list[Row]] = {start: [] for start in starts}
-        for row in self._summed(moved, table, ("window", *table.keys[1:]), metrics):
-            found[row["window"]].append(row)
+        for row in self._summed(moved, table, ("window_start", *table.keys[1:]), metrics):
+            found[row["window_start"]].append(row)
         return list(found.values())
 
-    def _moved(self, rows: Relation, table: Table, window: str, only: str = "true") -> Relation:
+    def _moved(self, rows: Relation, table: Table, start: str, only: str = "true") -> Relation:
         """Rows of a table in other windows."""
-        names = (f"r.{name} AS {name}" for name in table.column_names if name != "window")
+        names = (f"r.{name} AS {name}" for name in table.column_names if name != table.start)
         return select(
-            f"SELECT {window} AS window, {', '.join(names)} FROM {{rows}} r WHERE {only}", rows=rows
+            f"SELECT {start} AS window_start, {', '.join(names)} FROM {{rows}} r WHERE {only}",
+            rows=rows,
         )
 
     def whole(self, table: Table) -> Relation:
@@ -303,14 +304,15 @@ class Gold:
         if gold_reader.is_hourly(period):
             return rows
         cut = {
-            "start": f"greatest(r.start, {start})",
-            "end": f"least(r.end, {end})",
-            "lead_us": f"CASE WHEN r.start < {start} THEN 0 ELSE r.lead_us END",
+            "started_at": f"greatest(r.started_at, {start})",
+            "ended_at": f"least(r.ended_at, {end})",
+            "lead_us": f"CASE WHEN r.started_at < {start} THEN 0 ELSE r.lead_us END",
             # The incident had not ended before the end less the tail.
-            "tail_us": f"greatest(0, least(r.end, {end}) - greatest(r.end - r.tail_us, {start}))",
+            "tail_us": f"greatest(0, least(r.ended_at, {end}) "
+            f"- greatest(r.ended_at - r.tail_us, {start}))",
         }
         names = ", ".join(f"{cut.get(name, f'r.{name}')} AS {name}" for name in table.column_names)
-        return select(f"SELECT {names} FROM {{rows}} r WHERE r.end > {start}", rows=rows)
+        return select(f"SELECT {names} FROM {{rows}} r WHERE r.ended_at > {start}", rows=rows)
 
     def check_stretches(self) -> None:
         """Check that gold has the stretches of the period; b88afb5 and older did not write them.
@@ -320,11 +322,11 @@ class Gold:
         """
         hours = self.period.aligned(3600)
         known = [one for one in self.incomplete if one.table == tables.READINGS.name]
-        lost = " OR ".join(f"c.window BETWEEN {one.start} AND {one.end}" for one in known)
+        lost = " OR ".join(f"c.hour BETWEEN {one.start} AND {one.end}" for one in known)
         ((first,),) = ask(
             self.engine,
-            "SELECT min(c.window) AS first FROM {coverage} c LEFT JOIN {readings} r "
-            "ON r.cluster = c.cluster AND r.window = c.window "
+            "SELECT min(c.hour) AS first FROM {coverage} c LEFT JOIN {readings} r "
+            "ON r.cluster = c.cluster AND r.hour = c.hour "
             f"WHERE {is_same('c.cluster', self.cluster)} AND r.cluster IS NULL "
             f"AND NOT ({lost or 'false'})",
             coverage=self.rows.hours(tables.COVERAGE, hours),

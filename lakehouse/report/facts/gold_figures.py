@@ -47,14 +47,14 @@ class _OfColumn:
 class Max(_OfColumn):
     """The greatest value of a gauge."""
 
-    column: ClassVar[str] = "max"
+    column: ClassVar[str] = "value_max"
 
 
 @dataclass(frozen=True, slots=True)
 class Min(_OfColumn):
     """The least value of a gauge."""
 
-    column: ClassVar[str] = "min"
+    column: ClassVar[str] = "value_min"
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +67,7 @@ class Mean:
     def figure(self, rows: Metrics) -> Known:
         """Return it; None without such time."""
         row = rows.get(self.metric) or {}
-        return per_second(row, "positive_us" if self.above_zero else "observed_us")
+        return per_second(row, "series_affected_us" if self.above_zero else "series_seen_us")
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +82,7 @@ class Time:
     """The time in which a gauge was above zero, summed over series."""
 
     metric: str
-    stem: ClassVar[str] = "positive"
+    stem: ClassVar[str] = "series_affected"
 
     def figure(self, rows: Metrics) -> Bounds:
         """Return it with its bounds, microseconds."""
@@ -93,7 +93,7 @@ class Time:
 class AnyTime(Time):
     """The time in which a gauge of any series was above zero."""
 
-    stem: ClassVar[str] = "any"
+    stem: ClassVar[str] = "affected"
 
 
 @dataclass(frozen=True, slots=True)

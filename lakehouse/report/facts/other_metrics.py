@@ -12,6 +12,7 @@ from operator import attrgetter, itemgetter
 from typing import Annotated, Final, NamedTuple
 
 from lakehouse import tables
+from lakehouse.core import subjects
 from lakehouse.core.metrics import COVERAGE, UNAVAILABLE, Definition, known, shipped
 from lakehouse.core.objective import Objective
 from lakehouse.engines.gold_reader import Row, is_one_of, summed, text
@@ -42,12 +43,15 @@ TABLES: Final = {
     "client": tables.CLIENTS,
     "group": tables.GROUPS,
     "series": tables.LABELLED,
-    "source": tables.BROKERS,
+    "source": tables.SOURCES,
 }
 """Where the figures of a metric may be, by what they are of; the first that has any counts."""
 
 
-SUBJECT: Final = ("topic", "user", "client_id", "group", "source", "labels")
+COLUMNS: Final = {
+    **dict(zip(subjects.SUBJECT_COLUMNS, subjects.SUBJECT, strict=True)), "labels": "labels",
+}  # fmt: skip
+"""Columns of gold with the names of a subject, and these names."""
 
 
 class Subject(NamedTuple):
@@ -166,14 +170,16 @@ def _meanings(gold: Gold) -> dict[str, list[Definition]]:
 def _ranked(table: tables.Table, metrics: Sequence[str], below: Sequence[str]) -> str:
     """SQL of the first rows of each metric; ``subjects`` is how many there are."""
     keys = ", ".join(f"s.{key}" for key in table.keys[1:])
-    most = "coalesce(s.max_total, s.max)" if "max_total" in table.column_names else "s.max"
-    bad = f"CASE WHEN {is_one_of('s.metric', below)} THEN -s.min ELSE {most} END"
+    most = "s.value_max"
+    if "max_total" in table.column_names:
+        most = f"coalesce(s.max_total, {most})"
+    bad = f"CASE WHEN {is_one_of('s.metric', below)} THEN -s.value_min ELSE {most} END"
     sums = summed(table, table.keys[1:], is_one_of("r.metric", metrics))
     return (
         "SELECT p.* FROM (SELECT s.*, row_number() OVER (PARTITION BY s.metric ORDER BY "
         f"coalesce(s.increase, {bad}) DESC NULLS LAST, {keys}) AS place, "
         "count(*) OVER (PARTITION BY s.metric) AS subjects "
-        f"FROM ({sums}) s WHERE s.observed_us > 0) p "
+        f"FROM ({sums}) s WHERE s.series_seen_us > 0) p "
         f"WHERE p.place <= {MOST_SUBJECTS} ORDER BY p.metric, p.place"
     )
 
@@ -216,11 +222,11 @@ def _subject(row: Row, read: Sequence[SourceCoverage]) -> Subject:
     most, rose = row.get("max_total"), row["increase"]
     is_mixed = rose is not None and row["value_seconds"] is not None
     return Subject(
-        **{name: row.get(name) for name in SUBJECT},
+        **{name: row.get(column) for column, name in COLUMNS.items()},
         mean=None if is_mixed else mean(row),
-        min=row["min"],
-        max=row["max"] if most is None else most,
-        above_us=duration(row, "any" if "any_us" in row else "positive"),
+        min=row["value_min"],
+        max=row["value_max"] if most is None else most,
+        above_us=duration(row, "affected" if "affected_us" in row else "series_affected"),
         increase=row.get("rose", Bounds()),
         per_second=None if rose is None or is_mixed or not seconds else rose / seconds,
         flags=[tables.FLAG_KNOWN_WRONG] if row["known_wrong"] else [],
@@ -232,4 +238,4 @@ def mean(row: Row) -> float | None:
     """The mean of a gauge over time; of the brokers' total where they report one together."""
     if row["value_seconds"] is None:
         return None
-    return seconds_mean(row) if row.get("max_total") else per_second(row, "observed_us")
+    return seconds_mean(row) if row.get("max_total") else per_second(row, "series_seen_us")

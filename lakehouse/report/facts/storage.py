@@ -134,9 +134,10 @@ def _stored(
 ) -> StoredTopic:
     replicas, limit = _replicas(topic), attribute(topic, "kafka.topic.retention_bytes")
     stored = (rows[name] for name in (_SIZE, "kafka.log.segments"))
-    means: Iterable[Any] = (per_second(row, "observed_us") for row in stored)
-    fill, local = _fill(topic, limit), rows["kafka.log.local_retention_size_percent"].get("max")
-    fullest = rows[fill.metric].get("max") if fill else None
+    means: Iterable[Any] = (per_second(row, "series_seen_us") for row in stored)
+    fill = _fill(topic, limit)
+    local = rows["kafka.log.local_retention_size_percent"].get("value_max")
+    fullest = rows[fill.metric].get("value_max") if fill else None
     compacted = attribute(topic, "kafka.topic.compacted")
     verdict, reached = "unlimited", Bounds()
     if fill is not None:
@@ -181,11 +182,11 @@ def _forecast(gold: Gold, fill: _Fill, steps: Sequence[Row]) -> tuple[str, Bound
     """
     length = _step_seconds(gold)
     points: list[Point] = [
-        ((row["window"] - micros(gold.period.start)) / HOUR_US, fill.full - row["max"])
-        for row in sorted(steps, key=itemgetter("window"))
-        if fill.series and row["observed_us"] >= SEEN * fill.series * length * 1_000_000
+        ((row["window_start"] - micros(gold.period.start)) / HOUR_US, fill.full - row["value_max"])
+        for row in sorted(steps, key=itemgetter("window_start"))
+        if fill.series and row["series_seen_us"] >= SEEN * fill.series * length * 1_000_000
     ]
-    if not points or micros(gold.period.end) - steps[-1]["window"] > 2 * length * 1_000_000:
+    if not points or micros(gold.period.end) - steps[-1]["window_start"] > 2 * length * 1_000_000:
         return "unknown", Bounds()
     room = drain(points, points[-1][1])
     return _VERDICTS.get(room.verdict, room.verdict), _until_full(room)

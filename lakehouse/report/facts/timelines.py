@@ -17,7 +17,7 @@ from lakehouse.report.facts.fields import Means, duration
 from lakehouse.report.facts.gold import SEEN, Gold
 from lakehouse.report.facts.kafka.consumer_groups import ROUNDED_UP
 from lakehouse.report.facts.kafka.golden_signals import ANSWERS, GOOD, P99, TRAFFIC, error_of
-from lakehouse.report.facts.other_metrics import SUBJECT, TABLES, OwnMetrics, mean
+from lakehouse.report.facts.other_metrics import COLUMNS, TABLES, OwnMetrics, mean
 
 Point = tuple[float | None, ...]
 """A value and its two bounds."""
@@ -109,15 +109,17 @@ def _of_own(gold: Gold, own: OwnMetrics, seconds: int, reading: "_Reading") -> I
     """Means of gauges and increases of counters, of the worst subjects of own metrics."""
     for one in [one for one in own.metrics if one.own][:_MOST_OWN]:
         table, read = TABLES[one.level], reading.windows_read(frozenset(one.families))
-        names = [name for name in table.keys if name in SUBJECT]
+        names = {column: COLUMNS[column] for column in table.keys if column in COLUMNS}
         is_counter = "counter" in one.kind
         windows = sorted(reading.expected) if is_counter else []
         hiding = _hiding(gold, one.metric, windows, seconds)
         for subject in one.worst[:_OWN_SUBJECTS]:
-            only = " AND ".join(is_same(f"r.{name}", getattr(subject, name)) for name in names)
+            only = " AND ".join(
+                is_same(f"r.{column}", getattr(subject, name)) for column, name in names.items()
+            )
             rows = gold.by_window(table, seconds, (one.metric,), only)
             values = {
-                row["window"]: mean(row) if row["increase"] is None else row["increase"]
+                row["window_start"]: mean(row) if row["increase"] is None else row["increase"]
                 for row in rows
             }
             # Gold has no row of a client while it is zero; of others that is not known.
@@ -130,7 +132,7 @@ def _of_own(gold: Gold, own: OwnMetrics, seconds: int, reading: "_Reading") -> I
                 [iso(window), point, point, None if window in hiding else point]
                 for window, point in points.items()
             ]
-            label = " ".join(getattr(subject, name) for name in names if getattr(subject, name))
+            label = " ".join(filter(None, (getattr(subject, name) for name in names.values())))
             yield Timeline(one.metric, one.unit, label, whole)
 
 
@@ -162,32 +164,37 @@ def _points(gold: Gold, seconds: int) -> Iterator[tuple[str, str | None, int, Po
 
     for row in gold.by_window(tables.TOPICS, seconds, _OF_ONE_TOPIC):
         most = row["max_total"] or 0.0
-        yield _NAMES[row["metric"]], row["topic"], row["window"], (most,) * 3
+        yield _NAMES[row["metric"]], row["topic"], row["window_start"], (most,) * 3
     for row in gold.by_window(tables.TOPICS, seconds, _OF_ALL_TOPICS, keys=("metric",)):
-        name, window = _NAMES[row["metric"]], row["window"]
+        name, window = _NAMES[row["metric"]], row["window_start"]
         if row["increase"] is not None:
             yield name, None, window, (row["increase"],) * 3
         else:
-            yield name, None, window, at_once(row, "positive")
+            yield name, None, window, at_once(row, "series_affected")
     for row in gold.by_window(tables.CLIENTS, seconds, only=_THROTTLED, keys=()):
-        yield "throttled", None, row["window"], at_once(row, "any")
+        yield "throttled", None, row["window_start"], at_once(row, "affected")
     for row in gold.by_window(tables.CONSUMER_LAG, seconds):
         most = row["records_max"] or 0.0
-        yield "consumer_lag", row["group"], row["window"], (most, most / ROUNDED_UP, most)
+        yield (
+            "consumer_lag",
+            row["consumer_group"],
+            row["window_start"],
+            (most, most / ROUNDED_UP, most),
+        )
     yield from _of_brokers(gold, seconds)
-    for row in gold.by_window(tables.NON_CONSUMED, seconds):
+    for row in gold.by_window(tables.LOST_OFFSETS, seconds):
         low, high = row["offsets_low"], row["offsets_high"]
-        yield "lost_offsets", row["group"], row["window"], (low, low, high)
+        yield "lost_offsets", row["consumer_group"], row["window_start"], (low, low, high)
 
 
 def _of_brokers(gold: Gold, seconds: int) -> Iterator[tuple[str, str | None, int, Point]]:
     """The same of the answers of brokers."""
-    for row in gold.by_window(tables.BROKERS, seconds, tuple(P99.values())):
-        if row["max"] is not None:
-            yield _NAMES[row["metric"]], None, row["window"], (row["max"],) * 3
+    for row in gold.by_window(tables.SOURCES, seconds, tuple(P99.values())):
+        if row["value_max"] is not None:
+            yield _NAMES[row["metric"]], None, row["window_start"], (row["value_max"],) * 3
     for row in gold.by_window(tables.LABELLED, seconds, tuple(ANSWERS.values())):
         if error_of(row["labels"]) != GOOD:
-            yield "error_answers", None, row["window"], (row["increase"],) * 3
+            yield "error_answers", None, row["window_start"], (row["increase"],) * 3
 
 
 def _hiding(gold: Gold, metric: str, windows: Sequence[int], seconds: int) -> set[int]:
@@ -253,7 +260,7 @@ def _reading(gold: Gold, seconds: int) -> _Reading:
     for row in gold.by_window(tables.COVERAGE, seconds):
         families[row["source"]].add(row["family"])
         if row["outcome"] == "ok":
-            ok[row["window"]][row["source"], row["family"]] = row["duration_us"]
+            ok[row["window_start"]][row["source"], row["family"]] = row["outcome_us"]
     size = seconds * 1_000_000
     start, last = micros(gold.period.start), min(micros(gold.period.end), gold.now_us)
     expected: dict[int, dict[str, int]] = {n: {} for n in range(start // size * size, last, size)}

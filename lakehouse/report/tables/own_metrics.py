@@ -5,7 +5,7 @@ from typing import Final
 from lakehouse.core import display
 from lakehouse.report import figures
 from lakehouse.report.evidence import Rows
-from lakehouse.report.facts.other_metrics import SUBJECT, Metric
+from lakehouse.report.facts.other_metrics import COLUMNS, Metric
 from lakehouse.report.figures import Facts, Row
 from lakehouse.report.tables.contents import joined, of
 from lakehouse.report.tables.section import Part, plain, section
@@ -23,7 +23,9 @@ def _quantity(key: str, *, is_peak: bool = False) -> Content:
 
 
 def _subject(row: Row) -> Cell:
-    return Cell(joined([figures.name(row[key]) for key in SUBJECT if row.get(key) is not None]))
+    return Cell(
+        joined([figures.name(row[key]) for key in COLUMNS.values() if row.get(key) is not None])
+    )
 
 
 def _metric(row: Row) -> Cell:
@@ -36,7 +38,9 @@ METRICS: Final = TableSpec(
     noun="metric",
     columns=(
         Column("Metric", of(_metric, "metric", "description", is_figure=False)),
-        Column("Subject", of(_subject, *(f"worst.{key}" for key in SUBJECT), is_figure=False)),
+        Column(
+            "Subject", of(_subject, *(f"worst.{key}" for key in COLUMNS.values()), is_figure=False)
+        ),
         Column("Mean", _quantity("mean")),
         Column("Max", _quantity("max", is_peak=True)),
         Column("Increase", _quantity("increase")),

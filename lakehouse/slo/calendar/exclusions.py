@@ -3,13 +3,16 @@
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
-from lakehouse.core.subjects import Subject
+from lakehouse.core.subjects import SUBJECT, SUBJECT_COLUMNS, Subject
 from lakehouse.engines.gold_reader import is_one_of
 from lakehouse.engines.relation import Relation, select
 from lakehouse.slo.calendar.maintenance import Maintenance, matches
 
-SPILL: Final = "spill_us"
+BEFORE: Final = "before_us"
 """The column with the part of a row's upper bound that may lie before its window."""
+
+_COLUMNS: Final = dict(zip(SUBJECT, SUBJECT_COLUMNS, strict=True)) | {"cluster": "cluster"}
+"""Columns of gold, by the names that patterns are of."""
 
 
 class Exclusions(NamedTuple):
@@ -25,7 +28,7 @@ class Exclusions(NamedTuple):
     subjects: Sequence[Subject]
     window_us: int
 
-    def condition(self, window: str = "r.window") -> str:
+    def condition(self, window: str = "r.window_start") -> str:
         """SQL: whether a window of a row ``r`` lies in maintenance of its subject."""
         return " OR ".join(self._condition(one, window) for one in self.planned) or "false"
 
@@ -39,23 +42,22 @@ class Exclusions(NamedTuple):
         its upper bound.
 
         Args:
-            gold: The source of the rows.
-            rows: With ``window``, ``keys``, ``sums`` and ``SPILL``.
+            rows: With ``window_start``, ``keys``, ``sums`` and ``BEFORE``.
             keys: Columns that a row keeps.
             sums: Columns with times; the upper bound is the last.
             since: Start of the first window that counts, microseconds.
         """
         if not self.planned:
             return rows
-        before = f"r.window - {self.window_us}"
-        kept = ", ".join(f"r.{name} AS {name}" for name in (*keys, *sums, SPILL))
-        values = {name: f"r.{name}" for name in keys} | dict.fromkeys((*sums, SPILL), "0")
-        values[sums[-1]] = f"r.{SPILL}"
+        before = f"r.window_start - {self.window_us}"
+        kept = ", ".join(f"r.{name} AS {name}" for name in (*keys, *sums, BEFORE))
+        values = {name: f"r.{name}" for name in keys} | dict.fromkeys((*sums, BEFORE), "0")
+        values[sums[-1]] = f"r.{BEFORE}"
         moved = ", ".join(f"{value} AS {name}" for name, value in values.items())
         return select(
-            f"SELECT r.window AS window, {kept} FROM {{rows}} r WHERE NOT ({self.condition()}) "
-            f"UNION ALL SELECT {before} AS window, {moved} FROM {{rows}} r "
-            f"WHERE ({self.condition()}) AND NOT ({self.condition(before)}) AND r.{SPILL} > 0 "
+            f"SELECT r.window_start, {kept} FROM {{rows}} r WHERE NOT ({self.condition()}) "
+            f"UNION ALL SELECT {before} AS window_start, {moved} FROM {{rows}} r "
+            f"WHERE ({self.condition()}) AND NOT ({self.condition(before)}) AND r.{BEFORE} > 0 "
             f"AND {before} >= {since}",
             rows=rows,
         )
@@ -65,13 +67,13 @@ class Exclusions(NamedTuple):
         parts = [f"{window} >= {start} AND {window} < {end}"]
         if "cluster" in planned.names:
             parts.append(self._has_name("cluster", planned))
-        if columns := planned.subject_columns:
-            named = (f"coalesce({self._has_name(column, planned)}, false)" for column in columns)
+        if keys := planned.subject_columns:
+            named = (f"coalesce({self._has_name(key, planned)}, false)" for key in keys)
             parts.append(f"({' OR '.join(named)})")
         return f"({' AND '.join(parts)})"
 
-    def _has_name(self, column: str, planned: Maintenance) -> str:
-        """SQL: whether a row has a name that a pattern of this column matches."""
-        names = {{"cluster": one.cluster, **one.names}[column] for one in self.subjects}
-        found = (str(name) for name in names if matches(name, planned.names[column]))
-        return is_one_of(f"r.{column}", sorted(found))
+    def _has_name(self, key: str, planned: Maintenance) -> str:
+        """SQL: whether a row has a name that a pattern of this key matches."""
+        names = {{"cluster": one.cluster, **one.names}[key] for one in self.subjects}
+        found = (str(name) for name in names if matches(name, planned.names[key]))
+        return is_one_of(f"r.{_COLUMNS[key]}", sorted(found))

@@ -291,8 +291,8 @@ _DAMAGES: Final[dict[str, tuple[Callable[[Path], None], Codes]]] = {
     "statistics of text": (_add(stats="hello"), EITHER),
     "deep statistics": (_add(stats="[" * _DEEP), EITHER),
     "false bounds": (
-        _stats(minValues={"window": "2001-01-01T00:00:00Z", "start": "2001-01-01T00:00:00Z"},
-               maxValues={"window": "2001-01-02T00:00:00Z", "start": "2001-01-02T00:00:00Z"}), EITHER
+        _stats(minValues={"hour": "2001-01-01T00:00:00Z", "start": "2001-01-01T00:00:00Z"},
+               maxValues={"hour": "2001-01-02T00:00:00Z", "start": "2001-01-02T00:00:00Z"}), EITHER
     ),
     "partition of SQL": (
         _add(partitionValues={"date": "2026-11-16'; COPY (SELECT 1) TO '/dev/null'; --"}), REFUSED

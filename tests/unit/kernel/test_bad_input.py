@@ -53,7 +53,7 @@ def of(found: dict[str, Rows], name: str, cluster: str) -> list[dict[str, object
 def test_every_bad_row_is_set_aside_with_its_reason(found: dict[str, Rows]):
     counts = dict.fromkeys(REASONS, 0)
     for row in of(found, "rejected", "bad_input"):
-        counts[row["reason"]] += row["rows"]
+        counts[row["reason"]] += row["row_count"]
     assert counts == REASONS
 
 
@@ -64,21 +64,21 @@ def test_a_row_that_waits_for_its_set_names_it(found: dict[str, Rows]):
         if row["reason"] == "its member set is not known"
     )
     assert waits["members"] == "unheard of"
-    assert waits["end"] - waits["start"] == 10_000_000
+    assert waits["ended_at"] - waits["started_at"] == 10_000_000
     assert (waits["agent"], waits["batch"]) == ("agent-1", 1)
 
 
 def test_good_rows_beside_bad_ones_count_as_if_these_were_not_there(found: dict[str, Rows]):
     rows = of(found, "topics_windows", "bad_input")
     assert {row["metric"] for row in rows} == {stories.ISR, "kafka.partition.unavailable"}
-    assert {(row["observed_us"], row["any_high_us"]) for row in rows} == {(900_000_000, 0)}
+    assert {(row["series_seen_us"], row["affected_high_us"]) for row in rows} == {(900_000_000, 0)}
 
 
 def test_a_row_of_the_future_is_set_aside_where_it_lies(found: dict[str, Rows]):
     (rejected,) = of(found, "rejected", "in_the_future")
     assert rejected["reason"] == "it lies in the future"
-    (window,) = {row["window"] for row in of(found, "partitions_windows", "in_the_future")}
-    assert window < rejected["window"]
+    (window,) = {row["window_start"] for row in of(found, "partitions_windows", "in_the_future")}
+    assert window < rejected["window_start"]
 
 
 @pytest.mark.parametrize("end", [-(2**63), 2**63 - 1])

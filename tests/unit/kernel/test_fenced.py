@@ -84,10 +84,10 @@ CASES: dict[str, tuple[Callable[[Batch], None], float, float, int]] = {
 def test_claim_of_a_fenced_broker_is_unknown(program: run_in_duckdb.Program, case: str):
     claim, first, last, seconds = CASES[case]
     found = rolled_up(program, of_topic(claim, first, last))
-    observed = {key[2]: row["observed_us"] for key, row in found["topics_windows"].items()}
+    observed = {key[2]: row["series_seen_us"] for key, row in found["topics_windows"].items()}
     assert observed == dict.fromkeys((ISR, claims.UNAVAILABLE), seconds * SECOND)
     for row in found["partitions_windows"].values():
-        assert row["observed_us"] == WINDOW
+        assert row["series_seen_us"] == WINDOW
 
 
 @pytest.mark.edge(9)
@@ -96,7 +96,7 @@ def test_bad_partition_keeps_its_own_time_only(program: run_in_duckdb.Program):
     batch.run(ISR, 0, 100, 1.0, topic="t", partition=0)
     batch.run(ISR, 100, 300, 0.0, topic="t", partition=0)
     found = rolled_up(program, batch)
-    assert {row["observed_us"] for row in found["partitions_windows"].values()} == {100 * SECOND}
+    assert {row["series_seen_us"] for row in found["partitions_windows"].values()} == {100 * SECOND}
 
 
 def test_leaderless_claims_are_not_of_a_leader(program: run_in_duckdb.Program):
@@ -104,7 +104,7 @@ def test_leaderless_claims_are_not_of_a_leader(program: run_in_duckdb.Program):
     batch = of_topic(lambda _: None)
     batch.run(claims.LEADERLESS, 0, 300, 0.0, topic="t", partition=0)
     found = rolled_up(program, batch)
-    assert [row["observed_us"] for row in found["topics_windows"].values()] == [WINDOW]
+    assert [row["series_seen_us"] for row in found["topics_windows"].values()] == [WINDOW]
 
 
 FLEETS = {
@@ -122,13 +122,13 @@ def test_sum_is_no_less_unknown_than_union(program: run_in_duckdb.Program, kind:
     reported, found = partitions_told(usable), rolled_up(program, batch)
     judged = 0
     for (cluster, window, metric, topic), row in found["topics_windows"].items():
-        if metric in OBJECTIVES and row["positive_us"] is not None:
+        if metric in OBJECTIVES and row["series_affected_us"] is not None:
             sli = of(found, (cluster, window, OBJECTIVES[metric], topic, None, None, None, None))
             known = {row["series"]: sli["seen_us"]} if sli["seen_us"] else {}
             told = reported(cluster, window, topic)
             expected = expected_us(WINDOW, known, row["series"], told and int(told)) or 0
             union = WINDOW - sli["good_us"] - sli["bad_us"]
-            assert expected - row["observed_us"] >= union, (cluster, window, metric, topic)
+            assert expected - row["series_seen_us"] >= union, (cluster, window, metric, topic)
             judged += union > 0
     assert judged
 

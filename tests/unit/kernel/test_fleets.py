@@ -197,6 +197,6 @@ def test_hours_are_good_throughout_in_part_and_perhaps(right: dict[str, Rows]):
     perhaps = {key[2] for key, row in whole if row["bad_high_us"]}
     assert perhaps == {"copied-late", "lost-before-read"}
     assert any(0 < row["good_us"] < HOUR for row in right["sli"].values())
-    assert any(row["spill_us"] for row in right["sli"].values()), "it may have begun before"
+    assert any(row["before_us"] for row in right["sli"].values()), "it may have begun before"
     of_clients = [row for key, row in right["sli_windows"].items() if key[5] is not None]
     assert any(not any(row.values()) for row in of_clients), "a client of which nothing is known"

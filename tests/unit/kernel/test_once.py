@@ -77,7 +77,7 @@ def figures(found: dict[str, Rows]) -> dict[str, Rows]:
 def reasons(found: dict[str, Rows]) -> dict[str, int]:
     counts: dict[str, int] = {}
     for key, row in found["rejected"].items():
-        counts[key[2]] = counts.get(key[2], 0) + row["rows"]
+        counts[key[2]] = counts.get(key[2], 0) + row["row_count"]
     return counts
 
 
@@ -104,7 +104,7 @@ def test_day_missing_and_twice_is_no_coverage(program: run_in_duckdb.Program, ot
     """The first hour is there twice and the second was read by nobody."""
     alone = told(last=3600)
     found = rolled_up(program, together((alone, by(other, alone), told(first=7200, last=8100))))
-    lasts = {key[1:]: row["duration_us"] for key, row in found["coverage"].items()}
+    lasts = {key[1:]: row["outcome_us"] for key, row in found["coverage"].items()}
     assert sorted(set(lasts.values())) == [900 * SECOND, 3600 * SECOND]
 
 
@@ -139,21 +139,21 @@ def test_agent_of_other_families_is_no_double(program: run_in_duckdb.Program):
 def test_hole_of_the_first_agent_is_filled(program: run_in_duckdb.Program):
     first = together((told("a", 0, 100), told("a", 200, 300)))
     found = rolled_up(program, together((first, told("b", 0, 300))))
-    (gauge,) = (row for key, row in found["brokers_windows"].items() if key[2] == LED)
-    assert gauge["observed_us"] == WINDOW
+    (gauge,) = (row for key, row in found["sources_windows"].items() if key[2] == LED)
+    assert gauge["series_seen_us"] == WINDOW
     assert gauge["value_seconds"] == 900.0
-    assert {row["duration_us"] for row in found["coverage_windows"].values()} == {WINDOW}
+    assert {row["outcome_us"] for row in found["coverage_windows"].values()} == {WINDOW}
 
 
 @pytest.mark.edge(3)
 def test_counter_cut_in_part_is_unknown(program: run_in_duckdb.Program):
     """A handover with five seconds of overlap: the increase before it is not known."""
     found = rolled_up(program, together((told("b", 0, 205), told("a", 200, 300))))
-    (counter,) = (row for key, row in found["brokers_windows"].items() if key[2] == SHRINKS)
-    assert (counter["increase"], counter["observed_us"]) == (5.0, 100 * SECOND)
-    (lost,) = found["non_consumed_windows"].values()
-    assert (lost["offsets_low"], lost["observed_us"]) == (9.0, 100 * SECOND)
-    assert lost["unknown_us"] == 200 * SECOND
+    (counter,) = (row for key, row in found["sources_windows"].items() if key[2] == SHRINKS)
+    assert (counter["increase"], counter["series_seen_us"]) == (5.0, 100 * SECOND)
+    (lost,) = found["lost_offsets_windows"].values()
+    assert (lost["offsets_low"], lost["series_seen_us"]) == (9.0, 100 * SECOND)
+    assert lost["series_unknown_us"] == 200 * SECOND
 
 
 @pytest.mark.edge(3)
@@ -162,9 +162,9 @@ def test_history_beside_an_agent_counts_once(program: run_in_duckdb.Program):
     history = told("import-prometheus", 0, 600)
     found = rolled_up(program, together((told("agent", 120, 600), history)))
     for row in found["coverage_windows"].values():
-        assert row["duration_us"] == WINDOW
+        assert row["outcome_us"] == WINDOW
     lags = [row for key, row in found["groups_windows"].items() if key[2] == GROUP_LAG]
-    assert [row["observed_us"] for row in lags] == [WINDOW] * 2
+    assert [row["series_seen_us"] for row in lags] == [WINDOW] * 2
 
 
 @pytest.mark.edge(3)
@@ -174,7 +174,7 @@ def test_success_wins_over_a_failure(program: run_in_duckdb.Program, outcome: st
     good.scrape("min_isr", 100, 300)
     bad.scrape("min_isr", 0, 250, outcome, error="no")
     found = rolled_up(program, together((good, bad)))
-    lasts = {key[4]: row["duration_us"] for key, row in found["coverage"].items()}
+    lasts = {key[4]: row["outcome_us"] for key, row in found["coverage"].items()}
     assert lasts == {"ok": 200 * SECOND, outcome: 100 * SECOND}
     (sli,) = (row for key, row in found["sli_windows"].items() if key[2] == "coverage")
     assert (sli["good_us"], sli["bad_us"]) == (200 * SECOND, 100 * SECOND)
@@ -232,14 +232,14 @@ def test_no_time_of_a_series_exceeds_its_window(program: run_in_duckdb.Program):
     outcomes: dict[Any, int] = {}
     for key, row in found["coverage_windows"].items():
         place = (*key[:4], "skipped" in key)  # a skipped tick is no attempt
-        outcomes[place] = outcomes.get(place, 0) + row["duration_us"]
+        outcomes[place] = outcomes.get(place, 0) + row["outcome_us"]
     assert outcomes
     assert max(outcomes.values()) <= WINDOW
     labelled = found["labelled_windows"].values()
     assert labelled
-    assert max(row["observed_us"] for row in labelled) <= WINDOW
+    assert max(row["series_seen_us"] for row in labelled) <= WINDOW
     for row in found["partitions_windows"].values():
-        assert row["observed_us"] <= WINDOW * row["series"]
+        assert row["series_seen_us"] <= WINDOW * row["series"]
 
 
 @pytest.mark.edge(3)

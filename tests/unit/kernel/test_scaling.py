@@ -58,7 +58,7 @@ def test_partitions_that_are_well_stay_in_their_sets(program: run_in_duckdb.Prog
     assert found["partitions"].num_rows == 0
     of_topics = found["sli"].filter(pc.is_valid(found["sli"]["topic"]))
     assert pc.unique(of_topics["good_us"]).to_pylist() == [HOUR]
-    observed = pc.sum(found["topics"]["observed_us"]).as_py()
+    observed = pc.sum(found["topics"]["series_seen_us"]).as_py()
     assert observed == 2 * TOPICS * PARTITIONS * HOUR, "each metric of min ISR, and what it implies"
 
 

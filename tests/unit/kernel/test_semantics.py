@@ -41,7 +41,7 @@ def every(program: run_in_duckdb.Program) -> Everything:
             for own, figures in found[name].items()
             if all(own[names.index(column)] == value for column, value in key.items())
         ]
-        return sorted(rows, key=lambda row: row.get("window", 0))
+        return sorted(rows, key=lambda row: row.get("hour") or row.get("window_start", 0))
 
     return read
 
@@ -58,7 +58,7 @@ def one(every: Everything) -> Reader:
     return read
 
 
-def bounds(row: dict[str, Any], name: str = "positive") -> tuple[int, ...]:
+def bounds(row: dict[str, Any], name: str = "series_affected") -> tuple[int, ...]:
     """Low bound, figure and high bound in whole seconds."""
     columns = (f"{name}_low_us", f"{name}_us", f"{name}_high_us")
     assert all(row[column] % SECOND == 0 for column in columns)
@@ -69,12 +69,12 @@ def test_time_that_no_scrape_vouches_for_is_neither_good_nor_bad(one: Reader):
     row = one("sli_windows", "unknown_time", objective="min-isr")
     assert (row["good_us"], row["bad_us"], row["bad_high_us"]) == (240 * SECOND, 0, 0)
     topic = one("topics_windows", "unknown_time", metric=stories.ISR)
-    assert topic["observed_us"] == 240 * SECOND
+    assert topic["series_seen_us"] == 240 * SECOND
 
 
 def test_a_failed_attempt_is_time_that_an_agent_accounts_for(one: Reader):
     refused = one("coverage", "unknown_time", outcome="refused")
-    assert refused["duration_us"] == 60 * SECOND
+    assert refused["outcome_us"] == 60 * SECOND
     row = one("sli_windows", "unknown_time", objective="coverage", source="broker-1")
     assert (row["good_us"], row["bad_us"]) == (240 * SECOND, 60 * SECOND)
 
@@ -84,7 +84,7 @@ def test_hours_bear_the_bounds_of_an_incident_as_windows_do(one: Reader, size: s
     row = one(f"partitions{size}", "edges", metric=stories.ISR)
     assert bounds(row) == (45, 60, 70)
     topic = one(f"topics{size}", "edges", metric=stories.ISR)
-    assert bounds(topic) == bounds(topic, "any") == (45, 60, 70)
+    assert bounds(topic) == bounds(topic, "affected") == (45, 60, 70)
     assert topic["max_concurrent"] == 1
 
 
@@ -95,33 +95,33 @@ def test_a_lead_that_reaches_over_a_cut_counts_once(one: Reader):
 
 def test_what_of_a_bound_lies_before_its_window_is_told(every: Everything):
     rows = every("sli_windows", "edges_over_a_cut", objective="min-isr")
-    assert [row["spill_us"] for row in rows] == [0, 0, 7 * SECOND]
+    assert [row["before_us"] for row in rows] == [0, 0, 7 * SECOND]
     assert [row["bad_high_us"] for row in rows] == [15 * SECOND, 40 * SECOND, 20 * SECOND]
 
 
 def test_a_change_between_two_values_above_zero_is_no_edge(one: Reader):
     row = one("topics_windows", "value_changes_while_bad")
-    assert bounds(row) == bounds(row, "any") == (200, 200, 200)
-    assert (row["min"], row["max"], row["value_seconds"]) == (5.0, 7.0, 1200.0)
+    assert bounds(row) == bounds(row, "affected") == (200, 200, 200)
+    assert (row["value_min"], row["value_max"], row["value_seconds"]) == (5.0, 7.0, 1200.0)
 
 
 def test_of_an_hour_only_what_its_first_window_says_lies_before_it(every: Everything):
     """The lead over the later cut lies within the hour."""
     for name in ("topics", "partitions"):
         windows = every(f"{name}_windows", "edges_over_a_cut", metric=stories.ISR)
-        assert [row["spill_sum_us"] for row in windows] == [0, 0, 7 * SECOND]
-        assert every(name, "edges_over_a_cut", metric=stories.ISR)[0]["spill_sum_us"] == 0
+        assert [row["series_before_us"] for row in windows] == [0, 0, 7 * SECOND]
+        assert every(name, "edges_over_a_cut", metric=stories.ISR)[0]["series_before_us"] == 0
     first, second = every("topics", "spilled_hours", metric=stories.ISR)
-    assert (first["spill_us"], first["spill_sum_us"]) == (9 * SECOND, 17 * SECOND)
-    assert second["spill_us"] == second["spill_sum_us"] == 0, "not seen in its first window"
+    assert (first["before_us"], first["series_before_us"]) == (9 * SECOND, 17 * SECOND)
+    assert second["before_us"] == second["series_before_us"] == 0, "not seen in its first window"
     sli = every("sli", "spilled_hours", objective="min-isr")
-    assert [row["spill_us"] for row in sli] == [9 * SECOND, 0]
+    assert [row["before_us"] for row in sli] == [9 * SECOND, 0]
 
 
 def test_of_a_good_hour_nothing_is_kept_but_the_hour(one: Reader, every: Everything):
     row = one("sli", "good_hour", objective="min-isr")
     assert row["good_us"] == row["seen_us"] == 3600 * SECOND
-    assert (row["bad_us"], row["bad_high_us"], row["spill_us"]) == (0, 0, 0)
+    assert (row["bad_us"], row["bad_high_us"], row["before_us"]) == (0, 0, 0)
     assert every("sli_windows", "good_hour", objective="min-isr") == []
     coverage = one("sli", "good_hour", objective="coverage")
     assert (coverage["good_us"], coverage["seen_us"]) == (3600 * SECOND, None)
@@ -158,7 +158,7 @@ def test_over_a_threshold_it_is_an_edge(one: Reader):
 
 def test_the_bad_value_wins_where_two_sources_contradict_one_another(one: Reader):
     row = one("topics_windows", "bad_wins", metric=stories.ISR)
-    assert (row["observed_us"], row["any_us"]) == (600 * SECOND, 100 * SECOND)
+    assert (row["series_seen_us"], row["affected_us"]) == (600 * SECOND, 100 * SECOND)
     sli = one("sli_windows", "bad_wins", objective="min-isr")
     assert (sli["good_us"], sli["bad_us"]) == (200 * SECOND, 100 * SECOND)
 
@@ -166,13 +166,13 @@ def test_the_bad_value_wins_where_two_sources_contradict_one_another(one: Reader
 @pytest.mark.parametrize("cluster", ["two_brokers", "two_agents"])
 def test_a_partition_that_two_report_is_observed_once(one: Reader, cluster: str):
     row = one("topics_windows", cluster, metric=stories.ISR)
-    assert (row["observed_us"], row["series"]) == (900 * SECOND, 3)
+    assert (row["series_seen_us"], row["series"]) == (900 * SECOND, 3)
     assert one("sli_windows", cluster, objective="min-isr")["good_us"] == 300 * SECOND
 
 
 def test_a_partition_is_followed_from_leader_to_leader(one: Reader):
     row = one("partitions_windows", "leader_moves", metric=stories.ISR)
-    assert row["observed_us"] == 300 * SECOND
+    assert row["series_seen_us"] == 300 * SECOND
     assert bounds(row) == (26, 30, 30), "the new leader's lead lies where it was bad already"
     sli = one("sli_windows", "leader_moves", objective="min-isr")
     assert (sli["good_us"], sli["bad_us"]) == (270 * SECOND, 30 * SECOND)
@@ -180,13 +180,13 @@ def test_a_partition_is_followed_from_leader_to_leader(one: Reader):
 
 def test_folded_and_unfolded_series_add_up(one: Reader):
     row = one("topics_windows", "folded_and_not", metric=stories.ISR)
-    assert (row["observed_us"], row["series"]) == (1200 * SECOND, 4)
-    assert (row["positive_us"], row["max_concurrent"]) == (100 * SECOND, 1)
+    assert (row["series_seen_us"], row["series"]) == (1200 * SECOND, 4)
+    assert (row["series_affected_us"], row["max_concurrent"]) == (100 * SECOND, 1)
 
 
 def test_a_partition_without_a_leader_is_as_unavailable_as_one_under_its_min_isr(one: Reader):
     row = one("topics_windows", "unavailable", metric="kafka.partition.unavailable")
-    assert (row["any_us"], row["max_concurrent"]) == (200 * SECOND, 1)
+    assert (row["affected_us"], row["max_concurrent"]) == (200 * SECOND, 1)
     assert one("sli_windows", "unavailable", objective="min-isr")["bad_us"] == 200 * SECOND
     assert one("sli_windows", "unavailable", objective="leaderless")["bad_us"] == 110 * SECOND
 
@@ -229,51 +229,51 @@ def test_a_client_is_well_only_while_every_broker_is_read(every: Everything):
 
 def test_an_increase_over_a_reset_is_not_known_and_not_zero(one: Reader):
     row = one("topics", "counter_reset", metric=stories.FETCHED)
-    assert (row["increase"], row["observed_us"]) == (150.0, 600 * SECOND)
+    assert (row["increase"], row["series_seen_us"]) == (150.0, 600 * SECOND)
 
 
 def test_a_counter_goes_on_over_an_agents_restart(one: Reader):
     row = one("topics_windows", "agent_restart", metric=stories.FETCHED)
-    assert (row["increase"], row["observed_us"]) == (42.0, 300 * SECOND)
+    assert (row["increase"], row["series_seen_us"]) == (42.0, 300 * SECOND)
 
 
 def test_a_client_is_throttled_while_any_broker_throttles_it(one: Reader):
     row = one("clients", "clients_come_and_go")
-    assert (row["client_id"], row["positive_us"]) == ("comes", 200 * SECOND)
-    assert bounds(row, "any") == (140, 150, 150), "the other broker covers half of the tail"
+    assert (row["client_id"], row["series_affected_us"]) == ("comes", 200 * SECOND)
+    assert bounds(row, "affected") == (140, 150, 150), "the other broker covers half of the tail"
 
 
 def test_the_hours_beside_a_new_year_are_two(every: Everything):
     hours = every("partitions", "new_year", metric=stories.ISR)
-    assert [hour["positive_us"] for hour in hours] == [10 * SECOND, 10 * SECOND]
+    assert [hour["series_affected_us"] for hour in hours] == [10 * SECOND, 10 * SECOND]
 
 
 def test_a_single_run_is_enough(one: Reader):
     row = one("partitions", "one_row", metric=stories.ISR)
-    assert (row["observed_us"], row["positive_us"]) == (10 * SECOND, 10 * SECOND)
+    assert (row["series_seen_us"], row["series_affected_us"]) == (10 * SECOND, 10 * SECOND)
 
 
 def test_offsets_lost_have_bounds_and_an_unknown_part(one: Reader):
-    row = one("non_consumed", "offsets_lost")
+    row = one("lost_offsets", "offsets_lost")
     assert (row["offsets_low"], row["offsets_high"]) == (5.0, 19.0)
-    assert (row["observed_us"], row["unknown_us"]) == (600 * SECOND, 300 * SECOND)
+    assert (row["series_seen_us"], row["series_unknown_us"]) == (600 * SECOND, 300 * SECOND)
 
 
 def test_what_an_agents_cap_folds_is_counted_without_a_partition(one: Reader):
-    row = one("non_consumed_windows", "beyond_the_cap")
-    assert (row["partition"], row["offsets_low"]) == (None, 7.0)
+    row = one("lost_offsets_windows", "beyond_the_cap")
+    assert (row["partition_id"], row["offsets_low"]) == (None, 7.0)
 
 
 def test_a_metric_of_no_shipped_catalogue_rolls_up(one: Reader):
-    row = one("brokers", "users_own_bean", metric="acme.cache.misses")
-    assert (row["max"], row["observed_us"]) == (12.0, 600 * SECOND)
-    assert one("brokers", "users_own_bean", metric="acme.cache.hits")["max"] == 18.0
+    row = one("sources", "users_own_bean", metric="acme.cache.misses")
+    assert (row["value_max"], row["series_seen_us"]) == (12.0, 600 * SECOND)
+    assert one("sources", "users_own_bean", metric="acme.cache.hits")["value_max"] == 18.0
     labelled = one("labelled", "users_own_bean", metric="acme.cache.misses", labels="cache=b")
-    assert (labelled["max"], labelled["observed_us"]) == (12.0, 300 * SECOND)
+    assert (labelled["value_max"], labelled["series_seen_us"]) == (12.0, 300 * SECOND)
     odd = one("labelled", "users_own_bean", metric="acme.cache.loads")
     assert (odd["labels"], odd["increase"]) == (r"a=,b=x\,y\=\\z", 5.0)
     group = one("groups", "users_own_bean")
-    assert (group["topic"], group["mean"]) == (None, 3.0)
+    assert (group["topic"], group["value_mean"]) == (None, 3.0)
 
 
 @pytest.mark.parametrize(
@@ -314,21 +314,21 @@ def test_a_broker_is_bad_while_a_gauge_of_it_is_below_the_threshold(one: Reader)
 
 
 def test_what_brokers_report_of_a_groups_topic_is_added_up(one: Reader):
-    row = one("sli_windows", "lag_of_two_brokers", objective="lag", group="g")
+    row = one("sli_windows", "lag_of_two_brokers", objective="lag", consumer_group="g")
     assert of_limits(row) == (250, 40, 50, 60)
 
 
 def test_of_a_whole_cluster_it_is_unknown_while_its_agent_could_not_read(one: Reader):
-    row = one("sli_windows", "lag_of_a_whole_cluster", objective="lag", group="g")
+    row = one("sli_windows", "lag_of_a_whole_cluster", objective="lag", consumer_group="g")
     assert of_limits(row) == (220, 40, 50, 60)
-    seen = one("consumer_lag_windows", "lag_of_a_whole_cluster", group="g", topic="t")
+    seen = one("consumer_lag_windows", "lag_of_a_whole_cluster", consumer_group="g", topic="t")
     assert (seen["seen_us"], seen["behind_us"]) == (270 * SECOND, 50 * SECOND)
 
 
 def test_what_is_known_by_bounds_is_surely_bad_by_the_better_one(one: Reader):
-    row = one("sli_windows", "behind_by_bounds", objective="behind", group="g")
+    row = one("sli_windows", "behind_by_bounds", objective="behind", consumer_group="g")
     assert of_limits(row) == (120, 60, 60, 120)
-    least = one("sli_windows", "behind_by_bounds", objective="ahead", group="g")
+    least = one("sli_windows", "behind_by_bounds", objective="ahead", consumer_group="g")
     assert of_limits(least) == (120, 60, 60, 120)
 
 

@@ -6,9 +6,9 @@ WITH marked AS (
         ORDER BY s, e ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)),
 numbered AS (
     SELECT *, max(s) FILTER (begins) OVER (PARTITION BY hour_of(w), source, family, outcome
-        ORDER BY s, e) AS "start"
+        ORDER BY s, e) AS started_at
     FROM marked)
-SELECT hour_of(w) AS w, source, family, outcome, "start", max(e) AS "end", sum(scrapes) AS scrapes,
+SELECT hour_of(w) AS w, source, family, outcome, started_at, max(e) AS ended_at, sum(scrapes) AS scrapes,
     max(seconds_max + 0.0) AS seconds_max, max(interval_us) AS interval_us,
     (min({s: s, error: error}) FILTER (error IS NOT NULL)).error AS error
-FROM numbered GROUP BY hour_of(w), source, family, outcome, "start";
+FROM numbered GROUP BY hour_of(w), source, family, outcome, started_at;

@@ -51,12 +51,12 @@ UPDATE judged_scrapes SET reason = cut_scrapes.reason FROM cut_scrapes WHERE jud
 CREATE VIEW attempts AS SELECT * FROM judged_scrapes WHERE reason IS NULL;
 
 INSERT INTO out_rejected BY NAME
-SELECT w, reason, 'scrapes' AS "table", source, family AS metric, s AS "start", e AS "end",
-    agent, batch, 1 AS rows
+SELECT w, reason, 'scrapes' AS table_name, source, family AS metric, s AS started_at, e AS ended_at,
+    agent, batch, 1 AS row_count
 FROM judged_scrapes WHERE reason <> '';
 
 INSERT INTO out_coverage BY NAME
-SELECT w, source, family, outcome, sum(e - s) AS duration_us, sum(scrapes) AS scrapes,
+SELECT w, source, family, outcome, sum(e - s) AS outcome_us, sum(scrapes) AS scrapes,
     max(interval_us) AS interval_us, sum(exact(seconds_total)) AS seconds_total,
     max(seconds_max) AS seconds_max
 FROM attempts GROUP BY ALL;

@@ -25,14 +25,14 @@ SELECT place AS subject, * EXCLUDE (place) FROM timed(steps);
 -- A class's times are those of each of its clients that has no run of its own in the window.
 INSERT INTO out_sli BY NAME
 WITH each AS (
-    SELECT w, metric, "user", client_id, t.* EXCLUDE (subject)
+    SELECT w, metric, user_name, client_id, t.* EXCLUDE (subject)
     FROM client_times t JOIN judged_clients USING (subject) WHERE alone
     UNION ALL
-    SELECT j.w, j.metric, c."user", c.client_id, t.* EXCLUDE (subject)
+    SELECT j.w, j.metric, c.user_name, c.client_id, t.* EXCLUDE (subject)
     FROM client_times t JOIN judged_clients j USING (subject)
         JOIN client_classes c ON j.u = c.u AND j.class = c.class
         ANTI JOIN (SELECT * FROM judged_clients WHERE alone) a ON a.w = j.w AND a.metric = j.metric
-            AND a."user" IS NOT DISTINCT FROM c."user" AND a.client_id IS NOT DISTINCT FROM c.client_id
+            AND a.user_name IS NOT DISTINCT FROM c.user_name AND a.client_id IS NOT DISTINCT FROM c.client_id
     WHERE NOT j.alone)
 SELECT each.* EXCLUDE (metric), o.objective
 FROM each JOIN objectives o ON o.level = 'client' AND o.metric = each.metric;

@@ -18,13 +18,13 @@ unchosen AS (
     WHERE regexp_full_match(coalesce(labels[label], ''), regex)::INTEGER = excluding),
 runs AS (
     SELECT u.*, objective, bound, op, threshold, starts_with(op, 'l') AS most_is_bad,
-        o.level = 'group' AS grouped, grouped AND topic IS NOT NULL AND partition IS NULL AND members IS NULL
+        o.level = 'group' AS grouped, grouped AND topic IS NOT NULL AND partition_id IS NULL AND members IS NULL
             AND most_is_bad AND bound = '' AND NOT breaks(op, threshold, 0) AS summed
     FROM usable u JOIN named n USING (stream) JOIN objectives o ON o.level = n.level AND o.metric = n.metric
         ANTI JOIN unchosen x ON x.stream = n.stream AND x.objective = o.objective)
 SELECT {w: w, objective: objective, source: CASE WHEN NOT grouped THEN source END,
-        "group": CASE WHEN grouped THEN "group" END} AS place,
-    {topic: topic, partition: partition, members: members, labels: labels, bound: bound} AS member,
+        consumer_group: CASE WHEN grouped THEN consumer_group END} AS place,
+    {topic: topic, partition_id: partition_id, members: members, labels: labels, bound: bound} AS member,
     claimant, series, s, e, w, lead_us, tail_us, bound = '' OR value IS NOT NULL AS known,
     bound <> CASE WHEN most_is_bad THEN 'high' ELSE 'low' END AS better,
     bound <> CASE WHEN most_is_bad THEN 'low' ELSE 'high' END AS worse,
@@ -62,7 +62,7 @@ steps AS (
     FROM judged WHERE worse AND runs > 0
     UNION ALL BY NAME
     SELECT place, unnest([x.s, x.e]) AS t, step(1) AS unknown
-    FROM (SELECT DISTINCT place FROM limited WHERE place."group" IS NOT NULL)
+    FROM (SELECT DISTINCT place FROM limited WHERE place.consumer_group IS NOT NULL)
         JOIN objectives o ON o.objective = place.objective
         JOIN unread x ON x.w = place.w AND x.metric = o.metric
     WHERE x.live AND reports_partitions(x.source)

@@ -9,7 +9,7 @@ WITH reported AS (
     SELECT w, h, topic, max(value) AS in_window, max(max(value)) OVER (PARTITION BY h, topic) AS in_hour
     FROM described WHERE metric = 'kafka.topic.partitions' AND level = 'topic' GROUP BY w, h, topic),
 claimed AS (
-    SELECT w, r.topic, max(coalesce(list_max(k.partitions), partition) + 1)::DOUBLE AS partitions
+    SELECT w, r.topic, max(coalesce(list_max(k.partitions), partition_id) + 1)::DOUBLE AS partitions
     FROM stream_sums JOIN streams r USING (stream) LEFT JOIN known_sets k USING (set_number)
     WHERE level = 'partition' AND hour_of(w) NOT IN (SELECT h FROM topology_hours)
     GROUP BY ALL)
@@ -58,7 +58,7 @@ running AS (
     FROM edges GROUP BY sli, t WINDOW along AS (PARTITION BY sli ORDER BY t)),
 rises AS (SELECT place AS subject, max(spill) AS rise_us FROM claim_edges GROUP BY place),
 segments AS (
-    SELECT sli AS place, t, us, CASE WHEN threshold = 0 THEN spill_us ELSE rise_us END AS spill,
+    SELECT sli AS place, t, us, CASE WHEN threshold = 0 THEN before_us ELSE rise_us END AS spill,
         coalesce(CASE WHEN threshold = 0 THEN pos > 0 ELSE v > threshold END, false) AS bad,
         coalesce(CASE WHEN threshold = 0 THEN low > 0 ELSE v_least > threshold END, false) AS low,
         coalesce(CASE WHEN threshold = 0 THEN high > 0 ELSE v_most > threshold END, false) AS high,

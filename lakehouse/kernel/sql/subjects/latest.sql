@@ -1,10 +1,10 @@
 -- Every figure is a least, a greatest or a latest one: to merge hours once or again gives the same rows.
 latest AS (
-    SELECT cluster, kind, topic, "user", client_id, "group", source, metric, min(first_seen) AS first_seen,
-        max(last_seen) AS last_seen, max(seen_whole_until) AS seen_whole_until,
+    SELECT cluster, kind, topic, user_name, client_id, consumer_group, source, metric,
+        min(first_seen) AS first_seen, max(last_seen) AS last_seen, max(seen_whole_until) AS seen_whole_until,
         max(reported(reported_at, value, rack)) AS latest
     FROM each GROUP BY ALL)
-SELECT cluster, kind, topic, "user", client_id, "group", source, min(first_seen) AS first_seen,
+SELECT cluster, kind, topic, user_name, client_id, consumer_group, source, min(first_seen) AS first_seen,
     max(last_seen) AS last_seen, max(seen_whole_until) AS seen_whole_until,
     max(latest.instant) FILTER (metric IS NOT NULL) AS attributes_at,
     coalesce(map_from_entries(list({k: metric, v: latest.value} ORDER BY metric)

@@ -15,9 +15,9 @@ described AS (
             CASE WHEN metric = 'kafka.cluster.node.fenced' THEN nullif(labels['rack'], '') END)) AS latest
     FROM usable SEMI JOIN describing USING (metric) GROUP BY stream),
 latest AS (
-    SELECT u, kind, CASE WHEN level <> 'group' THEN topic END AS topic, "group",
+    SELECT u, kind, CASE WHEN level <> 'group' THEN topic END AS topic, consumer_group,
         CASE WHEN kind = 'quota' AND list_contains(defaults, 'user') THEN '<default>'
-            WHEN kind IN ('quota', 'client') THEN "user" END AS "user",
+            WHEN kind IN ('quota', 'client') THEN user_name END AS user_name,
         CASE WHEN kind = 'quota' AND list_contains(defaults, 'client-id') THEN '<default>'
             WHEN kind IN ('quota', 'client') THEN client_id END AS client_id,
         CASE WHEN node THEN labels['node'] END AS source,
@@ -27,8 +27,8 @@ latest AS (
     FROM named JOIN seen USING (stream) LEFT JOIN described USING (stream) WHERE kind IS NOT NULL
     GROUP BY ALL)
 -- Folded clients are unfolded once, and not once a run.
-SELECT l.u, kind, topic, "group", source, first_seen, last_seen, metric,
-    CASE WHEN set_number IS NULL THEN l."user" ELSE c."user" END AS "user",
+SELECT l.u, kind, topic, consumer_group, source, first_seen, last_seen, metric,
+    CASE WHEN set_number IS NULL THEN l.user_name ELSE c.user_name END AS user_name,
     CASE WHEN set_number IS NULL THEN l.client_id ELSE c.client_id END AS client_id,
     latest.instant AS reported_at, latest.value AS value, latest.rack AS rack
 FROM latest l LEFT JOIN set_clients c USING (set_number);

@@ -17,19 +17,19 @@ held AS (
     SELECT w, metric, topic, value, us FROM of_topics JOIN gold_subjects USING (subject)
     WHERE topic <> '__other__'
     UNION ALL BY NAME
-    SELECT w, metric, "user", client_id, value, e - s AS us FROM own
+    SELECT w, metric, user_name, client_id, value, e - s AS us FROM own
     WHERE level = 'client' AND members IS NULL AND client_id IS DISTINCT FROM '__other__'
     UNION ALL BY NAME
-    SELECT w, metric, c."user", c.client_id, 0 AS value, us FROM folded JOIN set_clients c USING (set_number)
+    SELECT w, metric, c.user_name, c.client_id, 0 AS value, us FROM folded JOIN set_clients c USING (set_number)
     UNION ALL BY NAME
-    SELECT w, metric, topic, "group", CASE WHEN level = 'source' THEN source END AS source, value,
+    SELECT w, metric, topic, consumer_group, CASE WHEN level = 'source' THEN source END AS source, value,
         (e - s) * series AS us
     FROM own WHERE level = 'source' OR (level = 'group' AND topic IS DISTINCT FROM '__other__')),
 -- Logarithms are rounded otherwise on other machines; ends of buckets lie higher by 1 part in 10^8,
 -- so that a value on one, such as every power of two, is in the same bucket everywhere.
 placed AS (SELECT *, abs(value) <= 1e-12 AS zero, ceil(log2(abs(value)) * 64 - 1e-6) - 1 AS place FROM held)
-SELECT w, metric, topic, "user", client_id, "group", source,
+SELECT w, metric, topic, user_name, client_id, consumer_group, source,
     CASE WHEN zero THEN 0 ELSE sign(value) END::INTEGER AS sign,
     CASE WHEN zero THEN 0 ELSE place END::INTEGER AS bucket,
-    sum(us) AS duration_us, sum(value_seconds(value, us)) AS value_seconds
+    sum(us) AS series_us, sum(value_seconds(value, us)) AS value_seconds
 FROM placed GROUP BY ALL;

@@ -5,4 +5,4 @@ WITH latest AS (
     WHERE metric IN ('kafka.topic.remote_copy_lag.bytes', 'kafka.topic.remote_delete_lag.bytes')
         AND level IN ('partition', 'topic')
     GROUP BY ALL)
-SELECT w, metric, topic, source, latest.instant AS "end", latest.value AS value FROM latest;
+SELECT w, metric, topic, source, latest.instant AS ended_at, latest.value AS value_last FROM latest;

@@ -1,7 +1,7 @@
 -- bad_series: series of watched metrics above zero in an hour, as one source reports them.
 CREATE OR REPLACE TABLE bad_streams AS
-SELECT DISTINCT stream, {h: h, metric: metric, level: level, topic: topic, partition: partition,
-    "user": "user", client_id: client_id, "group": "group", source: source} AS identity
+SELECT DISTINCT stream, {h: h, metric: metric, level: level, topic: topic, partition_id: partition_id,
+    user_name: user_name, client_id: client_id, consumer_group: consumer_group, source: source} AS identity
 FROM stream_sums JOIN streams USING (stream) SEMI JOIN watched USING (metric) WHERE positive;
 
 INSERT INTO bad_series
@@ -23,10 +23,10 @@ places AS (
     SELECT series, t, sum((runs = 0)::INTEGER) OVER (PARTITION BY series ORDER BY t DESC) AS place
     FROM depths),
 spans AS (
-    SELECT series, row_number() OVER () AS stretch, min(t) AS "start", max(t) AS "end"
+    SELECT series, row_number() OVER () AS stretch, min(t) AS started_at, max(t) AS ended_at
     FROM places GROUP BY series, place)
-SELECT bad.*, stretch, "start"
-FROM bad JOIN spans USING (series) WHERE bad.s >= "start" AND bad.e <= "end";
+SELECT bad.*, stretch, started_at
+FROM bad JOIN spans USING (series) WHERE bad.s >= started_at AND bad.e <= ended_at;
 
 -- A stretch above zero within a part. Where a run may not have been above zero at all, those count that
 -- end where it begins: `reached` are the instants at which the stretch may have been over.
@@ -39,7 +39,7 @@ ends AS (
     SELECT reached.stretch, max(CASE WHEN r.e IS NULL THEN t WHEN sure > s THEN sure END) AS sure_until
     FROM reached LEFT JOIN bad_runs r ON r.stretch = reached.stretch AND r.e = t GROUP BY ALL),
 stretches AS (
-    SELECT series, stretch, "start" AS s, max(e) AS e, min(lead_us) FILTER (s = "start") AS lead_us,
+    SELECT series, stretch, started_at AS s, max(e) AS e, min(lead_us) FILTER (s = started_at) AS lead_us,
         max(value) AS worst, sum(exact(value)) AS total, count(*) AS runs, bool_or(wrong) AS known_wrong
     FROM bad_runs GROUP BY ALL)
 SELECT * EXCLUDE (stretch) FROM stretches JOIN ends USING (stretch);

@@ -2,17 +2,17 @@
 
 -- atom_sums: of plain atoms, and of those that were swept. What is folded has a set and no atom.
 CREATE OR REPLACE TABLE atom_sums AS
-SELECT subject, atom, set_number, sum(us)::BIGINT AS us, sum(us * weight)::BIGINT AS observed_us,
-    sum(total) AS value_seconds, min(min) AS min, max(max) AS max,
-    coalesce(sum(us) FILTER (positive), 0)::BIGINT AS positive_us,
-    coalesce(sum(low_us) FILTER (positive), 0)::BIGINT AS positive_low_us,
-    coalesce(sum(high_us) FILTER (positive), 0)::BIGINT AS positive_high_us,
+SELECT subject, atom, set_number, sum(us)::BIGINT AS us, sum(us * weight)::BIGINT AS series_seen_us,
+    sum(total) AS value_seconds, min(value_min) AS value_min, max(value_max) AS value_max,
+    coalesce(sum(us) FILTER (positive), 0)::BIGINT AS series_affected_us,
+    coalesce(sum(low_us) FILTER (positive), 0)::BIGINT AS series_affected_low_us,
+    coalesce(sum(high_us) FILTER (positive), 0)::BIGINT AS series_affected_high_us,
     bool_or(known_wrong) AS known_wrong, bool_or(opens) AS opens, max(spill) FILTER (positive) AS spill
 FROM plain JOIN stream_sums USING (stream, w, positive) GROUP BY ALL
 UNION ALL BY NAME
-SELECT subject, atom, sum(us * obs)::BIGINT AS observed_us, sum(value_seconds(value, us)) AS value_seconds,
-    f.min, f.max, sum(us * pos)::BIGINT AS positive_us, sum(us * low)::BIGINT AS positive_low_us,
-    sum(us * high)::BIGINT AS positive_high_us, f.known_wrong, f.opens, f.spill
+SELECT subject, atom, sum(us * obs)::BIGINT AS series_seen_us, sum(value_seconds(value, us)) AS value_seconds,
+    f.value_min, f.value_max, sum(us * pos)::BIGINT AS series_affected_us,
+    sum(us * low)::BIGINT AS series_affected_low_us, sum(us * high)::BIGINT AS series_affected_high_us, f.known_wrong, f.opens, f.spill
 FROM atom_segments JOIN atom_facts f USING (subject, atom) WHERE purpose = 'gold' GROUP BY ALL;
 
 -- counts: how many atoms are observed, above zero, surely so and possibly so, from one change to the next.
@@ -47,8 +47,8 @@ segments AS (
 SELECT purpose, subject, us, v::DOUBLE AS v FROM segments WHERE us > 0 AND sources > 0;
 
 CREATE OR REPLACE TABLE subject_spills AS
-SELECT subject, unless_open(bool_or(opens), max(spill)) AS spill_us,
-    sum(unless_open(opens, spill)) AS spill_sum_us
+SELECT subject, unless_open(bool_or(opens), max(spill)) AS before_us,
+    sum(unless_open(opens, spill)) AS series_before_us
 FROM atom_sums GROUP BY subject;
 
 -- fenced_claims: for how long a partition is claimed by a fenced source, which may lead it no more, and by no report
@@ -73,46 +73,48 @@ SELECT subject, atom, sum(us)::BIGINT AS fenced_us FROM running WHERE claims > 0
 
 CREATE OR REPLACE TABLE subject_rows AS
 WITH sums AS (
-    SELECT subject, min(min) AS min, max(max) AS max, bool_or(known_wrong) AS known_wrong,
-        sum(COLUMNS(['observed_us', 'value_seconds', 'positive_us', 'positive_low_us', 'positive_high_us']))
+    SELECT subject, min(value_min) AS value_min, max(value_max) AS value_max, bool_or(known_wrong) AS known_wrong,
+        sum(COLUMNS(['series_seen_us', 'value_seconds', 'series_affected_us', 'series_affected_low_us',
+            'series_affected_high_us']))
     FROM atom_sums GROUP BY subject),
 unions AS (
-    SELECT subject, max(obs) AS series, max(pos) AS max_concurrent, time_of(us, pos > 0) AS any_us,
-        time_of(us, low > 0) AS any_low_us, time_of(us, high > 0) AS any_high_us
+    SELECT subject, max(obs) AS series, max(pos) AS max_concurrent, time_of(us, pos > 0) AS affected_us,
+        time_of(us, low > 0) AS affected_low_us, time_of(us, high > 0) AS affected_high_us
     FROM counts WHERE us > 0 GROUP BY subject),
 most AS (SELECT subject, max(v) AS max_total FROM totals WHERE purpose = 'gold' GROUP BY subject),
 fenced_sums AS (SELECT subject, sum(fenced_us)::BIGINT AS fenced_us FROM fenced_claims GROUP BY subject)
-SELECT g.w, metric, topic, "user", client_id, max_total, spill_us, spill_sum_us,
-    sums.* REPLACE (positive_high_us + spill_sum_us AS positive_high_us,
-        observed_us - coalesce(fenced_us, 0) AS observed_us),
-    unions.* EXCLUDE (subject) REPLACE (any_high_us + spill_us AS any_high_us)
+SELECT g.w, metric, topic, user_name, client_id, max_total, before_us, series_before_us,
+    sums.* REPLACE (series_affected_high_us + series_before_us AS series_affected_high_us,
+        series_seen_us - coalesce(fenced_us, 0) AS series_seen_us),
+    unions.* EXCLUDE (subject) REPLACE (affected_high_us + before_us AS affected_high_us)
 FROM gold_subjects g JOIN sums USING (subject) JOIN unions USING (subject) JOIN subject_spills USING (subject)
     LEFT JOIN most USING (subject) LEFT JOIN fenced_sums USING (subject);
 
 INSERT INTO out_topics BY NAME
-SELECT * EXCLUDE (subject, "user", client_id) FROM subject_rows WHERE topic IS NOT NULL;
+SELECT * EXCLUDE (subject, user_name, client_id) FROM subject_rows WHERE topic IS NOT NULL;
 
 INSERT INTO out_clients BY NAME
 SELECT * EXCLUDE (subject, topic) FROM subject_rows
-WHERE topic IS NULL AND (positive_us > 0 OR max <> 0 OR min <> 0);
+WHERE topic IS NULL AND (series_affected_us > 0 OR value_max <> 0 OR value_min <> 0);
 
 -- A partition that was not zero was observed as well while it was folded among others that were.
 INSERT INTO out_partitions BY NAME
 WITH single AS (
     SELECT a.*, g.u, g.w, g.metric, g.topic FROM atom_sums a JOIN gold_subjects g USING (subject)
-    WHERE atom >= 0 AND (positive_us > 0 OR max <> 0 OR min <> 0)),
+    WHERE atom >= 0 AND (series_affected_us > 0 OR value_max <> 0 OR value_min <> 0)),
 folded AS (
-    SELECT o.subject, o.atom, sum(f.us) AS us, min(f.min) AS min, max(f.max) AS max,
+    SELECT o.subject, o.atom, sum(f.us) AS us, min(f.value_min) AS value_min, max(f.value_max) AS value_max,
         bool_or(f.known_wrong) AS known_wrong
     FROM single o JOIN set_partitions p ON p.u = o.u AND p.topic = o.topic AND p.atom = o.atom
         JOIN atom_sums f ON f.subject = o.subject AND f.set_number = p.set_number
     WHERE o.us IS NOT NULL  -- a swept atom has no part in what is folded
     GROUP BY ALL)
-SELECT o.w, o.metric, o.topic, o.atom AS partition, 1 AS series,
-    o.observed_us + coalesce(f.us, 0) - coalesce(fenced_us, 0) AS observed_us, o.value_seconds,
-    least(o.min, f.min) AS min, greatest(o.max, f.max) AS max, positive_us, positive_low_us,
-    positive_high_us + unless_open(opens, spill) AS positive_high_us,
-    unless_open(opens, spill) AS spill_sum_us,
+SELECT o.w, o.metric, o.topic, o.atom AS partition_id, 1 AS series,
+    o.series_seen_us + coalesce(f.us, 0) - coalesce(fenced_us, 0) AS series_seen_us, o.value_seconds,
+    least(o.value_min, f.value_min) AS value_min, greatest(o.value_max, f.value_max) AS value_max,
+    series_affected_us, series_affected_low_us,
+    series_affected_high_us + unless_open(opens, spill) AS series_affected_high_us,
+    unless_open(opens, spill) AS series_before_us,
     o.known_wrong OR coalesce(f.known_wrong, false) AS known_wrong
 FROM single o LEFT JOIN folded f ON f.subject = o.subject AND f.atom = o.atom
     LEFT JOIN fenced_claims c ON c.subject = o.subject AND c.atom = o.atom;

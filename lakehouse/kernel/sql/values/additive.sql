@@ -9,55 +9,55 @@ WITH summed AS (
         ELSE ['source'] END) AS sum_of
     FROM streams WHERE measure)
 SELECT w, metric, sum_of,
-    CASE WHEN sum_of = 'group' THEN "group" END AS "group",
+    CASE WHEN sum_of = 'group' THEN consumer_group END AS consumer_group,
     CASE WHEN sum_of IN ('group', 'topic') THEN topic END AS topic,
     CASE WHEN sum_of IN ('source', 'labels') THEN source END AS source,
     CASE WHEN sum_of = 'labels' THEN labels_of(labels) END AS labels,
-    coalesce(sum(CASE WHEN counter THEN known_us ELSE us END * series), 0) AS observed_us,
+    coalesce(sum(CASE WHEN counter THEN known_us ELSE us END * series), 0) AS series_seen_us,
     sum(total) FILTER (NOT counter) AS value_seconds,
-    min(min) FILTER (NOT counter) AS min, max(max) FILTER (NOT counter) AS max,
-    sum(CASE WHEN positive THEN us ELSE 0 END) FILTER (NOT counter) AS positive_us,
-    sum(CASE WHEN positive THEN low_us ELSE 0 END) FILTER (NOT counter) AS positive_low_us,
-    sum(CASE WHEN positive THEN high_us + spills_us ELSE 0 END) FILTER (NOT counter) AS positive_high_us,
+    min(value_min) FILTER (NOT counter) AS value_min, max(value_max) FILTER (NOT counter) AS value_max,
+    sum(CASE WHEN positive THEN us ELSE 0 END) FILTER (NOT counter) AS series_affected_us,
+    sum(CASE WHEN positive THEN low_us ELSE 0 END) FILTER (NOT counter) AS series_affected_low_us,
+    sum(CASE WHEN positive THEN high_us + spills_us ELSE 0 END) FILTER (NOT counter) AS series_affected_high_us,
     sum(total) FILTER (counter) AS increase, max(series) AS series, bool_or(known_wrong) AS known_wrong
 FROM stream_sums JOIN summed USING (stream) GROUP BY ALL;
 
-INSERT INTO out_brokers BY NAME
-SELECT * EXCLUDE (sum_of, labels, "group", topic) FROM additive WHERE sum_of = 'source';
+INSERT INTO out_sources BY NAME
+SELECT * EXCLUDE (sum_of, labels, consumer_group, topic) FROM additive WHERE sum_of = 'source';
 
 INSERT INTO out_labelled BY NAME
-SELECT * EXCLUDE (sum_of, "group", topic) FROM additive WHERE sum_of = 'labels';
+SELECT * EXCLUDE (sum_of, consumer_group, topic) FROM additive WHERE sum_of = 'labels';
 
 INSERT INTO out_groups BY NAME
 SELECT * EXCLUDE (sum_of, labels, source) FROM additive WHERE sum_of = 'group';
 
 INSERT INTO out_topics BY NAME
-SELECT * EXCLUDE (sum_of, labels, "group", source) FROM additive WHERE sum_of = 'topic' AND max > 0;
+SELECT * EXCLUDE (sum_of, labels, consumer_group, source) FROM additive WHERE sum_of = 'topic' AND value_max > 0;
 
 -- Counters of topics, partitions and clients: by how much they rose. Where that is not known (null)
 -- they are not observed.
 CREATE OR REPLACE TABLE counters AS
-SELECT w, metric, topic, partition, "user", client_id, level,
-    coalesce(sum(known_us * series), 0) AS observed_us,
+SELECT w, metric, topic, partition_id, user_name, client_id, level,
+    coalesce(sum(known_us * series), 0) AS series_seen_us,
     sum(total) AS increase, max(series) AS series, bool_or(known_wrong) AS known_wrong
 FROM stream_sums JOIN streams USING (stream)
 WHERE counter AND (level IN ('partition', 'topic') OR (level = 'client' AND members IS NULL))
 GROUP BY ALL;
 
 INSERT INTO out_topics BY NAME
-SELECT w, metric, topic, sum(observed_us) AS observed_us, sum(increase) AS increase,
+SELECT w, metric, topic, sum(series_seen_us) AS series_seen_us, sum(increase) AS increase,
     max(series) AS series, bool_or(known_wrong) AS known_wrong
 FROM counters WHERE level <> 'client' GROUP BY ALL;
 
 INSERT INTO out_partitions BY NAME
-SELECT * EXCLUDE (level, "user", client_id) FROM counters
-WHERE level = 'partition' AND partition IS NOT NULL AND increase > 0;
+SELECT * EXCLUDE (level, user_name, client_id) FROM counters
+WHERE level = 'partition' AND partition_id IS NOT NULL AND increase > 0;
 
 INSERT INTO out_clients BY NAME
-SELECT * EXCLUDE (level, topic, partition) FROM counters WHERE level = 'client' AND increase > 0;
+SELECT * EXCLUDE (level, topic, partition_id) FROM counters WHERE level = 'client' AND increase > 0;
 
 -- Runs that could not be used.
 INSERT INTO out_rejected BY NAME
-SELECT w, reason, 'runs' AS "table", source, metric, members, min(s) AS "start", max(e) AS "end",
-    min(agent) AS agent, min(batch) AS batch, count(*) AS rows
+SELECT w, reason, 'runs' AS table_name, source, metric, members, min(s) AS started_at, max(e) AS ended_at,
+    min(agent) AS agent, min(batch) AS batch, count(*) AS row_count
 FROM judged JOIN streams USING (stream) WHERE reason IS NOT NULL GROUP BY ALL;

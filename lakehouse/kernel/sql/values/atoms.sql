@@ -43,6 +43,6 @@ FROM valued;
 
 -- atom_facts: what needs no sweep of an atom.
 CREATE OR REPLACE TABLE atom_facts AS
-SELECT subject, atom, min(value) AS min, max(value) AS max, bool_or(wrong) AS known_wrong,
+SELECT subject, atom, min(value) AS value_min, max(value) AS value_max, bool_or(wrong) AS known_wrong,
     bool_or(opens) AS opens, max(spill) FILTER (positive) AS spill
 FROM claims WHERE purpose = 'gold' GROUP BY ALL;

@@ -4,27 +4,28 @@ SELECT set_number, u, set_topic AS topic, unnest(partitions) AS atom
 FROM known_sets WHERE ways = 1 AND partitions IS NOT NULL;
 
 CREATE OR REPLACE TABLE set_clients AS
-SELECT set_number, u, unnest(clients, max_depth := 2) FROM known_sets WHERE ways = 1 AND clients IS NOT NULL;
+SELECT set_number, u, client."user" AS user_name, client.client_id
+FROM (SELECT set_number, u, unnest(clients) AS client FROM known_sets WHERE ways = 1 AND clients IS NOT NULL);
 
 CREATE OR REPLACE VIEW stream_gauges AS
 SELECT * FROM stream_sums JOIN streams USING (stream) WHERE NOT counter;
 
 -- busy: clients that were not zero; the others are idle and only counted by objectives.
 CREATE OR REPLACE TABLE busy AS
-SELECT DISTINCT u, w, metric, "user", client_id FROM stream_gauges
-WHERE level = 'client' AND measure AND members IS NULL AND (min <> 0 OR max <> 0);
+SELECT DISTINCT u, w, metric, user_name, client_id FROM stream_gauges
+WHERE level = 'client' AND measure AND members IS NULL AND (value_min <> 0 OR value_max <> 0);
 
 -- gold_subjects: a metric of a topic or client in a window, with a number to go by. What is under its
 -- min ISR or has no leader is unavailable: a metric that no broker reports.
 CREATE OR REPLACE TABLE gold_subjects AS
 WITH named AS (
-    SELECT DISTINCT u, w, metric, topic, NULL AS "user", NULL AS client_id FROM stream_gauges
+    SELECT DISTINCT u, w, metric, topic, NULL AS user_name, NULL AS client_id FROM stream_gauges
     WHERE level IN ('partition', 'topic') AND measure AND NOT replica
     UNION
     SELECT u, w, 'kafka.partition.unavailable', topic, NULL, NULL FROM stream_gauges
     WHERE level = 'partition' AND is_unavailable(metric, positive)
     UNION ALL
-    SELECT u, w, metric, NULL, "user", client_id FROM busy)
+    SELECT u, w, metric, NULL, user_name, client_id FROM busy)
 SELECT row_number() OVER () AS subject, *, hour_of(w) AS h FROM named;
 
 -- reports: of which atom of a subject, or of a set of them, a stream reports. An atom is observed
@@ -32,14 +33,14 @@ SELECT row_number() OVER () AS subject, *, hour_of(w) AS h FROM named;
 -- one source, too, a partition without a leader and one under its min ISR are two claims.
 CREATE OR REPLACE TABLE reports AS
 WITH topics AS (
-    SELECT *, CASE WHEN level = 'partition' THEN partition ELSE part_number END AS atom
+    SELECT *, CASE WHEN level = 'partition' THEN partition_id ELSE part_number END AS atom
     FROM stream_gauges WHERE level IN ('partition', 'topic')),
 clients AS (
     SELECT * FROM stream_gauges SEMI JOIN busy USING (w, metric) WHERE level = 'client'),
 unfolded AS (
     SELECT * FROM clients WHERE members IS NULL
     UNION ALL
-    SELECT clients.* REPLACE (c."user" AS "user", c.client_id AS client_id)
+    SELECT clients.* REPLACE (c.user_name AS user_name, c.client_id AS client_id)
     FROM clients JOIN set_clients c USING (set_number))
 SELECT g.subject, claimant, atom, stream, r.w, positive, set_number, series, spread
 FROM topics r JOIN gold_subjects g ON g.w = r.w AND g.metric = r.metric AND g.topic = r.topic
@@ -52,6 +53,6 @@ WHERE level = 'partition' AND is_unavailable(r.metric, positive)
 UNION ALL
 SELECT g.subject, claimant, part_number, stream, r.w, positive, NULL, 1, spread
 FROM unfolded r JOIN gold_subjects g ON g.w = r.w AND g.metric = r.metric AND g.topic IS NULL
-        AND g."user" IS NOT DISTINCT FROM r."user" AND g.client_id IS NOT DISTINCT FROM r.client_id;
+        AND g.user_name IS NOT DISTINCT FROM r.user_name AND g.client_id IS NOT DISTINCT FROM r.client_id;
 
 CREATE OR REPLACE VIEW gauges AS SELECT * FROM usable_runs JOIN reports USING (stream, w, positive);

@@ -5,7 +5,7 @@
 
 -- of_agents: streams of which another agent reports the same metric of the same source.
 CREATE OR REPLACE TABLE of_agents AS
-SELECT stream, agent, thing_of(u, source, metric, "group", topic) AS thing FROM streams
+SELECT stream, agent, thing_of(u, source, metric, consumer_group, topic) AS thing FROM streams
 QUALIFY min(agent) OVER (PARTITION BY thing) <> max(agent) OVER (PARTITION BY thing);
 
 -- doubles: windows in which runs of a stream overlap each other, or those of another agent.
@@ -26,7 +26,7 @@ WITH turns AS (
         row_number() OVER (
             PARTITION BY stream, w ORDER BY batch, s, e, value, lead_us, tail_us, may, sure, wrong) AS turn
     FROM judged j SEMI JOIN doubles USING (stream, w) WHERE reason IS NULL)
-SELECT id, s, e, agent, own, {w: w, thing: thing_of(u, source, metric, "group", topic)} AS thing, turn,
+SELECT id, s, e, agent, own, {w: w, thing: thing_of(u, source, metric, consumer_group, topic)} AS thing, turn,
     turn > min(turn) OVER (PARTITION BY stream, w, s, e, value, lead_us, tail_us, may, sure, wrong) AS again
 FROM turns JOIN streams USING (stream);
 

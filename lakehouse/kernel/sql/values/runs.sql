@@ -11,8 +11,8 @@ FROM (
 GROUP BY u, members;
 
 CREATE OR REPLACE VIEW identified AS
-SELECT *, {u: u, source: source, agent: agent, metric: metric, topic: topic, partition: partition,
-    "user": "user", client_id: client_id, "group": "group", labels: labels, members: members,
+SELECT *, {u: u, source: source, agent: agent, metric: metric, topic: topic, partition_id: partition,
+    user_name: "user", client_id: client_id, consumer_group: "group", labels: labels, members: members,
     series: series, counter: is_increase(flags), spread: is_distribution(flags)} AS identity
 FROM runs;
 
@@ -21,10 +21,10 @@ FROM runs;
 CREATE OR REPLACE TABLE streams AS
 WITH named AS (SELECT identity, unnest(identity) FROM (SELECT DISTINCT identity FROM identified)),
 levels AS (
-    SELECT *, CASE WHEN "group" IS NOT NULL THEN 'group'
-            WHEN partition IS NOT NULL OR (members IS NOT NULL AND topic IS NOT NULL) THEN 'partition'
+    SELECT *, CASE WHEN consumer_group IS NOT NULL THEN 'group'
+            WHEN partition_id IS NOT NULL OR (members IS NOT NULL AND topic IS NOT NULL) THEN 'partition'
             WHEN topic IS NOT NULL THEN 'topic'
-            WHEN "user" IS NOT NULL OR client_id IS NOT NULL OR members IS NOT NULL THEN 'client'
+            WHEN user_name IS NOT NULL OR client_id IS NOT NULL OR members IS NOT NULL THEN 'client'
             ELSE 'source' END AS level,
         part_of(level, labels) AS part
     FROM named)
@@ -35,17 +35,17 @@ SELECT row_number() OVER () AS stream, levels.*, set_number, u * stride() AS h,
     starts_with(metric, 'kafka.log.') AS replica,  -- every replica reports these, not only leaders
     CASE WHEN NOT regexp_full_match(metric, '[a-z][a-z0-9_]*([.][a-z][a-z0-9_]*)+')
             THEN 'no metric can have this name'
-        WHEN topic = '' OR is_long(topic) OR is_long("user") OR is_long(client_id) OR is_long("group")
-            OR (labels IS NOT NULL AND len(list_filter(map_values(labels), lambda x: is_long(x))) > 0)
+        WHEN topic = '' OR is_long(topic) OR is_long(user_name) OR is_long(client_id)
+            OR is_long(consumer_group) OR (labels IS NOT NULL AND len(list_filter(map_values(labels), lambda x: is_long(x))) > 0)
             THEN 'a name is empty or too long'
-        WHEN partition IS NOT NULL AND topic IS NULL THEN 'topic is missing'
-        WHEN partition < 0 THEN 'the partition is negative'
+        WHEN partition_id IS NOT NULL AND topic IS NULL THEN 'topic is missing'
+        WHEN partition_id < 0 THEN 'the partition is negative'
         WHEN series < 1 THEN 'it stands for no series'
         WHEN members IS NULL AND series > 1 THEN 'it stands for several series without a set'
         WHEN members IS NULL THEN NULL
         WHEN ways IS NULL THEN 'its member set is not known'
         WHEN ways > 1 THEN 'its member set has several contents'
-        WHEN held IS NULL OR held <> series OR distinct_held <> held OR partition IS NOT NULL
+        WHEN held IS NULL OR held <> series OR distinct_held <> held OR partition_id IS NOT NULL
             OR (clients IS NOT NULL AND topic IS NOT NULL)
             OR (partitions IS NOT NULL AND (topic IS NULL OR topic IS DISTINCT FROM set_topic OR negative))
             THEN 'it is not what its member set holds'

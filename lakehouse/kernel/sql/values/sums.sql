@@ -8,8 +8,8 @@ CREATE OR REPLACE TABLE stream_sums AS
 SELECT stream, w, positive, min(s) AS s, max(e) AS e, sum(e - s)::BIGINT AS us,
     (sum(e - s) FILTER (value IS NOT NULL))::BIGINT AS known_us,
     sum(CASE WHEN counter THEN exact(value) ELSE value_seconds(value, e - s) END) AS total,
-    min(value) AS min, max(value) AS max, sum(sure - s)::BIGINT AS low_us, sum(e - may)::BIGINT AS high_us,
-    sum(spill)::BIGINT AS spills_us, max(spill) AS spill, bool_or(opens) AS opens,
+    min(value) AS value_min, max(value) AS value_max, sum(sure - s)::BIGINT AS low_us,
+    sum(e - may)::BIGINT AS high_us, sum(spill)::BIGINT AS spills_us, max(spill) AS spill, bool_or(opens) AS opens,
     bool_or(wrong) AS known_wrong
 FROM usable_runs JOIN (SELECT stream, counter FROM streams) USING (stream) GROUP BY stream, w, positive;
 

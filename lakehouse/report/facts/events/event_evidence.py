@@ -29,7 +29,7 @@ _SILENT_INTERVALS: Final = 2.5
 _FENCED: Final = "kafka.controller.fenced_brokers"
 _ALL: Final = "'all'"
 _OF_WEEK: Final = (
-    "CAST(r.window - {first} - (r.window - {first}) % {week} AS STRING)"  # since the first
+    "CAST(r.hour - {first} - (r.hour - {first}) % {week} AS STRING)"  # since the first
 )
 
 
@@ -144,15 +144,15 @@ def _changes(gold: Gold, spans: Sequence[Span]) -> list[list[Change]] | None:
 def _fenced(gold: Gold, spans: Sequence[Span]) -> set[int] | None:
     """Return near which onsets controllers counted fenced brokers; None: that is not known."""
     try:
-        rows = gold.finest(tables.BROKERS)
+        rows = gold.finest(tables.SOURCES)
     except PeriodError:  # gold keeps only hours of this period
         return None
     size = gold.window_seconds * 1_000_000
     counted = ask(
         gold.engine,
         "SELECT DISTINCT w.number FROM {rows} r JOIN {windows} w "
-        f"ON r.window < w.e AND r.window + {size} > w.s "
-        f"WHERE r.metric = '{_FENCED}' AND r.max > 0",
+        f"ON r.window_start < w.e AND r.window_start + {size} > w.s "
+        f"WHERE r.metric = '{_FENCED}' AND r.value_max > 0",
         rows=rows,
         windows=_windows(spans),
     )
@@ -167,8 +167,9 @@ def _unread(gold: Gold, spans: Sequence[Span]) -> list[dict[str, int]]:
     longest = 0
     for number, source, first, last, interval_us in ask(
         gold.engine,
-        "SELECT w.number, r.source, r.start, r.end, r.interval_us FROM {rows} r JOIN {windows} w "
-        f"ON r.start < w.e AND r.end > w.s WHERE r.outcome = 'ok' AND r.source LIKE 'broker-%' "
+        "SELECT w.number, r.source, r.started_at, r.ended_at, r.interval_us "
+        "FROM {rows} r JOIN {windows} w ON r.started_at < w.e AND r.ended_at > w.s "
+        "WHERE r.outcome = 'ok' AND r.source LIKE 'broker-%' "
         f"AND {is_one_of('r.family', families)}",
         rows=gold.whole(tables.READINGS),
         windows=_windows(spans),

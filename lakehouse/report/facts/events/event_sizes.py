@@ -47,7 +47,7 @@ class Sizes:
                 )
             case "tiered":
                 row = self._topics[key.topic].get(_WAITS.get(str(key.of), ""), {})
-                return Size(max_bytes=row.get("max_total", row.get("max")))
+                return Size(max_bytes=row.get("max_total", row.get("value_max")))
             case _ if key.kind == AVAILABILITY:
                 hit = {(one.topic, one.partition) for one in items if one.partition is not None}
                 return Size(partitions=len(hit))
@@ -69,9 +69,9 @@ class Sizes:
         rate = rows.get(kind.rate, {})
         quota = quota_in_force(self._quotas, key.user, key.client_id, kind.quota)
         return Size(
-            throttle_ms_mean=per_second(throttle, "positive_us") if throttle else None,
-            throttle_ms_max=throttle.get("max"),
-            rate_max=rate.get("max"),
+            throttle_ms_mean=per_second(throttle, "series_affected_us") if throttle else None,
+            throttle_ms_max=throttle.get("value_max"),
+            rate_max=rate.get("value_max"),
             quota=None if quota is None else quota.limit,
         )
 

@@ -13,7 +13,7 @@ from lakehouse import tables
 from lakehouse.core.metrics import names_in_bronze
 from lakehouse.core.periods import HOUR_US, Period
 from lakehouse.core.spans import Span, length, overlap, union
-from lakehouse.core.subjects import SUBJECT
+from lakehouse.core.subjects import SUBJECT, SUBJECT_COLUMNS
 from lakehouse.engines.engine import ask
 from lakehouse.engines.gold_reader import is_hourly, is_one_of
 from lakehouse.gold.event_kinds import AVAILABILITY, NEVER, OTHER, SYMPTOM, kind_of
@@ -193,11 +193,11 @@ def bad_hours(gold: Gold, rests: Sequence[Rest]) -> dict[int, list[Span]]:
     size = HOUR_US if is_hourly(gold.period) else gold.window_seconds * 1_000_000
     within = gold.within(Period.of((first // size * size, last)))
     names = sorted({one.statement.objective.name for one in rests})
-    keys = ", ".join(f"r.{name}" for name in ("objective", *SUBJECT))
+    keys = ", ".join(f"r.{name}" for name in ("objective", *SUBJECT_COLUMNS))
     found: defaultdict[tuple[str | None, ...], list[Span]] = defaultdict(list)
     for *key, at in ask(
         gold.engine,
-        f"SELECT {keys}, r.window FROM {{rows}} r WHERE r.bad_us > 0 "
+        f"SELECT {keys}, r.window_start FROM {{rows}} r WHERE r.bad_us > 0 "
         f"AND {is_one_of('r.objective', names)}",
         rows=within.whole(tables.SLI),
     ):

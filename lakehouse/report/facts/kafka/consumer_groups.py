@@ -35,7 +35,7 @@ ROUNDED_UP: Final = 2**0.25
 
 _LOST: Final = "kafka.group.non_consumed"
 _Key = tuple[str, str]
-_key: Final = itemgetter("group", "topic")
+_key: Final = itemgetter("consumer_group", "topic")
 _FIGURES: Final = ("records_max", "seconds_low_max", "seconds_high_max", "seconds_unknown_us")
 
 
@@ -139,14 +139,14 @@ def consumer_lag(gold: Gold, objectives: Sequence[Objective]) -> ConsumerLag:
         return ConsumerLag(None, None, None)
     expected = {subject.group: us for subject, us in gold.expected("group")}
     groups = [
-        _group(row, last[_key(row)], expected.get(row["group"]))
+        _group(row, last[_key(row)], expected.get(row["consumer_group"]))
         for row in rows
         if gold.concerns(row, chosen) and (row["behind_high_us"] or row["seconds_low_max"])
     ]
     groups.sort(key=lambda one: (-(one.behind_us.high or 0), one.group, one.topic))
     unknown = {(one.group, one.topic): one.unknown_us for one in groups}
     far = (row for row in _stretches(gold) if gold.concerns(row, chosen))
-    read = len({row["group"] for row in rows if gold.concerns(row, chosen)})
+    read = len({row["consumer_group"] for row in rows if gold.concerns(row, chosen)})
     return ConsumerLag(groups, [_partition(row, unknown) for row in far], read)
 
 
@@ -157,7 +157,7 @@ def lost_before_read(
     weeks: Weeks = NO_WEEKS,
 ) -> LostBeforeRead:
     """Return the section; ``weeks`` are the weeks before."""
-    groups = _lost(gold, gold.sums(tables.NON_CONSUMED), statements, objectives)
+    groups = _lost(gold, gold.sums(tables.LOST_OFFSETS), statements, objectives)
     totals = group_totals(one._asdict() for one in groups)
     return LostBeforeRead(
         groups, [LostOfGroup(**one) for one in totals], _weeks(gold, weeks, objectives)
@@ -166,7 +166,7 @@ def lost_before_read(
 
 def _weeks(gold: Gold, weeks: Weeks, objectives: Sequence[Objective]) -> list[LostInWeek]:
     """Return the offsets that each group lost in each of some weeks."""
-    sums = gold.by_week(tables.NON_CONSUMED, weeks.periods)
+    sums = gold.by_week(tables.LOST_OFFSETS, weeks.periods)
     found = []
     for name, week, stated, rows in zip(weeks.names, *weeks, sums, strict=True):
         lost = _lost(gold.within(week), rows, stated, objectives)
@@ -194,11 +194,12 @@ def _lost(
     groups = []
     for row in rows:
         if gold.concerns(row, chosen):
-            unknown_us = max(row["unknown_us"], unknown.get(row["group"], 0))
-            is_stated = row["group"] in unknown and not gold.is_incomplete(tables.NON_CONSUMED)
+            group = row["consumer_group"]
+            unknown_us = max(row["series_unknown_us"], unknown.get(group, 0))
+            is_stated = group in unknown and not gold.is_incomplete(tables.LOST_OFFSETS)
             is_open = unknown_us > 0 or not is_stated
-            named = {name: row[name] for name in LostOffsets._fields[:-1]}
-            own = LostOffsets(**named, unknown_us=unknown_us)
+            bounds = (row["offsets_low"], row["offsets_high"])
+            own = LostOffsets(group, row["topic"], row["partition_id"], *bounds, unknown_us)
             groups.append(own._replace(offsets_high=None) if is_open else own)
     groups.sort(key=lambda one: (-one.offsets_low, str(one.group), str(one.topic)))
     return groups
@@ -212,8 +213,9 @@ def _group(row: Row, last: Row, expected_us: int | None) -> GroupLag:
         records_high=peak_high(most.records_high, unknown_us),
         seconds_high=peak_high(most.seconds_high, unknown_us),
     )
-    at, behind_us = iso(last["window"]), duration(row, "behind")
-    return GroupLag(row["group"], row["topic"], behind_us, most, _behind(last), at, unknown_us)
+    at, behind_us = iso(last["window_start"]), duration(row, "behind")
+    group, topic = _key(row)
+    return GroupLag(group, topic, behind_us, most, _behind(last), at, unknown_us)
 
 
 def _behind(row: Row) -> Behind:
@@ -229,11 +231,13 @@ def _least(records: float) -> int:
 
 
 def _last(gold: Gold) -> dict[_Key, Row]:
-    """The figures of the last window with a report; ``window`` is its start, microseconds."""
-    names = ", ".join(f"r.{name}" for name in ("group", "topic", "window", *_FIGURES))
+    """The figures of the last window with a report; ``window_start`` in microseconds."""
+    chosen = ("consumer_group", "topic", "window_start", *_FIGURES)
+    names = ", ".join(f"r.{name}" for name in chosen)
     rows = gold.ask(
-        f"SELECT {names} FROM (SELECT r.*, row_number() OVER (PARTITION BY r.group, r.topic "
-        "ORDER BY r.window DESC) AS place FROM {rows} r) r WHERE r.place = 1",
+        f"SELECT {names} FROM (SELECT r.*, row_number() OVER "
+        "(PARTITION BY r.consumer_group, r.topic ORDER BY r.window_start DESC) AS place "
+        "FROM {rows} r) r WHERE r.place = 1",
         rows=gold.finest(tables.CONSUMER_LAG),
     )
     return {_key(row): row for row in rows}
@@ -241,24 +245,24 @@ def _last(gold: Gold) -> dict[_Key, Row]:
 
 def _stretches(gold: Gold) -> list[Row]:
     """Partitions with more records than the agents' threshold; the greatest first."""
-    length = "r.end - r.start"
+    length = "r.ended_at - r.started_at"
     return gold.ask(
-        "SELECT r.group, r.topic, r.partition, max(r.worst) AS records, "
+        "SELECT r.consumer_group, r.topic, r.partition_id, max(r.worst) AS records, "
         f"CAST(sum({length}) AS BIGINT) AS above_us, "
         f"CAST(sum(greatest(0, {length} - r.tail_us)) AS BIGINT) AS above_low_us, "
         f"CAST(sum({length} + r.lead_us) AS BIGINT) AS above_high_us "
         f"FROM {{rows}} r WHERE {is_same('r.metric', PARTITION_LAG)} "
-        "GROUP BY r.group, r.topic, r.partition "
-        "ORDER BY records DESC, r.group, r.topic, r.partition",
+        "GROUP BY r.consumer_group, r.topic, r.partition_id "
+        "ORDER BY records DESC, r.consumer_group, r.topic, r.partition_id",
         rows=gold.whole(tables.INCIDENTS),
     )
 
 
 def _partition(row: Row, unknown: Mapping[_Key, int | None]) -> PartitionBehind:
-    group, topic, most = row["group"], row["topic"], row["records"]
+    (group, topic), most = _key(row), row["records"]
     above, unseen = duration(row, "above"), unknown.get((group, topic))
     high = peak_high(most, unseen)
-    return PartitionBehind(group, topic, row["partition"], _least(most), high, above, unseen)
+    return PartitionBehind(group, topic, row["partition_id"], _least(most), high, above, unseen)
 
 
 LAG_QUESTION: Final = Question(
@@ -276,7 +280,7 @@ LAG_QUESTION: Final = Question(
 LOST_QUESTION: Final = Question(
     name="lost",
     read="kafka.group.non_consumed.low",
-    gold=("non_consumed",),
+    gold=("lost_offsets",),
     judged=("kafka.group.non_consumed",),
     noun="group",
     names=("group",),

@@ -222,7 +222,7 @@ def error_of(labels: str) -> str:
 
 def _latency(gold: Gold, statements: Sequence[Statement]) -> list[Latency]:
     """A row for each objective on a p99; without one how high it was."""
-    rows = gold.by_subject(tables.BROKERS, tuple(P99.values()))
+    rows = gold.by_subject(tables.SOURCES, tuple(P99.values()))
     away = unread(gold, P99["produce"])
     found = []
     for request, metric in P99.items():
@@ -233,7 +233,7 @@ def _latency(gold: Gold, statements: Sequence[Statement]) -> list[Latency]:
         ]
         seen = [(source, None, Bounds(), length(spans)) for source, spans in sorted(away.items())]
         for source, limit, slow, unknown in judged or seen:
-            most = rows[source][metric].get("max")
+            most = rows[source][metric].get("value_max")
             found.append(Latency(source, request, limit, slow, most, unknown))
     found.sort(key=lambda one: (-(one.slow_us.value or 0), -(one.p99_ms_max or 0)))
     return found
@@ -283,7 +283,7 @@ ANSWERS_QUESTION: Final = Question(
 LATENCY_QUESTION: Final = Question(
     name="latency",
     read="kafka.broker.produce.time.p99",
-    gold=("brokers", "sli"),
+    gold=("sources", "sli"),
     fact="service.latency",
     needs_rows=True,
     bad=(Rows(Latency, "service.latency", ("slow_us", "slow_high_us")),),

@@ -126,20 +126,22 @@ def _headroom(gold: Gold) -> list[Row]:
     """Least time until retention deletes unread records, per group and topic.
 
     ``last`` is that of the last window with a report, seconds, None without danger, and ``most``
-    its upper bound; ``window`` its start, microseconds. Groups that are not listed were not read.
+    its upper bound; ``window_start`` is in microseconds. Groups that are not listed were not read.
     """
     last, most = (
-        f"min(CASE WHEN {is_same('r.metric', f'{_HEADROOM}.{bound}')} THEN r.min END)"
+        f"min(CASE WHEN {is_same('r.metric', f'{_HEADROOM}.{bound}')} THEN r.value_min END)"
         for bound in ("low", "high")
     )
     windows = (
-        f"SELECT r.group, r.topic, r.window, {last} AS last, {most} AS most, row_number() OVER "
-        "(PARTITION BY r.group, r.topic ORDER BY r.window DESC) AS place FROM {rows} r "
+        f"SELECT r.consumer_group, r.topic, r.window_start, {last} AS last, {most} AS most, "
+        "row_number() OVER (PARTITION BY r.consumer_group, r.topic ORDER BY r.window_start DESC) "
+        "AS place FROM {rows} r "
         f"WHERE {is_one_of('r.metric', (f'{_HEADROOM}.low', f'{_HEADROOM}.high'))} "
-        "GROUP BY r.group, r.topic, r.window"
+        "GROUP BY r.consumer_group, r.topic, r.window_start"
     )
     return gold.ask(
-        f"SELECT r.group, r.topic, r.last, r.most, r.window FROM ({windows}) r WHERE r.place = 1",
+        "SELECT r.consumer_group, r.topic, r.last, r.most, r.window_start "
+        f"FROM ({windows}) r WHERE r.place = 1",
         rows=gold.finest(tables.GROUPS),
     )
 
@@ -171,9 +173,11 @@ def unused_quotas(
     """
     used = set()
     for use in uses(known, rates):
-        if use.quota is None and use.throttle.get("positive_high_us"):
+        if use.quota is None and use.throttle.get("series_affected_high_us"):
             return None
-        if use.quota and any(row.get("positive_high_us") for row in (use.rate, use.throttle)):
+        if use.quota and any(
+            row.get("series_affected_high_us") for row in (use.rate, use.throttle)
+        ):
             used.add((use.quota.entity, use.kind))
     rows = [
         UnusedQuota(*entity, name, limit, kind.unit)
@@ -188,7 +192,7 @@ def clients_near_quota(known: Quotas, rates: Mapping[Entity, Mapping[str, Row]])
     """Clients that came near their quota on some broker, the nearest first."""
     rows = []
     for use in uses(known, rates):
-        quota, most = use.quota, use.rate.get("max")
+        quota, most = use.quota, use.rate.get("value_max")
         if quota is None or most is None or quota.limit <= 0 or most < NEAR * quota.limit:
             continue
         rows.append(
@@ -201,7 +205,7 @@ def clients_near_quota(known: Quotas, rates: Mapping[Entity, Mapping[str, Row]])
                 share=most / quota.limit,
                 suggested=suggested_quota(max(most, quota.limit)),
                 # A client that a quota slows down would send more; how much more is not known.
-                suggested_at_least=bool(use.throttle.get("positive_high_us")),
+                suggested_at_least=bool(use.throttle.get("series_affected_high_us")),
                 rate_unit=KINDS[use.kind].unit,
             )
         )
@@ -226,7 +230,11 @@ def groups_overtaken(rows: Sequence[Row], window_seconds: int) -> list[Overtaken
     window_us = window_seconds * 1_000_000
     groups = [
         Overtaken(
-            row["group"], row["topic"], row["last"], row["most"], iso(row["window"] + window_us)
+            row["consumer_group"],
+            row["topic"],
+            row["last"],
+            row["most"],
+            iso(row["window_start"] + window_us),
         )
         for row in rows
         if row["last"] is not None and row["last"] <= WITHIN_HOURS * 3600

@@ -80,7 +80,7 @@ class Topic(NamedTuple):
         AnyTime(LEADERLESS))]  # fmt: skip
     at_min_us: Annotated[int | None, Means(
         "time at min ISR, summed over partitions, microseconds",
-        Stored("kafka.partition.at_min_isr", "positive_us"))]  # fmt: skip
+        Stored("kafka.partition.at_min_isr", "series_affected_us"))]  # fmt: skip
     max_concurrent: Annotated[int | None, Means(
         "maximum number of partitions under min ISR or leaderless at one instant",
         Stored(UNAVAILABLE, "max_concurrent"))]  # fmt: skip
@@ -125,7 +125,7 @@ class Unseen(NamedTuple):
         """
         if self.expected_us is None or self.unseen_us is None:
             return None
-        return min(self.unseen_us, max(0, self.expected_us - (row.get("positive_us") or 0)))
+        return min(self.unseen_us, max(0, self.expected_us - (row.get("series_affected_us") or 0)))
 
     def of_partitions(self, partitions: int | None, row: Row) -> int | None:
         """Unknown time summed over all partitions, at most.
@@ -138,7 +138,7 @@ class Unseen(NamedTuple):
             return None
         series = row.get("series")
         expected = partition_level.expected_us(self.expected_us, self.seen_us, series, partitions)
-        return max(0, (expected or 0) - (row.get("observed_us") or 0))
+        return max(0, (expected or 0) - (row.get("series_seen_us") or 0))
 
 
 class IsrBroker(NamedTuple):
@@ -200,7 +200,7 @@ def min_isr(
     gold: Gold, statements: Sequence[Statement], joined: Iterable[incidents.Incident] = ()
 ) -> MinIsr:
     """The section, with every topic that an objective concerns or that gold has rows of."""
-    unseen, sources = unseen_time(gold, statements), with_bounds(gold, tables.BROKERS)
+    unseen, sources = unseen_time(gold, statements), with_bounds(gold, tables.SOURCES)
     return MinIsr(
         _topics(gold, unknown_of(statements, UNAVAILABLE), unseen),
         _partitions(gold, unseen, partition_incidents(joined)),
@@ -230,17 +230,19 @@ def time_of_any(gold: Gold, metrics: Sequence[str], of_topics: str) -> Bounds:
         return Bounds()
     start = micros(gold.period.start)
     rows = gold.ask(
-        "SELECT r.start, r.end, r.lead_us, r.tail_us FROM {rows} r WHERE "
-        f"{is_one_of('r.metric', metrics)} AND r.partition IS NOT NULL",
+        "SELECT r.started_at, r.ended_at, r.lead_us, r.tail_us FROM {rows} r WHERE "
+        f"{is_one_of('r.metric', metrics)} AND r.partition_id IS NOT NULL",
         rows=gold.whole(tables.INCIDENTS),
     )
-    seen = length((row["start"], row["end"]) for row in rows)
-    surely = length((row["start"], row["end"] - row["tail_us"]) for row in rows)
-    possibly = length((max(start, row["start"] - row["lead_us"]), row["end"]) for row in rows)
+    seen = length((row["started_at"], row["ended_at"]) for row in rows)
+    surely = length((row["started_at"], row["ended_at"] - row["tail_us"]) for row in rows)
+    possibly = length(
+        (max(start, row["started_at"] - row["lead_us"]), row["ended_at"]) for row in rows
+    )
     # What was first seen just after the period may have started in it.
     known, later = gold.by_subject(tables.TOPICS), gold.seen_later(tables.TOPICS)
     more = (
-        row["any_high_us"]
+        row["affected_high_us"]
         for row in later
         if row["metric"] == of_topics and of_topics in known[row["topic"]]
     )
@@ -308,13 +310,13 @@ def _partitions(
         Partition(
             topic,
             partition,
-            duration(metrics[UNDER_MIN_ISR], "positive", absent=0),
-            duration(metrics[LEADERLESS], "positive", absent=0),
+            duration(metrics[UNDER_MIN_ISR], "series_affected", absent=0),
+            duration(metrics[LEADERLESS], "series_affected", absent=0),
             unseen[topic].of_one(metrics[UNAVAILABLE]),
             of_partition.get((topic, partition), []),
         )
         for (topic, partition), metrics in sorted(rows.items())
-        if any(metrics[name].get("positive_high_us") for name in (UNDER_MIN_ISR, LEADERLESS))
+        if any(metrics[name].get("series_affected_high_us") for name in (UNDER_MIN_ISR, LEADERLESS))
     ]
 
 
@@ -399,7 +401,7 @@ QUESTION: Final = Question(
 RACKS: Final = Question(
     name="racks",
     read=COUNTED_BY_BROKER,
-    gold=("brokers",),
+    gold=("sources",),
     fact="min_isr.brokers",
     bad=(Rows(IsrBroker, "min_isr.brokers", ("under_min_isr_partition_seconds",)),),
 )

@@ -189,7 +189,7 @@ class RemoteReads(NamedTuple):
 
 def remote_reads(gold: Gold) -> RemoteReads:
     """Reads from the remote tier, by topic and broker."""
-    brokers, away = with_bounds(gold, tables.BROKERS), unread_times(gold, _READS)
+    brokers, away = with_bounds(gold, tables.SOURCES), unread_times(gold, _READS)
     topics = [
         ReadTopic(topic, **figures(ReadTopic, rows))
         for topic, rows in sorted(with_bounds(gold, tables.TOPICS).items())

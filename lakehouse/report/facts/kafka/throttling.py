@@ -192,17 +192,17 @@ def throttling(gold: Gold, statements: Sequence[Statement]) -> Throttling:
         statement = by_client.get((use.throttle_metric, *use.client))
         if use.throttle:
             known.add(use.client)
-        if not use.throttle.get("positive_high_us") and (use.quota is None or not use.rate):
+        if not use.throttle.get("series_affected_high_us") and (use.quota is None or not use.rate):
             continue
         seen = statement is not None and statement.attainment is not None
         clients.append(
             Client(
                 *use.client,
                 use.kind,
-                throttled_us=duration(use.throttle, "any", absent=0 if seen else None),
-                throttle_ms_mean=per_second(use.throttle, "positive_us"),
-                throttle_ms_max=use.throttle.get("max"),
-                rate_mean=per_second(use.rate, "any_us"),
+                throttled_us=duration(use.throttle, "affected", absent=0 if seen else None),
+                throttle_ms_mean=per_second(use.throttle, "series_affected_us"),
+                throttle_ms_max=use.throttle.get("value_max"),
+                rate_mean=per_second(use.rate, "affected_us"),
                 rate_max=use.rate.get("max_total"),
                 rate_unit=KINDS[use.kind].unit,
                 quota=use.quota and use.quota.limit,
@@ -243,9 +243,9 @@ def _own_views(gold: Gold, clients: Sequence[Client]) -> list[OwnView]:
                 OwnView(
                     client_id,
                     kind,
-                    duration(waits, "any"),
-                    per_second(rows[f"{metric}.avg"], "positive_us"),
-                    rows[f"{metric}.max"].get("max"),
+                    duration(waits, "affected"),
+                    per_second(rows[f"{metric}.avg"], "series_affected_us"),
+                    rows[f"{metric}.max"].get("value_max"),
                     same[0].throttled_us if same else Bounds(),
                 )
             )
@@ -254,7 +254,7 @@ def _own_views(gold: Gold, clients: Sequence[Client]) -> list[OwnView]:
 
 def _brokers(gold: Gold) -> list[QuotaBroker]:
     """The brokers and controllers at which something waited, or replication was throttled."""
-    found = of_sources(QuotaBroker, gold.by_subject(tables.BROKERS))
+    found = of_sources(QuotaBroker, gold.by_subject(tables.SOURCES))
     # Without a throttle Kafka counts as sent what an answer to a follower has beside partitions.
     beside = ("source", "exempt_percent_mean", "replication_sent_bytes")
     return [

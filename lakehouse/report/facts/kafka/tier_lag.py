@@ -143,12 +143,12 @@ def tier_lag(gold: Gold, statements: Sequence[Statement]) -> TierLag:
     topics = []
     for subject in gold.subjects:
         topic, metrics = str(subject.topic), rows[subject.topic]
-        lagged = any(metrics[metric].get("positive_high_us") for metric in LAGGING.values())
+        lagged = any(metrics[metric].get("series_affected_high_us") for metric in LAGGING.values())
         if subject.kind != "topic" or not (lagged or subject.attributes.get(_IS_TIERED) == 1):
             continue
         copy, delete = (
             Lag(
-                duration(metrics[LAGGING[metric]], "any"),
+                duration(metrics[LAGGING[metric]], "affected"),
                 unknown[metric].get(subject.key),
                 metrics[metric].get("max_total"),
                 metrics[metric.replace("bytes", "segments")].get("max_total"),
@@ -170,9 +170,9 @@ def tier_lag(gold: Gold, statements: Sequence[Statement]) -> TierLag:
 
 def _brokers(gold: Gold) -> list[TierBroker]:
     """Every broker that reported a topic's copy lag, and those that were never read."""
-    sums, away = with_bounds(gold, tables.BROKERS), unread_times(gold, COPY_LAG)
+    sums, away = with_bounds(gold, tables.SOURCES), unread_times(gold, COPY_LAG)
     read_us = {
-        row["source"]: row["duration_us"]
+        row["source"]: row["outcome_us"]
         for row in gold.sums(tables.COVERAGE)
         if row["family"] in families(COPY_LAG) and row["outcome"] == "ok"
     }
@@ -206,7 +206,7 @@ def _means(gold: Gold) -> dict[tuple[str, str], float | None]:
     """Mean lag over the time in which any broker reported it, bytes, per metric and topic."""
     # As ``seconds_mean`` has it, window by window.
     seconds = (
-        "greatest(CAST(r.observed_us AS DOUBLE) / nullif(r.series, 0) / 1e6, "
+        "greatest(CAST(r.series_seen_us AS DOUBLE) / nullif(r.series, 0) / 1e6, "
         "CASE WHEN r.max_total > 0 THEN r.value_seconds / r.max_total END)"
     )
     total, time = (
@@ -231,22 +231,23 @@ def last_lags(gold: Gold) -> dict[tuple[str, str], float | None]:
     last = gold.within(Period(max(gold.period.start, start), gold.period.end))
     # The last report of each broker and the newest of all; until when each broker was read.
     lags = (
-        "SELECT r.metric, r.topic, r.source, r.end, r.value, row_number() OVER (PARTITION BY "
-        "r.metric, r.topic, r.source ORDER BY r.end DESC, r.value) AS place, "
-        "max(r.end) OVER (PARTITION BY r.metric, r.topic) AS newest "
+        "SELECT r.metric, r.topic, r.source, r.ended_at, r.value_last, row_number() OVER "
+        "(PARTITION BY r.metric, r.topic, r.source ORDER BY r.ended_at DESC, r.value_last) "
+        "AS place, "
+        "max(r.ended_at) OVER (PARTITION BY r.metric, r.topic) AS newest "
         f"FROM {{lags}} r WHERE {is_one_of('r.metric', LAGGING)}"
     )
     readings = (
-        "SELECT r.source, max(r.end) AS until FROM {readings} r "
+        "SELECT r.source, max(r.ended_at) AS until FROM {readings} r "
         f"WHERE {is_one_of('r.family', sorted(families(COPY_LAG)))} AND r.outcome = 'ok' "
         "GROUP BY r.source"
     )
-    late = f"l.end >= l.newest - {_STILL_US}"
+    late = f"l.ended_at >= l.newest - {_STILL_US}"
     rows = last.ask(
         f"SELECT l.metric, l.topic, CASE WHEN min(CASE WHEN {late} THEN 1 ELSE 0 END) = 1 "
-        f"THEN CAST(sum(CAST(l.value AS {EXACT})) AS DOUBLE) END AS lag "
+        f"THEN CAST(sum(CAST(l.value_last AS {EXACT})) AS DOUBLE) END AS lag "
         f"FROM ({lags}) l LEFT JOIN ({readings}) u ON u.source = l.source "
-        f"WHERE l.place = 1 AND ({late} OR coalesce(u.until, 0) <= l.end) "
+        f"WHERE l.place = 1 AND ({late} OR coalesce(u.until, 0) <= l.ended_at) "
         "GROUP BY l.metric, l.topic",
         lags=last.hours(tables.LAGS),
         readings=last.whole(tables.READINGS),

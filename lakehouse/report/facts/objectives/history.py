@@ -15,7 +15,7 @@ from lakehouse.core.error_budget_window import ISO_WEEK
 from lakehouse.core.objective import Objective
 from lakehouse.core.periods import Period
 from lakehouse.core.spans import Span
-from lakehouse.core.subjects import SUBJECT as NAMES
+from lakehouse.core.subjects import SUBJECT_COLUMNS, with_names
 from lakehouse.engines.gold_reader import is_same, text
 from lakehouse.engines.relation import select
 from lakehouse.report.facts.fields import Bounds, Means, Named, names_of, to_json
@@ -145,7 +145,7 @@ def _row(one: Statement) -> Row:
     return {**one.subject.names, **one.figures(), "partition": one.subject.partition}
 
 
-_KEY: Final = ("objective", "window", "window_end")
+_KEY: Final = ("objective", "period_start", "period_end")
 _RANK: Final = (
     "CASE r.verdict "
     + " ".join(f"WHEN {text(name)} THEN {place}" for place, name in enumerate(display.VERDICTS))
@@ -155,11 +155,13 @@ _RANK: Final = (
 
 def _published(gold: Gold, spans: Iterable[Span]) -> dict[tuple[str, int, int], _Past]:
     """Return what was published last of each objective over some times, after these were over."""
-    over = [f"(r.window = {start} AND r.window_end = {end})" for start, end in sorted(spans)]
+    over = [f"(r.period_start = {start} AND r.period_end = {end})" for start, end in sorted(spans)]
     if not over:
         return {}
     detail = gold.engine.detail(tables.SLA)  # older tables lack some columns
-    names = [name for name in (*NAMES, "partition") if detail and name in detail.columns]
+    names = [
+        name for name in (*SUBJECT_COLUMNS, "partition_id") if detail and name in detail.columns
+    ]
     subject = ", ".join(f"r.{name}" for name in (*_KEY, *names))
     named = ", ".join(f"r.{name} NULLS FIRST" for name in names)
     own = f"PARTITION BY {', '.join(f'r.{name}' for name in _KEY)}"
@@ -167,7 +169,7 @@ def _published(gold: Gold, spans: Iterable[Span]) -> dict[tuple[str, int, int], 
         "SELECT r.*, row_number() OVER "
         f"(PARTITION BY {subject} ORDER BY r.statement DESC) AS newest FROM {{rows}} r "
         f"WHERE {is_same('r.cluster', gold.cluster)} "
-        f"AND r.stated_at >= r.window_end AND ({' OR '.join(over)})",
+        f"AND r.stated_at >= r.period_end AND ({' OR '.join(over)})",
         rows=gold.engine.rows(tables.SLA),
     )
     counts = ", ".join(
@@ -187,8 +189,8 @@ def _published(gold: Gold, spans: Iterable[Span]) -> dict[tuple[str, int, int], 
     )
     rows = gold.ask("SELECT r.* FROM {rows} r WHERE r.place = 1", rows=placed)
     return {
-        (row["objective"], row["window"], row["window_end"]): _Past(
-            row,
+        (row["objective"], row["period_start"], row["period_end"]): _Past(
+            with_names(row),
             {name: row[f"count_{name}"] for name in display.VERDICTS},
             *(row[f"sum_{name}"] for name in ("expected_us", "bad_us", "unknown_us")),
         )

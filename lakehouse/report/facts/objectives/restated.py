@@ -8,6 +8,7 @@ from typing import Annotated, Any, NamedTuple
 
 from lakehouse import tables
 from lakehouse.core.periods import iso
+from lakehouse.core.subjects import with_names
 from lakehouse.engines.gold_reader import Row, is_same
 from lakehouse.report.facts.fields import (
     CLIENT_ID,
@@ -61,7 +62,7 @@ def restated_figures(
     Args:
         objectives: As in the facts.
         published: Rows of gold/sla of the same cluster, in any order; ``stated_at`` in
-            microseconds, their time as ``from`` and ``to`` as the facts have it.
+            microseconds, names and time (``from``, ``to``) as the facts have them.
     """
     earlier: dict[tuple[Any, ...], list[Row]] = {}
     for row in sorted(published, key=lambda row: int(row["stated_at"])):
@@ -93,11 +94,14 @@ def _figures(subject: Mapping[str, Any]) -> dict[str, Any]:
 def _published(gold: Gold, objectives: Iterable[Mapping[str, Any]]) -> list[Row]:
     """Figures of the cluster over the objectives' own times, published when these were over."""
     times = {span_of(one, "from", "to") for one in objectives if one.get("from")}
-    over = (f"(r.window = {start} AND r.window_end = {end})" for start, end in sorted(times))
+    over = (f"(r.period_start = {start} AND r.period_end = {end})" for start, end in sorted(times))
     published = gold.ask(
         "SELECT r.* FROM {rows} r "  # older tables lack some columns
-        f"WHERE {is_same('r.cluster', gold.cluster)} AND r.stated_at >= r.window_end "
+        f"WHERE {is_same('r.cluster', gold.cluster)} AND r.stated_at >= r.period_end "
         f"AND ({' OR '.join(over) or 'false'})",
         rows=gold.engine.rows(tables.SLA),
     )
-    return [{**row, "from": iso(row["window"]), "to": iso(row["window_end"])} for row in published]
+    return [
+        {**with_names(row), "from": iso(row["period_start"]), "to": iso(row["period_end"])}
+        for row in published
+    ]

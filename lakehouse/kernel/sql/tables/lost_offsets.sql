@@ -1,0 +1,17 @@
+-- Offsets that expired before a group had read them, where some were or may have been. The bounds are
+-- two counters over the same time.
+INSERT INTO out_lost_offsets BY NAME
+WITH bounds AS (
+    SELECT w, consumer_group, topic, partition_id, set_number, value, e - s AS us, ends_with(metric, '.high') AS high,
+        bool_or(value IS NULL OR value > 0) OVER (PARTITION BY w, consumer_group, topic) AS lost
+    FROM usable WHERE level = 'group' AND metric IN ('kafka.group.non_consumed.low',
+        'kafka.group.non_consumed.high')),
+each AS (
+    SELECT bounds.* EXCLUDE (partition_id, set_number),
+        unnest(coalesce(k.partitions, [partition_id])) AS partition_id
+    FROM bounds LEFT JOIN known_sets k USING (set_number) WHERE lost)
+SELECT w, consumer_group, topic, partition_id, coalesce(sum(exact(value)) FILTER (NOT high), 0) AS offsets_low,
+    coalesce(sum(exact(value)) FILTER (high), 0) AS offsets_high,
+    coalesce(sum(us) FILTER (high AND value IS NOT NULL), 0) AS series_seen_us,
+    coalesce(sum(us) FILTER (high AND value IS NULL), 0) AS series_unknown_us
+FROM each GROUP BY ALL HAVING offsets_high > 0 OR series_unknown_us > 0;
