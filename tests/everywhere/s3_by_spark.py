@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.spark
 
 LAKE = "lake/jmxlake"
+SPARK = ("--engine", "spark")
 _OF_THE_SPOOL = ("agent", "batch")
 _SITE = """<configuration>
 <property><name>fs.s3a.endpoint</name><value>{endpoint}</value></property>
@@ -99,12 +100,15 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[S3Server]:
 
 
 def environment(server: S3Server, folder: Path) -> dict[str, str]:
-    """What Spark needs to know of S3: where it is by a file, secrets by variables."""
+    """Where S3 is: for Spark by a file, for delta-rs by variables, as secrets are for both."""
     site = _SITE.format(endpoint=server.endpoint, region=server.options["aws_region"])
     (folder / "core-site.xml").write_text(site)
     return {
         JARS_SETTING: f"{delta_jars()[0].parent}:{s3_jars()[0].parent}",
         "HADOOP_CONF_DIR": str(folder),
+        "AWS_ENDPOINT_URL": server.endpoint,
+        "AWS_REGION": server.options["aws_region"],
+        "AWS_ALLOW_HTTP": "true",
         "AWS_ACCESS_KEY_ID": server.options["aws_access_key_id"],
         "AWS_SECRET_ACCESS_KEY": server.options["aws_secret_access_key"],
     }
@@ -118,14 +122,14 @@ def test_a_lake_on_s3_gives_the_gold_of_a_folder(server: S3Server, laptop: Jmxla
     with watched(secret) as shown:
         for batch in (first, late):
             deliver(batch, tmp_path, server.url(LAKE), lambda: server.options)
-            said.append(remote("rollup", server.url(LAKE)))
+            said.append(remote("rollup", server.url(LAKE), *SPARK))
         facts = remote.facts(server.url(LAKE))
     assert shown == []
     assert secret not in "".join(said)
 
     folder = tmp_path / "folder"
     shutil.copytree(server.bucket("lake") / "jmxlake" / "bronze", folder / "bronze")
-    laptop("rollup", str(folder), "--engine", "spark")
+    laptop("rollup", str(folder), *SPARK)
     wanted: dict[str, list[dict[str, Any]]] = gold_rows(folder / "gold")
     found = gold_rows(f"{server.url(LAKE)}/gold", server.options)
     assert differing(found, wanted) == {}
@@ -142,7 +146,7 @@ def test_without_the_jars_or_with_a_wrong_secret_it_is_one_line(
         ({"AWS_SECRET_ACCESS_KEY": "wrong"}, "403"),
     ):
         remote = Jmxlake(laptop.wheel, tmp_path, {**known, **more})
-        said = remote.refusal("rollup", server.url(LAKE))
+        said = remote.refusal("rollup", server.url(LAKE), "--since", "2026-11-09", *SPARK)
         assert said.startswith("jmxlake: Spark failed")
         assert told in said
 
@@ -155,7 +159,7 @@ def test_a_store_that_goes_away_is_one_line_and_the_next_rollup_is_whole(
         deliver(batch, tmp_path, server.url(lake), lambda: server.options)
     remote = Jmxlake(laptop.wheel, tmp_path, environment(server, tmp_path))
     with ThreadPoolExecutor(1) as pool:
-        running = pool.submit(remote.ended, "rollup", server.url(lake), "--engine", "spark")
+        running = pool.submit(remote.ended, "rollup", server.url(lake), *SPARK)
         wait_for(lambda: has_python_worker(os.getpid()), 300, every=0.05)
         server.pause()
         try:
@@ -165,10 +169,10 @@ def test_a_store_that_goes_away_is_one_line_and_the_next_rollup_is_whole(
     assert code == 1, said
     assert "Traceback" not in said
     assert server.url(lake) in said.splitlines()[-1]
-    code, _, said = remote.ended("rollup", server.url(lake))
+    code, _, said = remote.ended("rollup", server.url(lake), *SPARK)
     assert code == 3, "the lease could not be released"
     assert "--take-over" in said.splitlines()[-1]
-    remote("rollup", server.url(lake), "--engine", "spark", "--take-over")
+    remote("rollup", server.url(lake), *SPARK, "--take-over")
     folder = tmp_path / "folder"
     shutil.copytree(server.bucket("lake") / "away" / "bronze", folder / "bronze")
     laptop("rollup", str(folder), "--engine", "local")
