@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import time
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Self
@@ -63,6 +63,21 @@ def conf_folder(folder: Path, chosen: Mapping[str, str]) -> Path:
     lines = [f"{key} {value}\n" for key, value in chosen.items()]
     (made / "spark-defaults.conf").write_text("".join(lines))
     return made
+
+
+def runs(process: psutil.Process, word: str) -> bool:
+    """Return True if a word is in the command line of a process that has not ended."""
+    with suppress(psutil.Error):
+        return word in process.cmdline()
+    return False
+
+
+def has_python_worker(process: int) -> bool:
+    """Return True if a Spark that is below a process has started Python for its tasks."""
+    with suppress(psutil.Error):
+        below = psutil.Process(process).children(recursive=True)
+        return any(runs(one, "pyspark.daemon") for one in below)
+    return False
 
 
 class SparkProcesses:
@@ -166,7 +181,7 @@ class StandaloneCluster(SparkProcesses):
     def executors(self) -> list[psutil.Process]:
         """Return the executors that are running."""
         found = (psutil.Process(worker).children() for worker in self.pids[1:])
-        return [one for one in chain.from_iterable(found) if _EXECUTOR in one.cmdline()]
+        return [one for one in chain.from_iterable(found) if runs(one, _EXECUTOR)]
 
     def _class(
         self,

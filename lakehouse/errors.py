@@ -42,6 +42,7 @@ _HINTS: Final = {
     "PERMISSION_DENIED": _RIGHTS,
     "INSUFFICIENT_PERMISSIONS": _RIGHTS,
     "SCHEMA_NOT_FOUND": "create the schema, or name another",
+    "stopped SparkContext": "is the cluster up that spark.master names? Then run it again",
     "SESSION_CHANGED": "run it again",
     "SESSION_NOT_FOUND": "the server has ended the session, or was restarted: run it again",
     "StatusCode.UNAVAILABLE": "the server that SPARK_REMOTE names does not answer: start it, then "

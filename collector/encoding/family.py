@@ -69,7 +69,7 @@ class FamilyTrack(msgspec.Struct):
     def end_unread(self, now_us: int, end_us: int, ledger: Ledger) -> None:
         """End coverage at the last attempt, if a later one may change what is before ``end_us``.
 
-        The later attempt may be under way, and fail: then nobody observed the time since it began.
+        The later attempt may be under way, and fail: then the time since it began was not observed.
         """
         if self.answered_us is not None and self._read_us(now_us) < end_us:
             self.break_off(ledger)

@@ -74,7 +74,7 @@ class Phase:
             self._tell("" if what.cost is None else _of_part(what.cost), _PAUSE_SECONDS)
 
     def _tell(self, costs: str, pause_seconds: float) -> None:
-        """Say how far it is, unless it has only begun or a line was printed just now."""
+        """Say how far it is, unless it has only started or a line was printed just now."""
         now = self._clock()
         if now - self._started >= _PAUSE_SECONDS and now - self._said >= pause_seconds:
             self._said = now
@@ -83,13 +83,13 @@ class Phase:
     @property
     def now(self) -> str:
         """The phase, its progress, and the time left or the time so far."""
-        told = [] if self._done is None else [f"{self._done.hours} of {self._done.of_hours} hours"]
+        shown = [] if self._done is None else [f"{self._done.hours} of {self._done.of_hours} hours"]
         if self._part is not None:
-            told.append(f"{self._part.label}: {self._part.part} of {self._part.parts} parts")
+            shown.append(f"{self._part.label}: {self._part.part} of {self._part.parts} parts")
         rate, left = self._pace()
-        told += [] if rate is None else [f"{display.rough(rate, 'down')} rows/s"]
-        told.append(f"{self._took} so far" if left is None else f"{about(left)} left")
-        return f"{self.name}: {', '.join(told)}"
+        shown += [] if rate is None else [f"{display.rough(rate, 'down')} rows/s"]
+        shown.append(f"{self._took} so far" if left is None else f"{about(left)} left")
+        return f"{self.name}: {', '.join(shown)}"
 
     @property
     def summary(self) -> str:

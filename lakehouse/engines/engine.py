@@ -157,7 +157,8 @@ class Engine(Protocol):
 
         Args:
             table: A table of gold.
-            rows: Rows with the table's columns, by name; None: only delete those.
+            rows: Rows with the table's columns, by name; None: no rows, so that those that
+                ``where`` names are deleted.
             where: A predicate over the table's own columns, made by ``engines.replace_where``:
                 comparisons and IN lists with string literals (for dates and instants too), AND, OR,
                 NOT. An empty one is never given.

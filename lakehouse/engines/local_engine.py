@@ -179,27 +179,29 @@ class LocalEngine:
     def define(self, table: Table) -> Detail | None:
         """Create a table of gold as it is declared, or add the columns that it lacks."""
         found = self.detail(table)
-        with explained(self._store.url(table)):
-            if found is None:
-                self._create(table)
-            elif lacking := [one for one in table.columns if one.name not in found.columns]:
-                fields = pa.schema([stored(replace(one, nullable=True)) for one in lacking])
-                added: list[Field] = list(Schema.from_arrow(fields).fields)
+        if found is None:
+            self._create(table)
+        elif lacking := [one for one in table.columns if one.name not in found.columns]:
+            fields = pa.schema([stored(replace(one, nullable=True)) for one in lacking])
+            added: list[Field] = list(Schema.from_arrow(fields).fields)
+            with explained(self._store.url(table)):
                 self.open(table).alter.add_columns(added, commit_properties=_COMMIT)
         return found
 
     def _create(self, table: Table) -> None:
-        DeltaTable.create(
-            self._store.url(table),
-            schema=stored_schema(table),
-            mode="ignore",
-            partition_by=list(table.partition_by),
-            description=table.comment,
-            configuration=table.properties,
-            raise_if_key_not_exists=False,
-            storage_options=self._store.options,
-            commit_properties=_NEXT_COMMIT,  # else the second of two makes version 1
-        )
+        """Create a table if it is not there."""
+        with explained(self._store.url(table)):
+            DeltaTable.create(
+                self._store.url(table),
+                schema=stored_schema(table),
+                mode="ignore",
+                partition_by=list(table.partition_by),
+                description=table.comment,
+                configuration=table.properties,
+                raise_if_key_not_exists=False,
+                storage_options=self._store.options,
+                commit_properties=_NEXT_COMMIT,  # else the second of two makes version 1
+            )
 
     def set_properties(self, table: Table, properties: Mapping[str, str]) -> None:
         """Set properties of a table, in one commit."""
@@ -213,7 +215,7 @@ class LocalEngine:
         delta = self.open(table)
         if rows is None:
             with self._alone(table):
-                delta.delete(where, commit_properties=_COMMIT)
+                delta.delete(where or "false", commit_properties=_COMMIT)
             return
         how: dict[str, Any] = {"mode": "append"}
         if where is not None:
@@ -226,7 +228,7 @@ class LocalEngine:
 
     def rebuild(self, table: Table, rows: Relation) -> None:
         """Make a table of gold of rows, as it is declared, in one commit; what it held is gone."""
-        self.define(table)
+        self._create(table)
         delta = self.open(table)
         with self._stream(table, rows, stored_schema(table)) as found:
             write_deltalake(
@@ -308,12 +310,10 @@ class LocalEngine:
         """Set the declared properties where they differ; compact; vacuum."""
         delta = self.open(table)
         differing = dict(table.properties.items() - delta.metadata().configuration.items())
+        if differing:
+            self.set_properties(table, differing)
+            refresh(delta)
         with self._alone(table):
-            if differing:
-                delta.alter.set_table_properties(
-                    differing, raise_if_not_exists=False, commit_properties=_COMMIT
-                )
-                refresh(delta)
             delta.optimize.compact(commit_properties=_COMMIT)
             delta.vacuum(dry_run=False, commit_properties=_COMMIT)
 

@@ -122,7 +122,7 @@ def compute(
         step: Called with each part that is done.
 
     Raises:
-        KernelError: The kernel failed; no further part is begun.
+        KernelError: The kernel failed; no further part starts.
     """
     parts = list(packets.parts_of(batch))
     made: dict[int, Computed] = {}

@@ -202,18 +202,17 @@ class SparkEngine:
 
     def write(self, table: Table, rows: Rows | None, where: str | None = None) -> None:
         """Append rows in one commit, or replace by them those that a predicate names."""
-        self._writable.check(table)
         name = self.lake.name(table)
-        if rows is None:
-            with self._working_on(table):
-                self._spark.sql(f"DELETE FROM {name} WHERE {_escaped(where or 'true')}")
-            return
-        found = self._query(rows)
-        shaped = found.selectExpr(*(spark_relations.stored(column) for column in table.columns))
-        # By adaptive execution files get their due size; without it the rows are few.
-        sized = shaped.hint("rebalance") if self._adaptive else shaped.coalesce(1)
-        writer = sized.writeTo(name)
         with self._working_on(table):
+            self._writable.check(table)
+            if rows is None:
+                self._spark.sql(f"DELETE FROM {name} WHERE {_escaped(where or 'false')}")
+                return
+            stored = (spark_relations.stored(column) for column in table.columns)
+            shaped = self._query(rows).selectExpr(*stored)
+            # By adaptive execution files get their due size; without it the rows are few.
+            sized = shaped.hint("rebalance") if self._adaptive else shaped.coalesce(1)
+            writer = sized.writeTo(name)
             if where is None:
                 writer.append()
             else:
@@ -253,7 +252,8 @@ class SparkEngine:
         ``UPDATE ... WHERE id = what I saw`` changes nothing where another was faster, and of two at
         the same instant Delta lets one commit.
         """
-        self._writable.check(tables.LEASE)
+        with self._working_on(tables.LEASE):
+            self._writable.check(tables.LEASE)
         name = self.lake.name(tables.LEASE)
         values = {column: _literal(value) for column, value in wanted._asdict().items()}
         if first:
@@ -317,8 +317,8 @@ class SparkEngine:
         # Not saveAsTable, which asks a catalog to replace the table: Unity Catalog refuses that
         # for external ones.
         self._create(STAGING)
-        self._writable.check(STAGING)
         with self._working_on(STAGING):
+            self._writable.check(STAGING)
             writer = made.writeTo(name).option("userMetadata", mark)
             writer.overwrite(lit(True))  # noqa: FBT003 - every row
             found = self._spark.sql(f"DESCRIBE HISTORY {name} LIMIT {_RECENT}")

@@ -1,18 +1,15 @@
 """What Spark's jobs are for, as its UI shows it, and how far a job is.
 
 On classic Spark through the context of its driver, which Connect does not have: there jobs get tags
-alone, and the server tells of its progress.
+alone, and the server reports its progress.
 """
 
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import Any, Final
 
 from pyspark.sql import SparkSession
-
-if TYPE_CHECKING:
-    from pyspark.sql.connect.shell.progress import ProgressHandler
 
 ROLLUP: Final = "jmxlake rollup"
 """How the names of a rollup's jobs begin."""
@@ -33,41 +30,43 @@ def job(spark: SparkSession, text: str) -> Iterator[None]:
     """
     context = _context(spark)
     before = [context and context.getLocalProperty(name) for name in _NAMES]
+    is_named = text in spark.getTags()  # by a job around it
     _name(context, [text] * len(_NAMES))
     spark.addTag(text)
     try:
         yield
     finally:
-        spark.removeTag(text)
+        if not is_named:
+            spark.removeTag(text)
         _name(context, before)
 
 
 @contextmanager
-def watched(spark: SparkSession, tasks: int, told: Callable[[int], None]) -> Iterator[None]:
-    """Tell how many tasks of a running job's stage are complete, at most once a second.
+def watched(spark: SparkSession, tasks: int, report: Callable[[int], None]) -> Iterator[None]:
+    """Report how many tasks of a running job's stage are complete, at most once a second.
 
     Args:
         spark: The session.
         tasks: The number of tasks of the stage: the newest stage with so many is taken for it.
-        told: Called with the number of complete ones, from another thread on classic Spark.
+        report: Called with the number of complete ones, from another thread on classic Spark.
     """
     seen = 0
 
-    def tell(stages: Sequence[tuple[int, int]]) -> None:
+    def count(stages: Sequence[tuple[int, int]]) -> None:
         nonlocal seen
         complete = next((done for number, done in reversed(stages) if number == tasks), 0)
         if complete > seen:
             seen = complete
-            told(complete)
+            report(complete)
 
     follow = _on_connect if _context(spark) is None else _on_classic
-    with follow(spark, tell):
+    with follow(spark, count):
         yield
 
 
 @contextmanager
 def _on_classic(
-    spark: SparkSession, tell: Callable[[Sequence[tuple[int, int]]], None]
+    spark: SparkSession, count: Callable[[Sequence[tuple[int, int]]], None]
 ) -> Iterator[None]:
     tracker, ended = _context(spark).statusTracker(), threading.Event()
 
@@ -76,7 +75,7 @@ def _on_classic(
         with suppress(Exception):
             while not ended.wait(_SECONDS):
                 found = map(tracker.getStageInfo, tracker.getActiveStageIds())
-                tell([(one.numTasks, one.numCompletedTasks) for one in found if one])
+                count([(one.numTasks, one.numCompletedTasks) for one in found if one])
 
     thread = threading.Thread(target=poll, daemon=True)
     thread.start()
@@ -89,13 +88,13 @@ def _on_classic(
 
 @contextmanager
 def _on_connect(
-    spark: SparkSession, tell: Callable[[Sequence[tuple[int, int]]], None]
+    spark: SparkSession, count: Callable[[Sequence[tuple[int, int]]], None]
 ) -> Iterator[None]:
-    def told(stages: Iterable[Any] | None, **_: object) -> None:
+    def progress(stages: Iterable[Any] | None, **_: object) -> None:
         in_order = sorted(stages or (), key=lambda one: one.stage_id)
-        tell([(one.num_tasks, one.num_completed_tasks) for one in in_order])
+        count([(one.num_tasks, one.num_completed_tasks) for one in in_order])
 
-    handler = cast("ProgressHandler", told)  # a function will do
+    handler: Any = progress  # of no class of Connect's, which classic Spark may lack
     spark.registerProgressHandler(handler)
     try:
         yield

@@ -104,7 +104,7 @@ def purpose(batch: Batch, label: str) -> str:
 def running(
     spark: SparkSession, batch: Batch, label: str, step: Callable[[PartDone], None]
 ) -> Iterator[None]:
-    """Name Spark's jobs that compute a batch, and tell of parts that are computed.
+    """Name Spark's jobs that compute a batch, and report parts that are computed.
 
     Args:
         spark: The session.
@@ -113,14 +113,14 @@ def running(
         step: Called at most once a second, and at the end.
     """
 
-    def told(complete: int) -> None:
+    def report(complete: int) -> None:
         part = complete * batch.parts // tasks(batch)
         step(PartDone(label, part, batch.parts, batch.rows * part // batch.parts))
 
-    watched = spark_jobs.watched(spark, tasks(batch), told)
+    watched = spark_jobs.watched(spark, tasks(batch), report)
     with spark_jobs.job(spark, purpose(batch, label)), watched:
         yield
-    told(tasks(batch))
+    report(tasks(batch))
 
 
 def costs(packed: Iterable[pa.Buffer]) -> list[Cost]:

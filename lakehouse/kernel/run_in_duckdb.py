@@ -37,12 +37,13 @@ _ADDING = ("sources", "rejected")
 """Tables to which several subjects add: rows of other tables are of one subject."""
 
 _HOUR_US = 3_600_000_000
-_SETTINGS: dict[str, str | int] = {
+_SETTINGS: dict[str, str | int | list[str]] = {
     "threads": 1,
     "max_temp_directory_size": "8GB",
-    # Of its measures one is read: the memory that a statement took at most.
+    # The memory that a statement took at most.
     "enable_profiling": "no_output",
     "profiling_coverage": "ALL",
+    "tracked_metrics": ["system.peak_buffer_memory"],
 }
 
 # External access is off before the lock: nothing can turn it on again.
@@ -57,7 +58,7 @@ _LOCKED = (
 
 
 def connect(
-    folders: Sequence[str] = (), spill: str = "", **settings: str | int
+    folders: Sequence[str] = (), spill: str = "", **settings: str | int | list[str]
 ) -> duckdb.DuckDBPyConnection:
     """Open a DuckDB that reads no file but those below some folders, and loads no extension.
 

@@ -14,7 +14,6 @@ import time
 import uuid
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import replace
 from typing import Final, NamedTuple
 
 from lakehouse import tables
@@ -127,7 +126,7 @@ def hold(
         named = {WRITER: engine.writer, COLUMNS: str(_COLUMNS)}
         if not named.items() <= properties.items():
             # Before it is renewed: that would be two commits at once.
-            engine.tidy(replace(tables.LEASE, properties={**tables.LEASE.properties, **named}))
+            engine.set_properties(tables.LEASE, named)
         keeper.start()
         yield lease
     finally:

@@ -1,4 +1,4 @@
-"""What a rollup tells of while it runs."""
+"""Steps that a rollup reports while it runs."""
 
 from collections.abc import Callable
 

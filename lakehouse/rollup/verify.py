@@ -94,11 +94,11 @@ def verify(
     compared = 0
     differing: list[Difference] = []
 
-    def told(done: PartDone) -> None:
+    def report(done: PartDone) -> None:
         step(f"{done.part} of {done.parts} parts computed")
 
     for batch in parts:
-        staged = engine.compute(batch, program, "verify", told).staged
+        staged = engine.compute(batch, program, "verify", report).staged
         for table in tables.OF_HOURS:
             rows, odd = _compared(engine, table, batch, staged)
             compared += rows

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import psutil
 import pytest
 
+from bench.spark_processes import has_python_worker
 from lakehouse.core.lake import Lake
 from lakehouse.engines.local_engine import LocalEngine
 from lakehouse.rollup import lease
@@ -23,12 +24,6 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.spark
 
 
-def computes(server: ConnectServer) -> bool:
-    """Whether the server has a Python worker."""
-    children = psutil.Process(server.pid).children(recursive=True)
-    return any("pyspark.daemon" in one.cmdline() for one in children)
-
-
 def test_a_server_that_restarts_is_one_line_and_the_next_rollup_is_whole(
     wheel: Path, lake: Path, wanted: dict[str, list[dict[str, Any]]], tmp_path: Path
 ) -> None:
@@ -37,8 +32,8 @@ def test_a_server_that_restarts_is_one_line_and_the_next_rollup_is_whole(
     with ThreadPoolExecutor(1) as pool:
         with ConnectServer(tmp_path / "first") as first:
             remote = Jmxlake(wheel, tmp_path, {"SPARK_REMOTE": first.remote})
-            running = pool.submit(remote.ended, "rollup", str(ours), "--engine", "spark")
-            wait_for(lambda: computes(first), 300, every=0.05)
+            running = pool.submit(remote.ended, "rollup", str(ours))
+            wait_for(lambda: has_python_worker(first.pid), 300, every=0.05)
             psutil.Process(first.pid).kill()
         with ConnectServer(tmp_path / "second", port=first.port):
             code, _, said = running.result()
@@ -46,6 +41,9 @@ def test_a_server_that_restarts_is_one_line_and_the_next_rollup_is_whole(
             assert "Traceback" not in said
             (line,) = [one for one in said.splitlines() if one.startswith("jmxlake: Spark ")][-1:]
             assert "run it again" in line
-            assert lease.holder(LocalEngine(Lake(str(ours)))) is None
-            assert remote("rollup", str(ours), "--engine", "spark")
+            code, _, said = remote.ended("rollup", str(ours))
+            assert code == 3, "the lost session could not release the lease"
+            assert "--take-over" in said.splitlines()[-1]
+            remote("rollup", str(ours), "--take-over")
+    assert lease.holder(LocalEngine(Lake(str(ours)))) is None
     assert differing(gold_rows(ours / "gold"), wanted) == {}

@@ -68,7 +68,7 @@ def local(bronze: Path, laptop: Jmxlake, tmp_path_factory: pytest.TempPathFactor
 
 def computes(executor: psutil.Process) -> bool:
     """Whether an executor is computing a part: it has a folder to spill to."""
-    with suppress(psutil.NoSuchProcess):
+    with suppress(psutil.Error):
         folder = Path(executor.environ()["SPARK_EXECUTOR_DIRS"])
         return any(folder.glob("blockmgr-*/jmxlake-*"))
     return False

@@ -116,5 +116,6 @@ def test_master_that_is_away_is_one_line(wheel: Path, ours: Path, tmp_path: Path
         tmp_path, settings(tmp_path, **{"spark.master": f"spark://{LOOPBACK}:{port}"})
     )
     said = Jmxlake(wheel, tmp_path, {"SPARK_CONF_DIR": str(conf)}).refusal("rollup", str(ours))
-    assert said.startswith("jmxlake: Spark does not start: ")
+    assert said.startswith("jmxlake: Spark failed: ")
+    assert said.endswith("is the cluster up that spark.master names? Then run it again")
     assert is_free(ours)

@@ -5,15 +5,17 @@ Not collected by itself, because of the jars it fetches: ``make test-s3-spark``.
 
 from __future__ import annotations
 
+import os
 import shutil
 import threading
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import psutil
 import pytest
 
+from bench.spark_processes import has_python_worker
 from collector.delivery.delivery import Delivery
 from collector.encoding.bronze_rows import Batch
 from collector.spool.spool import Spool
@@ -145,14 +147,6 @@ def test_without_the_jars_or_with_a_wrong_secret_it_is_one_line(
         assert told in said
 
 
-def computes() -> bool:
-    """Whether a Spark of ours has a Python worker."""
-    with suppress(psutil.NoSuchProcess):
-        children = psutil.Process().children(recursive=True)
-        return any("pyspark.daemon" in child.cmdline() for child in children)
-    return False
-
-
 def test_a_store_that_goes_away_is_one_line_and_the_next_rollup_is_whole(
     server: S3Server, laptop: Jmxlake, tmp_path: Path
 ):
@@ -162,7 +156,7 @@ def test_a_store_that_goes_away_is_one_line_and_the_next_rollup_is_whole(
     remote = Jmxlake(laptop.wheel, tmp_path, environment(server, tmp_path))
     with ThreadPoolExecutor(1) as pool:
         running = pool.submit(remote.ended, "rollup", server.url(lake), "--engine", "spark")
-        wait_for(computes, 300, every=0.05)
+        wait_for(lambda: has_python_worker(os.getpid()), 300, every=0.05)
         server.pause()
         try:
             code, _, said = running.result()

@@ -34,11 +34,11 @@ from lakehouse.errors import (
 from lakehouse.ops.maintain import rollup_position
 from lakehouse.ops.maintain.actions import OWNER, Executor
 from lakehouse.ops.maintain.plan import Checkpoint, Compact, Drop, NoteCleaned
-from lakehouse.ops.maintain.rollup_position import ReadPosition
 from lakehouse.ops.maintain.service import Maintenance
 from lakehouse.ops.maintain.table_state import (
     CHECKED,
     CLEANED,
+    ReadPosition,
     load_state,
     mark,
 )

@@ -16,8 +16,7 @@ from lakehouse.ops.maintain.plan import (
     day_of,
     plan,
 )
-from lakehouse.ops.maintain.rollup_position import ReadPosition
-from lakehouse.ops.maintain.table_state import DataFile, TableState
+from lakehouse.ops.maintain.table_state import DataFile, ReadPosition, TableState
 
 NOW = dt.datetime(2026, 11, 18, 12, tzinfo=dt.UTC)
 TODAY = NOW.date()

@@ -13,8 +13,7 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Final, NamedTuple
 
-from lakehouse.ops.maintain.rollup_position import ReadPosition
-from lakehouse.ops.maintain.table_state import DataFile, TableState
+from lakehouse.ops.maintain.table_state import DataFile, ReadPosition, TableState
 
 MOST_UNCHECKPOINTED: Final = 200
 """Budget: commits since the last checkpoint."""

@@ -6,30 +6,17 @@ Nothing that the rollup has not read may be removed.
 import datetime as dt
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Final, NamedTuple
+from typing import Final
 
 from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError
 
 from lakehouse import tables
 from lakehouse.core.delta_rs import Location, newest_progress
-from lakehouse.ops.maintain.table_state import commits
+from lakehouse.ops.maintain.table_state import ReadPosition, commits
 
 # The rollup does not read events, and a report reads all that exist.
 _COLUMNS: Final = {name: f"{name}_version" for name in ("runs", "scrapes", "members")}
-
-
-class ReadPosition(NamedTuple):
-    """The last version of a table that the rollup has read.
-
-    Attributes:
-        version: That version.
-        unread_since: When the next version was committed; None where there is none, or where no
-            clean-up is due today.
-    """
-
-    version: int
-    unread_since: dt.datetime | None = None
 
 
 ReadPositions = Callable[[tables.Table, DeltaTable], ReadPosition | str]

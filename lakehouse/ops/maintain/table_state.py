@@ -4,12 +4,10 @@ Maintenance keeps its own notes in the table, as app transactions: every checkpo
 survive the expiry of the log, and they need no storage elsewhere.
 """
 
-from __future__ import annotations
-
 import datetime as dt
 from collections.abc import Mapping
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from deltalake import DeltaTable, Field
 
@@ -19,9 +17,6 @@ from lakehouse.core.delta_rs import Location, delta_errors, url_of
 from lakehouse.core.periods import instant
 from lakehouse.errors import ForeignEngineError, MaintenanceError, TableSchemaError
 from lakehouse.tables.table import delta_type
-
-if TYPE_CHECKING:
-    from lakehouse.ops.maintain.rollup_position import ReadPosition
 
 CHECKED: Final = "jmxlake-maintain/checked"
 """App transaction: version of the last checkpoint; the commits up to it were inspected."""
@@ -60,6 +55,19 @@ class DataFile(NamedTuple):
     date: dt.date | None
     size: int
     written: dt.datetime
+
+
+class ReadPosition(NamedTuple):
+    """The last version of a table that the rollup has read.
+
+    Attributes:
+        version: That version.
+        unread_since: When the next version was committed; None where there is none, or where no
+            clean-up is due today.
+    """
+
+    version: int
+    unread_since: dt.datetime | None = None
 
 
 class TableState(NamedTuple):

@@ -119,6 +119,8 @@ def _expanded(sql: str) -> str:
         "week_and_cluster": _OF_WEEK,
         "joined_incidents": incidents.text("stretches"),
         "grouped_incidents": events.text("slacks"),
+        "least_slack_us": str(events.SLACK_US),
+        "effect_us": str(events.EFFECT_US),
     }
     for name, text in texts.items():
         sql = sql.replace(f"{{{name}}}", text)

@@ -157,8 +157,13 @@ FROM clocked
 WITH stretches AS (
     SELECT {stretches_of_weeks} FROM {gold.incidents}),
 slacks AS (
+<<<<<<< HEAD
+    SELECT cluster, {least_slack_us} + max(interval_us) AS slack_us
+    FROM (SELECT {week_and_cluster} AS cluster, interval_us FROM {readings} WHERE family IN ('min_isr', 'leaders')) r
+=======
     SELECT cluster, 60000000 + max(interval_us) AS slack_us
     FROM (SELECT {week_and_cluster} AS cluster, interval_us FROM {gold.readings} WHERE family IN ('min_isr', 'leaders')) r
+>>>>>>> 30b47f0339ee9080fcedf12adf529c558c11dbcf
     GROUP BY cluster),
 {joined_incidents},
 {grouped_incidents},
@@ -169,8 +174,8 @@ reached AS (
     FROM grouped_incidents g WHERE kind <> 'symptom'),
 happened AS (
     SELECT cluster, kind, of_kind, place, of_topic, of_user, of_client, of_group, of_source, min(s) AS s, max(e) AS e,
-        min(onset) - 45000000 - (max(coalesce(slack_us, 60000000)) - 60000000) AS near_s,
-        max(s) + max(coalesce(slack_us, 60000000)) - 60000000 AS near_e,
+        min(onset) - {effect_us} - (max(coalesce(slack_us, {least_slack_us})) - {least_slack_us}) AS near_s,
+        max(s) + max(coalesce(slack_us, {least_slack_us})) - {least_slack_us} AS near_e,
         min(onset) AS onset, count(*) AS incidents, count(DISTINCT topic) AS topics, min(topic) AS first_topic,
         count(DISTINCT topic || '/' || CAST(partition_id AS VARCHAR(9))) AS partitions,
         sum(CASE WHEN is_certain THEN greatest(e, covered) - greatest(s, covered) END) AS us
