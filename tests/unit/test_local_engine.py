@@ -198,13 +198,9 @@ def test_rows_are_appended_and_replaced_by_a_predicate(engine: LocalEngine) -> N
     engine.write(tables.TOPICS, topic_rows(20, observed=2), replace_where.of_units(units, "hour"))
     assert topics(engine) == [(0, 1), (2, 1), (20, 2)]
     with pytest.raises(EngineError):
-<<<<<<< HEAD
-        engine.write(tables.TOPICS, topic_rows(5), replace_where.of_units(units))
+        engine.write(tables.TOPICS, topic_rows(5), replace_where.of_units(units, "hour"))
     engine.write(tables.TOPICS, None)
     assert topics(engine) == [(0, 1), (2, 1), (20, 2)], "no rows, and none to replace"
-=======
-        engine.write(tables.TOPICS, topic_rows(5), replace_where.of_units(units, "hour"))
->>>>>>> 30b47f0339ee9080fcedf12adf529c558c11dbcf
     engine.write(tables.TOPICS, None, replace_where.before((BASE + 20 * HOUR).date()))
     assert topics(engine) == [(20, 2)]
 
