@@ -157,13 +157,8 @@ FROM clocked
 WITH stretches AS (
     SELECT {stretches_of_weeks} FROM {gold.incidents}),
 slacks AS (
-<<<<<<< HEAD
     SELECT cluster, {least_slack_us} + max(interval_us) AS slack_us
-    FROM (SELECT {week_and_cluster} AS cluster, interval_us FROM {readings} WHERE family IN ('min_isr', 'leaders')) r
-=======
-    SELECT cluster, 60000000 + max(interval_us) AS slack_us
     FROM (SELECT {week_and_cluster} AS cluster, interval_us FROM {gold.readings} WHERE family IN ('min_isr', 'leaders')) r
->>>>>>> 30b47f0339ee9080fcedf12adf529c558c11dbcf
     GROUP BY cluster),
 {joined_incidents},
 {grouped_incidents},
