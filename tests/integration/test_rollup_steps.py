@@ -101,7 +101,7 @@ def test_an_ended_rollup_goes_on_with_the_batch_that_was_not_done(
     told: list[str] = []
     seen: list[Done] = []
     outcome = rolled(engine, progress=told.append, watch=seen.append)
-    assert "2 done before" in " ".join(told)
+    assert "2 done before" in " ".join(map(str, told))
     assert (outcome.hours, [(one.hours, one.of_hours) for one in seen]) == (1, [(0, 1), (1, 1)])
     assert rows_of(root) == once
     assert rows_of(root, (tables.STRETCHES,)) == {"stretches": []}
