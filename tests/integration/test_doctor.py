@@ -68,9 +68,9 @@ class Lake:
 
     def rolled_up(self, at: dt.datetime = NOW) -> None:
         """Every table of gold as the rollup leaves it, without rows; and where it came."""
-        versions = {table.name: self.delta(table).version() for table in tables.BRONZE}
-        told: dict[str, Any] = {f"{one}_version": versions[one] for one in versions}
-        told |= {"at": at, "window_seconds": 300, "hours": 1}
+        read = (tables.RUNS, tables.SCRAPES, tables.MEMBERS)
+        told: dict[str, Any] = {f"{one.name}_version": self.delta(one).version() for one in read}
+        told |= {"finished_at": at, "window_seconds": 300, "hours": 1}
         told |= {"runs_id": str(self.delta(tables.RUNS).metadata().id)}
         for table in tables.GOLD:
             gold_builder.put(self.root, table, *([told] if table is tables.PROGRESS else []))

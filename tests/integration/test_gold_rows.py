@@ -67,7 +67,7 @@ def gold(tmp_path_factory: pytest.TempPathFactory) -> Gold:
     }
     under: dict[str, Any] = {"metric": ISR, "topic": "t", "partition_id": 0, **low}
     gold_builder.put(
-        root, tables.PARTITIONS, row(3600, **under, series=1, max=2.0),
+        root, tables.PARTITIONS, row(3600, **under, series=1, value_max=2.0),
         row(7200, **under, series_before_us=3 * SECOND),
     )  # fmt: skip
     gold_builder.put(

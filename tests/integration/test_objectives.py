@@ -336,7 +336,7 @@ def test_gold_of_an_earlier_version_gets_the_columns_that_it_lacks(tmp_path: Pat
     engine = LocalEngine(place)
     assert published.publish(engine, [one], WEEK) == [one]
     (row,) = engine.collect(engine.rows(tables.SLA)).to_pylist()
-    assert (row["topic"], row["unknown"], row["verdict"]) == ("t", None, "met")
+    assert (row["topic"], row["unknown_as"], row["verdict"]) == ("t", None, "met")
     assert (row["corrections"], row["agreed_verdict"]) == (None, None)
 
 
@@ -346,7 +346,7 @@ def test_a_verdict_by_policy_is_published_as_such(engine: Engine):
     assert {one.verdict for one in found} == {"missed", "no_data"}
     published.publish(engine, found, WEEK)
     rows = engine.collect(engine.rows(tables.SLA)).to_pylist()
-    stated = {row["unknown"]: row["unknown_us"] for row in rows if row["topic"] == "old"}
+    stated = {row["unknown_as"]: row["unknown_us"] for row in rows if row["topic"] == "old"}
     assert stated["exclude"] == next(one for one in found if one.subject.topic == "old").unknown_us
     assert None in stated, "those before it took unknown time both ways"
 

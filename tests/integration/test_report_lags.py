@@ -96,7 +96,7 @@ def test_a_deletion_that_failed_is_a_lag_though_its_bytes_are_forgotten(tmp_path
     waits = window(0, 1, 300.0, 300 * 12.0, 12.0)
     segments = waits | {"metric": "kafka.topic.remote_delete_lag.segments"}
     forgotten = waits | {"metric": DELETE_LAG, "value_seconds": 0.0, "max_total": 0.0}
-    for name in ("positive", "any"):
+    for name in ("series_affected", "affected"):
         forgotten |= {f"{name}_us": 0, f"{name}_low_us": 0, f"{name}_high_us": 0}
     gold_builder.put(tmp_path, tables.WINDOWS["topics"], segments, forgotten)
     for table in (tables.TOPICS, tables.LAGS, tables.READINGS):
@@ -122,7 +122,7 @@ def test_lost_offsets_are_shown_of_the_groups_that_objectives_are_on(
             "offsets_low": 5.0,
             "offsets_high": 7.0,
             "series_seen_us": SECOND,
-            "unknown_us": 0,
+            "series_unknown_us": 0,
         }
         for group in ("audit", "billing")
     ]

@@ -46,7 +46,7 @@ def placed(number: int, **values: Any) -> dict[str, Any]:
 
 def ok(number: int, family: str, seconds: int, source: str = "broker-1") -> dict[str, Any]:
     return placed(
-        number, source=source, family=family, outcome="ok", duration_us=seconds * SECOND,
+        number, source=source, family=family, outcome="ok", outcome_us=seconds * SECOND,
         scrapes=seconds // 10, interval_us=10 * SECOND,
     )  # fmt: skip
 
@@ -83,7 +83,7 @@ def drawn(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
         root, tables.WINDOWS["topics"], lag(0, 300, 1e9), lag(1, 150, 1e9), lag(3, 300, 0.0),
         bad(1, ISR, 75, topic="t"),
     )  # fmt: skip
-    gold_builder.put(root, tables.WINDOWS["clients"], bad(0, THROTTLE, 300, user="u"))
+    gold_builder.put(root, tables.WINDOWS["clients"], bad(0, THROTTLE, 300, user_name="u"))
     gold_builder.put(root, tables.WINDOWS["lost_offsets"])
     gold_builder.put(
         root, tables.WINDOWS["consumer_lag"],

@@ -278,7 +278,7 @@ def test_rows_of_the_future_are_used_when_their_time_has_come(
 def age(root: Path, days: int) -> None:
     """Let a lake be older: bronze's log and files, and what gold says of when it was rolled up."""
     bronze_commits.age(root, days)
-    earlier = {name: f"{name} - INTERVAL '{days} days'" for name in ("at", "committed")}
+    earlier = {name: f"{name} - INTERVAL '{days} days'" for name in ("finished_at", "committed_at")}
     DeltaTable(f"{root}/{tables.PROGRESS.path}").update(updates=earlier)
 
 
