@@ -397,9 +397,14 @@ def test_a_rollup_that_is_behind_is_told_by_what_waits(
 
 
 def test_rows_that_were_not_used_are_told(tmp_path: Path) -> None:
-    late = {"reason": "it ends before it starts", "rows": 3, "window": NOW, "date": NOW.date()}
+    late = {
+        "reason": "it ends before it starts",
+        "row_count": 3,
+        "window_start": NOW,
+        "date": NOW.date(),
+    }
     old = NOW - 11 * DAY
-    rows = [late, late | {"window": old, "date": old.date(), "rows": 20}]
+    rows = [late, late | {"window_start": old, "date": old.date(), "row_count": 20}]
     write_deltalake(tmp_path, pa.Table.from_pylist(rows))
     (unused,) = rollup.rejected(DeltaTable(tmp_path), (), NOW, 7)
     assert unused.what.startswith("3 rows ")
@@ -410,19 +415,19 @@ def test_rows_that_were_not_used_are_told(tmp_path: Path) -> None:
 
 def test_rejected_dates_are_those_of_recent_rollups(tmp_path: Path) -> None:
     shape = pa.schema(
-        [("at", pa.timestamp("us", "UTC")), ("rejected_dates", pa.list_(pa.string()))]
+        [("finished_at", pa.timestamp("us", "UTC")), ("rejected_dates", pa.list_(pa.string()))]
     )
     rows = [
-        {"at": NOW - 9 * DAY, "rejected_dates": ["2020-01-01"]},
-        {"at": NOW - DAY, "rejected_dates": None},
-        {"at": NOW - DAY, "rejected_dates": ["2020-02-02", "2020-13-45", "x'; DROP"]},
+        {"finished_at": NOW - 9 * DAY, "rejected_dates": ["2020-01-01"]},
+        {"finished_at": NOW - DAY, "rejected_dates": None},
+        {"finished_at": NOW - DAY, "rejected_dates": ["2020-02-02", "2020-13-45", "x'; DROP"]},
     ]
     write_deltalake(tmp_path, pa.Table.from_pylist(rows, shape))
     assert rollup.rejected_dates(DeltaTable(tmp_path), NOW - 7 * DAY) == {dt.date(2020, 2, 2)}
 
 
 def test_older_progress_has_no_rejected_dates(tmp_path: Path) -> None:
-    write_deltalake(tmp_path, pa.Table.from_pylist([{"at": NOW}]))
+    write_deltalake(tmp_path, pa.Table.from_pylist([{"finished_at": NOW}]))
     assert rollup.rejected_dates(DeltaTable(tmp_path), NOW - 7 * DAY) == set()
 
 

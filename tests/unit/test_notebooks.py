@@ -50,7 +50,7 @@ def test_f18_its_sql_is_the_platform_s_and_asks_the_view_that_the_page_makes(pat
     first, second = (one for one in sources(str(path)) if "%md" not in one)
     assert second.startswith(SQL)
     (view,) = re.findall(r'Notebook\(spark, dbutils\.widgets, "(\w+)"', first)
-    assert {"date", "window"} & set({one.name: one for one in tables.GOLD}[view].column_names)
+    assert {"date", "period_start"} & set({one.name: one for one in tables.GOLD}[view].column_names)
     text = statement(second)
     assert set(re.findall(r"(?:FROM|JOIN) (\w+)", text)) == {view}
     used = set(re.findall(r"(?<![:\w']):(\w+)", text))

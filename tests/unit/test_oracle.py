@@ -47,7 +47,9 @@ def batch() -> Batch:
 def incidents(batch: Batch) -> list[tuple[int, ...]]:
     """Start, end, lead and tail of each, seconds after the first."""
     found = stretches.incidents(bronze(batch), {ISR})
-    edges = ((key[-1], row["end"], row["lead_us"], row["tail_us"]) for key, row in found.items())
+    edges = (
+        (key[-1], row["ended_at"], row["lead_us"], row["tail_us"]) for key, row in found.items()
+    )
     first = micros(0)
     return sorted(
         ((start - first) // 10**6, (end - first) // 10**6, lead // 10**6, tail // 10**6)

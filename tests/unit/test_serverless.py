@@ -55,6 +55,15 @@ class FakeServerless:
             raise PySparkException(f"[CONFIG_NOT_AVAILABLE] Configuration {name} is not available")
         return "UTC"
 
+    def getTags(self) -> set[str]:  # noqa: N802 - Spark's name
+        return set()
+
+    def addTag(self, tag: str) -> None:  # noqa: N802 - Spark's name
+        pass
+
+    def removeTag(self, tag: str) -> None:  # noqa: N802 - Spark's name
+        pass
+
     def sql(self, text: str) -> FakeServerless:
         self.asked.append(text)
         return self

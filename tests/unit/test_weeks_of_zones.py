@@ -40,8 +40,8 @@ def statement(zone: str, grain: str = "1w", week: str = "2026-W47") -> dict[str,
     period = periods.week(week, ZoneInfo(zone))
     start = period.start if grain == "1w" else period.end - dt.timedelta(days=28)
     return {
-        "cluster": "c", "objective": "min-isr", "grain": grain, "topic": "t", "statement": 1,
-        "window": start, "window_end": period.end, "stated_at": period.end, "time_zone": zone,
+        "cluster": "c", "objective": "min-isr", "period_kind": grain, "topic": "t", "statement": 1,
+        "period_start": start, "period_end": period.end, "stated_at": period.end, "time_zone": zone,
         "attainment": 1.0, "unknown_us": 6e7,
     }  # fmt: skip
 
