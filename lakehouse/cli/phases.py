@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from lakehouse.engines.costs import Costs
-    from lakehouse.engines.packets import Cost
     from lakehouse.rollup.run import Done
 
 _SECOND_US: Final = 1_000_000
@@ -71,7 +70,7 @@ class Phase:
             log(f"{self.name}: {what}")
         elif isinstance(what, PartDone):
             self._part = what
-            self._tell("" if what.cost is None else _of_part(what.cost), _PAUSE_SECONDS)
+            self._tell("", _PAUSE_SECONDS)
 
     def _tell(self, costs: str, pause_seconds: float) -> None:
         """Say how far it is, unless it has only started or a line was printed just now."""
@@ -112,11 +111,6 @@ class Phase:
             return None, None
         rate = (rows - before) / seconds
         return rate, left / rate if left > 0 else None
-
-
-def _of_part(cost: Cost) -> str:
-    seconds, memory = f"{cost.seconds:.1f} s", display.untied(display.size(cost.peak_bytes))
-    return f"the last of {cost.rows:,} rows in {seconds} with {memory}"
 
 
 def _of_batch(costs: Costs) -> str:

@@ -19,14 +19,12 @@ class PartDone(NamedTuple):
         part: The number of parts that are computed.
         parts: The number of parts of the batch.
         rows: Rows of bronze/runs in the parts that are computed.
-        cost: The cost of this part; None: it comes with the result of the batch.
     """
 
     label: str
     part: int
     parts: int
     rows: int
-    cost: Cost | None = None
 
 
 class Costs(NamedTuple):

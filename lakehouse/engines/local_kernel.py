@@ -130,7 +130,7 @@ def compute(
     for number, one in _side_by_side(program, parts, given, cores):
         made[number] = one
         rows += one.cost.rows
-        step(PartDone(label, len(made), len(parts), rows, one.cost))
+        step(PartDone(label, len(made), len(parts), rows))
     in_order = [made[number] for number in range(len(parts))]
     found: defaultdict[str, list[pa.Table]] = defaultdict(list)
     for tables in (*(one.final for one in in_order), *_merged(program, parts, in_order)):

@@ -93,7 +93,7 @@ def lose(made: Batch) -> None:
 
 PLAIN_SQL = """
 WITH sums AS (
-  SELECT metric, sign, bucket, sum(duration_us) AS us
+  SELECT metric, sign, bucket, sum(series_us) AS us
   FROM {distributions}
   WHERE metric = 'custom.source.temperature'
   GROUP BY metric, sign, bucket
@@ -140,7 +140,7 @@ def expected(*timed: tuple[float, float]) -> dict[tuple[int, int], int]:
 def test_an_hour_is_in_the_buckets_of_its_values(spark: SparkSession, gold: lakes.Lake):
     for hour in HOURS:
         where = (
-            f"metric = '{TEMPERATURE}' AND source = 'broker-1' AND window = "
+            f"metric = '{TEMPERATURE}' AND source = 'broker-1' AND hour = "
             f"TIMESTAMP '2026-11-16 10:00:00Z' + INTERVAL '{hour}' HOUR"
         )
         found = rows(spark, gold, tables.DISTRIBUTIONS, where)

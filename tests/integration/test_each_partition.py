@@ -223,6 +223,6 @@ def test_they_are_published_each_and_once(engine: Engine):
     assert len(published.publish(engine, found, WHOLE)) == 4
     assert published.publish(engine, found, WHOLE) == []
     rows = engine.collect(engine.rows(tables.SLA)).to_pylist()
-    assert {(row["topic"], row["partition"]): row["bad_us"] // SECOND for row in rows} == {
+    assert {(row["topic"], row["partition_id"]): row["bad_us"] // SECOND for row in rows} == {
         ("t", 0): 120, ("t", 1): 0, ("t", 2): 10, ("t", 3): 0,
     }  # fmt: skip

@@ -128,15 +128,13 @@ def test_log_of_a_long_rollup_has_parts_and_costs() -> None:
     running = Phase("rollup", lambda: now[0], said.append)
     running.watch(Done(0, 48, 0, 100_000))
     costs = [Cost(25_000, seconds, 400 << 20) for seconds in (4.0, 2.0, 2.0, 9.0)]
-    for part, cost in enumerate(costs, 1):
+    for part in range(1, 5):
         now[0] = (4, 6, 7, 15)[part - 1]
-        running.step(PartDone("batch 1 of 1", part, 4, 25_000 * part, cost))
+        running.step(PartDone("batch 1 of 1", part, 4, 25_000 * part))
     running.watch(Done(48, 48, 100_000, 100_000, of_batch(costs)))
     assert said == [
-        "rollup: 0 of 48 hours, batch 1 of 1: 2 of 4 parts, 8,330 rows/s, about 5 s left, "
-        "the last of 25,000 rows in 2.0 s with 400.0 MiB",
-        "rollup: 0 of 48 hours, batch 1 of 1: 4 of 4 parts, 6,660 rows/s, 15 s so far, "
-        "the last of 25,000 rows in 9.0 s with 400.0 MiB",
+        "rollup: 0 of 48 hours, batch 1 of 1: 2 of 4 parts, 8,330 rows/s, about 5 s left",
+        "rollup: 0 of 48 hours, batch 1 of 1: 4 of 4 parts, 6,660 rows/s, 15 s so far",
         "rollup: 48 of 48 hours, 6,660 rows/s, 15 s so far, 4 parts computed, "
         "the slowest in 9.0 s (3.0 times the median), at most 400.0 MiB",
     ], "the first line after 5 s, another one not within 5 s"
