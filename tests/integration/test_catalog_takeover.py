@@ -62,6 +62,7 @@ def places(spark: SparkSession) -> set[str]:
         f"{row['namespace']}.{row['tableName']}"
         for shelf in ("", "_windows", "_state")
         for row in spark.sql(f"SHOW TABLES IN {GOLD}{shelf}").collect()
+        if not row["isTemporary"]  # of the session, in every schema
     }
 
 

@@ -317,7 +317,7 @@ def test_bad_rows_are_set_aside_with_a_reason(two_steps: dict[str, Any]):
         "topic is missing",
         "its member set is not known",
     }
-    (row,) = [row for row in two_steps["early"]["topics"] if row.hour == micros(0)]
+    (row,) = [row for row in two_steps["early"]["topics"] if row.window_start == micros(0)]
     assert (row.topic, row.series_seen_us, row.series_affected_us) == (
         "t",
         900 * SECOND,
