@@ -14,8 +14,7 @@ from lakehouse.core import table_notes
 from lakehouse.core.periods import Period, iso, micros
 from lakehouse.core.spans import overlap
 from lakehouse.core.table_notes import CHECKED, Gap, Noted
-from lakehouse.engines.engine import Detail, Engine, ask
-from lakehouse.engines.relation import select
+from lakehouse.engines.engine import Detail, Engine, ask, newest_progress
 from lakehouse.tables import Table
 
 MISSING: Final = "the table was missing"
@@ -93,8 +92,7 @@ def incomplete(engine: Engine, period: Period, now_us: int) -> list[Incomplete]:
         period: The period.
         now_us: This instant, microseconds.
     """
-    newest = "SELECT * FROM {rows} r ORDER BY r.finished_at DESC LIMIT 1"
-    rows = engine.collect(select(newest, rows=engine.rows(tables.PROGRESS))).to_pylist()
+    rows = newest_progress(engine).to_pylist()
     every = details(engine, (*CHECKED, tables.PROGRESS))
     progress = every[tables.PROGRESS]
     notes = rows[0].get("tables") if rows else None

@@ -10,6 +10,7 @@ from typing import Any, Final, NamedTuple, Protocol
 
 import pyarrow as pa
 
+from lakehouse import tables
 from lakehouse.core.lake import Lake, Version
 from lakehouse.core.missing_files import MissingFile
 from lakehouse.core.periods import HOUR_US, Period, micros
@@ -232,6 +233,16 @@ def ask(engine: Engine, sql: str, **given: Rows) -> list[tuple[Any, ...]]:
     """The rows of a query."""
     found = engine.collect(select(sql, **given))
     return list(zip(*(column.to_pylist() for column in found.columns), strict=True))
+
+
+def newest_progress(engine: Engine) -> pa.Table:
+    """The newest row of gold/progress, with the columns that it has; no row: nothing is rolled up.
+
+    Raises:
+        TableNotFoundError: There is no gold yet.
+    """
+    newest = "SELECT * FROM {rows} r ORDER BY r.finished_at DESC LIMIT 1"
+    return engine.collect(select(newest, rows=engine.rows(tables.PROGRESS)))
 
 
 def in_hours(hours: Iterable[dt.datetime]) -> str:

@@ -16,7 +16,7 @@ from lakehouse import tables
 from lakehouse.core import display
 from lakehouse.core.periods import HOUR_US, Period, instant, last_ended, micros
 from lakehouse.core.subjects import Subject, subject
-from lakehouse.engines.engine import Engine, ask
+from lakehouse.engines.engine import Engine, ask, newest_progress
 from lakehouse.engines.relation import Relation, Rows, select
 from lakehouse.errors import PeriodError, TableNotFoundError, TableSchemaError
 from lakehouse.tables.table import HOUR, WINDOW_START
@@ -141,8 +141,7 @@ def window_of(engine: Engine) -> int:
         TableSchemaError: An older version rolled it up.
         PeriodError: Nothing has been rolled up yet.
     """
-    newest = "SELECT * FROM {rows} r ORDER BY r.finished_at DESC LIMIT 1"
-    found = engine.collect(select(newest, rows=engine.rows(tables.PROGRESS)))
+    found = newest_progress(engine)
     # The version before did not note the tables; all else can be read.
     if set(tables.PROGRESS.column_names) - {*found.column_names, "tables"}:
         raise TableSchemaError(
