@@ -64,7 +64,7 @@ def rolled_up(server: ConnectServer, remote: Jmxlake) -> Jmxlake:
         ),
     )
     remote("rollup", *LAKE)
-    assert "nothing new" in remote("rollup", *LAKE)
+    assert "no new data" in remote("rollup", *LAKE)
     return remote
 
 

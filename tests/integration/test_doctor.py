@@ -331,7 +331,7 @@ def test_the_command_ends_with_0_where_all_is_well(tmp_path: Path) -> None:
     fresh.rolled_up(dt.datetime.now(dt.UTC))
     run = CliRunner().invoke(main, ["doctor", str(fresh.root)])
     assert (run.exit_code, run.stdout.count("\n")) == (0, 1), run.output
-    assert ": all well. 2 agents in 7 days" in run.stdout
+    assert ": no problems. 2 agents in 7 days" in run.stdout
 
 
 def test_the_command_fails_with_one_line(tmp_path: Path) -> None:

@@ -457,7 +457,7 @@ def test_a_dry_run_tells_and_changes_nothing(lake: Path) -> None:
     assert told.exit_code == 0
     assert "compact date=2026-11-16" in told.stdout
     assert "checkpoint commits=92" in told.stdout
-    assert "not done: log, removed files and old dates are kept" in told.stdout
+    assert "skipped: log, removed files and old dates are kept" in told.stdout
     as_json = json.loads(run(str(lake), "--dry-run", "--json").stdout)["tables"]
     assert [one["table"] for one in as_json] == [one.name for one in tables.BRONZE]
     assert [one["action"] for one in as_json[0]["actions"]] == ["compact", "checkpoint"]
@@ -486,9 +486,9 @@ def test_exit_codes_tell_what_a_person_must_do(lake: Path, tmp_path: Path) -> No
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (["--keep", "5x"], "not a length of time"),
+        (["--keep", "5x"], "not a duration"),
         (["--keep", "3h"], "at least 1d"),
-        (["--read-until", "2026-11-01"], "goes with --gold none"),
+        (["--read-until", "2026-11-01"], "requires --gold none"),
         (["--gold", "none", "--read-until", "soon"], "not a date"),
         (["--accept", "runs"], "runs@1234"),
         (["--accept", "gold@1"], "runs@1234"),

@@ -84,7 +84,7 @@ def test_a_place_that_does_not_answer_is_tried_and_told_once() -> None:
         _read_place("jmx", [deaf("jmx"), deaf("log"), deaf("log_offsets")], None, said.append)
     )
     assert said == [Step("jmx", "nothing listens there", ok=False)]
-    assert [one.unknown for one in told] == ["jmx did not answer"] * 3
+    assert [one.unknown for one in told] == ["jmx did not respond"] * 3
     assert [one.scrape is None for one in told] == [False, True, True]
 
 

@@ -164,7 +164,7 @@ def test_check_reports_a_damaged_spool_and_keeps_it(config: Config, tmp_path: Pa
 def test_check_beside_a_running_agent_passes(config: Config) -> None:
     with Spool(config.spool.path, 1 << 20):
         said = check._spool(config)
-        assert said.endswith("in use by an agent that runs")
+        assert said.endswith("in use by a running agent")
         with socket.create_server((config.health.host, 0)) as taken:
             port = taken.getsockname()[1]
             health = structs.replace(config.health, port=port)

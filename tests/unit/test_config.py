@@ -460,7 +460,7 @@ def test_of_the_broker_s_jars_oauth_gets_what_is_there(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("command", "name"), [("config", "agent.yaml"), ("unit", "systemd/jmxlake-agent.service")]
+    ("command", "name"), [("config", "agent.yaml"), ("systemd-unit", "systemd/jmxlake-agent.service")]
 )
 def test_what_is_needed_to_begin_with_is_printed_as_it_is(command: str, name: str) -> None:
     ran = CliRunner().invoke(main, [command])
@@ -469,7 +469,7 @@ def test_what_is_needed_to_begin_with_is_printed_as_it_is(command: str, name: st
 
 def test_the_unit_for_several_agents_has_for_each_its_configuration_and_spool() -> None:
     one, several = (
-        CliRunner().invoke(main, ["unit", *more]).output for more in ([], ["--template"])
+        CliRunner().invoke(main, ["systemd-unit", *more]).output for more in ([], ["--template"])
     )
     changed = set(several.splitlines()) - set(one.splitlines())
     settings = {line for line in changed if not line.startswith("#")}

@@ -226,7 +226,7 @@ def test_a_file_is_there_whole_or_not_at_all(tmp_path: Path) -> None:
 
 
 def test_where_nothing_can_be_written_it_says_so(tmp_path: Path) -> None:
-    with pytest.raises(LakehouseError, match="choose a file that can be written"):
+    with pytest.raises(LakehouseError, match="Choose a writable file"):
         export.write_lines(["x"], tmp_path / "no" / "x.csv", "nothing")
 
 

@@ -181,7 +181,7 @@ def test_time_of_an_agent_and_all_after_its_newest_row_is_left_out(tmp_path: Pat
     with FakePrometheus(kept()) as fake:
         done = run(fake, lake)
         assert done.exit_code == 0, done.output
-        assert "0.75 of 1.00 h left out" in done.output
+        assert "skipped 0.75 of 1.00 h" in done.output
         assert "0 of 0 attempts" in run(fake, lake, "--state", str(tmp_path / "new")).output
     spans = rows(
         lake,
@@ -513,8 +513,8 @@ def test_labels_of_the_target_are_not_the_exporters() -> None:
     ("more", "why", "code"),
     [
         (["--label", "pod"], "no target with a label pod", 78),
-        (["--family", "nonsense"], "--family nonsense: give one of", 78),
-        (["--to", iso(START - 5)], "--to: it must be after --from", 78),
+        (["--family", "nonsense"], "--family nonsense: unknown. Use one of", 78),
+        (["--to", iso(START - 5)], "--to must be after --from", 78),
         (["--step", "3m"], "window", 78),
         (["--from", "yesterday"], "does not match the formats", 2),
     ],
@@ -608,4 +608,4 @@ def test_a_time_without_any_scrape_is_no_import(tmp_path: Path) -> None:
     with FakePrometheus(up_alone) as fake:
         done = run(fake, tmp_path / "lake", "--node", "b-1:11001=7")
     assert done.exit_code == 1
-    assert "broker-7: nothing was imported" in done.output
+    assert "broker-7: no data imported" in done.output

@@ -19,7 +19,7 @@ _WITHOUT = """
 import sys
 sys.modules[sys.argv[1]] = None
 from lakehouse.cli.main import main
-main(["sla", "main.bronze", "--gold", "main.gold"])
+main(["slo", "publish", "main.bronze", "--gold", "main.gold"])
 """
 
 

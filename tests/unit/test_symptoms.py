@@ -132,7 +132,7 @@ def test_after_unknown_time_a_symptom_is_first_seen_anew(gap: str) -> None:
     if gap == "a failure":
         board.take(failed("min_isr"), 20)
     else:
-        assert [u.why for u in board.state(36).unknown] == ["the last answer is too old"]
+        assert [u.why for u in board.state(36).unknown] == ["the last response is too old"]
     board.take(read("min_isr", under(1)), 40)
     assert [s.since for s in board.state(41).symptoms] == [40]
 

@@ -25,7 +25,7 @@ _KINDS: Final = {
     "agent_start": _Kind("restarts", "its agent was started {often}, last at {at}"),
     "agent_crashed": _Kind(
         "restarts", "the JVM in its agent crashed {often}, last at {at}",
-        "send the report beside the spool with `jmxlake-agent support`",
+        "send the report beside the spool with `jmxlake-agent support-bundle`",
     ),
     "clock_step": _Kind("clock_set", "the clock of its agent's host was set {often}{step} at {at}"),
     "batch_dropped": _Kind(

@@ -8,7 +8,7 @@
 -- it is bad if y is above zero. core/observed_share.py has the thresholds.
 
 -- VIEW verdicts
--- Was each objective met? The newest statement of each objective, subject and period, as jmxlake sla published it.
+-- Was each objective met? The newest statement of each objective, subject and period, as jmxlake slo publish published it.
 -- The true attainment is between low and high. A subject has one row with is_of_week per week: the last of the
 -- objective's own periods that ended with it. Statements and views may have different time zones.
 SELECT
