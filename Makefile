@@ -237,7 +237,7 @@ dist: $(VENV)/.installed ## Wheel, source distribution and report.schema.json, i
 	@$(BIN)/python -m hatchling build -d $(DIST)
 	@$(BIN)/python -m lakehouse.report.facts.json_schema > $(DIST)/report.schema.json
 
-EXTRAS := agent jmxquery maintain databricks local lakehouse connect
+EXTRAS := agent jmxquery maintain databricks local spark connect
 
 .PHONY: audit
 audit: $(VENV)/.installed ## Known vulnerabilities of requirements.lock; AUDIT=--json for a JSON line; asks the advisory service

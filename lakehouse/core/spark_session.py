@@ -164,7 +164,7 @@ def cores(spark: SparkSession) -> int:
 def _what_is_missing(error: ImportError) -> str:
     if error.name is None:  # pyspark's own words for what Spark Connect needs
         return f"{str(error).strip().splitlines()[0]} Install {extra('connect')}"
-    return f"{error.name.split('.')[0]} is missing: install {extra('lakehouse')}"
+    return f"{error.name.split('.')[0]} is missing: install {extra('spark')}"
 
 
 def _builder(builder: SparkSession.Builder) -> SparkSession.Builder:

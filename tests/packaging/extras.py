@@ -61,7 +61,7 @@ def imported(environment: Environment, package: str) -> tuple[int, list[str]]:
 
 
 @pytest.mark.parametrize(
-    "extra", [None, "agent", "jmxquery", "maintain", "local", "lakehouse", "connect"]
+    "extra", [None, "agent", "jmxquery", "maintain", "local", "spark", "connect"]
 )
 def test_both_programs_say_what_they_can_do(environment: Make, extra: str | None) -> None:
     made = environment(extra)
@@ -119,7 +119,7 @@ def test_a_lake_in_a_folder_needs_no_spark(environment: Make) -> None:
 
 
 def test_the_lakehouse_is_whole(environment: Make, lake: Path) -> None:
-    made = environment("lakehouse")
+    made = environment("spark")
     count, failed = imported(made, "lakehouse")
     assert (count > 80, failed) == (True, [])
     assert made.run("jmxlake", "doctor", str(lake)).returncode == 4
@@ -164,7 +164,7 @@ def test_over_connect_there_is_a_client(environment: Make) -> None:
         (None, ("jmxlake", "doctor", "/nowhere"), "jmxlake[maintain]"),
         (None, ("jmxlake", "export", "/nowhere", "topics", "--format", "csv"), "jmxlake[maintain]"),
         ("maintain", ("jmxlake", "rollup", "/nowhere"), "jmxlake[local]"),
-        ("lakehouse", ("jmxlake-agent", "metrics"), "jmxlake[agent]"),
+        ("spark", ("jmxlake-agent", "metrics"), "jmxlake[agent]"),
     ],
 )
 def test_what_is_not_installed_is_one_line_that_says_what_to_install(
