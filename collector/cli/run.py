@@ -60,8 +60,8 @@ _COUNTED = ((RUNS, "start", "metric"), (SCRAPES, "start", "family"), (EVENTS, "a
 @click.option(
     "--new-lake",
     is_flag=True,
-    help="Accept another lake at lake.path, for this start only. Without it, the agent delivers"
-    " only to the tables that it knows.",
+    help="Accept another lake at lake.path, for this start only. Otherwise the agent delivers"
+    " only to its previous tables.",
 )
 def run(path: Path, *, as_json: bool, log_level: str, windows: int | None, new_lake: bool) -> None:
     """Scrape on schedule until SIGTERM or Ctrl-C.

@@ -43,10 +43,10 @@ _COARSE = 0.1  # resolution of file timestamps
 def support_bundle(path: Path, unit: str, file: Path) -> None:
     """Collect versions, logs and state for a bug report.
 
-    FILE is a new tar.gz file. It contains versions, the configuration, the last lines of the
-    journal, the responses of the health server, a list of the spool's files, the stacks of the
-    agent's threads, and the heads of crash reports. It contains no secrets, but it can contain
-    topic names from the log: check it before you send it.
+    FILE is a new tar.gz file. It contains versions, the configuration and the last lines of the
+    journal. It also contains responses of the health server, a list of the spool's files, thread
+    stacks, and the heads of crash reports. It does not contain secrets, but it can contain topic
+    names from the log: check it before you send it.
     """
 
     def work(config: Config) -> None:

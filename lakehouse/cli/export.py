@@ -100,7 +100,7 @@ def _write(
 
 
 def _seconds(location: Location, table: tables.Table) -> int:
-    """Return the window length of a table: an hour, or that of the newest rollup (seconds).
+    """Return the window length of a table (seconds).
 
     Raises:
         LakehouseError: There was no rollup.

@@ -30,8 +30,8 @@ def forget(
 
     All figures stay the same. First configure the agents to hide or exclude NAME (section names of
     their configuration); otherwise they add it again. Clean-up removes the old files: the rollups
-    of the next days remove those of gold, except gold/sla, and jmxlake maintain removes those of
-    bronze after 30 days.
+    of the next days clean up gold, except gold/sla, and jmxlake maintain cleans up bronze after 30
+    days.
 
     It exits with 1 if no table contains NAME or if it failed. In the second case, run it again with
     the same --as.

@@ -231,8 +231,8 @@ def between(start: str | None, end: str | None, zone: dt.tzinfo = dt.UTC) -> per
 
 MIN_COVERAGE: Final = click.option(
     "--min-coverage", type=_percent, metavar="PERCENT",
-    help="Minimum coverage, in percent of the expected time. Below it, results are not reported as "
-    f"good. Default: {FLOOR_PERCENT:g}.",
+    help="Minimum coverage of a good result, in percent of the expected time. Default: "
+    f"{FLOOR_PERCENT:g}.",
 )  # fmt: skip
 
 

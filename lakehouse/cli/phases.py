@@ -101,7 +101,7 @@ class Phase:
         return display.untied(display.length(seconds * _SECOND_US)) if seconds else _SHORT
 
     def _pace(self) -> tuple[float | None, float | None]:
-        """Return rows per second and remaining seconds; None if no rows or all rows are done."""
+        """Return rows per second and remaining seconds; None at the start and at the end."""
         if self._done is None or self._first is None:
             return None, None
         at, before = self._first

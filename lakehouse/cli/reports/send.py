@@ -53,7 +53,7 @@ def send(
     """Send a saved report by mail or to a chat.
 
     REPORT.json is the output of jmxlake report --json. It exits with 1 if a channel failed; it
-    still tries the other one.
+    still tries the other channel.
     """
     loaded = with_link(load(settings_file), link)
     facts = saved.load(facts_file)
