@@ -15,7 +15,7 @@ displayHTML(notebook.report())
 
 # MAGIC %md
 # MAGIC Published results of the week: the last statement of each figure. The view `sla` has this
-# MAGIC week's rows of this cluster; gold's table of that name has all rows. A null is not known, and
+# MAGIC week's rows of this cluster; gold's table of that name has all. A null is not known, and
 # MAGIC not zero.
 
 # COMMAND ----------

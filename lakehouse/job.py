@@ -29,7 +29,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         if end.code not in (0, None):
             command = words[0] if words else "without a command"
             raise JobFailedError(
-                f"jmxlake {command} failed with exit code {end.code}. The line above contains the reason"
+                f"jmxlake {command} failed with exit code {end.code}. See the reason above"
             ) from None
 
 

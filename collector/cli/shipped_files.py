@@ -15,9 +15,7 @@ def config() -> None:
 
 
 @click.command("systemd-unit")
-@click.option(
-    "--template", is_flag=True, help="Print a template unit for several agents per host."
-)
+@click.option("--template", is_flag=True, help="Print a template unit for several agents per host.")
 def systemd_unit(*, template: bool) -> None:
     """Print the systemd unit.
 

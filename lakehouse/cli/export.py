@@ -31,9 +31,7 @@ _TABLES: Final = {table.name: table for table in tables.GOLD}
     "--metric", "metrics", multiple=True, metavar="NAME",
     help="Limit to this metric. Repeatable.",
 )  # fmt: skip
-@click.option(
-    "--out", type=FILE, help="Output file, replaced atomically. Default: stdout."
-)
+@click.option("--out", type=FILE, help="Output file, replaced atomically. Default: stdout.")
 @OPTIONS_FILE
 @click.option("--gold", metavar="PATH", help="Folder or URL of gold. Default: LAKE/gold.")
 def export(  # noqa: PLR0913, PLR0917 - a click command

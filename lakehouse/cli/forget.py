@@ -16,9 +16,7 @@ from lakehouse.errors import LakehouseError
 @click.command
 @LAKE
 @click.argument("name")
-@click.option(
-    "--as", "other", metavar="NAME", help="Replacement name. Default: random."
-)
+@click.option("--as", "other", metavar="NAME", help="Replacement name. Default: random.")
 @click.option("--dry-run", is_flag=True, help="Count affected rows without changing them.")
 @OPTIONS_FILE
 @AS_JSON

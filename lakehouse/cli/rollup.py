@@ -278,9 +278,7 @@ def outcome_lines(outcome: Outcome) -> Iterator[str]:
     "--windows", type=click.IntRange(1), default=24, show_default=True,
     help="Number of cluster-hours to recompute.",
 )  # fmt: skip
-@click.option(
-    "--seed", type=int, help="Random seed for the choice of hours. Default: random."
-)
+@click.option("--seed", type=int, help="Random seed for the choice of hours. Default: random.")
 @options.ENGINE
 @options.AS_JSON
 def verify(

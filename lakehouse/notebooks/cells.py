@@ -37,7 +37,10 @@ LABELS: Final = {
     "week": ("", "ISO week, such as 2026-W47. Default: last complete week"),
     "time_zone": (periods.UTC_NAME, "Time zone of the week, such as Europe/Berlin"),
     "cluster": ("", "Cluster ID. Required if the lake has several clusters"),
-    "min_coverage": ("", f"Minimum coverage of a good result (percent). Default: {FLOOR_PERCENT:g}"),
+    "min_coverage": (
+        "",
+        f"Minimum coverage of a good result (percent). Default: {FLOOR_PERCENT:g}",
+    ),
     "objectives": ("", "Folder of OpenSLO files. Default: the shipped objectives"),
 }
 """Default value and label of each widget of every notebook, by name."""

@@ -59,7 +59,9 @@ class Command(ABC):
 
     def statements(self, *lake: str) -> list[dict[str, Any]]:
         """What ``slo publish`` states of the fleet's four hours."""
-        told: list[dict[str, Any]] = json.loads(self("slo", "publish", *lake, *_SPAN, "--json"))["statements"]
+        told: list[dict[str, Any]] = json.loads(self("slo", "publish", *lake, *_SPAN, "--json"))[
+            "statements"
+        ]
         return sorted(told, key=repr)
 
     def facts(self, *lake: str) -> dict[str, Any]:

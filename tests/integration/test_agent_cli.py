@@ -122,7 +122,9 @@ def test_check_says_which_bean_is_missing(settings: dict[str, Any], tmp_path: Pa
     settings["catalogue"] = str(own)
     ran = call(settings, tmp_path, "check")
     assert_one_line(ran, "own.mistyped", "MISSING", "expected")
-    assert_one_line(ran, "own.of_the_future", "absent", "requires Kafka 9.0.0 or later; the broker has 4.3.1")
+    assert_one_line(
+        ran, "own.of_the_future", "absent", "requires Kafka 9.0.0 or later; the broker has 4.3.1"
+    )
     assert "1 check failed" in ran.stderr
 
 

@@ -99,7 +99,11 @@ def test_renamed_command_ends_with_2_and_its_new_name(
 def test_completion_lists_new_names_and_the_commands_of_a_group() -> None:
     def completed(program: click.Group, name: str, words: str) -> list[str]:
         variable = f"_{name.upper().replace('-', '_')}_COMPLETE"
-        environ = {variable: "bash_complete", "COMP_WORDS": words, "COMP_CWORD": str(words.count(" "))}
+        environ = {
+            variable: "bash_complete",
+            "COMP_WORDS": words,
+            "COMP_CWORD": str(words.count(" ")),
+        }
         return CliRunner(env=environ).invoke(program, [], prog_name=name).output.splitlines()
 
     assert completed(lakehouse_main, "jmxlake", "jmxlake slo p") == ["plain,publish"]

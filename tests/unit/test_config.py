@@ -460,7 +460,8 @@ def test_of_the_broker_s_jars_oauth_gets_what_is_there(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("command", "name"), [("config", "agent.yaml"), ("systemd-unit", "systemd/jmxlake-agent.service")]
+    ("command", "name"),
+    [("config", "agent.yaml"), ("systemd-unit", "systemd/jmxlake-agent.service")],
 )
 def test_what_is_needed_to_begin_with_is_printed_as_it_is(command: str, name: str) -> None:
     ran = CliRunner().invoke(main, [command])

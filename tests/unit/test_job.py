@@ -24,7 +24,9 @@ def test_it_takes_the_arguments_of_the_process(
 def test_one_that_failed_is_an_exception_that_says_where_to_look(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    with pytest.raises(JobFailedError, match=r"^jmxlake rollup failed with exit code 1\. The line above"):
+    with pytest.raises(
+        JobFailedError, match=r"^jmxlake rollup failed with exit code 1\. See the reason above"
+    ):
         main(["rollup", "/nowhere"])
     assert capsys.readouterr().err == (
         "jmxlake: /nowhere: no such folder; give the lake that the agents write to\n"

@@ -151,6 +151,4 @@ def test_a_table_beyond_its_budget_of_files_is_told() -> None:
 
 
 def test_commits_of_unknown_engines_are_told() -> None:
-    assert plan(state(), NOW, 400, 2).not_done == (
-        "2 commits without the name of an engine",
-    )
+    assert plan(state(), NOW, 400, 2).not_done == ("2 commits without the name of an engine",)

@@ -41,9 +41,7 @@ def checked(folder: Path, *options: str, **parts: Any) -> tuple[int, dict[str, A
     """The exit code, and what is said of the only SLO."""
     parts = {"level": "source", "op": "lte", "value": 0, **parts}
     (folder / "mine.yaml").write_text(SLO.format(**parts))
-    ran = CliRunner().invoke(
-        main, ["slo", "check", str(folder / "mine.yaml"), "--json", *options]
-    )
+    ran = CliRunner().invoke(main, ["slo", "check", str(folder / "mine.yaml"), "--json", *options])
     assert ran.stdout, ran.output
     (one,) = json.loads(ran.stdout)["objects"]
     return ran.exit_code, one

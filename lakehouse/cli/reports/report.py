@@ -179,9 +179,7 @@ def _saved_facts(file: str) -> Facts:
     names = {option.name: option.opts[0] for option in context.command.params}
     wrong = [names[name] for name in _LAKE_ONLY if context.params[name] is not None]
     if wrong:
-        raise click.UsageError(
-            f"{file} has its own cluster and period. Omit {', '.join(wrong)}"
-        )
+        raise click.UsageError(f"{file} has its own cluster and period. Omit {', '.join(wrong)}")
     facts, zone, floor = saved.load(Path(file)), *map(context.params.get, _OF_SAVED)
     if zone is not None:
         periods.time_zone(zone)

@@ -23,9 +23,7 @@ from lakehouse.report.summary.texts import words
 @click.argument(
     "reports", metavar="REPORT.json...", nargs=-1, required=True, type=click.Path(path_type=Path)
 )
-@click.option(
-    "--html", "html_file", type=options.FILE, help="HTML output file."
-)
+@click.option("--html", "html_file", type=options.FILE, help="HTML output file.")
 @click.option(
     "--pages", type=options.FOLDER,
     help="Output folder for the linked HTML page of each cluster.",

@@ -41,8 +41,7 @@ _KINDS: Final = {
     ),
     "family_coarsened": _Kind(
         "capped",
-        "its agent reduced the scrape rate of a family because of its limits {often}, last at {at}: "
-        "{new}",
+        "its agent scraped a family less often because of its limits {often}, last at {at}: {new}",
         "lower the family's cap, increase its interval, or raise the agent's `limits`",
     ),
     "group_unreadable": _Kind(

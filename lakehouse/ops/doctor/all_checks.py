@@ -173,9 +173,7 @@ class Diagnosis:
         known = {agent.agent: agent.sources for agent in self.agents}
         since = self.now - self.late
         working = [
-            agent
-            for agent in self.agents
-            if agent.reported_until and agent.reported_until >= since
+            agent for agent in self.agents if agent.reported_until and agent.reported_until >= since
         ]
         self._add(agents.versions(working, self.version))
         self._add(clocks.differing(clocks.skews(commits), len(versions), known))

@@ -7,7 +7,9 @@ from lakehouse.core import display
 
 Severity = Literal["error", "warning", "info"]
 
-_RUN_CHECK: Final = "run jmxlake-agent check on its host, which lists failed connections with reasons"
+_RUN_CHECK: Final = (
+    "run jmxlake-agent check on its host, which lists failed connections with reasons"
+)
 _RUN_MAINTAIN: Final = "run jmxlake maintain --every 1m as a service. If it is running, see its log"
 
 CHECKS: Final = {
@@ -62,7 +64,7 @@ _ERRORS: Final = (
 _INFOS: Final = ("agent_version", "catalogue", "incomplete", "kafka_version")
 
 LATE: Final = dt.timedelta(minutes=30)
-"""Default of ``--late``: a window, its delay and two of the longest recommended commit intervals."""
+"""Default of ``--late``: a window, its delay and two of the longest recommended intervals."""
 
 ORDER: Final[tuple[Severity, ...]] = ("error", "warning", "info")
 """Severities, worst first."""

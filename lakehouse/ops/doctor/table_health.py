@@ -106,7 +106,9 @@ def gold_shape(table: Table, delta: DeltaTable) -> Iterator[Finding]:
     wrong = [text for name, text in states.wrong_columns(table, delta).items() if name in declared]
     if wrong:
         more = f" and {counted(len(wrong) - 3, 'other')}" if len(wrong) > 3 else ""
-        todo = "run jmxlake rollup, which adds columns. If a type differs, find what created the table"
+        todo = (
+            "run jmxlake rollup, which adds columns. If a type differs, find what created the table"
+        )
         yield finding("schema", table.path, f"{'; '.join(wrong[:3])}{more}", todo, "warning")
     yield from unknown_columns(table, delta)
     protocol = delta.protocol()
@@ -129,7 +131,9 @@ def over_budget(health: TableHealth) -> Iterator[Finding]:
         what = f"{unread:,} commits without a checkpoint, more than {MOST_UNCHECKPOINTED}"
         yield finding("uncheckpointed", path, f"{what}: every reader must read them", "", severity)
     if (health.commits_a_day or 0) > MOST_COMMITS_A_DAY:
-        what = f"{health.commits_a_day:,} commits per day, so a log of 30 days has large checkpoints"
+        what = (
+            f"{health.commits_a_day:,} commits per day, so a log of 30 days has large checkpoints"
+        )
         yield finding("log_growth", path, what)
 
 
