@@ -241,7 +241,7 @@ def test_a_log_whose_instants_go_back_tells_whose_clock_is_ahead() -> None:
     }
     (found,) = clocks.differing(clocks.skews(made), 3, {"a": ["c/broker-1"]})
     assert found.where == "c/broker-1"
-    assert "is ahead of the clock of b" in found.what
+    assert "is ahead of agent b's clock" in found.what
     assert "by 4 min 50 s or more; 2 agents of 2 others contradict it" in found.what
 
 

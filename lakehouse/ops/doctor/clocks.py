@@ -69,7 +69,7 @@ def differing(
             doubt = "either clock can be wrong"
         yield finding(
             "clock_skew", some(sorted(sources.get(agent, ()))) or f"agent {named(agent)}",
-            f"its clock is {'ahead of' if is_ahead else 'behind'} the clock of {named(other)} "
+            f"its clock is {'ahead of' if is_ahead else 'behind'} agent {named(other)}'s clock "
             f"({some(sorted(sources.get(other, ()))) or 'sources unknown'}) by {least} "
             f"or more; {doubt}",
         )  # fmt: skip
