@@ -474,8 +474,8 @@ def test_the_command_tells_all_of_it(engine: Engine, files: Path):
     result = CliRunner().invoke(
         main,
         ["slo", "publish", engine.lake.root, "--week", "2024-W47",
-         "--objectives", str(files / "objectives"), "--maintenance", str(files / "maintenance.yaml"),
-         "--label", "team=payments", "--json"],
+         "--objectives", str(files / "objectives"),
+         "--maintenance", str(files / "maintenance.yaml"), "--label", "team=payments", "--json"],
     )  # fmt: skip
     assert result.exit_code == 0, result.output
     told = json.loads(result.stdout)["statements"]

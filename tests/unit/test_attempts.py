@@ -65,7 +65,7 @@ def test_a_log_that_ended_long_ago_is_unknown_with_its_age() -> None:
     scrape = attempt(task(31 * 60))
     assert (scrape.outcome, scrape.answer) == ("timeout", None)
     assert scrape.error is not None
-    assert scrape.error.startswith("as of 2027-01-15 07:29:00 UTC, 31m 00s old: ")
+    assert scrape.error.startswith("the newest record is of 2027-01-15 07:29:00 UTC, 31m 00s ago. ")
 
 
 def test_a_log_of_now_is_known_and_read_to_its_end() -> None:

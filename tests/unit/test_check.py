@@ -83,7 +83,7 @@ def test_what_the_spool_takes_already_is_room_for_it(
         return shutil._ntuple_diskusage(1 << 40, 0, free)
 
     monkeypatch.setattr(shutil, "disk_usage", small_disk)
-    with pytest.raises(JmxlakeError, match="lower it"):
+    with pytest.raises(JmxlakeError, match="Lower it"):
         check._spool(config)
     with config.spool.path.with_name("spool.db-wal").open("wb") as log:
         log.truncate(30 << 20)

@@ -135,7 +135,7 @@ def test_long_gaps_are_told_with_what_agents_said_meanwhile() -> None:
     (found,) = sources.gaps([gap(40 * MINUTE), gap(11 * MINUTE, family="log")], [failure], 7)
     assert brief([found]) == [("warning", "gap")]
     assert "not scraped for 40 min from 2026-11-17 12:00:00 UTC" in found.what
-    assert "2 of its families, min_isr the longest" in found.what
+    assert "2 of its families, longest min_isr" in found.what
     assert "timeout for 20 min (no answer in 5 s)" in found.what
     (silence,) = sources.gaps([gap(40 * MINUTE)], [], 7)
     assert "no agent reported a reason" in silence.what
@@ -249,7 +249,7 @@ def test_the_one_that_is_behind_is_named_where_it_is_alone() -> None:
     made = [commit("a", 0), commit("b", 1), commit("c", 2), commit("d", -900)]
     (found,) = clocks.differing(clocks.skews(made), 4, {})
     assert found.where == "agent d"
-    assert "is behind that of" in found.what
+    assert "is behind agent c's clock" in found.what
     assert "3 agents of 3 others" in found.what
 
 

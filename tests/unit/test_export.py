@@ -131,7 +131,7 @@ def test_a_client_without_an_id_and_one_whose_id_is_empty_are_two() -> None:
 
 def test_two_metrics_of_one_name_are_refused_with_both() -> None:
     rows = [{"metric": one, "topic": "t", "value_mean": 1.0} for one in ("a.b.c", "a.b_c")]
-    with pytest.raises(LakehouseError, match=r"a\.b_c and a\.b\.c would have the same name"):
+    with pytest.raises(LakehouseError, match=r"a\.b_c and a\.b\.c have the same Prometheus name"):
         told(tables.TOPICS, *rows)
 
 

@@ -182,7 +182,7 @@ def test_time_of_an_agent_and_all_after_its_newest_row_is_left_out(tmp_path: Pat
         done = run(fake, lake)
         assert done.exit_code == 0, done.output
         assert "skipped 0.75 of 1.00 h" in done.output
-        assert "0 of 0 attempts" in run(fake, lake, "--state", str(tmp_path / "new")).output
+        assert "0 of 0 scrapes" in run(fake, lake, "--state", str(tmp_path / "new")).output
     spans = rows(
         lake,
         'SELECT epoch("start") - ?, epoch("end") - ? FROM scrapes WHERE agent <> ? ORDER BY 1',

@@ -18,7 +18,7 @@ def test_it_takes_the_arguments_of_the_process(
 ) -> None:
     monkeypatch.setattr("sys.argv", ["jmxlake-job", "rollup", "--help"])
     main()
-    assert "Bring gold up to date" in capsys.readouterr().out
+    assert "Update gold tables from bronze" in capsys.readouterr().out
 
 
 def test_one_that_failed_is_an_exception_that_says_where_to_look(

@@ -246,9 +246,9 @@ def test_a_small_terminal_keeps_values_and_a_large_one_is_not_stretched() -> Non
 def test_all_well_is_said_only_where_everything_was_read() -> None:
     board = Board(tasks("min_isr", "quotas"), 0)
     board.take(read("min_isr", under()), 10)
-    assert "Nothing is wrong" not in "\n".join(lines(board, 11, 80, 24))
+    assert "No problems" not in "\n".join(lines(board, 11, 80, 24))
     board.take(read("quotas"), 10)
-    assert "Nothing is wrong" in "\n".join(lines(board, 11, 80, 24))
+    assert "No problems" in "\n".join(lines(board, 11, 80, 24))
 
 
 def test_a_hostile_name_moves_no_cursor_and_means_no_markup() -> None:

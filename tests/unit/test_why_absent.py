@@ -110,5 +110,5 @@ def test_a_missing_led_metric_names_who_tells_leaders(name: str) -> None:
     metric = load().family("min_isr").metric(name)
     found = finding(metric, 0, Facts("4.3.1", leads=3))
     assert found.state == "missing"
-    assert "InSyncReplicasCount, which shows the leaders" in found.why
+    assert "InSyncReplicasCount, which identifies leaders" in found.why
     assert "exporter's rules" in found.why
