@@ -130,12 +130,13 @@ test-packaging: $(VENV)/.installed promtool ## Test the packages, each extra in 
 	  tests/docs/duckdb_extension.py tests/packaging/release.py
 
 .PHONY: lint
-lint: $(VENV)/.installed ## Run ruff, mypy --strict and the import rules, and search for merge markers
+lint: $(VENV)/.installed ## Run ruff, mypy --strict, import rules and the plain-English check, and search for merge markers
 	@! grep -rnE '^(<<<<<<<|>>>>>>>) ' --exclude-dir='.[a-z]*' .
 	@$(BIN)/ruff check
 	@$(BIN)/ruff format --check
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports
+	@$(BIN)/python -m tests.plain_english
 
 .PHONY: format
 format: $(VENV)/.installed ## Format and fix the code with ruff
