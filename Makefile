@@ -241,7 +241,7 @@ dist: $(VENV)/.installed ## Build wheel, source distribution and report.schema.j
 EXTRAS := agent jmxquery maintain databricks local spark connect
 
 .PHONY: audit
-audit: $(VENV)/.installed ## List known vulnerabilities of requirements.lock; AUDIT=--json; requires the advisory service
+audit: $(VENV)/.installed ## List known vulnerabilities of requirements.lock with the advisory service; AUDIT=--json
 	@exec $(BIN)/python -m deploy.audit $(AUDIT)
 
 .PHONY: sbom

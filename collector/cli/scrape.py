@@ -29,8 +29,8 @@ _MOST = 10
 def scrape(path: Path, *, as_json: bool, show_all: bool) -> None:
     """Scrape once and print non-zero values.
 
-    Nothing is stored. With --json, each family is an object with outcome, error, beans and seconds.
-    The values of the family follow it, one object each.
+    It does not store data. With --json, each family is an object with outcome, error, beans and
+    seconds. The values of the family follow it, one object each.
     """
     from collector.agent import plan
     from collector.cli.read_families import attempt, found

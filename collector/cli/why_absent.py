@@ -54,9 +54,8 @@ class Finding(NamedTuple):
     """The result for one metric.
 
     Attributes:
-        state: ``found``; ``wrong``: found, but this version reports wrong values; ``absent``:
-            absent for a good reason; ``missing``: absent without a reason; ``unknown``: the scrape
-            failed.
+        state: ``found``, or ``wrong`` if this version reports wrong values. ``absent`` is for a
+            good reason, ``missing`` is without a reason. ``unknown``: the scrape failed.
         beans: Number of series.
         why: Reason, in one line. Empty if found.
     """

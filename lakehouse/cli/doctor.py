@@ -43,7 +43,7 @@ def doctor(
 ) -> None:
     """Check a lake and its agents, and suggest fixes.
 
-    It does not change LAKE or require Spark. It exits with 0 if there are no problems, with 1 if
+    It does not change LAKE or require Spark. It exits with 0 for a healthy lake, with 1 if
     the check failed, and with 4 if there is an error or a warning.
     """
     location = locate(lake, options_file, None if gold == "none" else gold)

@@ -101,7 +101,7 @@ def _seconds(location: Location, table: tables.Table) -> int:
     """Return the window length of a table (seconds).
 
     Raises:
-        LakehouseError: There was no rollup.
+        LakehouseError: The lake was never rolled up.
     """
     if table not in tables.WINDOWS.values():
         return 3600

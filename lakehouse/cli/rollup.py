@@ -129,7 +129,7 @@ class Live:
     Args:
         new_engine: Creates an engine; its argument prints a line.
         objectives: Objectives of gold/sli.
-        wanted: Options of each pass.
+        wanted: Options of the passes.
         window: Length of gold's windows, as for ``rollup``.
         clock: Returns the current time (UTC).
     """

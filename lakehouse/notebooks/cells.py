@@ -80,8 +80,8 @@ def open_week(engine: Engine, texts: Mapping[str, str]) -> Gold:
     """Return gold of the week and cluster in the widgets.
 
     Raises:
-        LakehouseError: There is no rollup, week or cluster of that name, or the widget is empty and
-            the lake has several clusters.
+        LakehouseError: The rollup, week or cluster is missing, or the widget is empty and the lake
+            has several clusters.
     """
     window_seconds, now_us = window_of(engine), attainment.now_us()
     how = "write one in the widget cluster"
@@ -95,7 +95,7 @@ _Given = ParamSpec("_Given")
 
 
 def _cell(page: Callable[_Given, str]) -> Callable[_Given, str]:
-    """Return a function that returns a page, also for an error."""
+    """Return a function that returns a page, including for an error."""
 
     @wraps(page)
     def shown(*args: _Given.args, **given: _Given.kwargs) -> str:

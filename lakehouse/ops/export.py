@@ -82,7 +82,7 @@ def selected(
 
 
 def start_of(table: Table) -> str:
-    """Return the time column of a table; empty if it has none."""
+    """Return the time column of a table; empty for tables without time."""
     return table.start or ("period_start" if table is tables.SLA else "")
 
 
@@ -109,13 +109,13 @@ def write_lines(lines: Iterable[str], file: Path | None, nothing: str) -> int:
     Args:
         lines: The lines.
         file: The file. None: standard output.
-        nothing: Error message if there are no lines, and therefore no file.
+        nothing: Error message for an empty result, which creates no file.
 
     Returns:
         Number of lines.
 
     Raises:
-        LakehouseError: The file cannot be written, or there are no lines.
+        LakehouseError: The file cannot be written, or the result is empty.
     """
     if file is None:
         return _write(lines, sys.stdout.buffer, nothing)
@@ -141,13 +141,13 @@ def write_parquet(delta: DeltaTable, sql: str, file: Path, nothing: str) -> int:
         delta: The table.
         sql: The query, as for ``delta_rs.query``.
         file: The file.
-        nothing: Error message if there are no rows, and therefore no file.
+        nothing: Error message for an empty result, which creates no file.
 
     Returns:
         Number of rows.
 
     Raises:
-        LakehouseError: The table cannot be read, the file cannot be written, or there are no rows.
+        LakehouseError: The table cannot be read, the file cannot be written, or the result is empty.
     """
     with _replaced(file) as part:
         # A URL, because the engine would interpret some characters of a path as a pattern.
@@ -199,7 +199,7 @@ def _quoted(text: str) -> str:
 
 
 def openmetrics_lines(table: tables.Table, seconds: int, read: Read) -> Iterator[str]:
-    """Yield the lines of a table as OpenMetrics; nothing if there are no samples.
+    """Yield the lines of a table as OpenMetrics; nothing without samples.
 
     A metric family is a figure of a metric for a subject type. Its name follows the convention of
     recording rules: ``topic:kafka_partition_under_min_isr:affected_seconds``. The colons mark a

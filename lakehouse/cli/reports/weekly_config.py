@@ -114,7 +114,7 @@ PRINT_CONFIG: Final = click.option(
 
 
 def settings_in(context: click.Context) -> Settings | None:
-    """Return the ``send`` settings in the file of ``--config``; None if it has none."""
+    """Return the ``send`` settings in the file of ``--config``; None if they are missing."""
     found: Settings | None = context.meta.get(_META)
     return found
 

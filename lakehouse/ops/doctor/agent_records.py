@@ -39,7 +39,7 @@ class FamilyRecord(NamedTuple):
         family: A family of the catalogue.
         agent: Agent ID.
         reported_until: End of its newest row. None if all rows are in the future.
-        read_until: End of its newest successful row. None if the past has none.
+        read_until: End of its newest successful row in the past, if any.
         outcome: Outcome of its newest row.
         error: Newest error.
         future_until: End of its newest row in the future.

@@ -74,8 +74,8 @@ class Finding(NamedTuple):
     """A problem of a lake.
 
     Attributes:
-        severity: ``error``: data is lost, unknown or unreadable now; ``warning``: it was or will
-            be; ``info``: other facts.
+        severity: ``error`` if data is lost, unknown or unreadable now, ``warning`` if it was or
+            will be, ``info`` for other facts.
         check: The check that found it.
         where: A table, or a cluster and a source.
         what: The problem, in one sentence.

@@ -29,7 +29,7 @@ class Backlog(NamedTuple):
 
     Attributes:
         rolled_up: End of the newest rollup.
-        unread: Versions of bronze/runs that are not rolled up. Below 0: the rollup read another
+        unread: Versions of bronze/runs that are not rolled up. Negative: the rollup read another
             table.
         late_rows: Rows in the checked period that arrived too late.
         unread_since: Commit time of the first unread version. None if there is none or the log no
@@ -88,7 +88,7 @@ def behind(backlog: Backlog | None, now: dt.datetime, days: int) -> Iterator[Fin
         days: Length of the period for late rows.
     """
     if backlog is None:
-        yield finding("rollup", tables.PROGRESS.path, "there was no rollup yet")
+        yield finding("rollup", tables.PROGRESS.path, "the lake was never rolled up")
         return
     waiting = f"not rolled up: {counted(backlog.unread, 'commit')} of bronze/runs, the first "
     if backlog.unread < 0:

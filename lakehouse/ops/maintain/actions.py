@@ -142,7 +142,7 @@ def _vacuum(delta: DeltaTable, action: plan.Vacuum, *, dry_run: bool) -> list[st
 def _note(delta: DeltaTable, marks: dict[str, int]) -> None:
     """Store numbers in the table, with a commit without files.
 
-    Of two concurrent maintenances, the second fails here because the first has used the names.
+    The second of two concurrent maintenances fails here because the first has used the names.
     """
     noted = _retried(*(Transaction(app, number) for app, number in marks.items()))
     columns = delta.metadata().partition_columns

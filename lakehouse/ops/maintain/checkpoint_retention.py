@@ -7,8 +7,9 @@ make it fast for one day, and daily checkpoints for the rest of the log. The new
 as well, because a reader that has just opened a table reads its checkpoint later.
 
 Every checkpoint therefore gets a slot and replaces the previous checkpoint of the slot. Slots are
-app transactions: the commit that records a checkpoint contains the version in its slot. No other
-checkpoint is deleted. The first checkpoint of a day has no slot and expires with the log.
+app transactions: the commit that records a checkpoint contains the version in its slot. Maintenance
+deletes only the replaced checkpoints. The first checkpoint of a day has no slot and expires with
+the log.
 """
 
 import datetime as dt
@@ -79,11 +80,11 @@ def supersede(location: Location, table: Table, version: int, by: int) -> None:
     hint = None
     with suppress(ValueError, RecursionError):
         hint = json.loads(text)
-    # A table is unreadable if its hint refers to a deleted checkpoint and no newer one exists.
+    # A table is unreadable if its hint refers to a deleted checkpoint without a newer one.
     if not isinstance(hint, dict) or hint.get("version") != by:
         raise MaintenanceConflictError(
             f"{url}: {_LAST_CHECKPOINT} is {text!r}, but the checkpoint of version {by} was just "
-            "written. No checkpoint was deleted; the next checkpoint corrects it"
+            "written. Maintenance keeps the old checkpoint; the next one corrects it"
         )
     with suppress(FileNotFoundError):
         files.delete_file(f"_delta_log/{version:020}.checkpoint.parquet")

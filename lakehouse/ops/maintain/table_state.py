@@ -98,15 +98,15 @@ def check_schema(table: tables.Table, delta: DeltaTable) -> None:
     if version != tables.BRONZE_VERSION:
         raise TableSchemaError(
             f"{url_of(delta)}: property jmxlake.schema is {display.line(version or 'missing')}, "
-            f"not {tables.BRONZE_VERSION}. Another version of jmxlake wrote the table; it was not "
-            "changed"
+            f"not {tables.BRONZE_VERSION}. Another version of jmxlake wrote the table, which "
+            "maintenance left unchanged"
         )
     wrong = wrong_columns(table, delta)
     if wrong:
         names = display.line(", ".join(wrong))
         raise TableSchemaError(
             f"{url_of(delta)}: another schema (columns {names}). Another version or tool created "
-            "the table; it was not changed"
+            "the table, which maintenance left unchanged"
         )
 
 
