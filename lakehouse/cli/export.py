@@ -20,7 +20,7 @@ _TABLES: Final = {table.name: table for table in tables.GOLD}
 
 @click.command
 @LAKE
-@click.argument("table", type=click.Choice(sorted(_TABLES)))
+@click.argument("table", type=click.Choice(sorted(_TABLES)), metavar="TABLE")
 @click.option(
     "--format", "form", required=True, type=click.Choice(["parquet", "csv", "openmetrics"]),
     help="Output format. openmetrics is for a Prometheus backfill.",
@@ -40,8 +40,9 @@ def export(  # noqa: PLR0913, PLR0917 - a click command
 ) -> None:  # fmt: skip
     """Export a gold table as Parquet, CSV or OpenMetrics.
 
-    It does not require Spark. TABLE has one row per hour; TABLE_windows has the windows of the
-    agents. It exits with 1, without a file, if it failed or found no rows.
+    It does not require Spark. TABLE is a name such as topics (one row per hour) or topics_windows
+    (one row per window of the agents). A wrong name lists all tables. It exits with 1, without a
+    file, if it failed or found no rows.
     """
     if form == "parquet" and out is None:
         raise click.UsageError("--format parquet requires --out FILE")
