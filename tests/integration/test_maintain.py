@@ -265,7 +265,7 @@ def test_a_commit_that_was_looked_at_once_is_not_looked_at_again(lake: Path) -> 
     Kept(lake).round()
     version = foreign_commit(lake, SPARK)
     (refused,) = Kept(lake).round()
-    assert f"version {version} " in str(refused)
+    assert f"version {version}, " in str(refused)
 
 
 def test_a_commit_that_does_not_say_who_wrote_it_is_told(lake: Path) -> None:
@@ -492,7 +492,7 @@ def test_exit_codes_tell_what_a_person_must_do(lake: Path, tmp_path: Path) -> No
         (["--gold", "none", "--read-until", "soon"], "not a date"),
         (["--accept", "runs"], "runs@1234"),
         (["--accept", "gold@1"], "runs@1234"),
-        (["--every", "1m", "--once"], "without --once"),
+        (["--every", "1m", "--once"], "cannot be combined with --once"),
     ],
 )
 def test_what_is_asked_for_wrongly_is_said(lake: Path, arguments: list[str], says: str) -> None:
@@ -554,7 +554,7 @@ def test_the_service_goes_on_until_it_is_told_to_end(lake: Path, tmp_path: Path)
 
 
 def test_the_unit_is_printed_and_runs_the_service() -> None:
-    told = CliRunner().invoke(main, ["unit"])
+    told = CliRunner().invoke(main, ["systemd-unit"])
     assert told.exit_code == 0
     assert "ExecStart=/opt/jmxlake/bin/jmxlake maintain ${LAKE} --every 1m" in told.stdout
     assert "NoNewPrivileges=yes" in told.stdout

@@ -142,7 +142,7 @@ def test_one_file_has_all_options(several: Path, tmp_path: Path) -> None:
         (("--send", "/nowhere.yaml"), 1, "/nowhere.yaml"),
         (("--owners", "/nowhere.yaml"), 1, "/nowhere.yaml"),
         (("--window", "5x"), 1, "5x"),
-        (("--week", "2026-W47"), 2, "not both"),
+        (("--week", "2026-W47"), 2, "use either --week"),
         (("--options-file", "/nowhere.yaml"), 1, "/nowhere.yaml"),
     ],
 )

@@ -57,7 +57,7 @@ class StatementOptions:
         zone, hours = given.get("time_zone") or periods.UTC_NAME, given.get("business_hours")
         week, start, end = given["week"], given["start"], given["end"]
         if week is not None and (start or end):
-            raise click.UsageError("use either --week or --from and --to")
+            raise click.UsageError("use either --week, or --from and --to")
         self._zone = periods.time_zone(zone)
         by_ends = options.between(start, end, self._zone)
         self.given = by_ends if week is None else periods.week(week, self._zone)
