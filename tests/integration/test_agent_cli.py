@@ -130,7 +130,7 @@ def test_check_says_which_bean_is_missing(settings: dict[str, Any], tmp_path: Pa
 
 def test_a_spool_folder_that_cannot_be_written(settings: dict[str, Any], tmp_path: Path) -> None:
     settings["spool"] = {"path": str(tmp_path / "spool.db"), "max_size": "16384GiB"}
-    assert_one_line(call(settings, tmp_path, "check"), "FAILED  spool", "lower it")
+    assert_one_line(call(settings, tmp_path, "check"), "FAILED  spool", "Lower it")
 
 
 def test_an_unreachable_broker(settings: dict[str, Any], tmp_path: Path) -> None:
@@ -158,7 +158,7 @@ def test_another_broker_than_expected(settings: dict[str, Any], tmp_path: Path) 
     settings["source"]["node"] = 2
     assert_one_line(call(settings, tmp_path, "check"), "jmx:", "2")
     settings["source"]["node"] = 9
-    assert_one_line(call(settings, tmp_path, "check"), "FAILED  admin:", "has no broker 9")
+    assert_one_line(call(settings, tmp_path, "check"), "FAILED  admin:", "does not have a broker 9")
 
 
 def test_a_lake_that_cannot_be_written(settings: dict[str, Any], tmp_path: Path) -> None:

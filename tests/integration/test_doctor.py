@@ -223,7 +223,7 @@ def test_a_clock_that_is_ahead_by_the_order_of_commits(lake: Lake) -> None:
     log.write_text("\n".join(json.dumps(action) for action in actions) + "\n")
     found = lake.found()
     assert found.keys() == {"clock_skew"}
-    assert found["clock_skew"].startswith("cluster-a/broker-1: its clock is ahead of that of")
+    assert found["clock_skew"].startswith("cluster-a/broker-1: its clock is ahead of agent")
     assert "by 9 min" in found["clock_skew"] or "by 10 min" in found["clock_skew"]
 
 
