@@ -147,7 +147,7 @@ def write_parquet(delta: DeltaTable, sql: str, file: Path, nothing: str) -> int:
         Number of rows.
 
     Raises:
-        LakehouseError: The table cannot be read, the file cannot be written, or the result is empty.
+        LakehouseError: The table or the file is inaccessible, or the result is empty.
     """
     with _replaced(file) as part:
         # A URL, because the engine would interpret some characters of a path as a pattern.
