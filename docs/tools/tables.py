@@ -9,6 +9,7 @@ from lakehouse.tables import BRONZE, GOLD, METRIC_DEFINITIONS, ROLLUP_STATE, WIN
 
 if TYPE_CHECKING:
     from lakehouse.tables import Table
+    from lakehouse.tables.table import Column
 
 ALL: Final = (*BRONZE, METRIC_DEFINITIONS, *GOLD, *ROLLUP_STATE)
 """Every table of a lake."""
@@ -50,15 +51,14 @@ def _table(entry: Table) -> str:
         lines.append(f"In a catalog: schema {code(f'{entry.layer}_{entry.shelf}')}.")
     if entry.name in WINDOWS:
         lines.append(f"{code(WINDOWS[entry.name].path)} has the same columns.")
-    rows = [
-        (
-            code(column.name), code(column.type), "" if column.nullable else "never",
-            prose(column.comment),
-        )  # fmt: skip
-        for column in entry.columns
-    ]
+    rows = [_cells(column) for column in entry.columns]
     head = ("Column", "Type", "NULL", "Meaning")
     if not entry.measures:
         return "\n\n".join([*lines, table(head, rows)])
     over = [(*row, column.over) for row, column in zip(rows, entry.columns, strict=True)]
     return "\n\n".join([*lines, table((*head, "Over time"), over)])
+
+
+def _cells(column: Column) -> tuple[str, ...]:
+    null = "" if column.nullable else "never"
+    return code(column.name), code(column.type), null, prose(column.comment)
