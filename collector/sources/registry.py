@@ -13,10 +13,10 @@ import msgspec
 from collector.catalogue.entries import Role
 from collector.settings import RESTART, Section
 from collector.sources.base.transport import Transport
-from collector.sources.http.settings import Jolokia
-from collector.sources.jmx.settings import Attach, Jmx, Jmxquery
+from collector.sources.http import Jolokia
+from collector.sources.jmx import Attach, Jmx, Jmxquery
 from collector.sources.librdkafka import Statistics
-from collector.sources.prometheus.settings import Prometheus
+from collector.sources.prometheus import Prometheus
 
 AUTO: Final = "auto"
 EVERY: Final = "every"

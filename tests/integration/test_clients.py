@@ -25,7 +25,7 @@ from collector.sources.base.identity import Expected
 from collector.sources.java import jvm
 from collector.sources.jmx.attach import AttachSource
 from collector.sources.jmx.rmi_source import JmxSource
-from collector.sources.jmx.settings import Attach, Jmx
+from collector.sources.jmx import Attach, Jmx
 from collector.sources.librdkafka import Statistics, StatisticsSource
 from collector.spool.recorder import Recorder
 from collector.spool.spool import Spool

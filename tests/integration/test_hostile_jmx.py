@@ -21,9 +21,9 @@ from collector.errors import SourceError, SourceTimeoutError
 from collector.settings import Duration
 from collector.sources.base.identity import Expected
 from collector.sources.http.jolokia import JolokiaSource
-from collector.sources.http.settings import Jolokia
+from collector.sources.http import Jolokia
 from collector.sources.jmx.jmxquery import JmxquerySource
-from collector.sources.jmx.settings import Jmxquery
+from collector.sources.jmx import Jmxquery
 from demo.jars import jolokia_jar
 from demo.java import java_command
 from demo.launcher import Launcher, kill, last_lines

@@ -21,15 +21,15 @@ from collector.model import Series
 from collector.settings import Duration
 from collector.sources.base.identity import Expected
 from collector.sources.http.jolokia import JolokiaSource
-from collector.sources.http.settings import Jolokia
+from collector.sources.http import Jolokia
 from collector.sources.java import jvm
 from collector.sources.jmx.attach import AttachSource
 from collector.sources.jmx.jmxquery import JmxquerySource
 from collector.sources.jmx.rmi_source import JmxSource
-from collector.sources.jmx.settings import Attach, Jmx, Jmxquery
+from collector.sources.jmx import Attach, Jmx, Jmxquery
 from collector.sources.prometheus import exporter_rules
 from collector.sources.prometheus.exporter import PrometheusSource
-from collector.sources.prometheus.settings import Prometheus
+from collector.sources.prometheus import Prometheus
 from demo.cluster import Cluster
 from demo.jars import exporter_jars
 from demo.java_admin import Quota, set_quotas

@@ -15,7 +15,7 @@ from click.testing import CliRunner
 
 from collector.agent import plan
 from collector.cli.main import main
-from collector.config import loader, secrets
+from collector.config import checks, loader
 from collector.config.schema import Config, Lake
 from collector.delivery.storage_options import from_file
 from collector.errors import ConfigError, SettingError
@@ -236,7 +236,7 @@ def test_a_password_that_crosses_a_network_in_clear_is_known(
 ) -> None:
     parsed = loader.parse({**MINIMAL, "source": {"node": 1, **source}}, "agent.yaml")
     told = f"the password is sent to {host} as clear text; use TLS, or loopback"
-    assert secrets.warnings(parsed) == ([told] if host else [])
+    assert checks.warnings(parsed) == ([told] if host else [])
 
 
 @pytest.mark.parametrize(

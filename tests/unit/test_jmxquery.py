@@ -19,7 +19,7 @@ from collector.settings import Duration
 from collector.sources.base.beans import Failed, Question
 from collector.sources.base.identity import STARTED, Expected
 from collector.sources.jmx.jmxquery import JmxquerySource, parse_answers
-from collector.sources.jmx.settings import Jmxquery
+from collector.sources.jmx import Jmxquery
 
 if TYPE_CHECKING:
     from pathlib import Path

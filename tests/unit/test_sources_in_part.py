@@ -20,7 +20,7 @@ from collector.sources.base.identity import Expected
 from collector.sources.base.mbean_source import SnapshotReader
 from collector.sources.jmx.reader import MBeanReader
 from collector.sources.prometheus.exporter import PrometheusSource
-from collector.sources.prometheus.settings import Prometheus
+from collector.sources.prometheus import Prometheus
 from tests.hostile_http import HostileHttp
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from collector.sources.admin import cluster_changes, readings
 from collector.sources.admin.admin_connection import ONE_TRY, AdminConnection, connect
 from collector.sources.admin.client import Cluster, KafkaAdmin, Topics
 from collector.sources.admin.offsets import GroupRules, OffsetReader
-from collector.sources.admin.settings import Admin
+from collector.sources.admin import Admin
 from collector.sources.base.calls import Worker
 from collector.sources.base.error_mapping import source_error
 from collector.sources.base.identity import Expected

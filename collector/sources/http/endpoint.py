@@ -18,7 +18,7 @@ from collector.errors import (
     SourceTimeoutError,
 )
 from collector.settings import Secret
-from collector.sources.http.settings import Endpoint
+from collector.sources.http import Endpoint
 from lakehouse.tables.strict_files import UnreadableFileError, read_certificates
 
 _MEANINGS: Final = {

@@ -16,7 +16,7 @@ from collector.sources.base.beans import Answers, Failed, Question
 from collector.sources.base.identity import Expected
 from collector.sources.base.mbean_source import SnapshotSource, is_pattern
 from collector.sources.http.endpoint import HttpEndpoint
-from collector.sources.http.settings import Jolokia
+from collector.sources.http import Jolokia
 
 _OPTIONS: Final = {
     "ignoreErrors": "true",  # an attribute that fails has an error in its place

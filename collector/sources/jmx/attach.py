@@ -23,7 +23,7 @@ from collector.sources.base.identity import Expected
 from collector.sources.java.jvm import java
 from collector.sources.jmx.remote_call import NEW_CLIENT, called, stub_of
 from collector.sources.jmx.rmi_source import RmiSource
-from collector.sources.jmx.settings import Attach
+from collector.sources.jmx import Attach
 
 _PROC: Final = Path("/proc")
 _MOST_LISTED: Final = 10

@@ -33,7 +33,7 @@ from collector.sources.base.identity import STARTED, Expected
 from collector.sources.base.mbean_source import SnapshotSource
 from collector.sources.java import serial_filter
 from collector.sources.java.jvm import FROM_OUTSIDE, FRUGAL, java_home, rmi_options
-from collector.sources.jmx.settings import Jmxquery
+from collector.sources.jmx import Jmxquery
 
 try:
     from jmxquery import JAR_PATH

@@ -28,7 +28,7 @@ from collector.sources.jmx.remote_call import (
     called,
     endpoint_of,
 )
-from collector.sources.jmx.settings import Jmx
+from collector.sources.jmx import Jmx
 
 _IDLE_SECONDS: Final = 100.0
 """A JVM gives up a connection that was not used for two minutes: by then we have made a new one."""

@@ -17,7 +17,7 @@ from collector.sources.base.readings import answer_of
 from collector.sources.metadata_log.history import History, committed
 from collector.sources.metadata_log.records import LogBatch, Place
 from collector.sources.metadata_log.segments import MetadataFolder, Snapshot
-from collector.sources.metadata_log.settings import MetadataLog
+from collector.sources.metadata_log import MetadataLog
 from collector.sources.metadata_log.state import MetadataState
 
 _SILENCE_SECONDS: Final = 30.0

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from collector.errors import SourceDataError, SourceError
 from collector.sources.base.error_mapping import source_error
 from collector.sources.http.endpoint import HttpEndpoint, TooMuchError
-from collector.sources.http.settings import Endpoint
+from collector.sources.http import Endpoint
 
 _Result = TypeVar("_Result")
 Labels = dict[str, str]

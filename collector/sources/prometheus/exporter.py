@@ -23,7 +23,7 @@ from collector.sources.http.endpoint import HttpEndpoint
 from collector.sources.prometheus import exporter_rules, rules_trial
 from collector.sources.prometheus.exporter_rules import Rules, Shown
 from collector.sources.prometheus.page import Page, Sample, other_page
-from collector.sources.prometheus.settings import Prometheus
+from collector.sources.prometheus import Prometheus
 from collector.sources.prometheus.strimzi import Reporter
 
 # Families that start together share an answer, as over RMI: for as long as it took, within these.

@@ -22,7 +22,7 @@ from collector.sources.prometheus.api import Kept, Labels, PrometheusApi
 from collector.sources.prometheus.exporter import APP_INFO, OWN, PrometheusSource, misfit
 from collector.sources.prometheus.exporter_rules import Rules
 from collector.sources.prometheus.page import Sample
-from collector.sources.prometheus.settings import Prometheus
+from collector.sources.prometheus import Prometheus
 
 _EXPORTED: Final = "exported_"  # what Prometheus puts before a label that the target has, too
 _DOWNSAMPLED: Final = "are its blocks downsampled?"
