@@ -110,7 +110,7 @@ class VendedCredentials:
         try:
             options, expires_at = self._vend()
         except (httpx.HTTPError, OSError) as error:
-            raise LakeError(f"{self._where}: no response ({type(error).__name__})") from None
+            raise LakeError(f"{self._where}: no answer ({type(error).__name__})") from None
         except SourceRefusedError as error:
             raise LakeError(str(error)) from None
         except UnreadableFileError as error:

@@ -12,7 +12,7 @@ class Endpoint(JvmTransport, frozen=True):
 
     Attributes:
         url: URL, http or https, without user and password.
-        user: User to log in as.
+        user: User name for the login.
         password_file: File with the password only, or a line ``user password`` for each user.
         password_env: Environment variable with the password, instead of a file.
         ca_file: CA bundle (PEM) for verifying the server. None: the system CA store.
