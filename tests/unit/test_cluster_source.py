@@ -11,7 +11,7 @@ from collector.catalogue import load
 from collector.config import loader
 from collector.errors import ConfigError
 from collector.model import Notice, Partition, Series
-from collector.sources.admin import cluster_changes, readings
+from collector.sources.admin import readings
 from collector.sources.admin.client import Cluster, PartitionState
 
 if TYPE_CHECKING:
@@ -112,6 +112,6 @@ def test_the_agent_of_a_cluster_reports_for_every_broker() -> None:
     assert {series for series, value in values.items() if value} == {gone}
     assert len(values) == len(readings.leaders(TOPICS)), "each partition is claimed"
     moved = {**TOPICS, "whole": (PartitionState(0, 2, 3, (), 3),)}
-    assert cluster_changes.leader_changes(TOPICS, moved, None, for_all=True) == [
+    assert readings.leader_changes(TOPICS, moved, None, for_all=True) == [
         Notice("leader_change", Series("", *Partition("whole", 0)), "broker-1", "broker-2")
     ]

@@ -1,4 +1,4 @@
-"""Settings of Kafka's Admin API."""
+"""Kafka's Admin API: its settings."""
 
 from pathlib import Path
 from typing import Annotated
@@ -17,8 +17,8 @@ class Admin(Transport, frozen=True):
     Attributes:
         bootstrap: ``HOST:PORT`` of one or more brokers, separated by commas.
         libs: Folder of the broker's jars, such as ``/opt/kafka/libs``.
-        iam_jar: AWS's aws-msk-iam-auth with its dependencies, for the login AWS_MSK_IAM. None:
-            disabled.
+        iam_jar: JAR of AWS's aws-msk-iam-auth with its dependencies, for the login AWS_MSK_IAM.
+            None: disabled.
         properties_file: Security settings, in the format of a Kafka client's properties file.
         timeout: Timeout per request.
         groups: Groups whose lag and lost records are counted (KIP-490): patterns of their names, by
@@ -40,13 +40,13 @@ class Admin(Transport, frozen=True):
 
     def check(self, key: str, cluster: str | None) -> None:  # noqa: ARG002, D102
         for address in map(str.strip, self.bootstrap.split(",")):
-            # A listener's protocol may stand before it: Kafka takes no notice.
+            # Kafka accepts and ignores a listener's protocol before the address.
             place = urlsplit(f"//{address.rpartition('//')[2]}")
             try:
                 fits = bool(place.hostname and place.port)
             except ValueError:
                 fits = False
             if not fits:
-                why = f"expected HOST:PORT, or several with commas between, got {address!r}"
-                ipv6 = "(an IPv6 address stands in brackets: [::1]:9092)"
+                why = f"expected HOST:PORT, or several separated by commas, got {address!r}"
+                ipv6 = "(write an IPv6 address in brackets: [::1]:9092)"
                 raise SettingError(f"{key}.bootstrap", f"{why} {ipv6}")

@@ -14,12 +14,12 @@ class Tls(Section, frozen=True):
     """TLS of a JMX port: trusted certificates, and the agent's own certificate.
 
     Attributes:
-        trust_store: Trusted certificates (PEM, PKCS12 or JKS). None: those that Java trusts; only
-            for a port of this host.
+        trust_store: Trusted certificates (PEM, PKCS12 or JKS). None: Java's trusted certificates,
+            for a port of this host only.
         trust_store_password_file: Password of a PKCS12 or JKS trust store, if it has one.
         key_store: Certificate and key of the agent (PKCS12 or JKS).
         key_store_password_file: Password of the key store.
-        registry: Whether the RMI registry uses TLS, too (``jmxremote.registry.ssl``).
+        registry: Whether the RMI registry also uses TLS (``jmxremote.registry.ssl``).
     """
 
     trust_store: Path | None = None
@@ -66,10 +66,10 @@ class Jmx(JmxPort, frozen=True):
 
     def check(self, key: str, cluster: str | None) -> None:  # noqa: D102
         super().check(key, cluster)
-        # Java before 2026 checks no host name: with its own authorities anybody's certificate does.
+        # Java before 2026 does not check host names, so it accepts any certificate of a public CA.
         if self.tls and self.tls.trust_store is None and not is_loopback(self.host):
-            why = "anybody with a certificate of a public authority may read the password"
-            text = f"needed, as {self.host} is another host: else {why}"
+            why = f"for the other host {self.host} Java would accept any certificate of a public CA"
+            text = f"required, because {why}"
             raise SettingError(f"{key}.tls.trust_store", text, (f"{key}.tls", f"{key}.host"))
 
 
@@ -78,7 +78,7 @@ class Attach(JvmTransport, frozen=True):
 
     Attributes:
         pid: Process id.
-        unit: Systemd unit, such as ``kafka.service``.
+        unit: systemd unit, such as ``kafka.service``.
         main_class: Main class of a JVM of this user, if neither ``pid`` nor ``unit`` is set.
         timeout: Timeout of attaching, and of one read.
     """
@@ -93,12 +93,12 @@ class Attach(JvmTransport, frozen=True):
 
 
 class Jmxquery(JmxPort, frozen=True):
-    """The package jmxquery: a Java process for every scrape, whose password ``ps`` shows.
+    """The package jmxquery: a Java process per scrape, with its password visible in ``ps``.
 
     Attributes:
         port: JMX port.
         user: JMX role to log in as.
-        allow_password_in_argv: Accept that every user who can run ``ps`` can read the password.
+        allow_password_in_argv: Whether every user of this host may read the password with ``ps``.
         timeout: Timeout of one scrape, including the start of Java.
     """
 

@@ -1,4 +1,4 @@
-"""Settings of the metadata log."""
+"""Metadata log of a broker: its settings."""
 
 from pathlib import Path
 from typing import Annotated

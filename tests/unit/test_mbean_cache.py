@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, cast
 
 import pytest
 
-from collector.sources.jmx.census import Census, _is_of
+from collector.sources.jmx.mbean_cache import MBeanCache, _is_of
 
 if TYPE_CHECKING:
-    from collector.sources.jmx.mbean_server import MBeanServer
+    from collector.sources.jmx.rmi_calls import MBeanServer
 
 
 @pytest.mark.parametrize(
@@ -42,12 +42,12 @@ class FakeServer:
 
 def test_families_in_a_row_share_one_answer_and_none_uses_it_twice() -> None:
     now, server = 100.0, FakeServer()
-    census = Census(cast("MBeanServer", server), lambda: now)
-    assert census.refresh("min_isr") == 0
+    cache = MBeanCache(cast("MBeanServer", server), lambda: now)
+    assert cache.refresh("min_isr") == 0
     now = 100.125
-    assert census.refresh("quotas") == 0.125, "so much older than its scrape"
+    assert cache.refresh("quotas") == 0.125, "so much older than its scrape"
     assert server.asked == 1
-    assert census.refresh("quotas") == 0, "its scrapes must not overlap"
+    assert cache.refresh("quotas") == 0, "its scrapes must not overlap"
     now = 100.5
-    assert census.refresh("tiered") == 0, "a moment is over"
+    assert cache.refresh("tiered") == 0, "a moment is over"
     assert server.asked == 3
