@@ -5,7 +5,7 @@ librdkafka passes its statistics as JSON to the application's ``stats_cb`` every
 most half of the family's scrape interval. Statistics older than a scrape interval are ignored and
 count as unknown.
 
-Throttle times are in milliseconds, although librdkafka's documentation of windows says otherwise.
+Throttle times are in milliseconds, unlike other windows in librdkafka's documentation.
 Windows count throttled responses (older versions count all responses). A throttled client counts
 as throttled for the time that the broker set, even if no response arrives.
 
@@ -294,7 +294,7 @@ class AppendedLines:
         self._file, self._rest, self._skipping = None, b"", False
 
     def _lines(self, file: BinaryIO) -> Iterator[bytes | None]:
-        # Only up to the current end, because the application can append faster than the agent reads.
+        # Only to the current end, because the application can append faster than the agent reads.
         size = os.fstat(file.fileno()).st_size
         start, at, lines = max(0, size - MOST_AT_ONCE), file.tell(), 0
         if not start <= at <= size:

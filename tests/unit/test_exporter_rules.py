@@ -10,10 +10,10 @@ import pytest
 from collector import catalogue
 from collector.errors import ConfigError
 from collector.sources.base.beans import Question
-from collector.sources.prometheus import exporter_rules, rules_trial
+from collector.sources.prometheus import exporter_rules
 
 if TYPE_CHECKING:
-    from collector.sources.prometheus.exporter_rules import Shown
+    from collector.sources.prometheus.sample_names import Shown
 
 RULES = Path(__file__).parents[1] / "exporter_rules"
 PARTITION = Question("kafka.cluster:type=Partition,name=UnderMinIsr,topic=*,partition=*", "Value")
@@ -123,13 +123,13 @@ def test_patterns_mean_what_java_means(pattern: str, name: str) -> None:
 def test_patterns_that_take_for_ever_are_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(rules_trial, "_MOST_SECONDS", 1)
+    monkeypatch.setattr(exporter_rules, "_MOST_SECONDS", 1)
     good, bad = tmp_path / "good.yml", tmp_path / "bad.yml"
     good.write_text((RULES / "kafka.yml").read_text())
     bad.write_text(r"rules: [{pattern: 'kafka.(\w+)<type=((\w+)+)+!', name: x}, {pattern: '.*'}]")
-    rules_trial.check_time(good)
+    exporter_rules.check_time(good)
     with pytest.raises(ConfigError, match="more than 1 s to match; take out repetitions"):
-        rules_trial.check_time(bad)
+        exporter_rules.check_time(bad)
 
 
 def test_part_of_a_composite_attribute() -> None:

@@ -212,7 +212,7 @@ def _bounds(scrapes: list[_Scrape], position: int) -> tuple[float, float | None]
 
 
 def _thinned(scrapes: list[_Scrape]) -> list[_Scrape]:
-    """Return the last two scrapes, and few earlier ones that keep bounds exact to an eighth."""
+    """Return the last two scrapes, and few earlier scrapes that keep bounds exact to an eighth."""
     kept = scrapes[-2:]
     for number in range(len(scrapes) - 3, -1, -1):
         one, later, earlier = scrapes[number], kept[0], scrapes[max(0, number - 1)]

@@ -166,9 +166,9 @@ def commits_in(
 ) -> dict[Commit, int | None]:
     """Return the commits of every group in partitions. None: the group has not committed.
 
-    The list of groups does not contain their topics. A group counts in the topics in which it has
-    committed, and in those that are assigned to its members. Names that the lake cannot store have
-    a placeholder.
+    The list of groups does not contain their topics. A group counts in topics in which it has
+    committed, and in topics that are assigned to its members. Names that the lake cannot store
+    have a placeholder.
     """
     by_topic: dict[str, list[Partition]] = {}
     for partition in partitions:

@@ -110,6 +110,6 @@ class _Ladder:
         return SAFE if high == math.inf else Headroom(float(max(low, 0)), float(high))
 
     def _around(self, at: int) -> tuple[float, float]:
-        """Return the last known step at which an offset is kept, and the first at which it is not."""
+        """Return the last known step that keeps an offset, and the first that does not."""
         low = max((step for step, first in self.kept.items() if first <= at), default=-1)
         return low, min((step for step, first in self.kept.items() if first > at), default=math.inf)

@@ -1,4 +1,4 @@
-"""Settings of an exporter's page: jmx_exporter, or Strimzi's metrics reporter."""
+"""Exporters of MBeans, jmx_exporter and Strimzi's metrics reporter: their settings."""
 
 import re
 from pathlib import Path
@@ -10,14 +10,14 @@ from collector.sources.http import Endpoint
 
 
 class Prometheus(Endpoint, frozen=True):
-    """Prometheus's jmx_exporter, as a Java agent or a process; or Strimzi's metrics reporter.
+    """Prometheus's jmx_exporter (Java agent or process), or Strimzi's metrics reporter.
 
     Attributes:
         exporter: Kind of exporter.
         allowlist: ``prometheus.metrics.reporter.allowlist`` of the reporter: regular expressions.
-        rules_file: Configuration of the exporter, whose rules name its samples. None: it has none,
-            and every MBean has its default name.
-        staleness: Largest age of a response, if a proxy caches responses.
+        rules_file: Configuration of the exporter, whose rules name its samples. None: no rules, so
+            that every MBean has its default name.
+        staleness: Maximum age of a response, if a proxy caches responses.
         kafka_version: Kafka version, such as 4.3.1. The exporter does not report it.
     """
 
@@ -34,8 +34,8 @@ class Prometheus(Endpoint, frozen=True):
         super().check(key, cluster)
         if cluster is None:
             command = "`kafka-cluster.sh cluster-id --bootstrap-server HOST:PORT`"
-            why = f"needed: an exporter does not give its cluster's id; {command} prints it"
-            raise SettingError("source.cluster", why)
+            why = "required, because an exporter does not report the cluster ID"
+            raise SettingError("source.cluster", f"{why}; {command} prints it")
         if self.allowlist and self.exporter != "strimzi":
             raise SettingError(f"{key}.allowlist", "applies only to exporter: strimzi; remove it")
         if self.rules_file is not None and self.exporter != "jmx_exporter":
