@@ -152,7 +152,7 @@ def test_who_asks_in_bulk_is_refused_or_told_what_failed(hostile: Ports, way: st
     told = {
         "jolokia": {
             "Gadget": "hostile:type=Gadget Value failed in the broker|not a number",
-            "Huge": "longer than 64 MiB|no answer within|is not Jolokia's",
+            "Huge": "longer than 64 MiB|no answer within|is not from Jolokia",
             "Thrower": "hostile:type=Thrower Value failed in the broker: .*MBeanException",
             "Quotes": 'hostile:type=Quotes Value is a", "attribute" : "b c, not a number',
         },
@@ -160,7 +160,7 @@ def test_who_asks_in_bulk_is_refused_or_told_what_failed(hostile: Ports, way: st
             "Gadget": "hostile:type=Gadget Value failed in the broker",
             "Huge": "jmxquery failed|longer than 64 MiB|no answer within|failed in the broker",
             "Thrower": "hostile:type=Thrower Value failed in the broker",
-            "Quotes": "printed a line that cannot be parsed",
+            "Quotes": "has an invalid line",
             "Shy": "jmxquery failed: ",
         },
     }[way]

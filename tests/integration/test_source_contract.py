@@ -307,7 +307,7 @@ def test_another_node_or_cluster_than_expected_is_refused(
 def test_a_wrong_password_is_refused_and_not_told(opened: Opener, way: str, tmp_path: Path) -> None:
     wrong = tmp_path / "password"
     wrong.write_text("not-the-password\n")
-    with pytest.raises(SourceRefusedError, match="refused the user or the password") as refused:
+    with pytest.raises(SourceRefusedError, match="the user or the password was refused") as refused:
         opened(way, password=wrong).identify()
     assert "not-the-password" not in str(refused.value)
     assert "127.0.0.1:" in str(refused.value)
@@ -457,6 +457,6 @@ def test_a_composite_without_that_item_is_one_clear_line(
 ) -> None:
     source = opened(way)
     metrics = tuple(replace(one, **changes) for one in COMPOSITE.metrics[:1])
-    with pytest.raises(SourceError, match="not a number: correct or remove jvm") as e:
+    with pytest.raises(SourceError, match="not a number; correct or remove jvm") as e:
         source.read(replace(COMPOSITE, metrics=metrics))
     assert len(str(e.value).splitlines()) == 1

@@ -123,7 +123,7 @@ def test_a_password_file_that_is_not_there_is_named(pair: Cluster, tmp_path: Pat
 @pytest.mark.parametrize(
     ("content", "told"),
     [
-        ("monitor 2rrNVSMra= /ujlX3sF= SHA3-512\n", "holds a hash"),
+        ("monitor 2rrNVSMra= /ujlX3sF= SHA3-512\n", "contains a hash"),
         ("monitor {}\n", None),
         ("\n# who may read\nmonitor {}\n", None),
     ],

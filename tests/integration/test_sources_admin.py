@@ -90,7 +90,7 @@ def test_a_properties_file_brings_the_security(single: Cluster, tmp_path: Path) 
         )
         source = AdminSource(1, connect(single.sasl_bootstrap, secured, 30))
         if refused:
-            with pytest.raises(SourceRefusedError, match="refused the credentials") as error:
+            with pytest.raises(SourceRefusedError, match="file were refused") as error:
                 source.identify()
             assert "wrong" not in str(error.value)
         else:

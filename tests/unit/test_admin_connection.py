@@ -135,7 +135,7 @@ def test_what_fails_for_several_at_once_costs_one_client_and_it_is_closed(stage:
     stage.fail(gone)
     stage.now += 0.5
     assert stage.ask() == "fake client 2"
-    with pytest.raises(SourceTimeoutError, match="given up"):
+    with pytest.raises(SourceTimeoutError, match="the client was closed"):
         asking.__exit__(SourceRefusedError, gone, None)
     assert stage.made[0].closed.wait(60)
     assert stage.ask() == "fake client 2"

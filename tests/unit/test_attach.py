@@ -119,9 +119,9 @@ def test_a_pid_that_is_gone_or_no_jvm_is_told_before_java_is_asked(proc: Path) -
     process(proc, 11, "java kafka.Kafka")
     process(proc, 12, "sleep 9", maps="/usr/bin/sleep\n")
     check_jvm(11, proc)
-    with pytest.raises(SourceRefusedError, match="process 12: that is no JVM"):
+    with pytest.raises(SourceRefusedError, match="process 12: not a JVM"):
         check_jvm(12, proc)
-    with pytest.raises(SourceRefusedError, match="process 13: that is no JVM"):
+    with pytest.raises(SourceRefusedError, match="process 13: not a JVM"):
         check_jvm(13, proc)
 
 
@@ -134,5 +134,5 @@ def test_what_we_may_not_look_into_is_never_attached_to(
         raise PermissionError(13, "Permission denied")
 
     monkeypatch.setattr("pathlib.Path.read_text", denied)
-    with pytest.raises(SourceRefusedError, match="process 11: that is no JVM"):
+    with pytest.raises(SourceRefusedError, match="process 11: not a JVM"):
         check_jvm(11, proc)

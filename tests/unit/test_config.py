@@ -167,7 +167,7 @@ def test_the_environment_makes_sections_and_families_that_the_file_has_not() -> 
         ("FAMILIES__MIN_ISR__INTERVAL", "2x",
          "families.min_isr.interval: expected a duration such as 10s or 5m, got '2x'"),
         ("WINDOW", "7s", "window: must divide 5m or be a multiple of it, "
-         "and be longer than 2.5 intervals of every family; 5m suits most"),
+         "and be longer than 2.5 intervals of every family; 5m is a good choice"),
     ],
 )  # fmt: skip
 def test_what_is_wrong_in_the_environment_names_the_variable(
@@ -184,12 +184,12 @@ def test_what_is_wrong_in_the_environment_names_the_variable(
     [
         ({"SOURCE__ATTACH__UNIT": "kafka", "SOURCE__JMX__HOST": "h", "SOURCE__NODE": "1"},
          "agent.yaml, JMXLAKE_AGENT__SOURCE__ATTACH__UNIT, JMXLAKE_AGENT__SOURCE__JMX__HOST: "
-         f"source: give one of {ALL}, not jmx and attach"),
+         f"source: set one of {ALL}, not jmx and attach"),
         ({"SOURCE__ROLE": "client", "SOURCE__JMX__PASSWORD_ENV": "P",
           "SOURCE__JMX__PASSWORD_FILE": "/p"},
          "agent.yaml, JMXLAKE_AGENT__SOURCE__JMX__PASSWORD_ENV, "
          "JMXLAKE_AGENT__SOURCE__JMX__PASSWORD_FILE: "
-         "source.jmx: give password_file or password_env, not both"),
+         "source.jmx: set password_file or password_env, not both"),
         ({"ADMIN__BOOTSTRAP": "localhost:9092"},
          "agent.yaml, JMXLAKE_AGENT__ADMIN__BOOTSTRAP: "
          "admin: libs is missing"),
@@ -212,7 +212,8 @@ def test_tls_to_this_host_may_trust_whom_java_trusts(host: str) -> None:
 
 def test_tls_to_another_host_needs_a_trust_store() -> None:
     jmx = {"port": 9999, "host": "kafka-1.example", "tls": {}}
-    with pytest.raises(ConfigError, match=r"source\.jmx\.tls\.trust_store: needed, as kafka-1"):
+    why = r"source\.jmx\.tls\.trust_store: required, because for the other host kafka-1"
+    with pytest.raises(ConfigError, match=why):
         loader.parse({**MINIMAL, "source": {"node": 1, "jmx": jmx}}, "agent.yaml")
     jmx["tls"] = {"trust_store": "/ca.pem"}
     assert loader.parse({**MINIMAL, "source": {"node": 1, "jmx": jmx}}, "agent.yaml").source.jmx
@@ -235,7 +236,7 @@ def test_a_password_that_crosses_a_network_in_clear_is_known(
     source: dict[str, Any], host: str | None
 ) -> None:
     parsed = loader.parse({**MINIMAL, "source": {"node": 1, **source}}, "agent.yaml")
-    told = f"the password is sent to {host} as clear text; use TLS, or loopback"
+    told = f"the agent sends the password to {host} in clear text; use TLS or a loopback address"
     assert checks.warnings(parsed) == ([told] if host else [])
 
 
@@ -323,7 +324,7 @@ def test_a_variable_that_holds_no_single_value_is_refused_and_not_shown(value: s
 
 def test_two_variables_for_one_key_are_refused() -> None:
     environ = {"JMXLAKE_AGENT__WINDOW": "1m", "JMXLAKE_AGENT__window": "5m"}
-    with pytest.raises(ConfigError, match="mean the same key"):
+    with pytest.raises(ConfigError, match="set the same key"):
         loader.parse(MINIMAL, "agent.yaml", environ)
 
 
@@ -351,23 +352,23 @@ def test_the_configuration_of_the_page_on_msk_is_one() -> None:
         (lambda c: c["source"]["jmx"].update(prot=1),
          "source.jmx.prot: unknown key; did you mean 'port'?"),
         (lambda c: c.update(window="7s"), "window: must divide 5m or be a multiple of it, "
-         "and be longer than 2.5 intervals of every family; 5m suits most"),
+         "and be longer than 2.5 intervals of every family; 5m is a good choice"),
         (lambda c: c.update(window=300), "window: expected a duration such as 10s or 5m, got 300"),
         (lambda c: c["source"].update(node="one"),
-         "source.node: node id 'one' is no number, nor auto or every"),
+         "source.node: expected a node id, auto or every, got 'one'"),
         (lambda c: c["source"].pop("jmx"),
-         f"source: give one of {ALL}"),
+         f"source: set one of {ALL}"),
         (lambda c: c.update(source={"node": 1, "statistics": {"file": "/s"}}),
          "source.statistics: reads role client only; correct source.role"),
         (lambda c: c["source"].update(attach={}),
-         f"source: give one of {ALL}, not jmx and attach"),
+         f"source: set one of {ALL}, not jmx and attach"),
         (lambda c: c["source"]["jmx"].update(port=0),
          "source.jmx.port: Expected `int` >= 1"),
         (lambda c: c.update(health={"port": 65536}),
          "health.port: Expected `int` <= 65535"),
         (lambda c: c.update(admin={"bootstrap": "a:1,b", "libs": "/libs"}),
-         "admin.bootstrap: expected HOST:PORT, or several with commas between, got 'b' "
-         "(an IPv6 address stands in brackets: [::1]:9092)"),
+         "admin.bootstrap: expected HOST:PORT, or several separated by commas, got 'b' "
+         "(write an IPv6 address in brackets: [::1]:9092)"),
         (lambda c: c["source"]["jmx"].update(timeout="0s"),
          "source.jmx.timeout: must be at least 100ms"),
         (lambda c: c.update(admin={"bootstrap": "a:1", "libs": "/libs", "timeout": "99ms"}),
@@ -422,7 +423,7 @@ def test_what_is_wrong_is_one_line_that_names_the_key(
 
 
 def test_a_file_that_cannot_be_read_or_parsed_is_one_line(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="No such file or directory; give --config"):
+    with pytest.raises(ConfigError, match="No such file or directory; set --config"):
         loader.load(tmp_path / "missing.yaml")
     broken = tmp_path / "broken.yaml"
     broken.write_text("a: [")

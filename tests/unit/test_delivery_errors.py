@@ -52,18 +52,18 @@ def store() -> Iterator[FaultyProxy]:
         (
             404,
             "NoSuchBucket",
-            "there is no such bucket or container; create it, or correct lake.path",
+            "the bucket or container does not exist; create it or correct lake.path",
         ),
-        (400, "ExpiredToken", "does not accept the credentials: they are wrong, have expired"),
-        (403, "InvalidAccessKeyId", "does not accept the credentials: they"),
-        (403, "SignatureDoesNotMatch", "does not accept the credentials: they"),
+        (400, "ExpiredToken", "rejected the credentials, because they are wrong, expired"),
+        (403, "InvalidAccessKeyId", "rejected the credentials, because they"),
+        (403, "SignatureDoesNotMatch", "rejected the credentials, because they"),
         (403, "RequestTimeTooSkewed", "clock differs too much"),
-        (403, "AccessDenied", "access is forbidden; agents need to list, get and put"),
-        (401, "Unauthorized", "does not accept the credentials: they"),
+        (403, "AccessDenied", "access is forbidden; grant the agent list, get and put"),
+        (401, "Unauthorized", "rejected the credentials, because they"),
         (301, "PermanentRedirect", "the bucket is in another region; set AWS_REGION"),
         (400, "AuthorizationHeaderMalformed", "the bucket is in another region"),
-        (503, "SlowDown", "asks for fewer requests or has a fault of its own"),
-        (500, "InternalError", "asks for fewer requests or has a fault of its own"),
+        (503, "SlowDown", "limits requests or has an internal error"),
+        (500, "InternalError", "limits requests or has an internal error"),
     ],
 )
 def test_what_a_store_refuses_is_said_with_what_to_do(
@@ -87,11 +87,11 @@ def test_a_store_that_is_not_there_or_does_not_answer() -> None:
         silent.bind(("127.0.0.1", 0))
         silent.listen()
         endpoint = f"http://127.0.0.1:{silent.getsockname()[1]}"
-        assert "did not answer in time" in said_of("s3://b/l", options(endpoint))
+        assert "did not respond in time" in said_of("s3://b/l", options(endpoint))
 
 
 def test_a_lake_path_that_means_nothing() -> None:
-    assert "does not know such a URL" in said_of("ftp://b/l", {})
+    assert "does not support this URL" in said_of("ftp://b/l", {})
     assert "abfss://CONTAINER@ACCOUNT" in said_of("abfss://container/l", {})
     plain = options("http://127.0.0.1:9")
     del plain["aws_allow_http"]
@@ -100,7 +100,7 @@ def test_a_lake_path_that_means_nothing() -> None:
 
 def test_local_faults(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("not a folder")
-    assert "no folder, or lies in none" in said_of(str(tmp_path / "file"), {})
+    assert "the path or its parent is not a folder" in said_of(str(tmp_path / "file"), {})
     if os.path.ismount("/sys"):
         said = said_of("/sys/lake", {})
         assert "cannot be written: " in said
@@ -130,10 +130,10 @@ _FULL = (
         ),
         ("Unsupported table features required: [ClusteredTable]", "[ClusteredTable]): another"),
         ("Failed to commit transaction: 100", "raise lake.commit_interval"),
-        ("Failed to commit transaction: Concurrent transaction failed.", "of this very agent"),
+        ("Failed to commit transaction: Concurrent transaction failed.", "of this agent succeeded"),
         (
             "Operation not supported\n failed to load IMDS session token",
-            "were not found; check those in",
+            "expired or missing; check",
         ),
     ],
 )

@@ -257,5 +257,5 @@ def test_check_fails_where_the_lake_is_gone(agent: Agent, tmp_path: Path) -> Non
     config = load(path)
     assert check._lake(config).endswith("/lake")
     (agent.lake / tables.METRIC_DEFINITIONS.path).rename(tmp_path / "aside")
-    with pytest.raises(LakeReplacedError, match="metric_definitions: it is not there"):
+    with pytest.raises(LakeReplacedError, match="metric_definitions: the table is missing"):
         check._lake(config)

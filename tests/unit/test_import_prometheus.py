@@ -279,8 +279,8 @@ def html(asked: dict[str, str]) -> tuple[int, str, bytes]:
 
 NOTHING: Final = {"resultType": "matrix", "result": []}
 BAD: Final[dict[str, tuple[Fault, str]]] = {
-    "html": (on_range(html), "answers with 'text/html', not as Prometheus's API does"),
-    "html of the first question": (lambda _, asked: html(asked), "answers with 'text/html'"),
+    "html": (on_range(html), "the answer is 'text/html', not from Prometheus's API"),
+    "html of the first question": (lambda _, asked: html(asked), "the answer is 'text/html'"),
     "422": (
         on_range(lambda _: failure(422, "query would load too many samples")),
         'status 422): "query would load too many samples"',
@@ -288,33 +288,39 @@ BAD: Final[dict[str, tuple[Fault, str]]] = {
     "400": (on_range(lambda _: failure(400, "parse error")), 'status 400): "parse error"'),
     "404": (on_range(lambda _: (404, "text/plain", b"no")), "status 404"),
     "nested without end": (
-        on_range(lambda _: (200, "application/json", b'{"a":' * 99_999)), "not Prometheus's API",
+        on_range(lambda _: (200, "application/json", b'{"a":' * 99_999)),
+        "not from Prometheus's API",
     ),
     "405": (
         on_range(lambda _: (405, "text/plain", b"no")),
-        "status 405: it does not allow POST there; allow POST in the proxy",
+        "status 405: POST is not allowed; allow POST in the proxy",
     ),
     "503 of a proxy": (
-        on_range(lambda _: (503, "text/html", b"no")), "status 503: it is overloaded or not up",
+        on_range(lambda _: (503, "text/html", b"no")),
+        "status 503: the server or a proxy is overloaded or down",
     ),
-    "429": (on_range(lambda _: (429, "text/html", b"no")), "status 429: it limits requests"),
-    "401": (on_range(lambda _: (401, "text/plain", b"no")), "wants a user and a password"),
-    "half": (on_range(lambda _: (200, "application/json", b'{"status":"succ')), "not Prometheus's"),
+    "429": (
+        on_range(lambda _: (429, "text/html", b"no")), "status 429: the server limits requests",
+    ),
+    "401": (on_range(lambda _: (401, "text/plain", b"no")), "a login is required"),
+    "half": (
+        on_range(lambda _: (200, "application/json", b'{"status":"succ')), "not from Prometheus's",
+    ),
     "another shape": (on_range(lambda _: success({"resultType": "vector", "result": []})),
-                      "not Prometheus's"),
+                      "not from Prometheus's"),
     "a value that is none": (
         on_range(lambda _: success({
             "resultType": "matrix", "result": [{"metric": TARGET, "values": [[START, "one"]]}],
         })),
-        "values that are none",
+        "the answer has invalid values",
     ),
     "in part": (
         on_range(lambda _: success(NOTHING, warnings=["store b is away"])),
-        'does not answer in full (status 200): " store b is away"',
+        'the answer is incomplete (status 200): " store b is away"',
     ),
     "in part, by VictoriaMetrics": (
         on_range(lambda _: success(NOTHING, isPartial=True)),
-        'does not answer in full (status 200): " isPartial is true"',
+        'the answer is incomplete (status 200): " isPartial is true"',
     ),
     "series in part": (
         lambda path, _: success([TARGET], isPartial=True) if path.endswith("series") else None,
@@ -390,7 +396,7 @@ def test_two_targets_that_are_one_broker_are_refused(tmp_path: Path) -> None:
     with changing(doubled) as fake:
         done = run(fake, tmp_path / "lake")
     assert done.exit_code == 1
-    assert "two targets at once are that broker" in done.output
+    assert "two targets match this broker" in done.output
 
 
 def test_a_mean_of_up_is_no_scrape(tmp_path: Path) -> None:
@@ -405,7 +411,7 @@ def test_a_mean_of_up_is_no_scrape(tmp_path: Path) -> None:
     with changing(meant) as fake:
         done = run(fake, tmp_path / "lake")
     assert done.exit_code == 1
-    assert "up is 0.4 there: are its blocks downsampled?" in done.output
+    assert "up is 0.4; check whether its blocks are downsampled" in done.output
 
 
 def test_two_samples_of_one_bean_are_no_answer(tmp_path: Path) -> None:
@@ -418,7 +424,7 @@ def test_two_samples_of_one_bean_are_no_answer(tmp_path: Path) -> None:
     with changing(doubled) as fake:
         done = run(fake, tmp_path / "lake")
     assert done.exit_code == 1
-    assert "two samples of kafka_cluster_Partition_Value are of the bean" in done.output
+    assert "two samples of kafka_cluster_Partition_Value belong to MBean" in done.output
     assert recorded(tmp_path / "lake") == 0
 
 

@@ -126,7 +126,7 @@ def test_those_at_hand_serve_until_they_expire_while_nothing_is_vended(
     catalog.now += 3599
     assert vended() == OPTIONS
     catalog.now += 1
-    with pytest.raises(LakeError, match=r"/oidc/v1/token answers with status 503"):
+    with pytest.raises(LakeError, match=r"/oidc/v1/token returned status 503"):
         vended()
     catalog.status = dict.fromkeys(catalog.status, 200)
     assert vended() == OPTIONS
@@ -160,7 +160,7 @@ def test_what_is_no_answer_of_unity_catalog_is_refused(
     catalog: FakeUnityCatalog, vended: VendedCredentials, answer: Any
 ) -> None:
     catalog.vended = answer
-    with pytest.raises(LakeError, match="not as Unity Catalog does"):
+    with pytest.raises(LakeError, match="not a response of Unity Catalog"):
         vended()
 
 
@@ -233,10 +233,10 @@ def test_they_go_with_the_options_of_the_file_and_win_and_are_secrets(
 @pytest.mark.parametrize(
     ("changed", "said"),
     [
-        ({"url": "http://workspace.example"}, "lake.unity_catalog.url: a secret is sent there"),
+        ({"url": "http://workspace.example"}, "lake.unity_catalog.url: must be https://HOST"),
         ({"url": "http://[::1"}, "lake.unity_catalog.url: must be http:// or https://"),
-        ({"client_id": None}, "give client_id and client_secret_file, or token_file"),
-        ({"token_file": "/token"}, "give client_id and client_secret_file, or token_file"),
+        ({"client_id": None}, "set client_id and client_secret_file, or token_file"),
+        ({"token_file": "/token"}, "set client_id and client_secret_file, or token_file"),
     ],
 )
 def test_what_does_not_fit_is_refused_at_once(changed: dict[str, Any], said: str) -> None:

@@ -177,7 +177,7 @@ def _decoded(where: str, kind: Any, text: bytes | msgspec.Raw) -> Any:
         return msgspec.json.decode(text, type=kind)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         why = _line(str(error))
-        raise SourceError(f"{where}: the answer is not a response of Jolokia: {why}") from None
+        raise SourceError(f"{where}: the answer is not from Jolokia: {why}") from None
 
 
 def _line(text: str | None) -> str:

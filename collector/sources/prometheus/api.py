@@ -140,7 +140,7 @@ class PrometheusApi(HttpEndpoint):
             raise source_error(self.where, error) from None
         if not found.startswith(_JSON):
             raise SourceError(
-                f"{self.where}: the answer is {found or 'without content type'!a:.80}, not of"
+                f"{self.where}: the answer is {found or 'without content type'!a:.80}, not from"
                 " Prometheus's API; check that the URL is of its start page"
             )
         try:
@@ -149,7 +149,7 @@ class PrometheusApi(HttpEndpoint):
             if answer.status == "success" and self._status == 200 and whole:
                 return msgspec.json.decode(answer.data, type=kind)
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
-            raise SourceError(f"{self.where}: not an answer of Prometheus's API: {error}") from None
+            raise SourceError(f"{self.where}: not from Prometheus's API: {error}") from None
         partial = ["isPartial is true"] if answer.is_partial else []
         why = json.dumps(" ".join([answer.error, *partial, *answer.warnings])[:300])
         failed = TooMuchError if self._status in _TOO_MUCH else SourceError
