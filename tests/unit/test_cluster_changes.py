@@ -10,9 +10,7 @@ from collector.sources.admin.client import PartitionState, QuotaEntity
 def test_brokers_that_the_listener_does_not_show_are_events_when_they_change() -> None:
     none, some = frozenset[int](), frozenset({3, 12})
     assert readings.hidden_brokers(some, some) == []
-    begun, over = readings.hidden_brokers(none, some) + readings.hidden_brokers(
-        some, none
-    )
+    begun, over = readings.hidden_brokers(none, some) + readings.hidden_brokers(some, none)
     assert begun == Notice("broker_without_listener", Series(""), "", "broker-3,broker-12")
     assert (over.old, over.new) == (begun.new, "")
 
@@ -62,7 +60,5 @@ def test_changes_of_quotas_and_settings_are_told() -> None:
         ("consumer_byte_rate=2.0", None),
         ("producer_byte_rate=1.0", "producer_byte_rate=3.0"),
     ]
-    changed = readings.config_changes(
-        {"t": {"a": "1", "b": "1"}}, {"t": {"a": "2", "b": "1"}}
-    )
+    changed = readings.config_changes({"t": {"a": "1", "b": "1"}}, {"t": {"a": "2", "b": "1"}})
     assert changed == [Notice("config_change", Series("", "t"), "a=1", "a=2")]

@@ -15,8 +15,8 @@ from collector.errors import SourceError, SourceRefusedError
 from collector.sources.base.beans import Answers, Failed, Question
 from collector.sources.base.identity import Expected
 from collector.sources.base.mbean_source import SnapshotSource, is_pattern
-from collector.sources.http.endpoint import HttpEndpoint
 from collector.sources.http import Jolokia
+from collector.sources.http.endpoint import HttpEndpoint
 
 _OPTIONS: Final = {
     "ignoreErrors": "true",  # a failed attribute has an error as its value
@@ -103,9 +103,7 @@ def parse_answers(body: bytes, requests: Sequence[Mapping[str, Any]], where: str
             Or the Jolokia agent limits collections, or does not report its limits.
     """
     if any(body.count(mark) > most for mark, most in _MAX_MARKS.items()):
-        raise SourceError(
-            f"{where}: the answer has more than {_MAX_BEANS:,} MBeans; check the URL"
-        )
+        raise SourceError(f"{where}: the answer has more than {_MAX_BEANS:,} MBeans; check the URL")
     responses: list[_Response] = _decoded(where, list[_Response], body)
     if len(responses) != len(requests):
         raise SourceError(

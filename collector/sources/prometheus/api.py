@@ -10,8 +10,8 @@ from msgspec.structs import replace
 
 from collector.errors import SourceDataError, SourceError
 from collector.sources.base.error_mapping import source_error
-from collector.sources.http.endpoint import HttpEndpoint, TooMuchError
 from collector.sources.http import Endpoint
+from collector.sources.http.endpoint import HttpEndpoint, TooMuchError
 
 _Result = TypeVar("_Result")
 Labels = dict[str, str]
