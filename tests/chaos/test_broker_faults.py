@@ -352,7 +352,7 @@ def test_a_broker_that_stands_in_for_ours_leaves_no_trace(
     assert ("orders",) in beans
     assert not {topic for (topic,) in beans} & set(STRANGERS)
     refusals = {
-        "other node": "node 2 answers, not 1",
+        "other node": "node 2 responds instead of 1",
         "other cluster": f"responds instead of {story.cluster}",
     }
     for name, refusal in refusals.items():

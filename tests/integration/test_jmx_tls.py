@@ -233,7 +233,7 @@ def test_a_store_that_is_of_no_use_is_told_before_anybody_is_asked(
         (p12, "trust.p12: no trusted certificate found"),
         ({**p12, "trust_store_password_file": str(wrong)}, "has another password"),
         ({**p12, "trust_store_password_file": keys("none")}, "cannot read the password file"),
-        ({"trust_store": keys("none.pem")}, "none.pem: No such file or directory; give a file"),
+        ({"trust_store": keys("none.pem")}, "none.pem: No such file or directory; use a file"),
         ({"trust_store": keys("store.password")}, "neither PEM nor PKCS12 nor JKS"),
         ({"trust_store": str(damaged)}, "a certificate is damaged"),
         ({"key_store": keys("ca.pem"), **own}, "no private key found; create a PKCS12"),

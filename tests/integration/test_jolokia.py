@@ -184,7 +184,7 @@ def test_an_agent_that_may_leave_out_beans_without_a_word_is_refused(
 
 @pytest.mark.parametrize("url", ["ftp://127.0.0.1/", "http://", "nonsense", "http://a:b@host/"])
 def test_an_address_that_is_none_is_refused_by_its_key(url: str) -> None:
-    with pytest.raises(ConfigError, match=r"source\.jolokia\.url: give http"):
+    with pytest.raises(ConfigError, match=r"source\.jolokia\.url: must be http"):
         JolokiaSource(CONTROLLER, Jolokia(url))
 
 

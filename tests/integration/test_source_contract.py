@@ -289,8 +289,8 @@ def test_every_way_tells_the_same_identity(kafka: Cluster, opened: Opener) -> No
 @pytest.mark.parametrize(
     ("expected", "told"),
     [
-        (Expected("broker", "7"), "node 1 answers, not 7"),
-        (Expected("broker", "1", "another"), "answers, not another"),
+        (Expected("broker", "7"), "node 1 responds instead of 7"),
+        (Expected("broker", "1", "another"), "responds instead of another"),
     ],
 )
 def test_another_node_or_cluster_than_expected_is_refused(

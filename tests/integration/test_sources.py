@@ -162,7 +162,7 @@ def test_a_registry_that_sends_us_to_another_host_gets_no_password(tmp_path: Pat
     source = JmxSource(Expected("broker"), Jmx(port, user="monitor", password_file=password))
     try:
         wait_for(lambda: "ready" in last_lines(log), 60)
-        with pytest.raises(IdentityError, match=r"our password, to 192\.0\.2\.1: set"):
+        with pytest.raises(IdentityError, match=r"192\.0\.2\.1, which would get the password; set"):
             source.identify()
     finally:
         source.close()

@@ -66,7 +66,7 @@ def test_the_cluster_is_the_one_expected(single: Cluster, admin: AdminSource) ->
     assert admin.identify().cluster == single.id
     assert admin.identify() is admin.identify()
     other = AdminSource(1, connect(single.bootstrap, None, 30), "another")
-    with pytest.raises(IdentityError, match="answers, not another"):
+    with pytest.raises(IdentityError, match="responds instead of another"):
         other.identify()
     other.close()
 

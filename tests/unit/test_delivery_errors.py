@@ -121,7 +121,7 @@ _FULL = (
 @pytest.mark.parametrize(
     ("text", "advice"),
     [
-        (_FULL, "No space left on device; make room"),
+        (_FULL, "No space left on device; free disk space"),
         ("Read-only file system (os error 30)", "cannot be written: Read-only file system"),
         ("Permission denied (os error 13)", "correct its owner"),
         (

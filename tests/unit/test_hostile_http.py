@@ -18,7 +18,7 @@ import pytest
 from collector import catalogue
 from collector.errors import SourceError, SourceRefusedError, SourceTimeoutError
 from collector.settings import Duration
-from collector.sources.base.calls import _MOST_LEFT_BEHIND
+from collector.sources.base.calls import _MOST_ABANDONED
 from collector.sources.base.identity import Expected
 from collector.sources.http import Jolokia
 from collector.sources.http.jolokia import JolokiaSource
@@ -130,7 +130,7 @@ def test_who_is_slow_costs_no_more_than_the_timeout(how: str) -> None:
 def test_who_drips_without_end_leaves_no_thread_behind() -> None:
     with HostileHttp(SLOW["drips its body"]) as fake:
         source = JolokiaSource(BROKER, Jolokia(fake.url, timeout=Duration("50ms")))
-        for _ in range(3 * _MOST_LEFT_BEHIND):
+        for _ in range(3 * _MOST_ABANDONED):
             # Each ends with the next byte, for which a busy machine may take longer.
             wait_for(lambda: sum(map(threading.Thread.is_alive, _readers())) < 3, 60)
             with (
@@ -180,7 +180,7 @@ def test_no_proxy_of_the_environment_gets_the_password(monkeypatch: pytest.Monke
         with (
             HostileHttp(lambda request: request.answer(b"[]")) as fake,
             closing(_source(fake.url)) as source,
-            pytest.raises(SourceError, match="0 answers to 5"),
+            pytest.raises(SourceError, match="0 responses to 5"),
         ):
             source.identify()
         assert proxy.requests == []
@@ -234,7 +234,7 @@ from collector.settings import Duration
 from collector.sources.http import Jolokia
 from collector.sources.base.identity import Expected
 from collector.sources.http.jolokia import JolokiaSource
-from collector.sources.base.calls import _MOST_LEFT_BEHIND
+from collector.sources.base.calls import _MOST_ABANDONED
 def peak():
     return int(re.search(r"VmHWM:\\s+(\\d+)", Path("/proc/self/status").read_text())[1]) // 1024
 source = JolokiaSource(Expected("broker"), Jolokia(sys.argv[1], timeout=Duration("120s")))
@@ -250,14 +250,14 @@ except SourceError as error:
     ("pieces", "told"),
     [
         (itertools.repeat(PIECE), "longer than 64 MiB"),
-        (iter([b"[", *[b"{}," * 20_000] * 1000, b"{}]"]), "more than 300,000 beans"),
+        (iter([b"[", *[b"{}," * 20_000] * 1000, b"{}]"]), "more than 300,000 MBeans"),
         (
             iter([b'[{"status":200,"value":{', *[b'"a":1,' * 10_000] * 990, b'"a":1}}]']),
-            "more than 300,000 beans",
+            "more than 300,000 MBeans",
         ),
         (
             iter([b'[{"status":200,"value":[', *[b"1," * 30_000] * 1000, b"1]}]"]),
-            "0 answers to 5|1 answers to 5",
+            "0 responses to 5|1 responses to 5",
         ),
     ],
     ids=["endless", "objects", "names", "numbers"],

@@ -326,7 +326,7 @@ BAD: Final[dict[str, tuple[Fault, str]]] = {
         lambda path, _: success([TARGET], isPartial=True) if path.endswith("series") else None,
         "isPartial is true",
     ),
-    "in part, as a word": (on_range(lambda _: success(NOTHING, isPartial="yes")), "not Prometheus"),
+    "in part, as a word": (on_range(lambda _: success(NOTHING, isPartial="yes")), "not from Prom"),
     "too long": (
         on_range(lambda _: (200, "application/json", b" " * (9 << 20))), "longer than 8 MiB",
     ),
@@ -368,7 +368,7 @@ def test_a_downsampled_block_is_refused(tmp_path: Path) -> None:
     with FakePrometheus(seldom) as fake:
         done = run(fake, tmp_path / "lake")
     assert done.exit_code == 1
-    assert "scrapes are 300 s apart" in done.output
+    assert "the scrape interval is 300 s" in done.output
     assert "downsampled" in done.output
     assert all(one["max_source_resolution"] == "0s" for one in fake.asked)
 
@@ -471,7 +471,7 @@ def test_who_it_is_must_be_known(tmp_path: Path) -> None:
     with FakePrometheus(edited(nameless)) as fake:
         done = run(fake, lake)
         assert done.exit_code == 78
-        assert "give --node 'b-1:11001'=ID" in done.output
+        assert "set --node 'b-1:11001'=ID" in done.output
         done = run(fake, lake, "--node", "b-1:11001=9")
         assert done.exit_code == 0, done.output
     assert rows(lake, "SELECT DISTINCT source FROM runs") == [("broker-9",)]

@@ -279,7 +279,7 @@ def test_a_silent_log_is_an_error_after_half_a_minute(log: FakeLog) -> None:
 def test_another_nodes_log_and_no_log_are_refused(log: FakeLog) -> None:
     log.node = "2"
     one, _ = source(log)
-    with pytest.raises(IdentityError, match="node 2 answers, not 1"):
+    with pytest.raises(IdentityError, match="node 2 responds instead of 1"):
         one.identify()
     nothing, _ = source(FakeLog())
     with pytest.raises(SourceError, match="no metadata log found"):

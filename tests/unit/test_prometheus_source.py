@@ -81,7 +81,7 @@ def test_staleness_widens_the_bounds() -> None:
 @pytest.mark.parametrize(
     ("answer", "why"),
     [
-        (page("<html>no</html>\n", "Content-Type: text/html"), "answers with 'text/html'"),
+        (page("<html>no</html>\n", "Content-Type: text/html"), "the answer is 'text/html'"),
         (page("", status="503 Busy"), "status 503"),
         (page(f"{STARTED}{LED}{UNDER}1.0"), "ends within a line"),
         (page(f"{STARTED}{LED}{UNDER}one\n"), "not Prometheus's text"),
@@ -130,7 +130,7 @@ def test_another_node_is_refused_where_the_exporter_shows_it() -> None:
     with (
         HostileHttp(page(STARTED + INFO)) as fake,
         closing(source(fake.url, Expected("broker", "2", "c"))) as one,
-        pytest.raises(IdentityError, match="node 1 answers, not 2"),
+        pytest.raises(IdentityError, match="node 1 responds instead of 2"),
     ):
         one.identify()
 
@@ -281,7 +281,7 @@ def test_rules_that_depend_on_a_name_are_refused(
         ' name: "part_$1", labels: {topic: "$2", partition: "$3"}}'
         f"{otherwise}]"
     )
-    why = f"treat {name} of kafka.partition.under_min_isr otherwise|rules hide"
+    why = f"treat {name} of kafka.partition.under_min_isr differently|rules hide"
     with pytest.raises(SourceError, match=why):
         read(FITTING, rules_file=tmp_path / "rules.yml")
 
