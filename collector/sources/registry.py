@@ -25,7 +25,7 @@ EVERY: Final = "every"
 class SourceSettings(Section, frozen=True):
     """A broker, controller or client, with exactly one transport of those below.
 
-    A whole cluster is read through the Admin API only: it has none of these transports.
+    A whole cluster is read through the Admin API only, without any of these transports.
 
     Attributes:
         node: Node ID of the broker or controller, or a name that you choose for a client JVM or a

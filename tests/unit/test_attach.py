@@ -44,7 +44,9 @@ def test_of_several_brokers_the_node_is_found(proc: Path) -> None:
     broker(proc, 11, 1)
     broker(proc, 12, 2)
     assert find_pid("2", proc=proc) == 12
-    with pytest.raises(SourceRefusedError, match=r"attaching: 0 .* run kafka.Kafka as node 3; check"):
+    with pytest.raises(
+        SourceRefusedError, match=r"attaching: 0 .* run kafka.Kafka as node 3; check"
+    ):
         find_pid("3", proc=proc)
     with pytest.raises(SourceRefusedError, match=r"2 processes .*\(pids 11, 12\); set unit"):
         find_pid(None, proc=proc)

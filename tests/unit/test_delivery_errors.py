@@ -1,4 +1,4 @@
-"""What is said when a lake cannot be used: one line, what to do, the same each time, no secret."""
+"""Errors of an unusable lake: one stable line with a fix and without secrets."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def said_of(lake: str, given: dict[str, str]) -> str:
 
 @pytest.fixture(scope="module")
 def store() -> Iterator[FaultyProxy]:
-    """No server behind it: it answers by itself what a real one cannot be made to say."""
+    """A fake store with responses that a real store cannot be made to return."""
     with FaultyProxy("http://127.0.0.1:9") as proxy:
         yield proxy
 
@@ -66,7 +66,7 @@ def store() -> Iterator[FaultyProxy]:
         (500, "InternalError", "limits requests or has an internal error"),
     ],
 )
-def test_what_a_store_refuses_is_said_with_what_to_do(
+def test_refusal_of_a_store_has_a_fix(
     store: FaultyProxy, status: int, code: str, advice: str
 ) -> None:
     store.clear()
@@ -74,13 +74,13 @@ def test_what_a_store_refuses_is_said_with_what_to_do(
     said = said_of("s3://bucket/lake", options(store.endpoint))
     assert said.startswith("lake table s3://bucket/lake/bronze/runs: ")
     assert advice in said
-    assert status == 301 or code in said  # of a redirect delta-rs does not tell the body
+    assert status == 301 or code in said  # delta-rs does not show the body of a redirect
     assert "\n" not in said
     assert len(said) < 250
-    assert said_of("s3://bucket/lake", options(store.endpoint)) == said, "the log says it once"
+    assert said_of("s3://bucket/lake", options(store.endpoint)) == said, "the log contains it once"
 
 
-def test_a_store_that_is_not_there_or_does_not_answer() -> None:
+def test_missing_or_silent_store() -> None:
     nobody = f"http://127.0.0.1:{free_ports(1)[0]}"
     assert "the store cannot be reached; check the endpoint" in said_of("s3://b/l", options(nobody))
     with socket.socket() as silent:
@@ -90,7 +90,7 @@ def test_a_store_that_is_not_there_or_does_not_answer() -> None:
         assert "did not respond in time" in said_of("s3://b/l", options(endpoint))
 
 
-def test_a_lake_path_that_means_nothing() -> None:
+def test_invalid_lake_path() -> None:
     assert "does not support this URL" in said_of("ftp://b/l", {})
     assert "abfss://CONTAINER@ACCOUNT" in said_of("abfss://container/l", {})
     plain = options("http://127.0.0.1:9")
@@ -111,7 +111,7 @@ def test_local_faults(tmp_path: Path) -> None:
     assert "version 0 of its log is damaged: 000000000" in said_of(str(tmp_path), {})
 
 
-# As delta-rs 1.6.6 said it where a full disk, a backtrace or another process was needed for it.
+# Texts of delta-rs 1.6.6 that need a full disk, a backtrace or another process.
 _FULL = (
     "Generic LocalFileSystem error\n          \x1b[31m\u21b3\x1b[0m Unable to copy data to file\n"
     "           \x1b[31m\u21b3\x1b[0m No space left on device (os error 28)\n"
@@ -137,11 +137,11 @@ _FULL = (
         ),
     ],
 )
-def test_texts_that_were_seen(text: str, advice: str) -> None:
+def test_observed_texts(text: str, advice: str) -> None:
     assert advice in explain(OSError(text), [])
 
 
-def test_what_is_not_known_is_passed_on_without_secrets_and_the_same_each_time() -> None:
+def test_unknown_text_is_stable_without_secrets() -> None:
     def text(seconds: str, retries: int, part: str, request: str) -> str:
         return (
             f"Generic S3 error \u21b3 Error performing PUT http://user:hunter22@host/b/part-{part}"
@@ -163,6 +163,6 @@ def test_what_is_not_known_is_passed_on_without_secrets_and_the_same_each_time()
         assert secret not in said, secret
 
 
-def test_a_lake_path_with_a_token_is_not_shown() -> None:
+def test_token_in_lake_path_is_hidden() -> None:
     assert "SIG" not in scrubbed("https://a.blob.core.windows.net/c/l?sv=1&sig=SIG", [])
     assert scrubbed("s3://bucket/lake/bronze/runs", []) == "s3://bucket/lake/bronze/runs"

@@ -1,7 +1,7 @@
 """The package jmxquery 0.6.0, for hosts that already use it. It starts a JVM per scrape.
 
-The agent runs its jar without its Python part, which returns an empty list after a timeout, as if
-there were no MBeans, and writes the password to its debug log. jmxquery has more faults, and this
+The agent runs its jar without its Python part, which returns an empty list after a timeout, like
+a JVM without MBeans, and writes the password to its debug log. jmxquery has more faults, and this
 module handles them:
 
 - The password is an argument of a process, so every user can read it with ``ps``. The agent refuses
