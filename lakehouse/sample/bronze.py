@@ -30,7 +30,9 @@ Row = tuple[Any, ...]
 
 CATALOGUE: Final = "sample"
 CATALOGUE_AT_FIRST: Final = "sample-at-first"
-NOTHING_LISTENS: Final = "nothing listens there; is it up, and is its port right?"
+NOTHING_LISTENS: Final = (
+    "nothing listens there; check that the process is running and the port is right"
+)
 REFUSED_US: Final = 2_000
 """How long it takes a host to refuse a connection."""
 

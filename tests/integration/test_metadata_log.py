@@ -394,7 +394,7 @@ def test_a_folder_that_may_not_be_read_is_one_line(told: Told, copied: Path) -> 
         path.chmod(0)
     ran = _once(told, copied)
     assert ran.returncode == 1
-    assert "no permission: let the agent's user read the folder" in ran.stdout + ran.stderr
+    assert "permission denied; allow the agent's user to read the folder" in ran.stdout + ran.stderr
     assert "Traceback" not in ran.stderr
 
 

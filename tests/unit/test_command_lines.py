@@ -153,7 +153,7 @@ def test_check_offline_looks_at_files_alone(path: Path, tmp_path: Path) -> None:
         ("limits: {window_rows: 1}", "limits.window_rows: Expected `int` >= 1000"),
         ("limits: {memory: 1MiB}", "limits.memory: must be at least 256MiB"),
         ("catalogue: /none", "/none"),
-        ("java: {options: '\"'}", "java.options: is not written as for a shell"),
+        ("java: {options: '\"'}", "java.options: not valid shell syntax"),
     ],
 )
 def test_check_offline_ends_with_78_where_configuration_or_catalogue_is_wrong(

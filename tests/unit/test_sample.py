@@ -32,7 +32,7 @@ from collector.model import (
 )
 from collector.sources.admin import consumer_lag, retention_headroom
 from collector.sources.admin.client import PartitionState
-from collector.sources.admin.cluster_changes import leader_changes
+from collector.sources.admin.readings import leader_changes
 from lakehouse import tables
 from lakehouse.cli.main import main
 from lakehouse.core import lake as lakes

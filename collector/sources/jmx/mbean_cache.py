@@ -1,4 +1,4 @@
-"""Which beans there are, kept until the MBean server says that some came or went."""
+"""Cache of MBean names, valid until the MBean server reports a registration or removal."""
 
 import time
 from collections.abc import Callable, Iterable
@@ -8,10 +8,10 @@ from typing import Any, Final
 from collector.catalogue import Metric
 from collector.model import Partition, Series
 from collector.sources.base.beans import IN_SYNC, keys_of, series_of, text_of
-from collector.sources.jmx.mbean_server import ABOVE_ZERO, Kind, MBeanServer
+from collector.sources.jmx.rmi_calls import ABOVE_ZERO, Kind, MBeanServer
 
 Beans = dict[Series, Any]
-"""Object names by the series they stand for."""
+"""Object names by series."""
 
 _LED_KINDS: Final = frozenset(
     {("kafka.cluster", "Partition"), ("kafka.server", "FetcherLagMetrics")}
@@ -20,16 +20,16 @@ _LED_SECONDS: Final = 300.0
 _SHARED_SECONDS: Final = 0.25
 
 
-class Census:
-    """The beans of one MBean server by metric, and the partitions that its broker leads.
+class MBeanCache:
+    """The MBeans of one MBean server by metric, and the partitions that its broker leads.
 
-    Which partitions a broker leads changes without any bean of theirs coming or going. It is asked
-    again when the broker's own count of them changes, when it begins or ceases to follow another
-    (then a bean of its fetchers comes or goes), and at the latest after five minutes.
+    The led partitions change without a registration or removal of their MBeans. They are read again
+    when the broker's own count changes, when the broker starts or stops following another broker
+    (then an MBean of its fetchers is registered or removed), and every five minutes.
 
     Args:
-        server: Who is asked.
-        clock: Seconds that never jump.
+        server: MBean server.
+        clock: Steady clock, in seconds.
     """
 
     def __init__(self, server: MBeanServer, clock: Callable[[], float] = time.monotonic) -> None:
@@ -43,10 +43,10 @@ class Census:
         self._served: set[str] = set()
 
     def refresh(self, family: str) -> float:
-        """Forget what has changed, at most a moment ago; seconds since that was asked.
+        """Drop what has changed; return the age in seconds of the request that shows it.
 
-        Families are read in a row, and the question costs three times what a value does. One
-        answer serves each of them once, so that no family's scrapes overlap.
+        Families are read one after another, and the request costs as much as three values. One
+        answer serves each family once, so that no family's scrapes overlap.
         """
         now = self._clock()
         if now < self._asked_at + _SHARED_SECONDS and family not in self._served:
@@ -68,11 +68,11 @@ class Census:
         return 0.0
 
     def forget_led(self) -> None:
-        """Ask again, at the next opportunity, which partitions are led."""
+        """Drop the led partitions, so that the next use reads them again."""
         self._led = None
 
     def beans(self, metric: Metric) -> Beans:
-        """The beans of a metric, of all replicas; the same object while nothing changed."""
+        """Return the MBeans of a metric, of all replicas; the same object while unchanged."""
         known = self._known.get(metric.name)
         if known is None or known[0] is not metric:
             found = [self._server.names(pattern) for pattern in metric.patterns]
@@ -81,7 +81,12 @@ class Census:
         return known[1]
 
     def led_beans(self, metric: Metric, leaders: object) -> Beans:
-        """Those of led partitions; ``leaders`` is how many the broker says it leads now."""
+        """Return the MBeans of led partitions.
+
+        Args:
+            metric: The metric.
+            leaders: Number of partitions that the broker leads now, by its own count.
+        """
         beans = self.beans(metric)
         if not beans:
             return beans
@@ -93,20 +98,20 @@ class Census:
         return known[2]
 
     def _led_now(self, leaders: object) -> frozenset[Partition]:
-        # The count was asked first: what changed since shows in the next one.
+        # The count was read first, so a later change shows in the next count.
         due = leaders is None or leaders != self._leaders or self._clock() >= self._led_until
         if self._led is None or due:
             names = self._server.names(IN_SYNC.patterns[0], IN_SYNC.attribute_name, ABOVE_ZERO)
             found = frozenset(map(_partition, names))
             self._led = self._led if found == self._led else found
-            # A leader that moved between the two questions is in one answer only: ask again.
+            # A leader that moved between the two reads is in one of them only: read again.
             self._leaders = leaders if leaders == len(found) else None
             self._led_until = self._clock() + _LED_SECONDS
         return self._led
 
 
 def series_by_name(metric: Metric, found: Iterable[Iterable[Any]]) -> Beans:
-    """Names by series, for every pattern of the metric; of two for one series the first counts."""
+    """Return names by series for every pattern of the metric. The first name of a series counts."""
     beans: Beans = {}
     for pattern, names in zip(metric.patterns, found, strict=True):
         for name in names:
@@ -117,7 +122,7 @@ def series_by_name(metric: Metric, found: Iterable[Iterable[Any]]) -> Beans:
 
 
 def _kept(name: Any) -> Any:
-    """A name as text, which takes a third of what Java's takes; what is no Unicode stays Java's."""
+    """Return a name as text, with a third of the memory, or Java's name if it is not Unicode."""
     text = text_of(name)
     try:
         text.encode()

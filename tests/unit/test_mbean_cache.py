@@ -1,4 +1,4 @@
-"""Which patterns a bean that came or went may concern, and how often the server is asked."""
+"""The MBean cache drops the right patterns and sends few requests."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, cast
 
 import pytest
 
-from collector.sources.jmx.census import Census, _is_of
+from collector.sources.jmx.mbean_cache import MBeanCache, _is_of
 
 if TYPE_CHECKING:
-    from collector.sources.jmx.mbean_server import MBeanServer
+    from collector.sources.jmx.rmi_calls import MBeanServer
 
 
 @pytest.mark.parametrize(
@@ -24,14 +24,12 @@ if TYPE_CHECKING:
         ("kafka.producer:client-id=*,*", ("kafka.producer", "producer-metrics"), True),
     ],
 )
-def test_wildcards_may_mean_any_bean(
-    pattern: str, kind: tuple[str, str], *, concerned: bool
-) -> None:
+def test_wildcards_match_any_bean(pattern: str, kind: tuple[str, str], *, concerned: bool) -> None:
     assert _is_of(pattern, frozenset({kind})) is concerned
 
 
 class FakeServer:
-    """Counts how often it is asked for changes."""
+    """Counts the requests for changes."""
 
     asked = 0
 
@@ -40,14 +38,14 @@ class FakeServer:
         return frozenset()
 
 
-def test_families_in_a_row_share_one_answer_and_none_uses_it_twice() -> None:
+def test_families_in_a_row_share_an_answer_once() -> None:
     now, server = 100.0, FakeServer()
-    census = Census(cast("MBeanServer", server), lambda: now)
-    assert census.refresh("min_isr") == 0
+    cache = MBeanCache(cast("MBeanServer", server), lambda: now)
+    assert cache.refresh("min_isr") == 0
     now = 100.125
-    assert census.refresh("quotas") == 0.125, "so much older than its scrape"
+    assert cache.refresh("quotas") == 0.125, "age of the shared answer"
     assert server.asked == 1
-    assert census.refresh("quotas") == 0, "its scrapes must not overlap"
+    assert cache.refresh("quotas") == 0, "scrapes of a family must not overlap"
     now = 100.5
-    assert census.refresh("tiered") == 0, "a moment is over"
+    assert cache.refresh("tiered") == 0, "the shared answer is too old"
     assert server.asked == 3
