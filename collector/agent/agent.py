@@ -32,6 +32,7 @@ _JOBS: Final = ("start", "discovery", "seal", "delivery", "clock", "limits", "re
 _IN_EVENT: Final = ("version", "config", "catalogue")
 _DRAIN_SECONDS: Final = 35.0  # the courier's half minute, and a commit that was under way
 _CLOSE_SECONDS: Final = 1.0
+_COLLECT_US: Final = 60_000_000
 
 
 class Agent:
@@ -74,6 +75,7 @@ class Agent:
         self._commit_us = commit_interval_us, commit_phase_us
         self._steps, self._stepping = StepDetector(clock), threading.Lock()
         self._stepped, self._sealed = threading.Event(), threading.Event()
+        self._collected_us = clock.steady_us()
         self._service = Service(self.stats)
         self.stats.commit_interval_seconds = commit_interval_us / 1e6
 
@@ -129,6 +131,7 @@ class Agent:
             elif reload is not None and (found := reload.found()) is not None:
                 self._take(reload, found)
             self._heed_limits()
+            self._collect_garbage()
             self._service.beat()
         self._finish()
 
@@ -180,7 +183,6 @@ class Agent:
         began_us = self._clock.steady_us()
         if self._recorder.seal(self._clock.wall_us()):
             self.stats.seal_seconds.set((self._clock.steady_us() - began_us) / 1e6)
-            gc.collect()  # see memory.freeze_garbage
 
     def _guard(self, name: str, work: Callable[[], object]) -> None:
         """Run a job; a failure is one log line, once, and the job runs again at its next tick."""
@@ -301,6 +303,13 @@ class Agent:
             logs.warning(kind, old=old, new=new)
             self._guard("limits", partial(self._note, kind, old, new))
             self._read()
+
+    def _collect_garbage(self) -> None:
+        """Collect garbage once a minute: ``memory.freeze_garbage`` disables it otherwise."""
+        now_us = self._clock.steady_us()
+        if now_us - self._collected_us >= _COLLECT_US:
+            gc.collect()
+            self._collected_us = now_us
 
     def _note(self, kind: str, old: str | None = None, new: str | None = None) -> None:
         self._recorder.note(Event(self._clock.wall_us(), kind, Series(""), old, new))

@@ -99,11 +99,11 @@ class Limiter:
             for name, task in tasks.items()
             if task.family.via != "metadata_log"  # which says all that happened, however seldom
         }
-        rows, resident = sum(self.rows.values()), memory.resident_bytes()
+        rows, used = sum(self.rows.values()), memory.anonymous_bytes()
         too_many = rows > limits.window_rows
-        if 2 * rows > limits.window_rows or 2 * resident > limits.memory:
+        if 2 * rows > limits.window_rows or 2 * used > limits.memory:
             self._calm_us = None
-            if too_many or resident > limits.memory:
+            if too_many or used > limits.memory:
                 return self._coarser(longest, may_stop=too_many)
             return None
         self._calm_us = self._calm_us or now_us

@@ -242,7 +242,10 @@ class Measured(Collector):
         ages = stats.answer_ages()
         yield _labelled("last_answer_seconds", "Age of the last answer.", ages, "source", "via")
         usage = resource.getrusage(resource.RUSAGE_SELF)
-        yield _gauge("resident_memory_bytes", "Memory of the process.", memory.resident_bytes())
+        text = "Anonymous memory of the process: without the pages of library files."
+        yield _gauge("anonymous_memory_bytes", text, memory.anonymous_bytes())
+        text = "Resident memory of the process, with the pages of library files."
+        yield _gauge("resident_memory_bytes", text, memory.resident_bytes())
         yield _counter("cpu_seconds", "Processor time used.", usage.ru_utime + usage.ru_stime)
         yield _gauge("start_time_seconds", "When it started, since the epoch.", self.started)
         if (java := memory.java()) is not None:

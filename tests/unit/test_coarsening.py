@@ -51,7 +51,7 @@ class Stage:
 @pytest.fixture
 def stage(monkeypatch: pytest.MonkeyPatch) -> Stage:
     made = Stage()
-    monkeypatch.setattr(memory, "resident_bytes", lambda: made.memory)
+    monkeypatch.setattr(memory, "anonymous_bytes", lambda: made.memory)
     return made
 
 

@@ -5,13 +5,11 @@ daemons, so it never keeps the process alive. JPype itself is imported by those 
 JVM: who reads over HTTP has none.
 """
 
-import atexit
 import os
 import shlex
 import shutil
 import sys
 from collections.abc import Callable
-from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import Any, Final
@@ -84,19 +82,8 @@ def start(
             f"Java at {home} does not start: {error}; set JAVA_HOME to Java 17 or later"
         ) from None
     serial_filter.install(java)  # before anything is read
-    # A thread of JPype wakes up four times a second, an eighth of an agent's processor time, and
-    # lets Python collect when Java did. It waits for Java to drop an object of Python (a proxy, a
-    # buffer), and Java is given none: who gives it one must start the queue again before.
-    queue = java("org.jpype.ref.JPypeReferenceQueue").getInstance()
-    queue.stop()
-    atexit.register(queue.start)  # at its own exit, after this, JPype waits ten seconds for it
     for name in _RETURNED:
         java(name)
-    # Native libraries of RMI and of sockets: loaded by a thread of ours while telemetry.memory
-    # dropped pages, each once crashed the process. It heeds such libraries now.
-    for native in ("sun.rmi.transport.GC", "sun.nio.ch.Net"):
-        with suppress(java("java.lang.ClassNotFoundException")):  # a class of the JDK's own
-            java("java.lang.Class").forName(native)
     if jars:
         _silence_slf4j()
 
@@ -153,10 +140,8 @@ def _options(timeout_seconds: float, heap_bytes: int) -> list[str]:
         # Of the main thread the JVM takes what is below for guard pages: delta-rs needs a megabyte.
         "-Xss2m",
         *FRUGAL,
-        # Else Java's own classes are written to while they are mapped: 7 MB of them stay files.
-        "-XX:+UnlockDiagnosticVMOptions",
-        "-XX:ArchiveRelocationMode=0",
-        # Else two of its threads wake up once and four times a second, to find nothing to do.
+        # By default two JVM threads wake up once and four times a second without work.
+        "-XX:+UnlockDiagnosticVMOptions",  # before the two options that need it
         "-XX:GuaranteedSafepointInterval=60000",
         "-XX:AsyncDeflationInterval=60000",
         "-XX:-CreateCoredumpOnCrash",  # it would hold passwords
