@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Literal, NamedTuple, Protocol, Self
 
 from collector.catalogue import Family, Kind
+from lakehouse.tables import MAX_GAP_INTERVALS
 
 Outcome = Literal["ok", "timeout", "refused", "error", "skipped", "dropped", "clock_step", "down"]
 """How an attempt ended; ``down``: there was no process, as the start of the next one proves."""
@@ -200,6 +201,11 @@ class Scrape:
     error: str | None = None
     exact: bool = False
     source: str = ""
+
+    @property
+    def max_gap_us(self) -> int:
+        """Longest time that it covers if no other scrape follows."""
+        return round(self.interval_us * MAX_GAP_INTERVALS)
 
 
 class Source(Protocol):

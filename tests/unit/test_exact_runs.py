@@ -12,7 +12,7 @@ from hypothesis import given, settings, strategies as st
 from collector.agent import plan
 from collector.config import loader
 from collector.encoding.encoder import Encoder, SealedRows
-from collector.encoding.family import HOLD_US
+from collector.encoding.exact_family import HOLD_US
 from collector.model import Answer, Identity, Moment, Notice, Reading, Scrape, Series
 from collector.sources.metadata_log.history import expand
 from collector.spool import journal
@@ -241,10 +241,11 @@ def test_days_that_are_told_at_once_are_sealed_on_the_way() -> None:
     )  # fmt: skip
     sealed, most = [], 0
     for scrape in expand(Scrape("f", T0, T0, T0, INTERVAL, "ok", BROKER, answer)):
+        closed = encoder.before(scrape)
+        if closed is not None:
+            sealed.append(closed)
         encoder.record(scrape)
         most = max(most, len(encoder.families["f"].exact_pieces.pieces))
-        if encoder.holds_much():
-            sealed.append(encoder.seal_exact())
     assert most < 100, "of 4,320 windows"
     sealed.append(encoder.flush(T0 + 3 * 86_400 * S))
     assert spans(sealed) == {P[0]: [(T0, T0 + 3 * 86_400 * S, 0.0)]}
