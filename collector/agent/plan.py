@@ -6,8 +6,8 @@ from typing import Final, NamedTuple
 
 from msgspec.structs import replace
 
-from collector.agent.held_uploads import HeldUploads
 from collector.agent.open_sources import open_sources
+from collector.agent.removed_values import HeldUploads
 from collector.agent.scrape_attempt import Scraper
 from collector.catalogue import Catalogue, Family, load
 from collector.catalogue.entries import Delays

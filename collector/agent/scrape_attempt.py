@@ -3,9 +3,8 @@
 from dataclasses import replace
 from typing import Final
 
-from collector.agent.held_uploads import HeldUploads
 from collector.agent.partition_counts import PartitionCounts
-from collector.agent.stale_values import StaleValues
+from collector.agent.removed_values import HeldUploads, StaleValues
 from collector.catalogue import Family
 from collector.clock import Clock
 from collector.errors import SourceError

@@ -7,7 +7,7 @@ from typing import Final
 import pytest
 
 from collector import catalogue
-from collector.agent.held_uploads import HeldUploads
+from collector.agent.removed_values import HeldUploads
 from collector.model import Answer, Reading, Series
 from collector.sources.admin.readings import holds_uploads_back
 from lakehouse.tables import FLAG_KNOWN_WRONG

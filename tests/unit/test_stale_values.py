@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from collector import catalogue
-from collector.agent.stale_values import StaleValues
+from collector.agent.removed_values import StaleValues
 from collector.model import Answer, Reading, Series
 
 TIERED = catalogue.load().family("tiered")
