@@ -51,7 +51,7 @@ def open_admin(config: Config) -> "AdminSource":
         SettingError: The section ``admin`` is missing.
     """
     if config.admin is None:
-        raise SettingError("admin", "needed: it knows the brokers")
+        raise SettingError("admin", "this section is missing. Add it to discover brokers.")
     from collector.sources.admin.source import opened  # noqa: PLC0415 - it loads JPype
 
     _start_jvm(config)

@@ -83,7 +83,7 @@ def test_a_reload_loses_and_doubles_no_time_and_keeps_connections(
         wait_for(lambda: len(events_of(agent, REFUSED)) == 2, 60)
         assert "not YAML" in events_of(agent, REFUSED)[0]["error"]
         assert events_of(agent, REFUSED)[1]["error"] == (
-            f"{agent.config}: lake.path: it has changed, which takes a restart"
+            f"{agent.config}: lake.path: a change of this key requires a restart of the agent"
         )
         assert agent.value("jmxlake_agent_interval_seconds", family="min_isr") == 8
 

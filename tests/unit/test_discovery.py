@@ -170,8 +170,8 @@ def test_each_target_of_a_file_sd_is_a_source(processes: FakeProcesses, tmp_path
     assert names(found.found(config)) == ["broker-1"]
     wrong = {
         "{": "kafka.json:1:2: not YAML",
-        '[{"targets": "kafka-1"}]': r"kafka.json is no file_sd: \[0\].targets: Expected `array`",
-        '[{"targets": ["kafka-1:none"]}]': "kafka.json is no file_sd: Port",
+        '[{"targets": "kafka-1"}]': r"kafka.json is not a file_sd file: \[0\].targets: Expected `array`",
+        '[{"targets": ["kafka-1:none"]}]': "kafka.json is not a file_sd file: Port",
         '[{"targets": [], "targets": []}]': "kafka.json:1:18: duplicate key 'targets'",
     }
     for text, told in wrong.items():

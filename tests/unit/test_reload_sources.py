@@ -72,7 +72,7 @@ def test_what_takes_a_restart_takes_one_for_each_that_stays(
 ) -> None:
     stage = Stage(tmp_path / "agent.yaml", source(1), source(2))
     stage.configure(*sources, **sections)
-    with pytest.raises(ConfigError, match=f"{key}: it has changed, which takes a restart"):
+    with pytest.raises(ConfigError, match=f"{key}: a change of this key requires a restart of the agent"):
         stage.reload.plan()
 
 
