@@ -119,7 +119,7 @@ class Agent:
         self._steps.check()
         memory.trim()  # the start needs more memory than the work
         self._schedule.scheduler.start()
-        logs.info("agent started", **about, families=sorted({name for _, name in self._tasks}))
+        logs.info("agent_started", **about, families=sorted({name for _, name in self._tasks}))
         self.stats.begin()
         while not stop.wait(BEAT_SECONDS):
             self.stats.tick("main")
@@ -225,7 +225,7 @@ class Agent:
                 return
             self.stats.clock_steps.inc()
             from_us, to_us = step
-            logs.warning("the clock was set", from_us=from_us, to_us=to_us)
+            logs.warning("clock_step", from_us=from_us, to_us=to_us)
             self._guard("clock", partial(self._recorder.step_clock, from_us, to_us))
             self._stepped.set()
 
@@ -247,12 +247,12 @@ class Agent:
             logs.trace(error)
             known = isinstance(error, JmxlakeError)
             reason = " ".join(str(error).split()) if known else unexpected(error)
-            logs.error("reload refused, the old configuration stays", error=reason)
+            logs.error("config_reload_rejected", error=reason, config="unchanged")
         else:
             changed: dict[str, object] = {**changes(before, self._tasks)}
             if old != plan.catalogue:
                 changed["catalogue"] = [plan.catalogue]
-            logs.info("reloaded", **(changed or {"changed": "nothing that is read"}))
+            logs.info("config_reloaded", **(changed or {"changed": "nothing"}))
 
     def _adopt(self, plan: Plan) -> None:
         old, new = self._recorder.catalogue, plan.catalogue
@@ -326,6 +326,5 @@ class Agent:
             self._schedule.once("lake", self._worker.drain).result(_DRAIN_SECONDS)
         except (JmxlakeError, TimeoutError) as error:
             why = str(error) or "a delivery is still running"
-            logs.warning("agent stopped; the rest waits in the spool for its next start", error=why)
-            return
-        logs.info("agent stopped")
+            logs.warning("batches_undelivered", error=why)  # until the next start
+        logs.info("agent_stopped")

@@ -190,7 +190,7 @@ def test_a_file_of_somebody_else_is_refused_and_left_alone(tmp_path: Path, kind:
             db.commit()
     before = path.read_bytes()
     for _ in range(2):
-        with pytest.raises(SpoolError, match=r"is no spool .* set spool\.path") as caught:
+        with pytest.raises(SpoolError, match=r"is not a spool .* Set spool\.path") as caught:
             Spool(path, MIB)
         assert "\n" not in str(caught.value)
         assert path.read_bytes() == before
@@ -207,7 +207,7 @@ def test_a_batch_that_is_damaged_while_the_agent_runs_is_known_by_its_number(
         with closing(sqlite3.connect(path)) as db:
             db.execute("UPDATE batches SET rows = x'00' WHERE number = 2")
             db.commit()
-        with pytest.raises(UnreadableBatchError, match="batch 2 is damaged") as caught:
+        with pytest.raises(UnreadableBatchError, match="batch 2 of the spool is damaged") as caught:
             spool.waiting(MIB)
         spool.refuse(caught.value.number, "damaged")
         assert [one.number for one in spool.waiting(MIB)] == [1, 3]
@@ -345,7 +345,7 @@ def test_a_spool_on_a_read_only_disk_is_one_clear_line(tmp_path: Path) -> None:
         Spool(disk / "spool.db", MIB).close()
         before = sorted(disk.iterdir())
         subprocess.run(["mount", "-o", "remount,ro", str(disk)], check=True)
-        with pytest.raises(SpoolError, match=r"[Rr]ead-only .*; check the disk") as caught:
+        with pytest.raises(SpoolError, match=r"[Rr]ead-only .*\. Check the disk") as caught:
             Spool(disk / "spool.db", MIB)
         assert "\n" not in str(caught.value)
         assert sorted(disk.iterdir()) == before

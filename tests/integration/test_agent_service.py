@@ -109,12 +109,12 @@ def test_a_reload_loses_and_doubles_no_time_and_keeps_connections(
     assert_time_is_whole(tmp_path / "lake")
 
 
-REFUSED = "reload refused, the old configuration stays"
+REFUSED = "config_reload_rejected"
 
 
 def assert_lines_are_whole(lines: list[dict[str, Any]]) -> None:
     assert all({"event", "level", "time"} <= line.keys() for line in lines)
-    assert lines[-1]["event"] == "agent stopped"
+    assert lines[-1]["event"] == "agent_stopped"
 
 
 def assert_time_is_whole(lake: Path) -> None:

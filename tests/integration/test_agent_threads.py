@@ -277,9 +277,9 @@ def test_a_lake_that_is_away_is_one_line_until_it_is_back(
         stage.delivery.fails = True
         wait_for(lambda: stage.delivery.calls_failed >= 3, _SECONDS)
         stage.await_asked(4)  # it goes on reading meanwhile; the fourth may not be kept yet
-        assert not says("works again")
+        assert not says("recovered")
         stage.delivery.fails = False
-        wait_for(lambda: says("works again"), _SECONDS)
+        wait_for(lambda: says("recovered"), _SECONDS)
     assert caplog.text.count("the lake is away") == 1
     assert sum(row[7] for row in stage.rows("scrapes")) >= 3
 
@@ -328,7 +328,7 @@ def test_a_reload_that_cannot_be_kept_is_refused_and_the_agent_goes_on(
         with monkeypatch.context() as patch:
             patch.setattr(stage.recorder, "reconfigure", full)
             stage.reload.next = plan
-            wait_for(lambda: "reload refused" in caplog.text, _SECONDS)
+            wait_for(lambda: "config_reload_rejected" in caplog.text, _SECONDS)
         assert stage.interval() == 1
         stage.reload.next = ConfigError("window: is wrong")
         wait_for(lambda: "window: is wrong" in caplog.text, _SECONDS)

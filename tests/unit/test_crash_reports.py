@@ -38,7 +38,7 @@ def test_a_report_is_new_once_and_says_why(tmp_path: Path) -> None:
 
 def test_a_report_without_a_cause_is_one_all_the_same(tmp_path: Path) -> None:
     (tmp_path / "spool.db.hs_err_1.log").write_bytes(b"\xff\x00")
-    assert crash_reports.new(tmp_path / "spool.db")[0].cause == "no cause is given"
+    assert crash_reports.new(tmp_path / "spool.db")[0].cause == "unknown cause"
 
 
 def test_the_newest_twenty_stay(tmp_path: Path) -> None:

@@ -131,7 +131,7 @@ def test_a_delivery_that_does_not_end_is_said_though_the_last_one_went_well(stag
     assert "lake" not in json.loads(stage.ask("/readyz")[1])["missing"]
     stage.clock.now += 1
     missing = json.loads(stage.ask("/readyz")[1])["missing"]
-    assert missing["lake"] == "no delivery has ended for 901 s"
+    assert missing["lake"] == "no delivery has finished for 901 s"
 
 
 @pytest.mark.parametrize("thread", ["main", "keeper"])
@@ -320,13 +320,13 @@ def test_a_port_that_is_taken_is_one_line_that_says_what_to_do(stage: Stage) -> 
     with pytest.raises(HealthError) as caught:
         HealthServer("127.0.0.1", port, stage.stats)
     assert str(caught.value) == (
-        f"health: cannot listen at 127.0.0.1:{port}: Address already in use:"
-        " change health.host or health.port (0: none)"
+        f"health: cannot listen on 127.0.0.1:{port}: Address already in use."
+        " Change health.host or health.port (0 disables the server)."
     )
 
 
 def test_an_address_that_is_not_ours_is_one_line(stage: Stage) -> None:
-    with pytest.raises(HealthError, match=r"cannot listen at 192.0.2.1:0.*change health.host"):
+    with pytest.raises(HealthError, match=r"cannot listen on 192.0.2.1:0.*Change health.host"):
         HealthServer("192.0.2.1", 0, stage.stats)
 
 

@@ -36,7 +36,7 @@ def said(*, as_json: bool, level: str = "info") -> list[str]:
 def test_every_line_is_json_with_event_level_and_time() -> None:
     lines = [json.loads(line) for line in said(as_json=True)]
     assert [line["event"] for line in lines] == [
-        "ours of two lines", "Job y raised", "a thread ended"
+        "ours of two lines", "Job y raised", "thread_died"
     ]  # fmt: skip
     assert [line["level"] for line in lines] == ["warning", "error", "error"]
     for line in lines:

@@ -165,7 +165,7 @@ def test_a_reload_is_told_with_its_instant_and_its_end(systemd: FakeSystemd) -> 
 def test_the_end_is_told(systemd: FakeSystemd) -> None:
     told, _ = service(systemd, FakeMonotonic())
     told.stopping()
-    assert systemd.heard() == ["STOPPING=1", "STATUS=delivering what is left"]
+    assert systemd.heard() == ["STOPPING=1", "STATUS=delivering the last batches"]
 
 
 @pytest.mark.parametrize("address", [None, "", "/nowhere/notify", "@nobody-listens"])

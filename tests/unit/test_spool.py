@@ -288,7 +288,7 @@ def test_a_spool_of_an_old_version_is_refused_and_left_alone(tmp_path: Path) -> 
         db.execute("INSERT INTO meta VALUES ('version', '1')")
         db.commit()
     before = path.read_bytes()
-    with pytest.raises(SpoolError, match=r"another version .* let that version deliver it"):
+    with pytest.raises(SpoolError, match=r"another version .* Deliver it with that version"):
         Spool(path, MIB)
     assert path.read_bytes() == before
 
