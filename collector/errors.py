@@ -2,12 +2,12 @@
 
 JmxlakeError
 ├── ConfigError             invalid configuration or catalogue file
-│   └── SettingError            invalid value of a key; the loader adds the name of the file
+│   └── SettingError            invalid value of a key
 ├── SourceError             a source could not be read
 │   ├── SourceDataError         unusable response
 │   ├── SourceTimeoutError      no response in time
 │   ├── SourceRefusedError      refused connection or request
-│   │   └── CredentialsError        refused credentials; retries can lock the account
+│   │   └── CredentialsError        refused credentials (retries can lock the account)
 │   └── IdentityError           another broker than configured
 ├── HealthError             the health server cannot listen
 ├── SpoolError              the spool on this host cannot be read or written

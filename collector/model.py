@@ -165,7 +165,7 @@ class Answer:
     held_back: frozenset[str] | None = None
 
     def mapped(self, change: Callable[[tuple[Reading, ...]], tuple[Reading, ...]]) -> Self:
-        """Return a copy with changed readings, also in its moments."""
+        """Return a copy with changed readings, in its moments as well."""
         moments = tuple(Moment(at_us, known and change(known)) for at_us, known in self.moments)
         return replace(self, readings=change(self.readings), moments=moments)
 

@@ -42,7 +42,7 @@ class Discovery:
     """Discovers sources on one thread. Any thread may read the result.
 
     Args:
-        remembered: Result of an earlier agent.
+        remembered: Stored result of an earlier agent.
         remember: Stores a changed result.
 
     Attributes:

@@ -25,7 +25,7 @@ class HeldUploads:
     """Topics of one broker that hold uploads back. All scrapers of the broker share it.
 
     Args:
-        by_admin: True if the Admin API is asked for the settings of the topics.
+        by_admin: True if the Admin API returns the settings of the topics.
     """
 
     def __init__(self, *, by_admin: bool) -> None:
@@ -33,7 +33,7 @@ class HeldUploads:
         self._topics: frozenset[str] | None = None
 
     def learned_from(self, answer: Answer) -> Answer:
-        """Remember the topics that a response names. Return the response without them."""
+        """Store the topics of a response. Return the response without them."""
         if answer.held_back is None:
             return answer
         self._topics = answer.held_back

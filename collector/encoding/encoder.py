@@ -28,7 +28,7 @@ from collector.model import Answer, Event, Identity, Scrape, Series
 
 _HELD_WINDOWS: Final = 12  # of an exact history that arrives at once, before some are closed
 _NEVER_US: Final = 1 << 62
-_MOST_SPANS: Final = 16  # remembered clock steps
+_MOST_SPANS: Final = 16  # stored clock steps
 
 
 class SealedRows(NamedTuple):
@@ -45,7 +45,7 @@ class Encoder(msgspec.Struct):
     Attributes:
         window_us: Window length.
         delays: Delay of the MBean, by metric.
-        sealed_us: End of the closed windows. No later row starts before it.
+        sealed_us: End of the closed windows. Later rows start after it.
         began_us: Time of the last clock step, or of the first scrape.
         recorded_spans: Intervals recorded before clock steps. They are not recorded again.
         started_us: Start of the agent, or the last clock step.
@@ -68,8 +68,8 @@ class Encoder(msgspec.Struct):
     def before(self, scrape: Scrape) -> SealedRows | None:
         """Return the rows to store before a scrape is recorded. None if there are none.
 
-        A source of another cluster ends everything of this one. A long exact history that arrives
-        at once is closed in part, so that it never is in memory as a whole.
+        A source of another cluster ends everything of the current cluster. A long exact history
+        that arrives at once is closed in part, so that it never is in memory as a whole.
         """
         if self._leaves_cluster(scrape.identity):
             return self._leave_cluster()
@@ -119,7 +119,7 @@ class Encoder(msgspec.Struct):
             family.wait(now_us)
 
     def break_off(self) -> None:
-        """End coverage at the last scrape: later ones may be lost.
+        """End coverage at the last scrape, because later scrapes may be lost.
 
         The agent reads exact families again from the last recorded moment.
         """
@@ -140,7 +140,7 @@ class Encoder(msgspec.Struct):
         )  # fmt: skip
 
     def recorded_until_us(self, name: str) -> int:
-        """Return the end of the recorded time of a family; of a new one, that of all others."""
+        """Return the end of the recorded time of a family. Of a new family: of all families."""
         family = self.families.get(name)
         if family is None:
             return max(self.last_attempt_us(), self.sealed_us)
@@ -169,7 +169,7 @@ class Encoder(msgspec.Struct):
     def step_clock(self, from_us: int, to_us: int) -> SealedRows:
         """End everything at the last instant of the old clock, and return its rows.
 
-        Intervals of the old clock are remembered, so that they are not recorded again when the new
+        Intervals of the old clock are stored, so that they are not recorded again when the new
         clock reaches them. Exact families have another clock.
         """
         for family in self._polled:
@@ -208,11 +208,11 @@ class Encoder(msgspec.Struct):
         """Record a scrape, with its response if there was one."""
         answer, identity = scrape.answer, scrape.identity
         failed = scrape.outcome != "ok"
-        if failed:  # coverage ends at its request, also if part of the response came
+        if failed:  # coverage ends at its request, even with a partial response
             family.stop_unread(scrape, ledger)
             family.account.attempt(scrape, family.max_gap_us)
         if answer is not None and identity is not None:
-            # The identity of a failed scrape can be that of the process before.
+            # A failed scrape can have the identity of the previous process.
             self._meet(identity, scrape.answered_us)
             family.cut(scrape.answered_us, self.window_us, ledger)
             family.observe(scrape, identity.started_us, self.delays, ledger)

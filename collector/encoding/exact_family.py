@@ -1,7 +1,7 @@
 """Exact family: its scrapes are the moments at which an exactly known history changed.
 
 The time between two moments is known, whatever its length. The time after the last moment is
-unknown until the next one. Moments have another clock than the agent's: that of the brokers.
+unknown until the next one. Moments have the clock of the brokers, not the agent's clock.
 """
 
 import dataclasses

@@ -1,7 +1,7 @@
 """Offsets that expired before a group read them (KIP-490), with bounds.
 
-Commits are read before and after the log start. If the log start moves from L1 to L2 between two
-scrapes, with a commit C1 read before L1 and a commit C2 read after L2, the loss is between
+Commits are read before and after the log start. Let the log start move from L1 to L2 between two
+scrapes, C1 be a commit read before L1, and C2 a commit read after L2. The loss is between
 ``max(0, L2 - max(L1, C2))`` and ``max(0, L2 - max(L1, C1))``, because the group read everything in
 between after C1 and before C2. The unit is offsets: transaction markers and aborted records have
 offsets too. Without a commit C2 the minimum is 0: the start position of a group is unknown, and a
@@ -85,8 +85,8 @@ class NonConsumed(msgspec.Struct):
             after_gap: True if the time since the last reading is not covered.
 
         Returns:
-            Loss of every group and partition with a complete reading and a baseline, without those
-            in ``delayed``. The loss is unknown if the baseline was lost before.
+            Loss of every group and partition with a complete reading and a baseline, without
+            ``delayed``. The loss is unknown if the baseline was lost before.
         """
         self._forget_topics(offsets.topic_ids)
         ours = {commit.log for commit in offsets.commits_after}

@@ -64,7 +64,7 @@ class PolledFamily:
     def settled_us(self, now_us: int) -> int:
         """Return the instant before which no later scrape changes anything. 0 if unknown.
 
-        A later scrape can prove that a process was down, and can bring a delayed increase.
+        A later scrape can prove that a process was down, and can have a delayed increase.
         """
         waits = any(counter.waiting for counter in self.track.counters.values())
         return 0 if waits or self.track.account.may_be_down else self._read_us(now_us)

@@ -60,7 +60,7 @@ class Recorder:
         self.sealed_us = self.dropped_batches = 0
         self.last_window: tuple[int, Mapping[str, int]] = (0, {})
         self.reported: Counter[str] = Counter()
-        self._broken: Broken | None = None  # None: the encoders are those on disk
+        self._broken: Broken | None = None  # None: encoders and disk are equal
         self._states = SourceStates(Read(dict(sources), delays, catalogue), window_us)
         self._states.encoders, unreadable = read_back(spool, self._states)
         self.found = [*spool.found, *unreadable]
@@ -129,7 +129,7 @@ class Recorder:
             start: First event of new sources.
 
         Raises:
-            SpoolError: The change could not be stored. Nothing has changed.
+            SpoolError: The change could not be stored and has no effect.
         """
         with self._writing(start.at):
             before = self._states.read
@@ -208,11 +208,11 @@ class Recorder:
     def begin_anew(self) -> None:
         """Set a new agent ID and delete undelivered batches: the spool is an old copy.
 
-        The lake has batches of this agent that its spool does not have. Those that the spool has
+        The lake has batches of this agent that the spool does not have. The batches of the spool
         may be in the lake.
 
         Raises:
-            SpoolError: The ID could not be stored. Nothing has changed.
+            SpoolError: The ID could not be stored and has no effect.
         """
         with self._writing():
             old, new, waiting = self._spool.agent, uuid.uuid4().hex, self._spool.depth().batches

@@ -16,7 +16,7 @@ _EVENTS: Final = 1_000  # that wait while the spool cannot be written
 
 @dataclass(slots=True)
 class Broken:
-    """A write failed or is running: the encoders can differ from those on disk.
+    """A write failed or is running, so encoders and disk can differ.
 
     Attributes:
         first_us: Time of the first failed write. 0 if unknown.

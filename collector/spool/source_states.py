@@ -22,7 +22,7 @@ UNKNOWN_CLUSTER: Final = "unknown"
 
 
 class Read(NamedTuple):
-    """What an agent reads.
+    """Sources, delays and catalogue that are read.
 
     Attributes:
         sources: Every source by its name in bronze, with its cluster ID if that is configured. The
@@ -37,30 +37,30 @@ class Read(NamedTuple):
 
 
 class SourceStates:
-    """Encoders of the sources that are read, and of those that were read before.
+    """Encoders of current and removed sources.
 
     A removed source keeps an empty encoder, so that none of its time is recorded twice if it
     returns.
 
     Args:
-        read: What the agent reads.
+        read: Current sources, delays and catalogue.
         window_us: Window length.
 
     Attributes:
-        read: What the agent reads.
+        read: Current sources, delays and catalogue.
         window_us: Window length.
-        encoders: All encoders, also those of removed sources.
+        encoders: Encoders of current and removed sources.
     """
 
     def __init__(self, read: Read, window_us: int) -> None:
         self.read, self.window_us = read, window_us
         self.encoders: Encoders = {}
-        self._clusters = dict(read.sources)  # also of removed sources
+        self._clusters = dict(read.sources)  # with removed sources
         self._early: list[Event] = []
 
     @property
     def present(self) -> Encoders:
-        """The encoders of the sources that are read."""
+        """The encoders of current sources."""
         return {name: self.encoders[name] for name in self.read.sources}
 
     @property
@@ -85,7 +85,7 @@ class SourceStates:
         return found
 
     def reconfigure(self, read: Read, start: Event) -> None:
-        """Set what the agent reads. New sources start with an event."""
+        """Set sources, delays and catalogue. New sources start with an event."""
         known = self.read.sources.keys()
         self.read = read
         self._clusters |= read.sources
@@ -119,7 +119,7 @@ class SourceStates:
             encoder.begin(now_us)
 
     def break_off(self) -> None:
-        """End coverage at the last scrape: later ones may be lost."""
+        """End coverage at the last scrape, because later scrapes may be lost."""
         for encoder in self.encoders.values():
             encoder.break_off()
 
@@ -193,7 +193,7 @@ class SourceStates:
         return [event_row(event, self._origin(name)) for name in self.read.sources]
 
     def _of_each(self, work: Callable[[Encoder], SealedRows | None]) -> Sealed:
-        """Return the final rows of each source. Those of removed sources are dropped."""
+        """Return the final rows of each current source. Drop the rows of removed sources."""
         done = {name: work(encoder) for name, encoder in self.encoders.items()}
         return {name: rows for name, rows in done.items() if rows and name in self.read.sources}
 

@@ -75,7 +75,7 @@ class Spool(AbstractContextManager["Spool"]):
 
     Args:
         path: The SQLite file. A new file is readable only by its owner.
-        max_bytes: Maximum packed size of the batches. Above it the oldest are dropped.
+        max_bytes: Maximum packed size of the batches. The oldest batches above it are dropped.
         clock: Clock for the time of damage.
 
     Attributes:
@@ -140,7 +140,7 @@ class Spool(AbstractContextManager["Spool"]):
             return meta(db, key)
 
     def forget_lake(self) -> None:
-        """Forget the tables of the lake, so that another lake is accepted."""
+        """Delete the stored tables of the lake, so that another lake is accepted."""
         with self._file.writing() as db:
             db.execute("DELETE FROM meta WHERE key LIKE 'table %'")
 

@@ -1,6 +1,6 @@
 """The agent's log: one line per event on standard error, as text or JSON.
 
-Every line has ``event``, ``level`` and ``time``, also the lines of libraries and of Python.
+Every line has ``event``, ``level`` and ``time``, including the lines of libraries and Python.
 """
 
 import json

@@ -24,8 +24,8 @@ def configure_malloc() -> None:
     """Set one malloc arena for all threads. Call it before any thread starts.
 
     By default glibc gives each thread an arena, and an agent has thirty threads with little work.
-    Large blocks (a batch, a table) return to the kernel when they are freed, also those of
-    delta-rs.
+    Large blocks (a batch, a table) of Python and delta-rs return to the kernel when they are
+    freed.
     """
     os.environ.setdefault("_RJEM_MALLOC_CONF", _JEMALLOC)
     with suppress(AttributeError, OSError):

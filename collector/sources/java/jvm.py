@@ -149,7 +149,7 @@ def _options(timeout_seconds: float, heap_bytes: int) -> list[str]:
         "-Djava.awt.headless=true",
         "-Dslf4j.internal.verbosity=ERROR",
         *rmi_options(timeout_seconds),
-        "-Dsun.rmi.transport.connectionTimeout=60000",  # longer than an interval, to reuse the socket
+        "-Dsun.rmi.transport.connectionTimeout=60000",  # reuse it for an interval
         "--enable-native-access=ALL-UNNAMED",
     ]
 
