@@ -14,7 +14,7 @@ from collector.model import Event, Scrape, Series
 from collector.spool import journal
 from collector.spool.batch_tables import Dropped
 from collector.spool.recovery import Broken, read_back, undelivered
-from collector.spool.source_states import DelaysOf, Read, Sealed, Sources, SourceStates
+from collector.spool.source_states import DelaysOf, Scope, Sealed, Sources, SourceStates
 from collector.spool.spool import Spool
 from lakehouse.tables.error_text import unexpected
 
@@ -61,7 +61,7 @@ class Recorder:
         self.last_window: tuple[int, Mapping[str, int]] = (0, {})
         self.reported: Counter[str] = Counter()
         self._broken: Broken | None = None  # None: encoders and disk are equal
-        self._states = SourceStates(Read(dict(sources), delays, catalogue), window_us)
+        self._states = SourceStates(Scope(dict(sources), delays, catalogue), window_us)
         self._states.encoders, unreadable = read_back(spool, self._states)
         self.found = [*spool.found, *unreadable]
         self._states.break_off()
@@ -71,7 +71,7 @@ class Recorder:
     @property
     def catalogue(self) -> str:
         """Hash of the catalogue in force."""
-        return self._states.read.catalogue
+        return self._states.scope.catalogue
 
     def record(self, *scrapes: Scrape) -> None:
         """Store scrapes in one transaction. They are on disk when this returns.
@@ -85,7 +85,7 @@ class Recorder:
         with self._writing(max((one.answered_us for one in clocked), default=0)):
             entries: list[bytes] = []
             for scrape in map(self._states.named, scrapes):
-                if scrape.source not in self._states.read.sources:
+                if scrape.source not in self._states.scope.sources:
                     continue  # its source was removed while it was running
                 sealed = self._states.encoders[scrape.source].before(scrape)
                 if sealed is not None:
@@ -132,12 +132,12 @@ class Recorder:
             SpoolError: The change could not be stored and has no effect.
         """
         with self._writing(start.at):
-            before = self._states.read
-            self._states.reconfigure(Read(dict(sources), delays, catalogue), start)
+            before = self._states.scope
+            self._states.reconfigure(Scope(dict(sources), delays, catalogue), start)
             try:
                 self._keep(self._states.retire())
             except SpoolError:
-                self._states.read = before
+                self._states.scope = before
                 raise
 
     def begin(self, now_us: int) -> None:

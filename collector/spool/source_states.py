@@ -21,7 +21,7 @@ UNKNOWN_CLUSTER: Final = "unknown"
 """Cluster of a source that never answered and has no configured cluster."""
 
 
-class Read(NamedTuple):
+class Scope(NamedTuple):
     """Sources, delays and catalogue that are read.
 
     Attributes:
@@ -43,54 +43,54 @@ class SourceStates:
     returns.
 
     Args:
-        read: Current sources, delays and catalogue.
+        scope: Current sources, delays and catalogue.
         window_us: Window length.
 
     Attributes:
-        read: Current sources, delays and catalogue.
+        scope: Current sources, delays and catalogue.
         window_us: Window length.
         encoders: Encoders of current and removed sources.
     """
 
-    def __init__(self, read: Read, window_us: int) -> None:
-        self.read, self.window_us = read, window_us
+    def __init__(self, scope: Scope, window_us: int) -> None:
+        self.scope, self.window_us = scope, window_us
         self.encoders: Encoders = {}
-        self._clusters = dict(read.sources)  # with removed sources
+        self._clusters = dict(scope.sources)  # with removed sources
         self._early: list[Event] = []
 
     @property
     def present(self) -> Encoders:
         """The encoders of current sources."""
-        return {name: self.encoders[name] for name in self.read.sources}
+        return {name: self.encoders[name] for name in self.scope.sources}
 
     @property
     def first(self) -> str:
         """The first source, which stands for all in an agent with one source."""
-        return next(iter(self.read.sources))
+        return next(iter(self.scope.sources))
 
     @property
     def sealed_us(self) -> int:
-        """End of the windows closed for all sources. 0 before the first; new sources are ignored."""
+        """End of the windows closed for all sources but new ones. 0 before the first window."""
         return min((one.sealed_us for one in self.present.values() if one.sealed_us), default=0)
 
     def completed(self, encoders: Encoders) -> Encoders:
         """Return encoders from disk with one for each source, and with the delays in force."""
         found = dict(encoders)
         former = found.pop("", None)
-        if former is not None and self.read.sources:  # of a version with one source
+        if former is not None and self.scope.sources:  # of a version with one source
             found[self.first] = former
-        found = {name: Encoder(self.window_us) for name in self.read.sources} | found
+        found = {name: Encoder(self.window_us) for name in self.scope.sources} | found
         for encoder in found.values():
-            encoder.delays = dict(self.read.delays)
+            encoder.delays = dict(self.scope.delays)
         return found
 
-    def reconfigure(self, read: Read, start: Event) -> None:
+    def reconfigure(self, scope: Scope, start: Event) -> None:
         """Set sources, delays and catalogue. New sources start with an event."""
-        known = self.read.sources.keys()
-        self.read = read
-        self._clusters |= read.sources
+        known = self.scope.sources.keys()
+        self.scope = scope
+        self._clusters |= scope.sources
         self.encoders = self.completed(self.encoders)
-        for name in read.sources.keys() - known:
+        for name in scope.sources.keys() - known:
             self.encoders[name].begin(start.at)
             if known:
                 self.encoders[name].events.append(start)
@@ -103,7 +103,7 @@ class SourceStates:
     def tell(self, *events: Event) -> None:
         """Give events to every source. Without a source they wait for the first one."""
         waiting, self._early = [*self._early, *events], []
-        if not self.read.sources:
+        if not self.scope.sources:
             self._early = waiting
         for encoder in self.present.values():
             encoder.events += waiting
@@ -170,7 +170,7 @@ class SourceStates:
 
     def retire(self) -> Sealed:
         """End removed sources at their last scrape, and return their rows."""
-        gone = {name: one for name, one in self.encoders.items() if name not in self.read.sources}
+        gone = {name: one for name, one in self.encoders.items() if name not in self.scope.sources}
         sealed = {name: one.flush(one.ended_us()) for name, one in gone.items() if one.families}
         for name in sealed:
             self.encoders[name] = self.encoders[name].successor()
@@ -180,7 +180,7 @@ class SourceStates:
         """Empty all encoders, because the spool was an old copy. Each source gets an event."""
         for name, encoder in self.encoders.items():
             self.encoders[name] = encoder.successor()
-            if name in self.read.sources:
+            if name in self.scope.sources:
                 event = Event(encoder.ended_us(), "spool_restored", Series(""), old, new)
                 self.encoders[name].events.append(event)
 
@@ -190,14 +190,14 @@ class SourceStates:
 
     def event_rows(self, event: Event) -> list[Row]:
         """Return an event as a row of bronze/events for each source."""
-        return [event_row(event, self._origin(name)) for name in self.read.sources]
+        return [event_row(event, self._origin(name)) for name in self.scope.sources]
 
     def _of_each(self, work: Callable[[Encoder], SealedRows | None]) -> Sealed:
         """Return the final rows of each current source. Drop the rows of removed sources."""
         done = {name: work(encoder) for name, encoder in self.encoders.items()}
-        return {name: rows for name, rows in done.items() if rows and name in self.read.sources}
+        return {name: rows for name, rows in done.items() if rows and name in self.scope.sources}
 
     def _origin(self, name: str) -> Origin:
         identity = self.encoders[name].identity
         cluster = identity.cluster if identity else self._clusters.get(name) or UNKNOWN_CLUSTER
-        return Origin(cluster, name, self.read.catalogue)
+        return Origin(cluster, name, self.scope.catalogue)

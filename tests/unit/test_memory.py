@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+import gc
 import mmap
 import subprocess
 import sys
 from typing import TYPE_CHECKING
 
+from collector.agent.agent import Agent
+from collector.spool.recorder import Recorder
+from collector.spool.spool import Spool
 from collector.telemetry import memory
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    import pytest
+
 _MIB = 1 << 20
+_S = 1_000_000
 _FREED = """
 from collector.telemetry import memory
 
@@ -48,3 +55,28 @@ def test_changed_pages_are_anonymous() -> None:
 def test_trim_returns_freed_memory() -> None:
     ran = subprocess.run([sys.executable, "-c", _FREED], capture_output=True, text=True, check=True)
     assert int(ran.stdout) < 10_000_000
+
+
+class _SetClock:
+    def __init__(self) -> None:
+        self.now_us = 0
+
+    def wall_us(self) -> int:
+        return self.now_us
+
+    def steady_us(self) -> int:
+        return self.now_us
+
+
+def test_garbage_is_collected_once_a_minute(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    collected, clock = list[int](), _SetClock()
+    monkeypatch.setattr(gc, "collect", lambda: collected.append(clock.now_us // _S))
+    with Spool(tmp_path / "spool.db", _MIB) as spool:
+        recorder = Recorder(spool, {"broker-1": None}, 300 * _S, {}, "hash")
+        agent = Agent([], recorder, lambda: 0, 30 * _S, clock)
+        for second in range(0, 200, 2):  # as the main loop
+            clock.now_us = second * _S
+            agent._collect_garbage()
+    assert collected == [60, 120, 180]
