@@ -34,7 +34,9 @@ def extra(name: str) -> str:
 def places(error: BaseException) -> str:
     """Return the call stack of an error in one line, outermost call first."""
     frames = traceback.extract_tb(error.__traceback__)
-    return " > ".join(f"{Path(one.filename).name}:{one.lineno} {one.name}" for one in frames)
+    return " > ".join(
+        f"{Path(frame.filename).name}:{frame.lineno} {frame.name}" for frame in frames
+    )
 
 
 class JmxlakeError(Exception):

@@ -203,7 +203,7 @@ class Agent:
                 self._failures.report(name, None)
 
     def _missed(self, job: str) -> None:
-        task = next((one for one in [*self._tasks.values()] if one.job == job), None)
+        task = next((task for task in [*self._tasks.values()] if task.job == job), None)
         if task is not None:
             self.stats.missed(task.read)
             now_us = self._clock.wall_us()

@@ -91,7 +91,7 @@ class Past:
             JmxlakeError: The import stopped. The next run continues there.
         """
         self._deliver(0)
-        readers = [(one, Scraper(one, one)) for one in self.sources]
+        readers = [(source, Scraper(source, source)) for source in self.sources]
         free = list(without(span, seen(), _LEAST_STEPS * self.step_us))
         self.left_out_us = span[1] - span[0] - sum(end - start for start, end in free)
         for start_us, end_us in free:
@@ -129,9 +129,9 @@ class Past:
             SourceError: None of the pages can be parsed.
         """
         first = not self.recorder.recorded_until_us(source.family.name)
-        errors = (one.error or "" for one in some if one.answer is None)
+        errors = (scrape.error or "" for scrape in some if scrape.answer is None)
         reasons = [why for why in errors if not why.endswith(NO_PAGE)]
-        if first and reasons and not any(one.answer for one in some):
+        if first and reasons and not any(scrape.answer for scrape in some):
             raise SourceError(f"{source.family.name}: import failed: {reasons[-1]}")
 
     def _attempts(self, source: PastSource, scraper: Scraper, found: Scrapes) -> Iterator[Scrape]:

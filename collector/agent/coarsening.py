@@ -30,14 +30,16 @@ class Change(NamedTuple):
         """Return kind, old and new value of the event."""
         coarser = self.after == OFF or 0 < self.before < self.after
         seconds = [factor * interval_us / 1e6 for factor in (self.before, self.after)]
-        old, new = (f"every {one:g} s" if one else "not read" for one in seconds)
+        old, new = (f"every {interval:g} s" if interval else "not read" for interval in seconds)
         kind = "family_coarsened" if coarser else "family_restored"
         return kind, f"{self.family} {old}", f"{self.family} {new}"
 
 
 def room(interval_us: int, window_us: int) -> int:
     """Return the largest factor with which two scrapes and a gap fit into a window."""
-    fits = (one for one in (MOST, 4, 2) if one * interval_us * MAX_GAP_INTERVALS < window_us)
+    fits = (
+        factor for factor in (MOST, 4, 2) if factor * interval_us * MAX_GAP_INTERVALS < window_us
+    )
     return next(fits, 1)
 
 
@@ -113,7 +115,7 @@ class Limiter:
         return Change(family, before, before // 2 or longest.get(family, 1))
 
     def _coarser(self, longest: Mapping[str, int], *, may_stop: bool) -> Change | None:
-        for family in sorted(longest, key=lambda one: (-self.rows.get(one, 0), one)):
+        for family in sorted(longest, key=lambda name: (-self.rows.get(name, 0), name)):
             before = self._factors.get(family, 1)
             if before == OFF or not self.rows.get(family):
                 continue

@@ -69,8 +69,8 @@ class Discovery:
             nodes = self._known.get(_key(entry), {}) if is_found(entry) else {entry.node: ""}
             for node, host in nodes.items():
                 for role in entry.roles:
-                    one = replace(_at(entry, host, node=str(node)), node=node, role=role)
-                    found.setdefault(one.name, one)
+                    source = replace(_at(entry, host, node=str(node)), node=node, role=role)
+                    found.setdefault(source.name, source)
         sources = tuple(found.values())
         return replace(config, sources=sources, source=next(iter(sources), config.source))
 
@@ -116,8 +116,8 @@ def is_found(entry: SourceSettings) -> bool:
 
 def _entries(config: Config) -> Iterator[SourceSettings]:
     """Yield the configured entries, with one entry per target of a file."""
-    for one in config.each():
-        entry = one.source
+    for each in config.each():
+        entry = each.source
         if entry.targets_file is None:
             yield entry
             continue

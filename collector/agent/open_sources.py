@@ -68,7 +68,7 @@ def start(config: Config, options: str = "") -> None:
     Raises:
         ConfigError: There is no Java, or no Kafka client in ``admin.libs``.
     """
-    if any(one.needs_java for one in _transports(config)):
+    if any(transport.needs_java for transport in _transports(config)):
         _start_jvm(config, options)
 
 
@@ -89,7 +89,11 @@ def _start_jvm(config: Config, options: str = "") -> None:
     # An agent without Java loads nothing of it.
     from collector.sources.java import jvm  # noqa: PLC0415
 
-    rmi = [one.timeout for one in _transports(config) if isinstance(one, Jmx | Attach)]
+    rmi = [
+        transport.timeout
+        for transport in _transports(config)
+        if isinstance(transport, Jmx | Attach)
+    ]
     jvm.start(
         config.admin.libs if config.admin else None,
         metadata_libs=config.metadata_log.libs if config.metadata_log else None,
@@ -101,4 +105,4 @@ def _start_jvm(config: Config, options: str = "") -> None:
 
 
 def _transports(config: Config) -> Iterator[Transport]:
-    return (transport for one in config.each() for transport in one.transports().values())
+    return (transport for each in config.each() for transport in each.transports().values())

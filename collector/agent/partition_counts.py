@@ -133,14 +133,16 @@ class PartitionCounts:
             answer = replace(answer, notices=(*answer.notices, notice))
         if cause is not None:
             unknown = {metric.name for metric in wanted.metrics}
-            kept = tuple(one for one in answer.readings if one.metric not in unknown)
+            kept = tuple(reading for reading in answer.readings if reading.metric not in unknown)
             answer = replace(answer, readings=kept)
         return answer, cause
 
 
 def _wanted_of(family: Family) -> _Wanted:
-    leaders = next((one.name for one in family.metrics if one.patterns[:1] == LEADERS[:1]), None)
-    checked = (one for one in family.metrics if one.counted_by or (one.led and leaders))
+    leaders = next(
+        (metric.name for metric in family.metrics if metric.patterns[:1] == LEADERS[:1]), None
+    )
+    checked = (metric for metric in family.metrics if metric.counted_by or (metric.led and leaders))
     return _Wanted(family, tuple(filter(_is_of_all, checked)), leaders)
 
 
@@ -152,8 +154,8 @@ def _is_of_all(metric: Metric) -> bool:
 
 def _shown(answer: Answer, wanted: _Wanted, version: str | None) -> _Shown:
     readings = {reading.metric: reading for reading in answer.readings}
-    expected = [one for one in wanted.metrics if _exists(one, version)]
-    found = [readings.get(one.name) or Reading(one.name, one.kind) for one in expected]
+    expected = [metric for metric in wanted.metrics if _exists(metric, version)]
+    found = [readings.get(metric.name) or Reading(metric.name, metric.kind) for metric in expected]
     leaders = _count(readings.get(wanted.leaders or ""))
     causes, counts = list(_of_leaders(wanted, leaders, found, answer.dropped_series)), [leaders]
     leaders_differ = bool(causes)

@@ -87,7 +87,7 @@ def catalogue(config: Config) -> Catalogue:
         SettingError: The configuration names an unknown family.
     """
     loaded = load(config.catalogue)
-    roles = {role for one in config.each() for role in one.source.roles}
+    roles = {role for each in config.each() for role in each.source.roles}
     enabled = config.families.get("metadata_log", FamilySettings()).enabled is not False
     if config.metadata_log is not None and "broker" in roles and enabled:
         loaded = loaded.preferring("metadata_log")
@@ -102,7 +102,7 @@ def catalogue(config: Config) -> Catalogue:
 
 def sources(config: Config) -> dict[str, str | None]:
     """Return the sources by name, each with its cluster ID if that is configured."""
-    return {one.source.name: one.source.cluster for one in config.each()}
+    return {each.source.name: each.source.cluster for each in config.each()}
 
 
 def scrapers(config: Config, recorded: Callable[[str, str], int] = lambda *_: 0) -> Scrapers:
@@ -117,10 +117,10 @@ def scrapers(config: Config, recorded: Callable[[str, str], int] = lambda *_: 0)
     """
     hidden = None if config.names == Names() else HiddenNames(config.names)
     made: Scrapers = {}
-    for one in config.each():
-        name = one.source.name
-        read = open_sources(one, _of(recorded, name))
-        held = held_uploads(one, read)
+    for each in config.each():
+        name = each.source.name
+        read = open_sources(each, _of(recorded, name))
+        held = held_uploads(each, read)
         for via, source in read.items():
             made[name, via] = Scraper(source, SystemClock(), hidden, name, held)
     return made
@@ -149,9 +149,9 @@ def tasks(config: Config, loaded: Catalogue, found: Scrapers) -> list[Task]:
     """
     return [
         Task(family, interval_us, found[name, via], via, name)
-        for one in config.each()
-        for name in (one.source.name,)
-        for family, interval_us in families(one, loaded)
+        for each in config.each()
+        for name in (each.source.name,)
+        for family, interval_us in families(each, loaded)
         if (name, via := family.name if (name, family.name) in found else family.via) in found
     ]
 
@@ -173,7 +173,7 @@ def families(config: Config, loaded: Catalogue) -> list[tuple[Family, int]]:
             metrics = family.metrics
             if config.source.role == "cluster":
                 # The lake would expect a source for each broker that these metrics name.
-                metrics = tuple(one for one in metrics if one.needs != "reporter")
+                metrics = tuple(metric for metric in metrics if metric.needs != "reporter")
             asked = replace(family, cap=settings.cap or family.cap, metrics=metrics)
             wanted.append((asked, interval_us))
     if wanted:
@@ -216,6 +216,6 @@ def changes(before: Mapping[Read, Task], after: Mapping[Read, Task]) -> dict[str
         "changed": {
             after[read].label for read in both if _SETTINGS(before[read]) != _SETTINGS(after[read])
         },
-        "sources": {" ".join(filter(None, (one.source, one.via))) for one in reconnected},
+        "sources": {" ".join(filter(None, (task.source, task.via))) for task in reconnected},
     }
     return {what: sorted(names) for what, names in found.items() if names}

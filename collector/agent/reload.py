@@ -69,7 +69,7 @@ class Reload:
     @property
     def is_open(self) -> bool:
         """Return True if discovery is needed."""
-        return any(is_found(one.source) for one in self._config.each())
+        return any(is_found(each.source) for each in self._config.each())
 
     def look(self) -> dict[str, str]:
         """Discover sources and return the errors, by entry of the configuration.
@@ -104,14 +104,14 @@ class Reload:
 
     def _stays(self, at: tuple[str, str], config: Config, catalogue: Catalogue) -> bool:
         source, via = at
-        before, after = (_of(one, source) for one in (self._in_force, config))
+        before, after = (_of(each, source) for each in (self._in_force, config))
         if at not in self._scrapers or before is None or after is None:
             return False
         unchanged: bool = before.names == after.names
         unchanged &= _settings(before, via) == _settings(after, via)
         # A reader caches the MBeans of a metric, so a metric with other MBeans needs a new reader.
         known, now = self.catalogue.metrics, catalogue.metrics
-        return unchanged and all(known.get(name, one) == one for name, one in now.items())
+        return unchanged and all(known.get(name, metric) == metric for name, metric in now.items())
 
 
 def _settings(config: Config, via: str) -> Section | None:
@@ -124,7 +124,7 @@ def _settings(config: Config, via: str) -> Section | None:
 
 
 def _of(config: Config, source: str) -> Config | None:
-    return next((one for one in config.each() if one.source.name == source), None)
+    return next((each for each in config.each() if each.source.name == source), None)
 
 
 def _refuse_fixed(before: Config, after: Config) -> None:
@@ -135,11 +135,11 @@ def _refuse_fixed(before: Config, after: Config) -> None:
     several = before.sources is not None or after.sources is not None
     pairs = [(before, after)]
     if several:
-        names = dict.fromkeys(one.source.name for one in before.each())
+        names = dict.fromkeys(each.source.name for each in before.each())
         found = [(_of(before, name), _of(after, name)) for name in names]
         pairs += [(old, new) for old, new in found if old is not None and new is not None]
     for number, pair in enumerate(pairs):
-        then, now = (dict(marked(one, "restart")) for one in pair)
+        then, now = (dict(marked(config, "restart")) for config in pair)
         for key in {**then, **now}:
             is_own = number > 0 or not several or not key.startswith("source.")
             if is_own and then.get(key) != now.get(key):

@@ -52,7 +52,9 @@ class HeldUploads:
             return answer.mapped(lambda readings: tuple(map(_flagged, readings)))
         if held is None and not (self._by_admin and has_setting):
             return answer
-        return answer.mapped(lambda readings: tuple(_without_held(one, held) for one in readings))
+        return answer.mapped(
+            lambda readings: tuple(_without_held(reading, held) for reading in readings)
+        )
 
 
 class _Work(NamedTuple):
@@ -76,14 +78,18 @@ class StaleValues:
 
     def removed_from(self, answer: Answer, family: Family) -> Answer:
         """Return the response without the values that running work has made stale."""
-        waits = {one.name: one.written_after for one in family.metrics if one.written_after}
+        waits = {
+            metric.name: metric.written_after for metric in family.metrics if metric.written_after
+        }
         if not waits:
             return answer
         by_name = {reading.metric: reading for reading in answer.readings}
         stale = {work: self._running(work, by_name) for work in set(waits.values())}
         readings = tuple(
-            _without_stale(one, stale[waits[one.metric]]) if one.metric in waits else one
-            for one in answer.readings
+            _without_stale(reading, stale[waits[reading.metric]])
+            if reading.metric in waits
+            else reading
+            for reading in answer.readings
         )
         return replace(answer, readings=readings)
 

@@ -99,13 +99,13 @@ def as_catalogued(answer: Answer, family: Family) -> Answer:
     if not spread and not least:
         return answer
 
-    def recorded(one: Reading) -> Reading:
-        flags = (*one.flags, FLAG_DISTRIBUTION) if one.metric in spread else one.flags
-        above = least.get(one.metric)
+    def recorded(reading: Reading) -> Reading:
+        flags = (*reading.flags, FLAG_DISTRIBUTION) if reading.metric in spread else reading.flags
+        above = least.get(reading.metric)
         if above is None:
-            return replace(one, flags=flags)
-        values = {series: n for series, n in one.values.items() if n is None or n > above}
-        return replace(one, zeros=frozenset(), values=values, flags=flags)
+            return replace(reading, flags=flags)
+        values = {series: n for series, n in reading.values.items() if n is None or n > above}
+        return replace(reading, zeros=frozenset(), values=values, flags=flags)
 
     return answer.mapped(lambda readings: tuple(map(recorded, readings)))
 

@@ -60,7 +60,10 @@ class AttemptTrack(msgspec.Struct):
     @property
     def may_be_down(self) -> bool:
         """True if the next success can prove that no process was running (``_prove_down``)."""
-        last = next((one for one in (self.open, *reversed(self.closed)) if _is_attempt(one)), None)
+        last = next(
+            (account for account in (self.open, *reversed(self.closed)) if _is_attempt(account)),
+            None,
+        )
         return last is not None and _found_closed(last)
 
     def _prove_down(self, started_us: int) -> None:

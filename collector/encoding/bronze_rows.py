@@ -60,8 +60,8 @@ def batches_of(parts: Sequence[Part], max_rows: int = MAX_ROWS) -> Iterator[Batc
     for sealed, _ in parts:
         spans += [*sealed.runs, *sealed.accounts]
     instants = [event.at for sealed, _ in parts for event in sealed.events]
-    start_us = min(chain(instants, (one.start for one in spans)), default=0)
-    end_us = max(chain(instants, (one.end for one in spans)), default=0)
+    start_us = min(chain(instants, (span.start for span in spans)), default=0)
+    end_us = max(chain(instants, (span.end for span in spans)), default=0)
     rows = chain.from_iterable(_rows(sealed, origin) for sealed, origin in parts)
     while part := list(islice(rows, max_rows)):
         found: dict[str, list[Row]] = {table.name: [] for table in tables.BRONZE}
@@ -70,7 +70,7 @@ def batches_of(parts: Sequence[Part], max_rows: int = MAX_ROWS) -> Iterator[Batc
             found[table].append(row)
             if members is not None:
                 sets[row[_SET], row[_CLUSTER]] = members
-        found[tables.MEMBERS.name] = [(*key, *one) for key, one in sets.items()]
+        found[tables.MEMBERS.name] = [(*key, *members) for key, members in sets.items()]
         yield Batch(found, start_us, end_us)
 
 
@@ -80,8 +80,8 @@ def _rows(sealed: SealedRows, origin: Origin) -> Iterator[tuple[str, Row, Member
         yield tables.RUNS.name, _run(run, origin), run.members
     for event in sealed.events:
         yield tables.EVENTS.name, event_row(event, origin), None
-    for one in sealed.accounts:
-        yield tables.SCRAPES.name, _scrape(one, origin), None
+    for account in sealed.accounts:
+        yield tables.SCRAPES.name, _scrape(account, origin), None
 
 
 def event_row(event: Event, origin: Origin) -> Row:

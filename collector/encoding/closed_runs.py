@@ -102,12 +102,12 @@ def fold(pieces: list[Piece]) -> list[Run]:
     runs: list[Run] = []
     groups: defaultdict[tuple[object, ...], list[Series]] = defaultdict(list)
     while pieces:
-        one = pieces.pop()
-        what = one.start, one.end, one.lead, one.tail, one.value, one.scrapes
-        if one.value:
-            runs.append(Run(one.series, *what, 1, None, one.flags))
+        piece = pieces.pop()
+        what = piece.start, piece.end, piece.lead, piece.tail, piece.value, piece.scrapes
+        if piece.value:
+            runs.append(Run(piece.series, *what, 1, None, piece.flags))
         else:
-            groups[_folded(one.series), *what, one.flags].append(one.series)
+            groups[_folded(piece.series), *what, piece.flags].append(piece.series)
     runs += [_run(key, members) for key, members in groups.items()]
     runs.sort(key=_order)
     return runs
@@ -122,8 +122,8 @@ def _folded(series: Series) -> Series:
 
 def _run(key: tuple[object, ...], members: list[Series]) -> Run:
     _, start, end, lead, tail, value, scrapes, flags = key
-    one = len(members) == 1
-    series, found = (members[0], None) if one else (_folded(members[0]), _set(members))
+    is_single = len(members) == 1
+    series, found = (members[0], None) if is_single else (_folded(members[0]), _set(members))
     return Run(series, start, end, lead, tail, value, scrapes, len(members), found, flags)  # type: ignore[arg-type]
 
 

@@ -166,7 +166,7 @@ class CounterTrack(msgspec.Struct):
         since_us = self.waiting.pop(series)
         start_us, flags = span.answered_us, tuple[str, ...]()
         if span.windows and since_us < span.answered_us:
-            starts = [max(since_us, one) for one in span.windows]
+            starts = [max(since_us, start) for start in span.windows]
             self._fill(series, 0.0, starts, ledger)
             start_us = starts[-1]
             is_longer = since_us < starts[0] and self.confirmed_us is not None
@@ -186,7 +186,7 @@ class CounterTrack(msgspec.Struct):
         if series in self.open:
             self._wait(series, span, ledger)
         since_us = self.waiting.pop(series, span.answered_us)
-        starts = [max(since_us, one) for one in span.windows]
+        starts = [max(since_us, start) for start in span.windows]
         self._fill(series, None, [*starts, span.answered_us], ledger)
         self.open[series] = Tally(0.0, span.answered_us, self.scrapes)
 

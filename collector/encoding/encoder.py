@@ -152,7 +152,9 @@ class Encoder(msgspec.Struct):
         gap_us = max((family.track.max_gap_us for family in families), default=0)
         # No later scrape changes anything before this instant.
         past_us = now_us - max(map(sum, self.delays.values()), default=0) - gap_us
-        past_us = max(past_us, min((one.settled_us(now_us) for one in families), default=past_us))
+        past_us = max(
+            past_us, min((family.settled_us(now_us) for family in families), default=past_us)
+        )
         return max(past_us - past_us % self.window_us, self.sealed_us)
 
     def flush(self, now_us: int) -> SealedRows:
@@ -195,11 +197,13 @@ class Encoder(msgspec.Struct):
 
     @property
     def _polled(self) -> list[PolledFamily]:
-        return [PolledFamily(one, self) for one in self.families.values() if not one.exact]
+        return [PolledFamily(track, self) for track in self.families.values() if not track.exact]
 
     @property
     def _exact(self) -> list[ExactFamily]:
-        return [ExactFamily(one, self.window_us) for one in self.families.values() if one.exact]
+        return [
+            ExactFamily(track, self.window_us) for track in self.families.values() if track.exact
+        ]
 
     def _kind(self, track: FamilyTrack) -> PolledFamily | ExactFamily:
         return ExactFamily(track, self.window_us) if track.exact else PolledFamily(track, self)
@@ -236,8 +240,8 @@ class Encoder(msgspec.Struct):
                 track.leave(series_of(metric, ended))
                 add_up(self.lost, rises)
         self.events.extend(
-            Event(scrape.answered_us if one.at_us is None else one.at_us, *one[:-1])
-            for one in answer.notices
+            Event(scrape.answered_us if notice.at_us is None else notice.at_us, *notice[:-1])
+            for notice in answer.notices
         )
 
     def _open_windows(self, family: FamilyTrack) -> tuple[int, ...]:

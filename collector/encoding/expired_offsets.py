@@ -137,8 +137,8 @@ class NonConsumed(msgspec.Struct):
             if topic_ids.get(topic, before) != before:
                 self.log_starts = {p: at for p, at in self.log_starts.items() if p.topic != topic}
                 self.delayed = {
-                    one: late._replace(start=None) if one.topic == topic else late
-                    for one, late in self.delayed.items()
+                    commit: late._replace(start=None) if commit.topic == topic else late
+                    for commit, late in self.delayed.items()
                 }
         self.topic_ids = dict(topic_ids)
 
@@ -153,7 +153,7 @@ class NonConsumed(msgspec.Struct):
             partition: max(start, self.log_starts.get(partition, start))
             for partition, start in offsets.log_starts.items()
         }
-        kept = {one: self.commits[one] for one in self.delayed}
+        kept = {commit: self.commits[commit] for commit in self.delayed}
         self.commits = complete | kept
         self.log_starts = starts | {partition: self.log_starts[partition] for partition in silent}
         self.primed = True
@@ -163,7 +163,9 @@ def _complete(offsets: Offsets) -> dict[Commit, int | None]:
     """Return the first commit of each group and partition with a complete reading."""
     after, starts = offsets.commits_after, offsets.log_starts
     return {
-        one: at for one, at in offsets.commits_before.items() if one in after and one.log in starts
+        commit: at
+        for commit, at in offsets.commits_before.items()
+        if commit in after and commit.log in starts
     }
 
 
@@ -178,18 +180,18 @@ def _between(start1: int, start2: int, before: int | None, after: int | None) ->
 
 def increases(losses: Mapping[Commit, Loss]) -> tuple[dict[Series, float | None], ...]:
     """Return the losses as increases of the metrics ``LOW`` and ``HIGH``."""
-    low = {_series(LOW, one): loss.low for one, loss in losses.items()}
-    high = {_series(HIGH, one): loss.high for one, loss in losses.items()}
+    low = {_series(LOW, commit): loss.low for commit, loss in losses.items()}
+    high = {_series(HIGH, commit): loss.high for commit, loss in losses.items()}
     return low, high
 
 
 def series_of(metric: str, commits: Iterable[Commit]) -> set[Series]:
     """Return the series of groups and partitions for one of the two metrics."""
-    return {_series(metric, one) for one in commits}
+    return {_series(metric, commit) for commit in commits}
 
 
-def _series(metric: str, one: Commit) -> Series:
-    return Series(metric, *one.log, group=one.group)
+def _series(metric: str, commit: Commit) -> Series:
+    return Series(metric, *commit.log, group=commit.group)
 
 
 def add_up(totals: dict[Series, float], rises: Mapping[Series, float | None]) -> None:
@@ -199,7 +201,7 @@ def add_up(totals: dict[Series, float], rises: Mapping[Series, float | None]) ->
     """
     for series, rise in rises.items():
         if rise:
-            one = series._replace(partition=None)
-            if one not in totals and len(totals) >= _MOST_TOTALS:
-                one = one._replace(topic=OTHER, group=OTHER)
-            totals[one] = totals.get(one, 0.0) + rise
+            total = series._replace(partition=None)
+            if total not in totals and len(totals) >= _MOST_TOTALS:
+                total = total._replace(topic=OTHER, group=OTHER)
+            totals[total] = totals.get(total, 0.0) + rise

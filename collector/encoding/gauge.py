@@ -82,7 +82,7 @@ class GaugeTrack(msgspec.Struct):
         if not self.open:
             return 0
         remembers = self.delays.memory_us and any(
-            _positive(one.value) for one in self.open.values()
+            _positive(run.value) for run in self.open.values()
         )
         return self.delays.refresh_us + (self.delays.memory_us if remembers else 0)
 

@@ -44,7 +44,7 @@ def encode(scrape: Scrape, encoder: Encoder) -> bytes:
         return msgspec.msgpack.encode(Entry(scrape))
     readings = scrape.answer.readings
     deltas = [_delta(reading, _track(encoder, scrape.family, reading)) for reading in readings]
-    bare = tuple(dataclasses.replace(one, zeros=frozenset(), values={}) for one in readings)
+    bare = tuple(dataclasses.replace(reading, zeros=frozenset(), values={}) for reading in readings)
     answer = dataclasses.replace(scrape.answer, readings=bare, moments=())
     return msgspec.msgpack.encode(Entry(dataclasses.replace(scrape, answer=answer), (), deltas))
 
@@ -108,7 +108,9 @@ def _delta(reading: Reading, track: GaugeTrack | CounterTrack) -> Delta | None:
     if same and reading.values == track.values:
         return None
     before, values = track.values, reading.values
-    changed = {one: n for one, n in values.items() if one not in before or before[one] != n}
+    changed = {
+        series: n for series, n in values.items() if series not in before or before[series] != n
+    }
     gone = [series for series in before if series not in values]
     if same:
         return Delta(values=changed, no_values=gone)

@@ -81,8 +81,8 @@ class Recorder:
             Exception: One of them could not be recorded. It is stored as a failed scrape.
         """
         fault: Exception | None = None
-        clocked = [one for one in scrapes if not one.exact and one.outcome != "skipped"]
-        with self._writing(max((one.answered_us for one in clocked), default=0)):
+        clocked = [scrape for scrape in scrapes if not scrape.exact and scrape.outcome != "skipped"]
+        with self._writing(max((scrape.answered_us for scrape in clocked), default=0)):
             entries: list[bytes] = []
             for scrape in map(self._states.named, scrapes):
                 if scrape.source not in self._states.scope.sources:
@@ -117,7 +117,7 @@ class Recorder:
     def lost(self) -> dict[str, dict[Series, float]]:
         """Return offsets that expired before groups read them, by source, group and topic."""
         with self._lock:
-            return {name: dict(one.lost) for name, one in self._states.present.items()}
+            return {name: dict(encoder.lost) for name, encoder in self._states.present.items()}
 
     def reconfigure(self, delays: DelaysOf, catalogue: str, sources: Sources, start: Event) -> None:
         """Set a new catalogue and other sources while scrapes continue.
@@ -185,7 +185,7 @@ class Recorder:
                 return False
             self._keep(sealed)
             start_us = self.sealed_us - self.window_us
-            runs = (run for one in sealed.values() for run in one.runs if run.start >= start_us)
+            runs = (run for rows in sealed.values() for run in rows.runs if run.start >= start_us)
             self.last_window = start_us, Counter(run.series.metric for run in runs)
             return True
 

@@ -55,7 +55,7 @@ def read_back(spool: Spool, states: SourceStates) -> tuple[Encoders, list[Event]
     encoders = states.completed(found)
     if unreadable is None:
         return encoders, []
-    at_us = max((one.ended_us() for one in encoders.values()), default=0)
+    at_us = max((encoder.ended_us() for encoder in encoders.values()), default=0)
     return encoders, [Event(at_us, "journal_unreadable", Series(""), None, unreadable)]
 
 

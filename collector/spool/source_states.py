@@ -71,7 +71,9 @@ class SourceStates:
     @property
     def sealed_us(self) -> int:
         """End of the windows closed for all sources but new ones. 0 before the first window."""
-        return min((one.sealed_us for one in self.present.values() if one.sealed_us), default=0)
+        return min(
+            (encoder.sealed_us for encoder in self.present.values() if encoder.sealed_us), default=0
+        )
 
     def completed(self, encoders: Encoders) -> Encoders:
         """Return encoders from disk with one for each source, and with the delays in force."""
@@ -128,11 +130,11 @@ class SourceStates:
 
         Sources close a window together: brokers and clients have other intervals and delays.
         """
-        end_us = min((one.sealable_us(now_us) for one in self.present.values()), default=0)
+        end_us = min((encoder.sealable_us(now_us) for encoder in self.present.values()), default=0)
         return {
-            name: one.seal(now_us, end_us)
-            for name, one in self.present.items()
-            if one.has_sealable(now_us, end_us)
+            name: encoder.seal(now_us, end_us)
+            for name, encoder in self.present.items()
+            if encoder.has_sealable(now_us, end_us)
         }
 
     def flush(self, now_us: int) -> Sealed:
@@ -170,8 +172,16 @@ class SourceStates:
 
     def retire(self) -> Sealed:
         """End removed sources at their last scrape, and return their rows."""
-        gone = {name: one for name, one in self.encoders.items() if name not in self.scope.sources}
-        sealed = {name: one.flush(one.ended_us()) for name, one in gone.items() if one.families}
+        gone = {
+            name: encoder
+            for name, encoder in self.encoders.items()
+            if name not in self.scope.sources
+        }
+        sealed = {
+            name: encoder.flush(encoder.ended_us())
+            for name, encoder in gone.items()
+            if encoder.families
+        }
         for name in sealed:
             self.encoders[name] = self.encoders[name].successor()
         return sealed

@@ -357,7 +357,7 @@ def try_spool(path: Path) -> str | None:
         SpoolError: An agent could not open it.
     """
     integrity.refuse_other_kinds(path := path.resolve())
-    folder = next(one for one in path.parents if one.exists())
+    folder = next(parent for parent in path.parents if parent.exists())
     if not folder.is_dir():
         raise advise(path, NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR)))
     size = sum(file.stat().st_size for file in _files(path))
@@ -368,7 +368,7 @@ def try_spool(path: Path) -> str | None:
                 shutil.copyfile(file, copy.with_name(file.name))
             try:
                 with Spool(copy, 1) as opened:
-                    damaged = any(one.kind == "spool_damaged" for one in opened.found)
+                    damaged = any(event.kind == "spool_damaged" for event in opened.found)
             except SpoolError as error:
                 raise SpoolError(str(error).replace(str(copy), str(path))) from error
     except OSError as error:

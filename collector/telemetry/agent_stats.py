@@ -196,8 +196,10 @@ class AgentStats:
         now, ages = self._monotonic(), self.answer_ages()
         since = {at: f"no answer for {age:.0f} s" for at, age in ages.items()}
         with self._lock:
-            families = [((source, one.via), one) for (source, _), one in self._families.items()]
-        seen = {at for at, one in families if now <= one.answered + one.max_gap}
+            families = [
+                ((source, family.via), family) for (source, _), family in self._families.items()
+            ]
+        seen = {at for at, family in families if now <= family.answered + family.max_gap}
         unseen = sorted({at for at, _ in families} - seen)
         texts = {" ".join(filter(None, at)): since.get(at, "no answer yet") for at in unseen}
         return self.unfound | texts

@@ -95,7 +95,7 @@ class Live(Collector):
         lost, now = self._lost(), self._monotonic()
         with self._lock:
             for source in sorted({source for source, _ in self._tracks}):
-                tracks = {name: one for (of, name), one in self._tracks.items() if of == source}
+                tracks = {name: track for (of, name), track in self._tracks.items() if of == source}
                 known = {name: now <= track.until for name, track in tracks.items()}
                 named = {
                     metric: known[name]
@@ -108,7 +108,7 @@ class Live(Collector):
                 _flag(families, "family", known, base)
                 _flag(metrics, "metric", named, base)
                 if cluster is not None:
-                    answers = [one.readings for name, one in tracks.items() if known[name]]
+                    answers = [track.readings for name, track in tracks.items() if known[name]]
                     units = ChainMap(*(track.units for track in tracks.values()))
                     beyond = dict.fromkeys(named, 0)
                     for metric, values in _values(chain(*answers), lost.get(source, {})):
@@ -126,7 +126,7 @@ class Live(Collector):
         sample = f"{name}_total" if is_lost else name
         shown, beyond = list(values.items()), max(0, len(values) - self.most)
         if beyond:
-            shown = nlargest(self.most, shown, lambda one: (one[1], hash(one[0])))
+            shown = nlargest(self.most, shown, lambda item: (item[1], hash(item[0])))
         for series, value in shown:
             made[name][1].add_sample(sample, {**base, **_labels(series)}, value)
         return beyond

@@ -83,5 +83,5 @@ def java() -> tuple[int, float] | None:
         return None
     beans = java_class("java.lang.management.ManagementFactory")
     heap = beans.getMemoryMXBean().getHeapMemoryUsage().getUsed()
-    collected = sum(one.getCollectionTime() for one in beans.getGarbageCollectorMXBeans())
+    collected = sum(bean.getCollectionTime() for bean in beans.getGarbageCollectorMXBeans())
     return int(heap), collected / 1e3

@@ -34,9 +34,9 @@ def write(path: Path) -> None:
 def _python() -> list[str]:
     frames = sys._current_frames()  # noqa: SLF001 - documented for debuggers
     return [
-        f"Python thread {one.name}\n{''.join(traceback.format_stack(frames[one.ident]))}"
-        for one in threading.enumerate()
-        if one.ident in frames
+        f"Python thread {thread.name}\n{''.join(traceback.format_stack(frames[thread.ident]))}"
+        for thread in threading.enumerate()
+        if thread.ident in frames
     ]
 
 

@@ -194,5 +194,5 @@ class _Handles:
 
     def _signature(self, *types: str) -> Any:
         boolean = self._java("java.lang.Boolean").TYPE
-        classes = (boolean if one == "boolean" else self.type(one) for one in types)
+        classes = (boolean if name == "boolean" else self.type(name) for name in types)
         return self._java("java.lang.invoke.MethodType").methodType(*classes)
