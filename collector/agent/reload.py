@@ -143,4 +143,4 @@ def _refuse_fixed(before: Config, after: Config) -> None:
         for key in {**then, **now}:
             is_own = number > 0 or not several or not key.startswith("source.")
             if is_own and then.get(key) != now.get(key):
-                raise SettingError(key, "a change of this key requires a restart of the agent")
+                raise SettingError(key, "a change requires a restart of the agent")

@@ -1,6 +1,6 @@
-"""What a disk can do to a spool: it tears, flips, fills up, breaks and turns read-only.
+"""Disk faults of a spool: torn and flipped bytes, a full, broken or read-only disk.
 
-Whatever was recorded before is in a batch afterwards, or the spool says what it lost.
+Every recorded scrape is in a batch afterwards, or an event reports the loss.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ def told(spool: Spool, table: str, at: dict[str, int], *names: str) -> list[tupl
 
 @pytest.fixture(scope="module")
 def spools(tmp_path_factory: pytest.TempPathFactory) -> tuple[list[Path], Content]:
-    """A spool as a kill leaves it, with its log, and as an orderly stop does; and what it holds."""
+    """Return a spool after an orderly stop, one after a kill with its log, and their content."""
     noise = random.Random(5)
     stopped, killed = (tmp_path_factory.mktemp(name) for name in ("stopped", "killed"))
     with Spool(stopped / "spool.db", 1 << 30) as spool:
@@ -134,7 +134,7 @@ def test_damage_is_harmless_or_found(
 def test_a_crash_while_a_damaged_spool_is_set_aside_brings_nothing_of_it_back(
     spools: tuple[list[Path], Content], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Its log without it would be taken for the log of the new one."""
+    """SQLite would replay the old log into the new spool."""
     folder = tmp_path / "spool"
     shutil.copytree(spools[0][1], folder)
     path = folder / "spool.db"
@@ -160,7 +160,7 @@ def test_a_crash_while_a_damaged_spool_is_set_aside_brings_nothing_of_it_back(
 
 
 class FixedClock:
-    """A clock that stands still."""
+    """A clock with a fixed time."""
 
     def wall_us(self) -> int:
         return T0
@@ -297,7 +297,7 @@ def check_the_gap(spool: Spool, first_refused: int) -> None:
 
 
 def test_writes_that_fail_lose_nothing_that_was_recorded(tmp_path: Path) -> None:
-    """A limit of the kernel's on the size of files: SQLite's answer is that of a broken disk."""
+    """A kernel limit on file size gives the same SQLite error as a broken disk."""
     with Spool(tmp_path / "spool.db", MIB) as spool:
         record = recorder(spool)
         for second in range(0, 60, 10):

@@ -599,7 +599,7 @@ def test_dropped_samples_make_the_past_unknown(name: str, tmp_path: Path) -> Non
     ((why,),) = rows(
         lake, "SELECT new FROM events WHERE kind = 'partition_metrics_hidden' AND new <> ''"
     )
-    assert "LeaderCount is not shown" in why or "the broker leads 1 partitions" in why
+    assert "LeaderCount is hidden" in why or "the broker leads 1 partitions" in why
 
 
 @pytest.mark.edge(5)

@@ -1,4 +1,4 @@
-"""Memory of the process: what is measured, and what returns to the kernel."""
+"""Memory of the process: measurement, freed memory and garbage collection."""
 
 from __future__ import annotations
 
