@@ -277,7 +277,7 @@ def test_file_system_without_wal_is_refused(
 
     connect = functools.partial(sqlite3.connect, factory=FakeConnection)
     monkeypatch.setattr(sqlite3, "connect", connect)
-    with pytest.raises(SpoolError, match=r"does not support a write-ahead log .* network file system"):
+    with pytest.raises(SpoolError, match=r"does not support a write-ahead log .* network file"):
         Spool(tmp_path / "spool.db", MIB)
 
 
