@@ -94,14 +94,14 @@ class Recorder:
                 if not self._states.encoders[scrape.source].accepts(scrape):
                     continue
                 try:
-                    entries.append(self._enter(scrape))
+                    entries.append(self._taken(scrape))
                 except Exception as error:  # noqa: BLE001 - one response must not stop the others
                     fault = error
                     self._spool.append(entries)
                     self._states.encoders, _ = read_back(self._spool, self._states)
                     why = f"it could not be recorded: {unexpected(error)}"
                     failed = replace(scrape, outcome="error", identity=None, answer=None, error=why)
-                    entries = [self._enter(failed)]
+                    entries = [self._taken(failed)]
             self._spool.append(entries)
         if fault is not None:
             raise fault
@@ -254,7 +254,7 @@ class Recorder:
             self._states.begin(now_us)
         self._keep(sealed)
 
-    def _enter(self, scrape: Scrape) -> bytes:
+    def _taken(self, scrape: Scrape) -> bytes:
         """Record a scrape in its encoder and return its journal entry."""
         encoder = self._states.encoders[scrape.source]
         entry = journal.encode(scrape, encoder)
