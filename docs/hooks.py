@@ -1,4 +1,4 @@
-"""What mkdocs calls while it builds: it adds the generated pages and mends links."""
+"""MkDocs hooks: add the generated pages and rewrite links for the site."""
 
 from __future__ import annotations
 
@@ -24,22 +24,22 @@ GENERATED: Final = {
     "reference/report-csv.md": report_csv.text,
     "reference/report.schema.json": json_schema.text,
 }
-"""Generated files, and what makes them."""
+"""Generated files and their generators."""
 OF_ROOT: Final = {"architecture.md": "ARCHITECTURE.md", "changelog.md": "CHANGELOG.md"}
 
 
 def on_files(files: Files, *, config: MkDocsConfig) -> Files:
-    """Add the pages that are not below docs/."""
+    """Add the pages that are not in docs/."""
     for path, make in GENERATED.items():
         files.append(File.generated(config, path, content=make()))
     for path, name in OF_ROOT.items():
-        content = links.mended((ROOT / name).read_text("utf-8"), "")
+        content = links.rewritten((ROOT / name).read_text("utf-8"), "")
         files.append(File.generated(config, path, content=content))
     return files
 
 
 def on_page_markdown(markdown: str, *, page: Page, **_: Any) -> str:
-    """Mend the links of a page that is read in the repository, too."""
+    """Rewrite the links of a page of the repository."""
     if page.file.src_uri in (*GENERATED, *OF_ROOT):
         return markdown
-    return links.mended(markdown, "docs")
+    return links.rewritten(markdown, "docs")

@@ -18,7 +18,7 @@ CONTRACT: Final = tuple(
     f"tests/unit/test_{name}.py"
     for name in (
         "architecture", "catalogue", "config", "details", "dump", "facts_contract",
-        "metric_families", "openslo", "page_golden", "plain_words", "public",
+        "metric_families", "openslo", "page_golden", "plain_english", "public",
         "reference_pages", "registry", "report_csv", "shown", "summary", "summary_texts",
     )
 )  # fmt: skip
