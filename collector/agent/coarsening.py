@@ -68,7 +68,7 @@ class Limiter:
     def weigh(
         self, tasks: Mapping[str, Task], start_us: int, metrics: Mapping[str, int], now_us: int
     ) -> Change | None:
-        """Return the change after a window. None if there is no change or no new window.
+        """Return the change after a window. None without a change or a new window.
 
         Args:
             tasks: Configured tasks, by family.

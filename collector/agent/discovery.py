@@ -43,7 +43,7 @@ class Discovery:
 
     Args:
         remembered: Stored result of an earlier agent.
-        remember: Stores a changed result.
+        remember: Called with a changed result, to store it.
 
     Attributes:
         problems: Errors of the last discovery, by entry of the configuration.

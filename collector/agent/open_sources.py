@@ -29,7 +29,7 @@ def open_sources(config: Config, recorded: Callable[[str], int] = lambda _: 0) -
         recorded: End of the recorded history of a family, in microseconds.
 
     Raises:
-        ConfigError: There is no Java, or no Kafka client in ``admin.libs``.
+        ConfigError: Java, or a Kafka client in ``admin.libs``, is missing.
     """
     found: dict[str, Source] = {}
     for transport in config.transports().values():
@@ -66,7 +66,7 @@ def start(config: Config, options: str = "") -> None:
         options: Options of Java in addition to the configured ones, written as for a shell.
 
     Raises:
-        ConfigError: There is no Java, or no Kafka client in ``admin.libs``.
+        ConfigError: Java, or a Kafka client in ``admin.libs``, is missing.
     """
     if any(transport.needs_java for transport in _transports(config)):
         _start_jvm(config, options)

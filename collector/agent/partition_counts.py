@@ -113,7 +113,7 @@ class PartitionCounts:
     def checked(
         self, answer: Answer, family: Family, version: str | None, asked_us: int, answered_us: int
     ) -> tuple[Answer, str | None]:
-        """Return the response, and why its partition metrics are unknown. Then it has none.
+        """Return the response, and why its partition metrics are unknown. Then they are removed.
 
         Args:
             answer: Response of the source.

@@ -140,7 +140,7 @@ class Encoder(msgspec.Struct):
         )  # fmt: skip
 
     def recorded_until_us(self, name: str) -> int:
-        """Return the end of the recorded time of a family. Of a new family: of all families."""
+        """Return the end of the recorded time of a family. A new family has the end of all."""
         family = self.families.get(name)
         if family is None:
             return max(self.last_attempt_us(), self.sealed_us)

@@ -195,7 +195,7 @@ def _series(metric: str, commit: Commit) -> Series:
 
 
 def add_up(totals: dict[Series, float], rises: Mapping[Series, float | None]) -> None:
-    """Add increases to totals by group and topic. Above a limit they go to ``__other__``.
+    """Add increases to totals by group and topic. New series above a limit are ``__other__``.
 
     Unknown increases are in no total.
     """

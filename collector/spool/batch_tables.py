@@ -65,7 +65,7 @@ def put_batch(
         number: Number of the batch.
         seal: Number of the first batch with the same windows.
         batch: Its rows.
-        dropped: Dropped batches that one of its events reports.
+        dropped: Dropped batches that an event of the batch reports.
     """
     rows = {name: own for name, own in batch.rows.items() if own and name != _MEMBERS}
     packed = zlib.compress(msgspec.msgpack.encode(rows), 6)

@@ -225,7 +225,7 @@ class Recorder:
         """Hold the lock. Restore the encoders from disk if the last write failed.
 
         Args:
-            at_us: Time of what is written. 0 if unknown.
+            at_us: Time of the written data. 0 if unknown.
             events: Events to store later if this write fails.
         """
         with self._lock:

@@ -32,7 +32,7 @@ class Broken:
         """Record a failed write.
 
         Args:
-            at_us: Time of what was written. 0 if unknown.
+            at_us: Time of the unwritten data. 0 if unknown.
             unwritten: The events that it contained.
         """
         if at_us:

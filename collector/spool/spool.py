@@ -32,9 +32,9 @@ from collector.spool.batch_tables import Dropped, SetKey
 from collector.spool.spool_file import SpoolFile, advise, checksum, meta, put_meta, read_only
 from lakehouse import tables
 
-_KEPT_SETS: Final = 10_000  # batches; about a month of windows of five minutes
-_MOST_COPIED: Final = 256 << 20  # bytes; a larger spool is not copied for a check
-_FREE_PAGES: Final = 1_000  # of 4 KiB; above this the file shrinks
+_KEPT_SETS: Final = 10_000  # batches, about a month of windows of five minutes
+_MOST_COPIED: Final = 256 << 20  # bytes of the largest spool that is copied for a check
+_FREE_PAGES: Final = 1_000  # of 4 KiB, above which the file shrinks
 
 
 EventsOf = Callable[[Dropped], Iterable[Row]]

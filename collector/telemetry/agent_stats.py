@@ -28,7 +28,7 @@ from lakehouse.tables import MAX_GAP_INTERVALS
 
 NAMESPACE: Final = "jmxlake_agent"
 STALE_SECONDS: Final = 30.0
-"""Time after which a thread without a tick counts as dead. Threads tick every ten seconds."""
+"""A thread without a tick for this time counts as dead. Threads tick every ten seconds."""
 _BUCKETS: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 _THREADS: Final = ("main", "keeper")
 _MOST_SILENT_DELIVERIES: Final = 3
