@@ -113,7 +113,7 @@ class Agent:
         wait_for(self._has_started, 60, lambda: last_lines(self._log))
 
     def _has_started(self) -> bool:
-        return self._log.read_text().count("agent started") == self._starts
+        return self._log.read_text().count("agent_started") == self._starts
 
     def says(self, text: str) -> bool:
         """Whether its log has these words."""
@@ -123,11 +123,11 @@ class Agent:
         assert self._process.poll() is None, f"the agent ended: {last_lines(self._log)}"
         state: dict[str, bool] = {}
         for line in self._log.read_text().splitlines():
-            for family in BEANS if "agent started" in line else ():
+            for family in BEANS if "agent_started" in line else ():
                 state[family] = True
             for family in BEANS:
                 if f" what=broker-1 {family} " in f"{line} ":
-                    state[family] = "works again" in line
+                    state[family] = "recovered" in line
         # Until it has started anew, the last that its log says is of the life before.
         return self._has_started() and len(state) == len(BEANS) and all(state.values())
 

@@ -253,7 +253,7 @@ def test_a_jar_that_is_not_there_is_a_wrong_configuration(
     settings["admin"]["iam_jar"] = str(tmp_path / "none.jar")
     ran = call(settings, tmp_path, "check")
     assert ran.returncode == 78, ran.stdout + ran.stderr
-    assert "admin.iam_jar: there is no file" in ran.stderr
+    assert f"admin.iam_jar: {tmp_path}/none.jar does not exist" in ran.stderr
 
 
 def test_a_request_that_the_cluster_does_not_have_is_a_line_and_no_more(cluster: Cluster) -> None:

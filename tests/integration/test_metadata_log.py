@@ -91,7 +91,7 @@ class Agents:
         """Wait until all that were started have caught up with the log, and read on schedule."""
         for node, starts in self._starts.items():
             log = self._folder / f"agent-{node}" / "agent.log"
-            wait_for(lambda: log.read_text().count("agent started") == starts, 60)  # noqa: B023
+            wait_for(lambda: log.read_text().count("agent_started") == starts, 60)  # noqa: B023
 
     def kill(self, node: int) -> None:
         kill(self._running[node])

@@ -148,7 +148,7 @@ def test_check_offline_looks_at_files_alone(path: Path, tmp_path: Path) -> None:
     ("wrong", "said"),
     [
         ("window: 7s", "window: must divide 5m"),
-        ("families: {quotaz: {cap: 1}}", "families.quotaz: no such family"),
+        ("families: {quotaz: {cap: 1}}", "families.quotaz: unknown family"),
         ("families: {log: {interval: 3m}}", "families.log.interval"),
         ("limits: {window_rows: 1}", "limits.window_rows: Expected `int` >= 1000"),
         ("limits: {memory: 1MiB}", "limits.memory: must be at least 256MiB"),

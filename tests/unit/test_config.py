@@ -442,7 +442,8 @@ def test_storage_options_never_show_in_an_error(tmp_path: Path) -> None:
 @pytest.mark.parametrize("key", ["admin.libs", "metadata_log.libs"])
 def test_folder_without_jars_is_refused_with_its_key(key: str, tmp_path: Path) -> None:
     folders = (tmp_path, None) if key == "admin.libs" else (None, tmp_path)
-    with pytest.raises(SettingError, match=rf"^{key}: no kafka-clients-\*.jar in {tmp_path}: name"):
+    missing = rf"^{key}: kafka-clients-\*.jar is missing in {tmp_path}\. Set the libs folder"
+    with pytest.raises(SettingError, match=missing):
         jvm._jars(*folders)
 
 

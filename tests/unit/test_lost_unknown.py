@@ -1,4 +1,4 @@
-"""Offsets lost before read: while a loss is unknown, what is known of it is "at least"."""
+"""Unread data loss: the known part of an unknown loss is a minimum ("at least")."""
 
 from __future__ import annotations
 
