@@ -293,7 +293,7 @@ def test_missing_dump_is_one_line(tmp_path: Path) -> None:
 _REGISTRY: Final = "collector/sources/registry.py"
 _GOLD: Final = "lakehouse/tables/gold.py"
 _REPORT: Final = "lakehouse/report/facts/report_record.py"
-_THROTTLING: Final = "lakehouse/report/tables/throttling.py"
+_THROTTLING: Final = "lakehouse/report/tables/requests.py"
 
 COMMANDS: Final = (
     ("-m", "docs.tools.definitions"),
@@ -356,7 +356,7 @@ ADDITIONS: Final = (
         "figure", 1,
         lines=(
             Line(
-                "lakehouse/report/facts/kafka/remote_reads.py",
+                "lakehouse/report/facts/sections/remote_reads.py",
                 "    slowest_read_ms: Annotated[Known, Means(\n"
                 '        "maximum of the mean duration of a read, milliseconds",\n'
                 '        Max("kafka.broker.remote_log_reader.fetch_time.mean"))]  # fmt: skip\n',

@@ -9,18 +9,20 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Final, NamedTuple
 
 from lakehouse.core import display
-from lakehouse.report import facts_lookup
-from lakehouse.report.facts import record_keys, timelines
-from lakehouse.report.facts.coverage import Gap, SourceCoverage
+from lakehouse.report import figures
+from lakehouse.report.facts import fields
+from lakehouse.report.facts.sections import timelines
+from lakehouse.report.facts.sections.coverage import Gap, SourceCoverage
 from lakehouse.report.facts.events.event_records import Use
 from lakehouse.report.facts.fields import OWNED, Column, Named, columns, keys
-from lakehouse.report.facts.kafka import golden_signals, hygiene
+from lakehouse.report.facts.sections import hygiene
+from lakehouse.report.facts.sections import golden_signals
 from lakehouse.report.facts.objectives import composites, trends
 from lakehouse.report.facts.objectives.history import WeekOfObjective
-from lakehouse.report.facts.objectives.restated import Restated
-from lakehouse.report.facts.other_metrics import Metric, Subject as MetricSubject
+from lakehouse.report.facts.objectives.verdicts import Restated
+from lakehouse.report.facts.sections.other_metrics import Metric, Subject as MetricSubject
 from lakehouse.report.facts.report_record import QUESTIONS, Report
-from lakehouse.report.facts.statement_rows import (
+from lakehouse.report.facts.objectives.statement_rows import (
     Burn,
     Figures,
     Judgement,
@@ -68,7 +70,7 @@ class File(NamedTuple):
     @property
     def columns(self) -> tuple[Column, ...]:
         """Its columns; a row about a topic, client or group has its owner, too."""
-        own = self.own or columns(record_keys.record_at(Report, str(self.rows)))
+        own = self.own or columns(fields.record_at(Report, str(self.rows)))
         names = {column.name for column in own}
         owned = _OWNED if names & {*NAMES.values()} else ()
         return (*own, *(column for column in owned if column.name not in names))
@@ -76,7 +78,7 @@ class File(NamedTuple):
     def rows_of(self, facts: Facts) -> Iterable[Row]:
         """Return its rows."""
         made = self.rows
-        rows = facts_lookup.rows_at(facts, made) if isinstance(made, str) else made(facts)
+        rows = figures.rows_at(facts, made) if isinstance(made, str) else made(facts)
         return (row for row in rows if not self.needs or row.get(self.needs))
 
 
@@ -95,9 +97,9 @@ def text(value: object) -> str:
 def _lines(file: File, facts: Facts) -> Iterator[str]:
     own = file.columns
     yield _line(column.name for column in (*COMMON, *own))
-    shared = [facts_lookup.value_at(facts, column.path) for column in COMMON]
+    shared = [figures.value_at(facts, column.path) for column in COMMON]
     for row in file.rows_of(facts):
-        yield _line([*shared, *(facts_lookup.value_at(row, column.path) for column in own)])
+        yield _line([*shared, *(figures.value_at(row, column.path) for column in own)])
 
 
 def _line(values: Iterable[object]) -> str:
@@ -118,13 +120,13 @@ def _field(value: object) -> str:
 
 def _topics_without_a_spare_replica(facts: Facts) -> Iterator[Row]:
     for finding in ("replication_one", "no_spare_replica"):
-        rows = facts_lookup.rows_at(facts, f"hygiene.{finding}")
+        rows = figures.rows_at(facts, f"hygiene.{finding}")
         yield from ({"finding": finding, **row} for row in rows)
 
 
 def _weeks(facts: Facts) -> Iterator[Row]:
-    names = facts_lookup.value_at(facts, "trends.weeks") or ()
-    for subject in facts_lookup.rows_at(facts, "trends.objectives.subjects"):
+    names = figures.value_at(facts, "trends.weeks") or ()
+    for subject in figures.rows_at(facts, "trends.objectives.subjects"):
         for name, week in zip(names, subject.get("weeks") or (), strict=True):
             if week is not None:
                 yield {**subject, **week, "week": name}

@@ -19,10 +19,10 @@ from lakehouse.core.metrics import shipped_rows
 from lakehouse.engines.delta_tables import stored_schema
 from lakehouse.errors import LakehouseError
 from lakehouse.kernel import arrow_types, run_in_duckdb
-from lakehouse.sample import cluster, what_scrapes_see
+from lakehouse.sample import cluster, timeline
 from lakehouse.sample.timeline import Series
 from lakehouse.sample.values import SampleValues
-from lakehouse.sample.what_scrapes_see import WINDOW_US
+from lakehouse.sample.timeline import WINDOW_US
 from lakehouse.tables.parquet_layout import writer_properties
 from lakehouse.tables.table import identifier
 
@@ -182,7 +182,7 @@ def _register_series(db: duckdb.DuckDBPyConnection, sample: SampleValues) -> lis
                 number, name, *subject[:-1], subject.labels or None, flags, read.interval_us,
                 read.offset_us, read.took_us, flow,
             ))  # fmt: skip
-            held += ((number, *one) for one in what_scrapes_see.of_series(metric, history, read))
+            held += ((number, *one) for one in timeline.of_series(metric, history, read))
             rises += ((number, read.answered(read.number(at)), more) for at, more in increments)
     _register(db, "series", _SERIES, series)
     _register(db, "spans", _SPANS, held)

@@ -8,14 +8,14 @@ from typing import Final, NamedTuple
 
 from lakehouse.core.periods import DAY_US, micros
 from lakehouse.sample import cluster, incidents
-from lakehouse.sample.brokers import of_controller, of_nodes, of_requests
-from lakehouse.sample.clients import of_client, of_quotas
+from lakehouse.sample.broker_series import of_controller, of_nodes, of_requests
+from lakehouse.sample.client_series import of_client, of_quotas
 from lakehouse.sample.cluster import SOURCES, TOPICS
-from lakehouse.sample.groups import of_group
-from lakehouse.sample.partitions import of_partitions
+from lakehouse.sample.client_series import of_group
+from lakehouse.sample.broker_series import of_partitions
 from lakehouse.sample.timeline import Series, Timeline, leader, reporters
-from lakehouse.sample.topics import of_remote_reads, of_topic
-from lakehouse.sample.what_scrapes_see import WINDOW_US
+from lakehouse.sample.broker_series import of_remote_reads, of_topic
+from lakehouse.sample.timeline import WINDOW_US
 
 WHOLE_WEEKS: Final = 3
 """The last weeks, of which the agents read everything."""

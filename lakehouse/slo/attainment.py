@@ -22,12 +22,12 @@ from lakehouse.core.subjects import Subject, with_ends
 from lakehouse.engines.engine import Engine, ask
 from lakehouse.engines.gold_reader import GoldRows, subjects, window_of
 from lakehouse.errors import ObjectiveError
-from lakehouse.slo import partition_level, timeslices
-from lakehouse.slo.budget_left import left_by_hour
+from lakehouse.slo import levels, timeslices
+from lakehouse.slo.sums import left_by_hour
 from lakehouse.slo.burn_rate import LENGTHS_US, PAIRS, Pair, burnt_us, least_us
-from lakehouse.slo.calendar.corrections import Correction
+from lakehouse.slo.calendar.report_calendar import Correction
 from lakehouse.slo.calendar.maintenance import Maintenance, of
-from lakehouse.slo.cluster_level import with_clusters
+from lakehouse.slo.levels import with_clusters
 from lakehouse.slo.sla_statement import Key, Lifetime, Query, SliKey, Statement, build, build_all
 from lakehouse.slo.sums import SliRows
 
@@ -122,7 +122,7 @@ class _Reader:
         planned, agreed = self.options.maintenance, self.options.corrections
         statements = self._with_outside(statements, planned, ("maintenance", "without"))
         statements = self._with_outside(statements, agreed, ("corrections", "agreed"))
-        return with_clusters(partition_level.split(self.gold, statements, planned, agreed))
+        return with_clusters(levels.split(self.gold, statements, planned, agreed))
 
     @cached_property
     def _queries(self) -> list[Query]:

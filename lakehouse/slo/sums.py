@@ -1,13 +1,12 @@
-"""Sums of gold/sli per objective and subject: over a period, and over lengths before an instant.
+"""Sums of gold/sli per objective and subject, and the error budget that bad time leaves.
 
-Ranges of whole hours are summed from hours, all others from the finest windows.
+Sums are over a period, or over lengths before an instant. Ranges of whole hours are summed from
+hours, all other ranges from the finest windows.
 """
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Final, NamedTuple
-
 from lakehouse import tables
 from lakehouse.core.periods import HOUR_US, Period
 from lakehouse.core.spans import Span
@@ -16,12 +15,24 @@ from lakehouse.engines.gold_reader import GoldRows, before_window, is_hourly, is
 from lakehouse.engines.relation import Relation, select
 from lakehouse.kernel import arrow_types
 from lakehouse.slo import timeslices
-from lakehouse.slo.budget_left import BadTime
 from lakehouse.slo.burn_rate import BadWindow
-from lakehouse.slo.calendar.exclusions import BEFORE, Exclusions
+from lakehouse.slo.calendar.maintenance import BEFORE, Exclusions
 from lakehouse.slo.calendar.maintenance import Maintenance
-from lakehouse.slo.event_counter import EventCounter, lives
-from lakehouse.slo.sla_statement import PERIOD, Counts, Lifetime, Query, SliKey, Sums, Times
+from lakehouse.slo.counters.event_counter import EventCounter, lives
+from lakehouse.slo.sla_statement import (
+    Counts,
+    Lifetime,
+    PERIOD,
+    Query,
+    SliKey,
+    Statement,
+    Sums,
+    Times,
+)
+from typing import Final, NamedTuple
+
+BadTime = tuple[int, int]
+"""The last microsecond of a row of gold, or of a slice, and the bad time in it (µs)."""
 
 _KEYS: Final = ("cluster", "objective", *SUBJECT_COLUMNS)
 _KEY: Final = ", ".join(f"r.{name} AS {name}" for name in _KEYS)
@@ -233,3 +244,31 @@ def _sums_by_range(part: _Part) -> str:
         count = f"sum(CASE WHEN {is_inside} AND {has_content} THEN 1 ELSE 0 END)"
         columns.append(f"CAST({count} AS BIGINT) AS rows_{at}")
     return f"SELECT {_KEY}, {', '.join(columns)} FROM {{rows}} r GROUP BY {_GROUP}"
+
+
+def left_by_hour(
+    statement: Statement, bad: Iterable[BadTime], until_us: int
+) -> tuple[float, ...] | None:
+    """Return the share of the budget of the whole window that is left after each hour so far.
+
+    The last value is 1 less the used share. A negative value is an overspent budget. None: there
+    is no budget, or the objective counts unknown time as bad, whose place in time is not stored.
+
+    Args:
+        statement: The statement on the window.
+        bad: All bad time that the statement has.
+        until_us: The present; later hours have no value.
+    """
+    whole_us, period = statement.budget_of_window_us, statement.period
+    if whole_us <= 0 or period is None or statement.objective.unknown == "bad":
+        return None
+    start, end = period.span
+    hours = -(-(min(end, until_us) - start) // HOUR_US)
+    by_hour = [0] * max(0, hours)
+    for at, bad_us in bad:
+        by_hour[min((at - start) // HOUR_US, hours - 1)] += bad_us
+    left, found = whole_us, []
+    for bad_us in by_hour:
+        left -= bad_us
+        found.append(round(left / whole_us, 4))
+    return tuple(found) or None

@@ -18,7 +18,7 @@ from lakehouse import tables
 from lakehouse.cli.main import main
 from lakehouse.core.periods import instant, iso
 from lakehouse.report.facts.build import facts
-from lakehouse.slo.calendar.corrections import Correction
+from lakehouse.slo.calendar.report_calendar import Correction
 from lakehouse.slo.calendar.maintenance import Maintenance
 from lakehouse.slo.calendar.report_calendar import Calendar
 from tests import gold_builder

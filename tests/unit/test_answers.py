@@ -20,11 +20,11 @@ from hypothesis import given, settings, strategies as st
 from lakehouse.core.metrics import families
 from lakehouse.report import evidence
 from lakehouse.report.csv_files import files
-from lakehouse.report.facts import answers
+from lakehouse.report.facts import report_record
 from lakehouse.report.facts.report_record import QUESTIONS, metrics_of
-from lakehouse.report.facts_lookup import group_totals
-from lakehouse.report.tables import availability, lag, loss, throttling, tiered
-from lakehouse.report.tables.details import details
+from lakehouse.report.figures import group_totals
+from lakehouse.report.tables import availability, groups, requests, storage
+from lakehouse.report.tables.section import details
 from tests import sample_facts
 from tests.sample_facts import MINUTE, SECOND, WEEK, Facts, exactly
 
@@ -56,7 +56,7 @@ _CLAIM: Final = re.compile(
 
 def answer(facts: Facts, name: str) -> evidence.Evidence:
     """Decide one question by its name."""
-    return evidence.decide(facts, answers.question(name))
+    return evidence.decide(facts, report_record.question(name))
 
 
 def quiet() -> Facts:
@@ -74,7 +74,7 @@ def quiet() -> Facts:
     lists = ("replication_one", "no_spare_replica", "near_quota", "unused_quotas", "overtaken")
     facts["hygiene"] = {**{key: [] for key in lists}, "within_hours": 24, "replicas_untold": 0}
     for one in facts["objectives"]:
-        judged = answers.question({"min-isr": "min-isr"}.get(one["name"], "throttling")).judged
+        judged = report_record.question({"min-isr": "min-isr"}.get(one["name"], "throttling")).judged
         one |= {"metrics": list(judged), "from": facts["from"], "to": facts["to"]}
     return facts
 
@@ -113,10 +113,10 @@ def outputs(facts: Facts) -> dict[str, dict[str, str]]:
     said = lines(facts)
     found = {"page": {name: said[anchor] for name, anchor in PLACES.items()}}
     (table,) = (
-        content for name, content in files(answers.with_answers(facts)) if name == "answers.csv"
+        content for name, content in files(report_record.with_answers(facts)) if name == "answers.csv"
     )
     found["csv"] = {row["question"]: row["state"] for row in csv.DictReader(io.StringIO(table))}
-    made = answers.with_answers(facts)["answers"]
+    made = report_record.with_answers(facts)["answers"]
     found["json"] = {row["question"]: row["state"] for row in json.loads(json.dumps(made))}
     return found
 
@@ -412,18 +412,18 @@ def test_counts_that_agree_are_no_news() -> None:
     facts = quiet()
     for row in facts["min_isr"]["brokers"]:
         row |= {"under_min_isr_partition_seconds": 10.0, "sum_of_partitions_seconds": 8.0}
-    assert evidence.hidden(facts, answers.question("min-isr")) == {}
+    assert evidence.hidden(facts, report_record.question("min-isr")) == {}
 
 
 # Words and numbers come from the same row (rows 10 and 11).
 
 STATED: Final = {
     "min-isr": (availability, availability.TOPICS, "unavailable_any_us"),
-    "throttling": (throttling, throttling.CLIENTS, "throttled_us"),
-    "tier-lag": (tiered, tiered.TOPICS, "copy.lagging_us"),
-    "lost": (loss, loss.GROUPS, "offsets_high"),
-    "lag": (lag, lag.GROUPS, "behind_us"),
-    "remote-reads": (tiered, tiered.READ, "bytes"),
+    "throttling": (requests, requests.CLIENTS, "throttled_us"),
+    "tier-lag": (storage, storage.TOPICS, "copy.lagging_us"),
+    "lost": (groups, groups.GROUPS, "offsets_high"),
+    "lag": (groups, groups.GROUPS, "behind_us"),
+    "remote-reads": (storage, storage.READ, "bytes"),
 }  # fmt: skip
 """The section, the table and the figure of each question whose subjects are counted."""
 
@@ -444,7 +444,7 @@ def test_table_with_peaks_beside_unknown_time_has_a_note(unknown_us: int) -> Non
     facts = sample_facts.demo()
     for row in facts["throttling"]["clients"]:
         row["unknown_us"] = unknown_us
-    table = throttling.CLIENTS.listing(facts)
+    table = requests.CLIENTS.listing(facts)
     assert ("A maximum can be higher there." in " ".join(table.notes)) == bool(unknown_us)
 
 

@@ -16,7 +16,7 @@ from lakehouse.report.facts.owners.owner_accounts import add_owners
 from lakehouse.report.owners import Owner, Prices
 from lakehouse.report.page.page import render
 from lakehouse.report.summary.summarize import summarize
-from lakehouse.report.tables.details import details
+from lakehouse.report.tables.section import details
 from tests import sample_facts
 from tests.page_reader import read
 from tests.trend_facts import facts_of, subject as trend_of

@@ -10,9 +10,9 @@ import pytest
 
 from lakehouse.core import display
 from lakehouse.core.periods import micros
-from lakehouse.report.charts import budget, event_strip, week_lanes
+from lakehouse.report.charts import budget, lanes, week_lanes
 from lakehouse.report.charts.lanes import lanes
-from lakehouse.report.charts.time_axis import Axis, ticks_of
+from lakehouse.report.charts.svg import Axis, ticks_of
 from lakehouse.report.summary.model import Week
 from tests import page_weeks
 from tests.page_reader import Node, read
@@ -92,7 +92,7 @@ def test_a_week_that_is_not_known_is_an_outline_and_not_zero():
 
 def test_events_have_their_number_once_a_day_and_stay_apart():
     axis = Axis(page_weeks.bad_week().span)
-    strip = drawn(event_strip.strip(page_weeks.EVENTS, (), (), axis, axis.within[1]))
+    strip = drawn(lanes.strip(page_weeks.EVENTS, (), (), axis, axis.within[1]))
     numbers = [one.text for one in strip.all("text", class_="num")]
     assert sorted(numbers) == sorted([*"1345", *"67", *"2222222"])
     places = [float(one.attributes["cx"].rstrip("%")) for one in strip.all("circle")]
@@ -106,7 +106,7 @@ def test_many_events_without_a_card_are_drawn_in_bounded_space():
     start = axis.within[0]
     flaps = tuple((start + n * 60_000_000, start + n * 60_000_000 + 1) for n in range(9_000))
     rest = [page_weeks.EVENTS[0]._replace(parts=flaps)] * 5
-    strip = event_strip.strip((), rest, (), axis, axis.within[1])
+    strip = lanes.strip((), rest, (), axis, axis.within[1])
     assert len(strip) < 100_000
     assert "circle" not in strip
 
@@ -114,7 +114,7 @@ def test_many_events_without_a_card_are_drawn_in_bounded_space():
 def test_time_to_come_is_hatched():
     axis = Axis(page_weeks.bad_week().span)
     to = axis.within[0] + 136 * HOUR
-    strip = drawn(event_strip.strip((), (), (), axis, to))
+    strip = drawn(lanes.strip((), (), (), axis, to))
     (hatched,) = strip.all("rect", class_="perhaps")
     assert hatched.attributes["x"] == "80.95%"
     assert "to come" in strip.text

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from rich.cells import cell_len
 
 from lakehouse.errors import SendError
-from lakehouse.report.facts import saved
+from lakehouse.report.facts import report_json
 from lakehouse.report.figures import name
 from lakehouse.report.send import mail, settings
 from lakehouse.report.send.settings import Secret
@@ -276,5 +276,5 @@ def test_link_that_a_message_would_have_to_escape_is_refused(link: str) -> None:
 
 def test_facts_are_written_as_they_are_read(tmp_path: Path):
     file = tmp_path / "report.json"
-    file.write_text(saved.text(sample_facts.hostile()), encoding="utf-8")
-    assert saved.load(file) == sample_facts.hostile()
+    file.write_text(report_json.text(sample_facts.hostile()), encoding="utf-8")
+    assert report_json.load(file) == sample_facts.hostile()

@@ -9,7 +9,7 @@ from typing import Final
 import pytest
 
 from collector import catalogue
-from lakehouse.report.facts.answers import shown
+from lakehouse.report.facts.report_record import shown
 from lakehouse.report.facts.report_record import QUESTIONS
 
 FACTS: Final = Path(__file__).parents[2] / "lakehouse" / "report" / "facts"

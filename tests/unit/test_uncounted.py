@@ -22,7 +22,7 @@ from lakehouse.report.facts import build
 from lakehouse.rollup.plan import Wanted
 from lakehouse.rollup.run import rollup
 from lakehouse.slo.openslo import objective_files
-from lakehouse.slo.uncounted import Stretch, hidden
+from lakehouse.slo.counters.uncounted import Stretch, hidden
 from tests import rollups
 from tests.lake_builder import BASE, CLUSTER, made, micros
 

@@ -1,7 +1,12 @@
-"""Fields of the facts' records: the figures of gold that these have, their bounds, their JSON."""
+"""Fields of the facts' records: their figures of gold, their bounds, their JSON and its keys.
 
+Declarations that name keys of a record are checked when they are imported.
+"""
+
+import functools
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from functools import lru_cache
+from lakehouse.engines import gold_reader
+from lakehouse.report.owners import LABELS
 from math import fsum
 from types import UnionType
 from typing import (
@@ -17,8 +22,6 @@ from typing import (
     get_origin,
     get_type_hints,
 )
-
-from lakehouse.engines import gold_reader
 
 FORMAT: Final = 2
 """The ``format`` of report.json that this version writes and reads."""
@@ -169,7 +172,7 @@ class Column(NamedTuple):
     path: str
 
 
-@lru_cache
+@functools.cache
 def fields_of(record: Callable[..., Any]) -> Mapping[str, Field]:
     """Return the fields of a record by their keys in JSON, in order.
 
@@ -196,7 +199,7 @@ def three(name: str, text: str) -> Iterator[tuple[str, str]]:
     yield from zip(keys(name), texts, strict=True)
 
 
-@lru_cache
+@functools.cache
 def columns(record: Callable[..., Any], *names: str) -> tuple[Column, ...]:
     """Return the columns of a record in CSV.
 
@@ -344,3 +347,61 @@ def bounds_in(row: Mapping[str, Any], name: str) -> Bounds:
 def bounds_json(name: str, value: Bounds) -> dict[str, Any]:
     """Return a field of ``Bounds`` as JSON."""
     return dict(zip(keys(name), value, strict=True))
+
+
+_OPEN_TYPES: Final = (dict, Any)
+"""Types of fields whose own keys no record declares."""
+
+
+@functools.cache
+def keys_of(record: type) -> dict[str, Any]:
+    """Return the JSON keys of a record, each with the record of its value; None: it has none."""
+    found: dict[str, Any] = dict.fromkeys(LABELS)
+    for name, (kind, _) in fields_of(record).items():
+        if kind is Bounds:
+            found |= dict.fromkeys(keys(name))
+        else:
+            found[name] = _record_of(kind)
+    return found
+
+
+def check_keys(record: type, paths: Iterable[str]) -> None:
+    """Check that dotted paths are keys of a record or of the records within it.
+
+    Raises:
+        TypeError: One is not; with its name and the record's.
+    """
+    for path in paths:
+        first, _, rest = path.partition(".")
+        if first not in keys_of(record):
+            raise TypeError(f"{record.__name__} does not have the key {first!r}")
+        if rest and (inner := keys_of(record)[first]) is not Any:
+            if inner is None:
+                raise TypeError(f"{record.__name__}.{first} does not have keys: {path!r}")
+            check_keys(inner, [rest])
+
+
+def record_at(record: Any, path: str) -> Any:
+    """Return the record of the rows at a dotted path within a record.
+
+    Raises:
+        KeyError: There is no such key.
+    """
+    for key in path.split("."):
+        record = keys_of(record)[key]
+    return record
+
+
+def metrics_of(record: type) -> Iterator[str]:
+    """Yield the metrics of gold that the fields of a record are figures of."""
+    for _, means in fields_of(record).values():
+        if means.of is not None:
+            yield from (means.of.metric, *getattr(means.of, "more", ()))
+
+
+def _record_of(kind: Any) -> Any:
+    """Return the record of a value or of the rows of a list; ``Any``: its keys are open."""
+    if kind in _OPEN_TYPES or get_origin(kind) is dict:
+        return Any
+    found = map(_record_of, get_args(kind))
+    return nested(kind) or next((one for one in found if one), None)

@@ -27,7 +27,7 @@ from lakehouse.errors import PeriodError, TableNotFoundError
 from lakehouse.rollup.lake_catalogues import families_of
 from lakehouse.slo import attainment
 from lakehouse.slo.sla_statement import Statement
-from lakehouse.slo.uncounted import UncountedTime
+from lakehouse.slo.counters.uncounted import UncountedTime
 from lakehouse.tables import Table
 
 _MOST_CHANGES: Final = 10_000

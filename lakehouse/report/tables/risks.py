@@ -5,19 +5,19 @@ from typing import Any, Final, NamedTuple
 from lakehouse.core import display
 from lakehouse.report import evidence
 from lakehouse.report.evidence import Rows
-from lakehouse.report.facts.kafka.hygiene import (
-    QUESTION,
-    USE_OF_QUOTAS,
+from lakehouse.report.facts.sections.hygiene import (
     NearQuota,
     Overtaken,
+    QUESTION,
     Replicas,
+    USE_OF_QUOTAS,
     UnusedQuota,
 )
 from lakehouse.report.figures import Facts, Row, length
 from lakehouse.report.tables.contents import instant, name, number, of, word
 from lakehouse.report.tables.section import Part, coverage_clause, plain, section, unanswered
 from lakehouse.report.tables.table_spec import Cell, Column, TableSpec
-from lakehouse.report.tables.throttling import quantity
+from lakehouse.report.tables.requests import quantity
 
 
 class Risk(NamedTuple):

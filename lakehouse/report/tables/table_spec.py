@@ -8,8 +8,8 @@ from typing import Any, Final, NamedTuple
 from lakehouse.core import display
 from lakehouse.report import evidence, figures, owners
 from lakehouse.report.evidence import Evidence, Rows
-from lakehouse.report.facts import record_keys
-from lakehouse.report.facts_lookup import rows_at
+from lakehouse.report.facts import fields
+from lakehouse.report.figures import rows_at
 from lakehouse.report.figures import Facts, Name, Row
 
 MOST: Final = 100
@@ -110,7 +110,7 @@ class TableSpec:
     def __post_init__(self) -> None:
         """Check the keys, so that a renamed field fails at import."""
         keys = (key for column in self.columns for key in column.content.keys)
-        record_keys.check(self.rows.record, (*keys, *self.rows.keys))
+        fields.check_keys(self.rows.record, (*keys, *self.rows.keys))
 
     @property
     def csv_file(self) -> str:
@@ -154,7 +154,7 @@ class TableSpec:
 
     def _unobserved(self, rows: Iterable[Row]) -> str:
         """Return one sentence on the unobserved time of all rows."""
-        if not self.unknown or "unknown_us" not in record_keys.keys(self.rows.record):
+        if not self.unknown or "unknown_us" not in fields.keys_of(self.rows.record):
             return ""
         times = [row.get(self.unknown) for row in rows]
         longest = max((us for us in times if us is not None), default=0)

@@ -13,8 +13,8 @@ from typing import Final
 from lakehouse.core.objective import Objective
 from lakehouse.core.yaml_nodes import Findings, MalformedError, Node, documents, worst
 from lakehouse.errors import ObjectiveError
-from lakehouse.slo.openslo import composites, schema, slo_to_objectives
-from lakehouse.slo.openslo.metric import Library
+from lakehouse.slo.openslo import indicators, schema, slo_to_objectives
+from lakehouse.slo.openslo.indicators import Library
 from lakehouse.tables.strict_files import UnreadableFileError, read_text
 
 SHIPPED: Final = Path(__file__).parents[1] / "objectives"
@@ -140,7 +140,7 @@ def _read_objectives(valid: list[FileObject]) -> None:
     library, used = {(item.kind, item.name): item.node for item in valid}, set()
     for item in valid:
         if item.kind == "SLO":
-            used |= composites.references(item.node)
+            used |= indicators.references(item.node)
             item.objectives = slo_to_objectives.objectives(item.node, library, item.findings)
     for item in valid:
         if item.kind in _NO_EFFECT and not (item.kind == "SLI" and item.name in used):
@@ -148,18 +148,18 @@ def _read_objectives(valid: list[FileObject]) -> None:
             item.findings.note(item.node, f"{item.kind} has no effect: {reason}")
     _check_names(valid)
     for item in valid:
-        if item.kind == "SLO" and composites.is_one(item.node):
+        if item.kind == "SLO" and indicators.is_composite(item.node):
             _weigh(item, valid, library)
 
 
 def _weigh(composite: FileObject, valid: list[FileObject], library: Library) -> None:
     """Make the objectives of other SLOs parts of a composite."""
     slos = {item.name: item for item in valid if item.kind == "SLO"}
-    pairs = composites.weighed(composite.node, library)
+    pairs = indicators.weighed(composite.node, library)
     window = slo_to_objectives.window(composite.node)
     for goal, _ in pairs:
         slo = slos[goal.entries["indicatorRef"].text]
-        composites.compare(goal, window, slo.objectives, composite.findings)
+        indicators.compare(goal, window, slo.objectives, composite.findings)
     if worst(composite.findings) in {"invalid", "unsupported"}:
         composite.objectives = []
         return

@@ -6,8 +6,16 @@ from typing import Final, cast
 from lakehouse.core import objective
 from lakehouse.core.error_budget_window import ISO_WEEK, LONGEST_DAYS, TimeWindow
 from lakehouse.core.yaml_nodes import Findings, Node, number, truth
-from lakehouse.slo.openslo import composites
-from lakehouse.slo.openslo.metric import Library, Source, counters, entries, source, target, texts
+from lakehouse.slo.openslo import indicators
+from lakehouse.slo.openslo.indicators import (
+    Library,
+    Source,
+    counters,
+    entries,
+    source,
+    target,
+    texts,
+)
 from lakehouse.slo.openslo.schema import GOOD_SECONDS, clock
 from lakehouse.tables import DEFAULT_WINDOW_SECONDS
 
@@ -60,8 +68,8 @@ class _Reader:
         window = self.window()
         if "alertPolicies" in self.spec.entries:
             self.findings.note(self.spec.keys["alertPolicies"], "jmxlake sends no alerts")
-        is_composite = composites.is_one(self.slo)
-        parts = tuple(composites.parts(self.slo, self.findings)) if is_composite else ()
+        is_composite = indicators.is_composite(self.slo)
+        parts = tuple(indicators.parts(self.slo, self.findings)) if is_composite else ()
         holders = self.goals if is_composite else (self.spec,)
         # Where it has one indicator, all goals are on what that measures.
         measured = [self._measured(one) for one in holders] * (len(self.goals) // len(holders))
@@ -101,7 +109,7 @@ class _Reader:
         indicator = holder.entries[present[0]]
         if present == ["indicatorRef"]:
             sli = self.library.get(("SLI", indicator.text))
-            if holder is not self.spec and composites.refers_to_slo(holder, self.library):
+            if holder is not self.spec and indicators.refers_to_slo(holder, self.library):
                 return None
             if sli is None:
                 kinds = "SLI" if holder is self.spec else "SLI or SLO"
@@ -122,7 +130,7 @@ class _Reader:
             return (*counters(ratio, self.library, self.findings), True)
         if method == "Occurrences":
             self.findings.unsupported(self.method, "a thresholdMetric has no events to count")
-        if len(self.goals) > 1 and not composites.is_one(self.slo):
+        if len(self.goals) > 1 and not indicators.is_composite(self.slo):
             self.findings.invalid(self.goals[1], "a thresholdMetric allows one objective only")
         measured = source(indicator.entries["thresholdMetric"], self.library, self.findings)
         if measured and measured.level == "partition" and method != GOOD_SECONDS:

@@ -16,8 +16,8 @@ from lakehouse.core.subjects import with_ends
 from lakehouse.engines.engine import ask
 from lakehouse.engines.gold_reader import is_hourly, is_one_of
 from lakehouse.errors import PeriodError
-from lakehouse.gold import brokers_away, causes, events as grouping, incidents
-from lakehouse.gold.brokers_away import Away
+from lakehouse.gold import causes, events as grouping, incidents
+from lakehouse.gold.causes import Away
 from lakehouse.gold.causes import CHANGES, Change, Judged
 from lakehouse.gold.events import SLACK_US, Event
 from lakehouse.gold.incidents import Incident
@@ -56,7 +56,7 @@ def grouped(gold: Gold) -> list[tuple[Event, list[Incident]]]:
 def away(gold: Gold) -> list[Away]:
     """Return when brokers were away in the period."""
     readings = gold.whole(tables.READINGS)
-    return brokers_away.read(gold.engine, readings, gold.events, gold.broker_families)
+    return causes.read_away(gold.engine, readings, gold.events, gold.broker_families)
 
 
 def names_before(gold: Gold) -> list[set[tuple[object, ...]]]:

@@ -11,9 +11,9 @@ from typing import Any, Final, NamedTuple, Self
 from lakehouse.core.metrics import COVERAGE, LEADERLESS, UNAVAILABLE
 from lakehouse.core.observed_share import is_whole
 from lakehouse.report.facts.fields import Bounds, bounds_in, total
-from lakehouse.report.facts.kafka.golden_signals import ANSWERS, P99
-from lakehouse.report.facts.kafka.throttling import THROTTLES
-from lakehouse.report.facts_lookup import value_at
+from lakehouse.report.facts.sections.golden_signals import ANSWERS, P99
+from lakehouse.report.facts.sections.throttling import THROTTLES
+from lakehouse.report.figures import value_at
 from lakehouse.report.figures import Facts, Row
 
 NOT_KNOWN: Final = Bounds()

@@ -24,7 +24,7 @@ from lakehouse.report.facts.objectives.budget import Status, observed_percent, o
 from lakehouse.report.figures import Row
 from lakehouse.slo.calendar.report_calendar import Calendar
 from lakehouse.slo.sla_statement import Statement, verdict_between
-from lakehouse.slo.trends.weeks import Weeks
+from lakehouse.slo.trends import Weeks
 
 WEEKS: Final = 8
 """Weeks of a history, this one included."""

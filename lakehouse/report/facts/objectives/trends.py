@@ -18,8 +18,8 @@ from lakehouse.report.facts.fields import (
     Means,
 )
 from lakehouse.report.facts.gold import Gold
-from lakehouse.slo.trends import weeks as weeks_
-from lakehouse.slo.trends.changes import Change, by_chance, change, regimes
+from lakehouse.slo import trends as weeks_
+from lakehouse.slo.trends import Change, by_chance, change, regimes
 
 
 class TrendWeek(NamedTuple):

@@ -6,18 +6,18 @@ from typing import Any, Final
 from lakehouse.core import display
 from lakehouse.errors import OwnersError
 from lakehouse.report.evidence import floor_of
-from lakehouse.report.facts.answers import with_answers
+from lakehouse.report.facts.report_record import with_answers
 from lakehouse.report.facts.fields import bounds_in, bounds_json, to_json
-from lakehouse.report.facts.kafka.min_isr import any_time
-from lakehouse.report.facts.kafka.throttling import THROTTLES, clients_throttled
-from lakehouse.report.facts.key_figures.compared import with_figures
+from lakehouse.report.facts.sections.min_isr import any_time
+from lakehouse.report.facts.sections.throttling import THROTTLES, clients_throttled
+from lakehouse.report.facts.key_figures.key_figures import with_figures
 from lakehouse.report.facts.objectives.composites import composites
 from lakehouse.report.facts.objectives.history import Trended, of_some
 from lakehouse.report.facts.objectives.verdicts import tally
-from lakehouse.report.facts.owners import event_owners
+from lakehouse.report.facts.owners import owner_accounts
 from lakehouse.report.facts.owners.owner_accounts import Facts, Row, with_owners, with_rows
 from lakehouse.report.owners import NAMES
-from lakehouse.slo.trends.changes import by_chance
+from lakehouse.slo.trends import by_chance
 
 
 def of_team(facts: Mapping[str, Any], team: str) -> Facts:
@@ -50,7 +50,7 @@ def of_team(facts: Mapping[str, Any], team: str) -> Facts:
     part["timelines"] = _timelines(part)
     if facts.get("events") is not None:
         rows = [row for row in facts.get("incidents") or () if _is_of(row, team)]
-        part["events"], part["incidents"] = event_owners.of_team(facts["events"], rows, team)
+        part["events"], part["incidents"] = owner_accounts.of_team(facts["events"], rows, team)
     for name, changed in _CHANGED.items():
         if part.get(name):
             part[name] = {**part[name], **changed(part[name])}
