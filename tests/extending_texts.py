@@ -117,7 +117,7 @@ QUESTION: Final = Question(
 _SECTION: Final = '''\
 """Reported metrics: the time in which sources reported them."""
 
-from lakehouse.report.facts.reported import QUESTION
+from lakehouse.report.facts.sections.reported import QUESTION
 from lakehouse.report.tables.contents import length, most, name, number
 from lakehouse.report.tables.section import Claim, counted, section
 from lakehouse.report.tables.table_spec import Column, TableSpec
@@ -319,14 +319,14 @@ ADDITIONS: Final = (
     Addition(
         "section", 3,
         files=(
-            ("lakehouse/report/facts/reported.py", _FACTS),
+            ("lakehouse/report/facts/sections/reported.py", _FACTS),
             ("lakehouse/report/tables/reported.py", _SECTION),
         ),
         lines=(
             Line(
                 _REPORT,
-                "from lakehouse.report.facts import reported as reported_\n"
-                "from lakehouse.report.facts.reported import Reported, reported\n",
+                "from lakehouse.report.facts.sections import reported as reported_\n"
+                "from lakehouse.report.facts.sections.reported import Reported, reported\n",
                 "from lakehouse.report.facts.scope import Scope\n",
             ),
             Line(

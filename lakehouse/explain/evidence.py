@@ -1,9 +1,7 @@
-"""The evidence of a story, read from gold, and the report's decision on what it can state."""
-
-from __future__ import annotations
+"""The evidence of a story, read from gold, and the report's decision on each of its metrics."""
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from lakehouse import tables
 from lakehouse.core.metrics import GROUP_LAG, PARTITION_LAG, PARTITION_METRICS, UNAVAILABLE, Watched
 from lakehouse.core.periods import Period, iso
@@ -17,14 +15,10 @@ from lakehouse.report import evidence as decisions
 from lakehouse.report.facts.sections.coverage import ANY_FAMILY
 from lakehouse.report.facts.gold import CHANGE, Gold
 from lakehouse.slo.sla_statement import Statement, Times
-from typing import Any, Final, NamedTuple, TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Collection
-    from lakehouse.core.subjects import Subject
+from typing import Any, Final, NamedTuple
 
 MOST: Final = 50_000
-"""The most rows of one kind in a story; with more it ends early, and ``until`` is set."""
+"""Maximum number of rows of one kind in a story; with more it ends early, at ``until``."""
 
 OF_SOURCES: Final = (
     "agent_start", "source_restart", "version_change", "clock_step", "batch_dropped",
@@ -32,7 +26,7 @@ OF_SOURCES: Final = (
     "spool_restored", "spool_tail_lost", "spool_unwritable", "agent_crashed", "family_coarsened",
     "family_restored",
 )  # fmt: skip
-"""Changes of sources and their agents; all others are of a subject itself."""
+"""Changes of sources and their agents; all others are changes of a subject itself."""
 
 
 class Scope(NamedTuple):
@@ -42,11 +36,11 @@ class Scope(NamedTuple):
         subject: A row of gold/subjects, or a partition of a topic.
         period: Whole windows.
         window_us: Length of a window.
-        now_us: Nothing is expected later than this.
+        now_us: The present; nothing is expected later.
         watched: The metrics of the story.
-        life: When the subject existed within the period; None: it did not.
-        lives: When each source that may report it was expected to be read within the period.
-        statements: Attainments of its objectives; of a partition, those of its topic.
+        life: Active period of the subject within the period; None: it did not exist.
+        lives: Expected time within the period of each source that may report it.
+        statements: Attainments of its objectives. A partition has the statements on its topic.
     """
 
     subject: Subject
@@ -60,18 +54,19 @@ class Scope(NamedTuple):
 
 
 class Evidence(NamedTuple):
-    """All that a story is made of; instants in microseconds.
+    """The content of a story; instants in microseconds.
 
     Attributes:
-        incidents: When the subject was bad, oldest first.
+        incidents: Incidents of the subject, oldest first.
         totals: Windows with the greatest total of all brokers.
         attempts: Attempts to read the sources that may report the subject.
-        read: Sources that were read at all, for whatever family.
+        read: Sources with a successful reading of any family.
         changes: Changes of the subject and of its sources, oldest first.
-        times: Good and bad time by objective and window; of a partition its topic's, and all that
-            was seen and not bad is good: while another one was bad, it may have been unseen.
-        until: Where the story ends because it has too many rows; None: it is complete.
-        collected: The metrics that gold has rows of in the period; None: that was not looked up.
+        times: Good and bad time by objective and window. A partition has the times of its topic,
+            and all observed time that is not bad is good: while another partition was bad, it
+            may have been unobserved.
+        until: The end of a story with too many rows; None: it is complete.
+        collected: The metrics with rows in gold in the period; None: not looked up.
         incomplete: Hours in which a table of gold is incomplete, as in report.json.
     """
 
@@ -119,7 +114,7 @@ def _totals(gold: Gold, subject: Subject, watched: Sequence[Watched]) -> list[To
 
 
 def _attempts(gold: Gold, subject: Subject, watched: Sequence[Watched]) -> list[Attempt]:
-    """Attempts to read every source that may report the subject; of a source only its own."""
+    """Return attempts to read every source that may report the subject, or the source itself."""
     where = "r.outcome <> 'skipped'"
     if subject.kind == "source":
         where += f" AND {_of_subject(subject)}"
@@ -178,7 +173,7 @@ def _of_change(subject: Subject) -> str:
 
 
 def _times(gold: Gold, subject: Subject) -> dict[str, dict[int, Times]]:
-    """Good and bad time by objective and window, as ``Evidence`` has it."""
+    """Return good and bad time by objective and window, as in ``Evidence``."""
     own = zip(SUBJECT_COLUMNS, subject.key, strict=True)
     condition = " AND ".join(is_same(f"r.{name}", value) for name, value in own)
     columns = {name: f"r.{name}" for name in Times._fields}
@@ -193,7 +188,7 @@ def _times(gold: Gold, subject: Subject) -> dict[str, dict[int, Times]]:
 
 
 def _of_subject(subject: Subject) -> str:
-    """SQL condition that a row ``r`` of gold is of the subject."""
+    """Return the SQL condition that a row ``r`` of gold is of the subject."""
     if subject.kind == "client":
         user = is_same("r.user_name", subject.user)
         return f"{user} AND {is_same('r.client_id', subject.client_id)} AND r.topic IS NULL"
@@ -204,15 +199,15 @@ def _of_subject(subject: Subject) -> str:
 
 
 _OTHER: Final = "other"
-"""Stands for the families that the story is not about."""
+"""Placeholder for all families that the story does not use."""
 
 _READS: Final = ("incidents", "lost_offsets", "sources")
-"""Tables of gold that a story is made of."""
+"""Tables of gold that a story reads."""
 
 _IS_TIERED: Final = "kafka.topic.remote_storage_enabled"
 _OF_TIERS: Final = "kafka.topic.remote_"
 _READ_WITH: Final = {PARTITION_LAG: GROUP_LAG}
-"""Metrics that agents report above a threshold only, each with one that they always report."""
+"""Metrics that agents report above a threshold only, each with a metric that is always reported."""
 
 
 def answers(
@@ -224,7 +219,7 @@ def answers(
         scope: The subject, its period and its metrics.
         evidence: Attempts to read its sources.
         bad: The metrics with a bad interval.
-        min_coverage: Observed share below which nothing good is said, percent.
+        min_coverage: Minimum coverage for a good answer, percent.
     """
     facts = {
         "from": iso(scope.period.span[0]),
@@ -243,9 +238,9 @@ def _answer(
 ) -> dict[str, Any]:
     metric = _READ_WITH.get(watched.metric, watched.names_in_bronze[0])
     derived = [UNAVAILABLE] if metric.startswith(PARTITION_METRICS) else []
-    # Families of a metric that only the lake's catalogue has are not known here.
+    # Families of a metric in the lake's own catalogue are not known here.
     read = metric if watched.families else "any"
-    # What a story calls bad are rows of these, and no row reads as good.
+    # Rows of these metrics are bad in a story, and no row means good.
     judged = (watched.metric, metric, *derived)
     question = decisions.Question(watched.metric, read, gold=_READS, judged=judged)
     found = decisions.decide(facts, question, bad=is_bad)
@@ -271,7 +266,7 @@ def _inapplicable(subject: Subject, metric: str) -> str:
 
 
 def _coverage(scope: Scope, evidence: Evidence) -> dict[str, Any]:
-    """Return the coverage of the subject's sources in the time in which it existed."""
+    """Return the coverage of the subject's sources in its active period."""
     sources: list[dict[str, Any]] = []
     for source, life in scope.lives.items():
         if (lived := overlap(life, scope.life) if scope.life else None) is None:

@@ -23,8 +23,8 @@ class Interval(NamedTuple):
     """A span in which a subject was bad; microseconds.
 
     Attributes:
-        start: First instant at which a source saw it.
-        end: End of the last reading that saw it.
+        start: First instant at which a source reported it.
+        end: End of the last reading that reported it.
         lead_us: Time before start in which it may already have been bad.
         tail_us: Time before end in which it may have been good again.
         sure_us: Time that was bad for certain.
@@ -50,8 +50,8 @@ def intervals(
 
     Args:
         watched: The metric.
-        incidents: Incidents of the subject; those of this metric are used.
-        totals: Windows of the subject; those of this metric are used.
+        incidents: Incidents of the subject, of any metric.
+        totals: Windows of the subject, of any metric.
     """
     own = [one for one in incidents if one.metric in watched.names_in_bronze]
     sums = [one for one in totals if one.metric in watched.names_in_bronze]
@@ -60,7 +60,7 @@ def intervals(
     found: list[Interval] = []
     earliest = spans[-1][1] if spans else 0
     for place, (span, parts, of_all) in reversed([*enumerate(every)]):
-        # A later part may have been bad since before this interval, or the one before it.
+        # A later part may have been bad since before this interval, or since before the last.
         earliest = min(earliest, *(one.start - one.lead_us for one in parts))
         may_start = max(earliest, spans[place - 1][1] if place else earliest)
         found.append(_interval(watched, span, parts, [one.worst for one in of_all], may_start))
@@ -70,7 +70,7 @@ def intervals(
 def _interval(
     watched: Watched, span: Span, parts: Sequence[Incident], totals: Sequence[float], may_start: int
 ) -> Interval:
-    """Return the interval of some incidents, the first of which may have started earlier."""
+    """Return the interval of some incidents. It may have started at ``may_start``."""
     start, end = span
     tails = [0 if watched.is_counter else one.tail_us for one in parts]
     certain = [(one.start, one.end - tail) for one, tail in zip(parts, tails, strict=True)]
@@ -87,7 +87,7 @@ def _interval(
 
 
 def _part(one: Incident) -> str | None:
-    """Return what of a subject was bad: a partition; of a group a partition of a topic."""
+    """Return the bad part of a subject: a partition, for a group a partition of a topic."""
     if one.partition is None:
         return None
     return str(one.partition) if one.group is None else f"{one.topic}/{one.partition}"
@@ -106,7 +106,7 @@ def _worst(
         names = watched.names_in_bronze
         sums = [sum(one.total for one in parts if one.metric == name) for name in names]
         return sums[0], sums[-1]
-    # Peaks of several brokers need not be simultaneous, and a window may reach over the interval.
+    # Peaks of several brokers need not be simultaneous, and a window can exceed the interval.
     most = sum(one.worst * len(one.sources) for one in parts)
     return greatest, max(greatest, min(most, max(totals, default=most)))
 
@@ -149,7 +149,7 @@ class Gap(NamedTuple):
     error: str | None = None
 
     def within(self, span: Span) -> Self | None:
-        """The part of it in a span; None where there is none."""
+        """Return the part of it in a span; None without one."""
         common = overlap((self.start, self.end), span)
         return common and self._replace(start=common[0], end=common[1])
 
@@ -162,7 +162,7 @@ def gaps(
     Args:
         lives: The span in which each source was expected to be read.
         attempts: Reported attempts; successful ones of one family do not overlap.
-        otherwise_read: Sources that were read for other families than those of the attempts.
+        otherwise_read: Sources that were read for families without attempts here.
     """
     by_family: defaultdict[tuple[str, str], list[Attempt]] = defaultdict(list)
     for attempt in attempts:
@@ -179,7 +179,7 @@ def gaps(
 
 
 def _by_outcome(source: str, family: str, span: Span, failed: Sequence[Attempt]) -> list[Gap]:
-    """A span without a reading, split by the outcomes of the attempts in it."""
+    """Return a span without a reading, split by the outcomes of the attempts in it."""
     parts: list[Gap] = []
     for attempt in sorted(failed, key=lambda one: (one.start, one.end)):
         common = overlap((attempt.start, attempt.end), span)
@@ -196,7 +196,7 @@ def _by_outcome(source: str, family: str, span: Span, failed: Sequence[Attempt])
 
 
 def unknown(life: Span, window_us: int, known: Mapping[int, int]) -> list[tuple[int, int, int]]:
-    """Spans of neighbouring windows with unknown time, each with that time.
+    """Return spans of neighbouring windows with unknown time, each with that time.
 
     Args:
         life: The span in which the subject was expected.

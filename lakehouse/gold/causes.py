@@ -49,9 +49,9 @@ class Away(NamedTuple):
 def read_away(
     engine: Engine, readings: Relation, changes: Relation | None, families: Collection[str]
 ) -> list[Away]:
-    """Return when brokers were away, oldest first.
+    """Return the spans in which brokers were away, oldest first.
 
-    A broker that answers another family meanwhile is not away.
+    A broker that responds to another family at the same time is not away.
 
     Args:
         engine: The engine.
@@ -98,7 +98,7 @@ def away(
 
     Args:
         failures: Source, start, end, outcome, error and interval of attempts.
-        restarts: Source, and when its process was started.
+        restarts: Source and start of its process.
     """
     by_source: defaultdict[str, list[tuple[Any, ...]]] = defaultdict(list)
     for source, *rest in failures:
@@ -245,7 +245,7 @@ def judged(events: Iterable[Event], away: Sequence[Away]) -> list[Judged]:
 
 
 class _Edges:
-    """When brokers went away and came back, in order."""
+    """Instants at which brokers went away and came back, in order."""
 
     def __init__(self, away: Iterable[Away]) -> None:
         edges = sorted((at, n, one) for n, one in enumerate(away) for at in (one.start, one.end))
@@ -253,9 +253,9 @@ class _Edges:
         self._away = [one for *_, one in edges]
 
     def near(self, event: Event) -> list[Away]:
-        """Return who went or came before the onset; the restarted first, then the nearest.
+        """Return the brokers that went or came before the onset; restarted first, then nearest.
 
-        A broker without an answer leaves the ISR. Of lags and errors its silence is a symptom, too.
+        A broker without a response leaves the ISR. For lags and errors its silence is a symptom.
         """
         first, last = event.before
         places = slice(bisect_left(self._instants, first), bisect_right(self._instants, last))

@@ -74,7 +74,7 @@ NEVER: Final = frozenset({COVERAGE})
 
 @functools.cache
 def kind_of(metric: str) -> tuple[str, str | None]:
-    """Return the kind of a metric, and what of it."""
+    """Return the kind of a metric, and its kind of request, its direction or itself."""
     for rule in RULES:
         if any(re.fullmatch(_regex(pattern), metric) for pattern in rule.patterns):
             return rule.kind, metric if rule.of == _METRIC else rule.of

@@ -1,7 +1,7 @@
-"""The facts as CSV (RFC 4180), safe to open in a spreadsheet: ``FILES``, of the facts' records.
+"""The facts as CSV (RFC 4180), safe to open in a spreadsheet: ``FILES``, from the facts' records.
 
-Text is quoted, numbers are not. A figure that is not known is an empty field without quotes, so
-that it differs from an empty name. Clients of the cluster choose names: none becomes a formula.
+Text is quoted, numbers are not. An unknown figure is an empty field without quotes, unlike an empty
+name. Clients of the cluster choose names, so every name is protected from being read as a formula.
 """
 
 import re
@@ -35,8 +35,8 @@ from lakehouse.report.owners import NAMES
 CELL_LIMIT: Final = 32_000
 """Characters of a text; a spreadsheet's cell holds 767 more."""
 
-# Characters that begin a formula, plain and full-width, at the start of a cell; and after one that
-# ends a cell in a spreadsheet of another locale.
+# Characters that start a formula, plain and full-width, at the start of a cell, or after a character
+# that ends a cell in a spreadsheet of another locale.
 _FORMULA: Final = re.compile("""(^|[,;|"])(\\s*)(?=[-=+@\uff1d\uff0b\uff0d\uff20])""")
 
 COMMON: Final = (
@@ -54,10 +54,10 @@ class File(NamedTuple):
 
     Attributes:
         name: Its name without ``.csv``.
-        each: What a row is, as in "One row per topic".
+        each: The subject of a row, as in "One row per topic".
         rows: The path of its rows in the facts, or a function that makes them. A row of a list
-            within rows, such as ``objectives.subjects``, has the values of its objective, too.
-        own: Its columns, without those of every file and of owners; empty: those of its record.
+            within rows, such as ``objectives.subjects``, also has the values of its objective.
+        own: Its columns, without common columns and owners. Empty: all columns of its record.
         needs: A key without which a row is left out.
     """
 
@@ -69,7 +69,7 @@ class File(NamedTuple):
 
     @property
     def columns(self) -> tuple[Column, ...]:
-        """Its columns; a row about a topic, client or group has its owner, too."""
+        """Its columns, with the owner for rows about a topic, client or group."""
         own = self.own or columns(fields.record_at(Report, str(self.rows)))
         names = {column.name for column in own}
         owned = _OWNED if names & {*NAMES.values()} else ()
@@ -83,13 +83,13 @@ class File(NamedTuple):
 
 
 def files(facts: Facts) -> Iterator[tuple[str, str]]:
-    """Every file's name and content; a file without rows is its header."""
+    """Yield every file's name and content; a file without rows is its header."""
     for file in FILES:
         yield f"{file.name}.csv", "".join(_lines(file, facts))
 
 
 def text(value: object) -> str:
-    """A text from outside on one line that no spreadsheet takes for a formula."""
+    """Return a text from outside on one line that a spreadsheet never reads as a formula."""
     visible = display.shorten(display.visible(str(value)[: 2 * CELL_LIMIT]), CELL_LIMIT)
     return _FORMULA.sub(r"\1\2'", visible)
 

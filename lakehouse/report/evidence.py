@@ -1,7 +1,7 @@
 """The decision whether a report may call something good: one function for every output.
 
 A question is answered as good only if enough of its own expected time was observed. Page, terminal,
-mail, webhook, JSON, CSV, ``explain``, notebooks and views take their state from here. Each question
+mail, webhook, JSON, CSV, ``explain``, notebooks and views use this decision. Each question
 is declared next to its records; ``facts/build.py`` lists them.
 """
 
@@ -52,7 +52,7 @@ class Check(NamedTuple):
         name: Its sentence in page.yaml.
         counted: The component's own count.
         shown: The sum over series.
-        scale: Factor that makes seconds of what series showed.
+        scale: Factor from the series' unit to seconds.
         each_counts_all: Whether every row counts the whole cluster.
     """
 
@@ -69,22 +69,22 @@ class Question(NamedTuple):
     Attributes:
         name: Its name in JSON.
         read: The metric that must have been read; ``any``: any family.
-        gold: Tables of gold that the answer is made of; none: any.
+        gold: Tables of gold that the answer uses; empty: any.
         bad: It is bad if one of these figures is above zero.
         judged: Metrics whose objectives are on the same subjects.
         noun: A subject.
         names: Keys that name a subject.
-        subjects: Its subjects, with the figure that is null without data; None: those of the
+        subjects: Its subjects, with the figure that is null without data. None: the subjects of the
             objectives on ``judged``.
         counted: Path of the number of subjects; empty: ``subjects`` are counted.
-        not_applicable: Why it does not apply if there is no subject; empty: it always applies.
+        not_applicable: Reason why it does not apply without a subject; empty: it always applies.
         checks: Counts that must agree.
         fact: Path that is null if nothing is known.
-        needs_rows: Whether an empty list there means that nothing is known.
-        has_figures: Whether rows are stated however little was observed: neither good nor bad.
+        needs_rows: Whether an empty list there means unknown.
+        has_figures: Whether rows, neither good nor bad, are stated at any coverage.
         open: Figures that leave it partly known while they are null.
         family: The family to enable; empty: the first that reads the metric.
-        shows: Metrics that the section has figures of: its records, and patterns of others.
+        shows: Metrics with figures in the section: its records, and patterns of others.
     """
 
     name: str
@@ -171,9 +171,9 @@ def decide(facts: Facts, question: Question, *, bad: bool | None = None) -> Evid
     """Decide a question.
 
     Args:
-        facts: The facts of a report, or the part of them that says what was observed.
-        question: What answers it.
-        bad: Whether it is bad; None: its figures say so.
+        facts: The facts of a report, or their part on coverage.
+        question: The question.
+        bad: Whether it is bad. None: its figures decide.
     """
     floor = floor_of(facts)
     time = _least(observed(facts, question), _of_subjects(facts, question))
@@ -196,7 +196,7 @@ def decide(facts: Facts, question: Question, *, bad: bool | None = None) -> Evid
 
 
 def floor_of(facts: Facts) -> float:
-    """Return the share below which this report calls nothing good, percent."""
+    """Return the minimum coverage for a good answer, percent."""
     floor = facts.get("min_coverage_percent")
     return FLOOR_PERCENT if floor is None else float(floor)
 
@@ -230,7 +230,7 @@ def _by_source(facts: Facts, read_with: Collection[str]) -> list[Time]:
     }
     times = [_most(found) for found in own.values() if found]
     if times and not _is_of_whole_cluster(by_source, read_with):
-        # A broker that the family was not asked of may have had what the others had not.
+        # A broker without scrapes of the family may differ from the other brokers.
         times += [
             Time(max(time.expected_us for time in by_source[source].values()))
             for source, found in own.items()
@@ -290,7 +290,7 @@ def _judged(facts: Facts, question: Question) -> Iterator[Row]:
 
 
 def _least(*times: Time) -> Time:
-    """Return the time with the least observed share, of those that expect any."""
+    """Return the time with the least observed share, if any time was expected."""
     return min(
         (time for time in times if time.expected_us),
         key=lambda time: time.observed_us / time.expected_us,

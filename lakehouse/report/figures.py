@@ -11,7 +11,7 @@ from typing import Any, Final
 
 Row = Mapping[str, Any]
 Facts = Mapping[str, Any]
-"""The facts of a report, whose keys are those of ``facts/report_record.py``."""
+"""The facts of a report, with the keys of ``facts/report_record.py``."""
 
 SUBJECT_KEYS: Final = ("group", "user", "client_id", "topic", "partition", "source")
 BOUNDS: Final = ("", "_low", "_high")
@@ -32,8 +32,8 @@ class Name:
 
     Attributes:
         text: The name, shortened, without invisible characters.
-        title: The whole name, capped; empty where ``text`` is the whole name already.
-        label: The kind of thing it names; empty where the column says so.
+        title: The whole name, capped; empty if ``text`` is the whole name.
+        label: The kind of thing it names; empty if the column names it.
     """
 
     text: str
@@ -47,12 +47,12 @@ class Name:
 
 
 def moment(instant: str) -> int:
-    """An instant of the facts, microseconds."""
+    """Return an instant of the facts, microseconds."""
     return micros(display.parse(instant))
 
 
 def span_of(row: Row, start: str = "start", end: str = "end") -> Span:
-    """Two instants of a row, microseconds.
+    """Return two instants of a row, microseconds.
 
     Args:
         row: A row with ISO 8601 instants.
@@ -63,8 +63,8 @@ def span_of(row: Row, start: str = "start", end: str = "end") -> Span:
 
 
 def name(value: object, label: str = "", limit: int = display.NAME_LIMIT) -> Name:
-    """A name that is safe to show, whatever characters it has."""
-    # Shortened before invisible characters are spelt out, which makes each six times as long.
+    """Return a name that is safe to show, whatever characters it has."""
+    # Escapes of invisible characters are six times as long, so shorten first.
     whole = display.visible(display.shorten(str(value), 2 * display.TITLE_LIMIT))
     text = display.shorten(whole, limit) or "(empty)"
     title = display.shorten(whole, display.TITLE_LIMIT)
@@ -72,17 +72,17 @@ def name(value: object, label: str = "", limit: int = display.NAME_LIMIT) -> Nam
 
 
 def subject(row: Row, keys: Iterable[str] = SUBJECT_KEYS) -> tuple[Name, ...]:
-    """The names of a row's subject; none for the whole cluster."""
+    """Return the names of a row's subject; empty for the whole cluster."""
     return tuple(name(row[key], _LABELS.get(key, key)) for key in keys if row.get(key) is not None)
 
 
 def single(value: object) -> tuple[Name, ...]:
-    """One name without a label; empty for None."""
+    """Return one name without a label; empty for None."""
     return () if value is None else (name(value),)
 
 
 def badness(row: Row, *stems: str) -> tuple[float, float, float]:
-    """A sort key, worst greatest: the longest bad time, that time at most, the unknown time.
+    """Return a sort key, worst greatest: longest bad time, its upper bound, unknown time.
 
     The first is the figure that is shown. One that is not known ranks above zero and below every
     known bad time.
@@ -97,14 +97,14 @@ def badness(row: Row, *stems: str) -> tuple[float, float, float]:
 
 
 def length(us: float | None, rounding: display.Rounding = "nearest") -> str:
-    """A duration in words; 0 has no unit."""
+    """Return a duration in words; 0 has no unit."""
     return "0" if us == 0 else display.length(None if us is None else round(us), rounding)
 
 
 def around(
     value: float | None, low: float | None, high: float | None, write: Callable[..., str] = length
 ) -> tuple[str, bool]:
-    """The bounds of a figure in words, and whether they must be read with it.
+    """Return the bounds of a figure in words, and whether they must be shown with it.
 
     Args:
         value: The figure.
@@ -128,14 +128,14 @@ _OF_GROUP: Final = ("group", "team", "owner", "tier")
 
 
 def value_at(row: Any, path: str) -> Any:
-    """The value at a dotted path, such as ``copy.lagging_us``; None where there is none."""
+    """Return the value at a dotted path, such as ``copy.lagging_us``; None without one."""
     for key in path.split("."):
         row = (row or {}).get(key)
     return row
 
 
 def rows_at(facts: Row, path: str) -> Iterator[Row]:
-    """The rows at a dotted path; a row of a list within rows has the values of these, too."""
+    """Yield the rows at a dotted path; a row of a list within rows has their values as well."""
     key, _, rest = path.partition(".")
     found = facts.get(key) or ()
     if isinstance(found, Mapping):
@@ -146,11 +146,11 @@ def rows_at(facts: Row, path: str) -> Iterator[Row]:
 
 
 def group_totals(partitions: Iterable[Row]) -> list[dict[str, Any]]:
-    """The offsets that each group lost in all its partitions, most first.
+    """Return the offsets that each group lost in all its partitions, most first.
 
     Args:
-        partitions: Rows of ``lost_before_read.groups``. An upper bound that one of a group's
-            partitions lacks is not known of the group; its unknown time is the longest of them.
+        partitions: Rows of ``lost_before_read.groups``. If a partition lacks an upper bound, its
+            group lacks it. The unknown time of a group is the longest of its partitions.
     """
     by_group: dict[Any, list[Row]] = {}
     for row in partitions:
@@ -185,9 +185,9 @@ def _most(values: Iterable[int | None]) -> int | None:
 
 
 def nothing_seen(facts: Facts, metric: str | None = None) -> bool:
-    """Whether no family that has this metric was read; None: no family at all.
+    """Return True if no family with this metric was read; None: no family at all.
 
-    A family that no agent reads is in no row of the coverage, and counts as not read.
+    A family that no agent reads has no row in the coverage, and counts as not read.
     """
     if metric is None:
         return not value_at(facts, "coverage.observed_us")
@@ -196,26 +196,26 @@ def nothing_seen(facts: Facts, metric: str | None = None) -> bool:
 
 
 def is_out_of_reach(facts: Facts, metric: str) -> bool:
-    """Whether it is in beans alone, and every source is a cluster whose beans no agent reads."""
+    """Return True if it is in MBeans only, and every source is a cluster read by Admin only."""
     sources = [str(row.get("source")) for row in value_at(facts, "coverage.sources") or ()]
     of_admin = bool(sources) and all(one.startswith("cluster-") for one in sources)
     return of_admin and not is_by_admin(metric)
 
 
 def floor_us(interval_us: int, slowest_us: int) -> int:
-    """The longest time between two readings that is not reported as unknown, microseconds.
+    """Return the longest time between two readings that is not unknown time, microseconds.
 
-    Usually it is one interval. After a restart of the agent, or with late answers, it is more: an
-    answer covers ``MAX_GAP_INTERVALS`` intervals at most, and a value that is read first in one
-    answer may be read last in the next.
+    Usually it is one interval. After a restart of the agent, or with late responses, it is more: a
+    response covers ``MAX_GAP_INTERVALS`` intervals at most, and a value that is read first in a
+    response can be read last in the next.
 
     Args:
         interval_us: Time between scrapes.
-        slowest_us: Duration of the slowest answer.
+        slowest_us: Duration of the slowest response.
     """
     return round(MAX_GAP_INTERVALS * interval_us) + 2 * slowest_us
 
 
 def longest_floor_us(read: Iterable[tuple[int | None, int | None]]) -> int | None:
-    """The longest of some pairs of an interval and a slowest answer; None: nothing was read."""
+    """Return the longest floor of pairs of interval and slowest response; None: without any."""
     return max((floor_us(us, slowest or 0) for us, slowest in read if us), default=None)

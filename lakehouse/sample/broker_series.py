@@ -104,7 +104,7 @@ def _sizes(of: Timeline, topic: str, partition: int) -> History:
 _SEGMENT: Final = 268_435_456.0
 _WAITING: Final = (*range(1, 13), *range(11, -1, -1))
 _COPY_EVERY_US: Final = 30 * MINUTE_US
-_RECORDS_KEPT: Final = 400_000.0  # on brokers' disks alone
+_RECORDS_KEPT: Final = 400_000.0  # only on brokers' disks
 _WINDOW_SECONDS: Final = WINDOW_US // SECOND_US
 
 

@@ -1,4 +1,4 @@
-"""Writes the bronze of a sample: one commit a table."""
+"""Writer of a sample's bronze: one commit per table."""
 
 import hashlib
 import json
@@ -32,7 +32,7 @@ CATALOGUE: Final = "sample"
 CATALOGUE_AT_FIRST: Final = "sample-at-first"
 NOTHING_LISTENS: Final = "nothing listens there; is it up, and is its port right?"
 REFUSED_US: Final = 2_000
-"""How long it takes a host to refuse a connection."""
+"""Time in which a host refuses a connection."""
 
 
 def write(root: Path, spans: Sequence[SampleValues]) -> int:
@@ -207,7 +207,7 @@ def _set(members: Sequence[cluster.Subject]) -> Row:
 
 
 def _attempts(sample: SampleValues) -> Iterator[Row]:
-    """Spans of equal outcomes of all attempts."""
+    """Yield spans of equal outcomes of all attempts."""
     for source, name in cluster.SOURCES.items():
         for family in sample.families(source):
             read, attempts = cluster.FAMILIES[family], sample.attempts(source, family)

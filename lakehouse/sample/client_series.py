@@ -14,7 +14,7 @@ from operator import itemgetter
 from typing import Final
 
 _BUSY_HOURS: Final = {8: 0.5, 10: 1.0, 14: 0.7, 18: 0.0}
-"""From which hour of a day on clients use which part of their share; none is throttled then."""
+"""Part of their share that clients use, by the hour of a day from which they use it."""
 
 _OVER: Final = 1.004
 """Share of its quota that a throttled client uses."""

@@ -18,7 +18,7 @@ from lakehouse.sample.broker_series import of_remote_reads, of_topic
 from lakehouse.sample.timeline import WINDOW_US
 
 WHOLE_WEEKS: Final = 3
-"""The last weeks, of which the agents read everything."""
+"""The last weeks, in which the agents read everything."""
 
 
 class Event(NamedTuple):
@@ -38,7 +38,7 @@ class SampleValues(Timeline):
     """All series and events in a span of whole windows."""
 
     def series(self, source: int) -> Iterator[Series]:
-        """All series of a source that agents read."""
+        """Yield all series of a source that agents read."""
         return (one for one in self._series(source) if self.reads(one.subject.metric))
 
     def _series(self, source: int) -> Iterator[Series]:
@@ -58,7 +58,7 @@ class SampleValues(Timeline):
         yield from of_remote_reads(self, source)
 
     def events(self) -> Iterator[Event]:
-        """The events that agents record."""
+        """Yield the events that agents record."""
         for source in SOURCES:
             if self.families(source):
                 yield Event(source, self.start_us, "agent_start")
@@ -83,7 +83,7 @@ class SampleValues(Timeline):
 
 
 def sampled(until: dt.datetime, weeks: int, seed: int) -> tuple[SampleValues, ...]:
-    """Whole ISO weeks of UTC before an instant and the time since then, the older weeks first."""
+    """Return ISO weeks (UTC) before an instant and the time since then, older weeks first."""
     day = (until - dt.timedelta(days=until.weekday())).date()
     monday_us = micros(dt.datetime.combine(day, dt.time(), dt.UTC))
     until_us = micros(until) // WINDOW_US * WINDOW_US

@@ -6,7 +6,7 @@ time remains unknown. docs/objectives.md compares the result with the worst subj
 gold/sli has the time in which any partition of a topic was bad. ``by_topic`` sums the times of its
 partitions: two that are bad for a minute make two minutes.
 
-``split`` makes statements of level ``partition`` from those of their topics. Gold has the bad time
+``split`` makes statements of level ``partition`` from statements on topics. Gold has the bad time
 of each partition. For each topic it also has the time in which all partitions were observed at
 once, and their number. So a partition was observed at least while its topic was fully observed with
 more partitions than the partition's number. It did not exist while the topic was fully observed
@@ -41,9 +41,9 @@ class Weighted(NamedTuple):
     """A statement on several subjects together; its times are weight times microseconds.
 
     Attributes:
-        weight: ``partitions``: the weight of a subject is its number of partitions; ``equal``: it
-            is 1; ``partition-time``: the times of partitions themselves are summed.
-        subjects: How many subjects.
+        weight: ``partitions``: each subject is weighted by its number of partitions. ``equal``: all
+            weights are 1. ``partition-time``: the times of the partitions are summed.
+        subjects: Number of subjects.
     """
 
     statement: Statement
@@ -51,7 +51,7 @@ class Weighted(NamedTuple):
     subjects: int
 
     def to_json(self) -> dict[str, Any]:
-        """The statement as JSON has it."""
+        """Return the statement as JSON."""
         return {
             "cluster": self.statement.subject.cluster,
             "objective": self.statement.objective.name,
@@ -63,7 +63,7 @@ class Weighted(NamedTuple):
 
 
 def by_cluster(statements: Sequence[Statement]) -> list[Weighted]:
-    """Each objective over all its subjects of a cluster, topics weighted by their partitions."""
+    """Return each objective over its subjects of a cluster, topics weighted by partitions."""
     groups: defaultdict[tuple[str, str], list[Statement]] = defaultdict(list)
     for statement in statements:
         groups[statement.subject.cluster, statement.objective.name].append(statement)
@@ -76,14 +76,14 @@ def by_cluster(statements: Sequence[Statement]) -> list[Weighted]:
 
 
 def with_clusters(statements: Sequence[Statement]) -> list[Statement]:
-    """Statements; under an objective of level ``cluster`` one for each cluster, without alerts."""
+    """Return statements; an objective of level ``cluster`` has one per cluster, without alerts."""
     clusters = [statement for statement in statements if statement.objective.level == "cluster"]
     others = [statement for statement in statements if statement.objective.level != "cluster"]
     return others + [weighted.statement for weighted in by_cluster(clusters)]
 
 
 def _sum(group: Sequence[Statement]) -> Statement:
-    """One statement on a group, with the maintenance and the corrections of all its members."""
+    """Return one statement on a group, with the maintenance and corrections of all members."""
     total = _weighted_sum(group)
     if planned := _distinct(item for one in group for item in one.maintenance):
         without = _weighted_sum([one.without or one for one in group])
@@ -111,7 +111,7 @@ def _weighted_sum(group: Sequence[Statement]) -> Statement:
 
 
 def partition_count(subject: Subject) -> int:
-    """The last reported number of a topic's partitions; 1 without a report, and of others."""
+    """Return the last reported number of a topic's partitions; 1 if not known."""
     count = subject.attributes.get(PARTITION_COUNT)
     return max(1, int(count)) if count else 1
 
@@ -124,21 +124,21 @@ _TOPIC: Final = ("cluster", "metric", "topic")
 _PARTITION: Final = (*_TOPIC, "partition_id")
 _BEFORE: Final = before_window("series_before_us", "series_affected_high_us", "series_affected_us")
 _MOST_NAMES: Final = 100
-"""Topics in one condition; with more of them all rows of the clusters are read."""
+"""Maximum number of topics in one condition; with more, all rows of the clusters are read."""
 
 _MOST_PARTITIONS: Final = 10_000
-"""Partitions without bad time that get a statement: a lake may hold any number."""
+"""Maximum number of partitions without bad time that get a statement."""
 
 _TopicKey = tuple[str, str, str | None]
 """Cluster, metric or objective, and topic."""
 
 
 def by_topic(gold: GoldRows, statements: Sequence[Statement]) -> list[Weighted]:
-    """The partition-time of topics under objectives on partitions.
+    """Return the partition-time of topics under objectives on partitions.
 
     Args:
         gold: Reads gold.
-        statements: Statements; those in slices, on counters, and not on partitions are left out.
+        statements: Statements. Slices, counters and other levels are left out.
     """
     of_topics = [one for one in statements if one.subject.kind == "topic"]
     timed = [one for one in of_topics if one.objective.method == "GoodSeconds"]
@@ -153,9 +153,9 @@ def split(
     excluded: Sequence[Maintenance] = (),
     corrections: Sequence[Maintenance] = (),
 ) -> list[Statement]:
-    """Statements; under an objective of level ``partition`` one for each partition of a topic.
+    """Return statements; an objective of level ``partition`` has one per partition of a topic.
 
-    Partitions without bad time have one too. They have no burn rates.
+    Partitions without bad time also have a statement. No partition has burn rates.
 
     Args:
         gold: Reads gold.
@@ -200,7 +200,7 @@ class _TopicRows:
     excluded: Sequence[Maintenance] = ()
 
     def seen(self, rows_of: Callable[[Table, Period], Relation]) -> dict[_TopicKey, dict[int, int]]:
-        """How long topics were wholly seen, by objective and by their number of partitions."""
+        """Return the fully observed time of topics, by objective and number of partitions."""
         names = {statement.objective.name for statement in self.statements}
         where = f"{self.has_topic} AND NOT ({self.exclusions.condition()})"
         sql = f"SELECT r.* FROM {{rows}} r WHERE {where}"
@@ -209,7 +209,7 @@ class _TopicRows:
         return seen_by_count(self.gold, sli, topics, names, self.metrics)
 
     def spills(self, table: Table, keys: Sequence[str]) -> list[Row]:
-        """The part of the bad time in the window after the period that may lie before it."""
+        """Return the bad time of the window after the period that may be before that window."""
         sql = f"SELECT {_columns(keys)}, {_BEFORE} AS us FROM {{rows}} r WHERE {self.has_metric}"
         return self.gold.ask(f"{sql} AND {_BEFORE} > 0", rows=self.gold.after(table, self.period))
 
@@ -236,7 +236,7 @@ class _TopicRows:
         return f"{clusters} AND {is_one_of('r.topic', topics)}"
 
     def weighted(self) -> list[Weighted]:
-        """The summed time of each topic's partitions."""
+        """Return the summed time of each topic's partitions."""
         sql = summed(tables.TOPICS, _TOPIC, self.has_metric)
         rows = self.gold.ask(sql, rows=self.gold.whole(tables.TOPICS, self.period))
         by_topic, seen = {_topic_key(row): row for row in rows}, self.seen(self.gold.whole)
@@ -258,14 +258,14 @@ class _TopicRows:
         return weighted
 
     def numbers(self, topic: Statement) -> list[int]:
-        """The numbers of the partitions that a topic has, or had."""
+        """Return the numbers of the partitions that a topic has, or had."""
         seen, times = self._of(topic)
-        # Today's number may be larger than that of the period: it is used without any other.
+        # Today's number can exceed the number of the period, so it is only the fallback.
         most = max(seen, default=0) or partition_count(topic.subject)
         return sorted({*range(min(most, _MOST_PARTITIONS)), *times})
 
     def statement(self, topic: Statement, number: int) -> Statement:
-        """The statement on a partition, from that on its topic."""
+        """Return the statement on a partition, made from the statement on its topic."""
         seen, by_number = self._of(topic)
         times = by_number.get(number, Times())
         existed = sum(us for count, us in seen.items() if count > number)
@@ -276,7 +276,7 @@ class _TopicRows:
         return replace(topic, subject=subject, expected_us=expected, times=times, alerts=())
 
     def _of(self, topic: Statement) -> tuple[dict[int, int], dict[int, Times]]:
-        """How long a topic was wholly seen, by count; and the bad time of its partitions."""
+        """Return the fully observed time of a topic by count, and its partitions' bad time."""
         objective = topic.objective
         seen = self._seen.get(_key(topic, objective.name), {})
         return seen, self._times.get(_key(topic, objective.metric), {})
@@ -287,7 +287,7 @@ class _TopicRows:
 
     @cached_property
     def _times(self) -> dict[_TopicKey, dict[int, Times]]:
-        """Bad time of partitions with bad time; counters have none."""
+        """Bad time of partitions; counters have none."""
         rows_of = self.gold.windows if self.excluded else self.gold.whole
         rows = select(
             f"SELECT r.window_start, {_columns(_PARTITION)}, {_columns(_AFFECTED)}, "
@@ -330,7 +330,7 @@ def seen_by_count(
     gold: GoldRows, sli: Relation, topics: Relation, objectives: Iterable[str],
     metrics: Collection[str] = (),
 ) -> dict[_TopicKey, dict[int, int]]:  # fmt: skip
-    """How long topics were wholly seen, by the number of their partitions at that time.
+    """Return the fully observed time of topics, by their number of partitions at that time.
 
     Args:
         gold: The source of the rows.
@@ -341,7 +341,7 @@ def seen_by_count(
             of UNAVAILABLE only.
 
     Returns:
-        Microseconds by cluster, objective and topic, then by count (0: no source reports it).
+        Microseconds by cluster, objective and topic, then by count (0: not reported).
     """
     rows = gold.ask(
         f"""
@@ -367,15 +367,15 @@ def seen_by_count(
 def expected_us(
     lived_us: int, seen: Mapping[int, int], series: int | None, reported: int | None
 ) -> int | None:
-    """Time in which a topic's partitions existed, summed over them; never too short.
+    """Return the time in which a topic's partitions existed, summed over them; never too short.
 
-    Outside of ``seen`` it takes the greatest number of the period.
+    Outside ``seen`` the topic counts with the greatest number of partitions of the period.
 
     Args:
         lived_us: Time in which the topic existed.
-        seen: How long it was wholly seen, by its number of partitions at that time.
-        series: The most partitions that were seen at once; if the topic was never wholly seen with
-            as many, it had at least one more.
+        seen: Fully observed time, by its number of partitions at that time.
+        series: The most partitions observed at once. If the topic was never fully observed with that
+            number, it had at least one more.
         reported: The number of partitions that was reported last.
 
     Returns:

@@ -1,9 +1,9 @@
 """Rules for Prometheus that burn as the report does: the same objectives, windows and limits.
 
-They go by what agents show in ``/metrics``. Each objective has a series ``jmxlake:bad`` for each
-subject that is bad now, so that counting its samples counts bad seconds, to the interval. A pair of
-windows burns where the bad time of both reaches ``Pair.limit_us``: unknown time is no bad time, as
-in ``burnt_us``, and has an alert of its own.
+The rules use the agents' ``/metrics``. Each objective has a series ``jmxlake:bad`` for each subject
+that is bad now, so a count of its samples is the number of bad seconds, to the interval. A pair of
+windows burns while the bad time of both reaches ``Pair.limit_us``. Unknown time is not bad time, as
+in ``burnt_us``, and has its own alert.
 """
 
 import json
@@ -21,7 +21,7 @@ from lakehouse.slo.burn_rate import LENGTHS_US, PAIRS
 from lakehouse.tables import exposed_metrics as exported
 
 EVERY_SECONDS: Final = 15
-"""How often it is looked whether a subject is bad."""
+"""Interval of the rules that check whether a subject is bad."""
 _BURN_EVERY: Final = "1m"
 _BREAKS: Final = {"lte": ">", "lt": ">=", "gte": "<", "gt": "<="}
 _SUBJECTS: Final = {
@@ -35,10 +35,10 @@ _LONG_AGO: Final = "1d"  # an agent that showed a metric since then should still
 
 
 def why_not(objective: Objective, metrics: Mapping[str, Known]) -> str | None:
-    """Why there can be no rules on an objective; None: there can.
+    """Return the reason why an objective cannot have rules; None: it can.
 
     Args:
-        objective: One that jmxlake computes.
+        objective: An objective that jmxlake computes.
         metrics: The metrics that agents read.
     """
     return next(_obstacles(objective, metrics), None)
@@ -57,7 +57,7 @@ def _obstacles(objective: Objective, metrics: Mapping[str, Known]) -> Iterator[s
         if column not in _SUBJECTS[level] and not alone.matches({}):
             yield f"level {level} has no {column} that could match"
         if not all(map(is_regex, patterns)):
-            yield f"a pattern of {column} has a range that ends before it begins"
+            yield f"a pattern of {column} has a reversed range"
     for name in _names(objective, metrics):
         own = (metrics[name].level if name in metrics else "") or level
         if name not in (*exported.SHOWN, *exported.LOST, COVERAGE) and own != "source":
@@ -69,7 +69,7 @@ def _obstacles(objective: Objective, metrics: Mapping[str, Known]) -> Iterator[s
 
 
 def to_yaml(objectives: Sequence[Objective], metrics: Mapping[str, Known]) -> str:
-    """The rules on objectives of which ``why_not`` says nothing, as a file for Prometheus."""
+    """Return the rules on objectives without a reason in ``why_not``, as a file for Prometheus."""
     names = "|".join(sorted(one.name.replace(".", r"\.") for one in objectives))
     bad = [
         {"record": _BAD, "expr": _bad(one, metrics), "labels": {"objective": one.name}}
@@ -99,7 +99,7 @@ def _is_bad_at_zero(objective: Objective) -> bool:
 
 
 def _names(objective: Objective, metrics: Mapping[str, Known]) -> tuple[str, ...]:
-    """The metrics of agents that an objective goes by; of bounds the one that is surely bad."""
+    """Return the agents' metrics that an objective uses; of two bounds the certain one."""
     if objective.metric == UNAVAILABLE:
         return UNDER_MIN_ISR, LEADERLESS
     if _is_lost(objective):
@@ -109,7 +109,7 @@ def _names(objective: Objective, metrics: Mapping[str, Known]) -> tuple[str, ...
 
 
 def _bad(objective: Objective, metrics: Mapping[str, Known]) -> str:
-    """1 for each subject that is bad now."""
+    """Return the expression that is 1 for each subject that is bad now."""
     chosen = matchers(objective.match, _SUBJECTS[objective.level])
     names = [exported.live_name(name) for name in _names(objective, metrics)]
     values = " or ".join(f"{name}{selected(chosen)}" for name in names)
@@ -118,8 +118,8 @@ def _bad(objective: Objective, metrics: Mapping[str, Known]) -> str:
     if objective.metric == COVERAGE:
         values = f"{exported.FAMILY_KNOWN}{selected(chosen)} == 0"
     elif _is_lost(objective):
-        # For as long as a window of gold after a loss. A total is first shown at its first loss, so
-        # what is new is a loss, where the agent itself is not new to Prometheus.
+        # Bad for one window of gold after a loss. A total first appears at its first loss, so a new
+        # total is a loss unless the agent itself is new to Prometheus.
         total = f"{names[0]}_total{selected(chosen)}"
         known = f"{exported.METRIC_KNOWN}{selected([f'metric={quoted(exported.LOST[0])}'])}"
         values = (
@@ -136,7 +136,7 @@ def _bad(objective: Objective, metrics: Mapping[str, Known]) -> str:
 
 
 def _burns(objective: Objective) -> Iterator[dict[str, Any]]:
-    """An alert for each pair that can burn at all."""
+    """Yield an alert for each pair that can burn."""
     name, columns = objective.name, _SUBJECTS[objective.level]
     own = f"{{objective={quoted(name)}}}"
     who = " ".join(f"{{{{ $labels.{one} }}}}" for one in columns)
@@ -155,13 +155,13 @@ def _burns(objective: Objective) -> Iterator[dict[str, Any]]:
             "annotations": {
                 "summary": f"{name}: {who} burns its budget at rate {pair.rate:g} or more",
                 "description": f"{{{{ $value | humanizeDuration }}}} of the last {pair.long} were "
-                "bad, and it goes on. jmxlake explain says what happened.",
+                "bad, and the burn continues. Run jmxlake explain for the cause.",
             },
         }
 
 
 def _unknown(objective: Objective, metrics: Mapping[str, Known]) -> dict[str, Any]:
-    """An alert where an agent does not know, or no longer shows, what an objective goes by."""
+    """Return an alert for agents that do not know, or no longer show, an objective's metrics."""
     chosen = matchers(objective.match, {"cluster", "source"} & {*_SUBJECTS[objective.level]})
     parts = list[str]()
     for name in _names(objective, metrics):
@@ -182,15 +182,15 @@ def _unknown(objective: Objective, metrics: Mapping[str, Known]) -> dict[str, An
         "for": "5m",
         "labels": _labels(objective) | {"severity": "warning"},
         "annotations": {
-            "summary": f"{objective.name}: {{{{ $labels.instance }}}} does not say all of it",
-            "description": "What is not read is not known to be good, and cannot page. See the log"
-            " of the agent, its health.series, and whether it reads the family at all.",
+            "summary": f"{objective.name}: {{{{ $labels.instance }}}} does not show all metrics",
+            "description": "Unread metrics are unknown, and cannot page. See the log of the agent, its"
+            " health.series, and whether it reads the family.",
         },
     }
 
 
 def _labels(objective: Objective) -> dict[str, str]:
-    """The labels of an OpenSLO object, in Prometheus's letters; an alert's own go before them."""
+    """Return the labels of an OpenSLO object in Prometheus's form; an alert's own labels win."""
     own = {
         f"label_{re.sub('[^a-zA-Z0-9_]', '_', key)}": ",".join(values).replace("{{", '{{"{{"}}')
         for key, values in objective.labels.items()
@@ -199,7 +199,7 @@ def _labels(objective: Objective) -> dict[str, str]:
 
 
 def matchers(match: Mapping[str, Sequence[str]], columns: Collection[str]) -> list[str]:
-    """An objective's ``match`` in some columns; a label that is absent is empty to both."""
+    """Return an objective's ``match`` in some columns; an absent label is empty in both."""
     found = []
     for column in match.keys() & set(columns):
         both = zip(("=~", "!~"), regexes(match[column]), strict=True)
@@ -208,10 +208,10 @@ def matchers(match: Mapping[str, Sequence[str]], columns: Collection[str]) -> li
 
 
 def selected(chosen: Sequence[str]) -> str:
-    """Matchers as they stand after a metric's name."""
+    """Return matchers as PromQL writes them after a metric's name."""
     return f"{{{','.join(chosen)}}}" if chosen else ""
 
 
 def quoted(text: str) -> str:
-    """A string, which PromQL escapes as Go does: as JSON, but for surrogates."""
+    """Return a string of PromQL, which escapes as JSON does, except for surrogates."""
     return json.dumps(text, ensure_ascii=False)

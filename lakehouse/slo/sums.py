@@ -43,7 +43,7 @@ _BEFORE: Final = (
     f"CASE WHEN r.consumer_group IS NULL AND r.source IS NULL THEN {_IN_OLDER_ROWS} "
     f"ELSE coalesce(r.{BEFORE}, 0) END"
 )
-"""The part of the upper bound that may lie before the window of a row ``r`` of gold/sli.
+"""The part of the upper bound that may be before the window of a row ``r`` of gold/sli.
 
 Records that groups lost and failed attempts of sources have no such part: they have no edges.
 """
@@ -72,9 +72,9 @@ class SliRows(NamedTuple):
     sources: Sequence[Lifetime] = ()
 
     def sums(self, queries: Sequence[Query]) -> Sums:
-        """Times and events of all subjects that gold has rows of; each objective is in one query.
+        """Return times and events of all subjects with rows in gold; each objective is in one query.
 
-        Where events are counted and there are no slices, times follow from the events.
+        If events are counted and there are no slices, times follow from the events.
         """
         times: defaultdict[SliKey, dict[str, Times]] = defaultdict(dict)
         counts: dict[SliKey, Counts] = {}
@@ -94,11 +94,11 @@ class SliRows(NamedTuple):
         return Sums(times, counts)
 
     def bad_windows(self, query: Query, keys: Collection[SliKey]) -> dict[SliKey, list[BadWindow]]:
-        """Windows or slices of a few subjects that were certainly bad for some time, in order.
+        """Return windows or slices of a few subjects with certainly bad time, in order.
 
         Args:
             query: The objectives.
-            keys: The subjects; each brings as many rows as it had bad windows.
+            keys: The subjects. The query reads one row per bad window of each.
         """
         found = self._bad(_Part(query, query.ranges, self.gold.window_us), keys, "bad_low_us")
         return {key: [BadWindow(*one) for one in rows] for key, rows in found.items()}
@@ -108,7 +108,7 @@ class SliRows(NamedTuple):
 
         Args:
             query: The objectives; on events only in slices.
-            keys: The subjects; each brings as many rows as it had bad hours, windows or slices.
+            keys: The subjects. The query reads one row per bad hour, window or slice of each.
         """
         (part,) = self.parts(replace(query, lengths={}))
         last_us = (query.unit_us if query.slices else part.size_us) - 1
@@ -141,7 +141,7 @@ class SliRows(NamedTuple):
         return EventCounter(self.gold, self.lifetimes, self.excluded, self.sources)
 
     def times(self, query: Query) -> Iterator[tuple[SliKey, dict[str, Times]]]:
-        """Times of each subject, by the name of a range; of those in which its rows have any."""
+        """Yield the times of each subject by the name of a range, without empty ranges."""
         width = len(Times._fields) + 1
         for part in self.parts(query):
             for row in self.gold.ask(_sums_by_range(part), rows=self.judged(part)):
@@ -155,7 +155,7 @@ class SliRows(NamedTuple):
                 yield (cluster, objective, key), by_range
 
     def parts(self, query: Query) -> list[_Part]:
-        """The ranges of a query, by the rows that they are summed from."""
+        """Return the ranges of a query, by the rows that they are summed from."""
         needs_windows = query.slices is not None or bool(self.excluded)
         hourly, others = dict[str, Span](), dict[str, Span]()
         for name, span in query.ranges.items():
@@ -165,9 +165,9 @@ class SliRows(NamedTuple):
         return [part for part in both if part.ranges]
 
     def judged(self, part: _Part) -> Relation:
-        """Rows of gold or slices, with ``at`` (microseconds), the columns of ``Times``, ``BEFORE``.
+        """Return rows of gold or slices with ``at`` (µs), the columns of ``Times`` and ``BEFORE``.
 
-        Rows of gold include the one after the span, for its ``BEFORE``; that of a slice is 0.
+        Rows of gold include the row after the span, for its ``BEFORE``. Slices have 0.
         """
         query, (start, end) = part.query, part.span
         if query.slices is None:
@@ -183,7 +183,7 @@ class SliRows(NamedTuple):
         return select(sql, rows=rows)
 
     def _slots(self, part: _Part, slot: str) -> Relation:
-        """Sums over slices, or over windows that hold several."""
+        """Return sums over slices, or over windows of several slices."""
         query = part.query
         if query.events is not None:
             return self.counter.slices(query.objectives[0], query.events, part.span, slot)
@@ -206,7 +206,7 @@ class SliRows(NamedTuple):
         return exclusions.apply(rows, _KEYS, Times._fields, span[0])
 
     def _with_expected(self, slots: Relation, query: Query) -> Relation:
-        """Slots with ``expected``: how much of them the subject existed."""
+        """Return slots with ``expected``: the time in them in which the subject existed."""
         kinds = {objective.kind for objective in query.objectives}
         columns = ", ".join(f"r.{name}" for name in ("at", "good", "bad", "low", "high"))
         lived = f"greatest(0, least(k.e, r.at + {query.unit_us}) - greatest(k.s, r.at))"
@@ -225,9 +225,9 @@ def _same(other: str, names: Iterable[str]) -> str:
 
 
 def _sums_by_range(part: _Part) -> str:
-    """SQL: sums over each range, and the number of its rows that contain anything.
+    """Return the SQL of sums over each range, and the number of its rows with content.
 
-    Bad time that was first seen just after a range may have started in it. A client's row of zeros
+    Bad time that was first observed just after a range may have started in it. A client's row of zeros
     shows that it existed (see the kernel's sli/clients.sql).
     """
     has_content = f"greatest({', '.join(f'r.{name}' for name in Times._fields)}) > 0"

@@ -23,7 +23,7 @@ from statistics import fmean
 from typing import Final, NamedTuple, Self
 
 WEEKS: Final = 13
-"""A quarter: the number of weeks of a trend, that of the report included."""
+"""The number of weeks of a trend, with the week of the report: a quarter."""
 
 _HALF: Final = dt.timedelta(days=3.5)
 _UNIT: Final = 10 / 604_800
@@ -34,15 +34,15 @@ class Week(NamedTuple):
     """One week of one subject; shares are of its time, between 0 and 1.
 
     Attributes:
-        expected_us: How long the subject existed.
-        bad_us: How long it was seen bad.
+        expected_us: Time in which the subject existed.
+        bad_us: Time in which it was observed to be bad.
         bad_low_us: Lower bound of the bad time.
         bad_high_us: Upper bound of the bad time.
-        unknown_us: How long it was not wholly seen.
-        share: Bad time by seen time; None where nothing was seen.
+        unknown_us: Time in which it was not fully observed.
+        share: Bad time by observed time; None without observed time.
         share_low: Lower bound of the bad share.
         share_high: Upper bound, with unknown time as bad.
-        is_over: Whether all of it is past.
+        is_over: Whether it has ended.
         name: Its name in ISO 8601, such as ``2026-W47``.
     """
 
@@ -59,7 +59,7 @@ class Week(NamedTuple):
 
     @property
     def is_known(self) -> bool:
-        """Whether it can be compared: it is over, and at least half of it was seen."""
+        """Whether it can be compared: it has ended, and at least half of it was observed."""
         seen = self.unknown_us <= _MOST_UNKNOWN * self.expected_us
         return self.is_over and self.share is not None and seen
 
@@ -78,15 +78,15 @@ class Trend(NamedTuple):
 
     @property
     def was_bad(self) -> bool:
-        """Whether it was seen bad in any of them."""
+        """Whether it was bad in any of them."""
         return any(week is not None and week.bad_us > 0 for week in self.weeks)
 
 
 def scale(share: float) -> float:
-    """A share on the scale on which weeks are compared.
+    """Return a share on the scale on which weeks are compared.
 
     Incidents last seconds or days: their sizes differ by factors, not by sums. The logarithm counts
-    in units of ten seconds a week, about the shortest time that can be seen.
+    in units of ten seconds a week, about the shortest time that can be observed.
     """
     return math.log1p(share / _UNIT)
 
@@ -187,7 +187,7 @@ def _week(statement: Statement, period: Period, now_us: int) -> Week:
 
 
 LEVEL: Final = 0.1
-"""Twelve changes, of which this week's is the largest: p = 1/12. Thirteen weeks give no less."""
+"""The least p of thirteen weeks is 1/12: this week's change is the largest of twelve."""
 
 _LEAST_CHANGES: Final = 9
 """With fewer changes to compare with, no change could be significant: there is no test."""
@@ -229,10 +229,10 @@ class Change(NamedTuple):
 
 
 def change(weeks: Sequence[Week | None]) -> Change | None:
-    """The change from the last week but one to the last.
+    """Return the change from the last week but one to the last.
 
-    It is a rank test: its ``p`` is the rank of this change among those between neighbouring weeks
-    before, so it needs no assumption on how incidents are distributed.
+    It is a rank test: its ``p`` is the rank of this change among earlier changes between neighbouring
+    weeks, so it needs no assumption on the distribution of incidents.
 
     Args:
         weeks: Oldest first; None where one is not known.
@@ -258,10 +258,10 @@ def change(weeks: Sequence[Week | None]) -> Change | None:
 
 
 def by_chance(compared: Iterable[int]) -> float:
-    """The expected number of significant changes if all were by chance.
+    """Return the expected number of significant changes if all were by chance.
 
     Args:
-        compared: Of each change that was tested, the number of earlier changes.
+        compared: Number of earlier changes of each tested change.
     """
     return sum(int(LEVEL * (earlier + 1)) / (earlier + 1) for earlier in compared)
 
@@ -283,7 +283,7 @@ class Regime(NamedTuple):
 
 
 def regimes(weeks: Sequence[Week | None]) -> list[Regime]:
-    """The new regimes, oldest first; unknown weeks are left out.
+    """Return the new regimes, oldest first; unknown weeks are left out.
 
     Weeks are cut where the means of both sides differ most, relative to their spread and number
     (CUSUM). A permutation test decides whether the cut is more than chance; then each side is cut
@@ -321,7 +321,7 @@ def _cuts(weeks: Sequence[Week], first: int, end: int) -> list[tuple[int, float]
 
 
 def _best_cut(values: Sequence[float]) -> tuple[float, int]:
-    """How well the best cut divides the values, and its position; by CUSUM and the lengths."""
+    """Return the strength of the best cut of the values and its position, by CUSUM."""
     count, total = len(values), math.fsum(values)
     best, at, running = 0.0, 0, math.fsum(values[: _LEAST_WEEKS - 1])
     for number in range(_LEAST_WEEKS, count - _LEAST_WEEKS + 1):
@@ -333,7 +333,7 @@ def _best_cut(values: Sequence[float]) -> tuple[float, int]:
 
 
 def _means_differ(before: Sequence[Week], after: Sequence[Week]) -> bool:
-    """Whether the means differ wherever the truth of each week lies within its bounds."""
+    """Return True if the means differ for every value of each week within its bounds."""
     lows, highs = (
         [fmean(getattr(week, bound) for week in side) for side in (before, after)]
         for bound in ("share_low", "share_high")

@@ -421,8 +421,8 @@ STATED: Final = {
     "min-isr": (availability, availability.TOPICS, "unavailable_any_us"),
     "throttling": (requests, requests.CLIENTS, "throttled_us"),
     "tier-lag": (storage, storage.TOPICS, "copy.lagging_us"),
-    "lost": (groups, groups.GROUPS, "offsets_high"),
-    "lag": (groups, groups.GROUPS, "behind_us"),
+    "lost": (groups, groups.GROUPS_WITH_LOSS, "offsets_high"),
+    "lag": (groups, groups.GROUPS_BEHIND, "behind_us"),
     "remote-reads": (storage, storage.READ, "bytes"),
 }  # fmt: skip
 """The section, the table and the figure of each question whose subjects are counted."""

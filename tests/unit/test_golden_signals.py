@@ -81,7 +81,7 @@ TIE: Final = "\u00a0"
 
 def requests_of(facts: Any) -> Detail:
     """The section of the page on requests."""
-    found = requests.SECTION.detail(facts)
+    found = requests.REQUESTS.detail(facts)
     assert found is not None
     return found
 

@@ -60,7 +60,7 @@ def test_there_are_rules_on_all_that_ships(one: Objective) -> None:
         (objective(match={"source": ("broker-1",)}), "level topic has no source that could match"),
         (objective(match={"source": ("*",)}), None),
         (objective(match={"topic": ("[z-a]",)}),
-         "a pattern of topic has a range that ends before it begins"),
+         "a pattern of topic has a reversed range"),
         (objective("source", "kafka.broker.request_handler.idle", op="gte", threshold=0.3), None),
         (objective("source", "own.queue"), None),
         (objective("source", "own.queue", match={"queue": ("a",)}),

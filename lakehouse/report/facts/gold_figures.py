@@ -62,14 +62,14 @@ class _OfColumn:
 
 @dataclass(frozen=True, slots=True)
 class Max(_OfColumn):
-    """The greatest value of a gauge."""
+    """The maximum of a gauge."""
 
     column: ClassVar[str] = "value_max"
 
 
 @dataclass(frozen=True, slots=True)
 class Min(_OfColumn):
-    """The least value of a gauge."""
+    """The minimum of a gauge."""
 
     column: ClassVar[str] = "value_min"
 
@@ -133,8 +133,8 @@ class Rise:
 
     Attributes:
         metric: The counter.
-        beside: A metric of the same scrapes: without a row of a counter the increase is 0 where
-            this metric was read. None: it is not known.
+        beside: A metric of the same scrapes: without a row of a counter the increase is 0 if this
+            metric was read. None: unknown.
         more: Further counters, whose increases are added.
     """
 
@@ -178,7 +178,7 @@ K = TypeVar("K", bound=Hashable)
 
 
 def unread(gold: Gold, metric: str, sources: tuple[str, ...] = BROKERS) -> dict[str, list[Span]]:
-    """When a metric's family was not read, by source; empty where no agent reads it."""
+    """Return the time in which a metric's family was not read, by source; empty: never read."""
     stretches: dict[str, list[Span]] = {}
     for row in gold.ask(
         "SELECT r.source, r.outcome, r.started_at, r.ended_at FROM {rows} r "
@@ -202,7 +202,7 @@ def unread(gold: Gold, metric: str, sources: tuple[str, ...] = BROKERS) -> dict[
 def unread_times(
     gold: Gold, *metrics: str, sources: tuple[str, ...] = BROKERS
 ) -> dict[str, Unread]:
-    """The unread time of each source, of the first of some metrics that any agent reads."""
+    """Return the unread time of each source, for the first of some metrics with an agent."""
     start, end = gold.period.span
     lived: defaultdict[str, int] = defaultdict(int)
     for one in attainment.lifetimes(gold.subjects, min(end, gold.now_us)):
@@ -217,18 +217,18 @@ def unread_times(
 
 
 def uncounted(gold: Gold, metric: str, source: str | None = None) -> list[Uncounted]:
-    """The hidden time of a counter: of a source, or of every source that has the counter."""
+    """Return the hidden time of a counter, for a source or every source with the counter."""
     found = gold.uncounted_time.of(gold.families(metric))
     return [own for (_, name), own in found.items() if source in {None, name}]
 
 
 def hidden_spans(gold: Gold, metric: str) -> list[Span]:
-    """When a counter of any source may have risen by counts that no reading shows."""
+    """Return the spans in which a counter of any source may have hidden counts."""
     return [span for own in uncounted(gold, metric) for span in own.spans]
 
 
 def nothing(gold: Gold, metric: str, source: str | None = None) -> Bounds:
-    """The increase of a counter that was read and has no row: none, or at least none."""
+    """Return the increase of a counter that was read and has no row: 0, or at least 0."""
     hides = any(own.spans for own in uncounted(gold, metric, source))
     return NONE._replace(high=None) if hides else NONE
 
@@ -236,7 +236,7 @@ def nothing(gold: Gold, metric: str, source: str | None = None) -> Bounds:
 def counted(
     gold: Gold, table: tables.Table, metrics: Sequence[str], key: Callable[[Row], K]
 ) -> dict[K, Bounds]:
-    """Increases of counters and their bounds, summed by a key of their rows."""
+    """Return increases of counters and their bounds, summed by a key of their rows."""
     parts: defaultdict[K, list[Bounds]] = defaultdict(list)
     for row, bounds in _bounds(gold, table, metrics):
         parts[key(row)].append(bounds)
@@ -244,10 +244,10 @@ def counted(
 
 
 def with_bounds(gold: Gold, table: tables.Table) -> Sums:
-    """Sums by subject and metric; those of counters have ``increase_low`` and ``increase_high``.
+    """Return sums by subject and metric; counters have ``increase_low`` and ``increase_high``.
 
-    ``no_increase`` is what a counter of the same family and source without a row rose by. A counter
-    that only rose just after the period has a row as well.
+    ``no_increase`` is the increase of a counter of the same family and source without a row. A
+    counter that rose only just after the period also has a row.
     """
     key = itemgetter(*table.keys[1:])
     sums = gold.sums(table)
@@ -263,7 +263,7 @@ def with_bounds(gold: Gold, table: tables.Table) -> Sums:
 def _bounds(
     gold: Gold, table: tables.Table, metrics: Sequence[str] = ()
 ) -> list[tuple[Row, Bounds]]:
-    """Every row of a counter in the period or just after it, and the bounds of its increase."""
+    """Return every row of a counter in or just after the period, with its increase's bounds."""
     start, end = gold.period.span
     # Gold keeps finest windows for a time only.
     kept = gold.rows.are_kept(gold.period.start.date())

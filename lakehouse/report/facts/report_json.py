@@ -61,11 +61,11 @@ _Duration = Annotated[float, Meta(ge=0, le=_GREATEST)]
 _OVERSPENT: Final = frozenset({
     "budget_left_us", "budget_left_low_us", "budget_left_high_us", "budget_of_window_left_us",
 })  # fmt: skip
-"""Times that are negative where more was used than there is."""
+"""Times that are negative if they are overspent."""
 
 
 def check_shape(facts: Mapping[str, Any]) -> None:
-    """Check facts that a file or another program brought.
+    """Check facts from a file or another program.
 
     Args:
         facts: The content of report.json.
@@ -80,7 +80,7 @@ def check_shape(facts: Mapping[str, Any]) -> None:
 
 
 def schema() -> dict[str, Any]:
-    """Return the JSON Schema of report.json; it allows keys to lack that older versions lack."""
+    """Return the JSON Schema of report.json; keys that older versions lack are optional."""
     of_report = msgspec.json.schema(json_type(Report), schema_hook=_schema_of)
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **of_report}
 
@@ -108,7 +108,7 @@ _CLOSER: Final[Mapping[tuple[Any, str], Any]] = {
     (Week, "iso"): _WeekName,
     (WeekOfObjective, "week"): _WeekName,
 }
-"""Types that say more than those of the records, or allow for what older versions wrote."""
+"""Types that are narrower than in the records, or that accept older versions."""
 
 _NEEDED: Final[Mapping[Any, Collection[str]]] = {
     Answers: ("source", "unknown_us"),
@@ -128,7 +128,7 @@ _NEEDED: Final[Mapping[Any, Collection[str]]] = {
     StoredTopic: ("disk_bytes_mean",),
     Trends: ("weeks", "objectives"),
 }
-"""Keys that every version wrote although they may be null or empty, and that are relied on."""
+"""Required keys that may be null or empty, and that every version wrote."""
 
 _LATER: Final[frozenset[tuple[Any, str]]] = frozenset({(TierLag, "partitions_omitted")})
 """Figures that an older version did not write."""
@@ -197,7 +197,7 @@ def _hook(kind: type, value: Any) -> Any:
     """Check an instant or a time zone.
 
     Raises:
-        ValueError: It is none.
+        ValueError: It is invalid.
     """
     if not isinstance(value, str):
         raise ValueError(f"expected text, got {type(value).__name__}")  # noqa: TRY004
@@ -227,18 +227,18 @@ _OLDER: Final = 1
 """The format without events, statuses, history and key figures."""
 
 _RENAMED: Final = {"events": "changes", "events_omitted": "changes_omitted"}
-"""Keys of format 1 by which format 2 has something else."""
+"""Keys of format 1 with another meaning in format 2, and their new names."""
 
 _WANTED: Final = "name what report --json wrote"
 
 
 def is_saved(place: str) -> bool:
-    """Whether a place is a file of facts and no lake."""
+    """Return True if a place is a file of facts and not a lake."""
     return place.endswith(".json") and "://" not in place
 
 
 def load(path: Path) -> dict[str, Any]:
-    """The facts that ``jmxlake report --json`` wrote.
+    """Return the facts that ``jmxlake report --json`` wrote.
 
     Raises:
         FactsError: The file cannot be read, or holds something else.
@@ -263,7 +263,7 @@ def load(path: Path) -> dict[str, Any]:
 
 
 def _upgraded(facts: dict[str, Any]) -> dict[str, Any]:
-    """Return facts of format 1 with what format 2 says more of them; events are not known."""
+    """Return facts of format 1 as format 2; events are unknown."""
     end, made = (figures.moment(facts.get(key, facts["to"])) for key in ("to", "generated_at"))
     found = {**facts, "format": FORMAT, "running": made < end}
     found["objectives"] = [{**one, "history": []} for one in facts["objectives"]]
@@ -273,6 +273,6 @@ def _upgraded(facts: dict[str, Any]) -> dict[str, Any]:
 
 
 def text(facts: Mapping[str, Any]) -> str:
-    """The facts as ``load`` reads them; lone surrogates are escaped, as UTF-8 has none."""
+    """Return the facts as ``load`` reads them; lone surrogates are escaped (UTF-8)."""
     content = json.dumps(facts, indent=1, ensure_ascii=False) + "\n"
     return content.encode("utf-8", "backslashreplace").decode("utf-8")

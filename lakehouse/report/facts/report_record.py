@@ -149,7 +149,7 @@ QUESTIONS: Final[tuple[Question, ...]] = (
     golden_signals.LATENCY_QUESTION, golden_signals.TRAFFIC_QUESTION, storage.QUESTION,
     min_isr_.RACKS, hygiene_.QUESTION, coverage_.QUESTION, replication_.QUESTION,
 )  # fmt: skip
-"""In the order of ``answers``; the keys that they name are those of the records."""
+"""Questions in the order of ``answers``, with keys of the records."""
 
 for _question in QUESTIONS:
     _question.check()

@@ -26,7 +26,7 @@ _FLAGS: Final = (
     "--disable-sync",
     "--disable-component-update",
     "--disable-background-networking",
-    # The page makes no request. If anything else does, no host name resolves, and addresses go to
+    # The page makes no request. For any other request host names do not resolve, and addresses use
     # a proxy that does not exist.
     "--host-resolver-rules=MAP * ~NOTFOUND",
     "--proxy-server=http://127.0.0.1:9",

@@ -13,7 +13,7 @@ from lakehouse.report.tables.section import Part, plain, section, unanswered
 from lakehouse.report.tables.table_spec import Cell, Column, TableSpec
 
 _TWINS: Final = ("kafka.group.non_consumed.low",)
-"""Metrics whose incidents are those of another metric too, with the other bound."""
+"""Metrics with the same incidents as another metric, with the other bound."""
 
 
 def _duration(row: Row) -> Cell:

@@ -89,7 +89,7 @@ class TableSpec:
         caption: The title.
         noun: A row.
         columns: The columns; the first names the row.
-        file: The CSV file with all rows, without ``.csv``; empty: that of the rows' path.
+        file: The CSV file with all rows, without ``.csv``; empty: the rows' path.
         worst: Sort key, greatest first; None: rows are in order.
         quiet: Predicate of the rows that are not shown; empty: no sentence.
         unknown: Key of a row's unobserved time; empty: it has none.

@@ -25,7 +25,7 @@ LISTS: Final = {
 }  # fmt: skip
 """Keys of patterns, and the columns of the names that these match."""
 REQUIRED: Final = ("start", "end", "reason")
-"""What each maintenance has."""
+"""Keys that each maintenance has."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,7 @@ class Maintenance:
         reason: The planned work.
         names: Patterns of clusters and of subjects, by column; without a pattern of subjects the
             maintenance concerns all subjects of its clusters.
-        objectives: Patterns of the names of objectives; a correction alone names some.
+        objectives: Patterns of the names of objectives. Only corrections have other patterns.
     """
 
     start_us: int
@@ -48,18 +48,18 @@ class Maintenance:
     objectives: tuple[str, ...] = ("*",)
 
     def concerns(self, subject: Subject) -> bool:
-        """Whether it concerns a subject."""
+        """Return True if it concerns a subject."""
         if not matches(subject.cluster, self.names.get("cluster", ("*",))):
             return False
         columns = self.subject_columns
         return not columns or any(matches(subject.names[c], self.names[c]) for c in columns)
 
     def is_on(self, objective: str) -> bool:
-        """Whether it is on an objective of this name."""
+        """Return True if it concerns an objective of this name."""
         return matches(objective, self.objectives)
 
     def overlaps(self, period: Period) -> bool:
-        """Whether some of it lies in a period."""
+        """Return True if it overlaps a period."""
         return self.start_us < micros(period.end) and self.end_us > micros(period.start)
 
     @property
@@ -68,11 +68,11 @@ class Maintenance:
         return tuple(name for name in self.names if name != "cluster")
 
     def windows(self, window_us: int) -> Span:
-        """The whole windows in it; empty or negative where there are none."""
+        """Return the span of its whole windows; empty or negative if there are none."""
         return -(-self.start_us // window_us) * window_us, self.end_us // window_us * window_us
 
     def to_json(self) -> dict[str, Any]:
-        """The maintenance as JSON has it, with the keys of its file."""
+        """Return the maintenance as JSON, with the keys of its file."""
         return {
             "start": iso(self.start_us),
             "end": iso(self.end_us),
@@ -82,12 +82,12 @@ class Maintenance:
 
 
 def of(excluded: Iterable[Maintenance], objective: str) -> list[Maintenance]:
-    """What of some excluded time is on an objective of this name."""
+    """Return the excluded time that concerns an objective of this name."""
     return [one for one in excluded if one.is_on(objective)]
 
 
 def load(path: Path) -> tuple[Maintenance, ...]:
-    """All maintenance of a file, by its start.
+    """Return all maintenance of a file, by its start.
 
     Raises:
         MaintenanceFileError: The file cannot be read or is malformed; with line and column.
@@ -97,7 +97,7 @@ def load(path: Path) -> tuple[Maintenance, ...]:
 
 
 def items(path: Path, key: str, required: Sequence[str]) -> list[Node]:
-    """The items of the list that is a file's only key.
+    """Return the items of the list that is a file's only key.
 
     Args:
         path: The file.
@@ -122,7 +122,7 @@ def items(path: Path, key: str, required: Sequence[str]) -> list[Node]:
 def span(
     node: Node, required: Sequence[str] = REQUIRED, more: Sequence[str] = ()
 ) -> tuple[int, int, str, Mapping[str, tuple[str, ...]]]:
-    """The span of an item, its reason and its patterns.
+    """Return the span of an item, its reason and its patterns.
 
     Args:
         node: The item.
@@ -144,7 +144,7 @@ def span(
             raise error(node, f"{key} is missing")
     start, end = (_instant(node.entries[key]) for key in ("start", "end"))
     if end <= start:
-        raise error(node.entries["end"], "it is not after the start")
+        raise error(node.entries["end"], "the end is not after the start")
     names = {
         name: patterns(node.entries[key]) for key, name in LISTS.items() if key in node.entries
     }
@@ -162,10 +162,10 @@ def _instant(node: Node) -> int:
 
 
 def patterns(node: Node) -> tuple[str, ...]:
-    """A list of patterns.
+    """Return a list of patterns.
 
     Raises:
-        MaintenanceFileError: It is none; with line and column.
+        MaintenanceFileError: The node is not such a list; with line and column.
     """
     if node.tag != "seq" or not node.items or any(item.is_nested for item in node.items):
         raise error(node, 'write a list of patterns, such as ["orders-*"]')
@@ -173,17 +173,17 @@ def patterns(node: Node) -> tuple[str, ...]:
 
 
 def matches(name: str | None, globs: Iterable[str]) -> bool:
-    """Whether a name matches one of some patterns."""
+    """Return True if a name matches one of some patterns."""
     return name is not None and any(fnmatchcase(name, glob) for glob in globs)
 
 
 def error(node: Node, message: str) -> MaintenanceFileError:
-    """An error at a place of a file."""
+    """Return an error at a place of a file."""
     return MaintenanceFileError(str(node.says("invalid", message)))
 
 
 BEFORE: Final = "before_us"
-"""The column with the part of a row's upper bound that may lie before its window."""
+"""The column with the part of a row's upper bound that may be before its window."""
 
 _COLUMNS: Final = dict(zip(SUBJECT, SUBJECT_COLUMNS, strict=True)) | {"cluster": "cluster"}
 """Columns of gold, by the names that patterns are of."""
@@ -203,17 +203,17 @@ class Exclusions(NamedTuple):
     window_us: int
 
     def condition(self, window: str = "r.window_start") -> str:
-        """SQL: whether a window of a row ``r`` lies in maintenance of its subject."""
+        """Return the SQL condition that a window of a row ``r`` is in maintenance of its subject."""
         return " OR ".join(self._condition(one, window) for one in self.planned) or "false"
 
     def apply(
         self, rows: Relation, keys: Sequence[str], sums: Sequence[str], since: int
     ) -> Relation:
-        """Rows outside maintenance, with the bad time that may lie just before maintenance.
+        """Return the rows outside maintenance, with the bad time that may be just before it.
 
-        Bad time that is first seen in the first window of maintenance may have started before it.
-        No other row covers that, so there is a row more for the window before: all zeros but for
-        its upper bound.
+        Bad time that is first observed in the first window of maintenance may have started before
+        it. No other row covers that, so the window before gets an additional row. Only its upper
+        bound is not zero.
 
         Args:
             rows: With ``window_start``, ``keys``, ``sums`` and ``BEFORE``.
@@ -247,7 +247,7 @@ class Exclusions(NamedTuple):
         return f"({' AND '.join(parts)})"
 
     def _has_name(self, key: str, planned: Maintenance) -> str:
-        """SQL: whether a row has a name that a pattern of this key matches."""
+        """Return the SQL condition that a row has a name that a pattern of this key matches."""
         names = {{"cluster": one.cluster, **one.names}[key] for one in self.subjects}
         found = (str(name) for name in names if matches(name, planned.names[key]))
         return is_one_of(f"r.{_COLUMNS[key]}", sorted(found))

@@ -4,8 +4,8 @@ Business hours are parts of a week in the time zone. They are written as ``Mon-F
 several separated by commas; ``22:00-06:00`` ends on the next day.
 
 A correction is time that was agreed, after the fact, not to count. A statement keeps its figures,
-and the agreed figures outside the corrections are reported next to them. Their windows are excluded
-like those of planned maintenance. OpenSLO's draft of v2 has a BudgetAdjustment for this purpose,
+and the agreed figures outside the corrections are reported next to them. Corrections exclude windows
+as planned maintenance does. OpenSLO's draft of v2 has a BudgetAdjustment for this purpose,
 which adds a percentage and has neither subjects nor approval.
 """
 
@@ -36,8 +36,8 @@ class Correction(maintenance.Maintenance):
     """A span that was agreed not to count.
 
     Attributes:
-        approved_by: Who approved it.
-        ticket: Where that is recorded.
+        approved_by: The person who approved it.
+        ticket: The record of the approval.
         node: Its place in the file.
     """
 
@@ -46,7 +46,7 @@ class Correction(maintenance.Maintenance):
     node: Node | None = field(default=None, compare=False, repr=False)
 
     def to_json(self) -> dict[str, Any]:
-        """The correction as JSON has it, with the keys of its file."""
+        """Return the correction as JSON, with the keys of its file."""
         return {
             **maintenance.Maintenance.to_json(self),
             "objectives": list(self.objectives),
@@ -55,17 +55,17 @@ class Correction(maintenance.Maintenance):
         }
 
     def says(self, message: str, key: str = "", kind: Kind = "invalid") -> str:
-        """A line about it, or about one of its keys, with its place in the file."""
+        """Return a line about it, or about one of its keys, with its place in the file."""
         if self.node is None:
             return message
         return visible(str(self.node.keys.get(key, self.node).says(kind, message)))
 
 
 def load_corrections(path: Path) -> tuple[tuple[Correction, ...], list[str]]:
-    """All corrections of a file, by their start; and a line for each item that is malformed.
+    """Return all corrections of a file, by their start, and a line for each malformed item.
 
     Raises:
-        MaintenanceFileError: The file cannot be read, or is none of corrections.
+        MaintenanceFileError: The file cannot be read, or does not have a list of corrections.
     """
     corrections, faults = [], []
     for node in maintenance.items(path, "corrections", _REQUIRED):
@@ -91,18 +91,18 @@ def check_corrections(
     subjects: Sequence[Subject],
     now_us: int,
 ) -> Iterator[str]:
-    """A line for each fault: time in the future, unknown names, two corrections of one figure.
+    """Yield a line for each fault: time in the future, unknown names, overlapping corrections.
 
     Args:
         corrections: By their start.
-        objectives: Every objective that there is.
+        objectives: Every objective.
         subjects: Every subject of the lake, past ones too.
         now_us: The present.
     """
     objective_names = {one.name for one in objectives}
     for one in corrections:
         if one.end_us > now_us:
-            message = "it ends in the future; write work that is planned as maintenance"
+            message = "it ends in the future; write planned work as maintenance"
             yield one.says(message, "end")
         yield from _unknown(one, "objectives", one.objectives, objective_names)
         for key, column in maintenance.LISTS.items():
@@ -115,7 +115,7 @@ def check_corrections(
         common = (one for one in subjects if first.concerns(one) and second.concerns(one))
         if any(one.kind in kinds for one in common):
             place = first.node.line if first.node else iso(first.start_us)
-            what = f"it overlaps the one of line {place}; change one, so that time has one ticket"
+            what = f"it overlaps the correction of line {place}; change one, so that time has one ticket"
             yield second.says(what, "start")
 
 
@@ -157,7 +157,7 @@ class BusinessHours(NamedTuple):
     rules: tuple[Rule, ...]
 
     def within(self, period: Period, zone: dt.tzinfo) -> tuple[Period, ...]:
-        """The parts of a period that are business hours, oldest first, without overlap."""
+        """Return the parts of a period that are business hours, oldest first, without overlap."""
         spans = (
             (_at(date, rule.start, zone), _at(date, rule.end, zone))
             for date in periods.days(period.start - dt.timedelta(days=1), period.end, zone)
@@ -175,7 +175,7 @@ def _at(date: dt.date, minutes: int, zone: dt.tzinfo) -> int:
 
 
 def parse_business_hours(text: str) -> BusinessHours:
-    """Business hours from their text.
+    """Return business hours from their text.
 
     Raises:
         PeriodError: The text has another form.
@@ -203,8 +203,8 @@ class Calendar(NamedTuple):
     Attributes:
         time_zone: IANA name; it determines the limits of a week, and how instants are shown.
         business: Business hours in that zone; None: the report has no section on them.
-        maintenance: Planned maintenance; objectives are reported without it, too.
-        corrections: Time that was agreed not to count; objectives are reported without it, too.
+        maintenance: Planned maintenance. The report also has the objectives without it.
+        corrections: Time that was agreed not to count. The report also has the objectives without it.
     """
 
     time_zone: str = periods.UTC_NAME

@@ -1,18 +1,18 @@
 """Good and bad events, from counters in gold/topics and gold/sources.
 
-A count has no share of time. To be stated like times, the time in which events were counted is
-divided into good and bad as the events are. This assumes that unseen time had events at the same
-rate as seen time.
+A count has no share of time. So that statements can treat it like time, the time in which events
+were counted is divided into good and bad in the ratio of the events. This assumes that unobserved
+time had events at the same rate as observed time.
 
-How much of a window was seen follows from its observed time, relative to the window with the most:
-the counters of a topic are on several brokers, and one of them alone has a part of the events.
+The observed part of a window is its observed time relative to the window with the most. The counters
+of a topic are on several brokers, and each broker has only a part of the events.
 
-Kafka makes most counters with their first event, and takes a topic's away from brokers that no
-longer lead it. Where the catalogue says so (``absent: zero``), there were no events while there was
-no counter, and what is observed is the scrapes of its family.
+Kafka creates most counters with their first event, and removes a topic's counters from brokers that
+no longer lead it. With ``absent: zero`` in the catalogue there were no events while there was no
+counter, and the observed time is that of the scrapes of its family.
 
-What a process counted between its last scrape and its end is in no reading. That time is not seen,
-so that unknown events bound a share both ways as unknown time does.
+No reading has the counts between a process's last scrape and its end. That time counts as not
+observed, so unknown events bound a share both ways as unknown time does.
 """
 
 from collections import Counter, defaultdict
@@ -53,7 +53,7 @@ _LABELS: Final = arrow_types.schema([("labels", "string")])
 
 
 def lives(lifetimes: Iterable[Lifetime], kinds: Collection[str]) -> pa.Table:
-    """When subjects of some kinds existed: their columns, ``s`` and ``e``, microseconds."""
+    """Return the active periods of subjects of some kinds: their columns, ``s`` and ``e`` (µs)."""
     own = [one for one in lifetimes if one.subject.kind in kinds]
     rows = [(one.subject.cluster, *one.subject.key, *span) for one in own for span in one.spans]
     return arrow_types.rows(_LIFE_SCHEMA, rows)
@@ -65,9 +65,9 @@ class EventCounter:
 
     Attributes:
         gold: Rows of gold.
-        lifetimes: When the subjects existed.
+        lifetimes: Active periods of the subjects.
         excluded: Maintenance.
-        sources: When the sources existed that may count their events.
+        sources: Active periods of the sources that may count their events.
     """
 
     gold: GoldRows
@@ -80,7 +80,7 @@ class EventCounter:
         return definitions(self.gold.engine)
 
     def counts(self, objective: Objective, events: Events, span: Span) -> dict[SliKey, Counts]:
-        """The events of a span, of every subject that gold has rows of."""
+        """Return the events in a span by subject, for every subject with rows in gold."""
         columns = ", ".join(("r.cluster", "r.subject", *_SUMS, "max(r.observed) AS best"))
         sql = f"SELECT {columns} FROM {{rows}} r GROUP BY r.cluster, r.subject"
         rows = self.gold.ask(sql, rows=self._windows(objective, events, span))
@@ -94,7 +94,7 @@ class EventCounter:
         return counts
 
     def slices(self, objective: Objective, events: Events, span: Span, slot: str) -> Relation:
-        """Good and bad time of each slice; a slice that was seen and had no events is good.
+        """Return good and bad time of each slice; an observed slice without events is good.
 
         Args:
             objective: The objective.
@@ -132,7 +132,7 @@ class EventCounter:
         )
 
     def _windows(self, objective: Objective, events: Events, span: Span) -> Relation:
-        """cluster, subject, window; what was counted in it, and how long that was observed."""
+        """Return cluster, subject, window, the counted events and the observed time."""
         level, metrics = objective.level, (events.counted, events.total)
         subjects = [one.subject for one in self.lifetimes if one.subject.kind == level]
         exclusions = Exclusions(self.excluded, subjects, self.gold.window_us)
@@ -161,10 +161,10 @@ class EventCounter:
     def _without_hidden(
         self, level: str, counted: Relation, meanings: Sequence[Definition], span: Span
     ) -> Relation:
-        """The same, less the time that scrapes cover and in which counts may be lost.
+        """Return the rows without the time that scrapes cover and in which counts may be lost.
 
-        After the last scrape of a process the time until the next attempt is covered, but what the
-        process counted until its end is in no reading.
+        After the last scrape of a process the time until the next attempt is covered, but no reading
+        has the counts of the process until its end.
         """
         shares = self._hidden_shares(level, meanings, span)
         if not shares:
@@ -182,7 +182,7 @@ class EventCounter:
     def _hidden_shares(
         self, level: str, meanings: Sequence[Definition], span: Span
     ) -> list[tuple[str, str | None, int, float]]:
-        """Cluster, source (null: the mean of all), window, and the share of it that is hidden."""
+        """Return cluster, source (null: the mean of all), window, and its hidden share."""
         clusters = {one.subject.cluster for one in self.lifetimes}
         time = UncountedTime(self.gold, clusters, Period.of(span), self.sources)
         hidden: defaultdict[Source, list[Span]] = defaultdict(list)
@@ -199,7 +199,7 @@ class EventCounter:
         return [(*key, share) for key, share in shares.items()]
 
     def _rows(self, objective: Objective, metrics: Sequence[str], period: Period) -> Relation:
-        """Rows of gold of a span, of the series that an objective chooses by their labels."""
+        """Return the rows of gold in a span, of the series that an objective chooses by labels."""
         if not objective.series:
             return self.gold.windows(_TABLES[objective.level], period)
         rows, of_them = self.gold.windows(tables.LABELLED, period), is_one_of("r.metric", metrics)
@@ -216,7 +216,7 @@ class EventCounter:
         self, level: str, counted: Relation, families: Sequence[str], span: Span,
         exclusions: Exclusions,
     ) -> Relation:  # fmt: skip
-        """The same in all windows of the subjects' lives in which the families were read."""
+        """Return the rows of all windows of the subjects' lives in which the families were read."""
         of_source = "r.source" if level == "source" else "CAST(NULL AS STRING)"
         size = self.gold.window_us
         part = f"least(l.e, r.window_start + {size}) - greatest(l.s, r.window_start)"

@@ -1,15 +1,15 @@
 """Time in which counters of a source may have risen by counts that no reading shows.
 
-An agent learns a counter's increase from two readings of one process. A gap between two such
-readings hides nothing: the second one contains the increase, and only its place in time is unknown.
-Counts are lost
+An agent computes a counter's increase from two readings of one process. A gap between two such
+readings hides nothing: the second reading contains the increase, and only its instant is unknown.
+Counts are lost in these times:
 
-- from the last reading of a process to its end, and in a gap in which the process was replaced;
-- in a gap after which another agent reads the source, or one whose spool was damaged: its first
-  reading is only a baseline.
+- From the last reading of a process to its end, and in a gap in which the process was replaced.
+- In a gap after which another agent reads the source, or an agent with a damaged spool. The first
+  reading is then only a baseline.
 
-The reading that shows the counts of a gap at an edge of the period is outside of the period, so
-such a gap hides counts as well. A restart between two scrapes leaves no gap, but an event.
+The reading that shows the counts of a gap at an edge of the period is outside the period, so such a
+gap hides counts as well. A restart between two scrapes causes an event, but not a gap.
 """
 
 from collections import defaultdict
@@ -28,17 +28,17 @@ from lakehouse.tables.bronze import MAX_GAP_INTERVALS
 
 RESTARTED: Final = "source_restart"
 _BASELINE_LOST: Final = ("spool_damaged", "spool_restored", "journal_unreadable")
-"""Events after which an agent may compare with an older reading, or with none."""
+"""Events after which an agent may have an older baseline, or no baseline."""
 
 _OF_TOPICS: Final = ("broker-", "cluster-")
-"""Sources of which topics have counters, also where no agent ever tried to read the family."""
+"""Sources with counters of topics, even if no agent ever tried to read the family."""
 
 Source = tuple[str, str]
 """Cluster and name of a source."""
 
 
 class Stretch(NamedTuple):
-    """Scrapes that went well; the last reading is at most ``reach_us`` before the end."""
+    """Successful scrapes; the last reading is at most ``reach_us`` before the end."""
 
     start: int
     end: int
@@ -49,11 +49,11 @@ class Uncounted(NamedTuple):
     """The hidden time of one source, in order.
 
     Attributes:
-        spans: When counters may have risen by counts that no reading shows.
+        spans: Time in which counters may have risen by counts that no reading shows.
         covered: The part of it that scrapes cover, from a last reading to the next attempt; without
             what a reading after ``life`` may still show.
-        first_us: First reading of the period, where a gap at its start ends there. Its increase may
-            be of before the period.
+        first_us: First reading of the period, if a gap at its start ends there. Its increase may be
+            from before the period.
     """
 
     spans: list[Span]
@@ -61,7 +61,7 @@ class Uncounted(NamedTuple):
     first_us: int | None = None
 
     def within(self, period: Span) -> "Uncounted":
-        """The part of it that is of a period."""
+        """Return the part of it that is in a period."""
         spans, covered = (
             [one for own in each if (one := overlap(own, period))] for each in self[:2]
         )
@@ -76,14 +76,14 @@ def hidden(
     is_one_agent: bool,
     ends_open: bool,
 ) -> Uncounted:
-    """The hidden time of a source in the part of a period in which it existed.
+    """Return the hidden time of a source in the part of a period in which it existed.
 
     Args:
         life: That part.
-        ok: When its family was read, in order.
-        broken: From the start of a new process, or the loss of a baseline, to its first reading.
-        is_one_agent: Whether one agent alone read it, which keeps its baseline through a gap.
-        ends_open: Whether no reading follows the end of ``life``.
+        ok: Time in which its family was read, in order.
+        broken: Spans from the start of a new process, or the loss of a baseline, to its first reading.
+        is_one_agent: Whether only one agent read it, which keeps its baseline through a gap.
+        ends_open: Whether ``life`` ends without a later reading.
     """
     start, last = life
     gaps = without(life, [one[:2] for one in ok])
@@ -105,7 +105,7 @@ def hidden(
 
 
 def _reach_us(ok: Sequence[Stretch], at_us: int) -> int:
-    """How long before an instant the last reading may have been."""
+    """Return the greatest time from the last reading to an instant."""
     before = [one for one in ok if one.start < at_us]
     return min(before[-1].reach_us, at_us - before[-1].start) if before else 0
 
@@ -118,7 +118,7 @@ class UncountedTime:
         gold: Rows of gold.
         clusters: The clusters.
         period: Whole windows.
-        lifetimes: When subjects existed; other kinds than sources are ignored.
+        lifetimes: Active periods of subjects. Kinds other than sources are ignored.
     """
 
     gold: GoldRows
@@ -130,9 +130,9 @@ class UncountedTime:
     )
 
     def of(self, families: Collection[str]) -> Mapping[Source, Uncounted]:
-        """The hidden time of every source that has counters of some families.
+        """Return the hidden time of every source that has counters of some families.
 
-        Any of the families reads them. A source that never read one is hidden for all its life.
+        Any of the families reads them. A source without such a reading is hidden for its whole life.
         """
         key = frozenset(families)
         if key not in self._known:
@@ -199,7 +199,7 @@ class UncountedTime:
 
     @cached_property
     def _broken(self) -> Mapping[Source, list[Span]]:
-        """When processes were replaced and baselines lost, as agents noticed it."""
+        """Spans in which processes were replaced or baselines lost, as agents detected."""
         broken: defaultdict[Source, list[Span]] = defaultdict(list)
         for row in self._rows(
             "SELECT r.cluster, r.source, r.kind, r.at, r.new FROM {rows} r "
@@ -213,7 +213,7 @@ class UncountedTime:
 
     @cached_property
     def _of_one_agent(self) -> set[Source]:
-        """Sources that one agent alone read. Without bronze it is unknown of every source."""
+        """Sources that only one agent read. Without bronze there are none."""
         rows = self._rows(
             "SELECT r.cluster, r.source FROM {rows} r "
             f"WHERE {self._of_clusters} AND r.outcome = 'ok' "
@@ -223,7 +223,7 @@ class UncountedTime:
         return {(row["cluster"], row["source"]) for row in rows}
 
     def _rows(self, sql: str, table: tables.Table, within: Period | None = None) -> list[Row]:
-        """Rows of a table that old lakes, or readers without access to bronze, may lack."""
+        """Return rows of a table; none in old lakes, or without access to bronze."""
         try:
             rows = self.gold.engine.rows(table, between=within or self._to_after)
         except TableNotFoundError:

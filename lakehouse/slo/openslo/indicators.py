@@ -1,6 +1,6 @@
 """Indicators of a valid SLO: a metric with its subjects, or a composite of several objectives.
 
-The form of a composite is that of OpenSLO's draft of v2 (enhancements/v2alpha.md: an SLI and a
+A composite has the form of OpenSLO's draft of v2 (enhancements/v2alpha.md: an SLI and a
 ``compositeWeight`` for each of ``objectives``) with the names of v1, as in the project's Go SDK. As
 an extension ``indicatorRef`` may also name an SLO. Then that SLO's objective counts.
 """
@@ -32,19 +32,19 @@ class Source(NamedTuple):
 
     @property
     def has_any_op(self) -> bool:
-        """Whether a good value may also have to be above the threshold: of single series."""
+        """Whether any operator is allowed, as for single series."""
         return self.level in {"group", "source"} and self.metric != COVERAGE
 
     @property
     def has_threshold(self) -> bool:
-        """Whether the threshold may differ from 0: of topics the sum of brokers is compared."""
+        """Whether the threshold may differ from 0. For topics it applies to the sum of brokers."""
         return self.level in {"cluster", "topic"} and not self.metric.startswith(PARTITION_METRICS)
 
 
 def counters(
     ratio: Node, library: Library, findings: Findings
 ) -> tuple[Source | None, Events | None]:
-    """The total of a ratioMetric, and the events that it counts; None where unsupported."""
+    """Return the total of a ratioMetric and the events that it counts; None if unsupported."""
     if ratio.present("raw"):
         findings.unsupported(ratio.keys["raw"], "raw ratios are not supported; name the counters")
         return None, None
@@ -64,7 +64,7 @@ def counters(
 
 
 def source(metric: Node, library: Library, findings: Findings) -> Source | None:
-    """The source of a metric; None where it is not jmxlake's."""
+    """Return the source of a metric; None if it is not of type jmxlake."""
     node = metric.entries["metricSource"]
     type_ = _type(node, library, findings)
     if type_ is None:
@@ -88,7 +88,7 @@ def source(metric: Node, library: Library, findings: Findings) -> Source | None:
         if level.text != "source" or name.text == COVERAGE:
             findings.unsupported(place, f"not one of {', '.join(NAMES)}: mistyped?")
         elif not all(map(is_regex, match[label])):
-            findings.unsupported(place, "a pattern has a range that ends before it begins")
+            findings.unsupported(place, "a pattern has a reversed range")
     unknown = spec.get("unknown")
     policy = cast("Unknown", unknown.text if unknown else "interval")
     return Source(cast("Level", level.text), name.text, where, match, policy)
@@ -109,19 +109,19 @@ def _type(node: Node, library: Library, findings: Findings) -> Node | None:
 
 
 def target(goal: Node) -> float:
-    """The target of an entry of ``objectives``, 0 to 1."""
+    """Return the target of an entry of ``objectives``, 0 to 1."""
     key = goal.present("target", "targetPercent")[0]
     share = (number(goal.entries[key]) or 0.0) / (100.0 if key == "targetPercent" else 1.0)
     return round(share, 12)
 
 
 def entries(node: Node | None) -> Sequence[tuple[str, Node]]:
-    """The keys and values of a map; empty where there is none."""
+    """Return the keys and values of a map; empty without a map."""
     return list(node.entries.items()) if node else []
 
 
 def texts(node: Node) -> tuple[str, ...]:
-    """A text, or a list of texts."""
+    """Return a text, or a list of texts, as a tuple."""
     return tuple(item.text for item in (node.items if node.tag == "seq" else (node,)))
 
 
@@ -130,18 +130,18 @@ def _goals(slo: Node) -> tuple[Node, ...]:
 
 
 def is_composite(slo: Node) -> bool:
-    """Whether a valid SLO is a composite."""
+    """Return True if a valid SLO is a composite."""
     return any(goal.present("indicator", "indicatorRef", "compositeWeight") for goal in _goals(slo))
 
 
 def references(slo: Node) -> set[str]:
-    """The names of all indicators that a valid SLO refers to."""
+    """Return the names of all indicators that a valid SLO refers to."""
     places = (slo.entries["spec"], *_goals(slo))
     return {ref.text for place in places if (ref := place.get("indicatorRef"))}
 
 
 def parts(slo: Node, findings: Findings) -> list[Part]:
-    """For each of a composite's objectives what it is a part of."""
+    """Return the part of each of a composite's objectives."""
     spec, metadata = slo.entries["spec"], slo.entries["metadata"].entries
     for key in spec.present("indicator", "indicatorRef"):
         message = "a composite has indicators in its objectives only: remove it"
@@ -153,13 +153,13 @@ def parts(slo: Node, findings: Findings) -> list[Part]:
 
 
 def weighed(slo: Node, library: Library) -> list[tuple[Node, Part]]:
-    """The objectives of a composite that refer to other SLOs."""
+    """Return the objectives of a composite that refer to other SLOs."""
     pairs = zip(_goals(slo), parts(slo, Findings()), strict=True)
     return [(goal, part) for goal, part in pairs if refers_to_slo(goal, library)]
 
 
 def refers_to_slo(goal: Node, library: Library) -> bool:
-    """Whether an entry of ``objectives`` names an SLO, and no SLI."""
+    """Return True if an entry of ``objectives`` names an SLO and not an SLI."""
     ref = goal.get("indicatorRef")
     return ref is not None and ("SLI", ref.text) not in library and ("SLO", ref.text) in library
 
@@ -167,13 +167,13 @@ def refers_to_slo(goal: Node, library: Library) -> bool:
 def compare(
     goal: Node, window: TimeWindow | None, found: Sequence[Objective], findings: Findings
 ) -> None:
-    """Add what stands between an entry of ``objectives`` and the SLO to which it refers.
+    """Add findings on the differences between an entry of ``objectives`` and its SLO.
 
     Args:
         goal: The entry.
-        window: The composite's.
+        window: The window of the composite.
         found: The objectives of that SLO.
-        findings: Receives why they cannot be weighed, or what has no effect.
+        findings: Receives differences that prevent a weight, and keys without effect.
     """
     ref = goal.entries["indicatorRef"]
     if len(found) != 1:
@@ -186,4 +186,4 @@ def compare(
     if one.window != window:
         findings.note(ref, f"the window of that SLO counts: {one.window.name}")
     for key in goal.present("op", "value"):
-        findings.note(goal.keys[key], "it has no effect: that of the SLO counts")
+        findings.note(goal.keys[key], "no effect: the SLO's own value counts")

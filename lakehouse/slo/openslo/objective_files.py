@@ -1,4 +1,4 @@
-"""Files of objectives, as OpenSLO v1 has them: read together, for objects refer to one another.
+"""OpenSLO v1 files of objectives, loaded together because objects can refer to each other.
 
 A file's ``metricSource`` has type ``jmxlake``, with a ``level``, a ``metric``, the attributes that
 a subject must have (``where``) and the patterns that its names, or labels of its series, must match
@@ -21,7 +21,7 @@ SHIPPED: Final = Path(__file__).parents[1] / "objectives"
 """The folder of the objectives that jmxlake ships."""
 
 OPTIONAL: Final = SHIPPED / "optional"
-"""The folder of objectives on families that agents read only where they are switched on."""
+"""The folder of objectives on families that are disabled by default."""
 
 _NO_EFFECT: Final = {
     "Service": "jmxlake has no list of services",
@@ -35,14 +35,14 @@ _NO_EFFECT: Final = {
 
 @dataclass(slots=True)
 class FileObject:
-    """One object of a file, and what jmxlake makes of it.
+    """One object of a file, with its findings and objectives.
 
     Attributes:
-        node: The object; an empty one where nothing could be read.
-        kind: Its kind; empty where it has none.
+        node: The object; an empty node if the file could not be read.
+        kind: Its kind; empty without one.
         findings: Its faults, and its parts that are unsupported or have no effect.
         objectives: The objectives that jmxlake computes.
-        weighs: Of a composite, the objectives of other SLOs that it weighs.
+        weighs: The objectives of other SLOs that a composite weighs.
     """
 
     node: Node
@@ -53,7 +53,7 @@ class FileObject:
 
     @property
     def name(self) -> str:
-        """Its name; empty where it has none."""
+        """Its name; empty without one."""
         metadata = self.node.entries.get("metadata")
         name = metadata.entries.get("name") if metadata else None
         return name.text if name else ""
@@ -70,11 +70,10 @@ class FileObject:
 
 
 def load(folder: Path = SHIPPED) -> tuple[Objective, ...]:
-    """All objectives of a folder, by name.
+    """Return all objectives of a folder, by name.
 
     Raises:
-        ObjectiveError: A file is no OpenSLO v1 or has what jmxlake does not support, or two objects
-            have one name.
+        ObjectiveError: A file is not OpenSLO v1, has an unsupported part, or repeats a name.
     """
     objects = read([folder])
     faults = [fault for item in objects for fault in item.findings if fault.kind != "note"]
@@ -89,7 +88,7 @@ def load(folder: Path = SHIPPED) -> tuple[Objective, ...]:
 
 
 def read(places: Sequence[Path]) -> list[FileObject]:
-    """The objects of files, and of all YAML files of folders (not of their subfolders).
+    """Return the objects of files, and of all YAML files of folders (not of their subfolders).
 
     Raises:
         ObjectiveError: A place does not exist, or a folder has no YAML file.
@@ -171,7 +170,7 @@ def _weigh(composite: FileObject, valid: list[FileObject], library: Library) -> 
 
 
 def _check_names(valid: list[FileObject]) -> None:
-    """Refuse a second object of one name, among those with objectives or references to them."""
+    """Refuse a second object with the same name, kind and use."""
     first_by_name: dict[tuple[str, str], Node] = {}
     for item in valid:
         first = first_by_name.setdefault((item.kind, item.name), item.node)

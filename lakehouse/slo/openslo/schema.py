@@ -1,4 +1,7 @@
-"""Check of objects against schema.yaml, the shape of OpenSLO v1. Findings have line, column and a hint."""
+"""Check of objects against schema.yaml, the shape of OpenSLO v1.
+
+Findings have line and column, and a hint where other OpenSLO tools or older versions differ.
+"""
 
 import datetime as dt
 import difflib
@@ -95,7 +98,7 @@ _NAMES: Final = {
 
 
 def clock(node: Node) -> dt.datetime | None:
-    """A time without a zone, or None."""
+    """Return a time without a zone, or None."""
     try:
         return dt.datetime.strptime(node.text, "%Y-%m-%d %H:%M:%S")  # noqa: DTZ007 - zone is apart
     except ValueError:

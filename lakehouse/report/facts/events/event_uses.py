@@ -1,4 +1,9 @@
-"""x"""
+"""Sizes of events, and the error budget of each objective that each event used.
+
+An instant of a subject's bad time belongs to the event with the latest onset that contains it, so
+the events' times add up to the subject's bad time. Bad time without an incident (a threshold above
+zero, counted events, time before the period) belongs to an event of the subject itself.
+"""
 
 from __future__ import annotations
 

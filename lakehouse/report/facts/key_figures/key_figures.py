@@ -1,6 +1,6 @@
-"""The figures at the start of a report with bounds and comparison, and what they are compared with.
+"""The figures at the start of a report, with bounds, and their comparison with earlier weeks.
 
-They are computed from other facts, as JSON: those of a team are computed again from the team's rows.
+They are computed from other facts as JSON, because a team's figures are computed again from its rows.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -179,7 +179,7 @@ def with_figures(
 
     Args:
         facts: All other facts; each objective's ``history`` ends with the week before, or, if the
-            period is no week, with the week in which it ends.
+            period is not a week, with the week in which it ends.
         with_answers: Adds ``answers``.
     """
     objectives = with_budgets(
@@ -196,7 +196,7 @@ def with_figures(
 
 
 def previous(facts: Mapping[str, Any]) -> Previous | None:
-    """Return what changed since the week before; None: nothing is known of that week."""
+    """Return the changes since the week before; None: that week is unknown."""
     if not facts.get("week"):
         return None
     pairs = [(row["name"], *_last_two(row["history"])) for row in facts["objectives"]]

@@ -144,7 +144,7 @@ class Judgement(Declared):
 
 
 class Used(Declared):
-    """Status and error budget of a subject or objective; an objective has those of its worst."""
+    """Status and error budget of a subject, or of an objective's worst subject."""
 
     status: Annotated[Status | UnsetType, Means(
         "missed, at_risk, uncertain, no_data, on_track or met")]  # fmt: skip

@@ -60,7 +60,7 @@ class Verdict(NamedTuple):
 
 
 def verdicts(objectives: Sequence[Objective], statements: Sequence[Statement]) -> list[Verdict]:
-    """One verdict per objective, worst first."""
+    """Return one verdict per objective, worst first."""
     rows = []
     for wanted in objectives:
         own = [one for one in statements if one.objective == wanted]
@@ -72,7 +72,7 @@ def verdicts(objectives: Sequence[Objective], statements: Sequence[Statement]) -
 
 
 def tally(verdicts: Iterable[str]) -> dict[str, Any]:
-    """The worst of some verdicts, how many there are, and how many of each."""
+    """Return the worst of some verdicts, their number, and the number of each."""
     counts = Counter(verdicts)
     worst = next((verdict for verdict in display.VERDICTS if counts[verdict]), "no_data")
     counted = {verdict: counts[verdict] for verdict in display.VERDICTS}
@@ -80,7 +80,7 @@ def tally(verdicts: Iterable[str]) -> dict[str, Any]:
 
 
 def objective(wanted: Objective, statements: Sequence[Statement]) -> dict[str, Any]:
-    """One objective with all its subjects, worst first."""
+    """Return one objective with all its subjects, worst first."""
     judged = [one for one in statements if one.objective == wanted]
     judged.sort(key=lambda one: (-display.rank(one.verdict), -one.times.bad_us, *_names(one)))
     return {
@@ -105,7 +105,7 @@ def objective(wanted: Objective, statements: Sequence[Statement]) -> dict[str, A
 
 
 def _weight(statement: Statement) -> dict[str, int]:
-    """How much a topic counts beside others; other subjects count alike."""
+    """Return the weight of a topic; other subjects have equal weights."""
     subject = statement.subject
     return {"partitions": partition_count(subject)} if subject.kind == "topic" else {}
 
@@ -128,7 +128,7 @@ class BusinessHours(NamedTuple):
 def business_hours(
     gold: Gold, objectives: Sequence[Objective], calendar: Calendar
 ) -> BusinessHours | None:
-    """The section; None without business hours in the calendar."""
+    """Return the section; None without business hours in the calendar."""
     if calendar.business is None:
         return None
     spans = calendar.business.within(gold.period, calendar.zone)
@@ -145,7 +145,7 @@ def business_hours(
 def statements_in(
     gold: Gold, objectives: Sequence[Objective], spans: Sequence[Period]
 ) -> list[Statement]:
-    """Statements on the time of some spans together; the rest of the period does not count.
+    """Return statements on the time of some spans together, without the rest of the period.
 
     Args:
         gold: The cluster's gold.
@@ -158,13 +158,13 @@ def statements_in(
 
 
 def outside(spans: Sequence[Period], period: Period) -> tuple[Maintenance, ...]:
-    """The parts of a period that lie in no span, as time that does not count."""
+    """Return the parts of a period outside some spans, as excluded time."""
     rest = without(period.span, (span.span for span in spans))
     return tuple(Maintenance(start, end, "") for start, end in rest)
 
 
 class Restated(NamedTuple):
-    """A subject whose published figures differ from those of now."""
+    """A subject whose published figures differ from its figures now."""
 
     objective: Annotated[str, OBJECTIVE]
     title: Annotated[str | None, TITLE]
@@ -179,7 +179,7 @@ class Restated(NamedTuple):
 
 
 def restated(gold: Gold, objectives: Sequence[Mapping[str, Any]]) -> list[Restated] | None:
-    """Figures that differ from those published last; None: none were published.
+    """Return figures that differ from the last publication; None: nothing was published.
 
     Args:
         gold: The cluster's gold.
@@ -192,7 +192,7 @@ def restated(gold: Gold, objectives: Sequence[Mapping[str, Any]]) -> list[Restat
 def restated_figures(
     objectives: Iterable[Mapping[str, Any]], published: Sequence[Row]
 ) -> list[Restated]:
-    """Figures that differ, in the order of the facts.
+    """Return the differing figures, in the order of the facts.
 
     Args:
         objectives: As in the facts.
@@ -221,13 +221,13 @@ def restated_figures(
 
 
 def _figures(subject: Mapping[str, Any]) -> dict[str, Any]:
-    """The figures of a subject as gold/sla has them."""
+    """Return the figures of a subject by the columns of gold/sla."""
     agreed = {key: value_at(subject, key.replace("_", ".", 1)) for key in tables.SLA_AGREED}
     return {**{key: subject.get(key) for key in tables.SLA_FIGURES}, **agreed}
 
 
 def _published(gold: Gold, objectives: Iterable[Mapping[str, Any]]) -> list[Row]:
-    """Figures of the cluster over the objectives' own times, published when these were over."""
+    """Return the cluster's figures over the objectives' windows, published after their ends."""
     times = {span_of(one, "from", "to") for one in objectives if one.get("from")}
     over = (f"(r.period_start = {start} AND r.period_end = {end})" for start, end in sorted(times))
     published = gold.ask(

@@ -22,7 +22,7 @@ _COUNTED: Final = {
     "tiered": ("tiering.topics", "kafka.topic.remote_copy.bytes"),
     "stored": ("capacity.topics", "kafka.log.size"),
 }
-"""Where rows are, and a metric: if its family was read, no row means zero."""
+"""Path of rows, and a metric: if its family was read, no row means zero."""
 
 _TIERED: Final = ("uploaded_bytes", "read_bytes", "stored_byte_seconds")
 
@@ -58,7 +58,7 @@ class Account(NamedTuple):
 
 
 def add_owners(facts: Mapping[str, Any], owners: Owners) -> Facts:
-    """The facts with labels in rows, composites by owner, and a section ``owners``."""
+    """Return the facts with labels in rows, composites by owner, and a section ``owners``."""
     with_labels = with_rows(facts, lambda row: {**row, **owners.labels(row)})
     if facts.get("events"):
         with_labels["events"] = with_event_owners(facts["events"], owners.labels)
@@ -77,7 +77,7 @@ def with_owners(objectives: Iterable[Row]) -> list[Row]:
 
 
 def with_rows(value: Any, change: Callable[[Row], Row | None]) -> Any:
-    """The facts with changed rows, wherever these are about a topic, client or group.
+    """Return the facts with changed rows about topics, clients and groups.
 
     Args:
         value: The facts or a part of them, which stays as it is.
@@ -93,7 +93,7 @@ def with_rows(value: Any, change: Callable[[Row], Row | None]) -> Any:
 
 
 def _accounts(facts: Mapping[str, Any], prices: Prices | None) -> list[Account]:
-    """An account for each owner; that of rows without an owner is last."""
+    """Return an account for each owner; rows without an owner are last."""
     rows: dict[Owner, defaultdict[str, list[Row]]] = {}
     for kind, (path, _) in _COUNTED.items():
         for row in value_at(facts, path) or ():
@@ -159,7 +159,7 @@ def _account(
             "topics": sum(None in map(row.get, _TIERED) for row in tiered),
             "groups": sum(row.get("offsets_low") is None for row in groups),
         },
-        # If that of one row is not known, the sum is not known either.
+        # A sum with an unknown row is unknown.
         unknown_us=None if unread or None in times else sum(us for us in times if us),
         cost=cost,
     )
@@ -169,13 +169,14 @@ Labels = Callable[[Mapping[str, Any]], Mapping[str, Any]]
 """The labels of a row by its names."""
 
 _BY_BROKERS: Final = ("restarted", "rolling_restart", "no_answer", "fenced")
-"""Causes that are of brokers."""
+"""Kinds of causes with brokers."""
 
 
 def with_event_owners(events: Iterable[Row], labels: Labels) -> list[Row]:
     """Return events with their owner, and all owners.
 
-    The owner is that of the brokers that caused an event, or of what used most of a budget.
+    The owner is the owner of the brokers that caused an event, or of the subject that used most of a
+    budget.
 
     Args:
         events: As in the facts.
@@ -185,7 +186,7 @@ def with_event_owners(events: Iterable[Row], labels: Labels) -> list[Row]:
 
 
 def with_incident_owners(incidents: Iterable[Row], labels: Labels) -> list[Row]:
-    """Return incidents with their owner; what sources counted themselves is of their owner.
+    """Return incidents with their owner; counts of a source have the owner of the source.
 
     Args:
         incidents: As in the facts.
@@ -219,27 +220,27 @@ def _brokers(event: Mapping[str, Any]) -> Sequence[str]:
 
 
 def is_of_brokers(event: Mapping[str, Any]) -> bool:
-    """Whether an event belongs to the owner of the brokers that caused it, who owns no subject."""
+    """Return True if an event belongs to its brokers' owner, who has no subject in it."""
     subjects = {shown(row) for key in ("uses", "hits") for row in event.get(key) or ()}
     owner = event.get("owner")
     return owner is not None and event["cause"]["kind"] in _BY_BROKERS and owner not in subjects
 
 
 def _is_of_topics(event: Mapping[str, Any]) -> bool:
-    """Whether an event's topics are its subjects; those of a group may be another team's."""
+    """Return True if an event's topics are its subjects; a group's may be another team's."""
     return event.get("group") is None
 
 
 def of_team(
     events: Sequence[Row], incidents: Iterable[Row], team: str
 ) -> tuple[list[Row], list[Row]]:
-    """Return the events and incidents of one team, numbered anew.
+    """Return the events and incidents of one team, with new numbers.
 
-    An event of brokers alone is of all teams. Of others only what the team owns is left.
+    An event with brokers only belongs to all teams. Other events keep only what the team owns.
 
     Args:
         events: With owners.
-        incidents: Those of the team's topics, clients and groups.
+        incidents: Incidents of the team's topics, clients and groups.
         team: Its name.
     """
     own = [one for event in events if (one := _of_team(event, team)) is not None]

@@ -1,6 +1,6 @@
-"""How far consumer groups were behind, in records and time, and what they lost (KIP-490).
+"""Consumer groups: lag in records and time, and unread data loss (KIP-490).
 
-A group that has read all that was there a scrape before keeps up, and is not behind.
+A group that has read every record of the scrape before keeps up, and does not lag.
 """
 
 import math
@@ -132,10 +132,10 @@ class LostBeforeRead(NamedTuple):
 
 
 def consumer_lag(gold: Gold, objectives: Sequence[Objective]) -> ConsumerLag:
-    """Groups that were behind, of those that objectives are on; without objectives all."""
+    """Return the groups that lagged, if an objective is on them; without objectives all."""
     chosen = [one for one in objectives if one.level == "group"]
     rows, last = gold.with_later(tables.CONSUMER_LAG, gold.sums(tables.CONSUMER_LAG)), _last(gold)
-    if not rows:  # there is one of every group that an agent read since there is such a table
+    if not rows:  # newer tables have a row of every group that an agent read
         return ConsumerLag(None, None, None)
     expected = {subject.group: us for subject, us in gold.expected("group")}
     groups = [
@@ -183,11 +183,11 @@ def _lost(
     statements: Sequence[Statement],
     objectives: Sequence[Objective],
 ) -> list[LostOffsets]:
-    """Offsets that expired before a group had read them, of the groups that objectives are on.
+    """Return offsets that expired before a group had read them, for groups with objectives.
 
-    Without an objective on them it is all groups. Offsets that expired while the loss of a group
-    was unknown may be in no row. So that time is given beside them, and the high bound is open; it
-    is open as well where no objective says for how long the loss was unknown.
+    Without objectives all groups count. Offsets that expired in unknown time of a group may have no
+    row. So the result has that time as well, and no high bound. Without an objective the unknown time
+    of the loss is not known, so there is no high bound either.
     """
     unknown = {key[3]: us for key, us in unknown_of(statements, _LOST).items()}
     chosen = [one for one in objectives if one.metric == _LOST]
@@ -221,7 +221,7 @@ def _group(row: Row, last: Row, expected_us: int | None) -> GroupLag:
 def _behind(row: Row) -> Behind:
     most, low, high = (row[name] for name in ("records_max", "seconds_low_max", "seconds_high_max"))
     if high is not None and low is not None and high < low:
-        high = None  # it was the latest while nothing bounded it
+        high = None  # it is older than a time without an upper bound
     least = None if most is None else _least(most)
     return Behind(least, most, low, high, row["seconds_unknown_us"])
 
@@ -231,7 +231,7 @@ def _least(records: float) -> int:
 
 
 def _last(gold: Gold) -> dict[_Key, Row]:
-    """The figures of the last window with a report; ``window_start`` in microseconds."""
+    """Return the figures of the last window with a report; ``window_start`` in microseconds."""
     chosen = ("consumer_group", "topic", "window_start", *_FIGURES)
     names = ", ".join(f"r.{name}" for name in chosen)
     rows = gold.ask(
@@ -244,7 +244,7 @@ def _last(gold: Gold) -> dict[_Key, Row]:
 
 
 def _stretches(gold: Gold) -> list[Row]:
-    """Partitions with more records than the agents' threshold; the greatest first."""
+    """Return partitions with more records than the agents' threshold, greatest first."""
     length = "r.ended_at - r.started_at"
     return gold.ask(
         "SELECT r.consumer_group, r.topic, r.partition_id, max(r.worst) AS records, "

@@ -1,4 +1,4 @@
-"""How long each family of each source should have been read, how long it was, and what was lost."""
+"""Coverage: expected and observed time of each family of each source, and its gaps."""
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -135,12 +135,12 @@ def _of_source(
 
 
 def _totals(expected: int, seen: int) -> tuple[int, int, int, float | None]:
-    """Expected, seen and unknown time, and the share that was seen, in percent."""
+    """Return expected, observed and unknown time, and coverage in percent."""
     return expected, seen, expected - seen, 100 * seen / expected if expected else None
 
 
 def _failures(gold: Gold) -> defaultdict[tuple[str | None, str], list[Row]]:
-    """Stretches of failed attempts per source and family, oldest first."""
+    """Return intervals of failed scrapes per source and family, oldest first."""
     listed = "r.started_at, r.ended_at, r.outcome, r.source, r.family, r.error"
     failures: defaultdict[tuple[str | None, str], list[Row]] = defaultdict(list)
     for row in gold.ask(
@@ -153,7 +153,7 @@ def _failures(gold: Gold) -> defaultdict[tuple[str | None, str], list[Row]]:
 
 
 def _gaps(failed: list[Row]) -> list[Gap]:
-    """Failures of one outcome that touch, as one gap."""
+    """Return touching failures of one outcome as one gap."""
     return [
         Gap(
             iso(rows[0]["started_at"]),
@@ -167,16 +167,16 @@ def _gaps(failed: list[Row]) -> list[Gap]:
 
 
 def detection_floor_us(seen: Coverage) -> int | None:
-    """An incident that is shorter may never have been seen; None: no broker was read."""
+    """Return the length below which incidents may be unobserved; None: no broker was read."""
     of_brokers = families(COUNTED_BY_BROKER)
     own = [one for one in seen.sources if one.family in of_brokers]
     return longest_floor_us((one.interval_us, one.slowest_us) for one in own)
 
 
 def rejected(gold: Gold) -> int:
-    """How many rows of bronze were rejected, also those in the future or in no valid year."""
+    """Return the number of rejected rows of bronze, including rows with impossible instants."""
     start, end = micros(gold.period.start), micros(gold.period.end)
-    # Rows with an instant that cannot be lie in no report's period, and every report counts them.
+    # Rows with an impossible instant are in no report's period, so every report counts them.
     (row,) = gold.ask(
         "SELECT coalesce(sum(r.row_count), 0) AS number FROM {rows} r "
         f"WHERE {is_same('r.cluster', gold.cluster)} "
@@ -191,6 +191,6 @@ QUESTION: Final = Question(
     name="events",
     read="any",
     gold=("readings",),
-    # They decide what is expected.
+    # They determine the expected time.
     shows=("kafka.cluster.node.fenced", "kafka.topic.remote_storage_enabled"),
 )

@@ -1,8 +1,8 @@
-"""Availability, latency and traffic of the brokers, as they count and measure themselves.
+"""Availability, latency and traffic of the brokers, by their own counts and measurements.
 
-Answers are counters: ``counters`` says how they are bounded. Time in which a broker was not read is
-given beside them. A broker that is down counts nothing, but the counts between its last reading and
-its end are lost: the figure has no high bound, and the share of good answers no low bound.
+Answers are counters; see ``gold_figures`` for their bounds. The unread time of a broker is reported
+next to them. A broker that is down counts nothing, but the counts between its last reading and its end
+are lost. Then the figure has no high bound, and the share of good answers no low bound.
 """
 
 import re
@@ -134,7 +134,7 @@ class Service(NamedTuple):
 
 
 def service(gold: Gold, statements: Sequence[Statement], weeks: Weeks = NO_WEEKS) -> Service:
-    """The section; its lists are empty where no agent reads the family that they come from."""
+    """Return the section; lists are empty if no agent reads their family."""
     requests, brokers, errors = _answers(gold)
     unknown = unknown_of(statements, UNAVAILABLE).values()
     clients = gold.by_subject(tables.CLIENTS)
@@ -168,7 +168,7 @@ def _weeks(gold: Gold, weeks: Weeks) -> list[AnswersOfWeek]:
 
 
 def _answers(gold: Gold) -> tuple[list[Answers], list[Answers], list[Error]]:
-    """Answers of all brokers and of each, and errors by their code; most first."""
+    """Return answers of all brokers and of each, and errors by code, most first."""
     request_of = {metric: request for request, metric in ANSWERS.items()}
     parts = counted(
         gold, tables.LABELLED, tuple(request_of),
@@ -216,12 +216,12 @@ def _share(good: float | None, bad: float | None) -> float | None:
 
 
 def error_of(labels: str) -> str:
-    """The error's name; a broker's text, in which gold escapes some characters."""
+    """Return the error's name: a broker's text, in which gold escapes some characters."""
     return re.sub(r"\\(.)", r"\1", labels.removeprefix("error="))
 
 
 def _latency(gold: Gold, statements: Sequence[Statement]) -> list[Latency]:
-    """A row for each objective on a p99; without one how high it was."""
+    """Return a row for each objective on a p99; without one its maximum."""
     rows = gold.by_subject(tables.SOURCES, tuple(P99.values()))
     away = unread(gold, P99["produce"])
     found = []
@@ -244,7 +244,7 @@ def _bad(one: Statement) -> Bounds:
 
 
 def _topics(gold: Gold) -> list[Traffic]:
-    """Every topic that was written or read, the busiest first."""
+    """Return every topic that was written or read, the busiest first."""
     away = unread(gold, TRAFFIC["bytes_in"])
     if not away:
         return []
@@ -262,7 +262,7 @@ def _topics(gold: Gold) -> list[Traffic]:
 
 
 def _is_any(figure: Bounds) -> bool:
-    """Whether something was counted, in the period or just after it."""
+    """Return True if anything was counted, in the period or just after it."""
     return bool(figure.value or figure.high)
 
 

@@ -1,6 +1,6 @@
-"""Hygiene: settings of replicas and quotas that may hurt one day, and groups near retention.
+"""Recommendations: risky settings of replicas and quotas, and groups near retention.
 
-A list is None if nothing that it is made of was read: an empty list says that all is well.
+A list is None if none of its metrics was read. An empty list means that there is no finding.
 """
 
 import math
@@ -31,7 +31,7 @@ NEAR: Final = 0.8
 """Share of a quota from which it is near."""
 
 SPARE: Final = 1.25
-"""A suggested quota is the highest rate seen and a quarter more."""
+"""A suggested quota is the maximum observed rate plus a quarter."""
 
 _HEADROOM: Final = "kafka.group.retention_headroom"
 _REPLICAS: Final = "kafka.topic.replication_factor"
@@ -109,7 +109,7 @@ class Hygiene(NamedTuple):
 
 
 def hygiene(gold: Gold, families: Collection[str]) -> Hygiene:
-    """The section; families are those that were read in the period."""
+    """Return the section; ``families`` were read in the period."""
     topics = [subject for subject, expected_us in gold.expected("topic") if expected_us]
     start, end = micros(gold.period.start), micros(gold.period.end)
     known = quotas(one for one in gold.subjects if one.last_us > start and one.first_us < end)
@@ -123,10 +123,10 @@ def hygiene(gold: Gold, families: Collection[str]) -> Hygiene:
 
 
 def _headroom(gold: Gold) -> list[Row]:
-    """Least time until retention deletes unread records, per group and topic.
+    """Return the least time until retention deletes unread records, per group and topic.
 
-    ``last`` is that of the last window with a report, seconds, None without danger, and ``most``
-    its upper bound; ``window_start`` is in microseconds. Groups that are not listed were not read.
+    ``last`` is the value of the last window with a report, seconds, None without danger. ``most`` is
+    its upper bound, and ``window_start`` is in microseconds. Groups without a row were not read.
     """
     last, most = (
         f"min(CASE WHEN {is_same('r.metric', f'{_HEADROOM}.{bound}')} THEN r.value_min END)"
@@ -149,7 +149,7 @@ def _headroom(gold: Gold) -> list[Row]:
 def spare_replicas(
     topics: Sequence[Subject],
 ) -> tuple[list[Replicas] | None, list[Replicas] | None, int]:
-    """Topics with one replica, topics with none to spare, and how many did not report theirs."""
+    """Return topics with one replica, topics without a spare, and the number without a report."""
     rows = [
         Replicas(topic.topic, attribute(topic, PARTITION_COUNT), factor, attribute(topic, _MIN_ISR))
         for topic in topics
@@ -168,8 +168,8 @@ def unused_quotas(
 ) -> list[UnusedQuota] | None:
     """Return the quotas that limit no client with a rate, or with throttling, above zero.
 
-    None if a client was throttled under none of the known quotas: then one of them limited it in a
-    way that is not known, or not all quotas are.
+    None if a client was throttled without a known quota: then its quota is not known, or a known quota
+    applied in an unknown way.
     """
     used = set()
     for use in uses(known, rates):
@@ -189,7 +189,7 @@ def unused_quotas(
 
 
 def clients_near_quota(known: Quotas, rates: Mapping[Entity, Mapping[str, Row]]) -> list[NearQuota]:
-    """Clients that came near their quota on some broker, the nearest first."""
+    """Return clients that came near their quota on some broker, the nearest first."""
     rows = []
     for use in uses(known, rates):
         quota, most = use.quota, use.rate.get("value_max")
@@ -213,19 +213,19 @@ def clients_near_quota(known: Quotas, rates: Mapping[Entity, Mapping[str, Row]])
 
 
 def suggested_quota(rate: float) -> float:
-    """The rate and a quarter more, rounded up to two digits."""
+    """Return the rate plus a quarter, rounded up to two digits."""
     wanted = rate * SPARE
     step = 10.0 ** (math.floor(math.log10(wanted)) - 1)
     return float(math.ceil(round(wanted / step, 6)) * step)
 
 
 def groups_overtaken(rows: Sequence[Row], window_seconds: int) -> list[Overtaken] | None:
-    """Groups that retention will have overtaken within a day, the soonest first.
+    """Return groups that retention will overtake within a day, the soonest first.
 
     Args:
-        rows: Per group and topic the least headroom of its last window and the most that this may
-            be, seconds; None: safe.
-        window_seconds: How long a window is.
+        rows: Least headroom of the last window and its upper bound per group and topic, seconds;
+            None: safe.
+        window_seconds: Length of a window.
     """
     window_us = window_seconds * 1_000_000
     groups = [

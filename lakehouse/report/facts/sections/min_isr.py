@@ -1,8 +1,8 @@
 """KIP-164: topics and partitions under or at their min ISR or without a leader, and incidents.
 
-A topic's time is unknown while it is neither good nor seen to be bad. While one partition is bad
-another may be unseen, so unknown time of partitions is computed from time in which not all
-partitions of the topic were seen.
+A topic's time is unknown while it is neither good nor observed to be bad. While one partition is bad
+another may be unobserved, so unknown time of partitions is computed from time in which not all
+partitions of the topic were observed.
 """
 
 from collections import defaultdict
@@ -42,7 +42,7 @@ ACTIVE: Final = "kafka.controller.active"
 _REFUSED: Final = "kafka.broker.produce_errors.not_enough_replicas"
 _REFUSED_LATER: Final = f"{_REFUSED}_after_append"
 KINDS: Final = {UNDER_MIN_ISR: "under_min_isr", LEADERLESS: "leaderless"}
-"""What a bad partition is called, by the metric."""
+"""Kinds of bad partitions, by the metric."""
 
 
 class Incident(NamedTuple):
@@ -105,12 +105,12 @@ class Partition(NamedTuple):
 
 
 class Unseen(NamedTuple):
-    """Time in which a topic was not seen; None: no objective concerns it, so it is not computed.
+    """Unobserved time of a topic; None: no objective concerns it, so it is not computed.
 
     Attributes:
         expected_us: Time in which it existed, microseconds.
-        unseen_us: Time in which not all its partitions were seen, microseconds.
-        seen_us: How long it was wholly seen, by the number of partitions it had then.
+        unseen_us: Time in which not all its partitions were observed, microseconds.
+        seen_us: Fully observed time, by its number of partitions at that time.
     """
 
     expected_us: int | None = None
@@ -118,21 +118,21 @@ class Unseen(NamedTuple):
     seen_us: Mapping[int, int] = MappingProxyType({})
 
     def of_one(self, row: Row) -> int | None:
-        """Unknown time of one partition, at most.
+        """Return the maximum unknown time of one partition.
 
         Args:
-            row: What gold has of the partition; it was seen while it was bad.
+            row: Sums of the partition, which was observed while it was bad.
         """
         if self.expected_us is None or self.unseen_us is None:
             return None
         return min(self.unseen_us, max(0, self.expected_us - (row.get("series_affected_us") or 0)))
 
     def of_partitions(self, partitions: int | None, row: Row) -> int | None:
-        """Unknown time summed over all partitions, at most.
+        """Return the maximum unknown time, summed over all partitions.
 
         Args:
-            partitions: How many there are, as reported last.
-            row: What gold has of the topic.
+            partitions: The last reported number of partitions.
+            row: Sums of the topic.
         """
         if self.expected_us is None or partitions is None:
             return None
@@ -199,7 +199,7 @@ class MinIsr(NamedTuple):
 def min_isr(
     gold: Gold, statements: Sequence[Statement], joined: Iterable[incidents.Incident] = ()
 ) -> MinIsr:
-    """The section, with every topic that an objective concerns or that gold has rows of."""
+    """Return the section, with every topic that has an objective or rows in gold."""
     unseen, sources = unseen_time(gold, statements), with_bounds(gold, tables.SOURCES)
     return MinIsr(
         _topics(gold, unknown_of(statements, UNAVAILABLE), unseen),
@@ -223,7 +223,7 @@ def time_of_any(gold: Gold, metrics: Sequence[str], of_topics: str) -> Bounds:
 
     Args:
         gold: The cluster's gold.
-        metrics: What makes a partition bad.
+        metrics: The metrics of bad partitions.
         of_topics: The metric of topics that is above 0 while a partition is bad.
     """
     if not unread(gold, metrics[0]):
@@ -239,7 +239,7 @@ def time_of_any(gold: Gold, metrics: Sequence[str], of_topics: str) -> Bounds:
     possibly = length(
         (max(start, row["started_at"] - row["lead_us"]), row["ended_at"]) for row in rows
     )
-    # What was first seen just after the period may have started in it.
+# Bad time observed just after the period may have started in it.
     known, later = gold.by_subject(tables.TOPICS), gold.seen_later(tables.TOPICS)
     more = (
         row["affected_high_us"]
@@ -265,7 +265,7 @@ def any_time(section: Mapping[str, Any]) -> Bounds:
     highs = {row["topic"]: row.get("unavailable_any_high_us") for row in section["topics"]}
     if None in highs.values():
         return Bounds()
-    # What was first seen just after the period may have started in it.
+# Bad time observed just after the period may have started in it.
     more = (
         high - length((most, end) for _, end, _, most in spans[topic])
         for topic, high in highs.items()
@@ -323,7 +323,7 @@ def _partitions(
 def partition_incidents(
     joined: Iterable[incidents.Incident],
 ) -> dict[tuple[str, int], list[Incident]]:
-    """Incidents per topic and partition, in their order."""
+    """Return incidents per topic and partition, in their order."""
     by_partition: defaultdict[tuple[str, int], list[Incident]] = defaultdict(list)
     for one in joined:
         if one.metric in KINDS and one.partition is not None:
@@ -335,7 +335,7 @@ def partition_incidents(
 
 
 def unseen_time(gold: Gold, statements: Sequence[Statement]) -> Mapping[str, Unseen]:
-    """By topic; of a topic without a statement nothing is known."""
+    """Return unobserved time by topic; without a statement a topic is unknown."""
     by_topic: defaultdict[str, Unseen] = defaultdict(Unseen)
     of_topics = [one for one in statements if one.objective.metric == UNAVAILABLE]
     seen = _wholly_seen(gold, {one.objective.name for one in of_topics}) if of_topics else {}
@@ -347,9 +347,9 @@ def unseen_time(gold: Gold, statements: Sequence[Statement]) -> Mapping[str, Uns
 
 
 def _wholly_seen(gold: Gold, objectives: Collection[str]) -> dict[str, dict[int, int]]:
-    """How long topics were wholly seen, by the number of partitions they had then.
+    """Return the fully observed time of topics, by their number of partitions at that time.
 
-    If several objectives concern a topic the one that saw most decides.
+    If several objectives concern a topic, the greatest observed time counts.
     """
     sli, topics = gold.whole(tables.SLI), gold.whole(tables.TOPICS)
     seen = levels.seen_by_count(gold.rows, sli, topics, objectives)

@@ -1,8 +1,7 @@
 """Metrics that no other section shows: of an operator's own catalogue, and of further families.
 
-Each is shown of the finest subject that gold has of it, be it a topic, a client, a group, a source,
-or one series of a source that labels tell apart. Metrics of other sections are in ``shows`` of
-their questions.
+Each is shown for its finest subject in gold: a topic, a client, a group, a source, or a single series
+of a source with labels. Metrics of other sections are in ``shows`` of their questions.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -45,7 +44,7 @@ TABLES: Final = {
     "series": tables.LABELLED,
     "source": tables.SOURCES,
 }
-"""Where the figures of a metric may be, by what they are of; the first that has any counts."""
+"""Tables of the figures of a metric by subject type; the first table with rows counts."""
 
 
 COLUMNS: Final = {
@@ -75,7 +74,7 @@ class Subject(NamedTuple):
 
 
 class Metric(NamedTuple):
-    """A metric, and its subjects with the greatest values, or the least where these are bad."""
+    """A metric, and its subjects with the worst values."""
 
     metric: Annotated[str, Means("name of the metric")]
     families: Annotated[list[str], Means("families of the catalogue that collect it")]
@@ -114,7 +113,7 @@ def own_metrics(
     objectives: Sequence[Objective],
     shown: Collection[str],
 ) -> OwnMetrics:
-    """The section, from gold and from what the lake's catalogues say of its metrics.
+    """Return the section, from gold and the catalogues of the lake.
 
     Args:
         gold: Gold of the cluster and period.
@@ -140,7 +139,7 @@ def own_metrics(
 
 
 def levels(gold: Gold) -> dict[str, str]:
-    """Return the finest subject of each metric that gold has rows of."""
+    """Return the finest subject of each metric with rows in gold."""
     rows = {level: gold.whole(table) for level, table in TABLES.items()}
     each = (f"SELECT {text(level)} AS level, r.metric FROM {{{level}}} r" for level in rows)
     found = gold.ask(f"SELECT DISTINCT s.* FROM ({' UNION ALL '.join(each)}) s", **rows)
@@ -151,24 +150,24 @@ def levels(gold: Gold) -> dict[str, str]:
 def _absent(
     objectives: Sequence[Objective], where: Mapping[str, str], shown: Collection[str]
 ) -> list[str]:
-    """The metrics of objectives that gold has nothing of, but for those of other sections."""
+    """Return metrics of objectives without rows in gold, except metrics of other sections."""
     wanted = {name for one in objectives for name in one.metrics}
     there = {*where, *(name.removesuffix(".high") for name in where), UNAVAILABLE, COVERAGE}
     return sorted(name for name in wanted - there if not is_shown(name, shown))
 
 
 def _meanings(gold: Gold) -> dict[str, list[Definition]]:
-    """What the catalogues of the lake's agents say of each metric, or the shipped one."""
+    """Return the definitions of each metric in the catalogues of the lake, or the shipped one."""
     of_metric = attrgetter("metric")
     return {
-        metric: list(said)
+        metric: list(own)
         for definitions in (shipped(), own_definitions(gold.engine))
-        for metric, said in groupby(sorted(definitions, key=of_metric), of_metric)
+        for metric, own in groupby(sorted(definitions, key=of_metric), of_metric)
     }
 
 
 def _ranked(table: tables.Table, metrics: Sequence[str], below: Sequence[str]) -> str:
-    """SQL of the first rows of each metric; ``subjects`` is how many there are."""
+    """Return the SQL of the first rows of each metric; ``subjects`` is their number."""
     keys = ", ".join(f"s.{key}" for key in table.keys[1:])
     most = "s.value_max"
     if "max_total" in table.column_names:
@@ -185,7 +184,7 @@ def _ranked(table: tables.Table, metrics: Sequence[str], below: Sequence[str]) -
 
 
 def _with_increases(gold: Gold, table: tables.Table, rows: Sequence[Row]) -> list[Row]:
-    """The rows; those of counters with the bounds of their increase."""
+    """Return the rows; rows of counters have the bounds of their increase."""
     key = itemgetter(*table.keys[1:])
     counters = sorted({row["metric"] for row in rows if row["increase"] is not None})
     increases = counted(gold, table, counters, key) if counters else {}
@@ -235,7 +234,7 @@ def _subject(row: Row, read: Sequence[SourceCoverage]) -> Subject:
 
 
 def mean(row: Row) -> float | None:
-    """The mean of a gauge over time; of the brokers' total where they report one together."""
+    """Return the mean of a gauge over time, or of the brokers' total if there is one."""
     if row["value_seconds"] is None:
         return None
     return seconds_mean(row) if row.get("max_total") else per_second(row, "series_seen_us")

@@ -1,9 +1,9 @@
-"""KIP-1002: reads from the remote tier, and the index fetches that they cost.
+"""KIP-1002: reads from remote storage, and the cost of their index fetches.
 
-No Kafka release counts its index fetches. They are measured where a plugin counts them (ours of
-deploy/kafka, which can fetch all indexes of a segment at once, or Aiven's), and modelled from
-remote reads elsewhere. What fetching at once saves is measured where it is done, and a model where
-indexes are fetched one by one. docs/remote-index.md has the formulas and what they leave out.
+No Kafka release counts its index fetches. They are measured if a plugin counts them (jmxlake's in
+deploy/kafka, which can fetch all indexes of a segment at once, or Aiven's), and otherwise modelled from
+remote reads. The saving of a fetch at once is measured with a plugin that does it, and modelled if
+indexes are fetched one by one. docs/remote-index.md has the formulas and their limits.
 """
 
 import math
@@ -38,7 +38,7 @@ _INDEX: Final = "kafka.rsm.index_fetch"
 _LOOK_UPS_EXPIRED: Final = "kafka.broker.remote_list_offsets.expired"
 
 INDEXES: Final = 3
-"""Indexes that a broker asks for when it has none of a segment: offset, time and transaction."""
+"""Indexes that a broker fetches for a segment without cached indexes: offset, time, transaction."""
 
 
 class ReadTopic(NamedTuple):
@@ -155,7 +155,7 @@ class RemoteReadCounts(NamedTuple):
 
 
 class Cost(NamedTuple):
-    """The cost of a broker's index fetches, and the cost if one fetch brought all indexes."""
+    """The cost of a broker's index fetches, and the cost with one fetch for all indexes."""
 
     source: Annotated[str, SOURCE]
     basis: Annotated[Literal["measured", "modelled"] | None, Means(
@@ -188,7 +188,7 @@ class RemoteReads(NamedTuple):
 
 
 def remote_reads(gold: Gold) -> RemoteReads:
-    """Reads from the remote tier, by topic and broker."""
+    """Return reads from remote storage, by topic and broker."""
     brokers, away = with_bounds(gold, tables.SOURCES), unread_times(gold, _READS)
     topics = [
         ReadTopic(topic, **figures(ReadTopic, rows))
@@ -203,7 +203,7 @@ def remote_reads(gold: Gold) -> RemoteReads:
 
 
 def _plugins(brokers: Mapping[str, Metrics], unread: Mapping[str, Unread]) -> list[Plugin]:
-    """Every broker with a bean of the Aiven plugin, and those that were never read."""
+    """Return every broker with an MBean of the Aiven plugin, and brokers never read."""
     known = {
         source: rows
         for source, rows in brokers.items()
@@ -220,7 +220,7 @@ def costs(
     brokers: Mapping[str, Mapping[str, Mapping[str, Any]]],
     unread: Mapping[str, Unread] | None = None,
 ) -> list[Cost]:
-    """The cost of each broker that reads remotely, in the order of their names.
+    """Return the cost of each broker with remote reads, in the order of names.
 
     Args:
         brokers: Sums of gold/brokers over a period with bounds, by source and metric.
@@ -238,13 +238,13 @@ def costs(
 
 
 def _is_open(sums: Metrics) -> bool:
-    """Whether the broker may have counted more than was read."""
+    """Return True if the broker may have counted more than was read."""
     counters = (row for row in sums.values() if row.get("increase") is not None)
     return any(row["increase_high"] is None for row in counters)
 
 
 def _at_least(one: Cost) -> Cost:
-    """The cost where counts may be lost: sums have no high bound, and a mean has no bound."""
+    """Return the cost if counts may be lost: sums have no high bound, and means no bounds."""
     sums = ("fetches", "round_trips", "seconds", "at_once", "saved", "saved_seconds")
     bounds = {name: getattr(one, name)._replace(high=None) for name in sums}
     mean = one.segment_seconds._replace(low=None, high=None)
@@ -252,7 +252,7 @@ def _at_least(one: Cost) -> Cost:
 
 
 def cost(counts: RemoteReadCounts) -> Cost | None:
-    """The cost of a broker's index fetches; None if it reported no remote reads."""
+    """Return the cost of a broker's index fetches; None if it reported no remote reads."""
     if counts.fetches is not None and counts.round_trips is not None:
         return _counted(counts, counts.fetches, counts.round_trips)
     if counts.misses is not None:
@@ -262,14 +262,14 @@ def cost(counts: RemoteReadCounts) -> Cost | None:
 
 
 def _counted(counts: RemoteReadCounts, fetches: float, trips: float) -> Cost:
-    """Figures as our plugin counts them; ``at once`` has fewer round trips than fetches."""
+    """Return figures from jmxlake's plugin; ``at once`` has fewer round trips than fetches."""
     waited, sets, ahead = _divided(counts.wait_ns, 1e9), counts.sets, fetches > trips
     at_once = trips if ahead else sets
     saved = fetches - trips if ahead else None if sets is None else trips - sets
-    if ahead:  # one by one they would have taken as long, if they do not hinder each other
+    if ahead:  # one by one they take their summed time, if they are independent
         seconds = _divided(counts.request_ns, 1e9)
         saved_seconds = None if waited is None or seconds is None else max(0.0, seconds - waited)
-    else:  # of the time waited, if all take as long
+    else:  # part of the wait, if all take equally long
         saved_seconds = None if waited is None or saved is None else waited * saved / max(trips, 1)
     return Cost(
         counts.source,
@@ -286,7 +286,7 @@ def _counted(counts: RemoteReadCounts, fetches: float, trips: float) -> Cost:
 
 
 def _measured(counts: RemoteReadCounts, misses: float) -> Cost:
-    """Figures as the plugin counts them; all indexes of a segment are missing together."""
+    """Return figures from Aiven's plugin; all indexes of a segment are missing together."""
     fetches = None if counts.hits is None else counts.hits + misses
     # A segment without aborted transactions has no transaction index.
     fewest, most = math.ceil(misses / INDEXES), math.ceil(misses / (INDEXES - 1))
@@ -308,7 +308,7 @@ def _measured(counts: RemoteReadCounts, misses: float) -> Cost:
 
 
 def _modelled(counts: RemoteReadCounts, reads: float) -> Cost:
-    """All figures from remote reads: the first of a segment fetches its indexes."""
+    """Return figures modelled from remote reads: a segment's first read fetches its indexes."""
     segments = Bounds(_segments(counts, reads), 0.0, reads)
     seconds = Bounds(*(_seconds(counts, reads, number) for number in segments))
     return Cost(
@@ -326,7 +326,7 @@ def _modelled(counts: RemoteReadCounts, reads: float) -> Cost:
 
 
 def _segments(counts: RemoteReadCounts, reads: float) -> float | None:
-    """How many segments were read, if each was read once and as a whole."""
+    """Return the number of segments read, if each was read once and as a whole."""
     stored, segments = counts.stored_byte_seconds, counts.stored_segment_seconds
     if not reads:
         return 0.0
@@ -336,7 +336,7 @@ def _segments(counts: RemoteReadCounts, reads: float) -> float | None:
 
 
 def _seconds(counts: RemoteReadCounts, reads: float, segments: float | None) -> float | None:
-    """The indexes' share of the time of all reads, if every round trip takes as long."""
+    """Return the indexes' share of the time of all reads, with equally long round trips."""
     if not segments:
         return segments  # none, or not known
     if counts.read_ms is None:

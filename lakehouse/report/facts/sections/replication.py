@@ -1,6 +1,6 @@
-"""Replicas that were missing, leaders that were not in sync, reassignments: by the metadata log.
+"""Missing replicas, leaders out of sync, and reassignments, from the metadata log.
 
-Under-replicated partitions are in beans, too (family ``replication``), all else in the log alone.
+Under-replicated partitions are also in MBeans (family ``replication``), the rest only in the log.
 Partitions without a leader are in ``unavailable``.
 """
 
@@ -48,7 +48,7 @@ class Replication(NamedTuple):
 def replication(
     gold: Gold, statements: Sequence[Statement], events: Iterable[Mapping[str, Any]]
 ) -> Replication:
-    """Topics with missing replicas, with moving ones, or with a leader that was not in sync."""
+    """Return topics with missing or moving replicas, or with a leader out of sync."""
     elected = Counter(row["topic"] for row in events if row["kind"] == "unclean_election")
     unknown = {key[0]: us for key, us in unknown_of(statements, UNAVAILABLE).items()}
     rows = gold.raised(tables.TOPICS)
@@ -56,7 +56,7 @@ def replication(
         Topic(
             topic,
             **figures(Topic, rows[topic]),
-            # Without an election and a reading by which it would have been noted it is not known.
+            # Unknown without an election and without a reading that would have detected it.
             unclean_elections=elected[topic] if elected[topic] or rows[topic][_UNCLEAN] else None,
             unknown_us=unknown.get(topic),
         )

@@ -31,11 +31,11 @@ _LEVEL: Final = 0.9
 _HOUR_SECONDS: Final = 3600
 
 Point = tuple[float, float]
-"""Hours since some instant, and the amount that was left then."""
+"""Hours since some instant, and the remaining amount at that time."""
 
 
 class Drain(NamedTuple):
-    """How an amount goes on; 90 % bounds.
+    """Forecast of an amount, with bounds of 90 %.
 
     Attributes:
         last: The amount now.
@@ -61,17 +61,17 @@ class Drain(NamedTuple):
         return "growing" if self.slope_low > 0 else "standing"
 
     def seconds(self, slope: float | None) -> float | None:
-        """Seconds until nothing is left, at a slope; None: never, or not known."""
+        """Return the seconds until nothing is left, at a slope; None: never, or not known."""
         if self.last <= 0:
             return 0.0
         return None if slope is None or slope >= 0 else self.last / -slope
 
 
 def drain(points: Sequence[Point], last: float) -> Drain:
-    """How an amount goes on.
+    """Return the forecast of an amount.
 
     Args:
-        points: The last points, in order, without the unknown ones.
+        points: The last known points, in order.
         last: The amount now.
     """
     if len(points) < _LEAST_POINTS:
@@ -87,7 +87,7 @@ def drain(points: Sequence[Point], last: float) -> Drain:
 
 
 def _widening(points: Sequence[Point], slopes: Sequence[float]) -> float:
-    """The factor by which the variance grows because points depend on those before them."""
+    """Return the factor of the variance for points that depend on earlier points."""
     slope = median(slopes)
     rest = [value - slope * at for at, value in points]
     middle = median(rest)
@@ -105,7 +105,7 @@ _PERCENT: Final = "kafka.log.retention_size_percent"
 _PERCENT_OF_BOTH: Final = "kafka.log.remote_retention_size_percent"
 _FILLS: Final = (_SIZE, _PERCENT, _PERCENT_OF_BOTH)
 _VERDICTS: Final = {"empty": "full", "draining": "filling", "growing": "shrinking"}
-"""Of the fullest partition, by what its room does."""
+"""Verdicts on the fullest partition, by the verdict on its free space."""
 
 _POINTS: Final = 28
 """Most points of a forecast, six hours each of a week; a slope is of any two of them."""
@@ -167,7 +167,7 @@ class Capacity(NamedTuple):
 
 
 def tiering(gold: Gold, statements: Sequence[Statement]) -> Tiering:
-    """Bytes uploaded and read, and byte-seconds stored, of each topic with any of these."""
+    """Return bytes uploaded, read and stored of each topic with any of these."""
     unknown = {key[0]: us for key, us in unknown_of(statements, COPY_LAG).items()}
     topics = [
         TieredTopic(topic, **figures(TieredTopic, rows), unknown_us=unknown.get(topic))
@@ -183,7 +183,7 @@ def tiering(gold: Gold, statements: Sequence[Statement]) -> Tiering:
 
 
 def capacity(gold: Gold) -> Capacity:
-    """The section, with every topic that has something on a disk."""
+    """Return the section, with every topic that has bytes on a disk."""
     rows, steps = gold.by_subject(tables.TOPICS), _steps(gold)
     return Capacity(
         [
@@ -195,7 +195,7 @@ def capacity(gold: Gold) -> Capacity:
 
 
 class _Fill(NamedTuple):
-    """How full a topic's partitions are: a metric, its value of a full one, and of how many."""
+    """Fill level of a topic's partitions: a metric, its value when full, and its number of series."""
 
     metric: str
     full: float
@@ -238,10 +238,10 @@ def _replicas(topic: Subject) -> int | None:
 
 
 def _fill(topic: Subject, limit: int | None) -> _Fill | None:
-    """None: the topic has no limit by size."""
+    """Return the fill level of a topic; None: it has no limit by size."""
     if limit is not None and limit < 0:
         return None
-    # The leaders of a tiered topic know the size of both tiers.
+    # The leaders of a tiered topic report the size of both tiers.
     if topic.attributes.get("kafka.topic.remote_storage_enabled") == 1:
         return _Fill(_PERCENT_OF_BOTH, 100.0, attribute(topic, PARTITION_COUNT))
     of_disk = (_PERCENT, 100.0) if limit is None else (_SIZE, float(limit))
@@ -249,9 +249,9 @@ def _fill(topic: Subject, limit: int | None) -> _Fill | None:
 
 
 def _forecast(gold: Gold, fill: _Fill, steps: Sequence[Row]) -> tuple[str, Bounds]:
-    """How the room in the fullest partition goes on, and the time until there is none.
+    """Return the verdict on the fullest partition, and the time until it is full.
 
-    A step in which not all replicas were seen is left out: the fullest may be among the others.
+    A step without all replicas is left out, because the fullest may be among the missing.
     """
     length = _step_seconds(gold)
     points: list[Point] = [
@@ -266,13 +266,13 @@ def _forecast(gold: Gold, fill: _Fill, steps: Sequence[Row]) -> tuple[str, Bound
 
 
 def _until_full(room: Drain) -> Bounds:
-    """The time until no room is left, at the slope and its bounds, microseconds."""
+    """Return the time until no space is left, at the slope and its bounds, microseconds."""
     times = map(room.seconds, (room.slope, room.slope_low, room.slope_high))
     return Bounds(*(None if seconds is None else round(seconds * 1e6) for seconds in times))
 
 
 def _steps(gold: Gold) -> Mapping[_Series, list[Row]]:
-    """Rows of a part of the period each, by topic and metric."""
+    """Return rows of parts of the period, by topic and metric."""
     found: defaultdict[_Series, list[Row]] = defaultdict(list)
     for row in gold.by_window(tables.TOPICS, _step_seconds(gold), _FILLS):
         found[row["topic"], row["metric"]].append(row)

@@ -1,4 +1,4 @@
-"""KIP-13: quotas, which of them is in force for a client, and how long it was throttled."""
+"""KIP-13: quotas, the quota in force for a client, and its throttled time."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -25,10 +25,10 @@ from lakehouse.report.facts.gold_figures import Max, Mean, Sum
 from lakehouse.slo.sla_statement import Statement
 
 DEFAULT_ENTITY: Final = "<default>"
-"""How Kafka spells the default user or client id of a quota."""
+"""Kafka's text for the default user or client id of a quota."""
 
 Entity = tuple[str | None, str | None]
-"""User and client id of a quota; ``<default>`` means all that have no quota of their own."""
+"""User and client id of a quota; ``<default>``: those without a quota of their own."""
 
 Quotas = Mapping[Entity, Mapping[str, float | None]]
 """The limits of each entity, by the quota's metric."""
@@ -60,7 +60,7 @@ _OWN_VIEWS: Final = {
     "kafka.consumer.fetch_throttle_time": "fetch",
     "kafka.librdkafka.throttle_time": None,
 }
-"""What clients say of themselves, and of which kind of request."""
+"""Clients' own metrics of throttling, with their kind of request; None: any kind."""
 
 
 KIND: Final = Means("produce, fetch, request or controller_mutation")
@@ -69,7 +69,7 @@ QUOTA: Final = Means("quota in force on each broker, in rate_unit")
 
 
 class QuotaInForce(NamedTuple):
-    """A quota that holds for a client, and the entity it is set for."""
+    """A quota in force for a client, and the entity it is set for."""
 
     entity: Entity
     limit: float
@@ -83,7 +83,7 @@ class Use(NamedTuple):
         kind: A key of ``KINDS``.
         rate: Sums of gold of its rate.
         throttle_metric: The metric of its throttling.
-        throttle: Sums of gold of that.
+        throttle: Sums of gold of its throttling.
         quota: The quota in force; None: none, or its limit was not reported.
     """
 
@@ -117,8 +117,8 @@ class OwnView(NamedTuple):
     """Throttling of a client by its own metrics, next to the brokers' figure.
 
     Attributes:
-        throttled_us: Of the same kind of request; if the kind is not known, of the kind that
-            brokers throttled longest.
+        throttled_us: Throttled time for the same kind of request. If the kind is not known, for the
+            kind that brokers throttled longest.
     """
 
     client_id: Annotated[str | None, CLIENT_ID]
@@ -178,7 +178,7 @@ class Throttling(NamedTuple):
 
 
 def throttling(gold: Gold, statements: Sequence[Statement]) -> Throttling:
-    """The section, with every client that was throttled or that has a quota and a rate."""
+    """Return the section, with every client that was throttled or has a quota and a rate."""
     by_client: dict[tuple[str | None, ...], Statement] = {}
     for one in statements:
         by_client.setdefault((one.objective.metric, one.subject.user, one.subject.client_id), one)
@@ -218,7 +218,7 @@ def clients_throttled(rows: Iterable[tuple[str | None, str | None, Bounds]]) -> 
     """Return how many clients were throttled.
 
     Args:
-        rows: User, client id and throttled time, several times if of several kinds of requests.
+        rows: User, client id and throttled time, once per kind of request.
     """
     by_client: defaultdict[Entity, list[Bounds]] = defaultdict(list)
     for user, client_id, throttled in rows:
@@ -232,7 +232,7 @@ def clients_throttled(rows: Iterable[tuple[str | None, str | None, Bounds]]) -> 
 
 
 def _own_views(gold: Gold, clients: Sequence[Client]) -> list[OwnView]:
-    """Clients that were read and saw answers held back, the longest first."""
+    """Return clients whose own metrics have delayed responses, the longest first."""
     views = []
     for (_, client_id), rows in gold.raised(tables.CLIENTS).items():
         for metric, kind in _OWN_VIEWS.items():
@@ -253,17 +253,17 @@ def _own_views(gold: Gold, clients: Sequence[Client]) -> list[OwnView]:
 
 
 def _brokers(gold: Gold) -> list[QuotaBroker]:
-    """The brokers and controllers at which something waited, or replication was throttled."""
+    """Return brokers and controllers with delayed responses or throttled replication."""
     found = of_sources(QuotaBroker, gold.by_subject(tables.SOURCES))
-    # Without a throttle Kafka counts as sent what an answer to a follower has beside partitions.
-    beside = ("source", "exempt_percent_mean", "replication_sent_bytes")
+    # Without a throttle Kafka counts a response to a follower, except its partitions, as sent.
+    always = ("source", "exempt_percent_mean", "replication_sent_bytes")
     return [
-        one for one in found if any(it for name, it in one._asdict().items() if name not in beside)
+        one for one in found if any(it for name, it in one._asdict().items() if name not in always)
     ]
 
 
 def uses(known: Quotas, rates: Mapping[Entity, Mapping[str, Row]]) -> Iterator[Use]:
-    """The use of each kind of request by each client.
+    """Yield the use of each kind of request by each client.
 
     Args:
         known: All quotas.
@@ -283,22 +283,22 @@ def uses(known: Quotas, rates: Mapping[Entity, Mapping[str, Row]]) -> Iterator[U
 
 
 def quotas(subjects: Iterable[Subject]) -> Quotas:
-    """All quotas among the subjects."""
+    """Return all quotas among the subjects."""
     return {(one.user, one.client_id): one.attributes for one in subjects if one.kind == "quota"}
 
 
 def quota_in_force(
     known: Quotas, user: str | None, client_id: str | None, metric: str
 ) -> QuotaInForce | None:
-    """The quota that holds for a client, by Kafka's order of precedence.
+    """Return the quota in force for a client, by Kafka's order of precedence.
 
-    None where there is none, or where its limit was not reported.
+    None: there is none, or its limit was not reported.
 
     Args:
         known: All quotas.
-        user: As the client's bean names it; None: the quota goes by client id alone.
-        client_id: As the client's bean names it; None: the quota goes by user alone.
-        metric: Which limit, such as ``kafka.quota.produce.byte_rate``.
+        user: User in the client's MBean; None: the quota is by client id only.
+        client_id: Client id in the client's MBean; None: the quota is by user only.
+        metric: The limit, such as ``kafka.quota.produce.byte_rate``.
     """
     users = (user, DEFAULT_ENTITY) if user is not None else (None,)
     clients = (client_id, DEFAULT_ENTITY) if client_id is not None else (None,)

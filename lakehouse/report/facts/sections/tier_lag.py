@@ -1,4 +1,4 @@
-"""KIP-963: tier lag, what waits for upload to the remote tier or for deletion, and for how long."""
+"""KIP-963: tiered-storage lag, the bytes that wait for upload or deletion, and its time."""
 
 import datetime as dt
 from collections.abc import Sequence
@@ -29,7 +29,7 @@ from lakehouse.report.facts.gold_figures import HeldBack, Max, Mean, Min, Rise
 from lakehouse.slo.sla_statement import Statement, unknown_of
 
 LAGGING: Final = {COPY_LAG: COPY_LAG, DELETE_LAG: "kafka.topic.remote_delete_lag.segments"}
-"""What is above zero while there is a lag: its bytes leave out what failed to be deleted."""
+"""Metrics above zero while there is a lag: the bytes omit failed deletions."""
 
 _KINDS: Final = {COPY_LAG: "copy", DELETE_LAG: "delete"}
 _IS_TIERED: Final = "kafka.topic.remote_storage_enabled"
@@ -79,9 +79,9 @@ class LaggingTopic(NamedTuple):
 
 
 class LaggingPartition(NamedTuple):
-    """Records of a partition that are only on brokers' disks, also those of its active segment.
+    """Records of a partition that are only on brokers' disks, including its active segment.
 
-    The last two are of brokers with the MBeans of KIP-963's draft.
+    Only brokers with the MBeans of KIP-963's draft have the last two fields.
     """
 
     topic: Annotated[str, TOPIC]
@@ -136,7 +136,7 @@ class TierLag(NamedTuple):
 
 
 def tier_lag(gold: Gold, statements: Sequence[Statement]) -> TierLag:
-    """Lags of every topic that is tiered, or that had a lag."""
+    """Return the lags of every topic that is tiered, or that had a lag."""
     rows, last, means = gold.raised(tables.TOPICS), last_lags(gold), _means(gold)
     counts = with_bounds(gold, tables.TOPICS)
     unknown = {lag: unknown_of(statements, metric) for lag, metric in LAGGING.items()}
@@ -169,7 +169,7 @@ def tier_lag(gold: Gold, statements: Sequence[Statement]) -> TierLag:
 
 
 def _brokers(gold: Gold) -> list[TierBroker]:
-    """Every broker that reported a topic's copy lag, and those that were never read."""
+    """Return every broker that reported a topic's upload lag, and brokers never read."""
     sums, away = with_bounds(gold, tables.SOURCES), unread_times(gold, COPY_LAG)
     read_us = {
         row["source"]: row["outcome_us"]
@@ -193,7 +193,7 @@ def _brokers(gold: Gold) -> list[TierBroker]:
 
 
 def _lagging_partitions(gold: Gold) -> list[LaggingPartition]:
-    """Every partition with records that are not in the remote tier; the most records first."""
+    """Return every partition with records that are not in remote storage, most records first."""
     rows = gold.by_subject(tables.PARTITIONS, (_UNTIERED, _UPLOAD_LAG, _DELETE_LAG))
     found = [
         LaggingPartition(*partition, **figures(LaggingPartition, metrics))
@@ -203,8 +203,8 @@ def _lagging_partitions(gold: Gold) -> list[LaggingPartition]:
 
 
 def _means(gold: Gold) -> dict[tuple[str, str], float | None]:
-    """Mean lag over the time in which any broker reported it, bytes, per metric and topic."""
-    # As ``seconds_mean`` has it, window by window.
+    """Return the mean lag while any broker reported it, bytes, per metric and topic."""
+    # The same as ``seconds_mean``, window by window.
     seconds = (
         "greatest(CAST(r.series_seen_us AS DOUBLE) / nullif(r.series, 0) / 1e6, "
         "CASE WHEN r.max_total > 0 THEN r.value_seconds / r.max_total END)"
@@ -222,14 +222,14 @@ def _means(gold: Gold) -> dict[tuple[str, str], float | None]:
 
 
 def last_lags(gold: Gold) -> dict[tuple[str, str], float | None]:
-    """Lag at the end of the period, per metric and topic, bytes, summed over brokers.
+    """Return the lag at the end of the period per metric and topic, bytes, summed over brokers.
 
-    None: a broker that may still lead a partition was unread. A broker that was read on and stopped
-    reporting a topic no longer leads it.
+    None: a broker that may still lead a partition was unread. A broker that was still read, but
+    stopped reporting a topic, no longer leads it.
     """
     start = gold.period.end - 2 * dt.timedelta(seconds=gold.window_seconds)
     last = gold.within(Period(max(gold.period.start, start), gold.period.end))
-    # The last report of each broker and the newest of all; until when each broker was read.
+    # The last report of each broker, the newest report, and the last reading of each broker.
     lags = (
         "SELECT r.metric, r.topic, r.source, r.ended_at, r.value_last, row_number() OVER "
         "(PARTITION BY r.metric, r.topic, r.source ORDER BY r.ended_at DESC, r.value_last) "

@@ -1,4 +1,4 @@
-"""Timelines for a report's charts: one point per window, null where not all was read."""
+"""Timelines for a report's charts: one point per window, null without full coverage."""
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
@@ -24,11 +24,11 @@ Point = tuple[float | None, ...]
 
 _MOST_POINTS: Final = 500
 _LENGTHS: Final = (300, 3600, 86_400)
-"""Lengths of a timeline's windows beside that of a finest window, seconds."""
+"""Lengths of a timeline's windows, in addition to a finest window, seconds."""
 
 _MOST_OWN: Final = 3
 _OWN_SUBJECTS: Final = 2
-"""Own metrics that are drawn, and subjects of each."""
+"""Maximum number of subjects of an own metric."""
 
 _GREATEST: Final = {"produce_p99", "fetch_p99", "consumer_lag"}
 """Timelines whose point is the greatest value of the window, not a sum of brokers or topics."""
@@ -75,7 +75,7 @@ class Timeline(NamedTuple):
 
 
 def timelines(gold: Gold, own: OwnMetrics) -> list[Timeline]:
-    """All timelines that have a value above zero somewhere, those of own metrics, and coverage."""
+    """Return timelines with a value above zero, timelines of own metrics, and coverage."""
     seconds = window_seconds(gold)
     reading = _reading(gold, seconds)
     parts: defaultdict[tuple[str, Any], defaultdict[int, list[Point]]]
@@ -86,7 +86,7 @@ def timelines(gold: Gold, own: OwnMetrics) -> list[Timeline]:
     for name, (unit, metric) in _DRAWN.items():
         read = reading.windows_read(families(metric))
         for subject in sorted(subject for other, subject in parts if other == name):
-            # fsum: the sum is the same in whatever order rows come.
+            # fsum: the sum does not depend on the order of rows.
             together = max if name in _GREATEST else fsum
             points = {
                 window: tuple(
@@ -106,7 +106,7 @@ def timelines(gold: Gold, own: OwnMetrics) -> list[Timeline]:
 
 
 def _of_own(gold: Gold, own: OwnMetrics, seconds: int, reading: "_Reading") -> Iterator[Timeline]:
-    """Means of gauges and increases of counters, of the worst subjects of own metrics."""
+    """Yield means of gauges and increases of counters, of the worst subjects of own metrics."""
     for one in [one for one in own.metrics if one.own][:_MOST_OWN]:
         table, read = TABLES[one.level], reading.windows_read(frozenset(one.families))
         names = {column: COLUMNS[column] for column in table.keys if column in COLUMNS}
@@ -122,7 +122,7 @@ def _of_own(gold: Gold, own: OwnMetrics, seconds: int, reading: "_Reading") -> I
                 row["window_start"]: mean(row) if row["increase"] is None else row["increase"]
                 for row in rows
             }
-            # Gold has no row of a client while it is zero; of others that is not known.
+            # Gold has no row of a client while it is zero; for others that is unknown.
             zero = 0.0 if table is tables.CLIENTS else None
             points = {
                 window: values.get(window, zero if window in read else None)
@@ -137,9 +137,9 @@ def _of_own(gold: Gold, own: OwnMetrics, seconds: int, reading: "_Reading") -> I
 
 
 def window_seconds(gold: Gold) -> int:
-    """The shortest windows of a timeline that make no more points than a chart can show, seconds.
+    """Return the length of a timeline's windows, the shortest that a chart can show, seconds.
 
-    A period of months in another time zone than UTC is not made of days, and gets more points.
+    A period of months in a time zone other than UTC is not whole days, and gets more points.
     """
     ends = [micros(end) for end in (gold.period.start, gold.period.end)]
     # A window that crosses an end of the period would be drawn as not known there.
@@ -154,7 +154,7 @@ def window_seconds(gold: Gold) -> int:
 
 
 def _points(gold: Gold, seconds: int) -> Iterator[tuple[str, str | None, int, Point]]:
-    """Name and subject of a timeline, a window, and a point that is joined with others.
+    """Yield name and subject of a timeline, a window, and a point that is joined with others.
 
     Times become the mean number of series at one instant. A lag is the greatest of the window.
     """
@@ -188,7 +188,7 @@ def _points(gold: Gold, seconds: int) -> Iterator[tuple[str, str | None, int, Po
 
 
 def _of_brokers(gold: Gold, seconds: int) -> Iterator[tuple[str, str | None, int, Point]]:
-    """The same of the answers of brokers."""
+    """Yield the same for the answers of brokers."""
     for row in gold.by_window(tables.SOURCES, seconds, tuple(P99.values())):
         if row["value_max"] is not None:
             yield _NAMES[row["metric"]], None, row["window_start"], (row["value_max"],) * 3
@@ -198,7 +198,7 @@ def _of_brokers(gold: Gold, seconds: int) -> Iterator[tuple[str, str | None, int
 
 
 def _hiding(gold: Gold, metric: str, windows: Sequence[int], seconds: int) -> set[int]:
-    """Windows in which a counter may have risen by counts that no reading shows."""
+    """Return windows in which a counter may have risen by counts that no reading shows."""
     spans = hidden_spans(gold, metric)
     return {
         at for at in windows if any(overlap(span, (at, at + seconds * 1_000_000)) for span in spans)
@@ -206,24 +206,24 @@ def _hiding(gold: Gold, metric: str, windows: Sequence[int], seconds: int) -> se
 
 
 def _filled(points: Mapping[int, Point], windows: Sequence[int], read: set[int]) -> list[list[Any]]:
-    """Every window of the period: zero only where all was read and nothing found."""
+    """Return every window of the period; zero only if all was read and nothing found."""
     filled = []
     for window in windows:
         value, low, high = points.get(window, (0.0, 0.0, 0.0))
         if window not in read:
-            # A value that was seen is real; there may have been more.
+            # An observed value is real, but the true value may be higher.
             value, low, high = (value, low, None) if value else (None, None, None)
         filled.append([iso(window), value, low, high])
     return filled
 
 
 class _Reading(NamedTuple):
-    """How long sources should have been read in each window, and were; microseconds.
+    """Expected and observed time of sources in each window; microseconds.
 
     Attributes:
-        expected: By window, how long each source should have been read.
-        families: By source, the families that an agent tried to read.
-        ok: By window, how long a family of a source was read.
+        expected: Expected time of each source, by window.
+        families: Families that an agent tried to read, by source.
+        ok: Observed time of a family of a source, by window.
     """
 
     expected: Mapping[int, Mapping[str, int]]
@@ -231,10 +231,10 @@ class _Reading(NamedTuple):
     ok: Mapping[int, Mapping[tuple[str, str], int]]
 
     def windows_read(self, families: frozenset[str]) -> set[int]:
-        """Windows in which every source was read, but for a scrape or two.
+        """Return windows in which every source was read, except for a scrape or two.
 
         Args:
-            families: One of them is enough; sources that have none of them are left out.
+            families: One of them is enough; sources without any of them are left out.
         """
         windows = set()
         for window, expected in self.expected.items():
@@ -246,7 +246,7 @@ class _Reading(NamedTuple):
         return windows
 
     def percent(self, window: int) -> float | None:
-        """Percentage of the expected time of all families that was read."""
+        """Return the coverage of all families in a window, percent."""
         sources = self.expected[window].items()
         expected = sum((len(self.families.get(one, ())) or 1) * us for one, us in sources)
         seen = sum(self.ok.get(window, {}).values())
@@ -254,7 +254,7 @@ class _Reading(NamedTuple):
 
 
 def _reading(gold: Gold, seconds: int) -> _Reading:
-    """Expected and actual reading, per window of so many seconds."""
+    """Return expected and observed time, per window of ``seconds``."""
     families: defaultdict[str, set[str]] = defaultdict(set)
     ok: defaultdict[int, dict[tuple[str, str], int]] = defaultdict(dict)
     for row in gold.by_window(tables.COVERAGE, seconds):
