@@ -13,6 +13,7 @@ from lakehouse.engines.engine import Engine, ask
 from lakehouse.engines.gold_reader import is_one_of
 from lakehouse.engines.relation import Relation
 from lakehouse.gold.events import AVAILABILITY, Event
+from lakehouse.tables import MAX_GAP_INTERVALS
 from typing import Any, Final, NamedTuple
 
 NEAR_US: Final = 30_000_000
@@ -26,9 +27,6 @@ _PROVEN: Final = ("down", "refused")
 
 _SILENT: Final = ("timeout", "error")
 """Outcomes that prove it only after several attempts."""
-
-_LEAST_INTERVALS: Final = 2.5
-"""Scrape intervals without an answer from which a broker counts as away."""
 
 
 class Away(NamedTuple):
@@ -124,7 +122,7 @@ def _is_away(rows: Sequence[tuple[Any, ...]]) -> bool:
         return True
     silent_us: int = max(row[1] for row in rows) - rows[0][0]
     interval_us: int = max(row[4] for row in rows)
-    return silent_us >= _LEAST_INTERVALS * interval_us
+    return silent_us >= MAX_GAP_INTERVALS * interval_us
 
 
 def _joined(source: str, rows: Sequence[tuple[Any, ...]]) -> Away:

@@ -196,7 +196,7 @@ def nothing_seen(facts: Facts, metric: str | None = None) -> bool:
 
 
 def is_out_of_reach(facts: Facts, metric: str) -> bool:
-    """Return True if it is in MBeans only, and every source is a cluster read by Admin only."""
+    """Return True if it is in MBeans only, and every source is a cluster read through Admin."""
     sources = [str(row.get("source")) for row in value_at(facts, "coverage.sources") or ()]
     of_admin = bool(sources) and all(one.startswith("cluster-") for one in sources)
     return of_admin and not is_by_admin(metric)

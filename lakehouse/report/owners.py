@@ -39,7 +39,7 @@ NAMES: Final = {"topics": "topic", "clients": "client_id", "users": "user", "gro
 _PATTERNS: Final = {**NAMES, "sources": "source"}
 """All keys of patterns. The owner of a source owns only its coverage."""
 
-_GIB: Final = 1024.0**3
+GIB: Final = 1024.0**3
 MONTH_SECONDS: Final = 30 * 86_400
 
 
@@ -100,7 +100,7 @@ class Prices(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         stored = used["stored_byte_seconds"] * self.stored_gib_month
         kept = (stored + used["disk_byte_seconds"] * self.disk_gib_month) / MONTH_SECONDS
         moved = used["uploaded_bytes"] * self.uploaded_gib + used["read_bytes"] * self.read_gib
-        return (kept + moved) / _GIB
+        return (kept + moved) / GIB
 
 
 @dataclass(frozen=True, slots=True)

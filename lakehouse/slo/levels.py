@@ -155,7 +155,7 @@ def split(
 ) -> list[Statement]:
     """Return statements; an objective of level ``partition`` has one per partition of a topic.
 
-    Partitions without bad time also have a statement. No partition has burn rates.
+    Partitions without bad time also have a statement. Burn rates are left out.
 
     Args:
         gold: Reads gold.

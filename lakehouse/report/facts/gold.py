@@ -351,7 +351,7 @@ class Gold:
         """Return changes (rows of bronze/events), oldest first, and the number omitted by kind.
 
         A rolling restart has an election for each partition, and a rebalance moves thousands.
-        Neither must displace rare changes.
+        Rare changes must stay in the list.
         """
         if (rows := self.events) is None:
             return [], {}

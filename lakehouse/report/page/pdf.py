@@ -59,7 +59,7 @@ def browser(environment: Mapping[str, str] = os.environ) -> str:
 
 
 def printed(html: str, program: str, seconds: float = SECONDS) -> bytes:
-    """A page as PDF, on the paper size of its style (A4).
+    """Return a page as PDF, on the paper size of its style (A4).
 
     Args:
         html: The page.
@@ -108,7 +108,7 @@ def _run(command: Sequence[str], seconds: float) -> str:
 
 
 def _reason(messages: str) -> str:
-    """The last error in the browser's messages, without the place in its sources."""
+    """Return the last error in the browser's messages, without the place in its sources."""
     lines = [line.strip() for line in messages.splitlines() if line.strip()]
     errors = [line for line in lines if "ERROR" in line or "FATAL" in line] or lines
     return errors[-1].rpartition("] ")[2][:300] if errors else "it gave no reason"

@@ -9,7 +9,7 @@ of a topic are on several brokers, and each broker has only a part of the events
 
 Kafka creates most counters with their first event, and removes a topic's counters from brokers that
 no longer lead it. With ``absent: zero`` in the catalogue there were no events while there was no
-counter, and the observed time is that of the scrapes of its family.
+counter, and the scrapes of its family determine the observed time.
 
 No reading has the counts between a process's last scrape and its end. That time counts as not
 observed, so unknown events bound a share both ways as unknown time does.

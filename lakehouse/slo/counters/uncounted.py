@@ -28,7 +28,7 @@ from lakehouse.tables.bronze import MAX_GAP_INTERVALS
 
 RESTARTED: Final = "source_restart"
 _BASELINE_LOST: Final = ("spool_damaged", "spool_restored", "journal_unreadable")
-"""Events after which an agent may have an older baseline, or no baseline."""
+"""Events that can leave an agent with an older baseline, or with none."""
 
 _OF_TOPICS: Final = ("broker-", "cluster-")
 """Sources with counters of topics, even if no agent ever tried to read the family."""

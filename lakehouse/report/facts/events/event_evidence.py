@@ -25,7 +25,6 @@ from lakehouse.report.facts.gold import Gold
 
 _WEEK_US: Final = 7 * DAY_US
 _WEEKS_BEFORE: Final = 7
-_SILENT_INTERVALS: Final = 2.5
 _FENCED: Final = "kafka.controller.fenced_brokers"
 _ALL: Final = "'all'"
 _OF_WEEK: Final = (
@@ -193,6 +192,6 @@ def _unread(gold: Gold, spans: Sequence[Span]) -> list[dict[str, int]]:
             for name, common in lived.items()
         }
         found.append({
-            name: us for name, us in sorted(gaps.items()) if us > _SILENT_INTERVALS * longest
+            name: us for name, us in sorted(gaps.items()) if us > tables.MAX_GAP_INTERVALS * longest
         })  # fmt: skip
     return found

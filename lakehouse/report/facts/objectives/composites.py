@@ -26,7 +26,7 @@ BY_OWNER: Final = ("team", "tier")
 """Labels of owners with composites of their own."""
 
 _DIGITS: Final = 12
-"""Decimals of a mean, without those that rounding errors change."""
+"""Decimals of a mean. Rounding errors change further decimals."""
 
 
 SHARE: Final = Means(

@@ -167,7 +167,7 @@ def _gaps(failed: list[Row]) -> list[Gap]:
 
 
 def detection_floor_us(seen: Coverage) -> int | None:
-    """Return the length below which incidents may be unobserved; None: no broker was read."""
+    """Return the length of the shortest certainly observed incident; None: no broker was read."""
     of_brokers = families(COUNTED_BY_BROKER)
     own = [one for one in seen.sources if one.family in of_brokers]
     return longest_floor_us((one.interval_us, one.slowest_us) for one in own)
