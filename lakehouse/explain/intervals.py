@@ -1,4 +1,4 @@
-"""Bad intervals of a subject with bounds, gaps of its sources, and the time that gaps leave unknown."""
+"""Bad intervals of a subject with bounds, gaps of its sources, and unknown time."""
 
 import re
 from collections import defaultdict

@@ -35,8 +35,8 @@ from lakehouse.report.owners import NAMES
 CELL_LIMIT: Final = 32_000
 """Characters of a text; a spreadsheet's cell holds 767 more."""
 
-# Characters that start a formula, plain and full-width, at the start of a cell, or after a character
-# that ends a cell in a spreadsheet of another locale.
+# Characters that start a formula, plain and full-width, at the start of a cell, or after a
+# character that ends a cell in a spreadsheet of another locale.
 _FORMULA: Final = re.compile("""(^|[,;|"])(\\s*)(?=[-=+@\uff1d\uff0b\uff0d\uff20])""")
 
 COMMON: Final = (

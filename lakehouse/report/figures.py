@@ -1,4 +1,4 @@
-"""Figures with their bounds and names from outside as text, and lookups in the facts of a report."""
+"""Figures with bounds and names from outside as text, and lookups in the facts of a report."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass

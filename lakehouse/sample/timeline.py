@@ -1,4 +1,4 @@
-"""The timeline of a sample: brokers away, load, scrapes, and the spans that scrapes see of a series.
+"""The timeline of a sample: outages, load, scrapes, and spans of a series that scrapes observe.
 
 The spans follow the rules of the agents' encoder. All changes are known in advance here, so the
 cost depends on the changes, not on the samples. A span is as long as its value is held; ``bronze``
@@ -55,7 +55,7 @@ class Attempts(NamedTuple):
         return self.requested(number) + self.took_us
 
     def outcomes(self) -> Iterator[tuple[Outcome, int, int]]:
-        """Yield spans of equal outcomes, from the response of a success or the request of a failure.
+        """Yield spans of equal outcomes, from the response of a success or a failed request.
 
         Until the start of the process that responds, the outcome is ``down``.
         """

@@ -1,7 +1,7 @@
 """Attainment per objective and subject over a period, with bounds.
 
-Expected time follows from the calendar and gold/subjects, not from reports. See ``sla_statement`` for
-the figures, and docs/objectives.md for their meaning.
+Expected time follows from the calendar and gold/subjects, not from reports. See ``sla_statement``
+for the figures, and docs/objectives.md for their meaning.
 """
 
 import datetime as dt

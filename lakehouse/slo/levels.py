@@ -1,7 +1,8 @@
 """Statements on a level that gold/sli does not have: a cluster, one partition, all partitions.
 
-``by_cluster`` sums the times of several subjects by weight, so that bounds remain bounds and unknown
-time remains unknown. docs/objectives.md compares the result with the worst subject and the union.
+``by_cluster`` sums the times of several subjects by weight, so that bounds remain bounds and
+unknown time remains unknown. docs/objectives.md compares the result with the worst subject and the
+union.
 
 gold/sli has the time in which any partition of a topic was bad. ``by_topic`` sums the times of its
 partitions: two that are bad for a minute make two minutes.
@@ -374,8 +375,8 @@ def expected_us(
     Args:
         lived_us: Time in which the topic existed.
         seen: Fully observed time, by its number of partitions at that time.
-        series: The most partitions observed at once. If the topic was never fully observed with that
-            number, it had at least one more.
+        series: The most partitions observed at once. If the topic was never fully observed with
+            that number, it had at least one more.
         reported: The number of partitions that was reported last.
 
     Returns:

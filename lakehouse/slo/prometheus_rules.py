@@ -183,8 +183,8 @@ def _unknown(objective: Objective, metrics: Mapping[str, Known]) -> dict[str, An
         "labels": _labels(objective) | {"severity": "warning"},
         "annotations": {
             "summary": f"{objective.name}: {{{{ $labels.instance }}}} does not show all metrics",
-            "description": "Unread metrics are unknown, and cannot page. See the log of the agent, its"
-            " health.series, and whether it reads the family.",
+            "description": "Unread metrics are unknown, and cannot page. See the log of the agent,"
+            " its health.series, and whether it reads the family.",
         },
     }
 

@@ -72,7 +72,7 @@ class SliRows(NamedTuple):
     sources: Sequence[Lifetime] = ()
 
     def sums(self, queries: Sequence[Query]) -> Sums:
-        """Return times and events of all subjects with rows in gold; each objective is in one query.
+        """Return times and events of all subjects with rows; each objective is in one query.
 
         If events are counted and there are no slices, times follow from the events.
         """
@@ -227,8 +227,8 @@ def _same(other: str, names: Iterable[str]) -> str:
 def _sums_by_range(part: _Part) -> str:
     """Return the SQL of sums over each range, and the number of its rows with content.
 
-    Bad time that was first observed just after a range may have started in it. A client's row of zeros
-    shows that it existed (see the kernel's sli/clients.sql).
+    Bad time that was first observed just after a range may have started in it. A client's row of
+    zeros shows that it existed (see the kernel's sli/clients.sql).
     """
     has_content = f"greatest({', '.join(f'r.{name}' for name in Times._fields)}) > 0"
     if part.query.slices is None:

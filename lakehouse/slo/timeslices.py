@@ -4,8 +4,8 @@ gold/sli has good and bad time per window, without its position. A slice of seve
 sum. If a window has several slices, its bad time may be in few of them or in many, so the number of
 bad slices is known within bounds.
 
-A slice without any observed time is unknown. A partly observed slice is judged by that part, and the
-bounds count the rest both ways. The results are times, each slice at its full length, so that
+A slice without any observed time is unknown. A partly observed slice is judged by that part, and
+the bounds count the rest both ways. The results are times, each slice at its full length, so that
 statements treat them like other times.
 
 The judgement is SQL over these columns, microseconds:

@@ -231,8 +231,8 @@ class Change(NamedTuple):
 def change(weeks: Sequence[Week | None]) -> Change | None:
     """Return the change from the last week but one to the last.
 
-    It is a rank test: its ``p`` is the rank of this change among earlier changes between neighbouring
-    weeks, so it needs no assumption on the distribution of incidents.
+    It is a rank test: its ``p`` is the rank of this change among earlier changes between
+    neighbouring weeks, so it needs no assumption on the distribution of incidents.
 
     Args:
         weeks: Oldest first; None where one is not known.

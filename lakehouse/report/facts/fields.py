@@ -99,7 +99,8 @@ class Means(NamedTuple):
     """The meaning of a field.
 
     Attributes:
-        text: The meaning, a line without a full stop. For a nested record the subject of its fields.
+        text: The meaning, a line without a full stop. For a nested record the subject of its
+            fields.
         of: The figure of gold of the field; None: its section computes it.
         column: The name in CSV if it differs from the field's name. For a nested record the prefix
             of its columns, which may be empty.

@@ -1,7 +1,7 @@
 """Rows of gold of one cluster and period, and their sums by subject and metric.
 
-A start uncertainty that exceeds its window is in that window's upper bound. So the first window after
-a period has the part of its upper bound that may be in the period: an incident that was first
+A start uncertainty that exceeds its window is in that window's upper bound. So the first window
+after a period has the part of its upper bound that may be in the period: an incident that was first
 observed just after the period may have started in it.
 """
 
@@ -145,7 +145,7 @@ class Gold:
         return not objectives or any(one.matches(names) for one in objectives)
 
     def statements(self, objectives: Sequence[Objective], **options: Any) -> list[Statement]:
-        """Return statements on the cluster's subjects over the period; see ``attainment.Options``."""
+        """Return the statements on the cluster over the period; see ``attainment.Options``."""
         how = attainment.Options(window_seconds=self.window_seconds, **options)
         return attainment.read(
             self.engine, objectives, self.period, self.now_us, self.subjects, how
@@ -344,7 +344,7 @@ class Gold:
         """Rows of bronze/events in the period; None: they cannot be read."""
         try:
             return self.hours(tables.EVENTS)
-        except TableNotFoundError:  # an older lake, or no access to bronze; doctor reports other causes
+        except TableNotFoundError:  # an older lake, or no access; doctor reports other causes
             return None
 
     def changes(self) -> tuple[list[Row], dict[str, int]]:

@@ -4,10 +4,11 @@ Each class of figures has one method, ``figure``. It takes the sums of one subje
 classes are not tuples, because typing treats two equal annotations as one, and tuples of different
 types can be equal.
 
-The reading after an increase of a counter shows it. The first reading of a period can contain counts
-from before the period, and the first reading after the period contains its last counts. So the low
-bound leaves out the windows of first readings, and the high bound adds the window after the period.
-Where counts can be lost (see ``slo.counters.uncounted``) there is no high bound: "at least".
+The reading after an increase of a counter shows it. The first reading of a period can contain
+counts from before the period, and the first reading after the period contains its last counts. So
+the low bound leaves out the windows of first readings, and the high bound adds the window after the
+period. Where counts can be lost (see ``slo.counters.uncounted``) there is no high bound: "at
+least".
 """
 
 from collections import defaultdict

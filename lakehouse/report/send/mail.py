@@ -1,7 +1,7 @@
 """The mail: text, the same as HTML, and files attached.
 
-The same report to the same recipients is the same message, with the same Message-ID and bytes, except
-for its date. It is sent over TLS to a server with a valid certificate, or to this machine.
+The same report to the same recipients is the same message, with the same Message-ID and bytes,
+except for its date. It is sent over TLS to a server with a valid certificate, or to this machine.
 """
 
 import datetime as dt

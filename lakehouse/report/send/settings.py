@@ -139,8 +139,8 @@ class Webhook(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """An address that accepts a message as JSON; the whole address is a secret.
 
     Attributes:
-        format: ``slack`` is also for Mattermost and Rocket.Chat. ``teams`` is an adaptive card for a
-            workflow of Microsoft Teams.
+        format: ``slack`` is also for Mattermost and Rocket.Chat. ``teams`` is an adaptive card for
+            a workflow of Microsoft Teams.
         url_file: The place of the address, or one of the two below.
         ca_file: Trusted certificate authorities; None: the system's CA store.
         proxy: Whether HTTPS_PROXY and NO_PROXY of the environment apply. The proxy then receives

@@ -84,4 +84,6 @@ REPLICAS: Final = TableSpec(
     worst=longest("unclean_leader_any", "without_spare_any", "under_replicated_any"),
 )
 
-REPLICATION: Final = section("replication", "Replication", counted(REPLICATION_QUESTION, Claim(REPLICAS, _out_of_sync)))
+REPLICATION: Final = section(
+    "replication", "Replication", counted(REPLICATION_QUESTION, Claim(REPLICAS, _out_of_sync))
+)

@@ -1,4 +1,4 @@
-"""Storage of topics: disk use with the time until retention.bytes, tiered-storage lag, remote reads."""
+"""Storage of topics: disk use, time until retention.bytes, tiered-storage lag, remote reads."""
 
 import math
 from lakehouse.core import display

@@ -203,7 +203,7 @@ class Exclusions(NamedTuple):
     window_us: int
 
     def condition(self, window: str = "r.window_start") -> str:
-        """Return the SQL condition that a window of a row ``r`` is in maintenance of its subject."""
+        """Return the SQL condition that a row ``r`` is in maintenance of its subject."""
         return " OR ".join(self._condition(one, window) for one in self.planned) or "false"
 
     def apply(

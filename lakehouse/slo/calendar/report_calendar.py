@@ -4,8 +4,8 @@ Business hours are parts of a week in the time zone. They are written as ``Mon-F
 several separated by commas; ``22:00-06:00`` ends on the next day.
 
 A correction is time that was agreed, after the fact, not to count. A statement keeps its figures,
-and the agreed figures outside the corrections are reported next to them. Corrections exclude windows
-as planned maintenance does. OpenSLO's draft of v2 has a BudgetAdjustment for this purpose,
+and the agreed figures outside the corrections are reported next to them. Corrections exclude
+windows as planned maintenance does. OpenSLO's draft of v2 has a BudgetAdjustment for this purpose,
 which adds a percentage and has neither subjects nor approval.
 """
 
@@ -115,8 +115,8 @@ def check_corrections(
         common = (one for one in subjects if first.concerns(one) and second.concerns(one))
         if any(one.kind in kinds for one in common):
             place = first.node.line if first.node else iso(first.start_us)
-            what = f"it overlaps the correction of line {place}; change one, so that time has one ticket"
-            yield second.says(what, "start")
+            message = f"it overlaps the correction of line {place}; give the time one ticket"
+            yield second.says(message, "start")
 
 
 def _unknown(
@@ -204,7 +204,8 @@ class Calendar(NamedTuple):
         time_zone: IANA name; it determines the limits of a week, and how instants are shown.
         business: Business hours in that zone; None: the report has no section on them.
         maintenance: Planned maintenance. The report also has the objectives without it.
-        corrections: Time that was agreed not to count. The report also has the objectives without it.
+        corrections: Time that was agreed not to count. The report also has the objectives without
+            it.
     """
 
     time_zone: str = periods.UTC_NAME

@@ -4,8 +4,8 @@ A count has no share of time. So that statements can treat it like time, the tim
 were counted is divided into good and bad in the ratio of the events. This assumes that unobserved
 time had events at the same rate as observed time.
 
-The observed part of a window is its observed time relative to the window with the most. The counters
-of a topic are on several brokers, and each broker has only a part of the events.
+The observed part of a window is its observed time relative to the window with the most. The
+counters of a topic are on several brokers, and each broker has only a part of the events.
 
 Kafka creates most counters with their first event, and removes a topic's counters from brokers that
 no longer lead it. With ``absent: zero`` in the catalogue there were no events while there was no
@@ -163,8 +163,8 @@ class EventCounter:
     ) -> Relation:
         """Return the rows without the time that scrapes cover and in which counts may be lost.
 
-        After the last scrape of a process the time until the next attempt is covered, but no reading
-        has the counts of the process until its end.
+        After the last scrape of a process the time until the next attempt is covered, but no
+        reading has the counts of the process until its end.
         """
         shares = self._hidden_shares(level, meanings, span)
         if not shares:

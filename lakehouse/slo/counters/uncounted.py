@@ -81,7 +81,8 @@ def hidden(
     Args:
         life: That part.
         ok: Time in which its family was read, in order.
-        broken: Spans from the start of a new process, or the loss of a baseline, to its first reading.
+        broken: Spans from the start of a new process, or the loss of a baseline, to its first
+            reading.
         is_one_agent: Whether only one agent read it, which keeps its baseline through a gap.
         ends_open: Whether ``life`` ends without a later reading.
     """
@@ -132,7 +133,8 @@ class UncountedTime:
     def of(self, families: Collection[str]) -> Mapping[Source, Uncounted]:
         """Return the hidden time of every source that has counters of some families.
 
-        Any of the families reads them. A source without such a reading is hidden for its whole life.
+        Any of the families reads them. A source without such a reading is hidden for its whole
+        life.
         """
         key = frozenset(families)
         if key not in self._known:

@@ -1,1 +1,1 @@
-"""OpenSLO v1 files: values with their places, findings, and the objectives that jmxlake computes."""
+"""OpenSLO v1 files: values with their places, findings, and computed objectives."""

@@ -1,6 +1,7 @@
 """The figures at the start of a report, before comparison: each is a function of the facts.
 
-A figure of time is the bad time of the worst subject of its objective, as in the list of objectives.
+A figure of time is the bad time of the worst subject of its objective, as in the list of
+objectives.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence

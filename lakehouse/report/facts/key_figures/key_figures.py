@@ -1,6 +1,7 @@
 """The figures at the start of a report, with bounds, and their comparison with earlier weeks.
 
-They are computed from other facts as JSON, because a team's figures are computed again from its rows.
+They are computed from other facts as JSON, because a team's figures are computed again from its
+rows.
 """
 
 from collections.abc import Callable, Mapping, Sequence

@@ -2,7 +2,8 @@
 
 An objective's share is the mean over its subjects, weighted by expected time and, for topics, by
 partitions. A composite's share and target are means over its objectives, by their weights. A share
-without any observation is between 0 and 1. An objective without a subject is left out of both means.
+without any observation is between 0 and 1. An objective without a subject is left out of both
+means.
 """
 
 from collections.abc import Iterable, Sequence

@@ -256,8 +256,8 @@ def of_some(
 ) -> list[dict[str, Any]]:
     """Return the earlier weeks of an objective for some of its subjects only.
 
-    Trends have the subjects that were bad in some week. The others met the objective in weeks in which
-    no subject was uncertain or without data.
+    Trends have the subjects that were bad in some week. The others met the objective in weeks in
+    which no subject was uncertain or without data.
 
     Args:
         past: The same weeks of all subjects.

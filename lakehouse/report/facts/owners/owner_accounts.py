@@ -175,8 +175,8 @@ _BY_BROKERS: Final = ("restarted", "rolling_restart", "no_answer", "fenced")
 def with_event_owners(events: Iterable[Row], labels: Labels) -> list[Row]:
     """Return events with their owner, and all owners.
 
-    The owner is the owner of the brokers that caused an event, or of the subject that used most of a
-    budget.
+    The owner is the owner of the brokers that caused an event, or of the subject that used most of
+    a budget.
 
     Args:
         events: As in the facts.

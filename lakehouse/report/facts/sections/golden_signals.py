@@ -1,8 +1,8 @@
 """Availability, latency and traffic of the brokers, by their own counts and measurements.
 
 Answers are counters; see ``gold_figures`` for their bounds. The unread time of a broker is reported
-next to them. A broker that is down counts nothing, but the counts between its last reading and its end
-are lost. Then the figure has no high bound, and the share of good answers no low bound.
+next to them. A broker that is down counts nothing, but the counts between its last reading and its
+end are lost. Then the figure has no high bound, and the share of good answers no low bound.
 """
 
 import re

@@ -125,8 +125,8 @@ def hygiene(gold: Gold, families: Collection[str]) -> Hygiene:
 def _headroom(gold: Gold) -> list[Row]:
     """Return the least time until retention deletes unread records, per group and topic.
 
-    ``last`` is the value of the last window with a report, seconds, None without danger. ``most`` is
-    its upper bound, and ``window_start`` is in microseconds. Groups without a row were not read.
+    ``last`` is the value of the last window with a report, seconds, None without danger. ``most``
+    is its upper bound, and ``window_start`` is in microseconds. Groups without a row were not read.
     """
     last, most = (
         f"min(CASE WHEN {is_same('r.metric', f'{_HEADROOM}.{bound}')} THEN r.value_min END)"
@@ -168,8 +168,8 @@ def unused_quotas(
 ) -> list[UnusedQuota] | None:
     """Return the quotas that limit no client with a rate, or with throttling, above zero.
 
-    None if a client was throttled without a known quota: then its quota is not known, or a known quota
-    applied in an unknown way.
+    None if a client was throttled without a known quota: then its quota is not known, or a known
+    quota applied in an unknown way.
     """
     used = set()
     for use in uses(known, rates):

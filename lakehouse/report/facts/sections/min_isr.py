@@ -1,7 +1,7 @@
 """KIP-164: topics and partitions under or at their min ISR or without a leader, and incidents.
 
-A topic's time is unknown while it is neither good nor observed to be bad. While one partition is bad
-another may be unobserved, so unknown time of partitions is computed from time in which not all
+A topic's time is unknown while it is neither good nor observed to be bad. While one partition is
+bad another may be unobserved, so unknown time of partitions is computed from time in which not all
 partitions of the topic were observed.
 """
 

@@ -1,7 +1,7 @@
 """Metrics that no other section shows: of an operator's own catalogue, and of further families.
 
-Each is shown for its finest subject in gold: a topic, a client, a group, a source, or a single series
-of a source with labels. Metrics of other sections are in ``shows`` of their questions.
+Each is shown for its finest subject in gold: a topic, a client, a group, a source, or a single
+series of a source with labels. Metrics of other sections are in ``shows`` of their questions.
 """
 
 from collections.abc import Collection, Mapping, Sequence

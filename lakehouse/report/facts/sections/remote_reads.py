@@ -1,9 +1,9 @@
 """KIP-1002: reads from remote storage, and the cost of their index fetches.
 
 No Kafka release counts its index fetches. They are measured if a plugin counts them (jmxlake's in
-deploy/kafka, which can fetch all indexes of a segment at once, or Aiven's), and otherwise modelled from
-remote reads. The saving of a fetch at once is measured with a plugin that does it, and modelled if
-indexes are fetched one by one. docs/remote-index.md has the formulas and their limits.
+deploy/kafka, which can fetch all indexes of a segment at once, or Aiven's), and otherwise modelled
+from remote reads. The saving of a fetch at once is measured with a plugin that does it, and
+modelled if indexes are fetched one by one. docs/remote-index.md has the formulas and their limits.
 """
 
 import math

@@ -195,7 +195,7 @@ def capacity(gold: Gold) -> Capacity:
 
 
 class _Fill(NamedTuple):
-    """Fill level of a topic's partitions: a metric, its value when full, and its number of series."""
+    """Fill level of a topic's partitions: a metric, its value when full, and its series."""
 
     metric: str
     full: float
