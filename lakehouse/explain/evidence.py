@@ -2,6 +2,8 @@
 
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
+from typing import Any, Final, NamedTuple
+
 from lakehouse import tables
 from lakehouse.core.metrics import GROUP_LAG, PARTITION_LAG, PARTITION_METRICS, UNAVAILABLE, Watched
 from lakehouse.core.periods import Period, iso
@@ -12,10 +14,9 @@ from lakehouse.explain.intervals import Attempt, Total
 from lakehouse.gold import incidents
 from lakehouse.gold.incidents import Incident
 from lakehouse.report import evidence as decisions
-from lakehouse.report.facts.sections.coverage import ANY_FAMILY
 from lakehouse.report.facts.gold import CHANGE, Gold
+from lakehouse.report.facts.sections.coverage import ANY_FAMILY
 from lakehouse.slo.sla_statement import Statement, Times
-from typing import Any, Final, NamedTuple
 
 MOST: Final = 50_000
 """Maximum number of rows of one kind in a story; with more it ends early, at ``until``."""

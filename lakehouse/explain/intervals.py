@@ -3,12 +3,13 @@
 import re
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import NamedTuple, Self
+
 from lakehouse.core.metrics import Watched
 from lakehouse.core.spans import Span, length, overlap, shared, union, without
 from lakehouse.gold.incidents import Incident
-from lakehouse.report.facts.sections.coverage import ANY_FAMILY
 from lakehouse.report.facts.events.events import most_at_once
-from typing import NamedTuple, Self
+from lakehouse.report.facts.sections.coverage import ANY_FAMILY
 
 class Total(NamedTuple):
     """A window, and the greatest sum over sources at one instant in it; microseconds."""

@@ -8,13 +8,14 @@ known.
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Sequence
+from typing import Any, Final, NamedTuple
+
 from lakehouse.core.spans import Span, touching
 from lakehouse.engines.engine import Engine, ask
 from lakehouse.engines.gold_reader import is_one_of
 from lakehouse.engines.relation import Relation
 from lakehouse.gold.events import AVAILABILITY, Event
 from lakehouse.tables import MAX_GAP_INTERVALS
-from typing import Any, Final, NamedTuple
 
 NEAR_US: Final = 30_000_000
 """Spans of a broker are joined across gaps up to this."""

@@ -4,20 +4,22 @@ Events are computed when they are read: one can cross hours, and gold stores hou
 """
 
 import functools
-import pyarrow as pa
 import re
 from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from importlib import resources
 from itertools import accumulate
+from typing import Final, NamedTuple
+
+import pyarrow as pa
+
 from lakehouse.core.metrics import COVERAGE, LEADERLESS, UNAVAILABLE, UNDER_MIN_ISR
 from lakehouse.core.spans import Span
 from lakehouse.engines.engine import Engine, ask
 from lakehouse.engines.relation import Relation, select
 from lakehouse.gold import incidents
 from lakehouse.gold.incidents import Incident
-from typing import Final, NamedTuple
 
 AVAILABILITY: Final = "availability"
 SYMPTOM: Final = "symptom"

@@ -11,17 +11,10 @@ from typing import Final, NamedTuple
 from lakehouse.core import display
 from lakehouse.report import figures
 from lakehouse.report.facts import fields
-from lakehouse.report.facts.sections import timelines
-from lakehouse.report.facts.sections.coverage import Gap, SourceCoverage
 from lakehouse.report.facts.events.event_records import Use
 from lakehouse.report.facts.fields import OWNED, Column, Named, columns, keys
-from lakehouse.report.facts.sections import hygiene
-from lakehouse.report.facts.sections import golden_signals
 from lakehouse.report.facts.objectives import composites, trends
 from lakehouse.report.facts.objectives.history import WeekOfObjective
-from lakehouse.report.facts.objectives.verdicts import Restated
-from lakehouse.report.facts.sections.other_metrics import Metric, Subject as MetricSubject
-from lakehouse.report.facts.report_record import QUESTIONS, Report
 from lakehouse.report.facts.objectives.statement_rows import (
     Burn,
     Figures,
@@ -29,6 +22,11 @@ from lakehouse.report.facts.objectives.statement_rows import (
     Objective,
     Used,
 )
+from lakehouse.report.facts.objectives.verdicts import Restated
+from lakehouse.report.facts.report_record import QUESTIONS, Report
+from lakehouse.report.facts.sections import golden_signals, hygiene, timelines
+from lakehouse.report.facts.sections.coverage import Gap, SourceCoverage
+from lakehouse.report.facts.sections.other_metrics import Metric, Subject as MetricSubject
 from lakehouse.report.figures import Facts, Row
 from lakehouse.report.owners import NAMES
 

@@ -2,12 +2,13 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any, Final
+
 from lakehouse.core import display
 from lakehouse.core.metrics import families, is_by_admin
 from lakehouse.core.periods import micros
 from lakehouse.core.spans import Span
 from lakehouse.tables import MAX_GAP_INTERVALS
-from typing import Any, Final
 
 Row = Mapping[str, Any]
 Facts = Mapping[str, Any]

@@ -2,22 +2,23 @@
 
 from collections.abc import Iterator
 from functools import partial
+from typing import Final
+
 from lakehouse.core.metrics import COPY_LAG, DELETE_LAG, LEADERLESS, NODE_FENCED, UNDER_MIN_ISR
 from lakehouse.core.periods import HOUR_US
 from lakehouse.sample import cluster
-from lakehouse.sample.cluster import BROKERS, MINUTE_US, SECOND_US, SOURCES, Subject, TOPICS, Topic
+from lakehouse.sample.cluster import BROKERS, MINUTE_US, SECOND_US, SOURCES, TOPICS, Subject, Topic
 from lakehouse.sample.timeline import (
     ABSENT,
+    WINDOW_US,
     History,
     Increments,
     Series,
     Timeline,
     Value,
-    WINDOW_US,
     added_up,
     leader,
 )
-from typing import Final
 
 _SLOW_EACH: Final = 3
 """Every so many partitions of a topic have slow followers."""

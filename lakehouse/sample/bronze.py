@@ -20,9 +20,8 @@ from lakehouse.engines.delta_tables import stored_schema
 from lakehouse.errors import LakehouseError
 from lakehouse.kernel import arrow_types, run_in_duckdb
 from lakehouse.sample import cluster, timeline
-from lakehouse.sample.timeline import Series
+from lakehouse.sample.timeline import WINDOW_US, Series
 from lakehouse.sample.values import SampleValues
-from lakehouse.sample.timeline import WINDOW_US
 from lakehouse.tables.parquet_layout import writer_properties
 from lakehouse.tables.table import identifier
 

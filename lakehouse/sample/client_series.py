@@ -3,15 +3,16 @@
 import math
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
+from operator import itemgetter
+from typing import Final
+
 from lakehouse.core.metrics import GROUP_LAG, PARTITION_LAG
 from lakehouse.core.periods import DAY_US, HOUR_US
 from lakehouse.sample import cluster
-from lakehouse.sample.cluster import Client, MINUTE_US, SECOND_US, Subject, TOPICS, Topic
+from lakehouse.sample.cluster import MINUTE_US, SECOND_US, TOPICS, Client, Subject, Topic
 from lakehouse.sample.incidents import MARGIN_US
 from lakehouse.sample.timeline import ABSENT, History, Increments, Series, Timeline, Value, leader
 from lakehouse.tables.exposed_metrics import LOST
-from operator import itemgetter
-from typing import Final
 
 _BUSY_HOURS: Final = {8: 0.5, 10: 1.0, 14: 0.7, 18: 0.0}
 """Part of their share that clients use, by the hour of a day from which they use it."""

@@ -9,13 +9,14 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate, pairwise
-from lakehouse.core.periods import DAY_US, HOUR_US
-from lakehouse.sample import cluster
-from lakehouse.sample.cluster import BROKERS, MINUTE_US, Metric, SECOND_US, SOURCES, Subject
-from lakehouse.sample.incidents import Incident
-from lakehouse.tables import DEFAULT_WINDOW_SECONDS
 from operator import attrgetter
 from typing import Final, Literal, NamedTuple
+
+from lakehouse.core.periods import DAY_US, HOUR_US
+from lakehouse.sample import cluster
+from lakehouse.sample.cluster import BROKERS, MINUTE_US, SECOND_US, SOURCES, Metric, Subject
+from lakehouse.sample.incidents import Incident
+from lakehouse.tables import DEFAULT_WINDOW_SECONDS
 
 WINDOW_US: Final = DEFAULT_WINDOW_SECONDS * 1_000_000
 ABSENT: Final = float("-inf")

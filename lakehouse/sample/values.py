@@ -8,14 +8,17 @@ from typing import Final, NamedTuple
 
 from lakehouse.core.periods import DAY_US, micros
 from lakehouse.sample import cluster, incidents
-from lakehouse.sample.broker_series import of_controller, of_nodes, of_requests
-from lakehouse.sample.client_series import of_client, of_quotas
+from lakehouse.sample.broker_series import (
+    of_controller,
+    of_nodes,
+    of_partitions,
+    of_remote_reads,
+    of_requests,
+    of_topic,
+)
+from lakehouse.sample.client_series import of_client, of_group, of_quotas
 from lakehouse.sample.cluster import SOURCES, TOPICS
-from lakehouse.sample.client_series import of_group
-from lakehouse.sample.broker_series import of_partitions
-from lakehouse.sample.timeline import Series, Timeline, leader, reporters
-from lakehouse.sample.broker_series import of_remote_reads, of_topic
-from lakehouse.sample.timeline import WINDOW_US
+from lakehouse.sample.timeline import WINDOW_US, Series, Timeline, leader, reporters
 
 WHOLE_WEEKS: Final = 3
 """The last weeks, in which the agents read everything."""

@@ -23,13 +23,12 @@ from lakehouse.engines.engine import Engine, ask
 from lakehouse.engines.gold_reader import GoldRows, subjects, window_of
 from lakehouse.errors import ObjectiveError
 from lakehouse.slo import levels, timeslices
-from lakehouse.slo.sums import left_by_hour
 from lakehouse.slo.burn_rate import LENGTHS_US, PAIRS, Pair, burnt_us, least_us
-from lakehouse.slo.calendar.report_calendar import Correction
 from lakehouse.slo.calendar.maintenance import Maintenance, of
+from lakehouse.slo.calendar.report_calendar import Correction
 from lakehouse.slo.levels import with_clusters
 from lakehouse.slo.sla_statement import Key, Lifetime, Query, SliKey, Statement, build, build_all
-from lakehouse.slo.sums import SliRows
+from lakehouse.slo.sums import SliRows, left_by_hour
 
 _MOST_HISTORIES: Final = 20
 """Subjects of each objective with a burn history. A query reads one row per bad window of each."""

@@ -23,17 +23,17 @@ from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any, Final, NamedTuple, TypeVar
+
 from lakehouse import tables
 from lakehouse.core.metrics import PARTITION_COUNT, PARTITION_METRICS, UNAVAILABLE, UNDER_MIN_ISR
 from lakehouse.core.periods import Period, micros
 from lakehouse.core.subjects import Subject
 from lakehouse.engines.gold_reader import GoldRows, Row, before_window, is_one_of, summed
 from lakehouse.engines.relation import Relation, select
-from lakehouse.slo.calendar.maintenance import BEFORE, Exclusions
-from lakehouse.slo.calendar.maintenance import Maintenance, of
+from lakehouse.slo.calendar.maintenance import BEFORE, Exclusions, Maintenance, of
 from lakehouse.slo.sla_statement import Statement, Times
 from lakehouse.tables import Table
-from typing import Any, Final, NamedTuple, TypeVar
 
 T = TypeVar("T")
 

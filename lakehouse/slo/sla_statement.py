@@ -21,8 +21,8 @@ from lakehouse.core.spans import Span, overlap
 from lakehouse.core.subjects import Subject
 from lakehouse.slo import timeslices
 from lakehouse.slo.burn_rate import PAIRS, Alert, Rate
-from lakehouse.slo.calendar.report_calendar import Correction
 from lakehouse.slo.calendar.maintenance import Maintenance
+from lakehouse.slo.calendar.report_calendar import Correction
 from lakehouse.tables import SLA_FIGURES
 
 Key = tuple[str | None, ...]

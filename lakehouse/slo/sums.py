@@ -7,6 +7,8 @@ hours, all other ranges from the finest windows.
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from typing import Final, NamedTuple
+
 from lakehouse import tables
 from lakehouse.core.periods import HOUR_US, Period
 from lakehouse.core.spans import Span
@@ -16,20 +18,18 @@ from lakehouse.engines.relation import Relation, select
 from lakehouse.kernel import arrow_types
 from lakehouse.slo import timeslices
 from lakehouse.slo.burn_rate import BadWindow
-from lakehouse.slo.calendar.maintenance import BEFORE, Exclusions
-from lakehouse.slo.calendar.maintenance import Maintenance
+from lakehouse.slo.calendar.maintenance import BEFORE, Exclusions, Maintenance
 from lakehouse.slo.counters.event_counter import EventCounter, lives
 from lakehouse.slo.sla_statement import (
+    PERIOD,
     Counts,
     Lifetime,
-    PERIOD,
     Query,
     SliKey,
     Statement,
     Sums,
     Times,
 )
-from typing import Final, NamedTuple
 
 BadTime = tuple[int, int]
 """The last microsecond of a row of gold, or of a slice, and the bad time in it (µs)."""

@@ -13,14 +13,15 @@ import math
 import random
 from collections.abc import Callable, Iterable, Sequence
 from itertools import pairwise
+from statistics import fmean
+from typing import Final, NamedTuple, Self
+
 from lakehouse.core.objective import Objective
 from lakehouse.core.periods import Period, micros, week_of
 from lakehouse.core.subjects import Subject
 from lakehouse.engines.gold_reader import GoldRows
 from lakehouse.slo import attainment
 from lakehouse.slo.sla_statement import Key, Statement
-from statistics import fmean
-from typing import Final, NamedTuple, Self
 
 WEEKS: Final = 13
 """The number of weeks of a trend, with the week of the report: a quarter."""

@@ -9,8 +9,8 @@ from lakehouse.core import lake as lakes
 from lakehouse.core.periods import micros
 from lakehouse.engines.gold_reader import GoldRows, subjects
 from lakehouse.engines.local_engine import LocalEngine
-from lakehouse.slo.openslo import objective_files
 from lakehouse.slo import trends
+from lakehouse.slo.openslo import objective_files
 from tests.lake_builder import BASE, CLUSTER, Batch
 from tests.rollups import DAY, HOUR, ISR, hours, local
 

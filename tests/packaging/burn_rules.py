@@ -28,9 +28,8 @@ from lakehouse.core.metrics import known
 from lakehouse.core.periods import Period
 from lakehouse.engines.local_engine import LocalEngine
 from lakehouse.rollup.run import rollup
-from lakehouse.slo import attainment
+from lakehouse.slo import attainment, prometheus_rules
 from lakehouse.slo.openslo import objective_files
-from lakehouse.slo import prometheus_rules
 from lakehouse.tables.exposed_metrics import METRIC_KNOWN, UNSHOWN_SERIES, live_name
 from tests import rollups
 from tests.lake_builder import BASE, CLUSTER, Batch

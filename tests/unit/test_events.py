@@ -19,8 +19,7 @@ from lakehouse.core.subjects import Subject
 from lakehouse.engines.engine import ask
 from lakehouse.engines.local_engine import LocalEngine
 from lakehouse.gold import causes, events, incidents
-from lakehouse.gold.causes import Away
-from lakehouse.gold.causes import Change
+from lakehouse.gold.causes import Away, Change
 from lakehouse.gold.events import Event, Key
 from lakehouse.report.facts.events import event_uses
 from lakehouse.slo.sla_statement import Statement, Times

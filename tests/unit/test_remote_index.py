@@ -9,8 +9,8 @@ from hypothesis import given, strategies as st
 
 from lakehouse.report.facts.fields import Bounds, Unread, to_json
 from lakehouse.report.facts.sections.remote_reads import (
-    Cost,
     INDEXES,
+    Cost,
     RemoteReadCounts,
     cost,
     costs,

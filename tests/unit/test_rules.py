@@ -15,9 +15,9 @@ from hypothesis import example, given, strategies as st
 from lakehouse.cli.main import main
 from lakehouse.core.metrics import known
 from lakehouse.core.objective import Events, Objective, Slices
+from lakehouse.slo import prometheus_rules
 from lakehouse.slo.burn_rate import PAIRS
 from lakehouse.slo.openslo import objective_files
-from lakehouse.slo import prometheus_rules
 
 if TYPE_CHECKING:
     from pathlib import Path

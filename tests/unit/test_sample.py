@@ -56,9 +56,8 @@ from lakehouse.rollup.run import rollup
 from lakehouse.sample import bronze, client_series, cluster, files, incidents, values
 from lakehouse.sample.cluster import FAMILIES, GROUPS, METRICS, SOURCES, TOPICS
 from lakehouse.sample.incidents import Incident
-from lakehouse.sample.timeline import Series as SampleSeries, leader
+from lakehouse.sample.timeline import ABSENT, WINDOW_US, Series as SampleSeries, leader
 from lakehouse.sample.values import SampleValues
-from lakehouse.sample.timeline import ABSENT, WINDOW_US
 from lakehouse.slo.calendar import maintenance
 from lakehouse.slo.openslo import objective_files
 from lakehouse.tables.exposed_metrics import LOST

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any, Final
 import pytest
 
 from lakehouse.errors import FactsError, LakehouseError
-from lakehouse.report.page import clusters_summary
 from lakehouse.report.csv_files import files
 from lakehouse.report.facts import report_json
+from lakehouse.report.page import clusters_summary
 from lakehouse.report.page.page import render
 from lakehouse.report.send import mail, settings, slack, teams
 from lakehouse.report.summary.summarize import summarize

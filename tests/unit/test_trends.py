@@ -12,11 +12,10 @@ from lakehouse.core.objective import Objective
 from lakehouse.core.periods import micros
 from lakehouse.core.subjects import Subject
 from lakehouse.report.facts.objectives import trends as facts
-from lakehouse.slo.sla_statement import Statement, Times
-from lakehouse.slo import trends
-from lakehouse.slo.trends import LEVEL, by_chance, change, regimes
 from lakehouse.report.facts.sections.storage import drain
-from lakehouse.slo.trends import Trend, Week, Weeks
+from lakehouse.slo import trends
+from lakehouse.slo.sla_statement import Statement, Times
+from lakehouse.slo.trends import LEVEL, Trend, Week, Weeks, by_chance, change, regimes
 
 MONDAY = dt.datetime(2026, 11, 16, tzinfo=dt.UTC)
 SECONDS = 604_800

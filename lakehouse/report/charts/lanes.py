@@ -6,12 +6,14 @@ bands.
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
+from typing import Final, Literal, NamedTuple
+
+from markupsafe import Markup
+
 from lakehouse.core import display, periods
 from lakehouse.core.spans import Span, union
 from lakehouse.report.charts.svg import Axis, drawing, element, number, percent
 from lakehouse.report.summary.model import Event
-from markupsafe import Markup
-from typing import Final, Literal, NamedTuple
 
 _HEIGHT: Final = 48
 _APART: Final = 0.016

@@ -6,10 +6,12 @@ its text has the size of the page's text at every width.
 """
 
 from datetime import UTC, datetime, timedelta
+from typing import Final, NamedTuple
+
+from markupsafe import Markup, escape
+
 from lakehouse.core import display, periods
 from lakehouse.core.spans import Span, overlap
-from markupsafe import Markup, escape
-from typing import Final, NamedTuple
 
 def element(tag: str, *content: str | Markup, **attributes: object) -> Markup:
     """Return one element.

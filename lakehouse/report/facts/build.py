@@ -13,14 +13,13 @@ from lakehouse.core.observed_share import FLOOR_PERCENT
 from lakehouse.core.periods import Period, iso, micros
 from lakehouse.engines.engine import Engine
 from lakehouse.engines.gold_reader import subjects_of, window_of
-from lakehouse.report.facts.report_record import shown, with_answers
-from lakehouse.report.facts.sections.coverage import coverage
 from lakehouse.report.facts.fields import FORMAT, to_json
 from lakehouse.report.facts.gold import Gold
 from lakehouse.report.facts.key_figures.key_figures import with_figures
 from lakehouse.report.facts.objectives.history import WEEKS
-from lakehouse.report.facts.report_record import SECTIONS
+from lakehouse.report.facts.report_record import SECTIONS, shown, with_answers
 from lakehouse.report.facts.scope import Scope
+from lakehouse.report.facts.sections.coverage import coverage
 from lakehouse.slo.calendar.report_calendar import OF_UTC, Calendar
 from lakehouse.slo.sla_statement import Statement
 from lakehouse.slo.trends import read_weeks, weeks_until

@@ -5,8 +5,6 @@ Declarations that name keys of a record are checked when they are imported.
 
 import functools
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from lakehouse.engines import gold_reader
-from lakehouse.report.owners import LABELS
 from math import fsum
 from types import UnionType
 from typing import (
@@ -22,6 +20,9 @@ from typing import (
     get_origin,
     get_type_hints,
 )
+
+from lakehouse.engines import gold_reader
+from lakehouse.report.owners import LABELS
 
 FORMAT: Final = 2
 """The ``format`` of report.json that this version writes and reads."""

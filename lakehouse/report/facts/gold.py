@@ -26,8 +26,8 @@ from lakehouse.engines.relation import Relation, select
 from lakehouse.errors import PeriodError, TableNotFoundError
 from lakehouse.rollup.lake_catalogues import families_of
 from lakehouse.slo import attainment
-from lakehouse.slo.sla_statement import Statement
 from lakehouse.slo.counters.uncounted import UncountedTime
+from lakehouse.slo.sla_statement import Statement
 from lakehouse.tables import Table
 
 _MOST_CHANGES: Final = 10_000

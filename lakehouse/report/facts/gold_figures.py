@@ -14,16 +14,20 @@ least".
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
+from math import fsum
+from operator import itemgetter
+from typing import ClassVar, Final, TypeVar
+
 from lakehouse import tables
 from lakehouse.core.metrics import families
 from lakehouse.core.periods import HOUR_US
 from lakehouse.core.spans import Span, length, without
 from lakehouse.engines.gold_reader import Row, is_one_of
 from lakehouse.report.facts.fields import (
+    NONE,
     Bounds,
     Known,
     Metrics,
-    NONE,
     Unread,
     duration,
     per_second,
@@ -32,9 +36,6 @@ from lakehouse.report.facts.fields import (
 from lakehouse.report.facts.gold import Gold, Sums, by_subject
 from lakehouse.slo import attainment
 from lakehouse.slo.counters.uncounted import Uncounted
-from math import fsum
-from operator import itemgetter
-from typing import ClassVar, Final, TypeVar
 
 @dataclass(frozen=True, slots=True)
 class Stored:

@@ -9,36 +9,37 @@ instant may not be absent. Unknown keys are ignored.
 
 import functools
 import json
-import msgspec
 import sys
 import types
 from collections.abc import Collection, Mapping
+from pathlib import Path
+from typing import Annotated, Any, Final, Union, get_args, get_origin
+
+import msgspec
+from msgspec import UNSET, Meta, UnsetType
+
 from lakehouse.core import display, periods
 from lakehouse.errors import FactsError, PeriodError
 from lakehouse.report import figures
-from lakehouse.report.facts.fields import Bounds, FORMAT, Field, Named, fields_of, nested, three
+from lakehouse.report.facts.fields import FORMAT, Bounds, Field, Named, fields_of, nested, three
+from lakehouse.report.facts.key_figures.key_figures import with_figures
+from lakehouse.report.facts.objectives.composites import Composite
+from lakehouse.report.facts.objectives.history import WeekOfObjective
+from lakehouse.report.facts.objectives.statement_rows import Change, Objective
+from lakehouse.report.facts.objectives.trends import Trends
+from lakehouse.report.facts.objectives.verdicts import BusinessHours, Restated
+from lakehouse.report.facts.report_record import Report, Week, with_answers
 from lakehouse.report.facts.sections.consumer_groups import LostBeforeRead, LostOffsets
 from lakehouse.report.facts.sections.golden_signals import Answers, Error, Latency
 from lakehouse.report.facts.sections.hygiene import Hygiene, Replicas
-from lakehouse.report.facts.sections.tier_lag import TierLag
-from lakehouse.report.facts.key_figures.key_figures import with_figures
-from lakehouse.report.facts.objectives.verdicts import BusinessHours
-from lakehouse.report.facts.objectives.composites import Composite
-from lakehouse.report.facts.objectives.history import WeekOfObjective
-from lakehouse.report.facts.objectives.verdicts import Restated
-from lakehouse.report.facts.objectives.trends import Trends
 from lakehouse.report.facts.sections.other_metrics import OwnMetrics
-from lakehouse.report.facts.report_record import Report, Week, with_answers
-from lakehouse.report.facts.objectives.statement_rows import Change, Objective
 from lakehouse.report.facts.sections.storage import StoredTopic
+from lakehouse.report.facts.sections.tier_lag import TierLag
 from lakehouse.report.facts.sections.timelines import Timeline
 from lakehouse.report.figures import group_totals
 from lakehouse.report.owners import LABELS
 from lakehouse.tables.strict_files import UnreadableFileError, parse_json, read_text
 from lakehouse.tables.typed_settings import WrongSettingError, convert
-from msgspec import Meta, UNSET, UnsetType
-from pathlib import Path
-from typing import Annotated, Any, Final, Union, get_args, get_origin
 
 _INSTANTS: Final = frozenset({"start", "end", "from", "to", "at", "as_of", "since", "stated_at"})
 _GREATEST: Final = 1e30

@@ -1,45 +1,16 @@
 """The record of report.json, the functions of its sections, and the questions that these answer."""
 
 from collections.abc import Callable, Iterable, Mapping
+from typing import Annotated, Any, Final, NamedTuple
+
 from lakehouse.core.periods import iso
 from lakehouse.report import evidence
 from lakehouse.report.evidence import Evidence, Question
 from lakehouse.report.facts import fields
-from lakehouse.report.facts.sections import storage
-from lakehouse.report.facts.sections import coverage as coverage_
-from lakehouse.report.facts.sections.coverage import Coverage, detection_floor_us, rejected
 from lakehouse.report.facts.events.event_records import Event, IncidentOfEvent
-from lakehouse.report.facts.fields import Declared, Known, Means, SOURCE
-from lakehouse.report.facts.sections import tier_lag as tier_lag_
-from lakehouse.report.facts.sections import throttling as throttling_
-from lakehouse.report.facts.sections import replication as replication_
-from lakehouse.report.facts.sections import remote_reads as remote_reads_
-from lakehouse.report.facts.sections import min_isr as min_isr_
-from lakehouse.report.facts.sections import hygiene as hygiene_
-from lakehouse.report.facts.sections import golden_signals
-from lakehouse.report.facts.sections import consumer_groups
-from lakehouse.report.facts.sections.consumer_groups import (
-    ConsumerLag,
-    LostBeforeRead,
-    consumer_lag,
-)
-from lakehouse.report.facts.sections.golden_signals import Service, service
-from lakehouse.report.facts.sections.hygiene import Hygiene, hygiene
-from lakehouse.report.facts.sections.min_isr import MinIsr, min_isr
-from lakehouse.report.facts.sections.remote_reads import RemoteReads, remote_reads
-from lakehouse.report.facts.sections.replication import Replication, replication
-from lakehouse.report.facts.sections.throttling import Throttling, throttling
-from lakehouse.report.facts.sections.tier_lag import TierLag, tier_lag
-from lakehouse.report.facts.key_figures.key_figures import Previous
-from lakehouse.report.facts.key_figures.key_figures import KeyFigure
-from lakehouse.report.facts.objectives.verdicts import BusinessHours, business_hours
+from lakehouse.report.facts.fields import SOURCE, Declared, Known, Means
+from lakehouse.report.facts.key_figures.key_figures import KeyFigure, Previous
 from lakehouse.report.facts.objectives.composites import Composite, composites
-from lakehouse.report.facts.objectives.verdicts import Restated, restated
-from lakehouse.report.facts.objectives.trends import Trends, trends
-from lakehouse.report.facts.objectives.verdicts import Verdict, verdicts
-from lakehouse.report.facts.sections.other_metrics import OwnMetrics
-from lakehouse.report.facts.owners.owner_accounts import Account
-from lakehouse.report.facts.scope import Scope
 from lakehouse.report.facts.objectives.statement_rows import (
     Change,
     Correction,
@@ -47,9 +18,45 @@ from lakehouse.report.facts.objectives.statement_rows import (
     Maintenance,
     Objective,
 )
+from lakehouse.report.facts.objectives.trends import Trends, trends
+from lakehouse.report.facts.objectives.verdicts import (
+    BusinessHours,
+    Restated,
+    Verdict,
+    business_hours,
+    restated,
+    verdicts,
+)
+from lakehouse.report.facts.owners.owner_accounts import Account
+from lakehouse.report.facts.scope import Scope
+from lakehouse.report.facts.sections import (
+    consumer_groups,
+    coverage as coverage_,
+    golden_signals,
+    hygiene as hygiene_,
+    min_isr as min_isr_,
+    remote_reads as remote_reads_,
+    replication as replication_,
+    storage,
+    throttling as throttling_,
+    tier_lag as tier_lag_,
+)
+from lakehouse.report.facts.sections.consumer_groups import (
+    ConsumerLag,
+    LostBeforeRead,
+    consumer_lag,
+)
+from lakehouse.report.facts.sections.coverage import Coverage, detection_floor_us, rejected
+from lakehouse.report.facts.sections.golden_signals import Service, service
+from lakehouse.report.facts.sections.hygiene import Hygiene, hygiene
+from lakehouse.report.facts.sections.min_isr import MinIsr, min_isr
+from lakehouse.report.facts.sections.other_metrics import OwnMetrics
+from lakehouse.report.facts.sections.remote_reads import RemoteReads, remote_reads
+from lakehouse.report.facts.sections.replication import Replication, replication
 from lakehouse.report.facts.sections.storage import Capacity, Tiering, capacity, tiering
+from lakehouse.report.facts.sections.throttling import Throttling, throttling
+from lakehouse.report.facts.sections.tier_lag import TierLag, tier_lag
 from lakehouse.report.facts.sections.timelines import Timeline, timelines
-from typing import Annotated, Any, Final, NamedTuple
 
 class Rack(NamedTuple):
     """The rack of a broker."""

@@ -9,15 +9,15 @@ from lakehouse.core.objective import Objective
 from lakehouse.core.observed_share import FLOOR_PERCENT
 from lakehouse.gold.events import Event, in_order
 from lakehouse.gold.incidents import Incident
-from lakehouse.report.facts.sections.coverage import Coverage
 from lakehouse.report.facts.events import event_evidence
 from lakehouse.report.facts.events.event_records import EventSections
 from lakehouse.report.facts.events.events import sections
 from lakehouse.report.facts.fields import to_json
 from lakehouse.report.facts.gold import Gold
-from lakehouse.report.facts.sections.consumer_groups import LostBeforeRead, lost_before_read
 from lakehouse.report.facts.objectives.history import WEEKS, history
 from lakehouse.report.facts.objectives.verdicts import objective
+from lakehouse.report.facts.sections.consumer_groups import LostBeforeRead, lost_before_read
+from lakehouse.report.facts.sections.coverage import Coverage
 from lakehouse.report.facts.sections.other_metrics import OwnMetrics, levels, own_metrics
 from lakehouse.slo.calendar.report_calendar import OF_UTC, Calendar
 from lakehouse.slo.sla_statement import Statement

@@ -3,6 +3,10 @@
 import base64
 import hashlib
 from collections.abc import Callable, Sequence, Set
+from typing import Any, Final, NamedTuple
+
+from markupsafe import Markup
+
 from lakehouse.core import display
 from lakehouse.core.periods import HOUR_US
 from lakehouse.report.charts import budget, week_lanes
@@ -13,10 +17,7 @@ from lakehouse.report.figures import Facts
 from lakehouse.report.resources import asset, templates
 from lakehouse.report.summary.model import Event, Objective, Summary, Tile
 from lakehouse.report.summary.summarize import summarize
-from lakehouse.report.tables.section import details
-from lakehouse.report.tables.section import Detail
-from markupsafe import Markup
-from typing import Any, Final, NamedTuple
+from lakehouse.report.tables.section import Detail, details
 
 _FIRST_SHEET: Final = 12
 """Objectives on the first sheet of paper; more objectives that are met are on the second."""

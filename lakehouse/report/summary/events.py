@@ -5,6 +5,8 @@ A cause that is inferred from evidence of the same time starts with *Likely*. Wi
 """
 
 from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
 from lakehouse.core import display
 from lakehouse.core.spans import Span
 from lakehouse.report import figures
@@ -15,7 +17,6 @@ from lakehouse.report.summary import amounts, impacts
 from lakehouse.report.summary.frame import Frame, blind
 from lakehouse.report.summary.model import Event, Text
 from lakehouse.report.summary.texts import joined, line, listed, plain, text, words
-from typing import Any, Final
 
 _UNOBSERVED: Final = 2
 _RATES: Final = {"produce": "By/s", "fetch": "By/s", "request": "%"}

@@ -2,17 +2,17 @@
 
 from collections import Counter
 from collections.abc import Sequence
+from typing import NamedTuple
+
 from lakehouse.core import display
 from lakehouse.core.periods import instant
 from lakehouse.core.spans import Span
 from lakehouse.report import evidence, figures
 from lakehouse.report.facts.objectives.budget import STATUSES, Status
-from lakehouse.report.figures import value_at
-from lakehouse.report.figures import Facts
+from lakehouse.report.figures import Facts, value_at
 from lakehouse.report.summary import amounts
 from lakehouse.report.summary.model import Headline, Objective
 from lakehouse.report.summary.texts import line, words
-from typing import NamedTuple
 
 class Frame(NamedTuple):
     """Period and coverage, on which every text of a report depends.

@@ -7,6 +7,8 @@ objectives are on unobserved time, the pooled score and restated weeks.
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import islice
+from typing import Any, Final
+
 from lakehouse.core import display
 from lakehouse.core.spans import length
 from lakehouse.report import figures
@@ -17,7 +19,6 @@ from lakehouse.report.summary.model import Event, Objective, Summary, Text
 from lakehouse.report.summary.objective_rows import LEVELS, objective_rows
 from lakehouse.report.summary.texts import capital, joined, line, listed, spaced, text, words
 from lakehouse.report.summary.tiles import tiles
-from typing import Any, Final
 
 _SENTENCES: Final = 3
 _SEVERAL_DAYS: Final = 2

@@ -1,13 +1,14 @@
 """Availability and replication of topics: min ISR, leaders, replicas out of sync."""
 
+from typing import Final
+
 from lakehouse.report.evidence import Rows
-from lakehouse.report.facts.sections.min_isr import IsrBroker, QUESTION
+from lakehouse.report.facts.sections.min_isr import QUESTION, IsrBroker
 from lakehouse.report.facts.sections.replication import QUESTION as REPLICATION_QUESTION
 from lakehouse.report.figures import Row, length
 from lakehouse.report.tables.contents import count, longest, most, name, number, peak, time
 from lakehouse.report.tables.section import Claim, counted, section
 from lakehouse.report.tables.table_spec import Column, TableSpec
-from typing import Final
 
 def _unavailable(row: Row) -> str:
     partitions = row.get("max_concurrent")

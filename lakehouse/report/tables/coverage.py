@@ -1,6 +1,8 @@
 """Monitoring coverage by source, and metrics that no other section shows, own catalogues first."""
 
 from collections import Counter, defaultdict
+from typing import Any, Final
+
 from lakehouse.core import display
 from lakehouse.report import figures
 from lakehouse.report.evidence import Rows
@@ -11,7 +13,6 @@ from lakehouse.report.summary.events import short_error
 from lakehouse.report.tables.contents import isolated, joined, name, number, of, words
 from lakehouse.report.tables.section import Part, plain, section
 from lakehouse.report.tables.table_spec import Cell, Column, Content, TableSpec
-from typing import Any, Final
 
 def _error(row: Row) -> Cell:
     error = row.get("first_error")

@@ -1,6 +1,8 @@
 """Consumer groups: lag, and messages that retention deleted before a group had read them."""
 
 from collections.abc import Sequence
+from typing import Final
+
 from lakehouse.core import display
 from lakehouse.report.evidence import Rows
 from lakehouse.report.facts.sections.consumer_groups import (
@@ -23,7 +25,6 @@ from lakehouse.report.tables.contents import (
 )
 from lakehouse.report.tables.section import Claim, counted, section
 from lakehouse.report.tables.table_spec import Cell, Column, Content, TableSpec
-from typing import Final
 
 _PARTITION_LAG: Final = "kafka.group.partition_lag"
 

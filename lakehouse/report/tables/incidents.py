@@ -5,8 +5,8 @@ from typing import Final
 from lakehouse.core import display
 from lakehouse.report import evidence, figures
 from lakehouse.report.evidence import Rows
-from lakehouse.report.facts.sections.coverage import QUESTION
 from lakehouse.report.facts.events.event_records import IncidentOfEvent
+from lakehouse.report.facts.sections.coverage import QUESTION
 from lakehouse.report.figures import Facts, Row, length, span_of
 from lakehouse.report.tables.contents import bounded, instant, joined, of, words
 from lakehouse.report.tables.section import Part, plain, section, unanswered

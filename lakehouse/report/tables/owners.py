@@ -6,8 +6,7 @@ from lakehouse.core import display
 from lakehouse.report import figures
 from lakehouse.report.evidence import Rows
 from lakehouse.report.facts.owners.owner_accounts import Account
-from lakehouse.report.figures import value_at
-from lakehouse.report.figures import Facts, Name, Row, length
+from lakehouse.report.figures import Facts, Name, Row, length, value_at
 from lakehouse.report.owners import GIB, LABELS, MONTH_SECONDS
 from lakehouse.report.tables.contents import between, joined, number, of, size
 from lakehouse.report.tables.section import Part, plain, section

@@ -1,16 +1,18 @@
 """Requests: errors, latency and traffic as brokers count them, and clients delayed by a quota."""
 
 from collections.abc import Iterable, Iterator
+from typing import Final
+
 from lakehouse.core import display
 from lakehouse.report import evidence, figures
 from lakehouse.report.evidence import Rows
 from lakehouse.report.facts.sections.golden_signals import (
     ANSWERS_QUESTION,
+    LATENCY_QUESTION,
+    TRAFFIC_QUESTION,
     Answers,
     Error,
-    LATENCY_QUESTION,
     Latency,
-    TRAFFIC_QUESTION,
     Traffic,
 )
 from lakehouse.report.facts.sections.throttling import QUESTION
@@ -41,7 +43,6 @@ from lakehouse.report.tables.section import (
     unanswered,
 )
 from lakehouse.report.tables.table_spec import Cell, Column, Content, TableSpec
-from typing import Final
 
 _GOOD: Final = ("good", "good_low", "good_high")
 

@@ -6,18 +6,18 @@ from lakehouse.core import display
 from lakehouse.report import evidence
 from lakehouse.report.evidence import Rows
 from lakehouse.report.facts.sections.hygiene import (
+    QUESTION,
+    USE_OF_QUOTAS,
     NearQuota,
     Overtaken,
-    QUESTION,
     Replicas,
-    USE_OF_QUOTAS,
     UnusedQuota,
 )
 from lakehouse.report.figures import Facts, Row, length
 from lakehouse.report.tables.contents import instant, name, number, of, word
+from lakehouse.report.tables.requests import quantity
 from lakehouse.report.tables.section import Part, coverage_clause, plain, section, unanswered
 from lakehouse.report.tables.table_spec import Cell, Column, TableSpec
-from lakehouse.report.tables.requests import quantity
 
 
 class Risk(NamedTuple):

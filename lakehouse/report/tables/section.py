@@ -6,6 +6,9 @@
 import functools
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from importlib import import_module
+from pkgutil import iter_modules
+from typing import Any, Final, NamedTuple
+
 from lakehouse.core import display
 from lakehouse.report import evidence, resources, tables
 from lakehouse.report.evidence import Evidence, Question
@@ -13,8 +16,6 @@ from lakehouse.report.figures import Facts, Row
 from lakehouse.report.summary.model import Summary
 from lakehouse.report.tables import contents
 from lakehouse.report.tables.table_spec import Listing, TableSpec
-from pkgutil import iter_modules
-from typing import Any, Final, NamedTuple
 
 class Detail(NamedTuple):
     """A fold of the page.

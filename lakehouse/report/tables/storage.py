@@ -1,6 +1,8 @@
 """Storage of topics: disk use, time until retention.bytes, tiered-storage lag, remote reads."""
 
 import math
+from typing import Any, Final
+
 from lakehouse.core import display
 from lakehouse.report import figures
 from lakehouse.report.evidence import Rows
@@ -32,7 +34,6 @@ from lakehouse.report.tables.section import (
     unanswered,
 )
 from lakehouse.report.tables.table_spec import Cell, Column, TableSpec
-from typing import Any, Final
 
 def _first_full(row: Row) -> Any:
     """Sort topics that fill up first, then the largest."""

@@ -9,8 +9,7 @@ from lakehouse.core import display
 from lakehouse.report import evidence, figures, owners
 from lakehouse.report.evidence import Evidence, Rows
 from lakehouse.report.facts import fields
-from lakehouse.report.figures import rows_at
-from lakehouse.report.figures import Facts, Name, Row
+from lakehouse.report.figures import Facts, Name, Row, rows_at
 
 MOST: Final = 100
 """Rows of a table; a file has the others. So the page of a fleet stays below 1.5 MB."""

@@ -9,6 +9,9 @@ import datetime as dt
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
 from lakehouse.core.periods import Period, iso, micros
 from lakehouse.core.spans import Span
 from lakehouse.core.subjects import SUBJECT, SUBJECT_COLUMNS, Subject
@@ -16,8 +19,6 @@ from lakehouse.core.yaml_nodes import Node, read
 from lakehouse.engines.gold_reader import is_one_of
 from lakehouse.engines.relation import Relation, select
 from lakehouse.errors import MaintenanceFileError
-from pathlib import Path
-from typing import Any, Final, NamedTuple
 
 LISTS: Final = {
     "clusters": "cluster", "topics": "topic", "users": "user", "clients": "client_id",

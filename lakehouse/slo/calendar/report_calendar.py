@@ -15,6 +15,9 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
 from lakehouse.core import periods
 from lakehouse.core.display import visible
 from lakehouse.core.objective import Objective
@@ -25,8 +28,6 @@ from lakehouse.core.yaml_nodes import Kind, Node
 from lakehouse.errors import MaintenanceFileError, PeriodError
 from lakehouse.slo.calendar import maintenance
 from lakehouse.slo.calendar.maintenance import Maintenance
-from pathlib import Path
-from typing import Any, Final, NamedTuple
 
 _REQUIRED: Final = (*maintenance.REQUIRED, "approved_by", "ticket")
 

@@ -7,13 +7,14 @@ an extension ``indicatorRef`` may also name an SLO. Then that SLO's objective co
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Final, NamedTuple, cast
+
 from lakehouse.core.error_budget_window import TimeWindow
 from lakehouse.core.metrics import COVERAGE, PARTITION_METRICS
-from lakehouse.core.objective import Events, Level, NAMES, Objective, Part, Unknown
+from lakehouse.core.objective import NAMES, Events, Level, Objective, Part, Unknown
 from lakehouse.core.patterns import is_regex
 from lakehouse.core.yaml_nodes import Findings, Node, number, truth
 from lakehouse.slo.openslo.schema import check_shape
-from typing import Final, NamedTuple, cast
 
 TYPE: Final = "jmxlake"
 

@@ -6,15 +6,17 @@ Findings have line and column, and a hint where other OpenSLO tools or older ver
 import datetime as dt
 import difflib
 import re
-import yaml
 from collections.abc import Callable, Iterable
 from functools import lru_cache
+from pathlib import Path
+from typing import Any, Final, get_args
+
+import yaml
+
 from lakehouse.core import periods
 from lakehouse.core.objective import Level
 from lakehouse.core.yaml_nodes import Findings, Node, number
 from lakehouse.errors import PeriodError
-from pathlib import Path
-from typing import Any, Final, get_args
 
 _UNITS: Final = {
     "second": "s", "minute": "m", "hour": "h", "day": "d", "week": "w", "month": "M",

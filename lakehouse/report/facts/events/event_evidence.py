@@ -17,8 +17,7 @@ from lakehouse.engines.engine import ask
 from lakehouse.engines.gold_reader import is_hourly, is_one_of
 from lakehouse.errors import PeriodError
 from lakehouse.gold import causes, events as grouping, incidents
-from lakehouse.gold.causes import Away
-from lakehouse.gold.causes import CHANGES, Change, Judged
+from lakehouse.gold.causes import CHANGES, Away, Change, Judged
 from lakehouse.gold.events import SLACK_US, Event
 from lakehouse.gold.incidents import Incident
 from lakehouse.report.facts.gold import Gold

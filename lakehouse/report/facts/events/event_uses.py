@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from functools import cached_property
+from typing import Final, NamedTuple
+
 from lakehouse import tables
 from lakehouse.core.metrics import COPY_LAG, DELETE_LAG, names_in_bronze
 from lakehouse.core.periods import HOUR_US, Period
@@ -17,7 +19,7 @@ from lakehouse.core.spans import Span, length, overlap, union
 from lakehouse.core.subjects import SUBJECT, SUBJECT_COLUMNS
 from lakehouse.engines.engine import ask
 from lakehouse.engines.gold_reader import is_hourly, is_one_of
-from lakehouse.gold.events import AVAILABILITY, Key, NEVER, OTHER, SYMPTOM, kind_of
+from lakehouse.gold.events import AVAILABILITY, NEVER, OTHER, SYMPTOM, Key, kind_of
 from lakehouse.gold.incidents import Incident
 from lakehouse.report.facts.events.event_records import Size
 from lakehouse.report.facts.fields import per_second
@@ -25,7 +27,6 @@ from lakehouse.report.facts.gold import Gold, Sums
 from lakehouse.report.facts.sections.consumer_groups import LostBeforeRead
 from lakehouse.report.facts.sections.throttling import KINDS, Quotas, quota_in_force, quotas
 from lakehouse.slo.sla_statement import Statement
-from typing import Final, NamedTuple
 
 _WAITS: Final = {"copy": COPY_LAG, "delete": DELETE_LAG}
 

@@ -13,8 +13,7 @@ from lakehouse.core.observed_share import is_whole
 from lakehouse.report.facts.fields import Bounds, bounds_in, total
 from lakehouse.report.facts.sections.golden_signals import ANSWERS, P99
 from lakehouse.report.facts.sections.throttling import THROTTLES
-from lakehouse.report.figures import value_at
-from lakehouse.report.figures import Facts, Row
+from lakehouse.report.figures import Facts, Row, value_at
 
 NOT_KNOWN: Final = Bounds()
 NOTHING: Final[Row] = MappingProxyType({})

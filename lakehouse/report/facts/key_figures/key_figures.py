@@ -5,34 +5,35 @@ rows.
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from typing import Annotated, Any, Final, NamedTuple
+
 from lakehouse.core.subjects import SUBJECT
 from lakehouse.report import evidence
 from lakehouse.report.evidence import floor_of
 from lakehouse.report.facts.fields import (
-    Bounds,
     CLIENT_ID,
     GROUP,
-    Known,
-    Means,
     OBJECTIVE,
     SOURCE,
     TOPIC,
     USER,
+    Bounds,
+    Known,
+    Means,
     to_json,
 )
 from lakehouse.report.facts.key_figures.first_figures import (
     ALWAYS,
     COLLECTED,
-    Figure,
-    NOTHING,
     NOT_KNOWN,
+    NOTHING,
+    Figure,
     rest,
     weeks_of,
 )
 from lakehouse.report.facts.objectives.budget import with_budgets
 from lakehouse.report.facts.objectives.history import this_week
 from lakehouse.report.figures import Facts, Row
-from typing import Annotated, Any, Final, NamedTuple
 
 MOST: Final = 6
 """Maximum number of key figures."""

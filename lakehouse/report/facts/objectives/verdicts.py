@@ -7,6 +7,8 @@ published before the period ended are not compared.
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
+from typing import Annotated, Any, Final, NamedTuple
+
 from lakehouse import tables
 from lakehouse.core import display
 from lakehouse.core.objective import Objective
@@ -14,12 +16,9 @@ from lakehouse.core.periods import Period, iso
 from lakehouse.core.spans import without
 from lakehouse.core.subjects import with_names
 from lakehouse.engines.gold_reader import Row, is_same
-from lakehouse.report.facts.objectives import statement_rows
 from lakehouse.report.facts.fields import (
     CLIENT_ID,
     GROUP,
-    Means,
-    Named,
     OBJECTIVE,
     PARTITION,
     SOURCE,
@@ -28,18 +27,19 @@ from lakehouse.report.facts.fields import (
     TOPIC,
     USER,
     VERDICT,
+    Means,
+    Named,
     fields_of,
     names_of,
 )
 from lakehouse.report.facts.gold import Gold
+from lakehouse.report.facts.objectives import statement_rows
 from lakehouse.report.facts.objectives.statement_rows import Published
-from lakehouse.report.figures import value_at
-from lakehouse.report.figures import span_of
+from lakehouse.report.figures import span_of, value_at
 from lakehouse.slo.calendar.maintenance import Maintenance
 from lakehouse.slo.calendar.report_calendar import Calendar
 from lakehouse.slo.levels import by_cluster, partition_count
 from lakehouse.slo.sla_statement import Statement
-from typing import Annotated, Any, Final, NamedTuple
 
 _OF_OBJECTIVE: Final = ("name", "title", "description", "target", "level")
 

@@ -5,11 +5,12 @@ All functions work on facts as JSON, because they are also applied to facts from
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from lakehouse.report.facts.fields import Bounds, Known, Means, OWNED, to_json
+from typing import Annotated, Any, Final, NamedTuple
+
+from lakehouse.report.facts.fields import OWNED, Bounds, Known, Means, to_json
 from lakehouse.report.facts.objectives.composites import BY_OWNER, composites
 from lakehouse.report.figures import nothing_seen, value_at
 from lakehouse.report.owners import LABELS, NAMES, NO_OWNER, Owner, Owners, Prices, shown
-from typing import Annotated, Any, Final, NamedTuple
 
 Facts = dict[str, Any]
 Row = dict[str, Any]

@@ -15,7 +15,6 @@ from lakehouse import tables
 from lakehouse.core.metrics import LEADERLESS, UNAVAILABLE
 from lakehouse.core.spans import length
 from lakehouse.report.evidence import Question, Rows
-from lakehouse.report.facts.gold_figures import counted, nothing, unread
 from lakehouse.report.facts.fields import (
     CLIENT_ID,
     SOURCE,
@@ -28,6 +27,7 @@ from lakehouse.report.facts.fields import (
     total,
 )
 from lakehouse.report.facts.gold import Gold
+from lakehouse.report.facts.gold_figures import counted, nothing, unread
 from lakehouse.report.facts.sections.min_isr import time_of_any
 from lakehouse.slo.sla_statement import Statement, unknown_of
 from lakehouse.slo.trends import NO_WEEKS, Weeks

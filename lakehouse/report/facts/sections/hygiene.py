@@ -16,12 +16,12 @@ from lakehouse.report.evidence import Question, Rows
 from lakehouse.report.facts.fields import CLIENT_ID, GROUP, PARTITIONS, TOPIC, USER, Known, Means
 from lakehouse.report.facts.gold import Gold, attribute
 from lakehouse.report.facts.sections.throttling import (
-    Entity,
     KIND,
     KINDS,
     QUOTA,
-    Quotas,
     RATE_UNIT,
+    Entity,
+    Quotas,
     quotas,
     uses,
 )

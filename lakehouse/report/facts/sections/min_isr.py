@@ -17,7 +17,6 @@ from lakehouse.core.spans import length
 from lakehouse.engines.gold_reader import Row, is_one_of
 from lakehouse.gold import incidents
 from lakehouse.report.evidence import Check, Question, Rows
-from lakehouse.report.facts.gold_figures import CONTROLLERS, unread, unread_times, with_bounds
 from lakehouse.report.facts.fields import (
     PARTITION,
     PARTITIONS,
@@ -32,7 +31,20 @@ from lakehouse.report.facts.fields import (
     of_sources,
 )
 from lakehouse.report.facts.gold import Gold, attribute
-from lakehouse.report.facts.gold_figures import AnyTime, Max, Mean, Min, Rise, Stored, Sum, Time
+from lakehouse.report.facts.gold_figures import (
+    CONTROLLERS,
+    AnyTime,
+    Max,
+    Mean,
+    Min,
+    Rise,
+    Stored,
+    Sum,
+    Time,
+    unread,
+    unread_times,
+    with_bounds,
+)
 from lakehouse.report.figures import span_of
 from lakehouse.slo import levels
 from lakehouse.slo.sla_statement import Statement, unknown_of

@@ -15,8 +15,6 @@ from lakehouse.core import subjects
 from lakehouse.core.metrics import COVERAGE, UNAVAILABLE, Definition, known, shipped
 from lakehouse.core.objective import Objective
 from lakehouse.engines.gold_reader import Row, is_one_of, summed, text
-from lakehouse.report.facts.gold_figures import counted
-from lakehouse.report.facts.sections.coverage import Coverage, SourceCoverage
 from lakehouse.report.facts.fields import (
     CLIENT_ID,
     GROUP,
@@ -31,6 +29,8 @@ from lakehouse.report.facts.fields import (
     seconds_mean,
 )
 from lakehouse.report.facts.gold import Gold
+from lakehouse.report.facts.gold_figures import counted
+from lakehouse.report.facts.sections.coverage import Coverage, SourceCoverage
 from lakehouse.rollup.lake_catalogues import own_definitions
 
 MOST_METRICS: Final = 200

@@ -12,7 +12,6 @@ from typing import Annotated, Any, Final, Literal, NamedTuple
 
 from lakehouse import tables
 from lakehouse.report.evidence import Question, Rows
-from lakehouse.report.facts.gold_figures import unread_times, with_bounds
 from lakehouse.report.facts.fields import (
     SOURCE,
     TOPIC,
@@ -28,7 +27,17 @@ from lakehouse.report.facts.fields import (
     unknown_us,
 )
 from lakehouse.report.facts.gold import Gold
-from lakehouse.report.facts.gold_figures import HeldBack, Increase, Max, Mean, Min, Rise, Sum
+from lakehouse.report.facts.gold_figures import (
+    HeldBack,
+    Increase,
+    Max,
+    Mean,
+    Min,
+    Rise,
+    Sum,
+    unread_times,
+    with_bounds,
+)
 from lakehouse.report.facts.sections.tier_lag import LaggingTopic
 
 _FETCHES: Final = "kafka.topic.remote_fetch.requests"

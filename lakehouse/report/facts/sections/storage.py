@@ -10,21 +10,21 @@ import math
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import combinations, pairwise
+from math import ceil
+from operator import itemgetter
+from statistics import NormalDist, median
+from typing import Annotated, Any, Final, NamedTuple
+
 from lakehouse import tables
 from lakehouse.core.metrics import COPY_LAG, PARTITION_COUNT
 from lakehouse.core.periods import HOUR_US, micros
 from lakehouse.core.subjects import Subject
 from lakehouse.engines.gold_reader import Row
 from lakehouse.report.evidence import Question
-from lakehouse.report.facts.gold_figures import with_bounds
-from lakehouse.report.facts.fields import Bounds, Known, Means, TOPIC, UNKNOWN, figures, per_second
-from lakehouse.report.facts.gold import Gold, SEEN, attribute
-from lakehouse.report.facts.gold_figures import Max, Rise, Sum
+from lakehouse.report.facts.fields import TOPIC, UNKNOWN, Bounds, Known, Means, figures, per_second
+from lakehouse.report.facts.gold import SEEN, Gold, attribute
+from lakehouse.report.facts.gold_figures import Max, Rise, Sum, with_bounds
 from lakehouse.slo.sla_statement import Statement, unknown_of
-from math import ceil
-from operator import itemgetter
-from statistics import NormalDist, median
-from typing import Annotated, Any, Final, NamedTuple
 
 _LEAST_POINTS: Final = 6
 _LEVEL: Final = 0.9

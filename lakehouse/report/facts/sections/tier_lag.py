@@ -9,7 +9,6 @@ from lakehouse.core.metrics import COPY_LAG, DELETE_LAG, families
 from lakehouse.core.periods import Period
 from lakehouse.engines.gold_reader import EXACT, is_one_of
 from lakehouse.report.evidence import Question, Rows
-from lakehouse.report.facts.gold_figures import unread_times, with_bounds
 from lakehouse.report.facts.fields import (
     PARTITION,
     SOURCE,
@@ -25,7 +24,15 @@ from lakehouse.report.facts.fields import (
     unknown_us,
 )
 from lakehouse.report.facts.gold import Gold
-from lakehouse.report.facts.gold_figures import HeldBack, Max, Mean, Min, Rise
+from lakehouse.report.facts.gold_figures import (
+    HeldBack,
+    Max,
+    Mean,
+    Min,
+    Rise,
+    unread_times,
+    with_bounds,
+)
 from lakehouse.slo.sla_statement import Statement, unknown_of
 
 LAGGING: Final = {COPY_LAG: COPY_LAG, DELETE_LAG: "kafka.topic.remote_delete_lag.segments"}
