@@ -11,6 +11,7 @@ from lakehouse.gold.incidents import Incident
 from lakehouse.report.facts.events.events import most_at_once
 from lakehouse.report.facts.sections.coverage import ANY_FAMILY
 
+
 class Total(NamedTuple):
     """A window, and the greatest sum over sources at one instant in it; microseconds."""
 

@@ -20,8 +20,7 @@ from hypothesis import given, settings, strategies as st
 from lakehouse.core.metrics import families
 from lakehouse.report import evidence
 from lakehouse.report.csv_files import files
-from lakehouse.report.facts import report_record
-from lakehouse.report.facts.report_record import QUESTIONS, metrics_of
+from lakehouse.report.facts.report_record import QUESTIONS, metrics_of, question, with_answers
 from lakehouse.report.figures import group_totals
 from lakehouse.report.tables import availability, groups, requests, storage
 from lakehouse.report.tables.section import details
@@ -56,7 +55,7 @@ _CLAIM: Final = re.compile(
 
 def answer(facts: Facts, name: str) -> evidence.Evidence:
     """Decide one question by its name."""
-    return evidence.decide(facts, report_record.question(name))
+    return evidence.decide(facts, question(name))
 
 
 def quiet() -> Facts:
@@ -74,7 +73,7 @@ def quiet() -> Facts:
     lists = ("replication_one", "no_spare_replica", "near_quota", "unused_quotas", "overtaken")
     facts["hygiene"] = {**{key: [] for key in lists}, "within_hours": 24, "replicas_untold": 0}
     for one in facts["objectives"]:
-        judged = report_record.question({"min-isr": "min-isr"}.get(one["name"], "throttling")).judged
+        judged = question({"min-isr": "min-isr"}.get(one["name"], "throttling")).judged
         one |= {"metrics": list(judged), "from": facts["from"], "to": facts["to"]}
     return facts
 
@@ -113,10 +112,10 @@ def outputs(facts: Facts) -> dict[str, dict[str, str]]:
     said = lines(facts)
     found = {"page": {name: said[anchor] for name, anchor in PLACES.items()}}
     (table,) = (
-        content for name, content in files(report_record.with_answers(facts)) if name == "answers.csv"
+        content for name, content in files(with_answers(facts)) if name == "answers.csv"
     )
     found["csv"] = {row["question"]: row["state"] for row in csv.DictReader(io.StringIO(table))}
-    made = report_record.with_answers(facts)["answers"]
+    made = with_answers(facts)["answers"]
     found["json"] = {row["question"]: row["state"] for row in json.loads(json.dumps(made))}
     return found
 
@@ -412,7 +411,7 @@ def test_counts_that_agree_are_no_news() -> None:
     facts = quiet()
     for row in facts["min_isr"]["brokers"]:
         row |= {"under_min_isr_partition_seconds": 10.0, "sum_of_partitions_seconds": 8.0}
-    assert evidence.hidden(facts, report_record.question("min-isr")) == {}
+    assert evidence.hidden(facts, question("min-isr")) == {}
 
 
 # Words and numbers come from the same row (rows 10 and 11).

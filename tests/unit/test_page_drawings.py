@@ -11,7 +11,6 @@ import pytest
 from lakehouse.core import display
 from lakehouse.core.periods import micros
 from lakehouse.report.charts import budget, lanes, week_lanes
-from lakehouse.report.charts.lanes import lanes
 from lakehouse.report.charts.svg import Axis, ticks_of
 from lakehouse.report.summary.model import Week
 from tests import page_weeks
@@ -191,7 +190,7 @@ def test_a_longer_period_has_longer_bars():
 def test_lanes_are_one_drawing_with_a_name_and_numbered_bands():
     axis, (found, _) = Axis(page_weeks.bad_week().span), of_facts()
     planned = [(axis.within[0], axis.within[0] + HOUR)]
-    drawing = drawn(lanes(found, page_weeks.EVENTS, planned, axis, axis.within[1]))
+    drawing = drawn(lanes.lanes(found, page_weeks.EVENTS, planned, axis, axis.within[1]))
     assert drawing.attributes["aria-label"].startswith("Unavailable: highest 20")
     numbers = [one.text for one in drawing.all("text", class_="num")]
     assert numbers == ["5", "1", "3", "4", "6", "7"], "event 2 recurs, and is in the strip only"
@@ -211,7 +210,7 @@ def test_text_is_escaped():
     lane = of_facts()[0][0]._replace(name=EVIL, about=EVIL)
     axis = Axis(page_weeks.bad_week().span)
     for markup in (
-        lanes([lane], (), (), axis, axis.within[1]),
+        lanes.lanes([lane], (), (), axis, axis.within[1]),
         budget.budget_bar(1, 1, 1, EVIL),
         budget.eight_weeks([Week(EVIL, "met")]),
     ):

@@ -13,6 +13,7 @@ from markupsafe import Markup, escape
 from lakehouse.core import display, periods
 from lakehouse.core.spans import Span, overlap
 
+
 def element(tag: str, *content: str | Markup, **attributes: object) -> Markup:
     """Return one element.
 

@@ -37,6 +37,7 @@ from lakehouse.report.facts.gold import Gold, Sums, by_subject
 from lakehouse.slo import attainment
 from lakehouse.slo.counters.uncounted import Uncounted
 
+
 @dataclass(frozen=True, slots=True)
 class Stored:
     """A column of gold as it is."""

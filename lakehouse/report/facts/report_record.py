@@ -58,6 +58,7 @@ from lakehouse.report.facts.sections.throttling import Throttling, throttling
 from lakehouse.report.facts.sections.tier_lag import TierLag, tier_lag
 from lakehouse.report.facts.sections.timelines import Timeline, timelines
 
+
 class Rack(NamedTuple):
     """The rack of a broker."""
 

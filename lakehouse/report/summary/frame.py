@@ -14,6 +14,7 @@ from lakehouse.report.summary import amounts
 from lakehouse.report.summary.model import Headline, Objective
 from lakehouse.report.summary.texts import line, words
 
+
 class Frame(NamedTuple):
     """Period and coverage, on which every text of a report depends.
 

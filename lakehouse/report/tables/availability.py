@@ -10,6 +10,7 @@ from lakehouse.report.tables.contents import count, longest, most, name, number,
 from lakehouse.report.tables.section import Claim, counted, section
 from lakehouse.report.tables.table_spec import Column, TableSpec
 
+
 def _unavailable(row: Row) -> str:
     partitions = row.get("max_concurrent")
     at_once = f", {partitions:,} of its partitions at once" if partitions and partitions > 1 else ""

@@ -14,6 +14,7 @@ from lakehouse.report.tables.contents import isolated, joined, name, number, of,
 from lakehouse.report.tables.section import Part, plain, section
 from lakehouse.report.tables.table_spec import Cell, Column, Content, TableSpec
 
+
 def _error(row: Row) -> Cell:
     error = row.get("first_error")
     return Cell() if error is None else Cell((short_error(error),))

@@ -13,7 +13,6 @@ from lakehouse.report.tables.section import Part, plain, section
 from lakehouse.report.tables.table_spec import Cell, Column, Content, TableSpec
 
 
-
 def _owner(row: Row) -> Cell:
     names = [figures.name(row[key]) for key in LABELS if row.get(key) is not None]
     found: list[Name] = list(dict.fromkeys(names))

@@ -17,6 +17,7 @@ from lakehouse.report.summary.model import Summary
 from lakehouse.report.tables import contents
 from lakehouse.report.tables.table_spec import Listing, TableSpec
 
+
 class Detail(NamedTuple):
     """A fold of the page.
 

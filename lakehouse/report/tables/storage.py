@@ -35,6 +35,7 @@ from lakehouse.report.tables.section import (
 )
 from lakehouse.report.tables.table_spec import Cell, Column, TableSpec
 
+
 def _first_full(row: Row) -> Any:
     """Sort topics that fill up first, then the largest."""
     left = row.get("reached_us") if row.get("verdict") == "filling" else None
