@@ -293,7 +293,7 @@ def test_missing_dump_is_one_line(tmp_path: Path) -> None:
 _REGISTRY: Final = "collector/sources/registry.py"
 _GOLD: Final = "lakehouse/tables/gold.py"
 _REPORT: Final = "lakehouse/report/facts/report_record.py"
-_THROTTLING: Final = "lakehouse/report/tables/requests.py"
+_REQUESTS: Final = "lakehouse/report/tables/requests.py"
 
 COMMANDS: Final = (
     ("-m", "docs.tools.definitions"),
@@ -346,7 +346,7 @@ ADDITIONS: Final = (
         "column", 1,
         lines=(
             Line(
-                _THROTTLING,
+                _REQUESTS,
                 '        Column("Rate, mean", quantity("rate_mean")),\n',
                 '        Column("Wait, max", peak("throttle_ms_max", display.milliseconds)),\n',
             ),

@@ -417,12 +417,12 @@ def test_counts_that_agree_are_no_news() -> None:
 # Words and numbers come from the same row (rows 10 and 11).
 
 STATED: Final = {
-    "min-isr": (availability, availability.TOPICS, "unavailable_any_us"),
-    "throttling": (requests, requests.CLIENTS, "throttled_us"),
-    "tier-lag": (storage, storage.TOPICS, "copy.lagging_us"),
-    "lost": (groups, groups.GROUPS_WITH_LOSS, "offsets_high"),
-    "lag": (groups, groups.GROUPS_BEHIND, "behind_us"),
-    "remote-reads": (storage, storage.READ, "bytes"),
+    "min-isr": (availability.AVAILABILITY, availability.TOPICS, "unavailable_any_us"),
+    "throttling": (requests.THROTTLING, requests.CLIENTS, "throttled_us"),
+    "tier-lag": (storage.TIERED, storage.TOPICS, "copy.lagging_us"),
+    "lost": (groups.LOSS, groups.GROUPS_WITH_LOSS, "offsets_high"),
+    "lag": (groups.LAG, groups.GROUPS_BEHIND, "behind_us"),
+    "remote-reads": (storage.TIERED, storage.READ, "bytes"),
 }  # fmt: skip
 """The section, the table and the figure of each question whose subjects are counted."""
 
@@ -478,7 +478,7 @@ def generated(figure: int, other: int, number: int, key: str) -> Facts:
     pairs=st.lists(st.tuples(st.integers(1, 10**9), st.integers(1, 10**10)), min_size=1, max_size=6)
 )
 def test_line_names_the_row_of_its_greatest_figure(name: str, pairs: list[tuple[int, int]]) -> None:
-    module, spec, key = STATED[name]
+    stated, spec, key = STATED[name]
     rows = [generated(figure, other, n, key) for n, (figure, other) in enumerate(pairs)]
     for row in rows:
         row["delete"] |= exactly("lagging", 0)  # the longer lag of both is stated
@@ -487,7 +487,7 @@ def test_line_names_the_row_of_its_greatest_figure(name: str, pairs: list[tuple[
     facts[section] = {**facts[section], path: rows}
     if name == "lost":
         facts[section]["groups"] = []
-    said = lines(facts)[module.SECTION.anchor]
+    said = lines(facts)[stated.anchor]
     found = re.search(
         rf"(\d+)(?: of \d+)? {spec.noun}s? (?:affected|read from remote storage); "
         r"(?:worst|most from) [a-z /\d]*?n(\d+),",
