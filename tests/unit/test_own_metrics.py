@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
     from lakehouse.core.objective import Objective
 
-FACTS = Path(other_metrics.__file__).parent
+FACTS = Path(other_metrics.__file__).parents[1]
 NAME = re.compile(r'"(kafka\.[a-z0-9_]+(?:\.[a-z0-9_]+)+)"')
 SUBJECTS: dict[str, dict[str, Any]] = {
     "partition": {"topic": "t", "partition": 0},
