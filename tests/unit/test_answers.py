@@ -111,9 +111,7 @@ def outputs(facts: Facts) -> dict[str, dict[str, str]]:
     """What the page states on each question, and its state in files, by output and question."""
     said = lines(facts)
     found = {"page": {name: said[anchor] for name, anchor in PLACES.items()}}
-    (table,) = (
-        content for name, content in files(with_answers(facts)) if name == "answers.csv"
-    )
+    (table,) = (content for name, content in files(with_answers(facts)) if name == "answers.csv")
     found["csv"] = {row["question"]: row["state"] for row in csv.DictReader(io.StringIO(table))}
     made = with_answers(facts)["answers"]
     found["json"] = {row["question"]: row["state"] for row in json.loads(json.dumps(made))}

@@ -235,9 +235,7 @@ def test_the_nearest_is_named_and_the_others_stand_beside_it() -> None:
 
 
 def test_restarts_one_after_the_other_are_one_rolling_restart() -> None:
-    away = causes.away(
-        [gone(f"broker-{n}", n * 360, n * 360 + 90, "down") for n in (1, 2, 3)], ()
-    )
+    away = causes.away([gone(f"broker-{n}", n * 360, n * 360 + 90, "down") for n in (1, 2, 3)], ())
     found = causes.judged([event(n * 360 + 5, n * 360 + 95) for n in (1, 2, 3)], away)
     (one,) = found
     assert (one.cause.kind, one.cause.sources) == (

@@ -141,7 +141,7 @@ def _addressed(message: EmailMessage, mail: Mail) -> tuple[str, tuple[str, ...]]
     except (ValueError, IndexError) as error:
         raise SendError(f"mail: an address is invalid: {display.line(error)}") from error
     if not to:
-        raise SendError("mail.to: no recipient. List at least one address.")
+        raise SendError("mail: no recipient. List at least one address in mail.to.")
     for address in (sender, *to):
         if not (address.username and address.domain and address.addr_spec.isascii()):
             raise SendError(

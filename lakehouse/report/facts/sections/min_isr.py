@@ -251,7 +251,7 @@ def time_of_any(gold: Gold, metrics: Sequence[str], of_topics: str) -> Bounds:
     possibly = length(
         (max(start, row["started_at"] - row["lead_us"]), row["ended_at"]) for row in rows
     )
-# Bad time observed just after the period may have started in it.
+    # Bad time observed just after the period may have started in it.
     known, later = gold.by_subject(tables.TOPICS), gold.seen_later(tables.TOPICS)
     more = (
         row["affected_high_us"]
@@ -277,7 +277,7 @@ def any_time(section: Mapping[str, Any]) -> Bounds:
     highs = {row["topic"]: row.get("unavailable_any_high_us") for row in section["topics"]}
     if None in highs.values():
         return Bounds()
-# Bad time observed just after the period may have started in it.
+    # Bad time observed just after the period may have started in it.
     more = (
         high - length((most, end) for _, end, _, most in spans[topic])
         for topic, high in highs.items()
