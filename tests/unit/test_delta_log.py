@@ -245,12 +245,12 @@ def test_invalid_note_of_progress_names_no_version(text: str) -> None:
         (tables.SCRAPES, "so it was deleted"),
         (tables.MEMBERS, "so it was deleted"),
         (tables.METRIC_DEFINITIONS, "agents create it at their first delivery"),
-        (tables.SUBJECTS, "run jmxlake rollup first"),
+        (tables.SUBJECTS, "Run jmxlake rollup first"),
     ],
     ids=lambda one: getattr(one, "name", ""),
 )
 def test_missing_table_says_what_to_do(lake: Path, table: tables.Table, todo: str) -> None:
-    with pytest.raises(TableNotFoundError, match=f"no such table; .*{todo}"):
+    with pytest.raises(TableNotFoundError, match=f"no such table. .*{todo}"):
         Location(str(lake)).open(table)
-    with pytest.raises(TableNotFoundError, match=f"no such table; .*{todo}"):
+    with pytest.raises(TableNotFoundError, match=f"no such table. .*{todo}"):
         Store(Lake(str(lake)), {}, lake / "cache").open(table)

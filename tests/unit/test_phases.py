@@ -15,7 +15,7 @@ from click.testing import CliRunner
 
 from lakehouse.cli.main import main
 from lakehouse.cli.phases import Phase, about
-from lakehouse.engines.costs import PartDone, of_batch
+from lakehouse.engines.engine import PartDone, of_batch
 from lakehouse.engines.packets import Cost
 from lakehouse.rollup.run import Done
 
@@ -24,7 +24,7 @@ pytestmark = pytest.mark.slow
 _ROLLUP: Final = """
 import time
 from lakehouse.cli.phases import phase
-from lakehouse.rollup.remark import Remark
+from lakehouse.engines.engine import Remark
 from lakehouse.rollup.run import Done
 with phase("rollup") as shown:
     shown.step("feed: 48 hours in 2 batches")

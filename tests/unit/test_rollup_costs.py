@@ -11,7 +11,7 @@ from click.testing import CliRunner
 from lakehouse import tables
 from lakehouse.cli.main import main
 from lakehouse.core import lake as lakes
-from lakehouse.engines.costs import NO_COSTS, Costs, of_batch, together
+from lakehouse.engines.engine import NO_COSTS, Costs, of_batch, together
 from lakehouse.engines.local_engine import LocalEngine
 from lakehouse.engines.packets import Cost
 from tests.lake_builder import Batch
