@@ -50,7 +50,7 @@ def spark_failed(error: BaseException) -> str:
 
 def extra(name: str) -> str:
     """Return the installation of an extra; jmxlake is not on a package index."""
-    return f"jmxlake[{name}] (in a checkout pip install '.[{name}]', otherwise the wheel with [{name}])"
+    return f"jmxlake[{name}] (in a checkout pip install '.[{name}]', otherwise use the wheel)"
 
 
 class LakehouseError(Exception):

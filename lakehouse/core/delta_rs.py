@@ -251,7 +251,7 @@ def delta_errors(url: str) -> Iterator[None]:
         except exceptions.CommitFailedError as error:
             raise errors.MaintenanceConflictError(
                 f"{url}: another maintenance changed the table at the same time"
-                f" ({errors.one_line(error)}). No data is lost, and the next round tries again"
+                f" ({errors.one_line(error)}). All data is kept, and the next round tries again"
             ) from error
 
 

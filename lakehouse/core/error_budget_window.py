@@ -48,7 +48,7 @@ class TimeWindow:
     def of(self, period: Period) -> Period:
         """Return the window that a report on a period shows.
 
-        A rolling window ends with the period. Of calendar windows it is the last window that ended
+        A rolling window ends with the period. A calendar window is the last window that ended
         within the period, otherwise the whole window that contains the end of the period.
         """
         if self.anchor is None:

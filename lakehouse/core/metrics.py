@@ -79,9 +79,9 @@ class Watched:
         metric: Name in bronze. Without ``.low`` and ``.high`` if ``worst`` is ``between``.
         title: Meaning of a value above zero.
         unit: UCUM unit of the peak.
-        worst: Aggregation of an interval: ``parts`` is the number of bad series at one instant,
-            ``total`` the maximum of the sum over brokers, ``most`` the maximum, ``sum`` that of a
-            counter, ``between`` that of a counter with a low and a high value.
+        worst: Aggregation of an interval. ``parts``: bad series at one instant. ``total``: maximum
+            of the sum over brokers. ``most``: maximum. ``sum``: increase of a counter. ``between``:
+            increase of a counter with a low and a high value.
     """
 
     metric: str

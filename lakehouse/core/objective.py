@@ -69,7 +69,7 @@ class Objective:
     """An objective: condition, subjects and window.
 
     Attributes:
-        metric: Metric of a catalogue; of groups without ``.low`` or ``.high``; of events the total.
+        metric: Metric of a catalogue, for groups without ``.low`` or ``.high``. Total of events.
         threshold: Threshold of good values, in the metric's unit.
         target: Share of good time, slices or events, 0 to 1.
         where: Required attributes in gold/subjects.

@@ -77,7 +77,7 @@ def with_ends(subjects: Iterable[Subject]) -> list[tuple[Subject, int | None]]:
     everything = list(subjects)
     sources = [subject for subject in everything if subject.kind == "source"]
     nodes_us = max((s.attributes_us for s in sources if s.attributes_us is not None), default=None)
-    # A null means that no controller knew.
+    # Null means that the state is unknown to all controllers.
     up = (s for s in sources if not (s.attributes.get(NODE_FENCED) or 0.0) > 0)
     live = [s for s in up if _source_end(s, nodes_us) is None]
     topics_us = min((s.whole_until_us for s in live if s.whole_until_us is not None), default=None)

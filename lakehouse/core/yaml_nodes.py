@@ -14,7 +14,7 @@ from lakehouse.tables import strict_yaml
 from lakehouse.tables.strict_files import UnreadableFileError, read_text
 
 Kind = Literal["invalid", "unsupported", "note"]
-"""Worst first: not OpenSLO v1; not supported by jmxlake; without effect in jmxlake."""
+"""Worst first: not OpenSLO v1, not supported by jmxlake, without effect in jmxlake."""
 
 EXIT_CODES: Final[dict[Kind, int]] = {"invalid": 1, "unsupported": 3, "note": 0}
 

@@ -123,8 +123,8 @@ class Store:
     def is_unchanged(self) -> bool:
         """Return True if the tables opened since the last False have not changed.
 
-        The store is asked for the metadata of two files per log. Time and size of the newest
-        commit reveal a replaced table with the same number of commits.
+        Only the metadata of two files per log is read. Time and size of the newest commit reveal
+        a replaced table with the same number of commits.
         """
         opened = dict(self._opened)
         with explained(self._lake.root):
@@ -273,7 +273,7 @@ def stored_schema(table: Table) -> pa.Schema:
 
 
 def row_schema(table: Table) -> pa.Schema:
-    """Return the schema of rows, without comments: a table keeps those of its creation."""
+    """Return the schema of rows, without comments, which are set at creation."""
     return pa.schema([stored(column).remove_metadata() for column in table.columns])
 
 

@@ -95,8 +95,8 @@ class Costs(NamedTuple):
         computed_rows: Rows of bronze/runs in them.
         part_seconds: Total time of the parts in their workers.
         longest_part_seconds: Time of the slowest part.
-        skew: Time of the slowest part divided by that of the median part. Of several batches, the
-            maximum.
+        skew: Time of the slowest part divided by the time of the median part; the maximum of
+            several batches.
         peak_bytes: Peak memory of the DuckDB of a part.
     """
 
@@ -107,27 +107,24 @@ class Costs(NamedTuple):
     skew: float | None = None
     peak_bytes: int | None = None
 
+    @classmethod
+    def of_parts(cls, costs: Sequence[Cost]) -> "Costs":
+        """Return the cost of a batch from the costs of its parts."""
+        if not costs:
+            return cls()
+        rows, seconds, peaks = zip(*costs, strict=True)
+        longest = max(seconds)
+        skew = longest / statistics.median(seconds)
+        return cls(len(costs), sum(rows), sum(seconds), longest, skew, max(peaks))
 
-NO_COSTS: Final = Costs()
-
-
-def of_batch(costs: Sequence[Cost]) -> Costs:
-    """Return the cost of a batch from the costs of its parts."""
-    if not costs:
-        return NO_COSTS
-    rows, seconds, peaks = zip(*costs, strict=True)
-    longest = max(seconds)
-    skew = longest / statistics.median(seconds)
-    return Costs(len(costs), sum(rows), sum(seconds), longest, skew, max(peaks))
-
-
-def together(batches: Iterable[Costs]) -> Costs:
-    """Return the cost of a rollup from the costs of its batches."""
-    computed = [costs for costs in batches if costs.parts is not None]
-    if not computed:
-        return NO_COSTS
-    parts, rows, seconds, longest, skews, peaks = zip(*computed, strict=True)
-    return Costs(sum(parts), sum(rows), sum(seconds), max(longest), max(skews), max(peaks))
+    @classmethod
+    def of_batches(cls, batches: Iterable["Costs"]) -> "Costs":
+        """Return the cost of a rollup from the costs of its batches."""
+        computed = [costs for costs in batches if costs.parts is not None]
+        if not computed:
+            return cls()
+        parts, rows, seconds, longest, skews, peaks = zip(*computed, strict=True)
+        return cls(sum(parts), sum(rows), sum(seconds), max(longest), max(skews), max(peaks))
 
 
 class Engine(Protocol):

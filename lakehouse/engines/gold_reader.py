@@ -86,7 +86,7 @@ class GoldRows:
     def after(self, table: tables.Table, period: Period) -> Relation:
         """Return rows that start at the end of a period; their carry-over can be within it."""
         end_us = micros(period.end)
-        if end_us % HOUR_US == 0:  # the row of an hour equals that of its first window
+        if end_us % HOUR_US == 0:  # an hour's row equals its first window's row
             return self.hours(table, Period.of((end_us, end_us + HOUR_US)))
         return self.windows(table, Period.of((end_us, end_us + self.window_us)))
 

@@ -362,7 +362,7 @@ def _compute(
         step: Receives the progress after each part.
 
     Raises:
-        KernelError: The kernel failed. No other part starts.
+        KernelError: The kernel failed. Waiting parts do not start.
     """
     parts = parts_of(batch)
     made: dict[int, Computed] = {}
@@ -373,8 +373,8 @@ def _compute(
         step(PartDone(label, len(made), len(parts), rows))
     in_order = [made[number] for number in range(len(parts))]
     found: defaultdict[str, list[pa.Table]] = defaultdict(list)
-    for tables in (*(part.final for part in in_order), *_merged(program, parts, in_order)):
-        for name, some in tables.items():
+    for filled in (*(part.final for part in in_order), *_merged(program, parts, in_order)):
+        for name, some in filled.items():
             if some.num_rows:
                 found[name].append(some)
     joined = {name: pa.concat_tables(some) for name, some in found.items()}

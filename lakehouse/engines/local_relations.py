@@ -83,7 +83,7 @@ class Duck:
     def expired(self, error: Exception) -> LakehouseError:
         """Return the error for a change feed that could not be read."""
         return LogExpiredError(
-            f"{self._root}: delta-rs cannot read the commits to bronze after the last rollup "
+            f"{self._root}: delta-rs cannot read the commits to bronze since the last rollup "
             f"({one_line(error)})"
         )
 

@@ -19,6 +19,9 @@ from itertools import groupby
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+import pyarrow as pa
+import pyarrow.compute as pc
+
 from lakehouse.kernel.run_in_duckdb import (
     MOST_OF_A_PIECE,
     Hours,
@@ -30,8 +33,6 @@ from lakehouse.kernel.run_in_duckdb import (
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-
-    import pyarrow as pa
 
     from lakehouse.kernel.run_in_duckdb import Program
 
@@ -119,8 +120,6 @@ def units_of_places(parts: Sequence[Part]) -> dict[int, tuple[tuple[str, int], .
 
 def packed(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Yield rows that have the column ``key`` as few, large packets."""
-    import pyarrow as pa
-
     gathered: list[pa.RecordBatch] = []
     for batch in batches:
         gathered.append(batch)
@@ -212,8 +211,6 @@ def computed(program: Program, one: Part, packets: Iterable[Packet]) -> Computed
 
 def unpacked(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Yield the rows of packets, which are the only column."""
-    import pyarrow as pa
-
     for batch in batches:
         for packet in batch.column(0):
             yield from pa.ipc.open_stream(packet.as_buffer())
@@ -221,14 +218,10 @@ def unpacked(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 
 def rows_of(packet: pa.Buffer) -> pa.Table:
     """Return the rows of a packet."""
-    import pyarrow as pa
-
     return pa.ipc.open_stream(packet).read_all()
 
 
 def _as_rows(cost: Cost) -> pa.Table:
-    import pyarrow as pa
-
     return pa.Table.from_pylist([cost._asdict()])
 
 
@@ -238,9 +231,6 @@ def _in_marks(error: KernelError) -> RuntimeError:
 
 def _by_key(rows: pa.Table) -> pa.RecordBatch:
     """Return one packet per key."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     rows = rows.take(pc.sort_indices(rows["key"])).combine_chunks()
     keys = pc.run_end_encode(rows["key"].combine_chunks())
     rows, start, packets = rows.drop_columns(["key"]), 0, []
@@ -251,8 +241,6 @@ def _by_key(rows: pa.Table) -> pa.RecordBatch:
 
 
 def _stream(rows: pa.Table, compression: str) -> bytes:
-    import pyarrow as pa
-
     sink = pa.BufferOutputStream()
     options = pa.ipc.IpcWriteOptions(compression=compression)
     with pa.ipc.new_stream(sink, rows.schema, options=options) as writer:
@@ -270,8 +258,6 @@ def _rows(batches: Iterable[pa.RecordBatch]) -> Iterator[Packet]:
 
 def _by_kind(packets: Iterable[Packet], labels: pa.DataType) -> dict[int, pa.Table]:
     """Return the rows of packets by kind."""
-    import pyarrow as pa
-
     found: dict[int, list[pa.Table]] = {}
     for _, kind, rows in packets:
         found.setdefault(kind, []).append(rows_of(rows))
@@ -280,8 +266,6 @@ def _by_kind(packets: Iterable[Packet], labels: pa.DataType) -> dict[int, pa.Tab
 
 def _with_maps(rows: pa.Table, labels: pa.DataType) -> pa.Table:
     """Return rows with labels as maps; Spark sends them as JSON, with few distinct values."""
-    import pyarrow as pa
-
     if "labels" not in rows.column_names or rows.schema.field("labels").type == labels:
         return rows
     different = rows["labels"].combine_chunks().dictionary_encode()
@@ -292,9 +276,6 @@ def _with_maps(rows: pa.Table, labels: pa.DataType) -> pa.Table:
 
 def _placed(rows: pa.Table, one: Part) -> Iterator[tuple[int, pa.Table]]:
     """Yield the rows to merge, by place: a hash of their source."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     sources = rows["source"].combine_chunks().dictionary_encode()
     hashes = [
         zlib.crc32(str(name).encode()) % one.places for name in sources.dictionary.to_pylist()
@@ -312,7 +293,5 @@ def _made(place: int, target: str, rows: pa.Table) -> Iterator[pa.RecordBatch]:
 
 
 def _packet(place: int, target: str, rows: bytes) -> pa.RecordBatch:
-    import pyarrow as pa
-
     columns = [pa.array([place], pa.int64()), pa.array([target]), pa.array([rows], pa.binary())]
     return pa.record_batch(columns, list(GOLD))

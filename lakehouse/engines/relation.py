@@ -1,9 +1,9 @@
 """Relations: SELECTs over tables, composed without an engine, and conditions for their rows.
 
 The rollup and all readers of gold are written once, in SQL that both Spark and DuckDB read: joins,
-filters, GROUP BY, CASE, ``least`` and ``greatest``; ``x - x % n`` instead of integer division; the
-table's alias before columns named by reserved words (``r.end``); no double quotes and no backticks;
-relations in braces (``{runs} r``). An engine runs a query where the rows are: DuckDB on a path,
+filters, GROUP BY, CASE, ``least`` and ``greatest``, without double quotes and backticks. Integer
+division is ``x - x % n``. Columns named by reserved words have the table's alias (``r.end``), and
+relations are in braces (``{runs} r``). An engine runs a query where the rows are: DuckDB on a path,
 Spark in a catalog. A report then moves sums instead of rows.
 
 In a relation instants are BIGINT, microseconds since 1970 UTC (also in maps), and dates are DATE.
@@ -73,8 +73,8 @@ def united(relations: Iterable[Relation]) -> Relation:
     return select(" UNION ALL ".join(f"SELECT * FROM {{{name}}}" for name in named), **named)
 
 
-# Conditions for the rows that a commit replaces. Delta with Spark and delta-rs have one notation in
-# common: string literals, also for dates and instants.
+# Conditions for rows that a commit replaces. Spark and delta-rs have one common notation: string
+# literals, even for dates and instants.
 
 
 def in_clusters(clusters: Iterable[str]) -> str:

@@ -36,9 +36,9 @@ from lakehouse.tables.table import GOLD_PROPERTIES, of_gold, spark_identifier, s
 
 STAGING: Final = of_gold(
     "staging",
-    "The kernel's rows of the batch at work, packed; unused once it has ended",
-    Column("target", "string", "table of gold that the rows are of"),
-    Column("rows", "binary", "rows as a stream of Arrow"),
+    "Packed rows of the running batch; not used after the batch",
+    Column("target", "string", "table of gold"),
+    Column("rows", "binary", "rows as an Arrow stream"),
     partition_by=("target",),
     properties={**GOLD_PROPERTIES, "delta.dataSkippingNumIndexedCols": "0"},
     shelf="state",
@@ -244,8 +244,8 @@ class SparkEngine:
     def swap(self, seen: LeaseRow, wanted: LeaseRow, *, first: bool = False) -> bool:
         """Change the lease if its row is still ``seen``.
 
-        The condition of the UPDATE does not match after another writer's change. Of two
-        simultaneous updates Delta commits one.
+        The condition of the UPDATE does not match after another writer's change. Delta commits
+        only one of two simultaneous updates.
         """
         with self._working_on(tables.LEASE):
             self._writable.check(tables.LEASE)
@@ -371,7 +371,7 @@ def _meaning(text: str, place: str) -> errors.LakehouseError | None:
         )
     if any(word in text for word in _GONE):
         return errors.LogExpiredError(
-            f"{place}: Spark cannot read the commits to bronze after the last rollup"
+            f"{place}: Spark cannot read the commits to bronze since the last rollup"
         )
     if any(word in text for word in _CONFLICTS):
         return errors.LeaseLostError(

@@ -196,7 +196,7 @@ def inserted(changes: DataFrame, name: str) -> DataFrame:
     names = [column.lower() for column in changes.columns]
     for own in ("_change_type", "_commit_version", "_commit_timestamp"):
         if names.count(own) > 1:
-            raise LogExpiredError(f"{name}: Delta makes no change feed if a column is named {own}")
+            raise LogExpiredError(f"{name}: a column {own} prevents a change feed of Delta")
     return changes.where("_change_type = 'insert'")
 
 

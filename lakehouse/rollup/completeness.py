@@ -28,7 +28,7 @@ NOT_IN_BRONZE: Final = ", and bronze no longer has these hours"
 NOT_COMPUTED: Final = ", and published statements are not computed again"
 
 ALLOWED_LATENESS: Final = dt.timedelta(days=7)
-"""Age after which hours rarely change. An older copy of a table is trusted for earlier hours.
+"""Age from which hours rarely change. An older copy of a table is trusted for earlier hours.
 Without bronze's log, hours are recomputed from this time before the last rollup."""
 
 
@@ -63,7 +63,7 @@ def notes_of(found: Mapping[Table, Detail | None]) -> list[str]:
 def untrusted(
     engine: Engine, table: Table, detail: Detail, known: Mapping[str, Noted], now_us: int
 ) -> list[Gap]:
-    """Return the intervals in which a table differs from that of the last rollup.
+    """Return the intervals in which a table differs from the last rollup's table.
 
     Args:
         engine: Engine of gold.

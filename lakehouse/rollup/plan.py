@@ -24,7 +24,7 @@ from lakehouse.rollup.progress import Progress
 from lakehouse.tables.gold import LOST
 
 LEAST_KEPT: Final = dt.timedelta(days=1)
-"""Age before which maintenance never deletes rows of bronze."""
+"""Minimum age of rows of bronze that maintenance deletes."""
 
 _RULES: Final = (
     # Table of gold, its source table in bronze, and the columns that must match.

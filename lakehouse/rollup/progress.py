@@ -6,12 +6,12 @@ of progress before it, and is void after a new row of progress.
 
 import datetime as dt
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import astuple, dataclass, fields, replace
+from dataclasses import astuple, dataclass, field, fields, replace
 from typing import Any, Final, NamedTuple
 
 from lakehouse import tables
 from lakehouse.core.periods import HOUR_US, Period, instant, micros
-from lakehouse.engines.engine import NO_COSTS, Costs, Engine, ask
+from lakehouse.engines.engine import Costs, Engine, ask
 from lakehouse.engines.gold_reader import is_same
 from lakehouse.engines.relation import select
 from lakehouse.engines.rollup_batches import ClusterHour, HourSet, Versions
@@ -58,7 +58,7 @@ class Progress:
     duckdb: str | None = None
     tables: Sequence[str] | None = None
     rejected_dates: Sequence[str] | None = None
-    costs: Costs = NO_COSTS
+    costs: Costs = field(default_factory=Costs)
 
 
 class Last(NamedTuple):

@@ -15,17 +15,7 @@ from lakehouse.core import table_notes
 from lakehouse.core.periods import HOUR_US, instant, micros
 from lakehouse.core.spans import Span, overlap, union, without
 from lakehouse.core.table_notes import CHECKED, COMPUTED, Gap
-from lakehouse.engines.engine import (
-    NO_COSTS,
-    Costs,
-    Detail,
-    Engine,
-    Remark,
-    Step,
-    ask,
-    of_batch,
-    together,
-)
+from lakehouse.engines.engine import Costs, Detail, Engine, Remark, Step, ask
 from lakehouse.engines.rollup_batches import Batch, ClusterHour, batches
 from lakehouse.kernel.run_in_duckdb import Program
 from lakehouse.rollup import changes, completeness, plan, progress as progresses
@@ -133,7 +123,7 @@ class Recomputed(NamedTuple):
 
     done: frozenset[ClusterHour] = frozenset()
     left: frozenset[ClusterHour] = frozenset()
-    costs: Costs = NO_COSTS
+    costs: Costs = Costs()
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,12 +171,12 @@ class Repair:
         for batch, written in self._batches(wanted, todo, left, chosen):
             engine, kernel, step = self.engine, self.program, self.step
             with engine.compute(batch, kernel, progresses.REPAIRED, step) as made:
-                costs.append(of_batch(made.costs))
+                costs.append(Costs.of_parts(made.costs))
                 Commit(
                     engine, batch.units, made.staged, kernel, self.check, step, written
                 ).all()  # fmt: skip
             progresses.record_batch(self.engine, row, how, batch.versions, batch.units)
-        return Recomputed(frozenset(wanted.keys() - left), frozenset(left), together(costs))
+        return Recomputed(frozenset(wanted.keys() - left), frozenset(left), Costs.of_batches(costs))
 
     def _wanted(self, chosen: Iterable[Table]) -> dict[ClusterHour, int]:
         """Return the doubtful hours with rows in bronze, and the number of runs in each."""
@@ -228,16 +218,14 @@ class Repair:
             spans, why = unknown, completeness.NOT_IN_BRONZE
             if table is tables.SLA:
                 spans, why = [(start, max(gap.end for gap in gaps))], completeness.NOT_COMPUTED
-            since = horizon_us if table in tables.EXPIRING else 0
+            if table in tables.EXPIRING:
+                spans = [(max(first, horizon_us), end) for first, end in spans]
             rest = [
-                Gap(max(common[0], since), common[1], gap.reason.removesuffix(why) + why)
-                for gap in gaps
+                gap._replace(reason=gap.reason.removesuffix(why) + why)
+                for gap in _common(gaps, spans)
                 if gap.reason != completeness.COPIED
-                for span in spans
-                if (common := overlap((gap.start, gap.end), span)) and common[1] > since
             ]
-            self.check()
-            self.engine.set_properties(table, table_notes.properties(rest, due=False))
+            self._note(table, rest)
             if rest:
                 self.step(Remark(f"{table.name} stays incomplete: {rest[0].reason}"))
 
@@ -246,14 +234,11 @@ class Repair:
         start = micros(dt.datetime.combine(since, dt.time(tzinfo=dt.UTC)))
         unknown = [(0, start), *self._unknown(recomputed, start)]
         for table, gaps in self.in_doubt.items():
-            rest = [
-                Gap(*common, gap.reason)
-                for gap in gaps
-                for span in unknown
-                if (common := overlap((gap.start, gap.end), span))
-            ]
-            self.check()
-            self.engine.set_properties(table, table_notes.properties(rest, due=False))
+            self._note(table, _common(gaps, unknown))
+
+    def _note(self, table: Table, gaps: Iterable[Gap]) -> None:
+        self.check()
+        self.engine.set_properties(table, table_notes.properties(gaps, due=False))
 
     def _unknown(self, recomputed: Recomputed, start: int) -> list[Span]:
         """Return the time with rows in gold that bronze no longer has."""
@@ -300,6 +285,16 @@ def noted_gaps(found: Found) -> Lost:
         if detail is not None
     }
     return {table: gaps for table, gaps in noted.items() if gaps}
+
+
+def _common(gaps: Iterable[Gap], spans: Sequence[Span]) -> list[Gap]:
+    """Return the parts of gaps that are within intervals."""
+    return [
+        Gap(*common, gap.reason)
+        for gap in gaps
+        for span in spans
+        if (common := overlap((gap.start, gap.end), span))
+    ]
 
 
 def _hour(start: int) -> Span:

@@ -16,17 +16,7 @@ from lakehouse.core.lake import Lake
 from lakehouse.core.objective import Objective
 from lakehouse.core.periods import HOUR_US, micros
 from lakehouse.core.table_notes import CHECKED
-from lakehouse.engines.engine import (
-    NO_COSTS,
-    Costs,
-    Detail,
-    Engine,
-    Remark,
-    Step,
-    ask,
-    of_batch,
-    together,
-)
+from lakehouse.engines.engine import Costs, Detail, Engine, Remark, Step, ask
 from lakehouse.engines.rollup_batches import Versions
 from lakehouse.errors import LakeReplacedError, MissingFilesError, TableSchemaError
 from lakehouse.kernel.program import program
@@ -68,7 +58,7 @@ class Outcome(NamedTuple):
     how: str = ""
     late_rows: int = 0
     left: int = 0
-    costs: Costs = NO_COSTS
+    costs: Costs = Costs()
 
 
 class Done(NamedTuple):
@@ -86,7 +76,7 @@ class Done(NamedTuple):
     of_hours: int
     rows: int
     of_rows: int
-    costs: Costs = NO_COSTS
+    costs: Costs = Costs()
 
 
 def rollup(
@@ -264,7 +254,7 @@ class _Run:
             tidied = replace(
                 row, finished_at=dt.datetime.now(dt.UTC), hours=0, committed_at=newest.committed,
                 how=progresses.TIDIED, late_rows=0, runs_id=runs_id, rejected_dates=(),
-                costs=NO_COSTS,
+                costs=Costs(),
             )  # fmt: skip
             self._record(tidied, row)
         return outcome
@@ -319,7 +309,7 @@ class _Run:
             label = f"batch {number} of {len(todo.batches)}"
             engine, check, step = self.engine, self.held.check, self.step
             with engine.compute(batch, kernel, label, step) as made:
-                costs.append(of_batch(made.costs))
+                costs.append(Costs.of_parts(made.costs))
                 Commit(engine, batch.units, made.staged, kernel, check, step).all()
             if len(todo.batches) > 1:
                 progresses.record_batch(self.engine, row, todo.how, todo.now, batch.units)
@@ -331,7 +321,7 @@ class _Run:
         late, misdated = set_aside(self.engine, todo, self.window_seconds)
         if late or misdated:
             self.step(Remark(f"rows set aside: {late} too late, {misdated} misdated"))
-        return Outcome(total, todo.now, todo.how, late, len(todo.left), together(costs))
+        return Outcome(total, todo.now, todo.how, late, len(todo.left), Costs.of_batches(costs))
 
     def _record(self, new: Progress, before: Progress | None) -> Progress:
         self.held.check()

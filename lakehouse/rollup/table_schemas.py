@@ -50,8 +50,8 @@ def is_outdated(lake: Lake, table: Table, detail: Detail | None) -> bool:
     foreign = next((column.name for column in missing if not column.nullable), None)
     if unknown and foreign:
         raise TableSchemaError(
-            f"{name}: not a table of jmxlake: it has the column {display.line(unknown[0])} and "
-            f"lacks {foreign}. Use a separate schema for gold"
+            f"{name}: not a table of jmxlake, because it has the column {display.line(unknown[0])} "
+            f"and lacks {foreign}. Use a separate schema for gold"
         )
     older_gold.check_types(table, found, name)
     return bool(missing)

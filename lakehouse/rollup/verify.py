@@ -21,7 +21,7 @@ from lakehouse.rollup.gold_upkeep import KEEP_WINDOWS_DAYS, horizon
 from lakehouse.rollup.lake_catalogues import families_of
 
 MISSING: Final = "is missing"
-UNEXPECTED: Final = "should not be there"
+UNEXPECTED: Final = "is unexpected"
 
 _MOST_NAMED: Final = 1000
 

@@ -10,7 +10,7 @@ from click.testing import CliRunner
 
 from lakehouse.cli.main import main
 from lakehouse.core.lake import Lake
-from lakehouse.engines.engine import NO_COSTS
+from lakehouse.engines.engine import Costs
 from lakehouse.engines.local_engine import LocalEngine
 from lakehouse.rollup import lease
 from tests.lake_builder import Batch
@@ -38,7 +38,7 @@ def test_the_outcome_is_on_stdout_and_nothing_else(empty: Path) -> None:
     assert json.loads(run.stdout) == {
         "hours": 0, "how": "whole", "late_rows": 0, "left": 0,
         "runs": 0, "scrapes": 0, "members": 0,
-        **NO_COSTS._asdict(),
+        **Costs()._asdict(),
     }  # fmt: skip
     (line,) = (one for one in run.stderr.splitlines() if one.startswith("jmxlake: rollup"))
     assert line.startswith("jmxlake: rollup: nothing new, ")
