@@ -147,7 +147,8 @@ def part_mapper(
                 made = computed(program, one, packets)
             except KernelError as error:
                 raise _in_marks(error) from error
-            for name, rows in (*made.final.items(), (COST, _as_rows(made.cost))):
+            cost = pa.Table.from_pylist([made.cost._asdict()])
+            for name, rows in (*made.final.items(), (COST, cost)):
                 yield from _made(-1 - number, name, rows)
             for place, name, rows in made.placed:
                 yield from _made(place, name, rows)
@@ -219,10 +220,6 @@ def unpacked(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 def rows_of(packet: pa.Buffer) -> pa.Table:
     """Return the rows of a packet."""
     return pa.ipc.open_stream(packet).read_all()
-
-
-def _as_rows(cost: Cost) -> pa.Table:
-    return pa.Table.from_pylist([cost._asdict()])
 
 
 def _in_marks(error: KernelError) -> RuntimeError:
