@@ -25,6 +25,7 @@ from lakehouse.core import missing_files
 from lakehouse.core.delta_rs import check_count, check_readable, explained, open_table, url_of
 from lakehouse.core.lake import Lake
 from lakehouse.core.periods import Period
+from lakehouse.engines.engine import instant_of
 from lakehouse.errors import LakeNotFoundError, TableSchemaError
 from lakehouse.kernel import arrow_types
 from lakehouse.tables import Column, Table, paths
@@ -139,19 +140,19 @@ class Store:
             self._opened.clear()
         return same
 
-    def files(self, delta: DeltaTable, by: str, between: Period | None) -> list[File]:
+    def files(self, table: Table, delta: DeltaTable, between: Period | None) -> list[File]:
         """Return the files that can have rows of a period. Remote files are copied first.
 
         Args:
+            table: Declaration of the table.
             delta: The table.
-            by: Column with the instant of a row.
             between: The period. None means all files.
 
         Raises:
             MissingFilesError: A file does not exist.
         """
         with explained(delta.table_uri):
-            actions, keys = _chosen(delta, by, between)
+            actions, keys = _chosen(table, delta, between)
             paths_, written = (actions[one].to_pylist() for one in ("path", "modification_time"))
             has_counts = "num_records" in actions.column_names  # absent if no file has statistics
             counts = actions["num_records"].to_pylist() if has_counts else [None] * len(written)
@@ -166,14 +167,14 @@ class Store:
                     missing_files.refuse(delta, url_of(delta))
                 raise
 
-    def places(self, delta: DeltaTable, by: str, between: Period) -> list[str]:
+    def places(self, table: Table, delta: DeltaTable, between: Period) -> list[str]:
         """Return the paths of files that can have rows of a period, as patterns for Spark.
 
         Raises:
             TableSchemaError: A file is not in the folder of its date, so Spark would misdate it.
         """
         with explained(delta.table_uri):
-            actions, (dates,) = _chosen(delta, by, between)
+            actions, (dates,) = _chosen(table, delta, between)
         url, found = url_of(delta), []
         for path, date in zip(actions["path"].to_pylist(), dates, strict=True):
             name = paths.below_table(path)
@@ -231,12 +232,12 @@ def _log_end(
 
 
 def _chosen(
-    delta: DeltaTable, by: str, between: Period | None
+    table: Table, delta: DeltaTable, between: Period | None
 ) -> tuple[pa.Table, list[list[str | None]]]:
     """Return the files that can have rows of a period, and the values of partition columns."""
     actions = pa.table(delta.get_add_actions(flatten=True))
     if between is not None:
-        actions = _may_hold(actions, by, between)
+        actions = _may_hold(actions, instant_of(table.column_names), between)
     # As text, because Python cannot represent every date of Delta.
     keys = [
         actions[f"partition.{key}"].cast(pa.string()).to_pylist()

@@ -18,7 +18,7 @@ from lakehouse.core.missing_files import MissingFile
 from lakehouse.core.periods import HOUR_US, Period, micros
 from lakehouse.engines.packets import Cost
 from lakehouse.engines.relation import Relation, Rows, select
-from lakehouse.engines.rollup_batches import Batch
+from lakehouse.engines.rollup_batches import Batch, Bronze
 from lakehouse.kernel.run_in_duckdb import Program
 from lakehouse.tables import Table
 
@@ -320,6 +320,16 @@ def span_of(hours: Iterable[dt.datetime]) -> Period:
     """Return the period from the first of some hours to the end of the last."""
     chosen = sorted(hours)
     return Period(chosen[0], chosen[-1] + dt.timedelta(hours=1))
+
+
+def bronze_of(engine: Engine, batch: Batch) -> Bronze:
+    """Return the rows of bronze for the hours of a batch."""
+    at, span = batch.versions, span_of(batch.units.hours)
+    return Bronze(
+        engine.rows(tables.RUNS, at.runs, between=span),
+        engine.rows(tables.SCRAPES, at.scrapes, between=span),
+        named_sets(engine, batch),
+    )
 
 
 def named_sets(engine: Engine, batch: Batch) -> Relation:

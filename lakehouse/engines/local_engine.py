@@ -27,18 +27,10 @@ from lakehouse.core.missing_files import MissingFile
 from lakehouse.core.periods import Period, instant
 from lakehouse.engines import local_relations, packets
 from lakehouse.engines.delta_tables import Store, row_schema, schema_mode, stored, stored_schema
-from lakehouse.engines.engine import (
-    ComputedBatch,
-    Detail,
-    LeaseRow,
-    PartDone,
-    instant_of,
-    named_sets,
-    span_of,
-)
+from lakehouse.engines.engine import ComputedBatch, Detail, LeaseRow, PartDone, bronze_of
 from lakehouse.engines.packets import Computed, Part
 from lakehouse.engines.relation import Relation, Rows, source
-from lakehouse.engines.rollup_batches import Batch, Bronze, inputs, parts_of
+from lakehouse.engines.rollup_batches import Batch, inputs, parts_of
 from lakehouse.errors import EngineError, LeaseLostError, one_line
 from lakehouse.kernel import arrow_types, run_in_duckdb
 from lakehouse.kernel.run_in_duckdb import KernelError, Program
@@ -131,7 +123,7 @@ class LocalEngine:
 
     def rows_of(self, table: Table, delta: DeltaTable, between: Period | None = None) -> Relation:
         """Return the rows of an open table."""
-        files = self._store.files(delta, instant_of(table.column_names), between)
+        files = self._store.files(table, delta, between)
         return source(local_relations.of_files(table, delta, files, between))
 
     def collect(self, rows: Rows) -> pa.Table:
@@ -296,13 +288,9 @@ class LocalEngine:
 
     def _bronze(self, batch: Batch, program: Program) -> Iterator[pa.RecordBatchReader]:
         """Yield the rows of bronze that the kernel needs."""
-        at, span = batch.versions, span_of(batch.units.hours)
-        bronze = Bronze(
-            self.rows(tables.RUNS, at.runs, between=span),
-            self.rows(tables.SCRAPES, at.scrapes, between=span),
-            self.collect(named_sets(self, batch)),
-        )
-        for kind in inputs(bronze, batch, program):
+        bronze = bronze_of(self, batch)
+        sets = self.collect(bronze.sets)  # not read once more for each hour
+        for kind in inputs(bronze._replace(sets=sets), batch, program):
             with self._duck.result(kind) as result:
                 yield result.to_arrow_reader(_CHUNK)
 

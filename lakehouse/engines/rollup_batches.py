@@ -14,23 +14,9 @@ from typing import Final, NamedTuple, TypeVar
 import pyarrow as pa
 
 from lakehouse.core.periods import HOUR_US, micros
-from lakehouse.engines.packets import (
-    DESCRIBED,
-    KIND_BITS,
-    PARTS_BITS,
-    RUNS,
-    SCRAPES,
-    SETS,
-    Part,
-)
-from lakehouse.engines.relation import (
-    Relation,
-    Rows,
-    in_clusters,
-    select,
-    texts,
-    within_hours,
-)
+from lakehouse.engines import packets
+from lakehouse.engines.packets import Part
+from lakehouse.engines.relation import Relation, Rows, in_clusters, select, texts, within_hours
 from lakehouse.kernel.run_in_duckdb import FLAGS, MOST_OF_A_PIECE, Program
 
 T = TypeVar("T")
@@ -180,7 +166,7 @@ def inputs(
     hours, made = _numbered(batch), {**_MADE, "labels": f"{labels} AS labels"}
 
     def keyed(kind: int, name: str, rows: Rows, which: str, part: str, parts: str) -> Relation:
-        key = f"(({part}) * {1 << PARTS_BITS} + {parts}) * {1 << KIND_BITS}"
+        key = f"(({part}) * {1 << packets.PARTS_BITS} + {parts}) * {1 << packets.KIND_BITS}"
         names = program.inputs[name].names
         columns = ", ".join(made.get(column, f"r.{column}") for column in names)
         # Spark cannot see that there are few hours; DuckDB reads a comment.
@@ -188,12 +174,12 @@ def inputs(
         return select(sql, rows=rows, hours=hours)
 
     whole = "k.first", "k.parts"
-    yield keyed(RUNS, "runs", bronze.runs, _OF_HOURS, _PART, "1")
-    yield keyed(SCRAPES, "scrapes", bronze.scrapes, _OF_HOURS, *whole)
+    yield keyed(packets.RUNS, "runs", bronze.runs, _OF_HOURS, _PART, "1")
+    yield keyed(packets.SCRAPES, "scrapes", bronze.scrapes, _OF_HOURS, *whole)
     if any(call.parts > 1 for call in batch.calls):
         which = f"{_OF_HOURS} AND k.parts > 1 AND r.metric IN {texts(program.describing)}"
-        yield keyed(DESCRIBED, "runs", bronze.runs, which, *whole)
-    yield keyed(SETS, "sets", bronze.sets, _OF_CALLS, *whole)
+        yield keyed(packets.DESCRIBED, "runs", bronze.runs, which, *whole)
+    yield keyed(packets.SETS, "sets", bronze.sets, _OF_CALLS, *whole)
 
 
 def _numbered(batch: Batch) -> pa.Table:

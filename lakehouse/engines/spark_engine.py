@@ -20,16 +20,9 @@ from lakehouse.core import lake as lakes, spark_session
 from lakehouse.core.missing_files import MissingFile
 from lakehouse.core.periods import Period, instant
 from lakehouse.engines import packets, spark_jobs, spark_kernel, spark_relations
-from lakehouse.engines.engine import (
-    ComputedBatch,
-    Detail,
-    LeaseRow,
-    PartDone,
-    named_sets,
-    span_of,
-)
+from lakehouse.engines.engine import ComputedBatch, Detail, LeaseRow, PartDone, bronze_of
 from lakehouse.engines.relation import Relation, Rows, source
-from lakehouse.engines.rollup_batches import Batch, Bronze
+from lakehouse.engines.rollup_batches import Batch
 from lakehouse.kernel.run_in_duckdb import MOST_OF_A_PIECE, Program
 from lakehouse.tables import Column, Table
 from lakehouse.tables.table import GOLD_PROPERTIES, of_gold, spark_identifier, spark_text
@@ -287,17 +280,11 @@ class SparkEngine:
         self, batch: Batch, program: Program, label: str, step: Callable[[PartDone], None]
     ) -> Iterator[ComputedBatch]:
         """Run the kernel over the hours of a batch, and write its packets to gold/staging, once."""
-        at, span = batch.versions, span_of(batch.units.hours)
         name = self.lake.name(STAGING)
         self._purpose = spark_kernel.purpose(batch, label)
         try:
             with spark_kernel.running(self._spark, batch, label, step), self._working_on():
-                bronze = Bronze(
-                    self.rows(tables.RUNS, at.runs, between=span),
-                    self.rows(tables.SCRAPES, at.scrapes, between=span),
-                    named_sets(self, batch),
-                )
-                made = spark_kernel.frame(self._spark, bronze, batch, program)
+                made = spark_kernel.frame(self._spark, bronze_of(self, batch), batch, program)
                 version = self._write_staging(made)
             with self._working_on(STAGING):
                 rows = self._spark.sql(f"SELECT * FROM {name} VERSION AS OF {version:d}")

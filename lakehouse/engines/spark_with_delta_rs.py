@@ -20,7 +20,7 @@ from lakehouse.core.delta_rs import url_of
 from lakehouse.core.lake import Lake
 from lakehouse.core.periods import Period
 from lakehouse.engines import packets, spark_jobs, spark_kernel, spark_relations
-from lakehouse.engines.engine import ComputedBatch, PartDone, instant_of, named_sets, span_of
+from lakehouse.engines.engine import ComputedBatch, PartDone, named_sets, span_of
 from lakehouse.engines.local_engine import LocalEngine
 from lakehouse.engines.local_relations import Packed
 from lakehouse.engines.relation import Relation, source
@@ -91,7 +91,7 @@ class SparkOnPath(LocalEngine):
     def _parquet(self, table: Table, version: int, span: Period) -> Relation:
         """Return the rows of a period of a table, read from its files."""
         delta = self.open(table, version)
-        places = self._store.places(delta, instant_of(table.column_names), span)
+        places = self._store.places(table, delta, span)
         schema = ", ".join(column.ddl for column in table.columns)
         files = self._spark.read.schema(schema).option("basePath", url_of(delta))
         rows = files.parquet(*places) if places else self._spark.createDataFrame([], schema)
