@@ -297,5 +297,5 @@ def test_odd_value_of_an_option_is_refused_in_one_line(
     ],
 )  # fmt: skip
 def test_instant_outside_the_calendar_is_refused(start: str, end: str) -> None:
-    with pytest.raises(PeriodError, match="write a time between 1970 and 9998"):
+    with pytest.raises(PeriodError, match="use a time between 1970 and 9998"):
         periods.span(start, end)

@@ -260,7 +260,7 @@ def test_gold_of_an_older_jmxlake_wants_a_rollup_first(tmp_path: Path) -> None:
     for table in (tables.LABELLED, tables.WINDOWS["labelled"]):
         shutil.rmtree(tmp_path / table.path)
     period = Period.of((micros(0), micros(3600)))
-    with pytest.raises(TableNotFoundError, match=r"gold/labelled.*run jmxlake rollup first"):
+    with pytest.raises(TableNotFoundError, match=r"gold/labelled.*Run jmxlake rollup first"):
         build.facts(LocalEngine(lakes.at(str(tmp_path))), objective_files.load(), period)
 
 

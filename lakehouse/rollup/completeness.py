@@ -1,7 +1,7 @@
-"""Completeness of gold's tables: the hours in which a table may lack rows, and why.
+"""Completeness of gold's tables: hours in which a table can lack rows, with reasons.
 
-They are what the tables note themselves (``core.table_notes``), and all time of a table that is
-missing or replaced. ``rollup.repair`` writes the notes.
+Tables note such hours themselves (``core.table_notes``); ``repair`` writes the notes. A missing or
+replaced table is incomplete for all time.
 """
 
 import datetime as dt
@@ -21,19 +21,19 @@ MISSING: Final = "the table was missing"
 REPLACED: Final = "the table was replaced"
 OLDER: Final = "the table was replaced by an older copy"
 COPIED: Final = "the table was replaced by an older copy, which has these hours"
-"""Of hours that were final when the copy was made: once bronze's are recomputed they are known."""
+"""Reason for hours that were final in the copy. Other hours are recomputed from bronze."""
 
 FILES_GONE: Final = "data files of the table were gone"
 NOT_IN_BRONZE: Final = ", and bronze no longer has these hours"
 NOT_COMPUTED: Final = ", and published statements are not computed again"
 
 ALLOWED_LATENESS: Final = dt.timedelta(days=7)
-"""Rows of hours that are older hardly change: an older copy of a table is trusted before that, and
-without bronze's log hours are recomputed from that long before the last rollup on."""
+"""Age from which hours rarely change. An older copy of a table is trusted for earlier hours.
+Without bronze's log, hours are recomputed from this time before the last rollup."""
 
 
 class Incomplete(NamedTuple):
-    """Hours of a period in which a table of gold is not complete; microseconds."""
+    """Hours of a period in which a table of gold is incomplete; microseconds."""
 
     table: str
     start: int
@@ -41,20 +41,20 @@ class Incomplete(NamedTuple):
     reason: str
 
     def to_json(self) -> dict[str, str]:
-        """The row of report.json."""
+        """Return the row of report.json."""
         ends = {"from": iso(self.start), "to": iso(self.end)}
         return {"table": self.table, **ends, "reason": self.reason}
 
 
 def details(engine: Engine, wanted: Iterable[Table]) -> dict[Table, Detail | None]:
-    """Delta's metadata of tables; None for one that does not exist."""
+    """Return Delta's metadata of tables. None for a table that does not exist."""
     chosen = tuple(wanted)
     with ThreadPoolExecutor(engine.at_once) as pool:
         return dict(zip(chosen, pool.map(engine.detail, chosen), strict=True))
 
 
 def notes_of(found: Mapping[Table, Detail | None]) -> list[str]:
-    """Ids and versions of tables, as gold/progress keeps them."""
+    """Return IDs and versions of tables, as gold/progress stores them."""
     return table_notes.of_tables(
         {table.name: Noted(one.id, one.version) for table, one in found.items() if one is not None}
     )
@@ -63,14 +63,14 @@ def notes_of(found: Mapping[Table, Detail | None]) -> list[str]:
 def untrusted(
     engine: Engine, table: Table, detail: Detail, known: Mapping[str, Noted], now_us: int
 ) -> list[Gap]:
-    """The intervals in which a table is not the one that the last rollup wrote.
+    """Return the intervals in which a table differs from the last rollup's table.
 
     Args:
-        engine: Reads gold.
+        engine: Engine of gold.
         table: A table that exists.
-        detail: Its metadata.
-        known: The tables as the last rollup left them; empty: it did not note them.
-        now_us: End of an interval that has not ended.
+        detail: Metadata of the table.
+        known: Tables after the last rollup. Empty if it did not note them.
+        now_us: End of an open interval (µs).
     """
     before = known.get(table.name)
     if not known or table_notes.is_due(detail.properties):
@@ -85,12 +85,12 @@ def untrusted(
 
 
 def incomplete(engine: Engine, period: Period, now_us: int) -> list[Incomplete]:
-    """The hours of a period in which tables of gold are not complete, by table.
+    """Return the hours of a period in which tables of gold are incomplete, by table.
 
     Args:
-        engine: Reads gold.
+        engine: Engine of gold.
         period: The period.
-        now_us: This instant, microseconds.
+        now_us: Current time (µs).
     """
     rows = newest_progress(engine).to_pylist()
     every = details(engine, (*CHECKED, tables.PROGRESS))
@@ -116,7 +116,7 @@ def _gaps_of(
 
 
 def first_known(engine: Engine, chosen: Iterable[Table]) -> int | None:
-    """The first instant (microseconds) of which tables of gold have a row; None: they have none."""
+    """Return the start (µs) of the first row in tables of gold. None without rows."""
     firsts = []
     for table in chosen:
         name = "first_seen" if table is tables.SUBJECTS else table.start
