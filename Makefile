@@ -236,7 +236,7 @@ releasable: $(VENV)/.installed
 .PHONY: dist
 dist: $(VENV)/.installed ## Build wheel, source distribution and report.schema.json in dist/
 	@$(BIN)/python -m hatchling build -d $(DIST)
-	@$(BIN)/python -m lakehouse.report.facts.json_schema > $(DIST)/report.schema.json
+	@$(BIN)/python -m lakehouse.report.facts.report_json > $(DIST)/report.schema.json
 
 EXTRAS := agent jmxquery maintain databricks local spark connect
 

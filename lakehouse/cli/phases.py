@@ -18,13 +18,12 @@ from rich.text import Text
 
 from lakehouse.cli.options import log
 from lakehouse.core import display
-from lakehouse.engines.costs import PartDone
-from lakehouse.rollup.remark import Remark
+from lakehouse.engines.engine import PartDone, Remark
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from lakehouse.engines.costs import Costs
+    from lakehouse.engines.engine import Costs
     from lakehouse.rollup.run import Done
 
 _SECOND_US: Final = 1_000_000
@@ -62,7 +61,7 @@ class Phase:
             self._first = self._clock(), done.rows
         self._done, self._part = done, None
         if done.costs.parts is not None:
-            self._print_progress(_of_batch(done.costs), 0)
+            self._print_progress(_of_batch(done.costs))
 
     def step(self, event: str | PartDone) -> None:
         """Log a remark, and record a computed part; a person does not need other steps."""
@@ -70,14 +69,14 @@ class Phase:
             log(f"{self.name}: {event}")
         elif isinstance(event, PartDone):
             self._part = event
-            self._print_progress("", _PAUSE_SECONDS)
+            self._print_progress(pause_seconds=_PAUSE_SECONDS)
 
-    def _print_progress(self, costs: str, pause_seconds: float) -> None:
+    def _print_progress(self, *costs: str, pause_seconds: float = 0) -> None:
         """Print a line, except shortly after the start or the previous line."""
         now = self._clock()
         if now - self._started >= _PAUSE_SECONDS and now - self._reported >= pause_seconds:
             self._reported = now
-            self._report(", ".join(filter(None, (self.now, costs))))
+            self._report(", ".join((self.now, *costs)))
 
     @property
     def now(self) -> str:

@@ -25,10 +25,9 @@ from lakehouse.core.objective import Objective
 from lakehouse.core.yaml_nodes import EXIT_CODES, worst
 from lakehouse.engines.gold_reader import GoldRows, window_of
 from lakehouse.errors import ObjectiveError
-from lakehouse.slo import cluster_level, partition_level
+from lakehouse.slo import levels, prometheus_rules as slo_rules
 from lakehouse.slo.openslo import metric_checks
 from lakehouse.slo.openslo.objective_files import OPTIONAL, SHIPPED, FileObject, load, read
-from lakehouse.slo.prometheus import rules as slo_rules
 from lakehouse.slo.sla_statement import Statement
 from lakehouse.tables.command_group import SectionedGroup
 
@@ -207,7 +206,7 @@ def publish(
         click.echo(count_line(statements, fresh))
         return
     rows = GoldRows(engine, window_of(engine) * 1_000_000)
-    together = [*cluster_level.by_cluster(statements), *partition_level.by_topic(rows, statements)]
+    together = [*levels.by_cluster(statements), *levels.by_topic(rows, statements)]
     output = {
         "statements": [_statement_json(statement) for statement in statements],
         "weighted": [weighted.to_json() for weighted in together],

@@ -1,4 +1,4 @@
-"""The oracle itself: a good lake is called good, and whatever is done to it is seen."""
+"""Test of the oracle: it accepts a good lake and detects every change of it."""
 
 from __future__ import annotations
 
@@ -123,7 +123,7 @@ def test_an_increase_that_is_another_is_seen(rig: Rig, rise: int, *, lost: bool)
 
 
 def test_what_the_lake_says_is_missing_is_no_loss(rig: Rig) -> None:
-    """A whole batch is gone, and an event says of which time it was."""
+    """A batch is missing, and an event has its time."""
     scrapes = DeltaTable(f"{rig.lake}/bronze/scrapes")
     found = _asked(scrapes, "SELECT MAX(batch) FROM told WHERE batch < 5")[0][0]
     span = f"""SELECT MIN(start), MAX("end") FROM told WHERE batch = {found}"""  # noqa: S608
@@ -155,7 +155,7 @@ def test_the_end_of_a_log_that_was_taken_away_is_no_loss_and_a_kill_is_no_excuse
 def test_an_attempt_under_way_when_a_gap_would_begin_vouches_for_its_time(
     asked: int, dups: int
 ) -> None:
-    """Of 100 us between attempts, after 2.5 intervals nobody vouches but who is asking by then."""
+    """The time between scrapes is 100 us. After 2.5 intervals only a running scrape covers it."""
     series = Series("kafka.partition.lag", "orders", 0)
     answer = Answer((Reading(series.metric, "gauge", values={series: 1.0}),), 1)
     kept = [
@@ -217,7 +217,7 @@ def test_spans_are_united_and_say_what_is_between() -> None:
 
 
 def _first(delta: DeltaTable, table: str, where: str) -> str:
-    """A condition that just one row fulfils: the first of those that fulfil another."""
+    """Return a condition for the first row that fulfils another condition."""
     columns = {
         "runs": ("metric", "topic", "partition", "start", "end"),
         "scrapes": ("family", "start", "outcome"),

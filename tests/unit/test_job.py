@@ -29,7 +29,7 @@ def test_one_that_failed_is_an_exception_that_says_where_to_look(
     ):
         main(["rollup", "/nowhere"])
     assert capsys.readouterr().err == (
-        "jmxlake: /nowhere: no such folder; give the lake that the agents write to\n"
+        "jmxlake: /nowhere: no such folder. Use the lake that the agents write to\n"
     )
 
 
