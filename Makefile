@@ -204,7 +204,7 @@ bench-native: setup ## Topics and clients of gold in native Spark SQL, against t
 	@$(BIN)/python -m bench.native $(BENCH)
 
 .PHONY: bench-small
-bench-small: setup ## A small lake rolled up, reported and read; BENCH="--against COMMIT" compares, as in all of bench-*
+bench-small: setup ## A small lake rolled up, reported and read; BENCH="--against COMMIT" compares, as in all of bench-* but bench-truth
 	@$(BIN)/python -m bench.small $(BENCH)
 
 .PHONY: bench-live
@@ -213,7 +213,7 @@ bench-live: setup ## From an event to gold with rollup --every, and its cost: an
 
 .PHONY: bench-truth
 bench-truth: setup ## Seeded fault schedules: do bounds hold the truth, and does no report reassure falsely? ten minutes
-	@$(BIN)/python -m bench.truth $(BENCH)
+	@$(BIN)/python -m tests.truth $(BENCH)
 
 .PHONY: bench-startup
 bench-startup: setup ## How long jmxlake-agent --help takes
@@ -307,4 +307,4 @@ jars: $(VENV)/.installed java
 
 .PHONY: s3
 s3: $(VENV)/.installed
-	@$(BIN)/python -m demo.s3.install
+	@$(BIN)/python -m tests.rig.s3.install

@@ -1,6 +1,6 @@
 """The fault matrix of docs/reliability.md: whatever happens, nothing is lost and nothing doubled.
 
-What is staged, and how it is judged, is in demo/chaos; `make bench-delivery` does it for longer.
+What is staged, and how it is judged, is in tests/rig; `make bench-delivery` does it for longer.
 """
 
 from __future__ import annotations
@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from demo.chaos.day import a_day
-from demo.chaos.kills import random_kills
-from demo.chaos.matrix import MATRIX
-from demo.chaos.stage import NotPermittedError, Stage
+from tests.rig.day import a_day
+from tests.rig.kills import random_kills
+from tests.rig.matrix import MATRIX
+from tests.rig.stage import NotPermittedError, Stage
 
 if TYPE_CHECKING:
     from pathlib import Path

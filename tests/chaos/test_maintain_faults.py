@@ -17,7 +17,6 @@ import pytest
 import yaml
 from deltalake import DeltaTable
 
-from demo.s3.server import S3Server
 from lakehouse import tables
 from lakehouse.core import delta_rs
 from lakehouse.errors import LakehouseError
@@ -28,6 +27,7 @@ from lakehouse.ops.maintain.service import Maintenance
 from tests import bronze_commits
 from tests.checkpointing import checkpoint
 from tests.lake_builder import BASE
+from tests.rig.s3.server import S3Server
 from tests.waiting import wait_for
 
 if TYPE_CHECKING:

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from bench.spark_processes import bare_environment
 from lakehouse.core.lake import Lake
 from lakehouse.engines.local_engine import LocalEngine
 from lakehouse.rollup import lease
 from tests.everywhere.spark_processes import ConnectServer
 from tests.lake_builder import Batch
+from tests.rig.spark_processes import bare_environment
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

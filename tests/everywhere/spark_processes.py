@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Final
 
 import psutil
 
-from bench.spark_processes import HOME, LOOPBACK, SparkProcesses, conf_folder, settings
 from demo.ports import free_ports
+from tests.rig.spark_processes import HOME, LOOPBACK, SparkProcesses, conf_folder, settings
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

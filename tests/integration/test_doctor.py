@@ -17,7 +17,6 @@ from deltalake import DeltaTable, write_deltalake
 from collector.delivery import arrow
 from collector.delivery.arrow import to_arrow
 from collector.delivery.bronze_table import BronzeTable
-from demo.s3.server import S3Server
 from lakehouse import tables
 from lakehouse.cli.main import main
 from lakehouse.core import delta_rs
@@ -26,6 +25,7 @@ from lakehouse.ops.doctor.all_checks import Diagnosis
 from lakehouse.ops.doctor.finding import LATE
 from tests import bronze_commits, gold_builder
 from tests.lake_builder import BASE, CLUSTER, Batch, micros
+from tests.rig.s3.server import S3Server
 
 if TYPE_CHECKING:
     from pathlib import Path

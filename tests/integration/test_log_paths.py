@@ -15,7 +15,6 @@ from deltalake import write_deltalake
 
 from collector.delivery.bronze_table import BronzeTable
 from collector.errors import LakeSchemaError
-from demo.s3.server import S3Server
 from lakehouse import tables
 from lakehouse.cli.main import main
 from lakehouse.core import lake as lakes
@@ -25,6 +24,7 @@ from lakehouse.engines.delta_tables import Store
 from lakehouse.engines.local_engine import LocalEngine
 from lakehouse.errors import TableLogError, TableSchemaError
 from tests.log_paths import HOSTILE, name_file
+from tests.rig.s3.server import S3Server
 from tests.rollups import HOUR, hours, local, rows_of
 
 if TYPE_CHECKING:

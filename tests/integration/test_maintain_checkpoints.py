@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 import pytest
 from deltalake import DeltaTable
 
-from demo.s3.server import S3Server
 from lakehouse import tables
 from lakehouse.core import delta_rs
 from lakehouse.errors import MaintenanceConflictError, MaintenanceError
@@ -21,6 +20,7 @@ from lakehouse.ops.maintain.table_state import CHECKED, mark
 from tests import bronze_commits
 from tests.checkpointing import APART, checkpoint
 from tests.lake_builder import BASE
+from tests.rig.s3.server import S3Server
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -16,7 +16,6 @@ import yaml
 from click.testing import CliRunner
 from deltalake import DeltaTable
 
-from demo.s3.server import S3Server
 from lakehouse import tables
 from lakehouse.cli.main import main
 from lakehouse.core.lake import at
@@ -25,6 +24,7 @@ from lakehouse.errors import LeaseHeldError, TableNotFoundError
 from lakehouse.rollup import lease
 from tests import bronze_commits
 from tests.everywhere.gold_rows import differing, gold_rows
+from tests.rig.s3.server import S3Server
 from tests.waiting import wait_for
 
 if TYPE_CHECKING:

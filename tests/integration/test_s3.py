@@ -16,16 +16,16 @@ from collector.encoding.bronze_rows import Batch
 from collector.errors import LakeError
 from collector.spool.spool import Spool
 from demo.ports import free_ports
-from demo.s3 import rules
-from demo.s3.fake_unconditional import FakeUnconditionalStore
-from demo.s3.proxy import FaultyProxy
-from demo.s3.server import S3Server
+from tests.rig.s3 import rules
+from tests.rig.s3.fake_unconditional import FakeUnconditionalStore
+from tests.rig.s3.proxy import FaultyProxy
+from tests.rig.s3.server import S3Server
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-    from demo.s3.rules import Rule
+    from tests.rig.s3.rules import Rule
 
 MIB = 1 << 20
 MINUTE = 60_000_000

@@ -10,8 +10,8 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from demo.s3 import rules
-from demo.s3.proxy import FaultyProxy
+from tests.rig.s3 import rules
+from tests.rig.s3.proxy import FaultyProxy
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
