@@ -31,7 +31,7 @@ from tests.waiting import wait_for
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-pytestmark = pytest.mark.kafka
+pytestmark = [pytest.mark.kafka, pytest.mark.waits]
 
 MAX_GAP_US = 2_500_000  # lakehouse.tables.MAX_GAP_INTERVALS of the cadence, a second
 CALM_SECONDS = 4

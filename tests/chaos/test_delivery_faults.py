@@ -17,6 +17,8 @@ from tests.rig.stage import NotPermittedError, Stage
 if TYPE_CHECKING:
     from pathlib import Path
 
+pytestmark = pytest.mark.chaos
+
 SEED = 20261121
 
 

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
     from tests.rig.verdict import Verdict
 
+pytestmark = pytest.mark.chaos
+
 ONE = "metric = 'kafka.partition.lag' AND topic = 'orders' AND partition IS NOT NULL"
 FOLDED = "members IS NOT NULL AND metric = 'kafka.partition.under_min_isr'"
 INCREASE = "metric = 'kafka.topic.bytes_in' AND value > 0"

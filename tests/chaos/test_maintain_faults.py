@@ -34,6 +34,8 @@ if TYPE_CHECKING:
     import datetime as dt
     from collections.abc import Iterator
 
+pytestmark = pytest.mark.chaos
+
 ROOT = Path(__file__).parents[2]
 AGENTS = ("a", "b", "c")
 COMMITS = 30

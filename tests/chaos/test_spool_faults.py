@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+pytestmark = pytest.mark.chaos
+
 S = 1_000_000
 WINDOW = 60 * S
 T0 = 1_700_000_040 * S

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
     import duckdb
 
+pytestmark = pytest.mark.reads
+
 ALERTS: Final = read()["resources"]["alerts"]
 HOURS: Final = 9
 END: Final = HOURS * 3600

@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from collector.catalogue import Family
     from collector.model import Source
 
-pytestmark = pytest.mark.kafka
+pytestmark = [pytest.mark.kafka, pytest.mark.waits]
 
 CATALOGUE = catalogue.load()
 PATIENCE = Duration("30s")  # on a busy machine a first answer takes seconds

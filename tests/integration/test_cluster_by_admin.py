@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
     from confluent_kafka.admin import AdminClient
 
-pytestmark = pytest.mark.kafka
+pytestmark = [pytest.mark.kafka, pytest.mark.waits]
 
 SECOND: Final = 1_000_000
 ADMIN: Final = ("partitions", "offsets", "tiered_offsets", "quota_limits", "topology")

@@ -24,6 +24,8 @@ from tests.lake_builder import BASE, CLUSTER, micros
 if TYPE_CHECKING:
     from pathlib import Path
 
+pytestmark = pytest.mark.reads
+
 SECOND: Final = 1_000_000
 WINDOW: Final = 300
 PERIOD: Final = Period(BASE, BASE + dt.timedelta(seconds=2 * WINDOW))

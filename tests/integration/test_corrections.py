@@ -46,6 +46,8 @@ if TYPE_CHECKING:
     from lakehouse.engines.engine import Engine
     from lakehouse.slo.sla_statement import Statement
 
+pytestmark = pytest.mark.reads
+
 engine = test_objectives.engine
 OTHER = replace(PLAIN, name="month")
 

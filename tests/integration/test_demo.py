@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from tests.oracle.plain import Rows
 
-pytestmark = [pytest.mark.kafka, pytest.mark.spark]
+pytestmark = [pytest.mark.kafka, pytest.mark.spark, pytest.mark.waits]
 
 _SECONDS = 3_600
 _WINDOW_US = window_seconds(WINDOW) * 1_000_000

@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 
     from click.testing import Result
 
+pytestmark = pytest.mark.reads
+
 HOUR = 3600.0
 SPAN = 6 * HOUR
 NOW = BASE + dt.timedelta(seconds=SPAN + 600)

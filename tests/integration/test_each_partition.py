@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     from lakehouse.engines.engine import Engine
     from lakehouse.slo.sla_statement import Statement
 
+pytestmark = pytest.mark.reads
+
 ISR = "kafka.partition.under_min_isr"
 SECOND = 1_000_000
 WHOLE = periods.span("2026-11-16T10:00:00Z", "2026-11-16T10:10:00Z")

@@ -34,6 +34,8 @@ from tests.rollups import local
 if TYPE_CHECKING:
     from pathlib import Path
 
+pytestmark = pytest.mark.reads
+
 WEEK = periods.week("2026-W47")
 SECOND = 1_000_000
 LAG = "kafka.topic.remote_copy_lag.bytes"

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
     from click.testing import Result
 
+pytestmark = pytest.mark.reads
+
 START = dt.datetime(2026, 11, 16, 10, tzinfo=dt.UTC)
 ISR, LAG = "kafka.partition.under_min_isr", "kafka.topic.remote_copy_lag.bytes"
 ODD = 'cli"ent\\\n,\t\r\u2028\u202e=1+1'

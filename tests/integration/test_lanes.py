@@ -5,9 +5,13 @@ from __future__ import annotations
 import signal
 import subprocess
 import sys
+from itertools import product
 from pathlib import Path
 
 import pytest
+from _pytest.mark.expression import Expression
+
+from tests.lanes import LANES
 
 ROOT = Path(__file__).parents[2]
 _RUNS = "from tests.lanes import run; import sys; sys.exit(run({commands!r}))"
@@ -29,6 +33,20 @@ def started(commands: dict[str, list[str]]) -> subprocess.Popen[str]:
     return subprocess.Popen(
         python(_RUNS.format(commands=commands)), cwd=ROOT, text=True, stdout=subprocess.PIPE
     )
+
+
+MARKS = ("kafka", "spark", "waits", "reads", "chaos")
+
+
+def lanes_of(marks: dict[str, bool]) -> list[str]:
+    wanted = {name: Expression.compile(one) for name, (_, one) in LANES.items()}
+    return [name for name, one in wanted.items() if one.evaluate(lambda mark, **_: marks[mark])]
+
+
+def test_lanes_have_a_test_of_any_marks_once() -> None:
+    for marked in product((False, True), repeat=len(MARKS)):
+        marks = dict(zip(MARKS, marked, strict=True))
+        assert len(lanes_of(marks)) == 1, marks
 
 
 def test_either_lane_can_fail_and_the_other_goes_on_to_its_end() -> None:

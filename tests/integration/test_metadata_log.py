@@ -35,7 +35,7 @@ from tests.waiting import wait_for
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-pytestmark = pytest.mark.kafka
+pytestmark = [pytest.mark.kafka, pytest.mark.waits]
 
 UNDER = "kafka.partition.under_min_isr"
 LEADERLESS = "kafka.partition.leaderless"

@@ -41,6 +41,8 @@ if TYPE_CHECKING:
 
     from lakehouse.engines.engine import Engine
 
+pytestmark = pytest.mark.reads
+
 SECOND = 1_000_000
 WINDOW = 300 * SECOND
 HOUR = 3600 * SECOND

@@ -14,7 +14,7 @@ from tests.integration.test_page_browser import PAGES, POLICY, Browser, read_tit
 if TYPE_CHECKING:
     from pathlib import Path
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.reads]
 
 # All rules of WCAG 2.0 to 2.2 up to AA, and what is good practice beside.
 RULES = ("wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice")

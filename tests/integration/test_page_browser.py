@@ -22,7 +22,7 @@ from tests import page_weeks, sample_facts
 from tests.page_reader import read
 from tests.pdf_reader import pages_of
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.reads]
 
 LONG = "n" * 249
 MIXED = "\u05d0\u05d1\u05d2 <b>bold</b> \u0627\u0644"

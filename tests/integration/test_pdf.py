@@ -25,7 +25,7 @@ from tests import sample_facts, summary_facts
 if TYPE_CHECKING:
     from pathlib import Path
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.reads]
 
 
 @pytest.fixture(scope="module")

@@ -23,6 +23,8 @@ from tests.rollups import local
 if TYPE_CHECKING:
     from pathlib import Path
 
+pytestmark = pytest.mark.reads
+
 WINDOW: Final = 300.0
 SECOND: Final = 1_000_000
 WAITS: Final = "kafka.broker.remote_copy.throttle_time"

@@ -20,6 +20,8 @@ from tests.rollups import local
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+pytestmark = pytest.mark.reads
+
 HOURS: Final = 8
 WINDOW: Final = 300.0
 MEBI: Final = 1024.0**2

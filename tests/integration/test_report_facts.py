@@ -29,6 +29,8 @@ from tests.lake_builder import Batch, micros
 if TYPE_CHECKING:
     from pathlib import Path
 
+pytestmark = pytest.mark.reads
+
 ISR = "kafka.partition.under_min_isr"
 THROTTLE = "kafka.client.produce.throttle_time"
 RATE = "kafka.client.produce.byte_rate"

@@ -24,6 +24,8 @@ from tests.lake_builder import BASE, CLUSTER, micros
 if TYPE_CHECKING:
     from pathlib import Path
 
+pytestmark = pytest.mark.reads
+
 WINDOW: Final = 300
 SECOND: Final = 1_000_000
 

@@ -20,7 +20,10 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 # aiosmtpd takes TLS from the first byte for none at all.
-pytestmark = pytest.mark.filterwarnings("ignore:Requiring AUTH while not requiring TLS")
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:Requiring AUTH while not requiring TLS"),
+    pytest.mark.reads,
+]
 
 
 @pytest.fixture

@@ -53,7 +53,7 @@ if TYPE_CHECKING:
 
     Opener = Callable[..., Source]
 
-pytestmark = pytest.mark.kafka
+pytestmark = [pytest.mark.kafka, pytest.mark.waits]
 
 PATIENCE: Final = 30.0
 """For an answer that must come: on a busy machine a first one, or a JVM's start, takes seconds."""

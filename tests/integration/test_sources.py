@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from collector.model import Answer, Reading
     from demo.node import Node
 
-pytestmark = pytest.mark.kafka
+pytestmark = [pytest.mark.kafka, pytest.mark.waits]
 
 TIMEOUT = Duration("30s")  # on a busy machine a first answer takes seconds
 ADMIN_SECONDS = 10  # of which what a stopped broker is asked for takes some

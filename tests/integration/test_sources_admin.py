@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from collector.model import Answer
 
-pytestmark = pytest.mark.kafka
+pytestmark = [pytest.mark.kafka, pytest.mark.waits]
 
 CATALOGUE = catalogue.load()
 

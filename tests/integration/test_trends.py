@@ -5,6 +5,8 @@ from __future__ import annotations
 import datetime as dt
 from typing import TYPE_CHECKING
 
+import pytest
+
 from lakehouse.core import lake as lakes
 from lakehouse.core.periods import micros
 from lakehouse.engines.gold_reader import GoldRows, subjects
@@ -18,6 +20,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from lakehouse.core.subjects import Subject
+
+pytestmark = pytest.mark.reads
 
 WEEK = 7 * DAY
 HOUR_US = 3_600_000_000

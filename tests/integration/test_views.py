@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     import duckdb
     from pyspark.sql import SparkSession
 
+pytestmark = pytest.mark.reads
+
 PAGE: Final = (Path(__file__).parents[2] / "docs" / "views.md").read_text("utf-8")
 QUESTIONS: Final = re.findall(r"(?s)```sql\n(.*?)```", PAGE)
 VIEWS: Final = "${var.catalog}.${resources.schemas.views.name}."

@@ -26,6 +26,8 @@ from tests.servers import Room, chat
 if TYPE_CHECKING:
     from pathlib import Path
 
+pytestmark = pytest.mark.reads
+
 SPAN = ("--from", "2026-11-16T10:00:00Z", "--to", "2026-11-16T11:00:00Z")
 
 

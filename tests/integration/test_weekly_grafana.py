@@ -18,6 +18,8 @@ from tests.sql_views import Row, asked, in_duckdb, jmxlake
 if TYPE_CHECKING:
     import duckdb
 
+pytestmark = pytest.mark.reads
+
 FILE: Final = Path(__file__).parents[2] / "deploy" / "grafana" / "jmxlake-weekly-sla.json"
 BOARD: Final = json.loads(FILE.read_text("utf-8"))
 PANELS: Final = {one["title"]: one for one in BOARD["panels"]}
