@@ -23,7 +23,7 @@ SEED = 20261121
 
 
 @pytest.mark.parametrize("fault", MATRIX)
-def test_nothing_is_lost_and_nothing_doubled(fault: str, tmp_path: Path) -> None:
+def test_fault_loses_and_doubles_no_sample(fault: str, tmp_path: Path) -> None:
     with Stage(tmp_path / fault, SEED) as stage:
         try:
             outcome = MATRIX[fault](stage)

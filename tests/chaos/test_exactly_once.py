@@ -84,7 +84,7 @@ def test_a_row_that_is_dropped_is_lost(rig: Rig, table: str, where: str) -> None
     [("runs", ONE), ("runs", FOLDED), ("runs", INCREASE), ("scrapes", "outcome = 'ok'"),
      ("events", "kind = 'leader_change'")],
 )  # fmt: skip
-def test_a_row_that_is_told_twice_is_seen(rig: Rig, table: str, where: str) -> None:
+def test_doubled_row_is_noticed(rig: Rig, table: str, where: str) -> None:
     delta = DeltaTable(f"{rig.lake}/bronze/{table}")
     rows = f"SELECT * FROM told WHERE {_first(delta, table, where)}"  # noqa: S608
     write_deltalake(delta, QueryBuilder().register("told", delta).execute(rows), mode="append")
@@ -92,7 +92,7 @@ def test_a_row_that_is_told_twice_is_seen(rig: Rig, table: str, where: str) -> N
     assert verdict.dup, verdict
 
 
-def test_a_set_that_is_told_twice_is_no_harm(rig: Rig) -> None:
+def test_doubled_member_set_is_accepted(rig: Rig) -> None:
     delta = DeltaTable(f"{rig.lake}/bronze/members")
     rows = "SELECT * FROM told"
     write_deltalake(delta, QueryBuilder().register("told", delta).execute(rows), mode="append")
@@ -117,14 +117,14 @@ def test_a_value_or_an_instant_that_is_shifted_is_seen(
 
 
 @pytest.mark.parametrize(("rise", "lost"), [(-1, True), (1, False)])
-def test_an_increase_that_is_another_is_seen(rig: Rig, rise: int, *, lost: bool) -> None:
+def test_changed_increase_is_noticed(rig: Rig, rise: int, *, lost: bool) -> None:
     delta = DeltaTable(f"{rig.lake}/bronze/runs")
     where = _first(delta, "runs", INCREASE)
     assert delta.update({"value": f"value + {rise}"}, predicate=where)["num_updated_rows"] == 1
     _sees(rig.verdict(), lost=lost, dup=not lost)
 
 
-def test_what_the_lake_says_is_missing_is_no_loss(rig: Rig) -> None:
+def test_reported_gap_is_not_a_loss(rig: Rig) -> None:
     """A whole batch is gone, and an event says of which time it was."""
     scrapes = DeltaTable(f"{rig.lake}/bronze/scrapes")
     found = _asked(scrapes, "SELECT MAX(batch) FROM told WHERE batch < 5")[0][0]
@@ -140,7 +140,7 @@ def test_what_the_lake_says_is_missing_is_no_loss(rig: Rig) -> None:
     assert all("leader_change" in text for text in verdict.complaints), verdict
 
 
-def test_the_end_of_a_log_that_was_taken_away_is_no_loss_and_a_kill_is_no_excuse(
+def test_removed_log_tail_excuses_and_kill_does_not(
     rig: Rig,
 ) -> None:
     starts = "SELECT MAX(at) FROM told WHERE kind = 'agent_start'"
@@ -154,9 +154,7 @@ def test_the_end_of_a_log_that_was_taken_away_is_no_loss_and_a_kill_is_no_excuse
 
 
 @pytest.mark.parametrize(("asked", "dups"), [(249, 0), (251, 1)])
-def test_an_attempt_under_way_when_a_gap_would_begin_vouches_for_its_time(
-    asked: int, dups: int
-) -> None:
+def test_running_attempt_covers_the_start_of_a_gap(asked: int, dups: int) -> None:
     """Of 100 us between attempts, after 2.5 intervals nobody vouches but who is asking by then."""
     series = Series("kafka.partition.lag", "orders", 0)
     answer = Answer((Reading(series.metric, "gauge", values={series: 1.0}),), 1)
@@ -185,7 +183,7 @@ def test_time_after_the_start_of_a_failed_attempt_is_never_told(stood_still_us: 
     assert judge([Life(kept=[read, failed])], told, 1_000).dup == 1
 
 
-def test_a_tick_that_is_skipped_just_then_makes_no_refused_scrape_of_one_that_was_kept(
+def test_skipped_tick_leaves_kept_scrape_accepted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The schedule's thread records it before the witness has looked what the recorder took."""
@@ -207,7 +205,7 @@ def test_a_tick_that_is_skipped_just_then_makes_no_refused_scrape_of_one_that_wa
     assert (life.kept, life.refused) == ([read], [])
 
 
-def test_spans_are_united_and_say_what_is_between() -> None:
+def test_spans_unite_and_have_their_gaps() -> None:
     spans = Spans([(10, 20), (15, 30), (30, 35), (50, 60), (70, 70)])
     assert list(spans) == [(10, 35), (50, 60)]
     assert spans.covers(12, 35)

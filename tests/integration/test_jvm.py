@@ -19,7 +19,7 @@ print("meanwhile:", is_running())
 """
 
 
-def test_jpypes_thread_of_references_runs_only_at_the_exit_which_waits_for_it() -> None:
+def test_jpype_reference_thread_runs_at_exit_only() -> None:
     assert _run(_PROGRAM) == "meanwhile: False\nat the exit: True\n"
 
 

@@ -49,7 +49,7 @@ def test_lanes_have_a_test_of_any_marks_once() -> None:
         assert len(lanes_of(marks)) == 1, marks
 
 
-def test_either_lane_can_fail_and_the_other_goes_on_to_its_end() -> None:
+def test_failed_lane_leaves_others_running() -> None:
     well, wrong = python("import time; time.sleep(1); print('done')"), python("exit(3)")
     for commands in ({"a": well, "b": wrong}, {"a": wrong, "b": well}):
         with started(commands) as process:
@@ -72,7 +72,7 @@ print("ends")
 """
 
 
-def test_the_next_begins_when_one_has_ended(tmp_path: Path) -> None:
+def test_next_lane_starts_after_an_ended_one(tmp_path: Path) -> None:
     say = [*python(_ENDS_WHEN_FOUR_HAVE_BEGUN), str(tmp_path)]
     with started(dict.fromkeys("abcde", say)) as process:
         said, _ = process.communicate(timeout=120)
@@ -92,7 +92,7 @@ raise SystemExit(1)
 """
 
 
-def test_what_failed_is_said_last_without_what_libraries_say_at_their_end() -> None:
+def test_failures_are_printed_last() -> None:
     with started(
         {"a": python(_PYTEST), "b": python("import time; time.sleep(1); print('done')")}
     ) as it:

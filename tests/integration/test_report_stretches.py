@@ -77,7 +77,7 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ((3, 12), []),
     ],
 )
-def test_an_incident_is_told_as_far_as_it_lies_in_the_period(
+def test_incident_is_cut_to_the_period(
     root: Path, windows: tuple[int, int], wanted: list[tuple[float, ...]]
 ) -> None:
     assert found(root, *windows) == wanted

@@ -114,9 +114,7 @@ def deliver(server: S3Server, lake: str, number: int) -> None:
     bronze_commits.commit_all(lake, server.options, _AGENT, range(number, number + 1))
 
 
-def test_store_that_is_away_is_one_line_and_its_next_rows_are_rolled_up(
-    server: S3Server, tmp_path: Path
-) -> None:
+def test_unreachable_store_is_one_line_and_rollup_resumes(server: S3Server, tmp_path: Path) -> None:
     with lake_of(server, "live") as lake, Driver(server, lake, tmp_path / "driver.log") as driver:
         assert driver.next("how")["how"] == "whole"
         server.pause()
