@@ -14,7 +14,7 @@ from lakehouse.engines.local_engine import LocalEngine
 from lakehouse.rollup import lease
 from tests.everywhere.commands import Jmxlake
 from tests.everywhere.gold_rows import differing, gold_rows
-from tests.everywhere.spark_processes import ConnectServer
+from tests.rig.connect_server import ConnectServer
 from tests.rig.spark_processes import has_python_worker
 from tests.waiting import wait_for
 

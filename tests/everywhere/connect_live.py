@@ -14,8 +14,8 @@ import pytest
 from lakehouse.core.lake import Lake
 from lakehouse.engines.local_engine import LocalEngine
 from lakehouse.rollup import lease
-from tests.everywhere.spark_processes import ConnectServer
 from tests.lake_builder import Batch
+from tests.rig.connect_server import ConnectServer
 from tests.rig.spark_processes import bare_environment
 
 if TYPE_CHECKING:

@@ -43,7 +43,7 @@ def _play(found: Findings, folder: Path, demos: int, teller: Teller) -> None:
 
 
 def _options() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser("tests.truth", description=__doc__)
     parser.add_argument("--schedules", type=int, default=100, help="how many (100)")
     parser.add_argument("--first", type=int, default=0, help="seed of the first one (0)")
     parser.add_argument("--quick", action="store_true", help=f"{_QUICK} schedules, four minutes")
