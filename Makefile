@@ -130,12 +130,13 @@ test-packaging: $(VENV)/.installed promtool ## What is published, each extra in 
 	  tests/docs/duckdb_extension.py tests/packaging/release.py
 
 .PHONY: lint
-lint: $(VENV)/.installed ## ruff, mypy --strict, the import rules; no marker of a merge is left
+lint: $(VENV)/.installed ## ruff, mypy --strict, import rules, plain English, no conflict markers
 	@! grep -rnE '^(<<<<<<<|>>>>>>>) ' --exclude-dir='.[a-z]*' .
 	@$(BIN)/ruff check
 	@$(BIN)/ruff format --check
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports
+	@$(BIN)/python -m tests.plain_english
 
 .PHONY: format
 format: $(VENV)/.installed ## Let ruff format and fix what it can
@@ -235,7 +236,7 @@ releasable: $(VENV)/.installed
 .PHONY: dist
 dist: $(VENV)/.installed ## Wheel, source distribution and report.schema.json, in dist/
 	@$(BIN)/python -m hatchling build -d $(DIST)
-	@$(BIN)/python -m lakehouse.report.facts.json_schema > $(DIST)/report.schema.json
+	@$(BIN)/python -m lakehouse.report.facts.report_json > $(DIST)/report.schema.json
 
 EXTRAS := agent jmxquery maintain databricks local lakehouse connect
 

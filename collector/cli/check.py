@@ -57,7 +57,7 @@ def check(path: Path, *, as_json: bool, accept_lake: bool, offline: bool) -> Non
     def work(config: Config) -> None:
         from collector.agent import plan
         from collector.cli.read_families import found, read_all
-        from collector.config import secrets
+        from collector.config import checks
 
         wrong = 0
 
@@ -69,7 +69,7 @@ def check(path: Path, *, as_json: bool, accept_lake: bool, offline: bool) -> Non
         loaded = plan.catalogue(config)
         names = {family.name for one in config.each() for family, _ in plan.families(one, loaded)}
         say(Step("configuration", str(path), ok=True))
-        for warning in secrets.warnings(config):
+        for warning in checks.warnings(config):
             say(Step("warning", warning, ok=True))
         say(Step("catalogue", f"{loaded.hash}, {len(names)} families are read", ok=True))
         if offline:

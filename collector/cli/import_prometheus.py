@@ -21,8 +21,8 @@ from collector.errors import ConfigError, SourceError
 if TYPE_CHECKING:
     from collector.agent.backfill import Past
     from collector.config.schema import Config
+    from collector.sources.prometheus import Prometheus
     from collector.sources.prometheus.api import PrometheusApi
-    from collector.sources.prometheus.settings import Prometheus
 
 _FAMILIES: Final = ("min_isr", "quotas", "tiered", "requests")
 _OF_SECTION: Final = ("rules_file", "kafka_version", "user", "password_file", "ca_file", "timeout")

@@ -17,9 +17,9 @@ from lakehouse.core.metrics import Known, known
 from lakehouse.core.objective import Objective
 from lakehouse.core.yaml_nodes import EXIT_CODES, worst
 from lakehouse.errors import ObjectiveError
+from lakehouse.slo import prometheus_rules as slo_rules
 from lakehouse.slo.openslo import metric_checks
 from lakehouse.slo.openslo.objective_files import OPTIONAL, SHIPPED, FileObject, load, read
-from lakehouse.slo.prometheus import rules as slo_rules
 
 _SIGNS: Final = {"lte": "<=", "lt": "<", "gte": ">=", "gt": ">"}
 

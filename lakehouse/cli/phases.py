@@ -18,13 +18,12 @@ from rich.text import Text
 
 from lakehouse.cli.options import log
 from lakehouse.core import display
-from lakehouse.engines.costs import PartDone
-from lakehouse.rollup.remark import Remark
+from lakehouse.engines.engine import PartDone, Remark
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from lakehouse.engines.costs import Costs
+    from lakehouse.engines.engine import Costs
     from lakehouse.rollup.run import Done
 
 _SECOND_US: Final = 1_000_000
@@ -62,7 +61,7 @@ class Phase:
             self._first = self._clock(), done.rows
         self._done, self._part = done, None
         if done.costs.parts is not None:
-            self._tell(_of_batch(done.costs), 0)
+            self._tell(_of_batch(done.costs))
 
     def step(self, what: str | PartDone) -> None:
         """Log a remark, and note computed parts; other steps are too many for a person."""
@@ -70,14 +69,14 @@ class Phase:
             log(f"{self.name}: {what}")
         elif isinstance(what, PartDone):
             self._part = what
-            self._tell("", _PAUSE_SECONDS)
+            self._tell(pause_seconds=_PAUSE_SECONDS)
 
-    def _tell(self, costs: str, pause_seconds: float) -> None:
+    def _tell(self, *costs: str, pause_seconds: float = 0) -> None:
         """Say how far it is, unless it has only started or a line was printed just now."""
         now = self._clock()
         if now - self._started >= _PAUSE_SECONDS and now - self._said >= pause_seconds:
             self._said = now
-            self._say(", ".join(filter(None, (self.now, costs))))
+            self._say(", ".join((self.now, *costs)))
 
     @property
     def now(self) -> str:

@@ -20,6 +20,7 @@ from lakehouse.core.display import plural, untied
 from lakehouse.core.lake import at
 from lakehouse.core.objective import Objective
 from lakehouse.core.periods import window_seconds
+from lakehouse.core.spark_session import stop_retries
 from lakehouse.engines.choice import start_spark
 from lakehouse.engines.engine import Engine
 from lakehouse.errors import LakehouseError, is_of_spark, spark_failed
@@ -82,13 +83,21 @@ def rollup(  # noqa: PLR0913 - a click command
             once = "--since, --take-over, --accept-lost or --tidy now"
             raise click.UsageError(f"--every repeats a rollup: run {once} once, without it")
         live = Live(lambda say: lake.rollup_engine(engine, say), objectives, wanted, window)
-        live.serve(every, stop_signals(), as_json=as_json)
+        stop = stop_signals()
+        threading.Thread(target=_stop_retries_after, args=(stop,), daemon=True).start()
+        live.serve(every, stop, as_json=as_json)
         return
     outcome = roll_up(lake.rollup_engine(engine), objectives, wanted, window)
     if as_json:
         click.echo(json.dumps(_as_json(outcome)))
     else:
         click.echo("\n".join(outcome_lines(outcome)))
+
+
+def _stop_retries_after(stop: threading.Event) -> None:
+    """End the wait for a lost Connect server when the rollup stops."""
+    stop.wait()
+    stop_retries()
 
 
 def _as_json(outcome: Outcome) -> dict[str, Any]:
@@ -172,7 +181,7 @@ class Live:
                 failures += 1
                 waits = min(2 ** (failures - 1), most)
                 left_out = waits - 1
-                fields = self._failed(error, waits * every_seconds)
+                fields = self._failed(error, None if stop.is_set() else waits * every_seconds)
             if as_json:
                 click.echo(json.dumps(fields))
 
@@ -232,11 +241,13 @@ class Live:
         new = outcome.versions.runs - self._last.outcome.versions.runs
         return untied(f"{plural(new, 'new commit')}, {text}")
 
-    def _failed(self, error: Exception, wait_seconds: int) -> dict[str, Any]:
+    def _failed(self, error: Exception, wait_seconds: int | None) -> dict[str, Any]:
         self._engine = None
         line = spark_failed(error) if is_of_spark(error) else " ".join(str(error).split())
-        wait = untied(display.length(wait_seconds * 1_000_000))
-        log(f"rollup: {line}; next attempt in {wait}")
+        after = "stopped"
+        if wait_seconds is not None:
+            after = f"next attempt in {untied(display.length(wait_seconds * 1_000_000))}"
+        log(f"rollup: {line}; {after}")
         return {"at": self._clock().isoformat(timespec="seconds"), "error": line}
 
 

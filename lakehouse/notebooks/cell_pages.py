@@ -17,23 +17,20 @@ from lakehouse.errors import TableNotFoundError, is_of_spark
 from lakehouse.report import figures
 from lakehouse.report.charts import week_lanes
 from lakehouse.report.charts.lanes import lanes
-from lakehouse.report.charts.time_axis import Axis
-from lakehouse.report.facts.answers import shown
+from lakehouse.report.charts.svg import Axis
 from lakehouse.report.facts.build import by_time
-from lakehouse.report.facts.coverage import coverage
 from lakehouse.report.facts.events import event_evidence
 from lakehouse.report.facts.events.events import certain
 from lakehouse.report.facts.fields import to_json
 from lakehouse.report.facts.gold import Gold
-from lakehouse.report.facts.kafka.tier_lag import LAGGING
-from lakehouse.report.facts.report_record import SECTIONS
+from lakehouse.report.facts.report_record import SECTIONS, shown
 from lakehouse.report.facts.scope import Scope
+from lakehouse.report.facts.sections.coverage import coverage
+from lakehouse.report.facts.sections.tier_lag import LAGGING
 from lakehouse.report.figures import Facts, Row
-from lakehouse.report.page.objective_table import objective_table
-from lakehouse.report.page.page import html
+from lakehouse.report.page.page import html, objective_table
 from lakehouse.report.summary.summarize import summarize
-from lakehouse.report.tables.details import sections
-from lakehouse.report.tables.section import Detail
+from lakehouse.report.tables.section import Detail, sections
 from lakehouse.report.tables.table_spec import Cell, Column, Content, Listing
 
 

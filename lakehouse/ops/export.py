@@ -16,7 +16,7 @@ from deltalake import DeltaTable
 from lakehouse import tables
 from lakehouse.core.delta_rs import TABLE, query
 from lakehouse.core.periods import Period, micros
-from lakehouse.engines.replace_where import strings
+from lakehouse.engines.relation import texts
 from lakehouse.errors import LakehouseError
 from lakehouse.tables import Table
 from lakehouse.tables.table import identifier, standard_text
@@ -68,7 +68,7 @@ def selected(
     keys.sort(key=lambda name: types[name] == "timestamp")
     conditions = []
     if metrics:
-        conditions.append(f"metric IN {strings(metrics)}")
+        conditions.append(f"metric IN {texts(metrics)}")
     if period is not None:
         for operator, at in ((">=", period.start), ("<", period.end)):
             # A constant of the column's type, so that statistics exclude files.

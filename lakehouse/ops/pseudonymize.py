@@ -16,7 +16,7 @@ from deltalake import CommitProperties, DeltaTable, write_deltalake
 from lakehouse import tables
 from lakehouse.core.delta_rs import TABLE, Location, delta_errors, query
 from lakehouse.engines.delta_tables import row_schema, schema_mode
-from lakehouse.engines.replace_where import strings
+from lakehouse.engines.relation import texts
 from lakehouse.errors import TableNotFoundError
 from lakehouse.ops.maintain.actions import Executor
 from lakehouse.tables import Table
@@ -108,7 +108,7 @@ def _replace_in_sets(delta: DeltaTable, name: str, other: str) -> int:
         write_deltalake(
             delta, pa.Table.from_pylist(rows, row_schema(tables.MEMBERS)), mode="overwrite",
             schema_mode=schema_mode(tables.MEMBERS, delta),
-            predicate=f"{identifier('set')} IN {strings(row['set'] for row in rows)}",
+            predicate=f"{identifier('set')} IN {texts(row['set'] for row in rows)}",
             writer_properties=writer_properties(tables.MEMBERS), commit_properties=_COMMIT,
         )  # fmt: skip
     return len(sets)

@@ -113,7 +113,7 @@ class Agent:
         wait_for(self._has_started, 60, lambda: last_lines(self._log))
 
     def _has_started(self) -> bool:
-        return self._log.read_text().count("agent started") == self._starts
+        return self._log.read_text().count("agent_started") == self._starts
 
     def says(self, text: str) -> bool:
         """Whether its log has these words."""
@@ -123,11 +123,11 @@ class Agent:
         assert self._process.poll() is None, f"the agent ended: {last_lines(self._log)}"
         state: dict[str, bool] = {}
         for line in self._log.read_text().splitlines():
-            for family in BEANS if "agent started" in line else ():
+            for family in BEANS if "agent_started" in line else ():
                 state[family] = True
             for family in BEANS:
                 if f" what=broker-1 {family} " in f"{line} ":
-                    state[family] = "works again" in line
+                    state[family] = "recovered" in line
         # Until it has started anew, the last that its log says is of the life before.
         return self._has_started() and len(state) == len(BEANS) and all(state.values())
 
@@ -185,9 +185,9 @@ def _play(story: Story, cluster: Cluster, other: Cluster, agent: Agent) -> None:
     with story.fault("other node"):
         broker.kill()
         neighbour.kill()
-        _stand_in(neighbour, broker, agent, "node 2 answers")
+        _stand_in(neighbour, broker, agent, "node 2 responds")
     with story.fault("other cluster"):
-        _stand_in(other.nodes[1], broker, agent, f"cluster {other.id} answers")
+        _stand_in(other.nodes[1], broker, agent, f"cluster {other.id} responds")
         broker.start()
     neighbour.start()
     agent.await_calm()
@@ -352,8 +352,8 @@ def test_foreign_broker_on_the_port_leaves_no_rows(
     assert ("orders",) in beans
     assert not {topic for (topic,) in beans} & set(STRANGERS)
     refusals = {
-        "other node": "node 2 answers, not 1",
-        "other cluster": f"answers, not {story.cluster}",
+        "other node": "node 2 responds instead of 1",
+        "other cluster": f"responds instead of {story.cluster}",
     }
     for name, refusal in refusals.items():
         start, until = surely_unknown(story.faults[name])

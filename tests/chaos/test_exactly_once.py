@@ -1,4 +1,4 @@
-"""The exactly-once check itself: it passes a good lake, and notices every damage."""
+"""Test of the exactly-once check: it accepts a good lake and detects every change of it."""
 
 from __future__ import annotations
 
@@ -125,7 +125,7 @@ def test_changed_increase_is_noticed(rig: Rig, rise: int, *, lost: bool) -> None
 
 
 def test_reported_gap_is_not_a_loss(rig: Rig) -> None:
-    """A whole batch is gone, and an event says of which time it was."""
+    """A batch is missing, and an event has its time."""
     scrapes = DeltaTable(f"{rig.lake}/bronze/scrapes")
     found = _asked(scrapes, "SELECT MAX(batch) FROM told WHERE batch < 5")[0][0]
     span = f"""SELECT MIN(start), MAX("end") FROM told WHERE batch = {found}"""  # noqa: S608
@@ -155,7 +155,7 @@ def test_removed_log_tail_excuses_and_kill_does_not(
 
 @pytest.mark.parametrize(("asked", "dups"), [(249, 0), (251, 1)])
 def test_running_attempt_covers_the_start_of_a_gap(asked: int, dups: int) -> None:
-    """Of 100 us between attempts, after 2.5 intervals nobody vouches but who is asking by then."""
+    """The time between scrapes is 100 us. After 2.5 intervals only a running scrape covers it."""
     series = Series("kafka.partition.lag", "orders", 0)
     answer = Answer((Reading(series.metric, "gauge", values={series: 1.0}),), 1)
     kept = [
@@ -217,7 +217,7 @@ def test_spans_unite_and_have_their_gaps() -> None:
 
 
 def _first(delta: DeltaTable, table: str, where: str) -> str:
-    """A condition that just one row fulfils: the first of those that fulfil another."""
+    """Return a condition for the first row that fulfils another condition."""
     columns = {
         "runs": ("metric", "topic", "partition", "start", "end"),
         "scrapes": ("family", "start", "outcome"),

@@ -1,6 +1,6 @@
-"""What a disk can do to a spool: it tears, flips, fills up, breaks and turns read-only.
+"""Disk faults of a spool: torn and flipped bytes, a full, broken or read-only disk.
 
-Whatever was recorded before is in a batch afterwards, or the spool says what it lost.
+Every recorded scrape is in a batch afterwards, or an event reports the loss.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ def told(spool: Spool, table: str, at: dict[str, int], *names: str) -> list[tupl
 
 @pytest.fixture(scope="module")
 def spools(tmp_path_factory: pytest.TempPathFactory) -> tuple[list[Path], Content]:
-    """A spool as a kill leaves it, with its log, and as an orderly stop does; and what it holds."""
+    """Return a spool after an orderly stop, one after a kill with its log, and their content."""
     noise = random.Random(5)
     stopped, killed = (tmp_path_factory.mktemp(name) for name in ("stopped", "killed"))
     with Spool(stopped / "spool.db", 1 << 30) as spool:
@@ -136,7 +136,7 @@ def test_damage_is_harmless_or_found(
 def test_crash_while_setting_spool_aside_restores_no_row(
     spools: tuple[list[Path], Content], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Its log without it would be taken for the log of the new one."""
+    """SQLite would replay the old log into the new spool."""
     folder = tmp_path / "spool"
     shutil.copytree(spools[0][1], folder)
     path = folder / "spool.db"
@@ -162,7 +162,7 @@ def test_crash_while_setting_spool_aside_restores_no_row(
 
 
 class FixedClock:
-    """A clock that stands still."""
+    """A clock with a fixed time."""
 
     def wall_us(self) -> int:
         return T0
@@ -192,7 +192,7 @@ def test_a_file_of_somebody_else_is_refused_and_left_alone(tmp_path: Path, kind:
             db.commit()
     before = path.read_bytes()
     for _ in range(2):
-        with pytest.raises(SpoolError, match=r"is no spool .* set spool\.path") as caught:
+        with pytest.raises(SpoolError, match=r"is not a spool .* Set spool\.path") as caught:
             Spool(path, MIB)
         assert "\n" not in str(caught.value)
         assert path.read_bytes() == before
@@ -209,7 +209,7 @@ def test_batch_damaged_at_run_time_is_reported_by_number(
         with closing(sqlite3.connect(path)) as db:
             db.execute("UPDATE batches SET rows = x'00' WHERE number = 2")
             db.commit()
-        with pytest.raises(UnreadableBatchError, match="batch 2 is damaged") as caught:
+        with pytest.raises(UnreadableBatchError, match="batch 2 of the spool is damaged") as caught:
             spool.waiting(MIB)
         spool.refuse(caught.value.number, "damaged")
         assert [one.number for one in spool.waiting(MIB)] == [1, 3]
@@ -299,7 +299,7 @@ def check_the_gap(spool: Spool, first_refused: int) -> None:
 
 
 def test_failed_write_loses_no_recorded_sample(tmp_path: Path) -> None:
-    """A limit of the kernel's on the size of files: SQLite's answer is that of a broken disk."""
+    """A kernel limit on file size gives the same SQLite error as a broken disk."""
     with Spool(tmp_path / "spool.db", MIB) as spool:
         record = recorder(spool)
         for second in range(0, 60, 10):
@@ -347,7 +347,7 @@ def test_a_spool_on_a_read_only_disk_is_one_clear_line(tmp_path: Path) -> None:
         Spool(disk / "spool.db", MIB).close()
         before = sorted(disk.iterdir())
         subprocess.run(["mount", "-o", "remount,ro", str(disk)], check=True)
-        with pytest.raises(SpoolError, match=r"[Rr]ead-only .*; check the disk") as caught:
+        with pytest.raises(SpoolError, match=r"[Rr]ead-only .*\. Check the disk") as caught:
             Spool(disk / "spool.db", MIB)
         assert "\n" not in str(caught.value)
         assert sorted(disk.iterdir()) == before

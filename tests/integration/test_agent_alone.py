@@ -1,4 +1,4 @@
-"""The agent as a process with a real JVM, spool and lake, and nobody where a broker should be."""
+"""The agent as a process with a real JVM, spool and lake, and without a broker."""
 
 from __future__ import annotations
 

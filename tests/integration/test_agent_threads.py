@@ -49,7 +49,7 @@ class FakeClock:
 
 
 class FakeSource:
-    """Answers at once, fails or hangs, as it is told; remembers when it was asked."""
+    """A source that answers, fails or hangs, and records its requests."""
 
     def __init__(self) -> None:
         self.asked: list[float] = []
@@ -89,7 +89,7 @@ class FakeDelivery:
 
 
 class FakeReload:
-    """Has a plan, or something that is wrong with it, when it is told to."""
+    """A reload with a plan or an error."""
 
     is_open = False
 
@@ -151,7 +151,7 @@ class Stage:
         assert not self._thread.is_alive()
 
     def await_asked(self, times: int, source: int = 0) -> None:
-        """Wait until a source has been asked so many times more: a busy machine takes longer."""
+        """Wait for a number of further requests of a source."""
         asked = self.sources[source].asked
         before = len(asked)
         wait_for(lambda: len(asked) >= before + times, _SECONDS)
@@ -203,7 +203,7 @@ def test_unwritable_spool_stops_neither_start_nor_end(
 
 
 def test_scrapes_come_at_ticks_of_the_epoch(spool: Spool) -> None:
-    """Of the last five most: a busy machine may delay some."""
+    """Most of the last five do. A busy machine can delay some."""
     with Stage(spool) as stage:
         stage.await_asked(6)  # the first one comes at the start
         asked = stage.sources[0].asked
@@ -277,9 +277,9 @@ def test_a_lake_that_is_away_is_one_line_until_it_is_back(
         stage.delivery.fails = True
         wait_for(lambda: stage.delivery.calls_failed >= 3, _SECONDS)
         stage.await_asked(4)  # it goes on reading meanwhile; the fourth may not be kept yet
-        assert not says("works again")
+        assert not says("recovered")
         stage.delivery.fails = False
-        wait_for(lambda: says("works again"), _SECONDS)
+        wait_for(lambda: says("recovered"), _SECONDS)
     assert caplog.text.count("the lake is away") == 1
     assert sum(row[7] for row in stage.rows("scrapes")) >= 3
 
@@ -328,7 +328,7 @@ def test_reload_that_cannot_be_kept_is_refused(
         with monkeypatch.context() as patch:
             patch.setattr(stage.recorder, "reconfigure", full)
             stage.reload.next = plan
-            wait_for(lambda: "reload refused" in caplog.text, _SECONDS)
+            wait_for(lambda: "config_reload_rejected" in caplog.text, _SECONDS)
         assert stage.interval() == 1
         stage.reload.next = ConfigError("window: is wrong")
         wait_for(lambda: "window: is wrong" in caplog.text, _SECONDS)

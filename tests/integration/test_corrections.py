@@ -18,9 +18,8 @@ from lakehouse import tables
 from lakehouse.cli.main import main
 from lakehouse.core.periods import instant, iso
 from lakehouse.report.facts.build import facts
-from lakehouse.slo.calendar.corrections import Correction
 from lakehouse.slo.calendar.maintenance import Maintenance
-from lakehouse.slo.calendar.report_calendar import Calendar
+from lakehouse.slo.calendar.report_calendar import Calendar, Correction
 from tests import gold_builder
 from tests.integration import test_objectives
 from tests.integration.test_objectives import (
@@ -192,12 +191,12 @@ def statements(engine: Engine) -> list[dict[str, Any]]:
         (["start: {start}, end: 2024-11-19T02:00:00Z, reason: a, ticket: b"],
          ["2:5: invalid: corrections[0]: approved_by is missing"]),
         (["start: {start}, end: 2124-11-19T02:00:00Z, {approved}"],
-         ["it ends in the future; write work that is planned as maintenance"]),
+         ["it ends in the future; write planned work as maintenance"]),
         ([GOOD + ", objectives: [by-huor]"],
          ["corrections[0].objectives: nothing here is called by-huor; did you mean by-hour?"]),
         (["start: {start}, end: 2024-11-19T02:00:00Z, {approved}, topics: [olt]"],
          ["corrections[0].topics: nothing here is called olt; did you mean old?"]),
-        ([GOOD, GOOD], ["3:", "it overlaps the one of line 2"]),
+        ([GOOD, GOOD], ["3:", "it overlaps the correction of line 2"]),
         (["start: {start}", "end: {start}, ticket: 4"], ["2:5: ", "3:5: "]),
     ],
 )  # fmt: skip

@@ -1,4 +1,4 @@
-"""What a real agent beside a real broker shows of Kafka in /metrics, while it happens."""
+"""Kafka metrics in /metrics of a real agent with a real broker."""
 
 from __future__ import annotations
 

@@ -241,9 +241,6 @@ def join_as_streams(cluster: Cluster, group: str, topic: str) -> None:
     consumer = java(f"{inside}.AsyncKafkaConsumer")(
         settings, java(bytes_)(), java(bytes_)(), optional.of(data)
     )
-    # Java holds this object of Python for as long as JPype's queue of references runs.
-    references = java("org.jpype.ref.JPypeReferenceQueue").getInstance()
-    references.start()
     listener = jpype.JProxy(
         f"{inside}.StreamsRebalanceListener",
         dict={name: lambda *_: None for name in ("onTasksRevoked", "onTasksAssigned",
@@ -261,7 +258,6 @@ def join_as_streams(cluster: Cluster, group: str, topic: str) -> None:
 
     wait_for(is_listed, seconds=60)
     consumer.close()
-    references.stop()
 
 
 def move_leader(cluster: Cluster, topic: str, replicas: list[int]) -> None:

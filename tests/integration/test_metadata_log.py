@@ -91,7 +91,7 @@ class Agents:
         """Wait until all that were started have caught up with the log, and read on schedule."""
         for node, starts in self._starts.items():
             log = self._folder / f"agent-{node}" / "agent.log"
-            wait_for(lambda: log.read_text().count("agent started") == starts, 60)  # noqa: B023
+            wait_for(lambda: log.read_text().count("agent_started") == starts, 60)  # noqa: B023
 
     def kill(self, node: int) -> None:
         kill(self._running[node])
@@ -392,7 +392,7 @@ def test_a_folder_that_may_not_be_read_is_one_line(told: Told, copied: Path) -> 
         path.chmod(0)
     ran = _once(told, copied)
     assert ran.returncode == 1
-    assert "no permission: let the agent's user read the folder" in ran.stdout + ran.stderr
+    assert "permission denied; allow the agent's user to read the folder" in ran.stdout + ran.stderr
     assert "Traceback" not in ran.stderr
 
 

@@ -333,7 +333,7 @@ def test_a_set_that_comes_later_brings_its_rows_back(two_steps: dict[str, Any]):
 
 
 def test_gold_keeps_its_windows(once: Path):
-    with pytest.raises(TableSchemaError, match="windows are of 300 s, not 30 s"):
+    with pytest.raises(TableSchemaError, match="windows of 300 s, not 30 s"):
         rollups.local(once, window_seconds=30)
 
 
@@ -341,7 +341,7 @@ def test_gold_keeps_its_windows(once: Path):
 def test_missing_table_or_other_schema_is_one_line(spark: SparkSession, tmp_path: Path):
     first_batch().commit(tmp_path)
     lake = lakes.at(str(tmp_path))
-    with pytest.raises(TableNotFoundError, match="run jmxlake rollup first"):
+    with pytest.raises(TableNotFoundError, match="Run jmxlake rollup first"):
         table_of(spark, lake, tables.TOPICS)
     shutil.rmtree(tmp_path / tables.SCRAPES.path)
     other = lakes.Lake(str(tmp_path)).name(tables.SCRAPES)

@@ -10,7 +10,7 @@ from click.testing import CliRunner
 
 from lakehouse.cli.main import main
 from lakehouse.core.lake import Lake
-from lakehouse.engines.costs import NO_COSTS
+from lakehouse.engines.engine import Costs
 from lakehouse.engines.local_engine import LocalEngine
 from lakehouse.rollup import lease
 from tests.lake_builder import Batch
@@ -38,7 +38,7 @@ def test_stdout_has_the_outcome_only(empty: Path) -> None:
     assert json.loads(run.stdout) == {
         "hours": 0, "how": "whole", "late_rows": 0, "left": 0,
         "runs": 0, "scrapes": 0, "members": 0,
-        **NO_COSTS._asdict(),
+        **Costs()._asdict(),
     }  # fmt: skip
     (line,) = (one for one in run.stderr.splitlines() if one.startswith("jmxlake: rollup"))
     assert line.startswith("jmxlake: rollup: nothing new, ")
@@ -76,7 +76,7 @@ def test_impossible_rollup_is_one_line_and_exit_1(empty: Path, tmp_path: Path) -
     Batch().commit(tmp_path)
     run = CliRunner().invoke(main, ["verify", str(tmp_path)])
     assert run.exit_code == 1
-    assert "nothing is rolled up yet" in run.stderr.splitlines()[-1]
+    assert "gold has no data" in run.stderr.splitlines()[-1]
     wrong = CliRunner().invoke(main, ["rollup", str(empty), "--since", "yesterday"])
     assert wrong.exit_code == 2
     assert "is not a date such as 2026-11-16" in wrong.stderr

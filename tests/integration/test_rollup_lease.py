@@ -82,7 +82,7 @@ def test_concurrent_leases_have_one_holder(engine: Engine) -> None:
 def test_expired_lease_is_taken_and_its_holder_stops(engine: Engine) -> None:
     with lease.hold(engine, OVER) as slow:
         with lease.hold(engine, LONG._replace(skew=0)) as next_one:
-            with pytest.raises(LeaseLostError, match="has taken it over"):
+            with pytest.raises(LeaseLostError, match="has the lease now"):
                 slow.check()
             with pytest.raises(LeaseLostError):
                 slow.check()

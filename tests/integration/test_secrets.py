@@ -146,6 +146,6 @@ def assert_looked_at_the_right_places(seen: dict[str, str], password: str) -> No
     }  # fmt: skip
     for way in ("file", "variable"):
         expected[f"spool {way}"] = expected[f"lake {way}"] = "min_isr"
-        expected[f"log {way}"] = "agent started" if password == "right" else "refused the user"
+        expected[f"log {way}"] = "agent_started" if password == "right" else "password was refused"
     for place, text in expected.items():
         assert text in seen[place], place

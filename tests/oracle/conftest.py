@@ -1,4 +1,4 @@
-"""Lakes with a cluster for each story: with some fleets, rolled up by Spark, and without.
+"""Lakes with a cluster for each story: one with some fleets, which Spark rolls up, and one without.
 
 The kernel's rows of ten times as many are tested without Spark (tests/unit/kernel/test_fleets.py).
 """
@@ -30,7 +30,7 @@ FLEETS = 20
 
 @pytest.fixture(scope="session")
 def rolled(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The lake of fleets and stories with its gold."""
+    """Return the lake of fleets and stories with its gold."""
     root = tmp_path_factory.mktemp("oracle")
     together((*map(fleets.fleet, range(FLEETS)), *stories.all_stories())).commit(root)
     rollup(SparkOnPath(lakes.at(str(root)), lambda: spark, {}), OBJECTIVES)
@@ -39,7 +39,7 @@ def rolled(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Pat
 
 @pytest.fixture(scope="session")
 def lake(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The stories alone, rolled up without Spark: what reports state of their gold."""
+    """Return the lake of the stories, rolled up without Spark: tests of reports read its gold."""
     root = tmp_path_factory.mktemp("stories")
     together(stories.all_stories()).commit(root)
     rollup(LocalEngine(lakes.at(str(root))), OBJECTIVES)

@@ -1,11 +1,11 @@
-"""Whether reports tell the truth: ``make bench-truth``.
+"""Check that reports state the truth: ``make bench-truth``.
 
-A hundred schedules of faults are replayed. Each report is compared with the truth twice: for all
-that is longer than the floor that the report states, which is the longest time between two looks,
-and for all that is longer than one interval, which mostly is enough to be seen.
+A hundred schedules of faults are replayed. Each report is compared with the truth twice. The first
+comparison covers what is longer than the report's floor, which is the longest time between two
+scrapes; the second what is longer than one interval, which mostly suffices to be observed.
 
-More schedules are observed in part (``parts.py``), and their lake loses tables and files
-(``lake.py``): the truth may not contradict a good statement of their reports.
+Further schedules are observed in part (``parts.py``), and their lake loses tables and files
+(``lake.py``). The truth must not contradict a good statement of their reports.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _SHOWN: Final = 40
 
 
 def _play(found: Findings, folder: Path, demos: int, teller: Teller) -> None:
-    """The same of real brokers."""
+    """Add the findings of demos on real brokers."""
     for number in range(1, demos + 1):
         teller.say(f"demo {number} of {demos} on real brokers, four minutes")
         name = f"demo-{number}"
@@ -52,9 +52,11 @@ def _options() -> argparse.Namespace:
     )
     parser.add_argument("--real", type=int, default=0, help="so many demos on real brokers too (0)")
     parser.add_argument(
-        "--week", action=argparse.BooleanOptionalAction, default=True, help="an ordinary week, too"
+        "--week", action=argparse.BooleanOptionalAction, default=True, help="also an ordinary week"
     )
-    parser.add_argument("--folder", type=Path, help="keep everything there; goes on where it was")
+    parser.add_argument(
+        "--folder", type=Path, help="folder for everything; an earlier run is continued"
+    )
     return parser.parse_args()
 
 
@@ -73,7 +75,7 @@ def _measured(
 
 
 def main() -> int:
-    """Measure, tell, and print the one line that machines read; 1 where anything is not so."""
+    """Measure, and print tables and a line of JSON; return 1 if a report is wrong."""
     chosen, teller = _options(), Teller()
     with tempfile.TemporaryDirectory(prefix="jmxlake-bench-") as temporary:
         try:

@@ -12,7 +12,7 @@ import re
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from lakehouse.report.summary.summarize import summarize
-from lakehouse.report.tables.details import details
+from lakehouse.report.tables.section import details
 from tests.truth import expected, logs
 from tests.truth.judge import floor_of
 from tests.truth.logs import GROUPS

@@ -11,7 +11,7 @@ from click.testing import CliRunner, Result
 
 from lakehouse.cli.main import main
 from lakehouse.cli.options import file_stem
-from lakehouse.report.clusters_summary import clusters, headline, render, to_json
+from lakehouse.report.page.clusters_summary import clusters, headline, render, to_json
 from tests import sample_facts
 from tests.page_reader import read
 

@@ -395,7 +395,7 @@ def test_f13_how_much_is_computed_at_once_is_a_variable() -> None:
 
 
 def test_f16_the_page_says_what_each_of_them_needs() -> None:
-    table = PAGE[PAGE.index("## Who needs what") : PAGE.index("## Once, by an admin")]
+    table = PAGE[PAGE.index("## Required permissions") : PAGE.index("## Setup by an admin")]
     wanted = "CAN USE,*Databricks SQL access*,*Workspace access*,CREATE STORAGE CREDENTIAL"
     for words in (*wanted.split(","), "assigned to the workspace", "`readers`", "`engineers`"):
         assert words in table, words

@@ -27,7 +27,7 @@ def test_one_that_failed_is_an_exception_that_says_where_to_look(
     with pytest.raises(JobFailedError, match=r"^jmxlake rollup ended with 1; its last line above"):
         main(["rollup", "/nowhere"])
     assert capsys.readouterr().err == (
-        "jmxlake: /nowhere: no such folder; give the lake that the agents write to\n"
+        "jmxlake: /nowhere: no such folder. Use the lake that the agents write to\n"
     )
 
 

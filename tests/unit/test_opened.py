@@ -94,7 +94,7 @@ def test_what_delta_rs_cannot_open_spark_reads_and_a_line_says_so(
         said: list[str] = []
         assert engine_of(one, {}, said.append) == spark
         (line,) = said
-        assert line.startswith("Spark reads this lake, for delta-rs cannot: ")
+        assert line.startswith("Spark reads this lake, because delta-rs cannot: ")
         assert why in line
 
 

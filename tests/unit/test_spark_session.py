@@ -66,7 +66,7 @@ def test_a_folder_without_jars_is_named(tmp_path: Path, monkeypatch: pytest.Monk
     (tmp_path / "s3").mkdir()
     both = os.pathsep.join(str(tmp_path / name) for name in ("delta", "s3"))
     monkeypatch.setenv(spark_session.JARS_SETTING, both)
-    with pytest.raises(EngineError, match=r"s3 holds no jar"):
+    with pytest.raises(EngineError, match=r"s3: no jar in it"):
         spark_session.session()
 
 
@@ -97,8 +97,8 @@ def test_jars_are_taken_from_beside_the_package_and_not_from_where_one_stands(
 @pytest.mark.parametrize(
     ("named", "told"),
     [
-        (False, "is Java 17 installed, and is Maven Central reached"),
-        (True, "is Java 17 installed?"),
+        (False, "check that Java 17 is installed and that Maven Central is reachable"),
+        (True, "check that Java 17 is installed"),
     ],
 )
 def test_a_spark_that_does_not_start_says_what_it_needs(

@@ -104,7 +104,7 @@ WRONG: Final[dict[str, Any]] = {
     "lake: x\nfrom: 2026-11-16T00:00:00Z": "from: expected a line of text",
     "lake: x\nobjectives: /nowhere/at/all": "objectives: ",
     "lake: x\nsend: {mail: {host: h}}": "send.mail: from is missing",
-    "lake: x\nsend: {}": "send: it has neither mail nor webhook",
+    "lake: x\nsend: {}": "send: set mail, webhook or both",
     "lake: x\nsend: {webhook: {url: 'https://SECRET'}}": "send.webhook.url: a secret has no place",
     "lake: x\nsend: {mail: {password: SECRET}}": "send.mail.password: a secret has no place here",
     "lake: x\nsend: {webhook: {url_file: a}, link: 'http://x'}": "send.link: expected an address",

@@ -15,12 +15,13 @@ from lakehouse.core.display import line
 from lakehouse.core.periods import Period
 from lakehouse.engines.engine import Engine
 from lakehouse.engines.gold_reader import clusters
-from lakehouse.report import owners, pdf
+from lakehouse.report import owners
 from lakehouse.report.csv_files import files
-from lakehouse.report.facts import build, saved
-from lakehouse.report.facts.answers import with_answers
+from lakehouse.report.facts import build, report_json
 from lakehouse.report.facts.owners.one_team import of_team
 from lakehouse.report.facts.owners.owner_accounts import Facts, add_owners
+from lakehouse.report.facts.report_record import with_answers
+from lakehouse.report.page import pdf
 from lakehouse.report.page.page import render
 from lakehouse.report.summary import lines
 from lakehouse.report.summary.summarize import summarize
@@ -129,7 +130,7 @@ class ReportOutputs:
             for name, content in files(facts):
                 write_file(csv_folder / name, content.encode())
         if json_file is not None:
-            write_file(json_file, saved.text(facts).encode())
+            write_file(json_file, report_json.text(facts).encode())
         if json_file is None or str(json_file) != "-":
             click.echo(summary_text(summarize(facts)), nl=False)
         return facts
@@ -138,7 +139,7 @@ class ReportOutputs:
 def _write_cluster(facts: Facts, folder: Path, *, with_page: bool) -> None:
     """Write a cluster's facts, and its page, to a folder of several, and print its headline."""
     file = folder / f"{file_stem(str(facts['cluster']))}.json"
-    write_file(file, saved.text(facts).encode())
+    write_file(file, report_json.text(facts).encode())
     if with_page:
         file = file.with_suffix(".html")
         with phase(f"page of {line(facts['cluster'])}"):
@@ -161,7 +162,7 @@ def report(lake: LakeOptions, *, every_cluster: Path | None, **given: Any) -> No
 
     From the facts of an earlier report (REPORT.json) the same is written without the lake.
     """
-    is_file = saved.is_saved(lake.root)
+    is_file = report_json.is_saved(lake.root)
     outputs = ReportOutputs(given, has_owners=is_file)
     every = every_cluster is not None
     if every and (is_file or any((*outputs.places, given["cluster"]))):
@@ -182,7 +183,7 @@ def _saved_facts(file: str) -> Facts:
     if wrong:
         what = f"{file} has its own cluster and period: leave out {', '.join(wrong)}"
         raise click.UsageError(what)
-    facts, zone, floor = saved.load(Path(file)), *map(context.params.get, _OF_SAVED)
+    facts, zone, floor = report_json.load(Path(file)), *map(context.params.get, _OF_SAVED)
     if zone is not None:
         periods.time_zone(zone)
         facts |= {"time_zone": zone}

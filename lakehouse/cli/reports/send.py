@@ -11,9 +11,9 @@ from msgspec.structs import replace
 
 from lakehouse.cli.options import FILE, TEAM, kept_in, log, named
 from lakehouse.errors import SendError
-from lakehouse.report import pdf
-from lakehouse.report.facts import saved
+from lakehouse.report.facts import report_json
 from lakehouse.report.facts.owners.one_team import of_team
+from lakehouse.report.page import pdf
 from lakehouse.report.page.page import render
 from lakehouse.report.send import slack, teams
 from lakehouse.report.send.mail import File, deliver, file_name, letter
@@ -50,7 +50,7 @@ def send(
     Exits with 1 if one of the two failed; the other is still tried.
     """
     loaded = with_link(load(settings_file), link)
-    facts = saved.load(facts_file)
+    facts = report_json.load(facts_file)
     facts = facts if team is None else of_team(facts, team)
     if to and loaded.mail is not None:
         loaded = replace(loaded, mail=replace(loaded.mail, to=to))
@@ -116,7 +116,7 @@ def _files(facts: dict[str, Any], mail: Mail) -> list[File]:
     contents: dict[str, Callable[[], tuple[str, bytes]]] = {
         "html": lambda: ("text/html", html.encode()),
         "pdf": lambda: ("application/pdf", pdf.printed(html, browser)),
-        "json": lambda: ("application/json", saved.text(facts).encode()),
+        "json": lambda: ("application/json", report_json.text(facts).encode()),
     }
     return [File(file_name(facts, kind), *contents[kind]()) for kind in mail.attach]
 

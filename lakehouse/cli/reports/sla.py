@@ -11,7 +11,7 @@ from lakehouse.cli.options import LakeOptions
 from lakehouse.cli.phases import phase
 from lakehouse.cli.reports.statement_options import CALENDAR, PERIOD, StatementOptions
 from lakehouse.engines.gold_reader import GoldRows, window_of
-from lakehouse.slo import cluster_level, partition_level
+from lakehouse.slo import levels
 from lakehouse.slo.sla_statement import Statement
 
 
@@ -43,7 +43,7 @@ def sla(
         click.echo(count_line(statements, fresh))
         return
     rows = GoldRows(engine, window_of(engine) * 1_000_000)
-    together = [*cluster_level.by_cluster(statements), *partition_level.by_topic(rows, statements)]
+    together = [*levels.by_cluster(statements), *levels.by_topic(rows, statements)]
     output = {
         "statements": [_to_json(statement) for statement in statements],
         "weighted": [one.to_json() for one in together],

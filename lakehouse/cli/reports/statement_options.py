@@ -16,8 +16,13 @@ from lakehouse.engines.engine import Engine
 from lakehouse.engines.gold_reader import last_week, subjects, window_of
 from lakehouse.errors import MaintenanceFileError
 from lakehouse.slo import attainment, published
-from lakehouse.slo.calendar import corrections, maintenance
-from lakehouse.slo.calendar.report_calendar import Calendar, parse_business_hours
+from lakehouse.slo.calendar import maintenance
+from lakehouse.slo.calendar.report_calendar import (
+    Calendar,
+    check_corrections,
+    load_corrections,
+    parse_business_hours,
+)
 from lakehouse.slo.sla_statement import Statement
 
 PERIOD: Final = options.combined(
@@ -63,7 +68,7 @@ class StatementOptions:
         business = None if hours is None else parse_business_hours(hours)
         planned = maintenance.load(given["maintenance"]) if given["maintenance"] else ()
         file = given["corrections"]
-        corrected, faults = corrections.load(file) if file else ((), [])
+        corrected, faults = load_corrections(file) if file else ((), [])
         _refuse(faults)
         self.calendar = Calendar(zone, business, planned, corrected)
         self.cluster: str | None = given.get("cluster")
@@ -82,7 +87,8 @@ class StatementOptions:
         """
         if corrected := self.calendar.corrections:
             known, now_us = subjects(engine), attainment.now_us()
-            _refuse(list(corrections.check(corrected, self.objectives, known, now_us)))
+            faults = check_corrections(corrected, self.objectives, known, now_us)
+            _refuse(list(faults))
 
     def publish(
         self, engine: Engine, wanted: Sequence[Objective], period: Period, *, burns: bool

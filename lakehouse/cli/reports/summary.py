@@ -11,9 +11,9 @@ import click
 from lakehouse.cli import options
 from lakehouse.cli.options import file_stem, write_file
 from lakehouse.core import display
-from lakehouse.report import clusters_summary
-from lakehouse.report.facts import saved
+from lakehouse.report.facts import report_json
 from lakehouse.report.facts.owners.owner_accounts import Facts
+from lakehouse.report.page import clusters_summary
 from lakehouse.report.page.page import render
 from lakehouse.report.summary import lines
 from lakehouse.report.summary.texts import words
@@ -38,7 +38,7 @@ def summary(
     reports: tuple[Path, ...], html_file: Path | None, pages: Path | None, json_file: Path | None
 ) -> None:
     """Summarise several clusters, from the facts of one report for each of them."""
-    facts = [saved.load(file) for file in reports]
+    facts = [report_json.load(file) for file in reports]
     _check_distinct(reports, facts)
     found = clusters_summary.clusters(facts)
     links: dict[str, str] = {}
@@ -52,7 +52,7 @@ def summary(
     if html_file is not None:
         write_file(html_file, clusters_summary.render(found, links).encode())
     if json_file is not None:
-        write_file(json_file, saved.text(clusters_summary.to_json(found)).encode())
+        write_file(json_file, report_json.text(clusters_summary.to_json(found)).encode())
     if json_file is None or str(json_file) != "-":
         for one in found:
             word = words(f"status.{one.status}")
