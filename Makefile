@@ -214,7 +214,7 @@ bench-live: setup ## Measure latency and cost of rollup --every, 90 minutes; BEN
 
 .PHONY: bench-truth
 bench-truth: setup ## Check bounds and reports against the truth of seeded fault schedules, ten minutes
-	@$(BIN)/python -m bench.truth $(BENCH)
+	@$(BIN)/python -m tests.truth $(BENCH)
 
 .PHONY: bench-startup
 bench-startup: setup ## Measure the duration of jmxlake-agent --help
@@ -308,4 +308,4 @@ jars: $(VENV)/.installed java
 
 .PHONY: s3
 s3: $(VENV)/.installed
-	@$(BIN)/python -m demo.s3.install
+	@$(BIN)/python -m tests.rig.s3.install

@@ -27,7 +27,7 @@ from tests.docs.pages import NOT_HERE, blocks, runnable
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-pytestmark = pytest.mark.kafka
+pytestmark = [pytest.mark.kafka, pytest.mark.waits]
 
 ROOT = Path(__file__).parents[2]
 SECONDS = 900
