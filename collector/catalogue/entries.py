@@ -11,6 +11,7 @@ import msgspec
 from msgspec.structs import replace
 
 from collector.errors import ConfigError
+from lakehouse.tables import METRIC_NAME
 
 DEFAULT_CAP: Final = 100_000
 Kind = Literal["gauge", "counter"]
@@ -55,6 +56,18 @@ class KnownWrong(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return version_key(self.since) <= key and (before is None or key < version_key(before))
 
 
+class Bound(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One of two metrics of a family that bound a value which is not known exactly.
+
+    Attributes:
+        of: Name of the value: objectives on it read both bounds.
+        side: ``low``: the value is at least this. ``high``: it is at most this.
+    """
+
+    of: Annotated[str, msgspec.Meta(pattern=f"^{METRIC_NAME}$")]
+    side: Literal["low", "high"]
+
+
 class Delays(NamedTuple):
     """By how much a bean may be late, in microseconds.
 
@@ -92,6 +105,12 @@ class Metric(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         needs: What must be there first, so that a bean may be absent and all is well; see
             collector.cli.why_absent.
         percentiles: Whether the rollup keeps a distribution of the values.
+        describes: Subject of which the value is an attribute (gold/subjects). None: it is a figure.
+        reported_by: Sources that report it in addition to the leader of its partition or to the
+            brokers of its client. ``replicas``: followers. ``controllers``: controllers.
+        bound: The value that it bounds. None: the value itself.
+        position: Whether it is a place in a log. Places have no sum and no mean, so gold has no
+            figures of them.
         memory_seconds: How long the bean goes on showing a value after its cause has ended.
         refresh_seconds: How old the bean's value may be when it is read; 0: it is of that instant.
         written_after: Counter of a work that has started, and those of its ends; the bean is
@@ -124,6 +143,10 @@ class Metric(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     absent: Literal["idle", "not_applicable", "zero"] = "not_applicable"
     needs: Needs | None = None
     percentiles: bool = False
+    describes: Literal["topic", "node", "quota"] | None = None
+    reported_by: Literal["replicas", "controllers"] | None = None
+    bound: Bound | None = None
+    position: bool = False
     memory_seconds: int = 0
     refresh_seconds: int = 0
     written_after: tuple[str, ...] = ()
@@ -153,6 +176,18 @@ class Metric(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     def delays(self) -> Delays:
         """By how much the bean may be late."""
         return Delays(self.memory_seconds * 1_000_000, self.refresh_seconds * 1_000_000)
+
+    @property
+    def traits(self) -> Iterator[tuple[str, str]]:
+        """Names and values of bronze/metric_traits."""
+        if self.describes:
+            yield "describes", self.describes
+        if self.reported_by:
+            yield "reported_by", self.reported_by
+        if self.bound:
+            yield f"{self.bound.side}_of", self.bound.of
+        if self.position:
+            yield "position", "true"
 
     def wrong_in(self, version: str | None) -> str | None:
         """Why this Kafka version reports the metric wrongly, or None."""
@@ -219,6 +254,13 @@ class Catalogue:
                     self.hash, metric.name, family.name, list(family.roles), metric.kind,
                     metric.unit, metric.absent, *metric.delays, metric.description,
                 )  # fmt: skip
+
+    def traits(self) -> Iterator[tuple[str, ...]]:
+        """Rows of bronze/metric_traits, without the agent."""
+        for family in self.families:
+            for metric in family.metrics:
+                for trait in metric.traits:
+                    yield (self.hash, metric.name, family.name, *trait)
 
     def preferring(self, name: str) -> "Catalogue":
         """The same where a family is read whose metrics replace others.

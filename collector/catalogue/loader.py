@@ -1,6 +1,7 @@
 """Reads the catalogue from its YAML files, and a user's own files over them."""
 
 import re
+from collections import defaultdict
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
@@ -16,6 +17,8 @@ from lakehouse.tables.typed_settings import WrongSettingError
 
 _Record = TypeVar("_Record", Family, Metric)
 _NAME = re.compile(METRIC_NAME)
+_NAMES_OF = {"topic": {"topic"}, "node": {"node"}, "quota": {"user", "client_id"}}
+"""Labels that name what a metric describes."""
 _OF_KNOWN_FAMILIES = ("admin", "metadata_log")  # their readers are written for each family
 
 
@@ -83,6 +86,7 @@ def _family(file: str, content: Any, known: Mapping[str, Family]) -> Family:
     family = msgspec.structs.replace(family, metrics=tuple(metrics.values()))
     for metric in family.metrics:
         _check_metric(f"{file}: {metric.name}", family, metric)
+    _check_bounds(file, family)
     return family
 
 
@@ -103,6 +107,8 @@ def _check_metric(where: str, family: Family, metric: Metric) -> None:
         "a counter's increases have no percentiles: leave them out": counter and metric.percentiles,
         "no counter has 'above'": counter and metric.above is not None,
         "no server compares items and texts: leave 'filter' out": metric.filter and textual,
+        "a counter is not a position: leave 'position' out": counter and metric.position,
+        f"it describes a {metric.describes}, so it needs a label of it": _is_nameless(via, metric),
         "a cluster is read via admin alone: take 'cluster' out of roles": by_broker,
         f"a metric read via {via} names its call and no object": via != "jmx" and not call,
         "a metric read via jmx names its object and no call": via == "jmx" and not bean,
@@ -114,6 +120,29 @@ def _check_metric(where: str, family: Family, metric: Metric) -> None:
         family.metric(name)
     for pattern in metric.patterns:
         _check_pattern(where, pattern, metric)
+
+
+def _is_nameless(via: str, metric: Metric) -> bool:
+    """Return True if no label names the subject that a metric describes."""
+    names = _NAMES_OF.get(metric.describes or "")
+    return via == "jmx" and names is not None and names.isdisjoint(metric.labels.values())
+
+
+def _check_bounds(file: str, family: Family) -> None:
+    """Raise ConfigError unless bounds are pairs of like metrics."""
+    pairs: defaultdict[str, list[Metric]] = defaultdict(list)
+    for metric in family.metrics:
+        if metric.bound:
+            pairs[metric.bound.of].append(metric)
+    for of, bounds in pairs.items():
+        where = f"{file}: {bounds[0].name}"
+        if sorted(one.bound.side for one in bounds if one.bound) != ["high", "low"]:
+            raise ConfigError(f"{where}: {of} needs one bound of side low and one of side high")
+        first, second = bounds
+        if (first.kind, first.unit, first.labels) != (second.kind, second.unit, second.labels):
+            raise ConfigError(f"{where}: kind, unit or labels differ from those of {second.name}")
+        if any(one.name == of for one in family.metrics):
+            raise ConfigError(f"{where}: {of} is a metric too: bounds need a name of their own")
 
 
 def _check_pattern(where: str, pattern: str, metric: Metric) -> None:

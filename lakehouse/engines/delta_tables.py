@@ -87,7 +87,7 @@ class Store:
         elif "://" in root:
             return []
         # A layer's or a table's folder may be a link to another disk.
-        every = (*tables.BRONZE, tables.METRIC_DEFINITIONS, *tables.GOLD, *tables.ROLLUP_STATE)
+        every = (*tables.BRONZE, *tables.CATALOGUES, *tables.GOLD, *tables.ROLLUP_STATE)
         below = ("", "bronze", "gold", *(table.path for table in every))
         return sorted({str(Path(root, one).resolve()) for one in below})
 

@@ -4,11 +4,20 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from lakehouse.core.metrics import GROUP_LAG, PARTITION_LAG, PARTITION_METRICS, UNAVAILABLE, Watched
+from lakehouse.core.metrics import (
+    GROUP_LAG,
+    PARTITION_LAG,
+    UNAVAILABLE,
+    Watched,
+    families,
+    is_of_partitions,
+    roles_of,
+)
 from lakehouse.core.periods import iso
 from lakehouse.core.spans import Span, length, overlap
 from lakehouse.report import evidence as decisions
 from lakehouse.report.facts.coverage import ANY_FAMILY
+from lakehouse.tables.source_names import role_of
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -23,7 +32,9 @@ _READS: Final = ("incidents", "lost_offsets", "sources")
 """Tables of gold that a story is made of."""
 
 _IS_TIERED: Final = "kafka.topic.remote_storage_enabled"
-_OF_TIERS: Final = "kafka.topic.remote_"
+_OF_TIERS: Final = frozenset({"tiered"})
+"""Families of metrics that only topics with remote storage have."""
+
 _READ_WITH: Final = {PARTITION_LAG: GROUP_LAG}
 """Metrics that agents report above a threshold only, each with one that they always report."""
 
@@ -55,7 +66,7 @@ def _answer(
     facts: dict[str, Any], subject: Subject, watched: Watched, *, is_bad: bool
 ) -> dict[str, Any]:
     metric = _READ_WITH.get(watched.metric, watched.names_in_bronze[0])
-    derived = [UNAVAILABLE] if metric.startswith(PARTITION_METRICS) else []
+    derived = [UNAVAILABLE] if is_of_partitions(metric) else []
     # Families of a metric that only the lake's catalogue has are not known here.
     read = metric if watched.families else "any"
     # What a story calls bad are rows of these, and no row reads as good.
@@ -74,12 +85,11 @@ def _answer(
 
 def _inapplicable(subject: Subject, metric: str) -> str:
     """Return why a subject does not have a metric; empty: it has it, or that is not known."""
-    is_of_tiers = metric.startswith(_OF_TIERS) or metric.endswith("_tier_lag")
-    if is_of_tiers and subject.attributes.get(_IS_TIERED) == 0:
+    if families(metric) == _OF_TIERS and subject.attributes.get(_IS_TIERED) == 0:
         return "the topic does not have remote storage enabled"
-    for role, other in (("broker", "controller"), ("controller", "broker")):
-        if metric.startswith(f"kafka.{role}.") and str(subject.source).startswith(f"{other}-"):
-            return f"the source is not a {role}"
+    roles = roles_of(metric)
+    if roles and subject.kind == "source" and role_of(subject.source) not in roles:
+        return f"the source is not a {' or '.join(sorted(roles))}"
     return ""
 
 

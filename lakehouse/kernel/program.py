@@ -57,7 +57,7 @@ def program(
     window_seconds: int,
     committed: dt.datetime,
     objectives: Sequence[Objective],
-    families: metrics.Families,
+    meanings: metrics.Meanings,
 ) -> Program:
     """The program of a rollup.
 
@@ -65,7 +65,7 @@ def program(
         window_seconds: Finest windows of gold.
         committed: When the newest commit of bronze was made; later rows lie in the future.
         objectives: The objectives of gold/sli.
-        families: With which families of beans their metrics are read.
+        meanings: The families and traits of metrics.
     """
     import duckdb  # noqa: PLC0415 - readers of gold need none of it
 
@@ -100,9 +100,12 @@ def program(
         inputs=_inputs(),
         window_us=window_seconds * 1_000_000,
         describing=tuple(
-            sorted({*metrics.describing(), *(key for one in objectives for key in one.where)})
+            sorted({
+                *(name for name, one in meanings.traits.items() if one.describes),
+                *(key for one in objectives for key in one.where),
+            })
         ),
-        literals=_literals(objectives, families),
+        literals=_literals(objectives, meanings),
         stages=stages
         | {"other_parts": tuple(others)}
         | {"setup": (*constants, *_statements("macros"), *results, *stages["setup"])},
@@ -142,7 +145,7 @@ def _inputs() -> dict[str, pa.Schema]:
     }
 
 
-def _literals(objectives: Sequence[Objective], families: metrics.Families) -> dict[str, pa.Table]:
+def _literals(objectives: Sequence[Objective], meanings: metrics.Meanings) -> dict[str, pa.Table]:
     """Small tables that statements read."""
     timed = [one for one in objectives if one.events is None]
     # A leader's own readings of these claim the time that it was read.
@@ -150,14 +153,23 @@ def _literals(objectives: Sequence[Objective], families: metrics.Families) -> di
     by_others = {metrics.GROUP_LAG, *of_others} - _BY_LEADERS
     watched = {*metrics.WATCHED, *(one.metric for one in timed if one.is_at_zero)}
     return {
-        "describing": _rows("metric", ([one] for one in sorted(metrics.describing()))),
+        "traits": _rows(
+            "metric base side describes is_position by_replicas",
+            (
+                [
+                    name, one.bound_of or name, one.side, one.describes or None,
+                    one.is_position, one.by_replicas,
+                ]
+                for name, one in sorted(meanings.traits.items())
+            ),
+        ),
         "watched": _rows("metric", ([one] for one in sorted(watched))),
         "objectives": _rows(
             "objective level metric threshold op by_controllers conditions",
             (
                 [
                     one.name, one.kind, one.metric, one.threshold, one.op,
-                    one.metric.startswith(metrics.CONTROLLER_METRICS), len(one.where),
+                    meanings.traits_of(one.metric).by_controllers, len(one.where),
                 ]
                 for one in timed
             ),
@@ -167,8 +179,7 @@ def _literals(objectives: Sequence[Objective], families: metrics.Families) -> di
             (
                 [metric, family]
                 for metric in sorted(by_others)
-                for bound in ("", ".high")  # of groups, whose metric may be two bounds
-                for family in sorted(families.get(f"{metric}{bound}", ()))
+                for family in sorted(meanings.families_of(metric))
             ),
         ),
         "conditions": _rows(
@@ -193,8 +204,9 @@ def _literals(objectives: Sequence[Objective], families: metrics.Families) -> di
 
 
 _NUMBERS: Final = {
-    "threshold": "double", "value": "double", "by_controllers": "boolean", "conditions": "int",
-    "number": "int", "excluding": "int",
+    "threshold": "double", "value": "double", "by_controllers": "boolean",
+    "is_position": "boolean", "by_replicas": "boolean", "conditions": "int", "number": "int",
+    "excluding": "int",
 }  # fmt: skip
 """Types of columns of small tables; all others are text."""
 

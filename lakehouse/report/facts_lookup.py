@@ -3,9 +3,10 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from lakehouse.core.metrics import families, is_by_admin
+from lakehouse.core.metrics import families, roles_of
 from lakehouse.report.figures import Facts, Row
 from lakehouse.tables import MAX_GAP_INTERVALS
+from lakehouse.tables.source_names import role_of
 
 _OF_GROUP: Final = ("group", "team", "owner", "tier")
 
@@ -81,8 +82,8 @@ def nothing_seen(facts: Facts, metric: str | None = None) -> bool:
 def is_out_of_reach(facts: Facts, metric: str) -> bool:
     """Whether it is in beans alone, and every source is a cluster whose beans no agent reads."""
     sources = [str(row.get("source")) for row in value_at(facts, "coverage.sources") or ()]
-    of_admin = bool(sources) and all(one.startswith("cluster-") for one in sources)
-    return of_admin and not is_by_admin(metric)
+    of_admin = bool(sources) and all(role_of(one) == "cluster" for one in sources)
+    return of_admin and "cluster" not in roles_of(metric)
 
 
 def floor_us(interval_us: int, slowest_us: int) -> int:

@@ -159,7 +159,7 @@ EVENTS: Final = _dated(
     sort_by=("at", "kind"),
 )
 
-# Partitioned, so that an agent sees in the log alone whether a catalogue stands here already.
+# Partitioned, so that the log shows an agent whether the catalogue is already here.
 METRIC_DEFINITIONS: Final = _bronze(
     "metric_definitions",
     "The meaning of each metric of a catalogue; written by the first agent that delivers with it",
@@ -178,5 +178,27 @@ METRIC_DEFINITIONS: Final = _bronze(
     partition_by=("catalogue",),
 )
 
+# A trait is a row and not a column of metric_definitions, because columns of bronze are frozen.
+METRIC_TRAITS: Final = _bronze(
+    "metric_traits",
+    "How the rollup reads a metric of a catalogue; written by the first agent that delivers with it",
+    required("catalogue", "string", "hash of the catalogue, as in bronze/scrapes"),
+    required("metric", "string", "metric name of the catalogue"),
+    required("family", "string", "family of the catalogue that it is read with"),
+    required(
+        "trait",
+        "string",
+        "describes (the subject that it is an attribute of), reported_by (replicas or controllers "
+        "report it too), low_of or high_of (it bounds a value), position (a place in a log)",
+    ),
+    required("value", "string", "subject, reporters or bounded value; true for position"),
+    _AGENT,
+    sort_by=("metric", "family", "trait"),
+    partition_by=("catalogue",),
+)
+
 BRONZE: Final = (RUNS, MEMBERS, SCRAPES, EVENTS)
-"""Tables that batches fill, exactly once; definitions are delivered separately."""
+"""Tables that batches fill, exactly once."""
+
+CATALOGUES: Final = (METRIC_DEFINITIONS, METRIC_TRAITS)
+"""Tables that describe catalogues; an agent writes each catalogue once."""

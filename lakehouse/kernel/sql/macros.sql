@@ -32,8 +32,10 @@ CREATE MACRO breaks(op, threshold, value) AS CASE op WHEN 'lte' THEN value > thr
 -- Time before the window counts once, and not if a value was above zero from its very start: the window
 -- before has that time.
 CREATE MACRO unless_open(opens, spill) AS CASE WHEN opens THEN 0 ELSE coalesce(spill, 0) END;
+-- The role in a source's name; the agent makes these names (lakehouse/tables/source_names.py).
+CREATE MACRO role_of(source) AS split_part(source, '-', 1);
 -- Sources that report of partitions and groups: brokers, and a cluster that is read as a whole.
-CREATE MACRO reports_partitions(source) AS starts_with(source, 'broker-') OR starts_with(source, 'cluster-');
+CREATE MACRO reports_partitions(source) AS role_of(source) IN ('broker', 'cluster');
 CREATE MACRO is_unavailable(metric, positive) AS
     metric = 'kafka.partition.under_min_isr' OR (metric = 'kafka.partition.leaderless' AND positive);
 -- The greatest of these is the latest report; of several at one instant the greatest known value.

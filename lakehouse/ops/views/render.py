@@ -8,8 +8,10 @@ from importlib import resources
 from typing import Final, NamedTuple
 
 from lakehouse import tables
+from lakehouse.core.metrics import shipped_meanings
 from lakehouse.core.observed_share import FLOOR_PERCENT, WHOLE_PERCENT
 from lakehouse.gold import events, incidents
+from lakehouse.tables.source_names import has_role
 from lakehouse.tables.table import identifier, spark_text, standard_text
 
 _VIEW: Final = re.compile(r"(?ms)^-- VIEW (\w+)\n((?:-- [^\n]*\n)+)(.+?)(?=^-- VIEW |\Z)")
@@ -121,10 +123,17 @@ def _expanded(sql: str) -> str:
         "grouped_incidents": events.text("slacks"),
         "least_slack_us": str(events.SLACK_US),
         "effect_us": str(events.EFFECT_US),
+        "is_broker": has_role("source", "broker"),
+        "upper_bounds": ", ".join(map(standard_text, _upper_bounds())),
     }
     for name, text in texts.items():
         sql = sql.replace(f"{{{name}}}", text)
     return sql
+
+
+def _upper_bounds() -> list[str]:
+    traits = shipped_meanings().traits
+    return sorted(name for name, one in traits.items() if one.side == "high")
 
 
 def _query(sql: str) -> str:

@@ -163,9 +163,9 @@ slacks AS (
 {joined_incidents},
 {grouped_incidents},
 reached AS (
-    SELECT g.*, metric NOT LIKE '%.high' AS is_certain,
+    SELECT g.*, metric NOT IN ({upper_bounds}) AS is_certain,
         coalesce(max(e) OVER (PARTITION BY cluster, kind, of_kind, place, of_topic, of_user, of_client, of_group,
-            of_source, metric LIKE '%.high' ORDER BY s, e ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING), s) AS covered
+            of_source, metric IN ({upper_bounds}) ORDER BY s, e ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING), s) AS covered
     FROM grouped_incidents g WHERE kind <> 'symptom'),
 happened AS (
     SELECT cluster, kind, of_kind, place, of_topic, of_user, of_client, of_group, of_source, min(s) AS s, max(e) AS e,
@@ -179,7 +179,7 @@ happened AS (
 refused AS (
     SELECT {week_and_cluster} AS cluster, source, micros(started_at) AS s, micros(ended_at) AS e,
         CASE outcome WHEN 'down' THEN 2 ELSE 1 END AS proof
-    FROM {gold.readings} WHERE source LIKE 'broker-%' AND outcome IN ('down', 'refused')),
+    FROM {gold.readings} WHERE {is_broker} AND outcome IN ('down', 'refused')),
 refused_marked AS (
     SELECT r.*, CASE WHEN max(e) OVER (PARTITION BY cluster, source ORDER BY s, e
         ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) + 30000000 >= s THEN 0 ELSE 1 END AS begins

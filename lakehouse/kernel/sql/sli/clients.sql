@@ -6,7 +6,7 @@ WITH unread_metrics AS (
     SELECT DISTINCT x.w, x.metric, x.s, x.e
     FROM unread x JOIN objectives o ON o.level = 'client' AND o.metric = x.metric
     WHERE x.live
-        AND (starts_with(source, 'broker-') OR (o.by_controllers AND starts_with(source, 'controller-')))),
+        AND (role_of(source) = 'broker' OR (o.by_controllers AND role_of(source) = 'controller'))),
 steps AS (
     SELECT subject AS place, unnest([t, t + us]) AS t, step(obs) AS members, step(pos) AS bad,
         step(low) AS low, step(high) AS high

@@ -3,8 +3,8 @@
 -- bounds are two counters: what was lost at least, and at most.
 INSERT INTO out_sli BY NAME
 WITH bounds AS (
-    SELECT w, regexp_replace(metric, '[.](low|high)$', '') AS metric, consumer_group, s, e, series,
-        ends_with(metric, '.high') AS high, value IS NULL AS unknown, coalesce(value > 0, false) AS lost
+    SELECT w, base AS metric, consumer_group, s, e, series,
+        side = 'high' AS high, value IS NULL AS unknown, coalesce(value > 0, false) AS lost
     FROM usable WHERE level = 'group' AND counter),
 steps AS (
     SELECT {w: w, objective: objective, consumer_group: consumer_group} AS place, unnest([s, e]) AS t,

@@ -10,8 +10,7 @@ CREATE OR REPLACE TABLE limited AS
 WITH named AS (
     SELECT stream, level, metric, '' AS bound FROM streams WHERE level IN ('source', 'group') AND NOT counter
     UNION ALL
-    SELECT stream, level, regexp_replace(metric, '[.](low|high)$', ''), split_part(metric, '.', -1)
-    FROM streams WHERE level = 'group' AND NOT counter AND regexp_matches(metric, '[.](low|high)$')),
+    SELECT stream, level, base, side FROM streams WHERE level = 'group' AND NOT counter AND side <> ''),
 unchosen AS (
     SELECT stream, objective
     FROM streams JOIN objectives USING (level, metric) JOIN label_patterns p USING (objective)

@@ -2,8 +2,8 @@
 -- __cluster_metadata, which is no topic. A quota names its defaults as Kafka does.
 INSERT INTO out_subjects BY NAME
 WITH named AS (
-    SELECT *, metric = 'kafka.cluster.node.fenced' AS node, string_split(labels['default'], ',') AS defaults,
-        CASE WHEN starts_with(metric, 'kafka.quota.') THEN 'quota'
+    SELECT *, coalesce(describes = 'node', false) AS node, string_split(labels['default'], ',') AS defaults,
+        CASE WHEN describes = 'quota' THEN 'quota'
             WHEN node THEN 'source'
             WHEN replica THEN NULL
             WHEN level IN ('partition', 'topic') THEN 'topic'
@@ -13,7 +13,7 @@ seen AS (SELECT stream, min(s) AS first_seen, max(e) AS last_seen FROM stream_su
 described AS (
     SELECT stream, max(reported(e, value,
             CASE WHEN metric = 'kafka.cluster.node.fenced' THEN nullif(labels['rack'], '') END)) AS latest
-    FROM usable SEMI JOIN describing USING (metric) GROUP BY stream),
+    FROM usable WHERE describes IS NOT NULL GROUP BY stream),
 latest AS (
     SELECT u, kind, CASE WHEN level <> 'group' THEN topic END AS topic, consumer_group,
         CASE WHEN kind = 'quota' AND list_contains(defaults, 'user') THEN '<default>'

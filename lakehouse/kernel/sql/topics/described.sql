@@ -1,7 +1,7 @@
 -- described: runs that describe topics and nodes, of the whole hours.
 CREATE OR REPLACE TABLE described AS
 SELECT w, hour_of(w) AS h, level, metric, topic, value, labels FROM usable
-WHERE metric IN (SELECT metric FROM describing) OR metric IN (SELECT attribute FROM conditions);
+WHERE describes IS NOT NULL OR metric IN (SELECT attribute FROM conditions);
 
 CREATE OR REPLACE TABLE topology_hours AS
 SELECT DISTINCT h FROM described

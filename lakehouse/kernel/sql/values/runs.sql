@@ -31,8 +31,9 @@ levels AS (
 SELECT row_number() OVER () AS stream, levels.*, set_number, u * stride() AS h,
     dense_rank() OVER (ORDER BY source, part, agent) AS claimant,
     -dense_rank() OVER (ORDER BY source, part) AS part_number,
-    NOT (ends_with(metric, '_offset') OR metric IN (SELECT metric FROM describing)) AS measure,
-    starts_with(metric, 'kafka.log.') AS replica,  -- every replica reports these, not only leaders
+    coalesce(base, metric) AS base, coalesce(side, '') AS side, describes,
+    describes IS NULL AND is_position IS NOT TRUE AS measure,
+    coalesce(by_replicas, false) AS replica,  -- every replica reports these, not only leaders
     CASE WHEN NOT regexp_full_match(metric, '[a-z][a-z0-9_]*([.][a-z][a-z0-9_]*)+')
             THEN 'no metric can have this name'
         WHEN topic = '' OR is_long(topic) OR is_long(user_name) OR is_long(client_id)
@@ -50,7 +51,7 @@ SELECT row_number() OVER () AS stream, levels.*, set_number, u * stride() AS h,
             OR (partitions IS NOT NULL AND (topic IS NULL OR topic IS DISTINCT FROM set_topic OR negative))
             THEN 'it is not what its member set holds'
     END AS fault
-FROM levels LEFT JOIN known_sets USING (u, members);
+FROM levels LEFT JOIN known_sets USING (u, members) LEFT JOIN traits USING (metric);
 
 -- judged: every run on the axis of time, with the first reason why it cannot be used.
 CREATE OR REPLACE TABLE judged AS

@@ -10,7 +10,7 @@ from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from lakehouse import tables
-from lakehouse.core.metrics import names_in_bronze
+from lakehouse.core.metrics import names_in_bronze, shipped_meanings
 from lakehouse.core.periods import HOUR_US, Period
 from lakehouse.core.spans import Span, length, overlap, union
 from lakehouse.core.subjects import SUBJECT, SUBJECT_COLUMNS
@@ -105,7 +105,7 @@ def _spans(one: Statement, index: _Index, within: Span) -> list[_Owned]:
     span = within if one.period is None else one.period.span
     return [
         (number, *common)
-        for name in {*names_in_bronze((metric,)), f"{metric}.low"}  # of bounds, the sure one
+        for name in {*names_in_bronze((metric,)), shipped_meanings().bound(metric, "low")}  # of bounds, the sure one
         for number, *own in index.get((name, subject), ())
         if (common := overlap((own[0], own[1]), span))
     ]
