@@ -2,8 +2,9 @@
 
 import re
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import cache
+from itertools import chain
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -158,8 +159,15 @@ def _check_pattern(where: str, pattern: str, metric: Metric) -> None:
 def _refuse_doubles(families: Mapping[str, Family]) -> None:
     owner: dict[str, str] = {}
     for family in families.values():
-        for metric in family.metrics:
-            other = owner.setdefault(metric.name, family.name)
+        for name in dict.fromkeys(chain.from_iterable(map(_names, family.metrics))):
+            other = owner.setdefault(name, family.name)
             if other != family.name:
                 both = f"stands in family {other} and in {family.name}"
-                raise ConfigError(f"metric {metric.name} {both}: rename one of them")
+                raise ConfigError(f"metric {name} {both}: rename one of them")
+
+
+def _names(metric: Metric) -> Iterator[str]:
+    """Yield the names that belong to a metric's family: its own and the value that it bounds."""
+    yield metric.name
+    if metric.bound:
+        yield metric.bound.of

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from collector import catalogue
 from tests.oracle.intervals import Span, cuts
+from tests.oracle.meaning import BOUNDS, OF_CONTROLLERS
 from tests.oracle.rows import HOUR
 
 if TYPE_CHECKING:
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
     from tests.oracle.rows import Bronze, Run
 
 FENCED = "kafka.cluster.node.fenced"
+_BY_LEADERS = ("kafka.partition.under_min_isr", "kafka.partition.leaderless")
+"""Whoever reads a leader has read these of its partitions."""
 
 
 class Attention:
@@ -26,8 +29,9 @@ class Attention:
         self._families = {
             name: family.name
             for family in catalogue.load().families
-            for metric in _names(family)
-            for name in (metric, metric.removesuffix(".high"))  # of groups it may be two bounds
+            for metric in family.metrics
+            for name in (metric.name, BOUNDS.get(metric.name, (metric.name, ""))[0])
+            if name not in _BY_LEADERS
         }
         self._answered: defaultdict[Key, list[Span]] = defaultdict(list)
         self._down: defaultdict[Key, list[Span]] = defaultdict(list)
@@ -85,13 +89,13 @@ class Attention:
         """
         hour, family = _hour(window), self._families.get(metric)
         expected = self._live[cluster, hour] | self._read[cluster, hour, family]
-        kinds = ["broker-", "cluster-"]
-        if "controller_mutation" in metric:
-            kinds.append("controller-")
+        roles = ["broker", "cluster"]
+        if metric in OF_CONTROLLERS:
+            roles.append("controller")
         return [
             span
             for source in expected
-            if any(source.startswith(kind) for kind in kinds)
+            if source.partition("-")[0] in roles
             for span in self._missed(cluster, window, source, metric)
         ]
 
@@ -106,15 +110,6 @@ class Attention:
             for start, end in cuts([whole, *answered])
             if not any(a <= start and end <= b for a, b in answered)
         ]
-
-
-def _names(family: catalogue.Family) -> Iterable[str]:
-    """What is read of topics, partitions beside, clients, groups: no other is counted on."""
-    return [
-        metric.name
-        for metric in family.metrics
-        if metric.name.startswith(("kafka.topic.remote_", "kafka.client.", "kafka.group."))
-    ]
 
 
 def _hour(window: int) -> int:

@@ -171,7 +171,7 @@ def topics(
     """
     found: defaultdict[tuple[Any, ...], Subject] = defaultdict(Subject)
     for run in runs:
-        if run.counter or not run.measure or run.metric.startswith("kafka.log."):
+        if run.counter or not run.measure or run.of_replicas:
             continue
         if run.level not in ("partition", "topic"):
             continue

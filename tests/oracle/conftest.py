@@ -9,12 +9,16 @@ import time
 from typing import TYPE_CHECKING
 
 import pytest
+from deltalake import write_deltalake
 
+from collector.delivery import arrow
+from lakehouse import tables
 from lakehouse.core import lake as lakes
 from lakehouse.engines.spark_with_delta_rs import SparkOnPath
 from lakehouse.rollup.run import rollup
 from tests.kernel_inputs import together
-from tests.oracle import decoded, fleets, gold, stories
+from tests.lake_builder import made
+from tests.oracle import decoded, fleets, gold, meaning, stories
 from tests.oracle.objectives import OBJECTIVES
 
 if TYPE_CHECKING:
@@ -32,8 +36,16 @@ def rolled(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Pat
     """The lake with its gold."""
     root = tmp_path_factory.mktemp("oracle")
     together((*map(fleets.fleet, range(FLEETS)), *stories.all_stories())).commit(root)
+    _write_traits(root)
     rollup(SparkOnPath(lakes.at(str(root)), lambda: spark, {}), OBJECTIVES)
     return root
+
+
+def _write_traits(root: Path) -> None:
+    """Write the traits of own metrics; those of shipped ones are known without an agent."""
+    rows = [("test", *one, "agent-1") for one in meaning.OWN]
+    content = arrow.to_arrow(tables.METRIC_TRAITS, rows)
+    write_deltalake(made(root, tables.METRIC_TRAITS), content, mode="append")
 
 
 @pytest.fixture(scope="session")

@@ -6,7 +6,7 @@ from collections import defaultdict
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from tests.oracle.rows import DESCRIBING
+from tests.oracle.meaning import DESCRIBES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -54,7 +54,7 @@ def subjects(bronze: Bronze) -> Rows:
     for run in bronze.usable():
         for key in _named(run):
             found[key].spans.append((run.start, run.end))
-            if run.metric in DESCRIBING:
+            if run.metric in DESCRIBES:
                 rack = dict(run.labels).get("rack") if run.metric == _FENCED else None
                 found[key].described[run.metric].append((run.end, run.value, rack or None))
     for row in bronze.accounts():
@@ -68,14 +68,15 @@ def subjects(bronze: Bronze) -> Rows:
 def _named(run: Run) -> Iterator[Key]:
     """The subjects that a run tells of: none where it is of its source alone."""
     labels = dict(run.labels)
-    if run.metric.startswith("kafka.quota."):
+    describes = DESCRIBES.get(run.metric)
+    if describes == "quota":
         kinds = labels.get("default", "").split(",")
         user = _DEFAULT if "user" in kinds else run.user
         client_id = _DEFAULT if "client-id" in kinds else run.client_id
         yield (run.cluster, "quota", run.topic, user, client_id, run.group, None)
-    elif run.metric == _FENCED:
+    elif describes == "node":
         yield (run.cluster, "source", run.topic, None, None, run.group, labels.get("node"))
-    elif run.metric.startswith("kafka.log."):
+    elif run.of_replicas:
         return
     elif run.level in ("partition", "topic"):
         yield (run.cluster, "topic", run.topic, None, None, None, None)

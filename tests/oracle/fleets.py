@@ -33,6 +33,8 @@ CLIENTS = (
     ("NULL", None),
 )
 VALUES = (6.0, 6.0, 12.0, 600.0, 6e12, 6.0 * 2**40)
+_OF_PARTITIONS = {"my.app.read_offset": 6e12, "my.log.place": 7e15, "my.disk.used": 60.0}
+"""Own metrics of a partition: a figure in spite of its name, a place, and what replicas report."""
 EDGES = (0.0, 0.0, 7.25, 12.000001, 40.0, 400.0)
 
 
@@ -284,6 +286,8 @@ def _behind(made: Fleet, start: float, end: float, where: dict[str, Any]) -> Non
     high = rng.choice((low, low + 6.0, None))
     for name, value in (("lag", rng.choice((0.0, 0.0, *VALUES, None))), ("time_lag.low", low)):
         made.batch.run(f"kafka.group.{name}", start, end, value, **where, **made.edges())
+    for name, value in (("least", low), ("most", high)):
+        made.batch.run(f"my.group.{name}", start, end, value, **where)
     if rng.random() < 0.9:
         made.batch.run("kafka.group.time_lag.high", start, end, high, **where, **made.edges())
 
@@ -365,10 +369,10 @@ def _sources(made: Fleet, window: float) -> None:
                 "kafka.log.size", start, end, 60.0, source=source, cluster=made.cluster, topic="t",
                 partition=made.rng.randint(0, 1),
             )  # fmt: skip
-            made.batch.run(
-                "kafka.partition.log_end_offset", start, end, 7e15, source=source,
-                cluster=made.cluster, topic="t", partition=0,
-            )  # fmt: skip
+            of_user = {"source": source, "cluster": made.cluster, "topic": "t"}
+            for metric, value in _OF_PARTITIONS.items():
+                made.batch.run(metric, start, end, value, partition=0, **of_user)
+            made.batch.run("my.topic.tier", start, end, 2.0, **of_user)
     made.batch.run(
         "kafka.quota.produce.byte_rate", window, window + WINDOW, made.rng.choice((6e6, 600.0)),
         cluster=made.cluster, user=made.rng.choice((None, "u1")),

@@ -62,9 +62,8 @@ def _bound(run: Run, objective: Objective) -> str | None:
     """``low`` or ``high``; empty: the value itself; None: it is another metric."""
     if run.metric == objective.metric:
         return ""
-    name, _, bound = run.metric.rpartition(".")
-    is_bound = run.level == "group" and name == objective.metric and bound in ("low", "high")
-    return bound if is_bound else None
+    is_bound = run.level == "group" and run.side and run.value_name == objective.metric
+    return run.side if is_bound else None
 
 
 class Member(NamedTuple):

@@ -51,7 +51,7 @@ def topics(runs: list[Run], by_topic: dict[Key, claims.Subject]) -> Rows:
 
 def replicas(runs: list[Run]) -> Rows:
     """Gauges of every replica, of followers too: plain sums, where any was above zero."""
-    gauges = (run for run in runs if run.metric.startswith("kafka.log.") and not run.counter)
+    gauges = (run for run in runs if run.of_replicas and not run.counter)
     found = additive((run for run in gauges if run.topic is not None), "topic")
     return {key: row for key, row in found.items() if (row["value_max"] or 0) > 0}
 
@@ -182,8 +182,7 @@ def lost_offsets(runs: list[Run]) -> Rows:
     """Offsets lost before a group read them, where some were or may have been."""
     grouped: defaultdict[Key, list[Run]] = defaultdict(list)
     for run in runs:
-        name, _, bound = run.metric.rpartition(".")
-        if run.level == "group" and name == "kafka.group.non_consumed" and bound in ("low", "high"):
+        if run.level == "group" and run.side and run.value_name == "kafka.group.non_consumed":
             for partition in run.partitions or (run.partition,):
                 key = (run.cluster, run.window, run.group, run.topic, partition)
                 grouped[key].append(run)
@@ -194,8 +193,8 @@ def lost_offsets(runs: list[Run]) -> Rows:
 
 
 def _lost(runs: list[Run]) -> dict[str, Any]:
-    highs = [run for run in runs if run.metric.endswith(".high")]
-    lows = [run for run in runs if run.metric.endswith(".low")]
+    highs = [run for run in runs if run.side == "high"]
+    lows = [run for run in runs if run.side == "low"]
     return {
         "offsets_low": float(sum(Fraction(run.value or 0.0) for run in lows)),
         "offsets_high": float(sum(Fraction(run.value or 0.0) for run in highs)),

@@ -174,19 +174,14 @@ def _groups(runs: list[Run], objective: Objective, attention: Attention) -> Rows
     """
     by_group: defaultdict[Key, list[Run]] = defaultdict(list)
     for run in runs:
-        name, _, bound = run.metric.rpartition(".")
-        if (
-            run.counter
-            and run.level == "group"
-            and name == objective.metric
-            and bound in ("low", "high")
-        ):
+        is_bound = run.counter and run.level == "group" and run.side
+        if is_bound and run.value_name == objective.metric:
             by_group[(run.cluster, run.window, run.group)].append(run)
     rows = {}
     for (cluster, window, group), own in by_group.items():
-        lows = union((r.start, r.end) for r in own if r.metric.endswith(".low") and r.positive)
-        highs = union((r.start, r.end) for r in own if r.metric.endswith(".high") and r.positive)
-        told = [r for r in own if r.metric.endswith(".high")]
+        lows = union((r.start, r.end) for r in own if r.side == "low" and r.positive)
+        highs = union((r.start, r.end) for r in own if r.side == "high" and r.positive)
+        told = [r for r in own if r.side == "high"]
         unknown = [(r.start, r.end) for r in told if r.value is None]
         seen = [(r.start, r.end) for r in told for _ in range(r.series)]
         unread = attention.missed_by_brokers(cluster, window, objective.metric)

@@ -223,6 +223,24 @@ def test_a_folder_changes_a_cadence_and_one_metric_of_a_family(folder: Path) -> 
             "known_wrong: [{sinc: 3.7.0}]\n    unit:",
             "own.threads: known_wrong[0].sinc: unknown key; did you mean 'since'?",
         ),
+        (
+            "unit:",
+            "kind: counter\n    position: true\n    unit:",
+            "own.threads: a counter is not a position: leave 'position' out",
+        ),
+        (
+            "unit:",
+            "describes: topic\n    unit:",
+            "own.threads: it describes a topic, so it needs a label of it",
+        ),
+        (
+            "unit:",
+            "bound: {of: own.work, side: low}\n    unit:",
+            "own.threads: own.work needs one bound of side low and one of side high",
+        ),
+        ("unit:", "bound: {of: own, side: low}\n    unit:", "bound.of: Expected `str` matching"),
+        ("unit:", "bound: {of: own.work, side: up}\n    unit:", "bound.side: expected one of"),
+        ("unit:", "reported_by: all\n    unit:", "reported_by: expected one of controllers, rep"),
         ("unit:", "known_wrong: 5\n    unit:", "known_wrong: Expected `array`, got `int`"),
     ],
 )

@@ -722,6 +722,12 @@ def defined(lake: Path) -> list[tuple[Any, ...]]:
     return rows.project("metric, family, memory_us").order("metric").fetchall()
 
 
+def traits(lake: Path) -> list[tuple[Any, ...]]:
+    table = deltalake.DeltaTable(f"{lake}/{tables.METRIC_TRAITS.path}")
+    rows = duckdb.read_parquet(table.file_uris(), hive_partitioning=False)
+    return rows.project("metric, family, trait, value").order("ALL").fetchall()
+
+
 def test_what_metrics_mean_is_written_once_for_each_catalogue(tmp_path: Path, lake: Path) -> None:
     shipped = catalogue.load()
     (quotas,) = (one for one in shipped.families if one.name == "quotas")
@@ -739,6 +745,9 @@ def test_what_metrics_mean_is_written_once_for_each_catalogue(tmp_path: Path, la
     assert commits == [1, 1, 2, 2]
     throttled = ("kafka.client.fetch.throttle_time", "quotas", 60_000_000)
     assert defined(lake).count(throttled) == 2
+    reported = ("kafka.client.controller_mutation.throttle_time", "quotas", "reported_by")
+    assert traits(lake).count((*reported, "controllers")) == 2
+    assert len(traits(lake)) == len([*shipped.traits()]) + 1
 
 
 def test_a_new_catalogue_is_written_by_the_same_delivery(spool: Spool, lake: Path) -> None:
@@ -750,7 +759,28 @@ def test_a_new_catalogue_is_written_by_the_same_delivery(spool: Spool, lake: Pat
     sealed(spool, "b")
     drain(delivery)
     assert len(defined(lake)) == len(in_force.metrics)
+    assert len(traits(lake)) == len([*in_force.traits()])
     assert delivered(lake) == ["a", "b"]
+
+
+def test_lake_of_an_older_agent_gets_the_table_of_traits(spool: Spool, lake: Path) -> None:
+    sealed(spool, "a")
+    drain(Delivery(str(lake), dict, spool, catalogue=catalogue.load))
+    shutil.rmtree(lake / tables.METRIC_TRAITS.path)
+    spool.remember(f"table {tables.METRIC_TRAITS.name}", "")  # an older agent does not know it
+    sealed(spool, "b")
+    drain(Delivery(str(lake), dict, spool, catalogue=catalogue.load))
+    assert traits(lake)
+    assert delivered(lake) == ["a", "b"]
+
+
+def test_catalogue_without_traits_commits_no_rows(spool: Spool, lake: Path) -> None:
+    family = catalogue.load().family("min_isr")
+    for name in ("a", "b"):
+        sealed(spool, name)
+        delivery = Delivery(str(lake), dict, spool, catalogue=lambda: catalogue.Catalogue((family,)))
+        drain(delivery)
+    assert deltalake.DeltaTable(f"{lake}/{tables.METRIC_TRAITS.path}").version() == 0
 
 
 def test_opening_a_table_asks_for_its_options_once(lake: Path) -> None:

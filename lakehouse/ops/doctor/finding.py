@@ -43,6 +43,7 @@ CHECKS: Final = {
     "spool": "check the disk, and what was done to the spool; see docs/reliability.md",
     "two_agents": "stop one of them; the rollup counts the first one, but figures of an "
     "older version are right only after jmxlake rollup LAKE --since {date}",
+    "traits": "give all agents the same catalogue, then run jmxlake rollup LAKE --since DATE",
     "twice": "leave one of them: the agent of the cluster, or those of its brokers",
     "uncheckpointed": _RUN_MAINTAIN,
     "unknown": "fix that, then run the doctor again",

@@ -1,14 +1,14 @@
 """Statements that create the views of ``views.sql`` in one dialect of SQL."""
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from importlib import resources
 from typing import Final, NamedTuple
 
 from lakehouse import tables
-from lakehouse.core.metrics import shipped_meanings
+from lakehouse.core.metrics import WATCHED_OF, shipped_meanings
 from lakehouse.core.observed_share import FLOOR_PERCENT, WHOLE_PERCENT
 from lakehouse.gold import events, incidents
 from lakehouse.tables.source_names import has_role
@@ -124,16 +124,22 @@ def _expanded(sql: str) -> str:
         "least_slack_us": str(events.SLACK_US),
         "effect_us": str(events.EFFECT_US),
         "is_broker": has_role("source", "broker"),
-        "upper_bounds": ", ".join(map(standard_text, _upper_bounds())),
+        **{name: ", ".join(map(standard_text, own)) for name, own in _metrics().items()},
     }
     for name, text in texts.items():
         sql = sql.replace(f"{{{name}}}", text)
     return sql
 
 
-def _upper_bounds() -> list[str]:
+def _metrics() -> dict[str, Sequence[str]]:
+    """Return metrics that views select, by the names of their placeholders."""
     traits = shipped_meanings().traits
-    return sorted(name for name, one in traits.items() if one.side == "high")
+    return {
+        "upper_bounds": sorted(name for name, one in traits.items() if one.side == "high"),
+        "throttle_times": [one.metric for one in WATCHED_OF["client"]],
+        "copy_lags": [f"kafka.topic.remote_copy_lag.{of}" for of in ("bytes", "segments")],
+        "delete_lags": [f"kafka.topic.remote_delete_lag.{of}" for of in ("bytes", "segments")],
+    }
 
 
 def _query(sql: str) -> str:

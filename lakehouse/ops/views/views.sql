@@ -237,7 +237,7 @@ SELECT
     value_seconds / nullif(series_affected_us / 1e6, 0) AS mean_throttle_ms, -- mean while throttled, ms
     value_max AS max_throttle_ms -- longest throttle time, milliseconds
 FROM {gold.clients}
-WHERE metric LIKE 'kafka.client.%.throttle_time' AND affected_high_us > 0
+WHERE metric IN ({throttle_times}) AND affected_high_us > 0
 
 -- VIEW client_weeks
 -- ISO weeks with a throttled client: sums of throttled_clients by week of the local time zone. A week without hours is
@@ -309,11 +309,11 @@ SELECT
     max(max_total) FILTER (WHERE is_size) / 1073741824e0 AS most_lag_gib, -- most GiB that waited
     bool_or(known_wrong) AS known_wrong -- whether this version of Kafka is known to report it wrongly
 FROM (
-    SELECT t.*, CASE WHEN metric LIKE '%copy%' THEN 'upload' ELSE 'deletion' END AS way,
-        metric LIKE '%.bytes' AS is_size,
+    SELECT t.*, CASE WHEN metric IN ({copy_lags}) THEN 'upload' ELSE 'deletion' END AS way,
+        metric IN ('kafka.topic.remote_copy_lag.bytes', 'kafka.topic.remote_delete_lag.bytes') AS is_size,
         metric IN ('kafka.topic.remote_copy_lag.bytes', 'kafka.topic.remote_delete_lag.segments') AS is_lag
     FROM {gold.topics} t
-    WHERE metric LIKE 'kafka.topic.remote_copy_lag.%' OR metric LIKE 'kafka.topic.remote_delete_lag.%') t
+    WHERE metric IN ({copy_lags}, {delete_lags})) t
 GROUP BY cluster, topic, way, date, hour
 
 -- VIEW tier_lag_weeks
@@ -350,7 +350,8 @@ SELECT
     max(increase) FILTER (WHERE metric = 'kafka.topic.remote_fetch.bytes') / 1073741824e0 AS read_gib, -- GiB
     max(increase) FILTER (WHERE metric = 'kafka.topic.remote_fetch.errors') AS errors -- reads that failed
 FROM {gold.topics}
-WHERE metric LIKE 'kafka.topic.remote_fetch.%'
+WHERE metric IN ('kafka.topic.remote_fetch.requests', 'kafka.topic.remote_fetch.bytes',
+    'kafka.topic.remote_fetch.errors')
 GROUP BY cluster, topic, date, hour
 
 -- VIEW traffic
