@@ -122,11 +122,11 @@ def _bounds(of: str = "mine.age", side: str = "high", more: str = "", further: s
     [
         (_bounds(side="low"), "mine.age needs one bound of side low and one of side high"),
         (_bounds(of="mine.years"), "mine.age needs one bound of side low and one of side high"),
-        (_bounds(more=", unit: ms"), "kind, unit or labels differ from those of mine.most"),
-        (_bounds(further="  mine.age: {attribute: Age}"), "mine.age is a metric too"),
+        (_bounds(more=", unit: ms"), "kind, unit or labels differ from mine.most"),
+        (_bounds(further="  mine.age: {attribute: Age}"), "mine.age is also a metric"),
         (
             _bounds().replace("mine.age", "kafka.group.time_lag"),
-            "metric kafka.group.time_lag stands in family",
+            "metric kafka.group.time_lag is in family",
         ),
     ],
 )

@@ -288,5 +288,5 @@ def test_a_filter_with_items_or_texts_is_refused(tmp_path: Path) -> None:
             "metrics": {"acme.b": {**metric, key: value}},
         }  # fmt: skip
         (tmp_path / "acme.yaml").write_text(yaml.safe_dump(content), "utf-8")
-        with pytest.raises(ConfigError, match="no server compares items and texts"):
+        with pytest.raises(ConfigError, match="a server cannot compare items and texts"):
             catalogue.load(tmp_path)
