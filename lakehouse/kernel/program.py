@@ -1,4 +1,4 @@
-"""The kernel's program: its SQL files in order, with gold's tables and the objectives."""
+"""The program of the kernel: SQL files in order, with gold's tables and the objectives."""
 
 import datetime as dt
 import hashlib
@@ -19,7 +19,7 @@ from lakehouse.kernel.run_in_duckdb import FLAGS, Program
 from lakehouse.tables.table import identifier, standard_text
 
 CLOCK_SLACK: Final = dt.timedelta(hours=1)
-"""A row may be this much later than bronze's newest commit; clocks differ by less."""
+"""Maximum time that a row is later than bronze's newest commit; clocks differ by less."""
 
 _STAGES: Final = {
     "setup": (
@@ -42,7 +42,7 @@ _INPUTS: Final = {
     "sets": "cluster members topic partitions clients",
 }
 _MADE: Final = {"u": "int", "start_us": "bigint", "end_us": "bigint", "flags": "int"}
-"""Columns of inputs that bronze does not have as they are."""
+"""Columns of inputs that differ from bronze."""
 _TYPES: Final = {
     "string": "VARCHAR", "int": "INTEGER", "bigint": "BIGINT", "double": "DOUBLE",
     "boolean": "BOOLEAN", "timestamp": "BIGINT", "map<string,double>": "MAP(VARCHAR, DOUBLE)",
@@ -59,15 +59,15 @@ def program(
     objectives: Sequence[Objective],
     meanings: metrics.Meanings,
 ) -> Program:
-    """The program of a rollup.
+    """Return the program of a rollup.
 
     Args:
-        window_seconds: Finest windows of gold.
-        committed: When the newest commit of bronze was made; later rows lie in the future.
-        objectives: The objectives of gold/sli.
+        window_seconds: Length of gold's windows.
+        committed: Time of bronze's newest commit. Later rows are in the future.
+        objectives: Objectives of gold/sli.
         meanings: The families and traits of metrics.
     """
-    import duckdb  # noqa: PLC0415 - readers of gold need none of it
+    import duckdb  # noqa: PLC0415 - readers of gold do not need it
 
     finish, merge = dict(_finish()), _subjects("subjects/merge")
     of_one_table = resources.files("lakehouse.kernel").joinpath("sql/tables").iterdir()
@@ -117,11 +117,11 @@ def program(
 _COMPUTED: Final = (
     *tables.HOURS, tables.DISTRIBUTIONS, tables.READINGS, tables.LAGS, tables.REJECTED,
 )  # fmt: skip
-"""Each has rows in the table ``out_NAME`` until a call ends: readings of hours, all else finest."""
+"""Tables with rows in ``out_NAME`` until a kernel run ends, per hour for readings, else per window."""
 _OF_ATTEMPTS: Final = (
     tables.COVERAGE, tables.READINGS, tables.REJECTED, tables.SLI, tables.SUBJECTS,
 )  # fmt: skip
-"""Those with rows of attempts, for which one part of several accounts."""
+"""Tables with rows of attempts, which only one of several parts adds."""
 
 
 def _text(name: str) -> str:
@@ -129,7 +129,7 @@ def _text(name: str) -> str:
 
 
 def _statements(name: str) -> Iterator[tuple[str, str]]:
-    """Yield a file's statements, each with its place, as DuckDB splits them."""
+    """Yield the statements of a file, each with its place in the file."""
     import duckdb  # noqa: PLC0415 - as above
 
     for number, statement in enumerate(duckdb.extract_statements(_text(name)), 1):
@@ -146,9 +146,9 @@ def _inputs() -> dict[str, pa.Schema]:
 
 
 def _literals(objectives: Sequence[Objective], meanings: metrics.Meanings) -> dict[str, pa.Table]:
-    """Small tables that statements read."""
+    """Return small tables that statements read."""
     timed = [one for one in objectives if one.events is None]
-    # A leader's own readings of these claim the time that it was read.
+    # A leader's reports of these metrics show that it was scraped.
     of_others = (one.metric for one in timed if one.kind in {"topic", "client", "group"})
     by_others = {metrics.GROUP_LAG, *of_others} - _BY_LEADERS
     watched = {*metrics.WATCHED, *(one.metric for one in timed if one.is_at_zero)}
@@ -208,7 +208,7 @@ _NUMBERS: Final = {
     "is_position": "boolean", "by_replicas": "boolean", "conditions": "int", "number": "int",
     "excluding": "int",
 }  # fmt: skip
-"""Types of columns of small tables; all others are text."""
+"""Types of columns of small tables; all other columns are text."""
 
 
 def _rows(columns: str, rows: Iterable[Sequence[Any]]) -> pa.Table:
@@ -217,7 +217,7 @@ def _rows(columns: str, rows: Iterable[Sequence[Any]]) -> pa.Table:
 
 
 def _result_table(table: tables.Table) -> str:
-    """Finest rows of a table while parts are computed: sums of doubles stay exact."""
+    """Return the statement that creates ``out_NAME`` of a table; sums of doubles stay exact."""
     exact = {("sum", "double"): "DECIMAL(38, 6)"}
     columns = ", ".join(
         f"{identifier(column.name)} {exact.get((column.over, column.type), _TYPES[column.type])}"
@@ -228,7 +228,7 @@ def _result_table(table: tables.Table) -> str:
 
 
 def _finish() -> Iterator[tuple[str, str]]:
-    """Per table of gold the query that gives its rows."""
+    """Yield the query of each table of gold."""
     for table in tables.HOURS:
         windows, is_sli = tables.WINDOWS[table.name], table is tables.SLI
         source = "sli_finest" if is_sli else f"out_{table.name}"
@@ -244,12 +244,12 @@ def _finish() -> Iterator[tuple[str, str]]:
 
 
 def _subjects(each: str) -> str:
-    """Subjects of the rows that a file names ``each``."""
+    """Return the query of subjects, from a file that defines ``each``."""
     return f"WITH {_text(each)}, {_text('subjects/latest')}"
 
 
 def _summed(table: tables.Table, place: str, source: str) -> str:
-    """Rows of a table summed over parts, and windows where ``place`` is their hour."""
+    """Return the query of a table's rows, summed over parts and over windows of ``place``."""
     keys = ", ".join(identifier(key) for key in table.keys if key != "cluster")
     measures = ", ".join(
         f"{_over(column, place)} AS {identifier(column.name)}"
@@ -267,7 +267,7 @@ _PLACE: Final = (
 
 
 def _rows_of(table: tables.Table, source: str) -> str:
-    """Rows of a table as they are in ``source``, their instants taken off the axis of time."""
+    """Return the query of the rows in ``source``, with instants in UTC."""
     named = (c for c in table.columns if c.name not in {"date", "cluster", table.start})
     columns = ", ".join(map(_final, named))
     keys = ", ".join(identifier(key) for key in table.keys if key != "cluster")

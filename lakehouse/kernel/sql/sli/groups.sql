@@ -1,6 +1,6 @@
--- Groups: bad while an increase of the offsets lost spans it; good while the loss of all partitions is
--- known and is none, and every broker is read: one that is not may lead the partition that lost some. The
--- bounds are two counters: what was lost at least, and at most.
+-- Groups: bad during an increase of the lost offsets. Good while the loss of all partitions is known to be zero
+-- and all brokers are scraped, because a broker that is not scraped may lead a partition with a loss. The bounds
+-- are two counters: the minimum and the maximum loss.
 INSERT INTO out_sli BY NAME
 WITH bounds AS (
     SELECT w, base AS metric, consumer_group, s, e, series,

@@ -1,5 +1,5 @@
--- Subjects, by the runs that name or describe them. Logs are also of the controllers' own
--- __cluster_metadata, which is no topic. A quota names its defaults as Kafka does.
+-- Subjects, from the runs that name or describe them. Metrics of replicas include the controllers' log
+-- __cluster_metadata, which is not a topic. The defaults of a quota have Kafka's names.
 INSERT INTO out_subjects BY NAME
 WITH named AS (
     SELECT *, coalesce(describes = 'node', false) AS node, string_split(labels['default'], ',') AS defaults,
@@ -26,7 +26,7 @@ latest AS (
         min(first_seen) AS first_seen, max(last_seen) AS last_seen, max(latest) AS latest
     FROM named JOIN seen USING (stream) LEFT JOIN described USING (stream) WHERE kind IS NOT NULL
     GROUP BY ALL)
--- Folded clients are unfolded once, and not once a run.
+-- Clients of a set are expanded once, and not once per run.
 SELECT l.u, kind, topic, consumer_group, source, first_seen, last_seen, metric,
     CASE WHEN set_number IS NULL THEN l.user_name ELSE c.user_name END AS user_name,
     CASE WHEN set_number IS NULL THEN l.client_id ELSE c.client_id END AS client_id,

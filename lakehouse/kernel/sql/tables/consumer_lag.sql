@@ -1,6 +1,6 @@
--- How far groups were behind in a topic. What a broker reports is of the partitions that it leads: their
--- records are added up, and the group is as late as on the broker where it is latest. It is seen while as
--- many brokers report it as ever in the window, and every one is read.
+-- Lag of groups per topic. Each broker reports the partitions that it leads: records are added up over
+-- brokers, and the age is the greatest over brokers. The lag is observed while the number of brokers that
+-- report it is the greatest of the window and all brokers are scraped.
 INSERT INTO out_consumer_lag BY NAME
 WITH reported AS (
     SELECT *, metric = 'kafka.group.lag' AS counts, side = 'high' AND value IS NULL AS open_ended

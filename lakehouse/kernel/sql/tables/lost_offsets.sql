@@ -1,5 +1,5 @@
--- Offsets that expired before a group had read them, where some were or may have been. The bounds are
--- two counters over the same time.
+-- Offsets that expired before a group read them, if the loss was above zero or unknown. The bounds are two
+-- counters over the same time.
 INSERT INTO out_lost_offsets BY NAME
 WITH bounds AS (
     SELECT w, consumer_group, topic, partition_id, set_number, value, e - s AS us, side = 'high' AS high,
