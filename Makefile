@@ -108,7 +108,7 @@ test-deploy: setup ## Bundle, .deb, units, Ansible, Kubernetes, on a machine wit
 	@$(BIN)/pytest tests/deploy
 
 .PHONY: test-upgrade
-test-upgrade: setup ## Spool, bronze and gold of older versions (b88afb5, 69725c44) taken over, five minutes; asks the package index
+test-upgrade: setup ## Spool, bronze and gold of older versions (b88afb5, 69725c44, 6dfc036f) taken over, five minutes; asks the package index
 	@$(BIN)/pytest tests/packaging/upgrade.py
 
 .PHONY: test-newest

@@ -117,7 +117,7 @@ def program(
 _COMPUTED: Final = (
     *tables.HOURS, tables.DISTRIBUTIONS, tables.READINGS, tables.LAGS, tables.REJECTED,
 )  # fmt: skip
-"""Tables with rows in ``out_NAME`` until a kernel run ends, per hour for readings, else per window."""
+"""Tables with rows in ``out_NAME`` during a kernel run: per hour for readings, else per window."""
 _OF_ATTEMPTS: Final = (
     tables.COVERAGE, tables.READINGS, tables.REJECTED, tables.SLI, tables.SUBJECTS,
 )  # fmt: skip
