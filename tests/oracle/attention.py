@@ -1,4 +1,4 @@
-"""Whom the agents asked for what, and whom they should have: from their own account of attempts."""
+"""Time in which an expected source was not scraped, from the agents' own record of attempts."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _BY_LEADERS = ("kafka.partition.under_min_isr", "kafka.partition.leaderless")
 
 
 class Attention:
-    """When somebody who had something to tell was not asked for it."""
+    """Time in which a source with a possible report was not scraped."""
 
     def __init__(self, bronze: Bronze) -> None:
         self._window_us = bronze.window_us
@@ -57,7 +57,7 @@ class Attention:
                 self._fenced[run.cluster, run.window, node].append((may_us, run.start, run.end))
 
     def missed_on(self, claims: Iterable[Run], metric: str) -> list[Span]:
-        """When one who claims a partition was not asked for a metric of its topic, or fenced."""
+        """Return when a claimant of a partition was not scraped for a metric, or fenced."""
         claims = list(claims)
         fenced = [span for run in claims for span in self.fenced(run)]
         return fenced + [
@@ -70,7 +70,7 @@ class Attention:
         ]
 
     def fenced(self, run: Run) -> list[Span]:
-        """When the source of a run was fenced, of the run's time."""
+        """Return when the source of a run was fenced, within the run."""
         return [
             (max(run.start, may_us), min(run.end, end))
             for may_us, start, end in self._fenced[run.cluster, run.window, run.source]
@@ -78,14 +78,14 @@ class Attention:
         ]
 
     def down(self, cluster: str, window: int, metric: str) -> list[Span]:
-        """When there was no process that could have been asked for a metric, each by itself."""
+        """Return when a source had no process to scrape for a metric, per source."""
         family = self._families.get(metric)
         return [] if family is None else self._down[cluster, window, family]
 
     def missed_by_brokers(self, cluster: str, window: int, metric: str) -> list[Span]:
-        """When a broker, or a cluster as a whole, was not asked for a metric of clients or groups.
+        """Return when a broker was not scraped for a metric of clients or groups.
 
-        Of some metrics of clients controllers tell as well.
+        Controllers report some metrics of clients too.
         """
         hour, family = _hour(window), self._families.get(metric)
         expected = self._live[cluster, hour] | self._read[cluster, hour, family]

@@ -1,6 +1,6 @@
-"""One lake for all of these tests, rolled up once by Spark: some fleets, a cluster for each story.
+"""One lake for all of these tests, rolled up once with Spark: fleets, and a cluster per story.
 
-The kernel's rows of ten times as many are tested without Spark (tests/unit/kernel/test_fleets.py).
+tests/unit/kernel/test_fleets.py tests ten times as many fleets without Spark.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ FLEETS = 20
 
 @pytest.fixture(scope="session")
 def rolled(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The lake with its gold."""
+    """Return the lake with its gold."""
     root = tmp_path_factory.mktemp("oracle")
     together((*map(fleets.fleet, range(FLEETS)), *stories.all_stories())).commit(root)
     _write_traits(root)

@@ -44,12 +44,12 @@ class _Told:
 
 
 def _last(told: tuple[int, float | None, str | None]) -> tuple[int, bool, float, str]:
-    """The run that ended last; of several the one with the greatest value, then rack."""
+    """Return the sort key of runs: end, then greatest value, then rack."""
     return told[0], told[1] is not None, told[1] or 0.0, told[2] or ""
 
 
 def subjects(bronze: Bronze) -> Rows:
-    """By cluster, kind, topic, user, client id, group and source."""
+    """Return subjects by cluster, kind, topic, user, client id, group and source."""
     found: defaultdict[Key, _Told] = defaultdict(_Told)
     for run in bronze.usable():
         for key in _named(run):
@@ -66,7 +66,7 @@ def subjects(bronze: Bronze) -> Rows:
 
 
 def _named(run: Run) -> Iterator[Key]:
-    """The subjects that a run tells of: none where it is of its source alone."""
+    """Yield the subjects of a run, except its source."""
     labels = dict(run.labels)
     describes = DESCRIBES.get(run.metric)
     if describes == "quota":
@@ -88,7 +88,7 @@ def _named(run: Run) -> Iterator[Key]:
 
 
 def lags(bronze: Bronze) -> Rows:
-    """What was reported last, by cluster, window, metric, topic and source."""
+    """Return the last report by cluster, window, metric, topic and source."""
     grouped: defaultdict[Key, list[tuple[int, float]]] = defaultdict(list)
     for run in bronze.usable():
         if run.metric in _LAGS and run.level in ("partition", "topic"):
@@ -99,7 +99,7 @@ def lags(bronze: Bronze) -> Rows:
 
 
 def rejected(bronze: Bronze) -> Rows:
-    """Rows set aside, by cluster, window, reason, table, source, metric and set."""
+    """Return rejected rows by cluster, window, reason, table, source, metric and set."""
     grouped: defaultdict[Key, list[Run | Scrapes]] = defaultdict(list)
     for run in bronze.runs:
         members = None if run.reason == _MISDATED else run.members

@@ -74,7 +74,7 @@ class Run:
 
     @property
     def side(self) -> str:
-        """``low`` or ``high``; empty: it is no bound."""
+        """``low`` or ``high``. Empty: it is not a bound."""
         return BOUNDS.get(self.metric, ("", ""))[1]
 
     @property
@@ -110,7 +110,7 @@ class Scrapes:
 
 @dataclass
 class Bronze:
-    """What a lake holds, usable or not."""
+    """Rows of a lake, usable or not."""
 
     window_us: int
     runs: list[Run] = field(default_factory=list)
