@@ -109,7 +109,9 @@ def _check_metric(where: str, family: Family, metric: Metric) -> None:
         "a counter has no limit: remove 'above'": counter and metric.above is not None,
         "a server cannot compare items and texts: remove 'filter'": metric.filter and textual,
         "a counter is not a position: remove 'position'": counter and metric.position,
-        f"it describes a {metric.describes} that no label names: add it to labels": _is_nameless(via, metric),
+        f"it describes a {metric.describes} that no label names: add it to labels": _is_nameless(
+            via, metric
+        ),
         "a cluster is read via admin only: remove 'cluster' from roles": by_broker,
         f"a metric read via {via} has a call and no object": via != "jmx" and not call,
         "a metric read via jmx has an object and no call": via == "jmx" and not bean,
@@ -153,7 +155,9 @@ def _check_pattern(where: str, pattern: str, metric: Metric) -> None:
         raise ConfigError(f"{where}: {pattern!r} is not an object name such as 'domain:type=X'")
     unlabelled = {key for key, value in keys.items() if "*" in value} - set(metric.labels)
     if unlabelled:
-        raise ConfigError(f"{where}: key {min(unlabelled)!r} of {pattern!r} has no label: add it to labels")
+        raise ConfigError(
+            f"{where}: key {min(unlabelled)!r} of {pattern!r} has no label: add it to labels"
+        )
 
 
 def _refuse_doubles(families: Mapping[str, Family]) -> None:

@@ -78,9 +78,9 @@ def _metric(metric: Metric) -> str:
 def _traits(metric: Metric) -> Iterator[str]:
     """Yield how the rollup reads values that are not plain figures."""
     if metric.describes:
-        yield f"An attribute of a {metric.describes}, in `gold/subjects`; gold has no figures of it."
+        yield f"An attribute of a {metric.describes} (`gold/subjects`), without figures in gold."
     if metric.position:
-        yield "A place in a log: gold has no figures of it."
+        yield "A place in a log, without figures in gold."
     if metric.bound:
         yield f"The {metric.bound.side} bound of {code(metric.bound.of)}."
     if metric.reported_by:

@@ -99,12 +99,7 @@ def program(
         },
         inputs=_inputs(),
         window_us=window_seconds * 1_000_000,
-        describing=tuple(
-            sorted({
-                *(name for name, one in meanings.traits.items() if one.describes),
-                *(key for one in objectives for key in one.where),
-            })
-        ),
+        describing=_describing(objectives, meanings),
         literals=_literals(objectives, meanings),
         stages=stages
         | {"other_parts": tuple(others)}
@@ -134,6 +129,11 @@ def _statements(name: str) -> Iterator[tuple[str, str]]:
 
     for number, statement in enumerate(duckdb.extract_statements(_text(name)), 1):
         yield f"{name}.sql/{number}", statement.query
+
+
+def _describing(objectives: Sequence[Objective], meanings: metrics.Meanings) -> tuple[str, ...]:
+    described = {name for name, one in meanings.traits.items() if one.describes}
+    return tuple(sorted(described.union(*(one.where for one in objectives))))
 
 
 def _inputs() -> dict[str, pa.Schema]:

@@ -128,8 +128,7 @@ class Subject:
         }
 
     def _greatest_total(self) -> float | None:
-        """Return the greatest total of sources at an observed instant; None for partitions.
-        """
+        """Return the greatest total of sources at an observed instant; None for partitions."""
         steps: defaultdict[int, Fraction] = defaultdict(Fraction)
         seen: defaultdict[int, int] = defaultdict(int)
         of_sources = (atom for name, atom in self.atoms.items() if name[0] != "partition")

@@ -9,6 +9,7 @@ from tests.oracle.meaning import BOUNDS, DESCRIBES, OF_REPLICAS, POSITIONS
 HOUR = 3_600_000_000
 DAY = 24 * HOUR
 
+
 @dataclass(frozen=True, slots=True)
 class Run:
     """A row of bronze/runs with its set; instants and edges in microseconds."""

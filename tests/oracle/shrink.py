@@ -73,9 +73,7 @@ def _tried(whole: Batch, tried: list[Rows]) -> Batch:
 
 
 def _differences(batch: Batch, table: str) -> list[str]:
-    program = programs.program(
-        tables.DEFAULT_WINDOW_SECONDS, COMMITTED, OBJECTIVES, meaning.LAKE
-    )
+    program = programs.program(tables.DEFAULT_WINDOW_SECONDS, COMMITTED, OBJECTIVES, meaning.LAKE)
     expected = gold.wanted(bronze(batch), OBJECTIVES)[table]
     return gold.differences(table, rolled_up(program, batch)[table], expected)
 

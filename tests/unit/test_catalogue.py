@@ -203,7 +203,11 @@ def test_a_folder_changes_a_cadence_and_one_metric_of_a_family(folder: Path) -> 
         ("own.threads", "Threads", "own.yaml: Threads: a metric's name is lower case"),
         ("unit:", "led: perhaps\n    unit:", "own.threads: led: Expected `bool`, got `str`"),
         ("unit:", "filter: negative\n    unit:", "filter: expected one of binary, positive"),
-        ("type=Threading", "type=Threading,x=*", "key 'x' of 'java.lang:type=Threading,x=*' has no label"),
+        (
+            "type=Threading",
+            "type=Threading,x=*",
+            "key 'x' of 'java.lang:type=Threading,x=*' has no label",
+        ),
         ("java.lang:type=Threading", "Threading", "'Threading' is not an object name"),
         ("unit:", "first: new\n    unit:", "own.threads: first: Expected `str` matching regex"),
         ("unit:", "call: describeTopics\n    unit:", "has an object and no call"),

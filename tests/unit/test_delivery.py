@@ -778,7 +778,9 @@ def test_catalogue_without_traits_commits_no_rows(spool: Spool, lake: Path) -> N
     family = catalogue.load().family("min_isr")
     for name in ("a", "b"):
         sealed(spool, name)
-        delivery = Delivery(str(lake), dict, spool, catalogue=lambda: catalogue.Catalogue((family,)))
+        delivery = Delivery(
+            str(lake), dict, spool, catalogue=lambda: catalogue.Catalogue((family,))
+        )
         drain(delivery)
     assert deltalake.DeltaTable(f"{lake}/{tables.METRIC_TRAITS.path}").version() == 0
 

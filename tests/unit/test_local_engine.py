@@ -490,7 +490,8 @@ def given(
     units = HourSet(
         tuple(sorted({one.cluster for one in pairs})), tuple(sorted({one.hour for one in pairs}))
     )
-    program, told = replace(programs.program(300, BASE, (), Meanings({}, {})), describing=(METRIC,)), []
+    kernel = programs.program(300, BASE, (), Meanings({}, {}))
+    program, told = replace(kernel, describing=(METRIC,)), []
     batch = Batch(units, calls, 6, at)
     made = engine.compute(batch, program, "batch 1 of 1", told.append)
     assert made.staged == {}

@@ -52,9 +52,7 @@ def unread(gold: Gold, metric: str, roles: tuple[str, ...] = BROKERS) -> dict[st
     }
 
 
-def unread_times(
-    gold: Gold, *metrics: str, roles: tuple[str, ...] = BROKERS
-) -> dict[str, Unread]:
+def unread_times(gold: Gold, *metrics: str, roles: tuple[str, ...] = BROKERS) -> dict[str, Unread]:
     """The unread time of each source, of the first of some metrics that any agent reads."""
     start, end = gold.period.span
     lived: defaultdict[str, int] = defaultdict(int)

@@ -13,6 +13,4 @@ from tests.oracle.objectives import OBJECTIVES
 
 @pytest.fixture(scope="session")
 def program() -> run_in_duckdb.Program:
-    return programs.program(
-        tables.DEFAULT_WINDOW_SECONDS, COMMITTED, OBJECTIVES, meaning.LAKE
-    )
+    return programs.program(tables.DEFAULT_WINDOW_SECONDS, COMMITTED, OBJECTIVES, meaning.LAKE)

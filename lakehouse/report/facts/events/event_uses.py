@@ -103,9 +103,10 @@ def _spans(one: Statement, index: _Index, within: Span) -> list[_Owned]:
     subject = EVERY if names is None else (names, *(getattr(one.subject, n) for n in names))
     metric = one.objective.metric
     span = within if one.period is None else one.period.span
+    surely = shipped_meanings().bound(metric, "low")
     return [
         (number, *common)
-        for name in {*names_in_bronze((metric,)), shipped_meanings().bound(metric, "low")}  # of bounds, the sure one
+        for name in {*names_in_bronze((metric,)), surely}
         for number, *own in index.get((name, subject), ())
         if (common := overlap((own[0], own[1]), span))
     ]
