@@ -264,12 +264,6 @@ def is_of_partitions(metric: str) -> bool:
 
 
 @lru_cache
-def describing() -> frozenset[str]:
-    """Return the shipped metrics that describe a subject (see gold/subjects)."""
-    return frozenset(name for name, one in shipped_meanings().traits.items() if one.describes)
-
-
-@lru_cache
 def roles_of(metric: str) -> frozenset[str]:
     """Return the roles of the sources that report a shipped metric; empty: unknown."""
     rows = (row["roles"].split() for row in shipped_rows() if row["metric"] == metric)

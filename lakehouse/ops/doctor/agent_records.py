@@ -1,7 +1,7 @@
 """Records of agents in bronze in the last days: their scrapes and their own events."""
 
 import datetime as dt
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from itertools import groupby
 from operator import attrgetter
 from typing import Final, NamedTuple, TypeVar
@@ -262,10 +262,12 @@ def event_counts(events: DeltaTable, since: dt.datetime) -> list[EventCount]:
 
 
 def metric_traits(
-    definitions: DeltaTable, traits: DeltaTable, catalogues: Iterable[str]
+    definitions: DeltaTable, traits: DeltaTable, catalogues: Collection[str]
 ) -> list[MetricTraits]:
     """Return the traits of each metric in each of some catalogues."""
-    names = ", ".join(map(standard_text, catalogues)) or "NULL"
+    if not catalogues:
+        return []
+    names = ", ".join(map(standard_text, catalogues))
     found: dict[tuple[str, str], set[str]] = {}
     where = f"FROM {TABLE} WHERE catalogue IN ({names})"
     for row in query(definitions, f"SELECT DISTINCT catalogue, metric {where}"):
