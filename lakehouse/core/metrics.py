@@ -115,7 +115,8 @@ class Meanings(NamedTuple):
 
     def bound(self, value: str, side: str) -> str:
         """Return the metric that bounds a value on a side; empty: none does."""
-        found = (name for name, one in self.traits.items() if one[2:4] == (value, side))
+        wanted = (value, side)
+        found = (n for n, one in self.traits.items() if (one.bound_of, one.side) == wanted)
         return next(found, "")
 
 
