@@ -26,6 +26,8 @@ def fleet(seed: int) -> Batch:
 
 def _doubled(rng: random.Random, row: Row) -> list[Row]:
     """Return a row, possibly with another row of about the same time."""
+    if row.get("metric") in fleets.STEADY:
+        return [row]
     other = rng.choice((row["agent"], f"a-{row['agent']}", f"z-{row['agent']}", "m"))
     batch = rng.choice((row["batch"], row["batch"] + 1))
     again = {**row, "agent": other, "batch": batch}

@@ -35,6 +35,10 @@ CLIENTS = (
 VALUES = (6.0, 6.0, 12.0, 600.0, 6e12, 6.0 * 2**40)
 _OF_PARTITIONS = {"my.app.read_offset": 6e12, "my.log.place": 7e15, "my.disk.used": 60.0}
 """Own metrics of a partition: a figure in spite of its name, a place, and what replicas report."""
+STEADY = frozenset(
+    {"my.app.read_offset", "my.disk.used", "my.topic.tier", "my.group.least", "my.group.most"}
+)
+"""Metrics that variants of fleets leave as they are, without a random number."""
 EDGES = (0.0, 0.0, 7.25, 12.000001, 40.0, 400.0)
 
 

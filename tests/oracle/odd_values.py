@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 
 VALUES = (0.1, 0.7, 1e-7, 4.9e-7, 1 / 3, 2.5, 1e6 + 0.1, -0.0, -0.1, -2.5)
 HUGE = (1e18, -1e18, 1e18 + 256, 7e18)
-_KEPT = {"my.app.read_offset", "my.disk.used", "my.group.least", "my.group.most"} | DESCRIBES.keys()
-"""Metrics that keep their values and take no random number, so those of the others stay."""
 INCREASES = (0.1, 0.7, 1 / 3, 2.5, 1e6 + 0.1)
 
 
@@ -43,7 +41,7 @@ def _named(row: dict[str, Any]) -> dict[str, Any]:
 
 def _value(row: dict[str, Any], rng: random.Random, huge: tuple[float, ...]) -> float | None:
     value: float | None = row["value"]
-    if row["metric"] in _KEPT or value is None or not abs(value) < 1e19:
+    if row["metric"] in fleets.STEADY | DESCRIBES.keys() or value is None or not abs(value) < 1e19:
         return value  # and what is set aside stays so: others tell of the same instant
     if not value:
         return rng.choice((0.0, -0.0))
