@@ -86,7 +86,7 @@ def test_check_lists_working_parts(
     assert f"jmx: node 1 of cluster {cluster.id}, Kafka 4.3.1" in ran.stdout
     assert f"admin: cluster {cluster.id}, with broker 1" in ran.stdout
     assert f"spool: {tmp_path / 'spool.db'}, " in ran.stdout
-    assert re.search(r"ok +lake: .+ \(5 tables created\)", ran.stdout)
+    assert re.search(r"ok +lake: .+ \(6 tables created\)", ran.stdout)
     assert re.search(r"kafka\.broker\.led_partitions +1\n", ran.stdout)
     assert re.search(r"kafka\.partition\.upload_tier_lag +absent +a draft", ran.stdout)
     assert "MISSING" not in ran.stdout
