@@ -182,7 +182,7 @@ def setting(spark: SparkSession, name: str) -> str | None:
 def _what_is_missing(error: ImportError) -> str:
     if error.name is None:  # pyspark's text about a package for Spark Connect
         return f"{str(error).strip().splitlines()[0]} Install {extra('connect')}"
-    return f"{error.name.split('.')[0]} is missing: install {extra('lakehouse')}"
+    return f"{error.name.split('.')[0]} is missing: install {extra('spark')}"
 
 
 def _builder(builder: SparkSession.Builder) -> SparkSession.Builder:

@@ -86,7 +86,7 @@ def to_yaml(objectives: Sequence[Objective], metrics: Mapping[str, Known]) -> st
         {"name": "jmxlake-burn", "interval": _BURN_EVERY, "rules": [*sums, *alerts]},
     ]
     text = yaml.safe_dump({"groups": groups}, sort_keys=False, allow_unicode=True, width=110)
-    return f"# Made by jmxlake objectives rules; let Prometheus scrape the agents as often.\n{text}"
+    return f"# Made by jmxlake slo rules; let Prometheus scrape the agents as often.\n{text}"
 
 
 def _is_lost(objective: Objective) -> bool:

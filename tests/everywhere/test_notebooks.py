@@ -36,7 +36,7 @@ pytestmark = pytest.mark.spark
 NOTEBOOKS = sorted((Path(__file__).parents[2] / "dashboards").glob("*.py"))
 NAMES = [one.stem for one in NOTEBOOKS]
 CLIENT = "/".join(small_fleet.HOSTILE)
-NOTHING = "This cell has nothing to show"
+NOTHING = "No data for this cell"
 MARKUP = "<script>alert(1)</script>"
 NOBODY = "<b>nobody's</b>"
 SECTIONS = {
@@ -173,9 +173,9 @@ def topics(spark: SparkSession, published: dict[str, str]) -> DataFrame:
         ({"week": MARKUP}, f'week "{MARKUP}"'),
         ({"week": "2026-W99"}, "not an ISO week"),
         ({"cluster": MARKUP}, f"clusters of this lake: {CLUSTER}"),
-        ({"catalog": "x` UNION SELECT 1 --"}, "in the widget catalog"),
-        ({"schema": f"'{MARKUP}"}, "in the widget schema"),
-        ({"bronze": ""}, "nothing: not a valid name"),
+        ({"catalog": "x` UNION SELECT 1 --"}, "widget catalog: "),
+        ({"schema": f"'{MARKUP}"}, "widget schema: "),
+        ({"bronze": ""}, "widget bronze: empty is not a valid name"),
         ({"schema": "nowhere"}, "Run jmxlake rollup first"),
         ({"catalog": "nowhere"}, "Spark refused"),
     ],

@@ -88,7 +88,7 @@ def gold(admin: Jmxlake, root: Path) -> Path:
     place = root.parent / "external" / "gold"
     where = (BRONZE, "--gold", GOLD, "--gold-root", str(place))
     admin("rollup", *where)
-    assert "nothing new" in admin("rollup", *where)
+    assert "no new data" in admin("rollup", *where)
     return place
 
 

@@ -191,7 +191,7 @@ def test_check_needs_no_jvm_to_read(
 
 
 def test_once_reads_what_every_broker_leads(settings: dict[str, Any], tmp_path: Path) -> None:
-    ran = call(settings, tmp_path, "once", "--json")
+    ran = call(settings, tmp_path, "scrape", "--json")
     assert ran.returncode == 0, ran.stdout + ran.stderr
     rows = [json.loads(line) for line in ran.stdout.splitlines()]
     values = {

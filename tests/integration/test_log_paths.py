@@ -115,7 +115,7 @@ def test_linked_lake_or_layer_is_read(lake: Path, tmp_path: Path, layer: str) ->
 @pytest.mark.parametrize(
     "arguments",
     [
-        ["report", "LAKE"], ["explain", "LAKE", "t"], ["sla", "LAKE"],
+        ["report", "LAKE"], ["explain", "LAKE", "t"], ["slo", "publish", "LAKE"],
         ["export", "LAKE", "topics", "--format", "csv"], ["verify", "LAKE"],
         ["forget", "LAKE", "billing"],
         ["views", "LAKE", "--dialect", "duckdb"], ["maintain", "LAKE"],

@@ -355,7 +355,7 @@ def _once(told: Told, data: Path, *options: str) -> subprocess.CompletedProcess[
         yaml.safe_dump(settings, file)
         file.flush()
         return subprocess.run(
-            [*_UNPRIVILEGED, script("jmxlake-agent"), "once", "--config", file.name, *options],
+            [*_UNPRIVILEGED, script("jmxlake-agent"), "scrape", "--config", file.name, *options],
             capture_output=True, text=True, timeout=180, check=False,
             env={**os.environ, "COLUMNS": "300"},
         )  # fmt: skip

@@ -473,7 +473,8 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_the_command_tells_all_of_it(engine: Engine, files: Path):
     result = CliRunner().invoke(
         main,
-        ["sla", engine.lake.root, "--week", "2024-W47", "--objectives", str(files / "objectives"),
+        ["slo", "publish", engine.lake.root, "--week", "2024-W47",
+         "--objectives", str(files / "objectives"),
          "--maintenance", str(files / "maintenance.yaml"), "--label", "team=payments", "--json"],
     )  # fmt: skip
     assert result.exit_code == 0, result.output

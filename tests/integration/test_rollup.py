@@ -375,7 +375,7 @@ def test_errors_are_one_line_and_exit_code_1(once: Path, tmp_path: Path):
     for arguments in (
         ["rollup", str(tmp_path / "nowhere")],
         ["rollup", str(once), "--window", "7m"],
-        ["sla", str(once), "--week", "2026-99"],
+        ["slo", "publish", str(once), "--week", "2026-99"],
     ):
         run = CliRunner().invoke(main, arguments)
         assert run.exit_code == 1

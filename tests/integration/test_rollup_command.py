@@ -41,9 +41,9 @@ def test_the_outcome_is_on_stdout_and_nothing_else(empty: Path) -> None:
         **Costs()._asdict(),
     }  # fmt: skip
     (line,) = (one for one in run.stderr.splitlines() if one.startswith("jmxlake: rollup"))
-    assert line.startswith("jmxlake: rollup: nothing new, ")
+    assert line.startswith("jmxlake: rollup: no new data, ")
     again = CliRunner().invoke(main, ["rollup", str(empty)])
-    assert (again.exit_code, again.stdout) == (0, "nothing new\n")
+    assert (again.exit_code, again.stdout) == (0, "no new data\n")
     verified = CliRunner().invoke(main, ["verify", str(empty), "--seed", "3"])
     assert verified.exit_code == 0, verified.stderr
     assert verified.stdout == "0 rows of 0 hours compared, 0 differ (seed 3)\n"
@@ -53,7 +53,7 @@ def test_without_spark_it_does_the_same(tmp_path: Path) -> None:
     batch = Batch()
     batch.run("kafka.topic.bytes_in", 0, 10, 1.0, topic="t")
     batch.commit(tmp_path)
-    for words in ("1 hour rolled up\n", "nothing new\n"):
+    for words in ("1 hour rolled up\n", "no new data\n"):
         run = CliRunner().invoke(main, ["rollup", str(tmp_path), "--engine", "local"])
         assert (run.exit_code, run.stdout) == (0, words), run.stderr
         assert "Spark" not in run.stderr

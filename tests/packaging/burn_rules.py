@@ -302,14 +302,14 @@ def test_a_pattern_is_the_same_to_prometheus(
 
 def test_the_shipped_objectives_have_rules_and_what_has_none_is_named(tmp_path: Path) -> None:
     file = tmp_path / "rules.yaml"
-    run = CliRunner().invoke(main, ["objectives", "rules", "--out", str(file)])
+    run = CliRunner().invoke(main, ["slo", "rules", "--out", str(file)])
     assert (run.exit_code, run.output) == (0, "")
     promtool("check", "rules", file)
     run = CliRunner().invoke(
-        main, ["objectives", "rules", str(objective_files.OPTIONAL), "--out", str(file)]
+        main, ["slo", "rules", str(objective_files.OPTIONAL), "--out", str(file)]
     )
     assert run.exit_code == 3
-    assert [line.rpartition(": no rules on ")[2] for line in run.stderr.splitlines()] == [
+    assert [line.rpartition(": no rules for ")[2] for line in run.stderr.splitlines()] == [
         "clean-elections: agents do not show kafka.partition.unclean_leader in /metrics",
         "consumers-in-time: agents do not show kafka.group.time_lag.low in /metrics",
         "fetch-availability: burn rates are of time, not of events",

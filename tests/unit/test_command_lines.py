@@ -118,7 +118,7 @@ def test_elsewhere_than_on_linux_it_says_so_in_one_line(monkeypatch: pytest.Monk
     ran = CliRunner().invoke(main, ["run"])
     assert ran.exit_code == 1
     assert ran.stderr == (
-        "jmxlake-agent: run: the agent runs on Linux only; check --offline works here, too\n"
+        "jmxlake-agent: run: the agent requires Linux. On this system, use check --offline\n"
     )
 
 

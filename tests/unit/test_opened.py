@@ -145,4 +145,4 @@ def test_what_only_spark_can_says_what_to_install(lake: lakes.Lake, arguments: l
     )  # fmt: skip
     assert ran.returncode == 1
     line = ran.stderr.splitlines()[-1]
-    assert line.startswith("jmxlake: pyspark is missing: install jmxlake[lakehouse]")
+    assert line.startswith("jmxlake: pyspark is missing: install jmxlake[spark]")

@@ -109,7 +109,7 @@ def changed(old: str, new: str, text: str = MINE) -> str:
 
 
 def run(*words: str) -> Result:
-    return CliRunner().invoke(main, ["objectives", *words])
+    return CliRunner().invoke(main, ["slo", *words])
 
 
 _METRICS = "spec.indicator.spec.ratioMetric"

@@ -255,4 +255,4 @@ def test_a_lease_with_the_same_id_is_one_s_own(tmp_path: Path) -> None:
 def test_what_is_done_once_does_not_go_with_every(tmp_path: Path, once: list[str]) -> None:
     run = CliRunner().invoke(main, ["rollup", str(tmp_path), "--every", "1m", *once])
     assert run.exit_code == 2
-    assert "--every repeats a rollup" in run.stderr
+    assert "--every cannot be combined" in run.stderr

@@ -113,7 +113,7 @@ def test_a_pattern_means_what_it_means_to_the_report(pattern: str, name: str) ->
 def test_a_file_that_is_none_gives_no_rules_and_exit_code_1(tmp_path: Path) -> None:
     (tmp_path / "good.yaml").write_bytes((objective_files.SHIPPED / "min-isr.yaml").read_bytes())
     (tmp_path / "bad.yaml").write_text("apiVersion: openslo/v1\nkind: SLO\n")
-    run = CliRunner().invoke(main, ["objectives", "rules", str(tmp_path)])
+    run = CliRunner().invoke(main, ["slo", "rules", str(tmp_path)])
     assert (run.exit_code, run.stdout) == (1, "")
     assert "bad.yaml:1:1: invalid: metadata is missing" in run.stderr
 
@@ -123,7 +123,7 @@ def test_a_metric_that_is_mistyped_is_named_and_the_others_have_rules(tmp_path: 
     (tmp_path / "good.yaml").write_text(shipped)
     wrong = shipped.replace("kafka.partition.unavailable", "kafka.partition.unavailible")
     (tmp_path / "wrong.yaml").write_text(wrong.replace("name: min-isr", "name: mistyped"))
-    run = CliRunner().invoke(main, ["objectives", "rules", str(tmp_path)])
+    run = CliRunner().invoke(main, ["slo", "rules", str(tmp_path)])
     assert run.exit_code == 3
     assert "wrong.yaml:18:21: unsupported" in run.stderr
     assert "mistyped" not in run.stdout
@@ -133,7 +133,7 @@ def test_a_metric_that_is_mistyped_is_named_and_the_others_have_rules(tmp_path: 
 def test_where_nothing_can_have_rules_nothing_is_written(tmp_path: Path) -> None:
     out = tmp_path / "rules.yaml"
     file = objective_files.OPTIONAL / "fetch-availability.yaml"
-    run = CliRunner().invoke(main, ["objectives", "rules", str(file), "--out", str(out)])
+    run = CliRunner().invoke(main, ["slo", "rules", str(file), "--out", str(out)])
     assert run.exit_code == 1
     assert not out.exists()
     assert "not of events" in run.stderr

@@ -19,7 +19,7 @@ _WITHOUT = """
 import sys
 sys.modules[sys.argv[1]] = None
 from lakehouse.cli.main import main
-main(["sla", "main.bronze", "--gold", "main.gold"])
+main(["slo", "publish", "main.bronze", "--gold", "main.gold"])
 """
 
 
@@ -35,8 +35,8 @@ def installed(tmp_path: Path) -> Path:
 @pytest.mark.parametrize(
     ("package", "environment", "told"),
     [
-        ("pyspark", {}, "is missing: install jmxlake[lakehouse]"),
-        ("delta", {}, "delta is missing: install jmxlake[lakehouse]"),
+        ("pyspark", {}, "is missing: install jmxlake[spark]"),
+        ("delta", {}, "delta is missing: install jmxlake[spark]"),
         ("grpc", {"SPARK_REMOTE": "sc://127.0.0.1:1"}, "Install jmxlake[connect]"),
         ("pandas", {"SPARK_REMOTE": "sc://127.0.0.1:1"}, "Install jmxlake[connect]"),
     ],

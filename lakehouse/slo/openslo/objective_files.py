@@ -79,7 +79,7 @@ def load(folder: Path = SHIPPED) -> tuple[Objective, ...]:
     faults = [fault for item in objects for fault in item.findings if fault.kind != "note"]
     if faults:
         others = len(faults) - 1
-        more = f" (and {others} more: see jmxlake objectives check)" if others else ""
+        more = f" (and {others} more: see jmxlake slo check)" if others else ""
         raise ObjectiveError(f"{' '.join(str(faults[0]).split())}{more}")
     objectives = [objective for item in objects for objective in item.objectives]
     if not objectives:

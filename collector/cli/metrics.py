@@ -1,4 +1,4 @@
-"""``jmxlake-agent beans``: what the catalogue says is read."""
+"""``jmxlake-agent metrics``: the metrics of the catalogue."""
 
 from __future__ import annotations
 
@@ -21,13 +21,21 @@ if TYPE_CHECKING:
 _INDENT = "    "
 
 
-@click.command(short_help="Print what is read: metrics, beans, units, versions.")
-@click.option("--config", "path", type=click.Path(path_type=Path), help="Take its catalogue.")
-@click.option("--catalogue", type=click.Path(path_type=Path), help="Folder with further files.")
-@click.option("--family", "wanted", help="Only this family.")
+@click.command
+@click.option(
+    "--config", "path", type=click.Path(path_type=Path),
+    help="Use the catalogue of this configuration.",
+)  # fmt: skip
+@click.option(
+    "--catalogue", type=click.Path(path_type=Path),
+    help="Folder with additional catalogue files.",
+)  # fmt: skip
+@click.option("--family", "wanted", help="Limit the list to this family.")
 @JSON
-def beans(path: Path | None, catalogue: Path | None, wanted: str | None, *, as_json: bool) -> None:
-    """Print what is read: every metric, its bean, unit, proposal and first Kafka version."""
+def metrics(
+    path: Path | None, catalogue: Path | None, wanted: str | None, *, as_json: bool
+) -> None:
+    """List collected metrics, MBeans, units and Kafka versions."""
     try:
         families = _families(path, catalogue, wanted)
     except JmxlakeError as error:
@@ -48,12 +56,12 @@ def _families(path: Path | None, folder: Path | None, wanted: str | None) -> lis
 
     loaded = plan.catalogue(loader.load(path)) if path else load(folder)
     if wanted == "metadata_log" and path is None:
-        # Where it is read, its metrics have the names of those that they replace.
+        # An agent that reads the log gives its metrics the names of the metrics they replace.
         loaded = loaded.preferring(wanted)
     found = [family for family in loaded.families if not wanted or family.name == wanted]
     if not found:
-        there = ", ".join(family.name for family in loaded.families)
-        raise JmxlakeError(f"--family {wanted}: no such family; there are {there}")
+        names = ", ".join(family.name for family in loaded.families)
+        raise JmxlakeError(f"--family {wanted}: no such family. Use one of {names}")
     return found
 
 
@@ -70,9 +78,9 @@ def _row(family: Family, metric: Metric) -> dict[str, Any]:
 
 
 def _print_table(family: Family) -> None:
-    """To a pipe a line a metric, with tabs between; to a terminal as many lines as it takes."""
+    """Print one tab-separated line per metric to a pipe, and wrapped lines to a terminal."""
     roles = " and ".join(f"{role}s" for role in family.roles)
-    title = f"{family.name}: of {roles}, every {family.cadence_seconds} s via {family.via}"
+    title = f"{family.name}: every {family.cadence_seconds} s from {roles} via {family.via}"
     terminal = sys.stdout.isatty()
     click.secho(f"{title}\n" if terminal else title, bold=True)
     if not terminal:
@@ -88,8 +96,8 @@ def _print_table(family: Family) -> None:
 
 
 def _stacked(row: dict[str, Any], width: int) -> str:
-    """A metric over some lines, for where a table would break every name."""
-    since = row["first"] and f"from {row['first']} on"
+    """Return a metric as several lines; a table would break every name."""
+    since = row["first"] and f"since {row['first']}"
     facts = [f"[{row['unit']}]", row["kind"], row["kip"], since]
     place = f"{row['read_from']} {row['attribute'] or ''}"
     fit = partial(textwrap.wrap, width=width, break_long_words=False, break_on_hyphens=False)

@@ -1,4 +1,4 @@
-"""``jmxlake-agent once``: everything read once and shown."""
+"""``jmxlake-agent scrape``: one scrape of every family, printed."""
 
 from __future__ import annotations
 
@@ -20,14 +20,17 @@ if TYPE_CHECKING:
 _MOST = 10
 
 
-@click.command(short_help="Read everything once and print what is not zero.")
+@click.command
 @CONFIG
 @JSON
-@click.option("--all", "show_all", is_flag=True, help=f"Show more than {_MOST} series a metric.")
-def once(path: Path, *, as_json: bool, show_all: bool) -> None:
-    """Read everything once and print what is not zero; nothing is kept.
+@click.option(
+    "--all", "show_all", is_flag=True, help=f"Print all series instead of {_MOST} per metric."
+)
+def scrape(path: Path, *, as_json: bool, show_all: bool) -> None:
+    """Scrape once and print non-zero values.
 
-    With --json: of each family an object with outcome, error, beans and seconds, then its values.
+    It does not store data. With --json, each family is an object with outcome, error, beans and
+    seconds. The values of the family follow it, one object each.
     """
     from collector.agent import plan
     from collector.cli.read_families import attempt, found
@@ -45,8 +48,8 @@ def once(path: Path, *, as_json: bool, show_all: bool) -> None:
             warn(step)
         failed = sum(scrape.outcome != "ok" for _, scrape in read) + len(missing)
         if failed:
-            what = "families or sources" if missing else "families"
-            raise SourceError(f"{failed} {what} could not be read; see above")
+            noun = "families or sources" if missing else "families"
+            raise SourceError(f"{failed} {noun} could not be read; see above")
 
     guarded(path, work)
 
@@ -68,7 +71,7 @@ def _print_table(read: list[tuple[Task, Scrape]], most: int | None) -> None:
     from collector.cli.format import new_table, setting, show, styled, subject
     from lakehouse.tables.error_text import printable
 
-    table = new_table("Family and metric", "Of", "Value", right=2)
+    table = new_table("Family and metric", "Series", "Value", right=2)
     several = len({task.source for task, _ in read}) > 1
     for task, scrape in read:
         family, answer = task.family, scrape.answer
@@ -78,7 +81,7 @@ def _print_table(read: list[tuple[Task, Scrape]], most: int | None) -> None:
             table.add_row(name, styled(why, "bold red"))
             continue
         found = {one.metric: _worst(one) for one in answer.readings}
-        total = f"ok, {sum(map(len, found.values())):,} not zero of {answer.beans:,} beans"
+        total = f"ok, {sum(map(len, found.values())):,} of {answer.beans:,} beans are not zero"
         took = styled(f"{_seconds(scrape):.3f} s", "dim")
         table.add_row(name, styled(total, "green"), took)
         units = {metric.name: metric.unit for metric in family.metrics}
@@ -97,6 +100,6 @@ def _seconds(scrape: Scrape) -> float:
 
 
 def _worst(reading: Reading) -> list[tuple[Series, float]]:
-    """The series that are not zero, the largest first."""
+    """Return the series that are not zero, largest first."""
     known = [(series, value) for series, value in reading.values.items() if value is not None]
     return sorted(known, key=lambda item: (-item[1], str(item[0])))

@@ -20,29 +20,30 @@ from lakehouse.report import owners
 @CALENDAR
 @click.option(
     "--time-zone", metavar="ZONE",
-    help="Time zone of instants and of the week, such as Europe/Berlin; by default UTC.",
+    help="Time zone of the output, such as Europe/Berlin. Default: UTC.",
 )  # fmt: skip
 @options.CLUSTER
 @options.OWNERS
 @options.MIN_COVERAGE
 @options.AS_JSON
 def explain(lake: options.LakeOptions, subject: str, *, as_json: bool, **given: Any) -> None:
-    """Show a week of one topic, partition, client, group or broker: events, incidents, gaps.
+    """Show a week of one topic, client, group or broker.
 
-    SUBJECT is a name such as orders, orders/3, alice/billing, client:billing, group:nightly or
-    broker-1; the prefixes topic:, client:, user:, group: and broker: give its kind.
+    It shows events, incidents and gaps in time order. SUBJECT is a name such as orders, orders/3,
+    alice/billing, client:billing, group:nightly or broker-1. The prefixes topic:, client:, user:,
+    group: and broker: specify its type.
 
-    Default: the week of the weekly report, or the subject's last week.
+    Default: the week of the weekly report, or the last week with data of the subject.
     """
     asked = StatementOptions(lake, given)
     file = given["owners_file"]
     owned = owners.NO_OWNERS if file is None else owners.load(file)
     engine = lake.engine()
-    with phase("story"):
+    with phase("timeline"):
         asked.check(engine)
         story = build_story(
             engine, asked.objectives, subject, asked.given, calendar=asked.calendar,
             cluster=asked.cluster, min_coverage=asked.min_coverage, owners=owned,
         )  # fmt: skip
-    # As ASCII: some other characters control a terminal.
+    # ASCII, because some other characters control a terminal.
     click.echo(json.dumps(story, indent=1) if as_json else view(story), nl=as_json)
