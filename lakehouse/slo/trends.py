@@ -208,7 +208,7 @@ class Change(NamedTuple):
     Attributes:
         share_low: The least increase of the share.
         share_high: The greatest increase.
-        p: Share of the changes, including this change, that are as large, 0 to 1; None without a test.
+        p: Share of the changes, including this change, that are as large, 0 to 1; None: untested.
         compared: Number of earlier changes.
     """
 
