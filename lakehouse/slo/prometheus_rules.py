@@ -169,7 +169,7 @@ def _burns(objective: Objective) -> Iterator[dict[str, Any]]:
 
 
 def _unknown(objective: Objective, metrics: Mapping[str, Known]) -> dict[str, Any]:
-    """Return an alert for agents that do not know, or no longer show, an objective's metrics."""
+    """Return an alert for agents that do not show, or no longer show, an objective's metrics."""
     chosen = matchers(objective.match, {"cluster", "source"} & {*_SUBJECTS[objective.level]})
     parts = list[str]()
     for name in _names(objective, metrics):

@@ -5,7 +5,7 @@ readings hides nothing: the second reading contains the increase, and only its i
 Counts are lost in these times:
 
 - From the last reading of a process to its end, and in a gap in which the process was replaced.
-- In a gap after which another agent reads the source, or an agent with a damaged spool. The first
+- In a gap, if another agent reads the source next, or an agent with a damaged spool. The first
   reading is then only a baseline.
 
 The reading that shows the counts of a gap at an edge of the period is outside the period, so such a
