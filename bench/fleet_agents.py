@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from deltalake import DeltaTable
 
     from collector.delivery.bronze_table import BronzeTable
-    from collector.delivery.commit_group import CommitGroup
+    from collector.delivery.delivery import CommitGroup
 
 COMMIT_RETRIES = bronze_table._COMMIT_RETRIES  # noqa: SLF001 (a peer has another figure)
 """How often the product lets delta-rs try one commit."""

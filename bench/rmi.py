@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import jpype
 
-from collector.sources.jmx.remote_call import LOOKUP, NEW_CLIENT, QUERY_NAMES, called
+from collector.sources.jmx.rmi_calls import LOOKUP, NEW_CLIENT, QUERY_NAMES, called
 from demo.node import JMX_ROLE
 
 if TYPE_CHECKING:

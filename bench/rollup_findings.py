@@ -52,7 +52,7 @@ class Findings:
         share: Share of the partitions whose lag changes at every scrape.
         start: What starting Spark costs.
         days: Rollups of the day by name: ``day_spark``, ``day_local``, ``day_clients_spark``.
-        week: What ``sla`` and ``report`` of the week took.
+        week: Cost of ``slo publish`` and ``report`` of the week.
         told: Figures of other parts, by name.
         compared: Ratios of other parts, by name.
     """

@@ -17,7 +17,7 @@ from bench.truth_logs import GROUPS
 from bench.truth_steps import clipped, without
 from bench.truth_world import S
 from lakehouse.report.summary.summarize import summarize
-from lakehouse.report.tables.details import details
+from lakehouse.report.tables.section import details
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping

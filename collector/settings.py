@@ -34,10 +34,10 @@ class Quantity(int):
     most: ClassVar[str]
 
     def __new__(cls, text: str) -> Self:
-        """Return the amount that a text has.
+        """Parse a text such as ``10s``.
 
         Raises:
-            ValueError: It is not a number with a unit, or is above the limit.
+            ValueError: The text is not a number with a unit, or the amount is above the limit.
         """
         amount = cls._amount(text)
         if amount is None:
@@ -55,7 +55,7 @@ class Quantity(int):
 
 
 class Duration(Quantity):
-    """A span of time, written as ``10s``, ``500ms``, ``5m`` or ``1h``."""
+    """Duration, written as ``10s``, ``500ms``, ``5m`` or ``1h``."""
 
     units: ClassVar = {"ms": 1_000, "s": 1_000_000, "m": 60_000_000, "h": 3_600_000_000}
     expected = "a duration such as 10s or 5m"
@@ -63,12 +63,12 @@ class Duration(Quantity):
 
     @property
     def us(self) -> int:
-        """In microseconds."""
+        """Microseconds."""
         return int(self)
 
     @property
     def seconds(self) -> float:
-        """In seconds."""
+        """Seconds."""
         return self / 1e6
 
 
@@ -81,14 +81,14 @@ class Size(Quantity):
 
 
 RESTART: Final = msgspec.Meta(extra={"restart": True})
-"""A change of the key takes a restart."""
+"""A change of the key requires a restart."""
 SecretFile = Annotated[Path | None, msgspec.Meta(extra={"secret": True})]
 """A file that may hold a secret."""
 Port = Annotated[int, msgspec.Meta(ge=1, le=65_535)]
 
 
 def within(least: str, most: str | None = None) -> msgspec.Meta:
-    """Return limits of a quantity; None: the limit of its class."""
+    """Return the limits of a quantity. None: the limit of its class."""
     return msgspec.Meta(extra={"least": least, "most": most})
 
 
@@ -111,7 +111,7 @@ def marked(section: Section, mark: str, above: str = "") -> Iterator[tuple[str, 
 
 
 def limited(section: Section) -> Iterator[tuple[str, Quantity, str, str | None]]:
-    """Yield key, value, least and most of each quantity with limits of its own."""
+    """Yield key, value, minimum and maximum of each quantity that declares limits."""
     for key, value, extra in _keys(section, ""):
         if isinstance(value, Quantity) and "least" in extra:
             yield key, value, extra["least"], extra["most"]
@@ -147,7 +147,7 @@ class Secret:
         """Return the current password; empty if none is configured.
 
         Args:
-            where: Start of the error line: what the password is for.
+            where: Start of the error line, such as the host that needs the password.
             user: User, if the file has a line for each user.
 
         Raises:
@@ -173,15 +173,15 @@ class Secret:
             if name == user and len(rest) == 1:
                 return rest[0]
             if name == user and len(rest) > 1:
-                why = f"{self.file} holds a hash, as JVMs make of their own password file"
-                raise SourceRefusedError(f"{where}: {why}: give us another file, with the password")
+                why = f"{self.file} contains a hash, because a JVM uses it as its own password file"
+                raise SourceRefusedError(f"{where}: {why}; use another file with the password")
         first = lines[0].strip() if lines else ""
         if not first:
             raise SourceRefusedError(
-                f"{where}: the first line of {self.file} is empty: write the password there"
+                f"{where}: the first line of {self.file} is empty; write the password there"
             )
         if user is not None and len(first.split()) > 1:
-            why = f"{self.file} has no line for {user!r}, and its first line is no password alone"
+            why = f"{self.file} has no line for {user!r}, and its first line is not only a password"
             raise SourceRefusedError(f"{where}: {why}")
         return first
 
@@ -194,7 +194,7 @@ def check_url(key: str, text: str) -> None:
     """Check a URL.
 
     Raises:
-        SettingError: It is not http or https, has a password in it, or has no host.
+        SettingError: The URL is not http or https, contains a password, or has no host.
     """
     fits, why = text.startswith(("http://", "https://")) and "@" not in text, ""
     try:
@@ -203,12 +203,12 @@ def check_url(key: str, text: str) -> None:
     except ValueError as error:
         fits, why = False, f" ({error})"
     if not fits:
-        text = "must be http:// or https:// without user and password, with a host"
-        raise SettingError(key, f"{text} and a port from 1 to 65535 if it names one{why}")
+        text = "must be http:// or https:// with a host, without user and password"
+        raise SettingError(key, f"{text}; a port must be 1 to 65535{why}")
 
 
 def is_loopback(host: str) -> bool:
-    """Return True if a name or an address is this host's own, without a look-up."""
+    """Return True if a name or an address is this host's own. It does not query DNS."""
     try:
         return ip_address(host).is_loopback
     except ValueError:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from mkdocs.structure.files import File, Files
 
 from docs.tools import commands, configuration, links, metrics, report_csv, report_json, tables
-from lakehouse.report.facts import json_schema
+from lakehouse.report.facts.report_json import schema_text
 
 if TYPE_CHECKING:
     from mkdocs.config.defaults import MkDocsConfig
@@ -22,7 +22,7 @@ GENERATED: Final = {
     "reference/commands.md": commands.text,
     "reference/report-json.md": report_json.text,
     "reference/report-csv.md": report_csv.text,
-    "reference/report.schema.json": json_schema.text,
+    "reference/report.schema.json": schema_text,
 }
 """Generated files and their generators."""
 OF_ROOT: Final = {"architecture.md": "ARCHITECTURE.md", "changelog.md": "CHANGELOG.md"}

@@ -14,7 +14,7 @@ from collector.model import Source
 from collector.settings import Duration
 from collector.sources.base.identity import Expected
 from collector.sources.base.transport import Transport
-from collector.sources.jmx.settings import Attach, Jmx
+from collector.sources.jmx import Attach, Jmx
 from collector.sources.registry import AUTO
 
 if TYPE_CHECKING:

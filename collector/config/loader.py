@@ -1,9 +1,9 @@
-"""The agent's configuration: one YAML file, every key known, every duration with its unit.
+"""Configuration loader: one YAML file, overridden by environment variables.
 
-Settings from the environment go before those of the file: ``JMXLAKE_AGENT__SOURCE__JMX__PORT=9999``
-is ``source.jmx.port: 9999``. Every variable that begins with ``JMXLAKE_AGENT__`` is a setting, and
-one that means no key is refused; no other variable is looked at, so that ``JMXLAKE_SPARK`` or what
-Kubernetes sets for a service of our name does no harm.
+The variable ``JMXLAKE_AGENT__SOURCE__JMX__PORT=9999`` is ``source.jmx.port: 9999``. The loader
+reads every variable with the prefix ``JMXLAKE_AGENT__`` and refuses one that does not match a key.
+It ignores all others, such as ``JMXLAKE_SPARK``, or ``JMXLAKE_AGENT_PORT``, which Kubernetes sets
+for a service.
 """
 
 import hashlib
@@ -15,7 +15,7 @@ from typing import Any, Final
 
 import msgspec
 
-from collector.config import checks, secrets
+from collector.config import checks
 from collector.config.schema import Config
 from collector.errors import ConfigError, SettingError
 from collector.settings import Quantity
@@ -27,24 +27,25 @@ PREFIX: Final = "JMXLAKE_AGENT__"
 
 
 def load(path: Path, environ: Mapping[str, str] | None = None) -> Config:
-    """Read and validate a configuration file, with the environment's settings over it.
+    """Read and validate a configuration file and the environment.
 
     Args:
-        path: The file.
-        environ: The environment; None: this process's.
+        path: File.
+        environ: Environment. None: this process's.
 
     Raises:
-        ConfigError: One line: which file or variable, which key, what is wrong with it.
+        ConfigError: The configuration is invalid. The text names the file or variable, the key and
+            the problem.
     """
     try:
         raw = strict_yaml.load_file(path)
     except UnreadableFileError as error:
-        raise ConfigError(error.advised("give --config a readable file")) from None
+        raise ConfigError(error.advised("set --config to a readable file")) from None
     return parse(raw, str(path), os.environ if environ is None else environ)
 
 
 def parse(raw: Any, where: str, environ: Mapping[str, str] | None = None) -> Config:
-    """Validate a configuration that was read already; ``where`` begins the error's line."""
+    """Validate the parsed content of a configuration file; ``where`` starts the error line."""
     merged = _overlay(raw, environ or {})[0]
     listed = merged.get("sources") if isinstance(merged, dict) else None
     first = {"source": listed[0]} if isinstance(listed, list) and listed else {}
@@ -53,8 +54,8 @@ def parse(raw: Any, where: str, environ: Mapping[str, str] | None = None) -> Con
         config = typed_settings.convert(whole, Config, _hook)
         checks.check(config)
         if first and "source" in merged:
-            raise SettingError("sources", "give source or sources, not both", ("source",))  # noqa: TRY301
-        secrets.refuse_exposed(config)
+            raise SettingError("sources", "set either source or sources", ("source",))  # noqa: TRY301
+        checks.refuse_exposed(config)
     except WrongSettingError as error:
         wrong = SettingError(error.key or "top level", error.problem)
         raise located(wrong, where, environ or {}) from error
@@ -64,7 +65,7 @@ def parse(raw: Any, where: str, environ: Mapping[str, str] | None = None) -> Con
 
 
 def fingerprint(config: Config) -> str:
-    """Hash of all that is configured, as the event ``agent_start`` has it."""
+    """Return the hash of a configuration for the event ``agent_start``."""
     content = msgspec.json.encode(config, enc_hook=repr, order="sorted")
     return hashlib.sha256(content).hexdigest()[:16]
 
@@ -72,12 +73,15 @@ def fingerprint(config: Config) -> str:
 def located(
     error: SettingError, where: str, environ: Mapping[str, str] | None = None
 ) -> ConfigError:
-    """The error with the variable that its key came from, else the file and what is below it.
+    """Return an error that names the source of the wrong value.
+
+    This is the variable that set the key. Otherwise it is the file, and the variables that set keys
+    below this key.
 
     Args:
-        error: What is wrong with a configuration that was loaded.
-        where: The file it was loaded from.
-        environ: The environment at that time; None: this process's.
+        error: Problem of a loaded configuration.
+        where: File of the configuration.
+        environ: Environment at load time. None: this process's.
     """
     _, origins = _overlay({}, os.environ if environ is None else environ)
     for full, name in origins.items():
@@ -89,17 +93,17 @@ def located(
 
 
 def _overlay(raw: Any, environ: Mapping[str, str]) -> tuple[Any, dict[str, str]]:
-    """A configuration with the environment's settings over the file's.
+    """Merge the environment's settings into a file's content.
 
     Args:
-        raw: What the file holds.
-        environ: The environment.
+        raw: Content of the file.
+        environ: Environment.
 
     Returns:
-        What is to be validated, and which variable each overridden key came from.
+        The merged content, and the variable of each overridden key.
 
     Raises:
-        ConfigError: A variable holds no single value, or two speak of the same key.
+        ConfigError: A variable is not a single value, or two variables set the same key.
     """
     named = sorted(name for name in environ if name.startswith(PREFIX))
     if not named or not (raw is None or isinstance(raw, dict)):
@@ -109,10 +113,12 @@ def _overlay(raw: Any, environ: Mapping[str, str]) -> tuple[Any, dict[str, str]]
     for name in named:
         keys = name.removeprefix(PREFIX).lower().split("__")
         if not all(keys):
-            raise ConfigError(f"environment: {name} names no key: write {PREFIX}SECTION__KEY")
+            raise ConfigError(
+                f"environment: {name} does not match a key; the format is {PREFIX}SECTION__KEY"
+            )
         clash = origins.setdefault(".".join(keys), name)
         if clash != name:
-            raise ConfigError(f"environment: {clash} and {name} mean the same key")
+            raise ConfigError(f"environment: {clash} and {name} set the same key; remove one")
         _put(merged, keys, _scalar(name, environ[name]))
     return merged, origins
 
@@ -126,13 +132,13 @@ def _put(mapping: dict[str, Any], keys: list[str], value: Any) -> None:
 
 
 def _scalar(name: str, text: str) -> Any:
-    # The text is not in the error: it may be a password.
+    # The error does not contain the text, because it can be a password.
     try:
         value = strict_yaml.load(text)
     except UnreadableFileError:
-        raise ConfigError(f"environment: {name} is not a YAML value: quote it") from None
+        raise ConfigError(f"environment: {name} is not a YAML value; quote it") from None
     if isinstance(value, (dict, list)):
-        raise ConfigError(f"environment: {name} must be a single value: one variable for each key")
+        raise ConfigError(f"environment: {name} must be a single value; use one variable per key")
     return value
 
 

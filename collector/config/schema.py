@@ -1,4 +1,4 @@
-"""The sections of the agent's configuration: every key there is, with its default.
+"""Sections of the agent's configuration, with the default of every key.
 
 Sources declare their own sections (collector/sources/registry.py).
 """
@@ -9,16 +9,16 @@ from typing import Annotated, Self
 import msgspec
 
 from collector.settings import RESTART, TIMEOUT, Duration, SecretFile, Section, Size, within
-from collector.sources.admin.settings import Admin
+from collector.sources.admin import Admin
 from collector.sources.base.hidden_names import Names
 from collector.sources.base.transport import Transport
-from collector.sources.metadata_log.settings import MetadataLog
+from collector.sources.metadata_log import MetadataLog
 from collector.sources.registry import SourceSettings
 from lakehouse.tables import DEFAULT_WINDOW_SECONDS
 
 
 class UnityCatalog(Section, frozen=True):
-    """A Unity Catalog that vends credentials for the lake's path, so that no host has a key.
+    """A Unity Catalog that vends credentials for the lake's path. Hosts then need no storage key.
 
     Attributes:
         url: Address of the catalog; for Databricks, of the workspace.
@@ -44,7 +44,7 @@ class Lake(Section, frozen=True):
         path: A folder, or ``s3://``, ``abfss://``, ``gs://``.
         options_file: Storage options of delta-rs (YAML), with their secrets.
         unity_catalog: Catalog that vends credentials for the path. They override ``options_file``.
-        commit_interval: Shortest time between two deliveries. Each agent has its own offset in it.
+        commit_interval: Shortest time between two deliveries. Each agent has its own offset.
     """
 
     path: Annotated[str, RESTART, msgspec.Meta(min_length=1)]
@@ -58,7 +58,7 @@ class SpoolSettings(Section, frozen=True):
 
     Attributes:
         path: SQLite file, on a local disk.
-        max_size: Size limit. Above it the oldest batch is dropped, and the loss is recorded.
+        max_size: Size limit. A full spool drops its oldest batch and records the loss.
     """
 
     path: Annotated[Path, RESTART]
@@ -92,7 +92,7 @@ class Java(Section, frozen=True):
 
 
 class Limits(Section, frozen=True):
-    """Limits. Above one of them the largest family is scraped less often.
+    """Limits of the agent. If one is exceeded, it scrapes the largest family less often.
 
     Attributes:
         window_rows: Rows of bronze/runs per window.
@@ -109,9 +109,9 @@ class FamilySettings(Section, frozen=True):
     Attributes:
         interval: Scrape interval.
         memory: Time for which its MBeans show a value after the cause has ended.
-        refresh: Largest age of its MBeans' values when they are read.
-        cap: Series limit per scrape. The excess becomes one ``__other__``.
-        enabled: Whether it is read. None: as in the catalogue.
+        refresh: Maximum age of its MBeans' values at a scrape.
+        cap: Series limit per scrape. The excess becomes one series ``__other__``.
+        enabled: Whether the agent scrapes it. None: as in the catalogue.
     """
 
     interval: Annotated[Duration | None, within("1s")] = None
@@ -125,17 +125,17 @@ class Config(Section, frozen=True):
     """The whole file.
 
     Attributes:
-        source: Source. Of several ``sources`` this is one; at first, the first.
+        source: Source. With ``sources``: one of them, initially the first.
         lake: Destination.
         spool: Disk buffer.
         admin: Kafka's Admin API. Without it leaders, offsets, quotas and topology are unknown.
         metadata_log: Metadata log of the broker. With it min ISR is exact.
         health: HTTP server of the agent.
         java: JVM in the agent's own process.
-        limits: Limits above which it scrapes less often.
+        limits: Limits. If one is exceeded, the agent scrapes less often.
         names: Names that must not leave the host.
-        window: Length of the windows in which runs are recorded. It divides five minutes or is a
-            multiple of five minutes.
+        window: Length of a window of runs. It divides five minutes or is a multiple of five
+            minutes.
         families: Overrides by family name.
         catalogue: Folder with additional catalogue files.
         sources: Several brokers, controllers and clients of one cluster, instead of ``source``.
@@ -156,13 +156,13 @@ class Config(Section, frozen=True):
     sources: tuple[SourceSettings, ...] | None = None
 
     def each(self) -> list[Self]:
-        """Return a configuration for each source, which is its ``source``."""
+        """Return one configuration per source, with that source as ``source``."""
         if self.sources is None:
             return [self]
         return [msgspec.structs.replace(self, source=one) for one in self.sources]
 
     def transports(self) -> dict[str, Transport]:
-        """Return the settings of what is read for the source, by their keys."""
+        """Return the settings of the transports that read the source, by key."""
         sections = {
             "source": self.source.transport,
             "admin": self.admin,

@@ -1,8 +1,8 @@
-"""Rows to Arrow, by arro3: a broker host has no room for pyarrow.
+"""Conversion of rows to Arrow with arro3, because pyarrow is too large for a broker host.
 
-arro3 makes arrays of plain Python numbers and strings. This module builds the other types of
-lakehouse.tables from those: instants and dates by a cast, lists and structs by offsets and masks,
-maps as a list of key and value, which is Arrow's layout.
+arro3 creates arrays of Python numbers and strings. This module builds the other types of
+lakehouse.tables from them: instants and dates with a cast, lists and structs with offsets and
+masks, maps as a list of key and value, which is Arrow's layout.
 """
 
 import re
@@ -23,17 +23,20 @@ _STRUCT: Final = re.compile(r"(\w+):(\w+)")
 
 
 def schema(table: tables.Table) -> Schema:
-    """The Arrow schema that a declared table is created with: its columns have comments."""
+    """Return the Arrow schema for creating a table, with the comments of its columns."""
     return Schema([_field(one).with_metadata({"comment": one.comment}) for one in table.columns])
 
 
 def to_arrow(table: tables.Table, rows: Sequence[Sequence[Any]]) -> Table:
-    """Rows in the order of the table's columns; instants in microseconds, dates in days.
+    """Convert rows to Arrow.
 
-    Maps are given as pairs, structs as tuples in the order of their fields.
+    Args:
+        table: Declaration of the table.
+        rows: Values in the order of the table's columns. Instants are microseconds, dates are days,
+            maps are pairs, structs are tuples in the order of their fields.
 
     Raises:
-        ValueError: A value is missing that the table requires; other values raise what arro3 does.
+        ValueError: A required value is missing. Wrong values raise the exceptions of arro3.
     """
     columns = list(zip(*rows, strict=True)) if rows else [()] * len(table.columns)
     arrays: list[Array] = []
@@ -45,7 +48,7 @@ def to_arrow(table: tables.Table, rows: Sequence[Sequence[Any]]) -> Table:
 
 
 def _field(column: tables.Column) -> Field:
-    """A column of rows: with a comment, each file would have it again."""
+    """Return the field of a column without its comment, which each file would repeat."""
     return Field(column.name, _type(column.type), nullable=column.nullable)
 
 

@@ -1,4 +1,4 @@
-"""One bronze table of a lake, through delta-rs: open it, create it if missing, append to it."""
+"""One bronze table of a lake: open it, create it if missing, append to it with delta-rs."""
 
 import os
 import time
@@ -14,7 +14,7 @@ from arro3.core import Table
 from deltalake import CommitProperties, DeltaTable, write_deltalake
 from deltalake.exceptions import TableNotFoundError
 
-from collector.delivery import arrow, commit_fsync, store_probe
+from collector.delivery import arrow, commit_safety
 from collector.delivery.error_messages import explain, scrubbed
 from collector.delivery.storage_options import bounded, secrets
 from collector.errors import JmxlakeError, LakeError, LakeReplacedError, LakeSchemaError
@@ -23,21 +23,22 @@ from lakehouse.tables import delta_log, paths
 from lakehouse.tables.error_text import is_fault
 from lakehouse.tables.parquet_layout import writer_properties
 
-# delta-rs tries again at once, without a pause. Of n that commit at the same time one wins each
-# round: one of 16 loses a hundred rounds in 1 case of 600, one of 30 in 1 of 30. That takes half a
-# minute at 100 ms a request. After that the agent uploads its file again (maintenance vacuums the
-# old one), after the worker's pause, and those pauses spread agents.
+# delta-rs retries without a pause, and each round has one winner. A writer loses a hundred rounds
+# in 1 of 600 cases with 16 writers, and in 1 of 30 cases with 30. That takes half a minute at
+# 100 ms per request. Then the worker pauses, which spreads the agents, and uploads the file again.
+# Maintenance vacuums the old file.
 _COMMIT_RETRIES: Final = 100
-# Only opening a table shows that it was removed and created again, if it has grown since. Without
-# checkpoints that takes seconds, too long for every commit. A folder shows it at once.
+# Only opening a table shows that it was removed and created again, if the new table has grown.
+# Without checkpoints that takes seconds, which is too long for every commit. For a folder, the
+# inode of the log shows it.
 _HELD_SECONDS: Final = 3600.0
 _ACCEPT: Final = (
-    "if the lake was made again on purpose, start the agent once with"
+    "if the lake was created again on purpose, start the agent once with"
     " `jmxlake-agent run --new-lake`"
 )
-_WRITER: Final = "jmxlake.writer"  # in a commit's metadata: which process created it
-# What delta-rs 1.6.6 can write (its kernel/transaction/protocol.rs). Said before the first commit,
-# so that `check` says it, too.
+_WRITER: Final = "jmxlake.writer"  # key in a commit's metadata: the process that created it
+# Features that delta-rs 1.6.6 can write (its kernel/transaction/protocol.rs). The agent checks them
+# when it loads a table, so that `check` reports them as well.
 _WRITABLE: Final = frozenset({
     "appendOnly", "changeDataFeed", "checkConstraints", "columnMapping", "deletionVectors",
     "generatedColumns", "invariants", "timestampNtz", "v2Checkpoint", "variantType",
@@ -46,19 +47,19 @@ _WRITABLE: Final = frozenset({
 
 
 class BronzeTable:
-    """A table as it was when it was last loaded.
+    """A table at its last loaded version.
 
     Args:
-        lake: Root of the lake: a folder or a URL that delta-rs knows.
-        table: Its declaration.
-        options: Gives the storage options of delta-rs, whenever it is opened.
-        monotonic: A steady clock, in seconds.
-        expected: The id that it must have, by and by that of the first ``load``; None: any, and
-            where it is missing it is created.
+        lake: Root of the lake: a folder, or a URL that delta-rs supports.
+        table: Declaration of the table.
+        options: Returns the storage options of delta-rs for each ``load``.
+        monotonic: Steady clock, in seconds.
+        expected: Expected table ID. None: the ID at the first ``load``, which creates a missing
+            table.
 
     Attributes:
-        table: Its declaration.
-        created: Whether it was missing, and was created.
+        table: Declaration of the table.
+        created: Whether this object created the table.
     """
 
     def __init__(
@@ -72,7 +73,7 @@ class BronzeTable:
         self.table, self.created, self._expected = table, False, expected
         self._writer, self._software = uuid.uuid4().hex, metadata.version("jmxlake")
         self._url = f"{lake}/{table.path}"
-        self._folder = commit_fsync.folder_of(self._url)
+        self._folder = commit_safety.folder_of(self._url)
         self._synced_version: int | None = None
         self._options, self._monotonic = options, monotonic
         self._secrets: list[str] = []
@@ -83,21 +84,21 @@ class BronzeTable:
 
     @property
     def id(self) -> str:
-        """The Delta table id, which another table at the same place does not have."""
+        """Delta table ID. Another table at the same path has another ID."""
         return str(self._loaded().metadata().id)
 
     @property
     def version(self) -> int:
-        """Its version as of the last ``load`` or ``append``."""
+        """Version as of the last ``load`` or ``append``."""
         return int(self._loaded().version())
 
     def load(self) -> DeltaTable:
-        """Load its current version; create it if it is missing and was never seen.
+        """Load the current version; create the table if it is missing and no ID is expected.
 
         Raises:
-            LakeError: It cannot be read or created.
-            LakeReplacedError: It is gone, or is not the one that is expected.
-            LakeSchemaError: It has another schema, or a protocol that agents cannot write.
+            LakeError: The table cannot be read or created.
+            LakeReplacedError: The expected table no longer exists, or was replaced.
+            LakeSchemaError: The table has another schema, or a protocol that agents cannot write.
         """
         with self._explained():
             delta_log.check(self._url)
@@ -114,10 +115,10 @@ class BronzeTable:
             return self._delta
 
     def load_for_reading(self) -> DeltaTable:
-        """Load its current version, of which rows can be read.
+        """Load the current version for reading rows.
 
         Raises:
-            LakeError: As ``load``, or its log names files outside the table.
+            LakeError: As ``load``, or the log names files outside the table.
         """
         delta = self.load()
         with self._explained():
@@ -129,42 +130,42 @@ class BronzeTable:
         return delta
 
     def forget(self) -> None:
-        """Drop the loaded state: the next ``load`` opens it again."""
+        """Drop the loaded state; the next ``load`` opens the table again."""
         self._delta = None
 
     def last_number(self, agent: str) -> int:
-        """The number of an agent's last batch in it, as of the last ``load``; 0: none.
+        """Return the number of an agent's last batch as of the last ``load``. 0: no batch.
 
         Raises:
-            LakeError: It cannot be read.
+            LakeError: The table cannot be read.
         """
         with self._explained():
             return int(self._loaded().transaction_version(self._application(agent)) or 0)
 
     def has_rows(self, column: str, value: str) -> bool:
-        """Whether it had rows with a value, by which it is partitioned, as of the last ``load``.
+        """Return True if the partition with this value had rows as of the last ``load``.
 
         Raises:
-            LakeError: It cannot be read.
+            LakeError: The table cannot be read.
         """
         with self._explained():
             return bool(self._loaded().partitions(file_pruning_predicate=[(column, "=", value)]))
 
     def append(self, rows: Table, agent: str, number: int) -> None:
-        """Append rows in one commit, which bears the agent's number.
+        """Append rows in one commit with a number of the agent.
 
-        It goes through the very table that ``load`` saw: a commit of the same agent that came since
-        makes it fail. By itself delta-rs looks no number up, and would take one twice.
+        The commit is based on the loaded version, so that a later commit of the same agent makes it
+        fail. delta-rs does not check numbers and would accept the same number twice.
 
         Args:
-            rows: As they are to lie in the file.
-            agent: Whose they are.
-            number: Of their last batch.
+            rows: Rows in the order of the file.
+            agent: ID of the agent.
+            number: Number of the rows' last batch.
 
         Raises:
-            LakeError: It failed; whether it landed is not known.
+            LakeError: The commit failed, or its result is unknown.
         """
-        delta, bears = self._loaded(), {_WRITER: self._writer, tables.COMMIT_AGENT: agent}
+        delta, origin = self._loaded(), {_WRITER: self._writer, tables.COMMIT_AGENT: agent}
         with self._explained():
             write_deltalake(
                 delta,
@@ -172,18 +173,18 @@ class BronzeTable:
                 mode="append",
                 writer_properties=writer_properties(self.table),
                 commit_properties=CommitProperties(
-                    custom_metadata={**bears, tables.COMMIT_VERSION: self._software},
+                    custom_metadata={**origin, tables.COMMIT_VERSION: self._software},
                     app_transactions=[deltalake.Transaction(self._application(agent), number)],
                     max_commit_retries=_COMMIT_RETRIES,
                 ),
-                post_commithook_properties=store_probe.NO_HOOKS,
+                post_commithook_properties=commit_safety.NO_HOOKS,
             )
 
     def wrote_since(self, version: int) -> bool:
-        """Whether a commit after a version, as of the last ``load``, was created by this object.
+        """Return True if this object created a commit after a version, as of the last ``load``.
 
         Raises:
-            LakeError: Its log cannot be read.
+            LakeError: The log cannot be read.
         """
         delta = self._loaded()
         with self._explained():
@@ -191,24 +192,24 @@ class BronzeTable:
             return any(one.get(_WRITER) == self._writer for one in commits)
 
     def fsync_commits(self) -> None:
-        """Return when all that was committed is on the disk; a store answers only then.
+        """Wait until every commit is on the disk. A store confirms a write only then.
 
         Raises:
-            LakeError: The disk did not take it.
+            LakeError: The disk rejected the data.
         """
         if self._folder is not None:
             until = self.version
             with self._explained():
-                commit_fsync.fsync_commits(self._folder, self._synced_version, until)
+                commit_safety.fsync_commits(self._folder, self._synced_version, until)
             self._synced_version = until
 
     def check_store(self) -> None:
-        """See whether its store lets just one of several writers commit a version.
+        """Check that the store accepts one commit per version.
 
-        In a folder a temporary file is written to its log, and removed.
+        For a folder, check that the log is writable with a temporary file.
 
         Raises:
-            LakeError: It does not, or it cannot be tried.
+            LakeError: The store accepts several commits of a version, or the check failed.
         """
         if self._folder is not None:
             with self._explained(), TemporaryFile(dir=self._folder / "_delta_log") as file:
@@ -217,21 +218,21 @@ class BronzeTable:
             return
         with self._explained():
             options = self._storage_options()
-            lost = store_probe.lost_commits(lambda: self._open(options), self.table)
+            lost = commit_safety.lost_commits(lambda: self._open(options), self.table)
         if lost:
-            why = "the store takes two commits of one version and keeps one"
-            advice = "so agents would lose rows; use one that has conditional puts (If-None-Match)"
-            raise LakeError(f"{self._where}: {why}, {advice}")
+            why = "the store accepts two commits of one version and keeps one"
+            advice = "use a store with conditional puts (If-None-Match), or rows would be lost"
+            raise LakeError(f"{self._where}: {why}; {advice}")
 
     def _loaded(self) -> DeltaTable:
         return self.load() if self._delta is None else self._delta
 
     def _log_folder(self) -> tuple[int, int] | None:
-        """Device and inode of the folder of its log; None: it has none, or is in a store."""
+        """Return device and inode of the log's folder. None: no log, or a store."""
         if self._folder is None:
             return None
         try:
-            found = os.stat(self._folder / "_delta_log")  # noqa: PTH116 - of a folder that goes
+            found = os.stat(self._folder / "_delta_log")  # noqa: PTH116 - it can be removed
         except FileNotFoundError:
             return None
         return found.st_dev, found.st_ino
@@ -241,11 +242,12 @@ class BronzeTable:
             return self._open(options)
         except TableNotFoundError:
             if self._expected is not None:
-                why = "it is not there, and this agent has delivered to it: is its disk mounted?"
-                raise self._replaced(f"{why} {_ACCEPT[0].upper()}{_ACCEPT[1:]}", "gone") from None
+                why = "the table is missing, although this agent has delivered to it"
+                advice = f"check that its disk is mounted; {_ACCEPT}"
+                raise self._replaced(f"{why}: {advice}", "gone") from None
             try:
                 self._create(options)
-            except Exception:  # another agent may have been faster
+            except Exception:  # another agent can have been faster
                 with suppress(TableNotFoundError):
                     return self._open(options)
                 raise
@@ -266,15 +268,15 @@ class BronzeTable:
             self._url, arrow.schema(table), mode="error", partition_by=list(table.partition_by),
             name=f"{table.layer}.{table.name}", description=table.comment,
             configuration=table.properties, storage_options=options,
-            # With retries the slower of two makes it a second time, as version 1: with another id,
-            # and every append that is under way fails (delta-rs 1.6.6).
+            # With retries, the slower of two agents would create the table again as version 1 with
+            # another ID, and every running append would fail (delta-rs 1.6.6).
             commit_properties=CommitProperties(max_commit_retries=0), raise_if_key_not_exists=False,
         )  # fmt: skip
 
     def _check(self, delta: DeltaTable) -> None:
         found_id = str(delta.metadata().id)
         if (self._expected or found_id) != found_id:
-            why = "it is not the table that this agent has delivered to, but another in its place"
+            why = "another table has replaced the table that this agent has delivered to"
             raise self._replaced(f"{why}; {_ACCEPT}", found_id)
         found = {field.name: field.type for field in delta.schema().fields}
         schema = deltalake.Schema.from_arrow(arrow.schema(self.table))
@@ -282,16 +284,14 @@ class BronzeTable:
         names = found.keys() | declared.keys()
         differing = sorted(name for name in names if found.get(name) != declared.get(name))
         if differing:
-            why = f"it has another schema (columns {', '.join(differing)})"
-            advice = "another version or tool created it: give the agent another lake.path"
-            raise LakeSchemaError(f"{self._where}: {why}; {advice}")
+            why = f"another version or tool created it with other columns ({', '.join(differing)})"
+            raise LakeSchemaError(f"{self._where}: {why}; set another lake.path")
         features = set(delta.protocol().writer_features or ()) - _WRITABLE
         if features:
-            why = f"agents cannot write its Delta features {', '.join(sorted(features))}"
-            advice = "drop them, or give the agent another lake.path"
-            raise LakeSchemaError(
-                f"{self._where}: {why}, which another tool has turned on: {advice}"
-            )
+            why = "another tool has enabled Delta features that agents cannot write"
+            advice = "drop them or set another lake.path"
+            listed = ", ".join(sorted(features))
+            raise LakeSchemaError(f"{self._where}: {why} ({listed}); {advice}")
         self._expected = found_id
 
     def _replaced(self, text: str, found: str) -> LakeReplacedError:
@@ -311,7 +311,7 @@ class BronzeTable:
         except delta_log.DamagedLogError as error:
             raise LakeError(f"{self._where}: {error}") from None
         except BaseException as error:
-            if not is_fault(error):  # it raises OSError and plain Exception, too
+            if not is_fault(error):  # delta-rs also raises OSError and plain Exception
                 raise
             why = explain(error, self._secrets, self._url)
             raise LakeError(f"{self._where}: {why}") from None

@@ -1,4 +1,4 @@
-"""Storage options of a lake: the user's from their file, and limits of how long an agent waits."""
+"""Storage options of a lake: the user's options, and time limits for requests to a store."""
 
 import os
 import re
@@ -13,15 +13,15 @@ from lakehouse.tables import strict_yaml, typed_settings
 from lakehouse.tables.strict_files import UnreadableFileError
 from lakehouse.tables.typed_settings import WrongSettingError
 
-# Long waits belong to the delivery's worker, which has jitter and ends at once when the agent
-# stops. A call into delta-rs cannot be interrupted, and object_store 0.13 would go on for three
-# minutes (10 retries, retry_timeout 180s). With these limits an attempt takes 20 s at most: one in
-# flight when the agent is stopped, and the last delivery, fit into TimeoutStopSec.
+# The delivery's worker does the long waits: it has jitter and stops at once with the agent. A call
+# into delta-rs cannot be interrupted, and object_store 0.13 would retry for three minutes (10
+# retries, retry_timeout 180s). With these limits an attempt takes 20 s at most. A running attempt
+# and the last delivery then fit into TimeoutStopSec.
 _BOUNDS: Final = {
     "connect_timeout": "5s",
-    "timeout": "20s",  # a whole request, also the upload of a data file: half a megabyte as a rule
-    "max_retries": "2",  # of a request: of a connection that broke, or of an answer 429 or 5xx
-    "retry_timeout": "15s",  # less than timeout, so that no request times out twice
+    "timeout": "20s",  # A whole request, such as the upload of a data file (usually 500 KB).
+    "max_retries": "2",  # After a broken connection, or a response with status 429 or 5xx.
+    "retry_timeout": "15s",  # Less than timeout, so that no request times out twice.
 }
 _PREFIXES: Final = ("aws_", "azure_", "google_")
 _SHORTEST_SECRET: Final = 4
@@ -29,7 +29,7 @@ _SECRET: Final = re.compile(
     r"(key|secret|token|password|credentials?|sas)(?!.*_(file|path|uri|url|endpoint|enabled)$)",
     re.IGNORECASE,
 )
-# What delta-rs takes, and with which values commits remain conditional puts.
+# Options of delta-rs that affect commits, with the values that keep commits conditional puts.
 _SAFE: Final = {
     "s3_locking_provider": (),
     "s3_allow_unsafe_rename": ("false",),
@@ -40,7 +40,9 @@ _PATH: Final = "google_application_credentials"
 
 
 def from_file(lake: Lake) -> dict[str, str]:
-    """The storage options of delta-rs from their own file, so that no secret is in the config.
+    """Return the storage options of delta-rs from ``lake.options_file``.
+
+    They have a separate file, because they can contain secrets and a configuration must not.
 
     Raises:
         ConfigError: The file cannot be read or is not a mapping of names to text.
@@ -52,22 +54,23 @@ def from_file(lake: Lake) -> dict[str, str]:
     except UnreadableFileError as error:
         raise ConfigError(f"lake.options_file {error}") from None
     except WrongSettingError:
-        why = "not a mapping of names to text: quote numbers and dates"
+        why = "not a mapping of names to text; quote numbers and dates"
         raise ConfigError(f"lake.options_file {lake.options_file}: {why}") from None
 
 
 def of_lake(lake: Lake) -> Callable[[], dict[str, str]]:
-    """Gives a lake's storage options anew at each call: those of its file, and vended credentials.
+    """Return a function that returns a lake's current storage options, from file and catalog.
 
-    It raises ConfigError where the file cannot be read, and LakeError where nothing is vended.
+    The function raises ConfigError if the file cannot be read, and LakeError if the catalog does
+    not vend credentials.
 
     Raises:
-        ConfigError: The file of options or the environment is wrong, as they are now.
+        ConfigError: The file of options or the environment is invalid now.
     """
     bounded(lake.path, from_file(lake))
     if lake.unity_catalog is None:
         return partial(from_file, lake)
-    from collector.delivery.vended_credentials import VendedCredentials  # noqa: PLC0415 - an HTTP client
+    from collector.delivery.vended_credentials import VendedCredentials  # noqa: PLC0415 - loads httpx
 
     vended = VendedCredentials(lake.unity_catalog, lake.path)
     return lambda: {**from_file(lake), **vended()}
@@ -76,15 +79,15 @@ def of_lake(lake: Lake) -> Callable[[], dict[str, str]]:
 def bounded(
     lake: str, options: Mapping[str, str], environ: Mapping[str, str] = os.environ
 ) -> dict[str, str]:
-    """The user's options, with bounds to what they leave open; a folder needs none.
+    """Return the user's options, with time limits as defaults if the lake is in a store.
 
     Args:
         lake: Root of the lake: a folder or a URL.
         options: Storage options of delta-rs.
-        environ: The environment, where it looks for options too.
+        environ: Environment, which delta-rs also reads for options.
 
     Raises:
-        ConfigError: One of them makes commits overwrite one another.
+        ConfigError: An option lets commits overwrite each other.
     """
     if "://" not in lake or lake.startswith("file://"):
         return dict(options)
@@ -96,13 +99,14 @@ def bounded(
 
 
 def secrets(options: Mapping[str, str], environ: Mapping[str, str]) -> list[str]:
-    """Secret values, also in their URL encoding; the longest first.
+    """Return the secret values and their URL encodings, the longest first.
 
-    The names of options decide: hiding "true", or a region, would hide half of an error's text.
+    An option's name decides whether its value is secret. Hiding values such as "true" or a region
+    would remove half of an error's text.
 
     Args:
         options: Storage options of delta-rs.
-        environ: The environment, where it looks for credentials too.
+        environ: Environment, which delta-rs also reads for credentials.
     """
     clouds = [(key, value) for key, value in environ.items() if key.lower().startswith(_PREFIXES)]
     found = {
@@ -116,12 +120,12 @@ def secrets(options: Mapping[str, str], environ: Mapping[str, str]) -> list[str]
 def _refuse_unsafe(where: str, options: Mapping[str, str]) -> None:
     for name, value in options.items():
         if value.lower() not in _SAFE.get(_plain(name), (value.lower(),)):
-            why = f"{name} lets agents overwrite one another's commits"
-            advice = "remove it, and use a store that has conditional puts"
+            why = f"{name} lets agents overwrite each other's commits"
+            advice = "remove it and use a store with conditional puts"
             raise ConfigError(f"{where}: {why}; {advice}")
 
 
 def _plain(name: str) -> str:
-    """The name of an option as object_store takes it: in any case, with or without its cloud."""
+    """Return the name of an option in lower case, without the prefix of its cloud."""
     lower = name.lower()
     return next((lower.removeprefix(one) for one in _PREFIXES if lower.startswith(one)), lower)

@@ -1,8 +1,8 @@
-"""Credentials of a store for a limited time, vended by Unity Catalog for the lake's path.
+"""Temporary credentials of a store, vended by Unity Catalog for the lake's path.
 
-A service principal's id and secret (OAuth 2.0, RFC 6749, section 4.4) become a token, and the token
-becomes credentials for one path (POST ``temporary-path-credentials`` of Unity Catalog's REST API
-2.1). So a broker's host holds no key of a bucket.
+The agent exchanges a service principal's ID and secret for a token (OAuth 2.0, RFC 6749, section
+4.4), and the token for credentials of one path (POST ``temporary-path-credentials`` of Unity
+Catalog's REST API 2.1). A broker's host then needs no key of a bucket.
 """
 
 import ssl
@@ -21,17 +21,17 @@ from collector.sources.http.endpoint import first_bytes
 from lakehouse.tables.strict_files import UnreadableFileError, read_certificates
 
 _KEY: Final = "lake.unity_catalog"
-_TOKEN_PATH: Final = "/oidc/v1/token"  # noqa: S105 - no secret
+_TOKEN_PATH: Final = "/oidc/v1/token"  # noqa: S105 - not a secret
 _VEND_PATH: Final = "/api/2.1/unity-catalog/temporary-path-credentials"
 _MOST_BYTES: Final = 64 * 1024
-_UNSAID_SECONDS: Final = 1800.0  # how long they last, where the answer does not say
+_DEFAULT_SECONDS: Final = 1800.0  # lifetime, if the response does not contain it
 _CLIENT: Final = (
-    "it refuses the client or its token; check client_id and client_secret_file, or token_file"
+    "the client or its token was refused; check client_id and client_secret_file, or token_file"
 )
 _PATH: Final = (
-    "it vends no credentials for the lake's path; grant EXTERNAL USE LOCATION on its external"
-    " location and EXTERNAL USE SCHEMA on the schema of its tables, and let the metastore be"
-    " accessed from outside"
+    "credentials for the lake's path were refused; grant EXTERNAL USE LOCATION on its external"
+    " location and EXTERNAL USE SCHEMA on the schema of its tables, and enable external data access"
+    " on the metastore"
 )
 _ADVICE: Final = {
     (_TOKEN_PATH, 400): _CLIENT, (_TOKEN_PATH, 401): _CLIENT, (_TOKEN_PATH, 403): _CLIENT,
@@ -61,8 +61,8 @@ class _Vended(msgspec.Struct):
     azure_user_delegation_sas: _Azure | None = None
 
     def options(self) -> dict[str, str]:
-        """Storage options of delta-rs; none where it takes no such credentials."""
-        if aws := self.aws_temp_credentials:  # by the same names
+        """Return storage options of delta-rs; empty if it does not support the credentials."""
+        if aws := self.aws_temp_credentials:  # the options have the same names
             return {f"aws_{name}": value for name, value in msgspec.structs.asdict(aws).items()}
         if azure := self.azure_user_delegation_sas:
             return {"azure_storage_sas_token": azure.sas_token}
@@ -75,13 +75,13 @@ _Answer = TypeVar("_Answer", _Token, _Vended)
 class VendedCredentials:
     """Storage options with credentials that are renewed before they expire.
 
-    They are renewed when half of their time is over: a delivery that starts with them ends with
-    them. While Unity Catalog does not answer, those at hand serve until they expire.
+    They are renewed after half of their lifetime, so that they stay valid during a delivery. If
+    Unity Catalog does not respond, the current credentials are used until they expire.
 
     Args:
-        section: Who asks, and where.
-        lake: Root of the lake, the path that they are for.
-        now: Seconds since the epoch.
+        section: Catalog and login.
+        lake: Root of the lake, which is the path of the credentials.
+        now: Wall clock, in seconds since the epoch.
     """
 
     def __init__(
@@ -93,10 +93,10 @@ class VendedCredentials:
         self._renew_at = self._expires_at = 0.0
 
     def __call__(self) -> Mapping[str, str]:
-        """The storage options for now.
+        """Return the current storage options.
 
         Raises:
-            LakeError: None were vended, and none are at hand.
+            LakeError: The catalog did not vend credentials, and the current ones have expired.
         """
         if self._now() >= self._renew_at:
             try:
@@ -117,7 +117,7 @@ class VendedCredentials:
             raise LakeError(f"{self._where}: ca_file {error}") from None
         now = self._now()
         self._options = options
-        self._expires_at = expires_at if expires_at > now else now + _UNSAID_SECONDS
+        self._expires_at = expires_at if expires_at > now else now + _DEFAULT_SECONDS
         self._renew_at = (now + self._expires_at) / 2
 
     def _vend(self) -> tuple[dict[str, str], float]:
@@ -136,7 +136,7 @@ class VendedCredentials:
             )  # fmt: skip
         if not (options := vended.options()):
             raise LakeError(
-                f"{self._where}: what it vends for {self._lake} is for neither S3 nor Azure; on"
+                f"{self._where}: the credentials for {self._lake} are for neither S3 nor Azure; on"
                 " Google Cloud use a role of the host"
             )
         return options, (vended.expiration_time or 0) / 1000
@@ -144,7 +144,7 @@ class VendedCredentials:
     def _ask(
         self, client: httpx.Client, path: str, answer: type[_Answer], **request: Any
     ) -> _Answer:
-        until = time.monotonic() + self._section.timeout.seconds  # httpx bounds each read alone
+        until = time.monotonic() + self._section.timeout.seconds  # httpx limits single reads only
         with client.stream("POST", f"{self._section.url.rstrip('/')}{path}", **request) as response:
             body = first_bytes(response.iter_bytes(), _MOST_BYTES, until)
         if advice := _ADVICE.get((path, response.status_code)):
@@ -153,6 +153,6 @@ class VendedCredentials:
             if response.is_success:
                 return msgspec.json.decode(body, type=answer)
         raise LakeError(
-            f"{self._where}: {path} answers with status {response.status_code} and not as Unity"
-            " Catalog does; is that the address of the workspace?"
+            f"{self._where}: {path} returned status {response.status_code}, and not a response of"
+            " Unity Catalog; check that url is the address of the workspace"
         )

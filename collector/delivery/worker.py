@@ -1,4 +1,4 @@
-"""The delivery's thread: brings batches to the lake, and waits longer after each failure."""
+"""Thread of the delivery: it delivers batches, and waits longer after each failure."""
 
 import threading
 from collections.abc import Callable
@@ -11,33 +11,37 @@ from collector.errors import LakeError
 from collector.telemetry import memory
 from collector.telemetry.agent_stats import AgentStats
 
-# Full jitter: any time between nothing and twice as long as before, so that agents who found the
-# lake away together come back apart from each other.
+# Full jitter: a random wait between 0 and a maximum that doubles, so that agents that lost the lake
+# at the same time do not return at the same time.
 _FIRST_WAIT_SECONDS: Final = 2.0
 _LONGEST_WAIT_SECONDS: Final = 600.0
 _DRAIN_US: Final = 30_000_000
 
 
 class DeliveryWorker:
-    """Delivers the spool's waiting batches.
+    """Delivers the undelivered batches of the spool.
 
     Args:
-        take: Takes the oldest batches from the spool into the lake; how many, 0 where none waits.
-        clock: Gives the instants.
-        stats: Where it is counted.
-        say: Called with every failure that is followed by another attempt.
+        take: Delivers the oldest batches and returns their number. 0: the spool is empty.
+        clock: Clock.
+        stats: Agent counters.
+        report: Called with the text of every failure before another attempt.
     """
 
     def __init__(
-        self, take: Callable[[], int], clock: Clock, stats: AgentStats, say: Callable[[str], None]
+        self,
+        take: Callable[[], int],
+        clock: Clock,
+        stats: AgentStats,
+        report: Callable[[str], None],
     ) -> None:
-        self._take, self._clock, self._stats, self._say = take, clock, stats, say
+        self._take, self._clock, self._stats, self._report = take, clock, stats, report
 
     def deliver(self, stop: threading.Event) -> None:
-        """Deliver all waiting batches, retrying while the lake is away; ``stop`` ends it at once.
+        """Deliver all batches, and retry while the lake is unavailable. ``stop`` ends it at once.
 
         Raises:
-            JmxlakeError: What is left stays in the spool.
+            JmxlakeError: The delivery failed; undelivered batches stay in the spool.
         """
         patience = tenacity.Retrying(
             retry=tenacity.retry_if_exception_type(LakeError),
@@ -47,17 +51,17 @@ class DeliveryWorker:
         )  # fmt: skip
         before = self._stats.delivered
         with self._stats.delivery_seconds.time():
-            # The waits start over with each group: one that landed shows that the lake is back.
+            # A delivered group shows that the lake is available, so the next group has short waits.
             while not stop.is_set() and patience(self._deliver_next):
                 pass
             if self._stats.delivered > before:
                 memory.trim()
 
     def drain(self) -> None:
-        """Deliver the waiting batches at an orderly stop, for half a minute at most.
+        """Deliver batches at an orderly stop, for half a minute at most.
 
         Raises:
-            JmxlakeError: What is left stays in the spool.
+            JmxlakeError: The delivery failed; undelivered batches stay in the spool.
         """
         until_us = self._clock.steady_us() + _DRAIN_US
         while self._clock.steady_us() < until_us and self._deliver_next():
@@ -78,6 +82,6 @@ class DeliveryWorker:
     def _note(self, attempt: tenacity.RetryCallState) -> None:
         failure = attempt.outcome.exception() if attempt.outcome else None
         if failure is not None:
-            # It would keep what was to be written in memory, ten minutes long.
+            # The traceback would keep the batches' rows in memory for up to ten minutes.
             failure.__traceback__ = failure.__context__ = None
-            self._say(str(failure))
+            self._report(str(failure))

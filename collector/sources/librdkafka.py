@@ -1,15 +1,16 @@
-"""The statistics of librdkafka clients, from a file to which their application appends them.
+"""Statistics of librdkafka clients, from a file to which their application appends them.
 
-librdkafka hands its statistics as JSON to the application's ``stats_cb`` every
-``statistics.interval.ms``; the application writes each as one line. The interval should be half the
-family's cadence or less: statistics older than a cadence are of no use and count as unknown.
+librdkafka passes its statistics as JSON to the application's ``stats_cb`` every
+``statistics.interval.ms``, and the application writes each as one line. This interval should be at
+most half of the family's scrape interval. Statistics older than a scrape interval are ignored and
+count as unknown.
 
-How long brokers held answers back is in milliseconds, whatever librdkafka's documentation says of
-windows in general. Windows count the answers that were held back (older versions count all). A
-throttled client counts as throttled for as long as the broker said, though no answer comes.
+Throttle times are in milliseconds, unlike other windows in librdkafka's documentation.
+Windows count throttled responses (older versions count all responses). A throttled client counts
+as throttled for the time that the broker set, even if no response arrives.
 
-A ``client.id`` with a quote or a backslash breaks the JSON, which librdkafka writes unescaped: such
-lines are garbage, which is counted.
+librdkafka does not escape a ``client.id``, so a quote or a backslash in it makes the JSON invalid.
+The source counts invalid lines.
 """
 
 import os
@@ -35,15 +36,14 @@ from collector.sources.base.readings import Readings, split
 from collector.sources.base.transport import Transport
 
 _CALLS: Final = ("brokers.*.throttle.avg", "brokers.*.throttle.max")
-"""Possible calls of a metric, in the order of _Throttle."""
-_ROUNDED_SECONDS: Final = 1.0  # librdkafka gives whole seconds
+"""Supported calls of a metric, in the order of _Throttle."""
+_ROUNDED_SECONDS: Final = 1.0  # librdkafka writes whole seconds
 _LONGEST_SECONDS: Final = 60.0
-"""No answer is taken to bind a client for longer; brokers themselves stop at their quota window,
-by default 11 s."""
+"""Limit of a throttle time. Brokers limit it to their quota window, by default 11 s."""
 
 
 _MOST_OBJECTS: Final = 300_000
-"""Of all lines of one read, as JSON has them; 50 clients of 100 brokers write a third of that."""
+"""Limit of JSON objects in all lines of one read. 50 clients of 100 brokers write a third of it."""
 
 _Count = Annotated[int, msgspec.Meta(ge=0, le=(1 << 63) - 1)]
 
@@ -60,7 +60,7 @@ class _Broker(msgspec.Struct):
 
 
 class _Statistics(msgspec.Struct):
-    """One line, as far as it matters; ``time`` in seconds."""
+    """The relevant fields of one line; ``time`` in seconds."""
 
     name: str
     client_id: str
@@ -70,7 +70,7 @@ class _Statistics(msgspec.Struct):
 
 
 class _Throttle(NamedTuple):
-    """Throttling by one broker: milliseconds, and until when the client must wait."""
+    """Throttling by one broker: times in milliseconds, and the end of the client's wait."""
 
     avg: float
     max: float
@@ -78,7 +78,7 @@ class _Throttle(NamedTuple):
 
 
 _Throttles = dict[Series, _Throttle | None]
-"""By client and broker, of no metric yet: several clients of one process may share their id."""
+"""Throttling by client and broker, without a metric name. Clients of a process can share an ID."""
 
 
 class Statistics(Transport, frozen=True):
@@ -99,9 +99,9 @@ class StatisticsSource:
     """The clients of one application.
 
     Args:
-        expected: Their identity: the statistics have neither cluster nor node.
-        settings: The file that the application appends to.
-        clock: The wall clock, in seconds since the epoch.
+        expected: Configured identity, because the statistics have neither cluster nor node.
+        settings: File that the application appends to.
+        clock: Wall clock, in seconds since the epoch.
     """
 
     def __init__(
@@ -119,21 +119,21 @@ class StatisticsSource:
         self._readings = Readings()
 
     def identify(self) -> Identity:
-        """The configured identity.
+        """Return the configured identity.
 
         Raises:
-            SourceError: The file cannot be read, or the configuration does not name the cluster.
+            SourceError: The file cannot be read, or the configuration has no cluster ID.
         """
         self._lines.open()
         expected = self._expected
         if expected.cluster is None or expected.node is None:
             raise IdentityError(
-                f"{self._where}: they do not contain the cluster id; set source.cluster"
+                f"{self._where}: the file does not contain the cluster id; set source.cluster"
             )
         return Identity(expected.cluster, expected.node, None, 0)
 
     def read(self, family: Family) -> Answer:
-        """Read what was appended since the last time.
+        """Read the lines since the last read.
 
         Raises:
             SourceError: The file cannot be read, or its newest statistics are too old.
@@ -148,13 +148,13 @@ class StatisticsSource:
                 garbage += line is None or bool(line.strip())
             elif abs(self._clock() - found.time) <= fresh_s:
                 self._take(found, windows)
-        self._forget_silent(fresh_s, garbage)
+        self._drop_silent(fresh_s, garbage)
         throttles = self._throttles(windows)
         readings = tuple(self._reading(one, throttles) for one in family.metrics)
         return within_cap(Answer(readings, len(throttles), garbage), family.cap)
 
     def close(self) -> None:
-        """Close the file; what it holds by then is read again, as far as it is fresh."""
+        """Close the file. The next read starts with the recent statistics in it."""
         self._lines.close()
         self._newest.clear()
         self._throttled.clear()
@@ -165,19 +165,19 @@ class StatisticsSource:
             if broker.nodeid >= 0 or broker.throttle.cnt:
                 windows.setdefault(_key(found, name, broker), []).append(broker.throttle)
 
-    def _forget_silent(self, fresh_s: float, garbage: int) -> None:
+    def _drop_silent(self, fresh_s: float, garbage: int) -> None:
         now = self._clock()
         fresh = {n: s for n, s in self._newest.items() if abs(now - s.time) <= fresh_s}
         if not fresh:
-            why = " Some lines are garbage; is a quote in a client.id?" if garbage else ""
+            why = "; some lines are invalid, as with a quote in a client.id" if garbage else ""
             raise SourceTimeoutError(
-                f"{self._where}: none for {fresh_s:g} s: does the client run, and is its"
-                f" statistics.interval.ms at most half the cadence?{why}"
+                f"{self._where}: no statistics for {fresh_s:g} s{why}; check that the client is"
+                " running and its statistics.interval.ms is at most half of the scrape interval"
             )
         self._newest = fresh
 
     def _throttles(self, windows: Mapping[Series, list[_Window]]) -> _Throttles:
-        """By client and broker; None where no answer came and none binds the client any longer."""
+        """Return throttling by client and broker. None: no response, and no wait is running."""
         now = self._clock()
         throttles: _Throttles = {}
         for found in self._newest.values():
@@ -192,7 +192,8 @@ class StatisticsSource:
 
     def _reading(self, metric: Metric, throttles: _Throttles) -> Reading:
         if metric.call not in _CALLS:
-            raise SourceError(f"{metric.name}: statistics have no {metric.call}, but {_CALLS}")
+            why = f"statistics do not have {metric.call}"
+            raise SourceError(f"{metric.name}: {why}; use one of {', '.join(_CALLS)}")
         at = _CALLS.index(metric.call)
         values = {
             key._replace(metric=metric.name): throttle and throttle[at]
@@ -209,7 +210,7 @@ def _decoded(line: bytes) -> _Statistics | None:
 
 
 def _key(found: _Statistics, name: str, broker: _Broker) -> Series:
-    # Only brokers that were found by their id have one; what is sent to a coordinator is apart.
+    # A broker without an ID is a bootstrap address, or the connection to a coordinator.
     node = str(broker.nodeid) if broker.nodeid >= 0 else lake_name(name)
     labels = (("broker", node), ("type", lake_name(found.type)))
     return Series("", client_id=lake_name(found.client_id), labels=labels)
@@ -225,22 +226,23 @@ def _merged(windows: Sequence[_Window], now: float) -> _Throttle | None:
 
 
 LONGEST_LINE: Final = 16 << 20
-"""Bytes; statistics of a client with 10,000 partitions have 10 MB."""
+"""Size limit of a line in bytes. Statistics of a client with 10,000 partitions have 10 MB."""
 MOST_AT_ONCE: Final = 4 * LONGEST_LINE
+"""Size limit of one read in bytes."""
 _MOST_LINES: Final = 100_000
-"""At once; statistics have 1,500 bytes and more."""
+"""Line limit of one read. Statistics of a client have at least 1,500 bytes."""
 
 
 class AppendedLines:
-    """Follows a file; what was in it long before we came is passed over.
+    """Follows a file, like ``tail -F``.
 
-    A renamed file is read to its end, then the new one from its start. A truncated file is read
-    from its start. A line that is longer than ``LONGEST_LINE`` is dropped. Of
-    more than ``MOST_AT_ONCE`` since the last time, only the end is read.
+    A renamed file is read to its end, then the new file from its start. A truncated file is read
+    from its start. A line that is longer than ``LONGEST_LINE`` is dropped. If the file has grown by
+    more than ``MOST_AT_ONCE``, only the end is read.
 
     Args:
-        path: The file; the other process may write half a line at a time.
-        where: What is read; begins an error's line.
+        path: File. The application can write half a line at a time.
+        where: Start of the error line.
     """
 
     def __init__(self, path: Path, where: str) -> None:
@@ -250,51 +252,54 @@ class AppendedLines:
         self._skipping = False
 
     def open(self) -> BinaryIO:
-        """The file, opened if it was not.
+        """Return the file; open it if necessary.
 
         Raises:
-            SourceRefusedError: It is not there, may not be read or is no file.
+            SourceRefusedError: The file does not exist, is not readable or is not a regular file.
         """
         if self._file is None:
             try:
-                # A pipe without a writer would hold us up for ever.
+                # Without O_NONBLOCK, opening a pipe without a writer would block forever.
                 handle = os.open(self._path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
             except OSError as error:
                 raise SourceRefusedError(
-                    f"{self._where}: {error.strerror}; does the client's stats_cb append there?"
+                    f"{self._where}: {error.strerror}; check that the client's stats_cb appends to"
+                    " this file"
                 ) from None
             if not stat.S_ISREG(os.fstat(handle).st_mode):
                 os.close(handle)
-                raise SourceRefusedError(f"{self._where}: it is no regular file; name one")
+                raise SourceRefusedError(
+                    f"{self._where}: not a regular file; set source.statistics.file to one"
+                )
             self._file = os.fdopen(handle, "rb")
         return self._file
 
     def new(self) -> Iterator[bytes | None]:
-        """The lines that were finished since the last call, without their ends; None: dropped.
+        """Yield the complete lines since the last call, without line ends. None: a dropped line.
 
         Raises:
-            SourceRefusedError: It is not there, may not be read or is no file.
+            SourceRefusedError: The file does not exist, is not readable or is not a regular file.
         """
         file = self.open()
         yield from self._lines(file)
         if self._is_replaced(file):
-            yield from self._lines(file)  # what came between the last look and the renaming
+            yield from self._lines(file)  # lines between the last read and the renaming
             self.close()
             yield from self._lines(self.open())
 
     def close(self) -> None:
-        """Forget the file and where we were in it."""
+        """Close the file and drop the position in it."""
         if self._file is not None:
             self._file.close()
         self._file, self._rest, self._skipping = None, b"", False
 
     def _lines(self, file: BinaryIO) -> Iterator[bytes | None]:
-        # Only to where it ends now: who appends faster than we read must not hold us up.
+        # Only to the current end, because the application can append faster than the agent reads.
         size = os.fstat(file.fileno()).st_size
-        begin, at, lines = max(0, size - MOST_AT_ONCE), file.tell(), 0
-        if not begin <= at <= size:
-            at = file.seek(begin)
-            self._rest, self._skipping = b"", begin > 0  # maybe inside a line
+        start, at, lines = max(0, size - MOST_AT_ONCE), file.tell(), 0
+        if not start <= at <= size:
+            at = file.seek(start)
+            self._rest, self._skipping = b"", start > 0  # possibly inside a line
         while at < size and (part := file.readline(LONGEST_LINE)):
             at, lines = at + len(part), lines + 1
             if lines > _MOST_LINES:
@@ -317,4 +322,4 @@ class AppendedLines:
         try:
             return not os.path.samestat(self._path.stat(), os.fstat(file.fileno()))
         except OSError:
-            return False  # renamed, and the new one is not there yet
+            return False  # renamed, and the new file does not exist yet

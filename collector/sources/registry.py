@@ -13,10 +13,10 @@ import msgspec
 from collector.catalogue.entries import Role
 from collector.settings import RESTART, Section
 from collector.sources.base.transport import Transport
-from collector.sources.http.settings import Jolokia
-from collector.sources.jmx.settings import Attach, Jmx, Jmxquery
+from collector.sources.http import Jolokia
+from collector.sources.jmx import Attach, Jmx, Jmxquery
 from collector.sources.librdkafka import Statistics
-from collector.sources.prometheus.settings import Prometheus
+from collector.sources.prometheus import Prometheus
 
 AUTO: Final = "auto"
 EVERY: Final = "every"
@@ -25,19 +25,19 @@ EVERY: Final = "every"
 class SourceSettings(Section, frozen=True):
     """A broker, controller or client, with exactly one transport of those below.
 
-    A whole cluster is read through the Admin API only: it has none of these transports.
+    A whole cluster is read through the Admin API only, without any of these transports.
 
     Attributes:
-        node: Node id of the broker or controller; chosen name of a client JVM or a cluster.
-            ``auto``: the process reports its id. ``every``: each broker that the Admin API lists,
-            at an address that contains ``{host}`` or ``{node}``.
+        node: Node ID of the broker or controller, or a name that you choose for a client JVM or a
+            cluster. ``auto``: the ID that the process reports. ``every``: each broker that the
+            Admin API lists, at an address that contains ``{host}`` or ``{node}``.
         role: Role of the JVM. ``cluster``: no JVM is read.
-        cluster: Expected cluster id. Required only if the JVM does not report it.
+        cluster: Expected cluster ID. Required only if the JVM does not report it.
         jmx: JMX port; the usual transport.
         attach: Java's local attach API, without a port. It gives full control of the JVM.
         jolokia: Jolokia agent in the JVM, over HTTP. The agent needs no Java.
         prometheus: Prometheus's jmx_exporter, if JMX is closed. ``cluster`` is required.
-        jmxquery: Package of that name, if it is in use already.
+        jmxquery: The package jmxquery, for hosts that already use it.
         statistics: File with statistics of a client that uses librdkafka.
         targets_file: Prometheus's ``file_sd``: each target is a source, at an address that
             contains ``{host}`` and ``{port}``.
@@ -61,7 +61,7 @@ class SourceSettings(Section, frozen=True):
 
     @property
     def roles(self) -> tuple[Role, ...]:
-        """Roles, each of which is a source of its own."""
+        """Roles. Each role is a separate source."""
         return ("broker", "controller") if self.role == "combined" else (self.role,)
 
     @property
@@ -77,7 +77,7 @@ class SourceSettings(Section, frozen=True):
 
     @property
     def address(self) -> str:
-        """Host or URL. Empty: it is read on this host."""
+        """Host or URL. Empty: the source is on this host."""
         return str(getattr(self.transport, "url", getattr(self.transport, "host", "")))
 
 

@@ -12,7 +12,7 @@ from lakehouse.report.facts.report_record import Report
 _INTRODUCTION: Final = """\
 `jmxlake report --json` writes the report data. Page, terminal, mail and [CSV](report-csv.md) show
 the same data. [report.schema.json](report.schema.json) is its JSON Schema. `python -m
-lakehouse.report.facts.json_schema` prints the schema of the installed version.
+lakehouse.report.facts.report_json` prints the schema of the installed version.
 
 - Times are ISO 8601, UTC. Durations are whole microseconds (`_us`).
 - `null` is unknown, or does not apply. It is not zero. In meanings, *empty* is `null` and

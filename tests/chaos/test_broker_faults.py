@@ -185,9 +185,9 @@ def _play(story: Story, cluster: Cluster, other: Cluster, agent: Agent) -> None:
     with story.fault("other node"):
         broker.kill()
         neighbour.kill()
-        _stand_in(neighbour, broker, agent, "node 2 answers")
+        _stand_in(neighbour, broker, agent, "node 2 responds")
     with story.fault("other cluster"):
-        _stand_in(other.nodes[1], broker, agent, f"cluster {other.id} answers")
+        _stand_in(other.nodes[1], broker, agent, f"cluster {other.id} responds")
         broker.start()
     neighbour.start()
     agent.await_calm()
@@ -352,8 +352,8 @@ def test_a_broker_that_stands_in_for_ours_leaves_no_trace(
     assert ("orders",) in beans
     assert not {topic for (topic,) in beans} & set(STRANGERS)
     refusals = {
-        "other node": "node 2 answers, not 1",
-        "other cluster": f"answers, not {story.cluster}",
+        "other node": "node 2 responds instead of 1",
+        "other cluster": f"responds instead of {story.cluster}",
     }
     for name, refusal in refusals.items():
         start, until = surely_unknown(story.faults[name])

@@ -67,7 +67,7 @@ def test_the_port_speaks_tls_and_nothing_else(followed: Machine) -> None:
     del told["source"]["jmx"]["tls"]
     followed.write("/root/plain.yaml", yaml.safe_dump(told))
     said = followed.run("jmxlake-agent", "check", "--config", "/root/plain.yaml", check=False)
-    assert "does it want TLS" in said
+    assert "check whether it requires TLS" in said
 
 
 def test_no_secret_is_on_a_command_line_and_java_has_hashed_its_own(followed: Machine) -> None:

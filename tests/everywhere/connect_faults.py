@@ -40,7 +40,7 @@ def test_a_server_that_restarts_is_one_line_and_the_next_rollup_is_whole(
             assert code == 1, said
             assert "Traceback" not in said
             (line,) = [one for one in said.splitlines() if one.startswith("jmxlake: Spark ")][-1:]
-            assert "run it again" in line
+            assert "un the command again" in line
             code, _, said = remote.ended("rollup", str(ours))
             # The lost session cannot release the lease, which has run out on a slow machine.
             if code != 0:

@@ -81,7 +81,7 @@ def test_an_agent_without_a_key_delivers(store: S3Server, catalog: UnityServer, 
 def test_a_token_that_has_expired_is_one_line(
     store: S3Server, catalog: UnityServer, tmp_path: Path
 ):
-    with pytest.raises(LakeError, match="it refuses the client or its token"):
+    with pytest.raises(LakeError, match="the client or its token was refused"):
         of_lake(lake_by(catalog, catalog.token("admin", -60), store, tmp_path))()
 
 

@@ -88,7 +88,13 @@ def test_threads_and_a_bundle_without_secrets_are_there_for_who_helps(
     with RunningAgent(settings, tmp_path) as agent:
         agent.wait_ready()
         bundle = tmp_path / "bundle.tar.gz"
-        command = [script("jmxlake-agent"), "support", "--config", str(agent.config), str(bundle)]
+        command = [
+            script("jmxlake-agent"),
+            "support-bundle",
+            "--config",
+            str(agent.config),
+            str(bundle),
+        ]
         ran = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
         assert ran.returncode == 0, ran.stderr
         again = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)

@@ -59,7 +59,7 @@ def lake(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Lake], Path]:
         root = tmp_path_factory.mktemp("alerts")
         _batch(*told).commit(root)
         jmxlake("rollup", str(root), "--engine", "local")
-        jmxlake("sla", str(root), "--from", _iso(0), "--to", _iso(END))
+        jmxlake("slo", "publish", str(root), "--from", _iso(0), "--to", _iso(END))
         return root
 
     return made

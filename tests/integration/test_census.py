@@ -9,7 +9,7 @@ import pytest
 
 from collector import catalogue
 from collector.sources.java import jvm
-from collector.sources.jmx.mbean_server import MBeanServer
+from collector.sources.jmx.rmi_calls import MBeanServer
 from demo.topics import create_assigned, delete
 from tests.jmx_sources import jmx_source
 from tests.waiting import wait_for

@@ -191,7 +191,7 @@ def test_check_needs_no_jvm_to_read(
 
 
 def test_once_reads_what_every_broker_leads(settings: dict[str, Any], tmp_path: Path) -> None:
-    ran = call(settings, tmp_path, "once", "--json")
+    ran = call(settings, tmp_path, "scrape", "--json")
     assert ran.returncode == 0, ran.stdout + ran.stderr
     rows = [json.loads(line) for line in ran.stdout.splitlines()]
     values = {
@@ -222,11 +222,11 @@ sasl.client.callback.handler.class={handler}
     ("handler", "with_jar", "said"),
     [
         ("software.amazon.msk.auth.iam.IAMClientCallbackHandler", True,
-         "refused the credentials"),  # a broker of ours has no such mechanism, and is asked for it
+         "file were refused"),  # a broker of ours has no such mechanism, and is asked for it
         ("software.amazon.msk.auth.iam.IAMClientCallbackHandler", False,
          "software.amazon.msk.auth.iam.IAMClientCallbackHandler"),
         ("software.amazon.msk.auth.iam.IAMOAuthBearerLoginCallbackHandler", True,
-         "only Kafka's own classes and"),
+         "only classes of Kafka and"),
     ],
 )  # fmt: skip
 def test_the_login_of_msk_is_the_one_that_aws_makes_and_off_by_default(
@@ -269,7 +269,7 @@ def test_a_request_that_the_cluster_does_not_have_is_a_line_and_no_more(cluster:
 
     source = AdminSource(None, AdminConnection(refusing, connection.where, 20))
     families = {one.name: one for one in catalogue.load().preferring("partitions").families}
-    with pytest.raises(SourceRefusedError, match=r"no such request.*QUOTAS"):
+    with pytest.raises(SourceRefusedError, match=r"does not support this request.*QUOTAS"):
         source.read(families["quota_limits"])
     assert source.read(families["partitions"]).beans > 0, "the others are read"
     source.close()

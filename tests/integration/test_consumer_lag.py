@@ -16,7 +16,7 @@ from lakehouse.core.subjects import Subject
 from lakehouse.engines.local_engine import LocalEngine
 from lakehouse.report.facts.fields import Bounds
 from lakehouse.report.facts.gold import Gold
-from lakehouse.report.facts.kafka.consumer_groups import Behind, ConsumerLag, consumer_lag
+from lakehouse.report.facts.sections.consumer_groups import Behind, ConsumerLag, consumer_lag
 from lakehouse.slo.openslo import objective_files
 from tests import gold_builder
 from tests.lake_builder import BASE, CLUSTER, micros

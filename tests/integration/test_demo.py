@@ -37,7 +37,7 @@ pytestmark = [pytest.mark.kafka, pytest.mark.spark]
 _SECONDS = 3_600
 _WINDOW_US = window_seconds(WINDOW) * 1_000_000
 _LONGEST_HEARD_US = 2_000_000  # a scrape interval
-_NOTHING = "This cell has nothing to show"
+_NOTHING = "No data for this cell"
 _MILLIONTHS = 1e-3  # gold's sums are made of rows in millionths, some hundreds of them
 
 

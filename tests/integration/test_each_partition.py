@@ -18,7 +18,7 @@ from lakehouse.engines.relation import select
 from lakehouse.explain.story import explain
 from lakehouse.report.facts import build as reports
 from lakehouse.report.facts.gold import Gold
-from lakehouse.report.facts.objectives import business_hours
+from lakehouse.report.facts.objectives import verdicts
 from lakehouse.slo import attainment, published
 from lakehouse.slo.calendar.maintenance import Maintenance
 from lakehouse.slo.openslo import objective_files
@@ -202,7 +202,7 @@ def test_what_began_in_time_that_is_left_out_too_is_left_out(engine: Engine):
 def test_business_hours_take_in_what_was_first_seen_as_they_ended(engine: Engine):
     known, now_us = subjects(engine), periods.micros(LATER)
     gold = Gold(engine, "cluster-a", WHOLE, 300, known, now_us)
-    found = business_hours.statements_in(gold, [MIN_ISR], [FIRST_HALF])
+    found = verdicts.statements_in(gold, [MIN_ISR], [FIRST_HALF])
     (one,) = (each for each in found if each.subject.topic == "t")
     assert seconds(one) == (180, 120, 120, 125, 0)
 

@@ -359,7 +359,7 @@ def test_the_command_tells_a_person_and_a_program(with_changes: Path) -> None:
     run = CliRunner().invoke(
         main, ["explain", str(with_changes), "t", *between, "--week", "2026-W47"]
     )
-    assert (run.exit_code, "not both" in run.stderr) == (2, True)
+    assert (run.exit_code, "use either --week" in run.stderr) == (2, True)
     asked = ["explain", str(with_changes), "u/" + HOSTILE, "--json", "--cluster", CLUSTER]
     run = CliRunner().invoke(main, asked)
     assert run.exit_code == 0, run.stderr

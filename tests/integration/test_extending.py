@@ -76,8 +76,8 @@ def test_the_projects_own_tests_accept_additions(tree: Tree, made: list[Made]) -
 
 
 def test_column_without_its_key_fails_at_import(tree: Tree) -> None:
-    with edited(tree, "lakehouse/report/tables/throttling.py", '"quota"', '"quotas"'):
-        ran = tree.run("-c", "from lakehouse.report.tables import throttling")
+    with edited(tree, "lakehouse/report/tables/requests.py", '"quota"', '"quotas"'):
+        ran = tree.run("-c", "from lakehouse.report.tables import requests")
     assert "TypeError: Client does not have the key 'quotas'" in ran.stderr
 
 

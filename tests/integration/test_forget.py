@@ -121,7 +121,7 @@ def test_a_dry_run_counts_and_changes_nothing(lake: Path) -> None:
 def test_what_is_not_there_is_one_line(lake: Path) -> None:
     ran = forget(lake, "unheard-of")
     assert ran.exit_code == 1
-    assert ran.stderr.splitlines()[-1] == "jmxlake: no table has that name"
+    assert ran.stderr.splitlines()[-1] == "jmxlake: no table contains that name"
 
 
 def test_while_a_rollup_is_at_work_gold_waits(lake: Path) -> None:

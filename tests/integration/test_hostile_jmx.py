@@ -20,10 +20,10 @@ from collector.catalogue import Family, Metric
 from collector.errors import SourceError, SourceTimeoutError
 from collector.settings import Duration
 from collector.sources.base.identity import Expected
+from collector.sources.http import Jolokia
 from collector.sources.http.jolokia import JolokiaSource
-from collector.sources.http.settings import Jolokia
+from collector.sources.jmx import Jmxquery
 from collector.sources.jmx.jmxquery import JmxquerySource
-from collector.sources.jmx.settings import Jmxquery
 from demo.jars import jolokia_jar
 from demo.java import java_command
 from demo.launcher import Launcher, kill, last_lines
@@ -152,7 +152,7 @@ def test_who_asks_in_bulk_is_refused_or_told_what_failed(hostile: Ports, way: st
     told = {
         "jolokia": {
             "Gadget": "hostile:type=Gadget Value failed in the broker|not a number",
-            "Huge": "longer than 64 MiB|no answer within|is not Jolokia's",
+            "Huge": "longer than 64 MiB|no answer within|is not from Jolokia",
             "Thrower": "hostile:type=Thrower Value failed in the broker: .*MBeanException",
             "Quotes": 'hostile:type=Quotes Value is a", "attribute" : "b c, not a number',
         },
@@ -160,7 +160,7 @@ def test_who_asks_in_bulk_is_refused_or_told_what_failed(hostile: Ports, way: st
             "Gadget": "hostile:type=Gadget Value failed in the broker",
             "Huge": "jmxquery failed|longer than 64 MiB|no answer within|failed in the broker",
             "Thrower": "hostile:type=Thrower Value failed in the broker",
-            "Quotes": "printed a line that cannot be parsed",
+            "Quotes": "has an invalid line",
             "Shy": "jmxquery failed: ",
         },
     }[way]

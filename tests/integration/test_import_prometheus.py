@@ -285,12 +285,12 @@ def test_the_same_span_again_adds_nothing(scene: Scene, said: str) -> None:
     # Without what it remembers, too: the lake has it all.
     anew = run(scene, scene.imported, "--state", str(scene.folder / "other-state"))
     assert before == [DeltaTable(f"{scene.imported}/bronze/{one}").version() for one in tables]
-    assert "broker-1: 0 of 0 attempts" in again
-    assert "broker-1: 0 of 0 attempts" in anew
+    assert "broker-1: 0 of 0 scrapes" in again
+    assert "broker-1: 0 of 0 scrapes" in anew
 
 
 def test_the_time_of_an_agent_is_left_to_it(scene: Scene) -> None:
-    assert "broker-1: 0 of 0 attempts" in (out := run(scene, scene.seen)), out
+    assert "broker-1: 0 of 0 scrapes" in (out := run(scene, scene.seen)), out
     agents = bronze(
         scene.seen,
         "SELECT source, count(DISTINCT agent) FROM scrapes GROUP BY source ORDER BY source",

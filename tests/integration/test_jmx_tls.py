@@ -29,7 +29,7 @@ JMX = "-Dcom.sun.management.jmxremote"
 
 PLAIN, GOOD, EXPIRED, ASKING = 3000, 1, 2, 3
 """Nodes: TLS behind a plain registry (as Java does by default); TLS all over; with an expired
-certificate; asking for a client's certificate."""
+certificate; asking for requires a client certificate."""
 
 
 class Keys(NamedTuple):
@@ -141,7 +141,7 @@ def assert_refused(
 ) -> None:
     kind = "CredentialsError" if "password" in text else "SourceRefusedError"
     assert told.get("error") == kind, told
-    where = " (the registry there sends us to port " if other_port else ": "
+    where = " (its registry names port " if other_port else ": "
     assert told["text"].startswith(f"JMX of 127.0.0.1:{node.jmx_port}{where}")
     assert text in told["text"]
 
@@ -169,10 +169,10 @@ def test_each_fault_of_the_other_side_is_told_apart(cluster: Cluster, keys: Keys
         section(nodes[PLAIN], tls),
         section(nodes[GOOD], tls, password_file=str(wrong)),
     )
-    assert_refused(expired, nodes[EXPIRED], "its certificate has expired; renew it there")
-    assert_refused(asking, nodes[ASKING], "a client's certificate")
-    assert_refused(plain, nodes[PLAIN], "it does not speak TLS there")
-    assert_refused(refused, nodes[GOOD], "it refused the user or the password")
+    assert_refused(expired, nodes[EXPIRED], "the server's certificate has expired; renew it")
+    assert_refused(asking, nodes[ASKING], "requires a client certificate")
+    assert_refused(plain, nodes[PLAIN], "the port does not use TLS")
+    assert_refused(refused, nodes[GOOD], "the user or the password was refused")
     assert "not-the-password" not in refused["text"]
 
 
@@ -184,13 +184,13 @@ def test_each_fault_of_ours_is_told_apart(cluster: Cluster, keys: Keys) -> None:
          for node in (PLAIN, GOOD)],
         [section(nodes[GOOD], {"trust_store": keys("stranger.pem")})],
     )  # fmt: skip
-    assert_refused(without[0], nodes[GOOD], "does it want TLS, or is it no JMX port")
+    assert_refused(without[0], nodes[GOOD], "check whether it requires TLS, and that it is")
     # A registry without TLS has another port than the server that has it.
-    untrusted = "not signed by a CA that we trust; put its CA into"
+    untrusted = "not signed by a trusted CA; add its CA to"
     assert_refused(without[1], nodes[PLAIN], untrusted, other_port=True)
     assert plain[0].get("node") == "3000"
-    assert_refused(plain[1], nodes[GOOD], "does it want TLS")
-    assert_refused(stranger[0], nodes[GOOD], "not signed by a CA that we trust; put its CA into")
+    assert_refused(plain[1], nodes[GOOD], "check whether it requires TLS")
+    assert_refused(stranger[0], nodes[GOOD], "not signed by a trusted CA; add its CA to")
 
 
 def test_a_port_that_says_nothing_costs_one_timeout(keys: Keys) -> None:
@@ -218,7 +218,7 @@ def test_a_certificate_of_ours_is_shown_where_one_is_asked_for(
         [section(asking, ours("client.p12"))], [section(asking, ours("stranger.p12"))]
     )
     assert known[0].get("node") == "3"
-    assert_refused(stranger[0], asking, "a client's certificate")
+    assert_refused(stranger[0], asking, "requires a client certificate")
 
 
 def test_a_store_that_is_of_no_use_is_told_before_anybody_is_asked(
@@ -230,14 +230,14 @@ def test_a_store_that_is_of_no_use_is_told_before_anybody_is_asked(
     damaged.write_text("-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n")
     p12, own = {"trust_store": keys("trust.p12")}, {"key_store_password_file": keys.password}
     faults: list[tuple[dict[str, str], str]] = [
-        (p12, "trust.p12: it holds no certificate to trust"),
-        ({**p12, "trust_store_password_file": str(wrong)}, "holds another password"),
+        (p12, "trust.p12: no trusted certificate found"),
+        ({**p12, "trust_store_password_file": str(wrong)}, "has another password"),
         ({**p12, "trust_store_password_file": keys("none")}, "cannot read the password file"),
-        ({"trust_store": keys("none.pem")}, "none.pem: No such file or directory; give a file"),
+        ({"trust_store": keys("none.pem")}, "none.pem: No such file or directory; use a file"),
         ({"trust_store": keys("store.password")}, "neither PEM nor PKCS12 nor JKS"),
-        ({"trust_store": str(damaged)}, "a certificate in it is damaged"),
-        ({"key_store": keys("ca.pem"), **own}, "it holds no private key: make a PKCS12"),
-        ({"key_store": keys("trust.p12"), **own}, "it holds no private key"),
+        ({"trust_store": str(damaged)}, "a certificate is damaged"),
+        ({"key_store": keys("ca.pem"), **own}, "no private key found; create a PKCS12"),
+        ({"key_store": keys("trust.p12"), **own}, "no private key found"),
     ]
     told = probe(*(section(cluster.nodes[GOOD], tls) for tls, _ in faults))
     for one, (_, text) in zip(told, faults, strict=True):

@@ -16,8 +16,8 @@ from collector import catalogue
 from collector.errors import ConfigError, SourceError, SourceRefusedError
 from collector.settings import Duration
 from collector.sources.base.identity import Expected
+from collector.sources.http import Jolokia
 from collector.sources.http.jolokia import JolokiaSource
-from collector.sources.http.settings import Jolokia
 from demo.cluster import Cluster
 from demo.jars import jolokia_jar
 from demo.ports import free_ports
@@ -164,10 +164,10 @@ def test_a_wrong_password_over_tls_and_plain_http_to_tls_are_told(agents: Agents
     url = f"https://127.0.0.1:{agents.tls_port}/jolokia/"
     wrong = agents.folder / "wrong"
     wrong.write_text("not-the-password\n")
-    with pytest.raises(SourceRefusedError, match="refused the user or the password") as refused:
+    with pytest.raises(SourceRefusedError, match="the user or the password was refused") as refused:
         _source(agents, url, password_file=wrong, **good).identify()
     assert "not-the-password" not in str(refused.value)
-    with pytest.raises(SourceError, match="does not speak HTTP"):
+    with pytest.raises(SourceError, match="does not use HTTP"):
         _source(agents, url.replace("https", "http")).identify()
     with pytest.raises(SourceError, match="status 404"):
         _source(agents, url.replace("jolokia", "other"), **good).identify()
@@ -178,13 +178,13 @@ def test_an_agent_that_may_leave_out_beans_without_a_word_is_refused(
     agents: Agents, most: int, told: str
 ) -> None:
     url = f"http://127.0.0.1:{agents.short_ports[most]}/jolokia/"
-    with pytest.raises(SourceError, match=f"maxCollectionSize is {told}, so it may leave out"):
+    with pytest.raises(SourceError, match=f"maxCollectionSize is {told}, so Jolokia can omit"):
         _source(agents, url).identify()
 
 
 @pytest.mark.parametrize("url", ["ftp://127.0.0.1/", "http://", "nonsense", "http://a:b@host/"])
 def test_an_address_that_is_none_is_refused_by_its_key(url: str) -> None:
-    with pytest.raises(ConfigError, match=r"source\.jolokia\.url: give http"):
+    with pytest.raises(ConfigError, match=r"source\.jolokia\.url: must be http"):
         JolokiaSource(CONTROLLER, Jolokia(url))
 
 

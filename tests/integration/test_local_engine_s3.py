@@ -100,7 +100,7 @@ def test_commands_take_storage_options_from_a_file(server: S3Server, tmp_path: P
     span = ("--from", "2026-11-16T10:00:00Z", "--to", "2026-11-16T10:05:00Z")
     for command in (
         ("weekly", lake, *span, "--engine", "local"),
-        ("sla", lake, *span),
+        ("slo", "publish", lake, *span),
         ("report", lake, *span),
         ("explain", lake, "t", "--week", "2026-W47"),
     ):

@@ -250,7 +250,7 @@ def test_another_engines_commit_is_refused_by_name_and_accepted_by_hand(lake: Pa
     kept = Kept(lake)
     (refused,) = kept.round()
     assert isinstance(refused, ForeignEngineError)
-    assert f"version {version} was written by {SPARK}" in str(refused)
+    assert f"{SPARK} wrote version {version}" in str(refused)
     assert f"--accept runs@{version}" in str(refused)
     assert "\n" not in str(refused)
     assert kept.done() == []
@@ -265,7 +265,7 @@ def test_a_commit_that_was_looked_at_once_is_not_looked_at_again(lake: Path) -> 
     Kept(lake).round()
     version = foreign_commit(lake, SPARK)
     (refused,) = Kept(lake).round()
-    assert f"version {version} " in str(refused)
+    assert f"version {version}, " in str(refused)
 
 
 def test_a_commit_that_does_not_say_who_wrote_it_is_told(lake: Path) -> None:
@@ -274,7 +274,7 @@ def test_a_commit_that_does_not_say_who_wrote_it_is_told(lake: Path) -> None:
     assert kept.round() == []
     assert (
         "left",
-        {"table": "runs", "what": "1 commits do not name the engine that wrote them"},
+        {"table": "runs", "what": "1 commits without the name of an engine"},
     ) in kept.told
 
 
@@ -291,7 +291,7 @@ def test_a_table_that_is_not_ours_is_refused(tmp_path: Path, properties: dict[st
     )
     (refused,) = Kept(lake).round()
     assert isinstance(refused, TableSchemaError)
-    assert "bronze/events: its property jmxlake.schema is" in str(refused)
+    assert "bronze/events: property jmxlake.schema is" in str(refused)
 
 
 def test_a_table_of_other_columns_is_refused(lake: Path, tmp_path: Path) -> None:
@@ -404,7 +404,7 @@ def test_progress_of_another_lake_is_not_believed(lake: Path) -> None:
     positions = rollup_position.by_progress(delta_rs.locate(str(lake), None))
     found = positions(tables.RUNS, opened(lake))
     assert isinstance(found, str)
-    assert "has read version 7, and there are 0" in found
+    assert "has read version 7, but the newest version is 0" in found
     assert positions(tables.EVENTS, opened(lake)) == ReadPosition(0)
 
 
@@ -457,7 +457,7 @@ def test_a_dry_run_tells_and_changes_nothing(lake: Path) -> None:
     assert told.exit_code == 0
     assert "compact date=2026-11-16" in told.stdout
     assert "checkpoint commits=92" in told.stdout
-    assert "not done: log, removed files and old dates are kept" in told.stdout
+    assert "skipped: log, removed files and old dates are kept" in told.stdout
     as_json = json.loads(run(str(lake), "--dry-run", "--json").stdout)["tables"]
     assert [one["table"] for one in as_json] == [one.name for one in tables.BRONZE]
     assert [one["action"] for one in as_json[0]["actions"]] == ["compact", "checkpoint"]
@@ -468,7 +468,7 @@ def test_exit_codes_tell_what_a_person_must_do(lake: Path, tmp_path: Path) -> No
     assert run(str(lake)).exit_code == 0
     nowhere = run(str(tmp_path))
     assert nowhere.exit_code == 1
-    assert "no table bronze/runs there" in nowhere.stderr
+    assert "no table bronze/runs" in nowhere.stderr
     foreign_commit(lake, SPARK)
     for arguments in ([], ["--dry-run"]):
         refused = run(str(lake), *arguments)
@@ -486,13 +486,13 @@ def test_exit_codes_tell_what_a_person_must_do(lake: Path, tmp_path: Path) -> No
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (["--keep", "5x"], "not a length of time"),
+        (["--keep", "5x"], "not a duration"),
         (["--keep", "3h"], "at least 1d"),
-        (["--read-until", "2026-11-01"], "goes with --gold none"),
+        (["--read-until", "2026-11-01"], "requires --gold none"),
         (["--gold", "none", "--read-until", "soon"], "not a date"),
         (["--accept", "runs"], "runs@1234"),
         (["--accept", "gold@1"], "runs@1234"),
-        (["--every", "1m", "--once"], "without --once"),
+        (["--every", "1m", "--once"], "cannot be combined with --once"),
     ],
 )
 def test_what_is_asked_for_wrongly_is_said(lake: Path, arguments: list[str], says: str) -> None:
@@ -554,7 +554,7 @@ def test_the_service_goes_on_until_it_is_told_to_end(lake: Path, tmp_path: Path)
 
 
 def test_the_unit_is_printed_and_runs_the_service() -> None:
-    told = CliRunner().invoke(main, ["unit"])
+    told = CliRunner().invoke(main, ["systemd-unit"])
     assert told.exit_code == 0
     assert "ExecStart=/opt/jmxlake/bin/jmxlake maintain ${LAKE} --every 1m" in told.stdout
     assert "NoNewPrivileges=yes" in told.stdout

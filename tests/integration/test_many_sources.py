@@ -307,7 +307,13 @@ def test_a_node_of_both_roles_is_two_sources_in_one_agent(
         "health": {"port": free_ports(1)[0]},
     }
     (tmp_path / "agent.yaml").write_text(yaml.safe_dump(settings))
-    command = [script("jmxlake-agent"), "once", "--json", "--config", str(tmp_path / "agent.yaml")]
+    command = [
+        script("jmxlake-agent"),
+        "scrape",
+        "--json",
+        "--config",
+        str(tmp_path / "agent.yaml"),
+    ]
 
     def read() -> dict[tuple[str, str], str]:
         ran = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)

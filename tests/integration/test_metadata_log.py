@@ -355,7 +355,7 @@ def _once(told: Told, data: Path, *options: str) -> subprocess.CompletedProcess[
         yaml.safe_dump(settings, file)
         file.flush()
         return subprocess.run(
-            [*_UNPRIVILEGED, script("jmxlake-agent"), "once", "--config", file.name, *options],
+            [*_UNPRIVILEGED, script("jmxlake-agent"), "scrape", "--config", file.name, *options],
             capture_output=True, text=True, timeout=180, check=False,
             env={**os.environ, "COLUMNS": "300"},
         )  # fmt: skip
@@ -394,7 +394,7 @@ def test_a_folder_that_may_not_be_read_is_one_line(told: Told, copied: Path) -> 
         path.chmod(0)
     ran = _once(told, copied)
     assert ran.returncode == 1
-    assert "no permission: let the agent's user read the folder" in ran.stdout + ran.stderr
+    assert "permission denied; allow the agent's user to read the folder" in ran.stdout + ran.stderr
     assert "Traceback" not in ran.stderr
 
 

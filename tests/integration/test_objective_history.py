@@ -14,7 +14,7 @@ from lakehouse.core import periods
 from lakehouse.core.lake import Lake
 from lakehouse.core.periods import Period, instant, micros
 from lakehouse.engines.local_engine import LocalEngine
-from lakehouse.report.facts import shape
+from lakehouse.report.facts import report_json
 from lakehouse.report.facts.build import facts
 from lakehouse.slo import attainment, published
 from lakehouse.slo.calendar.report_calendar import Calendar
@@ -60,7 +60,7 @@ def told(
     calendar: Calendar = Calendar(),  # noqa: B008 - it is frozen
 ) -> dict[str, Any]:
     made = facts(gold, objectives, period, now=instant(now_us), calendar=calendar)
-    shape.check(made)
+    report_json.check_shape(made)
     return made
 
 

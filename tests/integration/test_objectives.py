@@ -29,7 +29,7 @@ from lakehouse.engines.gold_reader import GoldRows
 from lakehouse.engines.local_engine import LocalEngine
 from lakehouse.errors import ObjectiveError
 from lakehouse.report.facts.build import facts
-from lakehouse.slo import attainment, partition_level, published
+from lakehouse.slo import attainment, levels, published
 from lakehouse.slo.burn_rate import PAIRS, BadWindow, burnt_us
 from lakehouse.slo.calendar.maintenance import Maintenance
 from lakehouse.slo.calendar.report_calendar import Calendar
@@ -423,7 +423,7 @@ def test_a_cluster_is_its_topics_by_their_partitions(engine: Engine, asked: Any)
 
 def test_each_partition_for_itself_is_a_part_of_its_topic(engine: Engine, asked: Any):
     stated = [asked[name, "old"] for name in ("plain", "by-hour", "reads")]
-    (one,) = partition_level.by_topic(GoldRows(engine, WINDOW), stated)
+    (one,) = levels.by_topic(GoldRows(engine, WINDOW), stated)
     assert (one.weight, one.subjects) == ("partition-time", 3)
     told = one.to_json()
     hours = 7 * 24
@@ -473,7 +473,8 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_the_command_tells_all_of_it(engine: Engine, files: Path):
     result = CliRunner().invoke(
         main,
-        ["sla", engine.lake.root, "--week", "2024-W47", "--objectives", str(files / "objectives"),
+        ["slo", "publish", engine.lake.root, "--week", "2024-W47",
+         "--objectives", str(files / "objectives"),
          "--maintenance", str(files / "maintenance.yaml"), "--label", "team=payments", "--json"],
     )  # fmt: skip
     assert result.exit_code == 0, result.output

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from lakehouse.report import clusters_summary, pdf
+from lakehouse.report.page import clusters_summary, pdf
 from tests import axe, sample_facts
 from tests.integration.test_page_browser import PAGES, POLICY, Browser, read_title
 

@@ -17,7 +17,7 @@ from lakehouse.core import display
 from lakehouse.report.page import page as page_file
 from lakehouse.report.page.page import render
 from lakehouse.report.summary.summarize import summarize
-from lakehouse.report.tables.details import details
+from lakehouse.report.tables.section import details
 from tests import page_weeks, sample_facts
 from tests.page_reader import read
 from tests.pdf_reader import pages_of

@@ -16,7 +16,7 @@ from click.testing import CliRunner
 
 from lakehouse.cli.main import main
 from lakehouse.errors import PrintError
-from lakehouse.report import pdf
+from lakehouse.report.page import pdf
 from lakehouse.report.page.page import render
 from lakehouse.report.summary import lines
 from lakehouse.report.summary.summarize import summarize

@@ -15,8 +15,8 @@ from lakehouse.core.periods import Period
 from lakehouse.core.subjects import Subject
 from lakehouse.engines.local_engine import LocalEngine
 from lakehouse.report.facts.gold import Gold
-from lakehouse.report.facts.kafka.consumer_groups import lost_before_read
-from lakehouse.report.facts.kafka.tier_lag import tier_lag
+from lakehouse.report.facts.sections.consumer_groups import lost_before_read
+from lakehouse.report.facts.sections.tier_lag import tier_lag
 from lakehouse.slo.openslo import objective_files
 from lakehouse.slo.sla_statement import Statement, Times
 from tests import gold_builder

@@ -333,7 +333,7 @@ def test_a_set_that_comes_later_brings_its_rows_back(two_steps: dict[str, Any]):
 
 
 def test_gold_keeps_its_windows(once: Path):
-    with pytest.raises(TableSchemaError, match="windows are of 300 s, not 30 s"):
+    with pytest.raises(TableSchemaError, match="windows of 300 s, not 30 s"):
         rollups.local(once, window_seconds=30)
 
 
@@ -343,7 +343,7 @@ def test_a_lake_without_a_table_or_with_another_schema_is_one_line(
 ):
     first_batch().commit(tmp_path)
     lake = lakes.at(str(tmp_path))
-    with pytest.raises(TableNotFoundError, match="run jmxlake rollup first"):
+    with pytest.raises(TableNotFoundError, match="Run jmxlake rollup first"):
         table_of(spark, lake, tables.TOPICS)
     shutil.rmtree(tmp_path / tables.SCRAPES.path)
     other = lakes.Lake(str(tmp_path)).name(tables.SCRAPES)
@@ -375,7 +375,7 @@ def test_errors_are_one_line_and_exit_code_1(once: Path, tmp_path: Path):
     for arguments in (
         ["rollup", str(tmp_path / "nowhere")],
         ["rollup", str(once), "--window", "7m"],
-        ["sla", str(once), "--week", "2026-99"],
+        ["slo", "publish", str(once), "--week", "2026-99"],
     ):
         run = CliRunner().invoke(main, arguments)
         assert run.exit_code == 1

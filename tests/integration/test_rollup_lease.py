@@ -82,7 +82,7 @@ def test_of_many_at_once_one_has_it(engine: Engine) -> None:
 def test_one_that_has_run_out_is_taken_and_its_holder_stops(engine: Engine) -> None:
     with lease.hold(engine, OVER) as slow:
         with lease.hold(engine, LONG._replace(skew=0)) as next_one:
-            with pytest.raises(LeaseLostError, match="has taken it over"):
+            with pytest.raises(LeaseLostError, match="has the lease now"):
                 slow.check()
             with pytest.raises(LeaseLostError):
                 slow.check()

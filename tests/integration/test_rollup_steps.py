@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from lakehouse import tables
-from lakehouse.engines.costs import PartDone
-from lakehouse.engines.engine import ask
+from lakehouse.engines.engine import PartDone, ask
 from lakehouse.errors import LeaseHeldError
 from lakehouse.rollup import lease, progress
 from lakehouse.rollup.lease import Terms
@@ -188,7 +187,7 @@ def test_one_at_a_time_and_one_that_slept_over_its_lease_stops_before_its_next_c
         _, said = process.communicate(timeout=300)
     assert process.returncode == 1
     assert "LeaseLostError" in said
-    assert "has taken it over" in said
+    assert "has the lease now" in said
     assert versions(root) == commits
     assert rows_of(root) == once
 

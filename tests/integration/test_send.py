@@ -82,7 +82,7 @@ def test_a_mail_arrives_encrypted_and_authenticated(
         told |= {"attach": ["html", "json"]}
         done = run(facts, settings(tmp_path, mail=told, link=link))
     assert done.exit_code == 0, done.stderr
-    assert done.stdout.startswith("sent mail to ops@example.org by localhost:")
+    assert done.stdout.startswith("sent mail to ops@example.org through localhost:")
     ((sender, to, content, encrypted),) = box.got
     assert (sender, to, encrypted) == ("reports@example.org", ("ops@example.org",), True)
     message = message_from_bytes(content, policy=policy.default)

@@ -20,16 +20,15 @@ from collector.errors import IdentityError, SourceError, SourceRefusedError, Sou
 from collector.model import Series
 from collector.settings import Duration
 from collector.sources.base.identity import Expected
+from collector.sources.http import Jolokia
 from collector.sources.http.jolokia import JolokiaSource
-from collector.sources.http.settings import Jolokia
 from collector.sources.java import jvm
+from collector.sources.jmx import Attach, Jmx, Jmxquery
 from collector.sources.jmx.attach import AttachSource
 from collector.sources.jmx.jmxquery import JmxquerySource
 from collector.sources.jmx.rmi_source import JmxSource
-from collector.sources.jmx.settings import Attach, Jmx, Jmxquery
-from collector.sources.prometheus import exporter_rules
+from collector.sources.prometheus import Prometheus, exporter_rules
 from collector.sources.prometheus.exporter import PrometheusSource
-from collector.sources.prometheus.settings import Prometheus
 from demo.cluster import Cluster
 from demo.jars import exporter_jars
 from demo.java_admin import Quota, set_quotas
@@ -290,8 +289,8 @@ def test_every_way_tells_the_same_identity(kafka: Cluster, opened: Opener) -> No
 @pytest.mark.parametrize(
     ("expected", "told"),
     [
-        (Expected("broker", "7"), "node 1 answers, not 7"),
-        (Expected("broker", "1", "another"), "answers, not another"),
+        (Expected("broker", "7"), "node 1 responds instead of 7"),
+        (Expected("broker", "1", "another"), "responds instead of another"),
     ],
 )
 def test_another_node_or_cluster_than_expected_is_refused(
@@ -307,7 +306,7 @@ def test_another_node_or_cluster_than_expected_is_refused(
 def test_a_wrong_password_is_refused_and_not_told(opened: Opener, way: str, tmp_path: Path) -> None:
     wrong = tmp_path / "password"
     wrong.write_text("not-the-password\n")
-    with pytest.raises(SourceRefusedError, match="refused the user or the password") as refused:
+    with pytest.raises(SourceRefusedError, match="the user or the password was refused") as refused:
         opened(way, password=wrong).identify()
     assert "not-the-password" not in str(refused.value)
     assert "127.0.0.1:" in str(refused.value)
@@ -457,6 +456,6 @@ def test_a_composite_without_that_item_is_one_clear_line(
 ) -> None:
     source = opened(way)
     metrics = tuple(replace(one, **changes) for one in COMPOSITE.metrics[:1])
-    with pytest.raises(SourceError, match="not a number: correct or remove jvm") as e:
+    with pytest.raises(SourceError, match="not a number; correct or remove jvm") as e:
         source.read(replace(COMPOSITE, metrics=metrics))
     assert len(str(e.value).splitlines()) == 1

@@ -22,9 +22,9 @@ from collector.sources.admin.admin_connection import connect
 from collector.sources.admin.source import AdminSource
 from collector.sources.base.identity import Expected
 from collector.sources.java import jvm
+from collector.sources.jmx import Attach, Jmx
 from collector.sources.jmx.attach import AttachSource, find_pid
 from collector.sources.jmx.rmi_source import JmxSource
-from collector.sources.jmx.settings import Attach, Jmx
 from demo.cluster import Cluster
 from demo.java import java_command
 from demo.java_admin import Quota, set_quotas
@@ -123,7 +123,7 @@ def test_a_password_file_that_is_not_there_is_named(pair: Cluster, tmp_path: Pat
 @pytest.mark.parametrize(
     ("content", "told"),
     [
-        ("monitor 2rrNVSMra= /ujlX3sF= SHA3-512\n", "holds a hash"),
+        ("monitor 2rrNVSMra= /ujlX3sF= SHA3-512\n", "contains a hash"),
         ("monitor {}\n", None),
         ("\n# who may read\nmonitor {}\n", None),
     ],
@@ -162,7 +162,7 @@ def test_a_registry_that_sends_us_to_another_host_gets_no_password(tmp_path: Pat
     source = JmxSource(Expected("broker"), Jmx(port, user="monitor", password_file=password))
     try:
         wait_for(lambda: "ready" in last_lines(log), 60)
-        with pytest.raises(IdentityError, match=r"our password, to 192\.0\.2\.1: set"):
+        with pytest.raises(IdentityError, match=r"192\.0\.2\.1, which would get the password; set"):
             source.identify()
     finally:
         source.close()

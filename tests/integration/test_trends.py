@@ -9,8 +9,8 @@ from lakehouse.core import lake as lakes
 from lakehouse.core.periods import micros
 from lakehouse.engines.gold_reader import GoldRows, subjects
 from lakehouse.engines.local_engine import LocalEngine
+from lakehouse.slo import trends
 from lakehouse.slo.openslo import objective_files
-from lakehouse.slo.trends import weeks
 from tests.lake_builder import BASE, CLUSTER, Batch
 from tests.rollups import DAY, HOUR, ISR, hours, local
 
@@ -25,10 +25,10 @@ HOUR_US = 3_600_000_000
 
 def trends_of(
     engine: LocalEngine, end: dt.datetime, now_us: int, known: list[Subject]
-) -> list[weeks.Trend]:
+) -> list[trends.Trend]:
     gold, objectives = GoldRows(engine, 300_000_000), objective_files.load()
-    found = weeks.read(gold, objectives, weeks.weeks_until(end), now_us, known)
-    return weeks.join(found, now_us)
+    found = trends.read_weeks(gold, objectives, trends.weeks_until(end), now_us, known)
+    return trends.join(found, now_us)
 
 
 def test_weeks_are_summed_from_gold_and_what_nobody_saw_is_unknown(tmp_path: Path):

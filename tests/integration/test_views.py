@@ -41,8 +41,8 @@ def lake(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root.mkdir()
     Story(hours=4).tell().commit(root)
     jmxlake("rollup", str(root), "--engine", "local")
-    jmxlake("sla", str(root), *SPAN)
-    jmxlake("sla", str(root), "--week", "2026-W47")
+    jmxlake("slo", "publish", str(root), *SPAN)
+    jmxlake("slo", "publish", str(root), "--week", "2026-W47")
     return root
 
 

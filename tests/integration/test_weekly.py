@@ -50,7 +50,7 @@ def test_two_commands_without_spark_make_a_report(tmp_path: Path) -> None:
     slow = re.compile(r" (so far|left)(, |$)")  # progress, which a slow machine shows
     said = [line for line in told.stderr.splitlines() if not slow.search(line)]
     took = "( ?[0-9]+ (h|m|min|s))+"
-    phases = ["rollup: 168 hours rolled up", "objectives: .* statements, .*", "facts", "page"]
+    phases = ["rollup: 168 hours rolled up", "objectives: .* SLO results, .*", "report", "HTML"]
     for line, phase in zip(said, phases, strict=True):
         assert re.fullmatch(f"jmxlake: {phase}[,:] (under)?{took}", line), line
     assert "orders fell under min ISR" in told.stdout
@@ -61,7 +61,7 @@ def test_two_commands_without_spark_make_a_report(tmp_path: Path) -> None:
     ((number, statements),) = ask(
         engine, "SELECT count(*), max(r.statement) FROM {rows} r", rows=engine.rows(SLA)
     )
-    assert f"objectives: {number} statements, {number} of them new or changed" in said[1]
+    assert f"objectives: {number} SLO results, {number} of them new or changed" in said[1]
     assert statements == 1
     assert number == sum(len(one["subjects"]) for one in report["objectives"])
     story = without_spark("explain", lake, "orders", "--week", "2026-W47")
@@ -85,7 +85,7 @@ def test_of_several_clusters_one_is_chosen_or_each_has_a_page(
     assert json.loads(one.stdout)["cluster"] == "cluster-b"
     again = weekly(several)
     assert again.exit_code == 1
-    assert "jmxlake: rollup: nothing new, " in again.stderr
+    assert "jmxlake: rollup: no new data, " in again.stderr
     assert "0 of them new or changed" in again.stderr
     assert "cluster-a, cluster-b" in again.stderr.splitlines()[-1]
     every = weekly(several, "--every-cluster", tmp_path / "pages")
@@ -136,13 +136,13 @@ def test_one_file_has_all_options(several: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "code", "told"),
     [
-        (("--team", "storage"), 2, "--team needs --owners"),
-        (("--every-cluster", "x", "--html", "y"), 2, "goes without other outputs"),
-        (("--every-cluster", "x", "--cluster", "y"), 2, "goes without other outputs"),
+        (("--team", "storage"), 2, "--team requires --owners"),
+        (("--every-cluster", "x", "--html", "y"), 2, "cannot be combined with other outputs"),
+        (("--every-cluster", "x", "--cluster", "y"), 2, "cannot be combined with other outputs"),
         (("--send", "/nowhere.yaml"), 1, "/nowhere.yaml"),
         (("--owners", "/nowhere.yaml"), 1, "/nowhere.yaml"),
         (("--window", "5x"), 1, "5x"),
-        (("--week", "2026-W47"), 2, "not both"),
+        (("--week", "2026-W47"), 2, "use either --week"),
         (("--options-file", "/nowhere.yaml"), 1, "/nowhere.yaml"),
     ],
 )
@@ -161,7 +161,7 @@ def test_where_a_rollup_is_at_work_it_ends_with_3(tmp_path: Path) -> None:
     hours(1, 0.0).commit(tmp_path)
     with lease.hold(LocalEngine(Lake(str(tmp_path))), lease.USUAL):
         run = weekly(tmp_path)
-        stated = CliRunner().invoke(main, ["sla", str(tmp_path), *SPAN])
+        stated = CliRunner().invoke(main, ["slo", "publish", str(tmp_path), *SPAN])
     for one in (run, stated):
         assert one.exit_code == 3, one.stderr
         assert "is rolling up since" in one.stderr.splitlines()[-1]

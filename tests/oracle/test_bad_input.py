@@ -10,9 +10,9 @@ from lakehouse import tables
 from lakehouse.core import lake as lakes, periods
 from lakehouse.engines.local_engine import LocalEngine
 from lakehouse.gold.incidents import joined
-from lakehouse.report.facts.coverage import rejected
 from lakehouse.report.facts.gold import Gold
-from lakehouse.report.facts.kafka.min_isr import Incident, partition_incidents
+from lakehouse.report.facts.sections.coverage import rejected
+from lakehouse.report.facts.sections.min_isr import Incident, partition_incidents
 from tests.oracle import gold, stories
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""Which beans above zero count: those of the census, and those that show who leads."""
+"""MBeans above zero count if they are in the MBean cache or show a new leader."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def bean(topic: str) -> str:
         ("positive", False, {"known"}),
     ],
 )
-def test_a_bean_that_the_census_does_not_know_counts_only_where_it_shows_who_leads(
+def test_uncached_bean_counts_only_if_it_shows_a_leader(
     condition: Literal["binary", "positive"], *, led: bool, counts: set[str]
 ) -> None:
     metric = Metric(
@@ -44,7 +44,7 @@ def test_a_bean_that_the_census_does_not_know_counts_only_where_it_shows_who_lea
         labels={"topic": "topic", "partition": "partition"},
     )  # fmt: skip
     family = Family(name="f", via="jmx", cadence_seconds=10, roles=("broker",), metrics=(metric,))
-    census = {Series("m", topic, 0): bean(topic) for topic in ("known", "quiet", "calm")}
+    cached = {Series("m", topic, 0): bean(topic) for topic in ("known", "quiet", "calm")}
     asking = AboveLeast(FakeServer(bean("known"), bean("new")))  # type: ignore[arg-type]
-    asking.begin(family)
-    assert {series.topic for series in asking.beans(metric, census)} == counts
+    asking.start(family)
+    assert {series.topic for series in asking.beans(metric, cached)} == counts

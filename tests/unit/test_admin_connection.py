@@ -1,4 +1,4 @@
-"""One Admin client for all sources of an agent: who keeps it, and who gives it up."""
+"""One Admin client for all sources of an agent: when it is kept and replaced."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from collector.sources.admin.source import AdminSource
 
 
 class FakeClient:
-    """Notes that it was closed; the first is given up while it is asked, as at a reload."""
+    """Records that it was closed. The first is closed during a call, as at a reload."""
 
     def __init__(self, number: int, stage: Stage) -> None:
         self.name = f"fake client {number}"
@@ -31,7 +31,7 @@ class FakeClient:
 
 
 class Stage:
-    """A connection whose clients are fakes, and whose clock stands still."""
+    """A connection with fake clients and a clock that a test moves."""
 
     def __init__(self) -> None:
         self.made: list[FakeClient] = []
@@ -63,33 +63,33 @@ def stage() -> Stage:
     return Stage()
 
 
-def test_everybody_is_given_the_same_client(stage: Stage) -> None:
+def test_sources_share_one_client(stage: Stage) -> None:
     with stage.connection.client() as one, stage.connection.client() as other:
         assert one is other
     assert stage.ask() == "fake client 1"
 
 
-def test_a_question_without_an_answer_costs_nobody_the_client(stage: Stage) -> None:
+def test_timeout_keeps_the_client_of_others(stage: Stage) -> None:
     stage.ask()
     stage.fail(SourceTimeoutError("slow"))
     assert stage.ask() == "fake client 1"
 
 
-def test_a_client_that_nobody_has_an_answer_of_is_replaced(stage: Stage) -> None:
+def test_silent_client_is_replaced(stage: Stage) -> None:
     stage.ask()
     stage.now += 31
     stage.fail(SourceTimeoutError("slow"))
     assert stage.ask() == "fake client 2"
 
 
-def test_a_client_that_was_refused_is_replaced_after_a_while(stage: Stage) -> None:
+def test_refused_client_is_replaced_after_backoff(stage: Stage) -> None:
     stage.fail(SourceRefusedError("nothing listens there"))
     stage.now += 0.5
     assert stage.ask() == "fake client 2"
 
 
-def test_refused_credentials_are_not_tried_at_every_question(stage: Stage) -> None:
-    """Whoever guesses so often locks the account, for the whole fleet at once."""
+def test_refused_credentials_are_not_retried_at_once(stage: Stage) -> None:
+    """Too many failed logins lock the account for the whole fleet."""
     for _ in range(24 * 3600 // 10):
         with pytest.raises(CredentialsError, match="wrong password"):
             stage.ask(CredentialsError("wrong password"))
@@ -102,13 +102,13 @@ def test_refused_credentials_are_not_tried_at_every_question(stage: Stage) -> No
 @pytest.mark.parametrize(
     "name", ["TopicAuthorizationException", "UnsupportedVersionException", "UnknownServerException"]
 )
-def test_an_error_that_kafka_answers_with_costs_nobody_the_client(stage: Stage, name: str) -> None:
+def test_kafka_error_keeps_the_client(stage: Stage, name: str) -> None:
     answered = type("org.apache.kafka.common.errors.ApiException", (Exception,), {})
     stage.fail(type(f"org.apache.kafka.common.errors.{name}", (answered,), {})("as Java's"))
     assert stage.ask() == "fake client 1"
 
 
-def test_while_a_client_is_being_made_others_are_told_so_and_nobody_hangs(
+def test_calls_during_client_creation_fail_fast(
     stage: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("collector.sources.admin.admin_connection._MAKING_SECONDS", 0.01)
@@ -123,19 +123,19 @@ def test_while_a_client_is_being_made_others_are_told_so_and_nobody_hangs(
     assert stage.ask() == "fake client 1"
 
 
-def test_who_asks_a_client_that_another_gives_up_is_answered_by_the_next(stage: Stage) -> None:
+def test_call_on_a_closed_client_gets_the_next(stage: Stage) -> None:
     assert AdminSource(1, stage.connection).identify().cluster == "c"
     assert [client.name for client in stage.made] == ["fake client 1", "fake client 2"]
 
 
-def test_what_fails_for_several_at_once_costs_one_client_and_it_is_closed(stage: Stage) -> None:
+def test_common_failure_closes_one_client(stage: Stage) -> None:
     gone = SourceRefusedError("nothing listens there")
     asking = stage.connection.client()
     asking.__enter__()
     stage.fail(gone)
     stage.now += 0.5
     assert stage.ask() == "fake client 2"
-    with pytest.raises(SourceTimeoutError, match="given up"):
+    with pytest.raises(SourceTimeoutError, match="the client was closed"):
         asking.__exit__(SourceRefusedError, gone, None)
     assert stage.made[0].closed.wait(60)
     assert stage.ask() == "fake client 2"
@@ -145,7 +145,7 @@ def test_what_fails_for_several_at_once_costs_one_client_and_it_is_closed(stage:
     assert stage.ask() == "fake client 3"
 
 
-def test_one_of_several_who_share_it_leaves_and_the_others_keep_the_client(stage: Stage) -> None:
+def test_leaving_source_keeps_client_of_others(stage: Stage) -> None:
     stage.ask()
     one, other = object(), object()
     stage.connection.join(one)

@@ -1,4 +1,4 @@
-"""Which partitions an agent goes on reading, and of which groups lag and headroom are known."""
+"""Partitions that an agent continues to read, and groups with known lag and headroom."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ LOW = "kafka.group.retention_headroom.low"
 
 
 class FakeClient:
-    """A cluster whose leaders come and go at will, which no real one does."""
+    """A cluster whose leaders a test moves at will."""
 
     def __init__(self) -> None:
         self.leaders: dict[Partition, int | None] = {}
@@ -59,7 +59,7 @@ class FakeClient:
         return GroupAnswers(found, dict.fromkeys(self.silent, self.why_silent))
 
     def commits(self, groups: Iterable[str]) -> GroupAnswers[dict[Partition, int]]:
-        assert self.silent.isdisjoint(groups), "who has not answered once is not waited for again"
+        assert self.silent.isdisjoint(groups), "a group that failed once is not requested again"
         found: dict[str, dict[Partition, int]] = {group: {} for group in groups}
         for commit, at in self.committed.items():
             if commit.group in found:
@@ -92,18 +92,18 @@ def of(client: FakeClient, reader: OffsetReader) -> dict[tuple[str, str], float 
     return {(one.group or "", one.topic or ""): value for one, value in values.items()}
 
 
-def test_a_partition_that_moved_away_is_read_twice_more() -> None:
+def test_moved_partition_is_read_twice_more() -> None:
     client, reader = made()
     assert reader.read(client)[1].moved == frozenset()  # type: ignore[arg-type]
     client.leaders = {P: 2}
     for _ in range(2):
         values, offsets, _ = reader.read(client)  # type: ignore[arg-type]
         assert (offsets.moved, offsets.log_starts) == ({P}, {P: 0})
-        assert not any(values.values()), "its offsets are the new leader's to tell"
+        assert not any(values.values()), "the new leader reports its offsets"
     assert reader.read(client)[1].commits_after == {}  # type: ignore[arg-type]
 
 
-def test_a_partition_without_a_leader_is_kept_in_mind_and_not_asked() -> None:
+def test_offline_partition_is_kept_without_requests() -> None:
     client, reader = made()
     reader.read(client)  # type: ignore[arg-type]
     client.leaders = {P: None}
@@ -121,7 +121,7 @@ def lag_of(client: FakeClient, reader: OffsetReader) -> dict[tuple[str, str], fl
     return {(one.group or "", one.topic or ""): value for one, value in values.items()}
 
 
-def test_one_group_that_does_not_answer_costs_one_group() -> None:
+def test_failed_group_does_not_affect_others() -> None:
     client, reader = made()
     client.committed[Commit("other", "t", 0)] = 20
     reader.read(client)  # type: ignore[arg-type]
@@ -132,7 +132,7 @@ def test_one_group_that_does_not_answer_costs_one_group() -> None:
     assert {one.group for of_metric in values.values() for one in of_metric} == {"other"}
 
 
-def test_answer_in_part_names_what_is_missing() -> None:
+def test_partial_answer_lists_missing_partitions() -> None:
     client, reader = made()
     client.committed[Commit("other", "t", 0)] = 20
     client.silent, client.startless = {"g"}, {P}
@@ -152,10 +152,10 @@ def test_answer_in_part_names_what_is_missing() -> None:
         pytest.param({"g"}, {P}, 5, id="both"),
     ],
 )
-def test_moved_partition_is_read_until_an_answer_is_whole(
+def test_moved_partition_is_read_until_answer_is_complete(
     silent: set[str], startless: set[Partition], scrapes: int
 ) -> None:
-    """Its new leader's agent does not know from where on a loss is not counted yet."""
+    """The new leader's agent does not have the offset of the last counted loss."""
     client, reader = made()
     client.committed[Commit("other", "t", 0)] = 20
     reader.read(client)  # type: ignore[arg-type]
@@ -170,7 +170,7 @@ def test_moved_partition_is_read_until_an_answer_is_whole(
     assert offsets.commits_after == {}
 
 
-def test_moved_partition_is_left_where_a_group_is_forbidden() -> None:
+def test_moved_partition_is_dropped_if_group_is_forbidden() -> None:
     client, reader = made()
     client.committed[Commit("other", "t", 0)] = 20
     client.silent, client.why_silent = {"g"}, "GroupAuthorizationException"
@@ -180,7 +180,7 @@ def test_moved_partition_is_left_where_a_group_is_forbidden() -> None:
     assert counts == [1, 1, 0]
 
 
-def test_moved_partition_is_left_where_no_answer_is_whole() -> None:
+def test_moved_partition_is_dropped_after_partial_answers() -> None:
     client, reader = made()
     client.committed[Commit("other", "t", 0)] = 20
     reader.read(client)  # type: ignore[arg-type]
@@ -190,40 +190,40 @@ def test_moved_partition_is_left_where_no_answer_is_whole() -> None:
     assert offsets.commits_after == {}
 
 
-def test_a_group_that_reads_what_arrives_within_an_interval_has_no_lag() -> None:
+def test_group_that_reads_within_an_interval_has_no_lag() -> None:
     client, reader = made(committed=36)
-    assert lag_of(client, reader) == {("g", "t"): 64.0}, "of before nothing is known"
+    assert lag_of(client, reader) == {("g", "t"): 64.0}, "the time before is unknown"
     client.end, client.committed = 200, {G: 100}
     assert lag_of(client, reader) == {("g", "t"): 0.0}
     client.end = 300
     assert lag_of(client, reader) == {("g", "t"): 215.0}, "200, rounded up to a bucket's end"
 
 
-def test_what_retention_has_deleted_is_no_lag() -> None:
+def test_deleted_records_are_not_lag() -> None:
     client, reader = made(committed=10)
     client.start = 36
     assert lag_of(client, reader) == {("g", "t"): 64.0}
 
 
-def test_the_lag_of_a_compacted_topic_is_told_too() -> None:
+def test_compacted_topic_has_lag() -> None:
     client, reader = made()
     client.config = {**PLAIN, "cleanup.policy": "compact"}
     assert lag_of(client, reader) == {("g", "t"): 90.0}
 
 
-def test_who_keeps_up_is_safe_without_asking_and_whoever_is_behind_is_asked_for() -> None:
+def test_headroom_is_requested_only_for_lagging_groups() -> None:
     client, reader = made(committed=100)
     assert of(client, reader) == {("g", "t"): None}
-    client.end = 200  # it has read all that was there a scrape ago
+    client.end = 200  # it has read everything up to the last scrape
     assert of(client, reader) == {("g", "t"): None}
     assert client.probes == 0
-    assert of(client, reader) == {("g", "t"): None}, "asked, and far from the end of retention"
+    assert of(client, reader) == {("g", "t"): None}, "requested, and far from the end of retention"
     assert client.probes == 1
     client.first_kept = 150
     assert of(client, reader) == {("g", "t"): 0.0}
 
 
-def test_where_size_or_the_remote_tier_decides_nothing_is_known_of_who_is_behind() -> None:
+def test_headroom_is_unknown_with_size_limit_or_remote_storage() -> None:
     for config in ({"retention.bytes": "1000"}, {"remote.storage.enable": "true"}):
         client, reader = made()
         client.config = {**PLAIN, **config}
@@ -232,7 +232,7 @@ def test_where_size_or_the_remote_tier_decides_nothing_is_known_of_who_is_behind
         assert of(client, reader) == {("g", "t"): None}
 
 
-def test_what_is_kept_for_ever_is_safe_and_a_compacted_topic_is_no_loss() -> None:
+def test_unlimited_and_compacted_topics_are_safe() -> None:
     client, reader = made()
     client.config = {**PLAIN, "retention.ms": "-1"}
     assert of(client, reader) == {("g", "t"): None}

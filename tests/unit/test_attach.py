@@ -44,9 +44,11 @@ def test_of_several_brokers_the_node_is_found(proc: Path) -> None:
     broker(proc, 11, 1)
     broker(proc, 12, 2)
     assert find_pid("2", proc=proc) == 12
-    with pytest.raises(SourceRefusedError, match=r"attaching: 0 .* run kafka.Kafka as node 3: is"):
+    with pytest.raises(
+        SourceRefusedError, match=r"attaching: 0 .* run kafka.Kafka as node 3; check"
+    ):
         find_pid("3", proc=proc)
-    with pytest.raises(SourceRefusedError, match=r"2 processes .*\(pids 11, 12\): name its unit"):
+    with pytest.raises(SourceRefusedError, match=r"2 processes .*\(pids 11, 12\); set unit"):
         find_pid(None, proc=proc)
 
 
@@ -119,9 +121,9 @@ def test_a_pid_that_is_gone_or_no_jvm_is_told_before_java_is_asked(proc: Path) -
     process(proc, 11, "java kafka.Kafka")
     process(proc, 12, "sleep 9", maps="/usr/bin/sleep\n")
     check_jvm(11, proc)
-    with pytest.raises(SourceRefusedError, match="process 12: that is no JVM"):
+    with pytest.raises(SourceRefusedError, match="process 12: not a JVM"):
         check_jvm(12, proc)
-    with pytest.raises(SourceRefusedError, match="process 13: that is no JVM"):
+    with pytest.raises(SourceRefusedError, match="process 13: not a JVM"):
         check_jvm(13, proc)
 
 
@@ -134,5 +136,5 @@ def test_what_we_may_not_look_into_is_never_attached_to(
         raise PermissionError(13, "Permission denied")
 
     monkeypatch.setattr("pathlib.Path.read_text", denied)
-    with pytest.raises(SourceRefusedError, match="process 11: that is no JVM"):
+    with pytest.raises(SourceRefusedError, match="process 11: not a JVM"):
         check_jvm(11, proc)

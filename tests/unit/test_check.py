@@ -83,7 +83,7 @@ def test_what_the_spool_takes_already_is_room_for_it(
         return shutil._ntuple_diskusage(1 << 40, 0, free)
 
     monkeypatch.setattr(shutil, "disk_usage", small_disk)
-    with pytest.raises(JmxlakeError, match="lower it"):
+    with pytest.raises(JmxlakeError, match="Lower it"):
         check._spool(config)
     with config.spool.path.with_name("spool.db-wal").open("wb") as log:
         log.truncate(30 << 20)
@@ -164,7 +164,7 @@ def test_check_reports_a_damaged_spool_and_keeps_it(config: Config, tmp_path: Pa
 def test_check_beside_a_running_agent_passes(config: Config) -> None:
     with Spool(config.spool.path, 1 << 20):
         said = check._spool(config)
-        assert said.endswith("in use by an agent that runs")
+        assert said.endswith("in use by a running agent")
         with socket.create_server((config.health.host, 0)) as taken:
             port = taken.getsockname()[1]
             health = structs.replace(config.health, port=port)

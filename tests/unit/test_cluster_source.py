@@ -11,7 +11,7 @@ from collector.catalogue import load
 from collector.config import loader
 from collector.errors import ConfigError
 from collector.model import Notice, Partition, Series
-from collector.sources.admin import cluster_changes, readings
+from collector.sources.admin import readings
 from collector.sources.admin.client import Cluster, PartitionState
 
 if TYPE_CHECKING:
@@ -62,10 +62,10 @@ def test_agents_beside_a_jvm_read_what_they_read_before(role: str) -> None:
 @pytest.mark.parametrize(
     ("source", "more", "message"),
     [
-        ({}, {}, "admin: needed: a cluster is read in no other way"),
-        (JMX, {"admin": ADMIN}, "source.jmx: a cluster is read by admin alone"),
+        ({}, {}, "admin: required, because role cluster is read through admin only"),
+        (JMX, {"admin": ADMIN}, "source.jmx: role cluster is read through admin only"),
         ({}, {"admin": ADMIN, "metadata_log": {"folder": "/log", "libs": "/libs"}},
-         "metadata_log: a cluster has none"),
+         "metadata_log: belongs to a broker; remove it"),
     ],
 )  # fmt: skip
 def test_what_does_not_go_with_a_cluster_is_refused(
@@ -76,7 +76,7 @@ def test_what_does_not_go_with_a_cluster_is_refused(
 
 
 def test_a_broker_still_needs_a_way_to_its_jvm() -> None:
-    with pytest.raises(ConfigError, match="source: give one of jmx, attach"):
+    with pytest.raises(ConfigError, match="source: set one of jmx, attach"):
         families({"node": 1}, admin=ADMIN)
 
 
@@ -112,6 +112,6 @@ def test_the_agent_of_a_cluster_reports_for_every_broker() -> None:
     assert {series for series, value in values.items() if value} == {gone}
     assert len(values) == len(readings.leaders(TOPICS)), "each partition is claimed"
     moved = {**TOPICS, "whole": (PartitionState(0, 2, 3, (), 3),)}
-    assert cluster_changes.leader_changes(TOPICS, moved, None, for_all=True) == [
+    assert readings.leader_changes(TOPICS, moved, None, for_all=True) == [
         Notice("leader_change", Series("", *Partition("whole", 0)), "broker-1", "broker-2")
     ]

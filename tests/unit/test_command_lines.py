@@ -118,7 +118,7 @@ def test_elsewhere_than_on_linux_it_says_so_in_one_line(monkeypatch: pytest.Monk
     ran = CliRunner().invoke(main, ["run"])
     assert ran.exit_code == 1
     assert ran.stderr == (
-        "jmxlake-agent: run: the agent runs on Linux only; check --offline works here, too\n"
+        "jmxlake-agent: run: the agent requires Linux. On this system, use check --offline\n"
     )
 
 
@@ -153,7 +153,7 @@ def test_check_offline_looks_at_files_alone(path: Path, tmp_path: Path) -> None:
         ("limits: {window_rows: 1}", "limits.window_rows: Expected `int` >= 1000"),
         ("limits: {memory: 1MiB}", "limits.memory: must be at least 256MiB"),
         ("catalogue: /none", "/none"),
-        ("java: {options: '\"'}", "java.options: is not written as for a shell"),
+        ("java: {options: '\"'}", "java.options: not valid shell syntax"),
     ],
 )
 def test_check_offline_ends_with_78_where_configuration_or_catalogue_is_wrong(
@@ -297,5 +297,5 @@ def test_odd_value_of_an_option_is_refused_in_one_line(
     ],
 )  # fmt: skip
 def test_instant_outside_the_calendar_is_refused(start: str, end: str) -> None:
-    with pytest.raises(PeriodError, match="write a time between 1970 and 9998"):
+    with pytest.raises(PeriodError, match="use a time between 1970 and 9998"):
         periods.span(start, end)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from collector.delivery.commit_fsync import fsync_commits
+from collector.delivery.commit_safety import fsync_commits
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -1,4 +1,4 @@
-"""The configuration: what is wrong is said by key, and a typing slip gets a suggestion."""
+"""Configuration: errors name the key, and a misspelled key gets a suggestion."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from click.testing import CliRunner
 
 from collector.agent import plan
 from collector.cli.main import main
-from collector.config import loader, secrets
+from collector.config import checks, loader
 from collector.config.schema import Config, Lake
 from collector.delivery.storage_options import from_file
 from collector.errors import ConfigError, SettingError
@@ -37,14 +37,14 @@ MINIMAL: dict[str, Any] = {
 }
 
 
-def test_a_minimal_file_has_good_defaults() -> None:
+def test_minimal_file_has_defaults() -> None:
     parsed = loader.parse(MINIMAL, "agent.yaml")
     assert parsed.source.name == "broker-1"
     assert parsed.window.us == 300_000_000
     assert parsed.spool.max_size == 1 << 30
 
 
-def test_the_reference_file_shows_the_defaults() -> None:
+def test_reference_file_has_the_defaults() -> None:
     reference = loader.load(REFERENCE, {})
     bare = copy.deepcopy(MINIMAL)
     bare["lake"]["path"] = reference.lake.path
@@ -53,18 +53,18 @@ def test_the_reference_file_shows_the_defaults() -> None:
 
 
 def uncommented_text() -> Any:
-    """The reference file with every key that stands there in a comment, as YAML has it."""
+    """Return the reference file as YAML, including every key in a comment."""
     text = re.sub(r"^( *)# ((?:  )*\w+:( |$))", r"\1\2", REFERENCE.read_text(), flags=re.MULTILINE)
-    return yaml.safe_load(text)  # takes the latter of two keys: `families` stands there twice
+    return yaml.safe_load(text)  # uses the second of two keys: `families` is in the file twice
 
 
 def uncommented() -> Config:
-    """The same, as the agent reads it."""
+    """Return the same, as the agent reads it."""
     return msgspec.convert(uncommented_text(), Config, dec_hook=loader._hook)
 
 
 def sections(value: object, path: str = "") -> Iterator[tuple[str, Section]]:
-    """Every section within a section, by its path."""
+    """Yield every nested section by its path."""
     if isinstance(value, dict):
         for key, below in value.items():
             yield from sections(below, f"{path}.{key}")
@@ -75,12 +75,12 @@ def sections(value: object, path: str = "") -> Iterator[tuple[str, Section]]:
 
 
 def kinds(section: type[Section]) -> Iterator[type[Section]]:
-    """All that are no base of others."""
+    """Yield all classes without subclasses."""
     for below in section.__subclasses__():
         yield from kinds(below) if below.__subclasses__() else (below,)
 
 
-def test_the_reference_file_shows_every_key_at_its_place() -> None:
+def test_reference_file_has_every_key() -> None:
     found = dict(sections(uncommented()))
     assert {type(section) for section in found.values()} == set(kinds(Section))
     for path, section in found.items():
@@ -92,7 +92,7 @@ def test_the_reference_file_shows_every_key_at_its_place() -> None:
             assert getattr(section, name) is not None, f"{path}.{name}"
 
 
-def test_what_the_reference_file_shows_in_comments_are_the_defaults() -> None:
+def test_reference_file_has_defaults_in_comments() -> None:
     shown = 0
     for path, section in sections(uncommented()):
         for field in msgspec.structs.fields(section):
@@ -100,13 +100,13 @@ def test_what_the_reference_file_shows_in_comments_are_the_defaults() -> None:
             if field.default_factory is not msgspec.NODEFAULT:
                 default = field.default_factory()
             if default in (None, msgspec.NODEFAULT) or isinstance(default, (dict, Section)):
-                continue  # what is in a section is compared by itself
+                continue  # keys of a section are compared separately
             assert getattr(section, field.name) == default, f"{path}.{field.name}"
             shown += 1
     assert shown > 15
 
 
-def test_an_alternative_of_the_reference_file_is_valid_as_it_stands() -> None:
+def test_alternatives_of_the_reference_file_are_valid() -> None:
     text = re.sub(r"^( *)# ((?:  )*\w+:( |$))", r"\1\2", REFERENCE.read_text(), flags=re.MULTILINE)
     for way in TRANSPORTS:
         raw = yaml.safe_load(text)
@@ -129,7 +129,7 @@ def test_an_alternative_of_the_reference_file_is_valid_as_it_stands() -> None:
         ("SOURCE__CLUSTER", "", "source.cluster", None),
     ],
 )
-def test_the_environment_goes_before_the_file(
+def test_environment_overrides_the_file(
     variable: str, value: str, key: str, expected: object
 ) -> None:
     environ = {f"JMXLAKE_AGENT__{variable}": value, "JMXLAKE_SPARK": "large"}
@@ -140,7 +140,7 @@ def test_the_environment_goes_before_the_file(
     assert MINIMAL["source"]["jmx"]["port"] == 9999
 
 
-def test_the_environment_makes_sections_and_families_that_the_file_has_not() -> None:
+def test_environment_adds_sections_and_families() -> None:
     parsed = loader.parse(
         {"lake": {"path": "/lake"}, "spool": {"path": "/spool"}},
         "agent.yaml",
@@ -167,12 +167,10 @@ def test_the_environment_makes_sections_and_families_that_the_file_has_not() -> 
         ("FAMILIES__MIN_ISR__INTERVAL", "2x",
          "families.min_isr.interval: expected a duration such as 10s or 5m, got '2x'"),
         ("WINDOW", "7s", "window: must divide 5m or be a multiple of it, "
-         "and be longer than 2.5 intervals of every family; 5m suits most"),
+         "and be longer than 2.5 intervals of every family; 5m is a good choice"),
     ],
 )  # fmt: skip
-def test_what_is_wrong_in_the_environment_names_the_variable(
-    variable: str, value: str, message: str
-) -> None:
+def test_environment_error_names_the_variable(variable: str, value: str, message: str) -> None:
     name = f"JMXLAKE_AGENT__{variable}"
     with pytest.raises(ConfigError) as caught:
         loader.parse(MINIMAL, "agent.yaml", {name: value})
@@ -184,20 +182,18 @@ def test_what_is_wrong_in_the_environment_names_the_variable(
     [
         ({"SOURCE__ATTACH__UNIT": "kafka", "SOURCE__JMX__HOST": "h", "SOURCE__NODE": "1"},
          "agent.yaml, JMXLAKE_AGENT__SOURCE__ATTACH__UNIT, JMXLAKE_AGENT__SOURCE__JMX__HOST: "
-         f"source: give one of {ALL}, not jmx and attach"),
+         f"source: set one of {ALL}, not jmx and attach"),
         ({"SOURCE__ROLE": "client", "SOURCE__JMX__PASSWORD_ENV": "P",
           "SOURCE__JMX__PASSWORD_FILE": "/p"},
          "agent.yaml, JMXLAKE_AGENT__SOURCE__JMX__PASSWORD_ENV, "
          "JMXLAKE_AGENT__SOURCE__JMX__PASSWORD_FILE: "
-         "source.jmx: give password_file or password_env, not both"),
+         "source.jmx: set password_file or password_env, not both"),
         ({"ADMIN__BOOTSTRAP": "localhost:9092"},
          "agent.yaml, JMXLAKE_AGENT__ADMIN__BOOTSTRAP: "
          "admin: libs is missing"),
     ],
 )  # fmt: skip
-def test_a_variable_that_does_not_go_with_the_file_is_named(
-    variables: dict[str, str], message: str
-) -> None:
+def test_conflict_with_the_file_names_the_variable(variables: dict[str, str], message: str) -> None:
     environ = {f"JMXLAKE_AGENT__{name}": value for name, value in variables.items()}
     with pytest.raises(ConfigError) as caught:
         loader.parse(MINIMAL, "agent.yaml", environ)
@@ -205,14 +201,15 @@ def test_a_variable_that_does_not_go_with_the_file_is_named(
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "::1"])
-def test_tls_to_this_host_may_trust_whom_java_trusts(host: str) -> None:
+def test_tls_to_this_host_needs_no_trust_store(host: str) -> None:
     source = {"node": 1, "jmx": {"port": 9999, "host": host, "tls": {}}}
     assert loader.parse({**MINIMAL, "source": source}, "agent.yaml").source.jmx is not None
 
 
 def test_tls_to_another_host_needs_a_trust_store() -> None:
     jmx = {"port": 9999, "host": "kafka-1.example", "tls": {}}
-    with pytest.raises(ConfigError, match=r"source\.jmx\.tls\.trust_store: needed, as kafka-1"):
+    why = r"source\.jmx\.tls\.trust_store: required, because for the other host kafka-1"
+    with pytest.raises(ConfigError, match=why):
         loader.parse({**MINIMAL, "source": {"node": 1, "jmx": jmx}}, "agent.yaml")
     jmx["tls"] = {"trust_store": "/ca.pem"}
     assert loader.parse({**MINIMAL, "source": {"node": 1, "jmx": jmx}}, "agent.yaml").source.jmx
@@ -231,18 +228,16 @@ def test_tls_to_another_host_needs_a_trust_store() -> None:
         ({"jolokia": {"url": "http://[::1]:8778/jolokia/", "user": "m"}}, None),
     ],
 )
-def test_a_password_that_crosses_a_network_in_clear_is_known(
-    source: dict[str, Any], host: str | None
-) -> None:
+def test_clear_text_password_has_a_warning(source: dict[str, Any], host: str | None) -> None:
     parsed = loader.parse({**MINIMAL, "source": {"node": 1, **source}}, "agent.yaml")
-    told = f"the password is sent to {host} as clear text; use TLS, or loopback"
-    assert secrets.warnings(parsed) == ([told] if host else [])
+    told = f"the agent sends the password to {host} in clear text; use TLS or a loopback address"
+    assert checks.warnings(parsed) == ([told] if host else [])
 
 
 @pytest.mark.parametrize(
     "addresses", ["localhost:9092", "a.example:1, b-2:65535", "[::1]:9092", "SASL_SSL://k:9093"]
 )
-def test_addresses_that_kafka_takes_are_taken(addresses: str) -> None:
+def test_addresses_that_kafka_accepts_are_valid(addresses: str) -> None:
     admin = {"bootstrap": addresses, "libs": "/libs"}
     parsed = loader.parse({**MINIMAL, "admin": admin}, "agent.yaml")
     assert parsed.admin is not None
@@ -252,7 +247,7 @@ def test_addresses_that_kafka_takes_are_taken(addresses: str) -> None:
 @pytest.mark.parametrize(
     "addresses", ["", "localhost", "::1:9092", "a:0", "a:65536", "a:1,", "a:1 b:2"]
 )
-def test_addresses_that_kafka_refuses_are_refused(addresses: str) -> None:
+def test_addresses_that_kafka_refuses_are_invalid(addresses: str) -> None:
     admin = {"bootstrap": addresses, "libs": "/libs"}
     with pytest.raises(ConfigError, match=r"^agent.yaml: admin.bootstrap: expected HOST:PORT"):
         loader.parse({**MINIMAL, "admin": admin}, "agent.yaml")
@@ -293,9 +288,9 @@ def test_url_with_placeholders_is_accepted(url: str) -> None:
     assert loader.parse(raw, "agent.yaml").source.address == url
 
 
-def test_a_window_too_short_for_a_family_says_what_to_do_and_where(tmp_path: Path) -> None:
+def test_short_window_error_has_a_fix_and_the_file(tmp_path: Path) -> None:
     parsed = loader.parse({**MINIMAL, "window": "1m"}, "agent.yaml")
-    scraper: Any = object()  # is handed on, and not called
+    scraper: Any = object()  # passed on, and not called
     with pytest.raises(SettingError) as caught:
         plan.tasks(
             parsed,
@@ -315,7 +310,7 @@ def test_a_window_too_short_for_a_family_says_what_to_do_and_where(tmp_path: Pat
 
 
 @pytest.mark.parametrize("value", ["{hunter2: 1}", "[hunter2]", "hunter2: 1: 2", "'hunter2"])
-def test_a_variable_that_holds_no_single_value_is_refused_and_not_shown(value: str) -> None:
+def test_variable_with_a_list_is_refused_and_hidden(value: str) -> None:
     with pytest.raises(ConfigError, match="environment: JMXLAKE_AGENT__WINDOW") as caught:
         loader.parse(MINIMAL, "agent.yaml", {"JMXLAKE_AGENT__WINDOW": value})
     assert "hunter2" not in str(caught.value)
@@ -323,18 +318,18 @@ def test_a_variable_that_holds_no_single_value_is_refused_and_not_shown(value: s
 
 def test_two_variables_for_one_key_are_refused() -> None:
     environ = {"JMXLAKE_AGENT__WINDOW": "1m", "JMXLAKE_AGENT__window": "5m"}
-    with pytest.raises(ConfigError, match="mean the same key"):
+    with pytest.raises(ConfigError, match="set the same key"):
         loader.parse(MINIMAL, "agent.yaml", environ)
 
 
-def test_a_key_that_stands_twice_is_refused(tmp_path: Path) -> None:
+def test_duplicate_key_is_refused(tmp_path: Path) -> None:
     doubled = tmp_path / "agent.yaml"
     doubled.write_text("window: 5m\nhealth: {port: 1, host: a, port: 2}\n")
     with pytest.raises(ConfigError, match=r"agent.yaml:2:28: duplicate key 'port'"):
         loader.load(doubled)
 
 
-def test_the_configuration_of_the_page_on_msk_is_one() -> None:
+def test_configuration_in_the_msk_page_is_valid() -> None:
     page = (Path(__file__).parents[2] / "docs/msk.md").read_text("utf-8")
     text = textwrap.dedent(page.split("```yaml\n")[1].split("```")[0])
     (source,) = loader.parse(yaml.safe_load(text), "agent.yaml", {}).sources
@@ -351,23 +346,23 @@ def test_the_configuration_of_the_page_on_msk_is_one() -> None:
         (lambda c: c["source"]["jmx"].update(prot=1),
          "source.jmx.prot: unknown key; did you mean 'port'?"),
         (lambda c: c.update(window="7s"), "window: must divide 5m or be a multiple of it, "
-         "and be longer than 2.5 intervals of every family; 5m suits most"),
+         "and be longer than 2.5 intervals of every family; 5m is a good choice"),
         (lambda c: c.update(window=300), "window: expected a duration such as 10s or 5m, got 300"),
         (lambda c: c["source"].update(node="one"),
-         "source.node: node id 'one' is no number, nor auto or every"),
+         "source.node: expected a node id, auto or every, got 'one'"),
         (lambda c: c["source"].pop("jmx"),
-         f"source: give one of {ALL}"),
+         f"source: set one of {ALL}"),
         (lambda c: c.update(source={"node": 1, "statistics": {"file": "/s"}}),
          "source.statistics: reads role client only; correct source.role"),
         (lambda c: c["source"].update(attach={}),
-         f"source: give one of {ALL}, not jmx and attach"),
+         f"source: set one of {ALL}, not jmx and attach"),
         (lambda c: c["source"]["jmx"].update(port=0),
          "source.jmx.port: Expected `int` >= 1"),
         (lambda c: c.update(health={"port": 65536}),
          "health.port: Expected `int` <= 65535"),
         (lambda c: c.update(admin={"bootstrap": "a:1,b", "libs": "/libs"}),
-         "admin.bootstrap: expected HOST:PORT, or several with commas between, got 'b' "
-         "(an IPv6 address stands in brackets: [::1]:9092)"),
+         "admin.bootstrap: expected HOST:PORT, or several separated by commas, got 'b' "
+         "(write an IPv6 address in brackets: [::1]:9092)"),
         (lambda c: c["source"]["jmx"].update(timeout="0s"),
          "source.jmx.timeout: must be at least 100ms"),
         (lambda c: c.update(admin={"bootstrap": "a:1", "libs": "/libs", "timeout": "99ms"}),
@@ -411,7 +406,7 @@ def test_the_configuration_of_the_page_on_msk_is_one() -> None:
          "expected a duration such as 10s or 5m, got 'soon'"),
     ],
 )  # fmt: skip
-def test_what_is_wrong_is_one_line_that_names_the_key(
+def test_error_is_one_line_with_the_key(
     change: Callable[[dict[str, Any]], object], message: str
 ) -> None:
     broken = copy.deepcopy(MINIMAL)
@@ -421,15 +416,15 @@ def test_what_is_wrong_is_one_line_that_names_the_key(
     assert str(caught.value) == f"agent.yaml: {message}"
 
 
-def test_a_file_that_cannot_be_read_or_parsed_is_one_line(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="No such file or directory; give --config"):
+def test_unreadable_file_is_a_one_line_error(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="No such file or directory; set --config"):
         loader.load(tmp_path / "missing.yaml")
     broken = tmp_path / "broken.yaml"
     broken.write_text("a: [")
     with pytest.raises(ConfigError, match="not YAML") as caught:
         loader.load(broken)
     assert "\n" not in str(caught.value)
-    broken.write_text("a: 2026-13-45")  # a date to YAML, of which Python says ValueError
+    broken.write_text("a: 2026-13-45")  # YAML reads a date, which is a ValueError in Python
     with pytest.raises(ConfigError, match=r"broken.yaml:1:4: not a valid timestamp"):
         loader.load(broken)
 
@@ -445,14 +440,14 @@ def test_storage_options_never_show_in_an_error(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("key", ["admin.libs", "metadata_log.libs"])
-def test_a_folder_without_the_broker_s_jars_is_told_by_its_key(key: str, tmp_path: Path) -> None:
+def test_folder_without_jars_is_refused_with_its_key(key: str, tmp_path: Path) -> None:
     folders = (tmp_path, None) if key == "admin.libs" else (None, tmp_path)
     missing = rf"^{key}: kafka-clients-\*.jar is missing in {tmp_path}\. Set the libs folder"
     with pytest.raises(SettingError, match=missing):
         jvm._jars(*folders)
 
 
-def test_of_the_broker_s_jars_oauth_gets_what_is_there(tmp_path: Path) -> None:
+def test_oauth_gets_the_available_jars_of_the_broker(tmp_path: Path) -> None:
     for name in ("kafka-clients-4.3.1", "slf4j-api-1.7.36", "jackson-core-2.21.2", "jose4j-0.9.6"):
         (tmp_path / f"{name}.jar").touch()
     (tmp_path / "jackson-dataformat-csv-2.21.2.jar").touch()
@@ -461,16 +456,17 @@ def test_of_the_broker_s_jars_oauth_gets_what_is_there(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("command", "name"), [("config", "agent.yaml"), ("unit", "systemd/jmxlake-agent.service")]
+    ("command", "name"),
+    [("config", "agent.yaml"), ("systemd-unit", "systemd/jmxlake-agent.service")],
 )
-def test_what_is_needed_to_begin_with_is_printed_as_it_is(command: str, name: str) -> None:
+def test_first_files_are_printed_unchanged(command: str, name: str) -> None:
     ran = CliRunner().invoke(main, [command])
     assert (ran.exit_code, ran.output) == (0, (DEPLOY / name).read_text("utf-8"))
 
 
-def test_the_unit_for_several_agents_has_for_each_its_configuration_and_spool() -> None:
+def test_template_unit_has_configuration_and_spool_per_agent() -> None:
     one, several = (
-        CliRunner().invoke(main, ["unit", *more]).output for more in ([], ["--template"])
+        CliRunner().invoke(main, ["systemd-unit", *more]).output for more in ([], ["--template"])
     )
     changed = set(several.splitlines()) - set(one.splitlines())
     settings = {line for line in changed if not line.startswith("#")}
@@ -481,5 +477,5 @@ def test_the_unit_for_several_agents_has_for_each_its_configuration_and_spool() 
     }
     assert "agent.yaml" not in several
     assert "# /etc/jmxlake/%i.yaml" in several
-    # Settings of the file of variables go before those of the unit.
+    # The file of variables overrides the settings of the unit.
     assert several.index("Environment=") < several.index("EnvironmentFile=")

@@ -1,4 +1,4 @@
-"""Delivery into real Delta tables: every batch once, whatever happens at the commit."""
+"""Delivery into real Delta tables: every batch exactly once, with any failure of a commit."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def run(number: int, topic: str | None, members: str | None = None) -> tuple[Any
 
 
 def full_batch(number: int) -> Batch:
-    """A row for each of the four tables."""
+    """Return a batch with a row for each of the four tables."""
     start = 1_728_000_000_000_000 + number
     scrape = (20_000, "c", "broker-1", "f", start, start + 1, "ok", 1, 1, 0, 0.1, 0.1, 1, 1, "h")
     return Batch(
@@ -68,14 +68,14 @@ def full_batch(number: int) -> Batch:
 
 
 def batches_of(lake: Path, table: tables.Table) -> list[int]:
-    """The batch numbers of a table's rows, which have one row a batch."""
+    """Return the batch numbers of a table with one row per batch."""
     files = deltalake.DeltaTable(f"{lake}/{table.path}").file_uris()
     rows = duckdb.read_parquet(files, hive_partitioning=False)
     return sorted(row[0] for row in rows.project("batch").fetchall())
 
 
 def brought(lake: Path, table: tables.Table) -> list[int]:
-    """The batches of which a table has the row; a set may stand there more than once."""
+    """Return the batches whose row is in a table. A set can be in it more than once."""
     if table is not tables.MEMBERS:
         return batches_of(lake, table)
     rows = duckdb.read_parquet(deltalake.DeltaTable(f"{lake}/{table.path}").file_uris())
@@ -109,7 +109,7 @@ def drain(delivery: Delivery) -> None:
         pass
 
 
-def test_batches_arrive_in_order_and_are_forgotten(spool: Spool, lake: Path) -> None:
+def test_batches_arrive_in_order_and_leave_the_spool(spool: Spool, lake: Path) -> None:
     sealed(spool, "a", "b", "c")
     drain(Delivery(str(lake), dict, spool))
     assert delivered(lake) == ["a", "b", "c"]
@@ -120,7 +120,7 @@ def test_batches_arrive_in_order_and_are_forgotten(spool: Spool, lake: Path) -> 
     assert version == 3
 
 
-def test_a_crash_after_the_commit_and_before_the_acknowledgement_doubles_nothing(
+def test_crash_between_commit_and_acknowledgement_no_duplicate(
     lake: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with Spool(tmp_path / "spool.db", MIB) as spool, monkeypatch.context() as patch:
@@ -133,7 +133,7 @@ def test_a_crash_after_the_commit_and_before_the_acknowledgement_doubles_nothing
     assert delivered(lake) == ["a"]
 
 
-def test_a_commit_whose_answer_is_lost_is_looked_up(
+def test_commit_with_lost_response_is_read_back(
     spool: Spool, lake: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write = bronze_table.write_deltalake
@@ -149,7 +149,7 @@ def test_a_commit_whose_answer_is_lost_is_looked_up(
     assert delivered(lake) == ["a", "b"]
 
 
-def test_a_commit_that_did_not_land_stays_in_the_spool(
+def test_failed_commit_stays_in_the_spool(
     spool: Spool, lake: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fails(*_: Any, **__: Any) -> None:
@@ -165,10 +165,10 @@ def test_a_commit_that_did_not_land_stays_in_the_spool(
     assert delivered(lake) == ["a"]
 
 
-def test_a_batch_that_is_dropped_just_before_it_is_written_is_not_told_twice(
+def test_batch_dropped_before_the_write_is_not_duplicated(
     tmp_path: Path, lake: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What it leaves to the next batch is in that one, and not only in what was read before."""
+    """The next batch has the rest of the dropped one, which the loaded batch does not show."""
     with Spool(tmp_path / "spool.db", 1) as spool, monkeypatch.context() as patch:
         sealed(spool, "a")
         delivery, commit = Delivery(str(lake), dict, spool), Delivery._commit
@@ -188,10 +188,10 @@ def test_a_batch_that_is_dropped_just_before_it_is_written_is_not_told_twice(
 
 
 @pytest.mark.parametrize("step", ["_write", "_reload_number"])
-def test_of_two_live_copies_of_a_spool_one_begins_anew(
+def test_copy_of_a_running_spool_gets_a_new_id(
     tmp_path: Path, lake: Path, monkeypatch: pytest.MonkeyPatch, step: str
 ) -> None:
-    """One commits when the other has compared: what bears their number then is another's."""
+    """One copy commits after the other has compared, so that their number is of another agent."""
     with Spool(tmp_path / "one.db", MIB) as one:
         sealed(one, "before")
         drain(Delivery(str(lake), dict, one))
@@ -222,10 +222,10 @@ def test_of_two_live_copies_of_a_spool_one_begins_anew(
     assert delivered(lake) == ["before", "first", "third"], "once each"
 
 
-def test_a_commit_of_our_own_that_lands_late_is_our_own(
+def test_late_commit_of_the_agent_is_recognized(
     spool: Spool, lake: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A request that was given up arrives when the next attempt has compared."""
+    """An abandoned request arrives after the next attempt has compared."""
     write, asked = bronze_table.write_deltalake, []
 
     def on_its_way(table: deltalake.DeltaTable, *args: Any, **kwargs: Any) -> None:
@@ -248,10 +248,10 @@ def test_a_commit_of_our_own_that_lands_late_is_our_own(
     assert spool.agent == agent
 
 
-def test_what_others_committed_meanwhile_is_read_at_once(
+def test_commits_of_others_are_read_in_one_reload(
     spool: Spool, tmp_path: Path, lake: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """And not commit by commit as it tries to put its own after them."""
+    """Failed commits would read them one by one."""
     delivery, write, retries = Delivery(str(lake), dict, spool), Delivery._write, []
     spool.seal([full_batch(1)], b"")
     delivery.check()
@@ -274,10 +274,10 @@ def test_what_others_committed_meanwhile_is_read_at_once(
 
 
 @pytest.mark.parametrize("url", ["{}", "file://{}"])
-def test_what_is_acknowledged_is_on_the_disk_of_a_lake_in_a_folder(
+def test_acknowledged_batches_are_on_the_disk(
     tmp_path: Path, lake: Path, monkeypatch: pytest.MonkeyPatch, url: str
 ) -> None:
-    """Each file and each folder, also of what a process committed that died right after."""
+    """Every file and folder, including commits of a process that stopped right after."""
     brought, fsync = set[Path](), os.fsync
 
     def noted(file: int) -> None:
@@ -302,7 +302,7 @@ def test_what_is_acknowledged_is_on_the_disk_of_a_lake_in_a_folder(
         assert brought >= new
 
 
-def test_what_the_disk_of_the_lake_does_not_take_stays_in_the_spool(
+def test_failed_fsync_keeps_batches_in_the_spool(
     spool: Spool, lake: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def faulty_fsync(_: int) -> None:
@@ -320,10 +320,10 @@ def test_what_the_disk_of_the_lake_does_not_take_stays_in_the_spool(
     assert delivered(lake) == ["a"]
 
 
-def test_a_panic_within_delta_rs_is_an_error_of_the_lake(
+def test_panic_of_delta_rs_is_a_lake_error(
     spool: Spool, lake: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A real one of the same Rust: what it raises is no Exception, and would end the thread."""
+    """A real panic of the same Rust raises a BaseException, which would end the thread."""
 
     def panics(*_: Any, **__: Any) -> None:
         Array([1], DataType.int64()).slice(10, 5)
@@ -333,7 +333,7 @@ def test_a_panic_within_delta_rs_is_an_error_of_the_lake(
     delivery.check()
     with monkeypatch.context() as patch:
         patch.setattr(bronze_table, "write_deltalake", panics)
-        with pytest.raises(LakeError, match="delta-rs has a fault of its own: the offset"):
+        with pytest.raises(LakeError, match="internal error of delta-rs: the offset"):
             delivery.deliver_next()
     drain(delivery)
     assert delivered(lake) == ["a"]
@@ -351,10 +351,10 @@ _ENDS = [
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("step", "nth", "when"), _ENDS)
-def test_an_end_at_any_step_loses_and_doubles_nothing(
+def test_stop_at_any_step_delivers_exactly_once(
     tmp_path: Path, lake: Path, monkeypatch: pytest.MonkeyPatch, step: str, nth: int, when: str
 ) -> None:
-    """All four tables, two batches before it and one after; the group is another one then."""
+    """All four tables, two batches before the stop and one after, so that the group differs."""
     owner = BronzeTable if step == "load" else Delivery
     work, calls = getattr(owner, step), iter(range(1, 1000))
 
@@ -382,9 +382,7 @@ def test_an_end_at_any_step_loses_and_doubles_nothing(
 
 
 @pytest.mark.slow
-def test_a_day_of_outage_is_a_few_commits_and_does_not_keep_new_data_waiting(
-    spool: Spool, lake: Path
-) -> None:
+def test_day_of_outage_is_few_commits_without_delay(spool: Spool, lake: Path) -> None:
     for number in range(1, 289):
         spool.seal([full_batch(number)], b"")
     delivery, rounds = Delivery(str(lake), dict, spool), 0
@@ -394,12 +392,12 @@ def test_a_day_of_outage_is_a_few_commits_and_does_not_keep_new_data_waiting(
             spool.seal([full_batch(288 + rounds)], b"")  # a window that ends meanwhile
     assert rounds <= 10
     for table in tables.BRONZE:
-        assert brought(lake, table) == list(range(1, 292)), "each row bears its own batch"
+        assert brought(lake, table) == list(range(1, 292)), "each row has the number of its batch"
         assert deltalake.DeltaTable(f"{lake}/{table.path}").version() == rounds
 
 
-def test_the_rows_of_a_commit_lie_sorted_with_nulls_first(spool: Spool, lake: Path) -> None:
-    """Of two dates, in the order of what they are of and not of when they came."""
+def test_rows_of_a_commit_are_sorted_nulls_first(spool: Spool, lake: Path) -> None:
+    """Rows of two dates are in the order of their columns, not of their arrival."""
     for number in range(40):
         spool.seal([Batch({"runs": [run(number, topic) for topic in (None, "b", "a")]})], b"")
     drain(Delivery(str(lake), dict, spool))
@@ -413,18 +411,16 @@ def test_the_rows_of_a_commit_lie_sorted_with_nulls_first(spool: Spool, lake: Pa
         assert keys == sorted(keys)
 
 
-def test_tables_removed_under_the_agent_are_made_anew_only_when_that_is_accepted(
-    spool: Spool, lake: Path
-) -> None:
+def test_removed_tables_are_created_only_if_accepted(spool: Spool, lake: Path) -> None:
     delivery = Delivery(str(lake), dict, spool)
     spool.seal([full_batch(1)], b"")
     drain(delivery)
     shutil.rmtree(lake)
     spool.seal([full_batch(2)], b"")
-    with pytest.raises(LakeError, match="it is not there"):
+    with pytest.raises(LakeError, match="the table is missing"):
         delivery.deliver_next()
     for again in (delivery, Delivery(str(lake), dict, spool)):
-        with pytest.raises(LakeError, match=r"members: it is not there.* --new-lake"):
+        with pytest.raises(LakeError, match=r"members: the table is missing.* --new-lake"):
             again.deliver_next()
         assert not lake.exists()
     spool.forget_lake()
@@ -433,8 +429,8 @@ def test_tables_removed_under_the_agent_are_made_anew_only_when_that_is_accepted
         assert batches_of(lake, table) == [2]
 
 
-def test_a_lake_whose_file_system_is_away_waits_for_it(tmp_path: Path, lake: Path) -> None:
-    """Its folder is there, and empty; some of its tables may be of another file system."""
+def test_unmounted_lake_stops_delivery_until_mounted(tmp_path: Path, lake: Path) -> None:
+    """The folder exists and is empty. Some tables can be on another file system."""
     away = tmp_path / "away"
     with Spool(tmp_path / "spool.db", MIB) as spool:
         spool.seal([full_batch(1)], b"")
@@ -445,7 +441,7 @@ def test_a_lake_whose_file_system_is_away_waits_for_it(tmp_path: Path, lake: Pat
         for folder in (lake, lake / "bronze/events"):
             folder.rename(away)
             folder.mkdir()
-            with pytest.raises(LakeError, match="is its disk mounted"):
+            with pytest.raises(LakeError, match="check that its disk is mounted"):
                 delivery.deliver_next()
             assert not list(folder.iterdir())
             folder.rmdir()
@@ -455,7 +451,7 @@ def test_a_lake_whose_file_system_is_away_waits_for_it(tmp_path: Path, lake: Pat
         assert batches_of(lake, table) == [1, 2]
 
 
-def test_a_table_made_anew_that_has_grown_is_noticed_within_an_hour(
+def test_recreated_larger_table_is_detected_within_an_hour(
     tmp_path: Path, spool: Spool, lake: Path
 ) -> None:
     now = 0.0
@@ -470,16 +466,14 @@ def test_a_table_made_anew_that_has_grown_is_noticed_within_an_hour(
             drain(theirs)
     now = 4000.0
     spool.seal([full_batch(2)], b"")
-    with pytest.raises(LakeError, match=r"another in its place.* --new-lake"):
+    with pytest.raises(LakeError, match=r"another table has replaced the table.* --new-lake"):
         delivery.deliver_next()
     spool.forget_lake()
     drain(Delivery(str(lake), dict, spool))
     assert batches_of(lake, tables.RUNS) == [1, 2, 2, 3]
 
 
-def test_agents_that_make_a_lake_at_the_same_time_do_not_disturb_each_other(
-    tmp_path: Path, lake: Path
-) -> None:
+def test_agents_create_a_lake_at_the_same_time(tmp_path: Path, lake: Path) -> None:
     def agent(number: int) -> int:
         with Spool(tmp_path / f"spool-{number}.db", MIB) as spool:
             sealed(spool, str(number))
@@ -497,7 +491,7 @@ def test_agents_that_make_a_lake_at_the_same_time_do_not_disturb_each_other(
     assert deltalake.DeltaTable(f"{lake}/bronze/runs").version() == 0
 
 
-def test_a_spool_restored_from_an_old_copy_begins_anew(tmp_path: Path, lake: Path) -> None:
+def test_restored_spool_gets_a_new_id(tmp_path: Path, lake: Path) -> None:
     path, copy = tmp_path / "spool.db", tmp_path / "copy.db"
     with Spool(path, MIB) as spool:
         sealed(spool, "a")
@@ -508,12 +502,12 @@ def test_a_spool_restored_from_an_old_copy_begins_anew(tmp_path: Path, lake: Pat
 
     with Spool(copy, MIB) as restored:
         agent = restored.agent
-        sealed(restored, "d")  # before the lake was asked for the first time
+        sealed(restored, "d")  # before the first request to the lake
         drain(Delivery(str(lake), dict, restored))
         assert restored.agent != agent
         sealed(restored, "e")
         drain(Delivery(str(lake), dict, restored))
-    assert delivered(lake) == ["a", "b", "c", "e"], "nobody knows whether d was in the original"
+    assert delivered(lake) == ["a", "b", "c", "e"], "d can be in the original"
 
 
 def test_another_lake_gets_the_member_sets_again(spool: Spool, tmp_path: Path) -> None:
@@ -526,22 +520,22 @@ def test_another_lake_gets_the_member_sets_again(spool: Spool, tmp_path: Path) -
     spool.forget_lake()
     spool.seal([with_set("s")], b"")
     drain(Delivery(str(one), dict, spool))
-    assert batches_of(one, tables.MEMBERS) == [3], "a lake made anew at the same place"
+    assert batches_of(one, tables.MEMBERS) == [3], "a lake created again at the same path"
     spool.seal([with_set("s")], b"")
     drain(Delivery(str(two), dict, spool))
     assert batches_of(two, tables.MEMBERS) == [4]
 
 
-def test_a_set_of_another_cluster_is_another_set(spool: Spool, lake: Path) -> None:
-    """The same partitions of a topic of the same name: readers look for them by cluster, too."""
+def test_same_set_of_another_cluster_is_written(spool: Spool, lake: Path) -> None:
+    """Readers look up sets by cluster, so equal sets of two clusters are two rows."""
     for cluster in ("c", "d", "c"):
         spool.seal([with_set("s", cluster)], b"")
         drain(Delivery(str(lake), dict, spool))
     assert batches_of(lake, tables.MEMBERS) == [1, 2]
 
 
-def test_a_set_goes_with_each_batch_until_one_has_landed(spool: Spool, lake: Path) -> None:
-    """A batch that brought it first may be dropped or refused."""
+def test_set_is_sent_with_each_batch_until_delivered(spool: Spool, lake: Path) -> None:
+    """The first batch with the set can be dropped or refused."""
     delivery = Delivery(str(lake), dict, spool)
     delivery.check()
     spool.seal([with_set("s")], b"")
@@ -558,12 +552,12 @@ def with_set(key: str, cluster: str = "c") -> Batch:
     return Batch({"members": [(key, cluster, "partitions", "t", (1, 2), None)], "runs": [(*one,)]})
 
 
-def test_a_check_says_how_many_tables_it_made(spool: Spool, lake: Path) -> None:
+def test_check_returns_the_number_of_created_tables(spool: Spool, lake: Path) -> None:
     assert Delivery(str(lake), dict, spool).check() == 5
     assert Delivery(str(lake), dict, spool).check() == 0
 
 
-def test_tables_are_made_with_comments_and_files_without(spool: Spool, lake: Path) -> None:
+def test_comments_are_in_tables_and_not_in_files(spool: Spool, lake: Path) -> None:
     sealed(spool, "a")
     drain(Delivery(str(lake), dict, spool))
     for table in tables.BRONZE:
@@ -574,19 +568,18 @@ def test_tables_are_made_with_comments_and_files_without(spool: Spool, lake: Pat
             assert b"comment" not in Path(file).read_bytes()
 
 
-def test_a_table_of_another_schema_is_refused_by_name(spool: Spool, lake: Path) -> None:
+def test_table_with_another_schema_is_refused(spool: Spool, lake: Path) -> None:
     other = tables.Table("bronze", "events", "of another tool", (tables.Column("x", "string", ""),))
     deltalake.DeltaTable.create(f"{lake}/bronze/events", schema=arrow.schema(other))
     sealed(spool, "a")
-    with pytest.raises(LakeSchemaError, match=r"bronze/events: it has another schema .*\bx\b"):
+    why = r"bronze/events: another version or tool created it with other columns .*\bx\b"
+    with pytest.raises(LakeSchemaError, match=why):
         Delivery(str(lake), dict, spool).deliver_next()
     assert spool.depth().batches == 1
 
 
 @pytest.mark.parametrize("feature", ["clustering", "rowTracking", "ofTheFuture"])
-def test_a_protocol_that_agents_cannot_write_is_refused_by_name(
-    spool: Spool, lake: Path, feature: str
-) -> None:
+def test_unsupported_protocol_is_refused(spool: Spool, lake: Path, feature: str) -> None:
     Delivery(str(lake), dict, spool).check()
     log = lake / "bronze/runs/_delta_log/00000000000000000000.json"
     actions = [json.loads(line) for line in log.read_text().splitlines()]
@@ -597,12 +590,14 @@ def test_a_protocol_that_agents_cannot_write_is_refused_by_name(
             action["protocol"]["writerFeatures"] = features
     log.write_text("\n".join(map(json.dumps, actions)))
     sealed(spool, "a")
-    with pytest.raises(LakeSchemaError, match=rf"bronze/runs: .* features {feature}, which"):
+    with pytest.raises(
+        LakeSchemaError, match=rf"bronze/runs: .* Delta features .* \({feature}\); drop"
+    ):
         Delivery(str(lake), dict, spool).deliver_next()
     assert spool.depth().batches == 1
 
 
-def test_a_lake_that_cannot_be_written_is_one_clear_line(spool: Spool, tmp_path: Path) -> None:
+def test_unwritable_lake_is_a_one_line_error(spool: Spool, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("not a folder")
     with pytest.raises(LakeError, match=r"check lake\.path") as caught:
         Delivery(str(tmp_path / "file"), dict, spool).check()
@@ -610,7 +605,7 @@ def test_a_lake_that_cannot_be_written_is_one_clear_line(spool: Spool, tmp_path:
 
 
 def overflowing(number: int) -> Batch:
-    """An account of more beans than a bigint holds."""
+    """Return a batch with a scrape of more MBeans than fit into a bigint."""
     batch = full_batch(number)
     (row,) = batch.rows["scrapes"]
     batch.rows["scrapes"] = [(*row[:8], 1 << 63, *row[9:])]
@@ -618,7 +613,7 @@ def overflowing(number: int) -> Batch:
 
 
 class FakeRecorder:
-    """Notes what a delivery reports."""
+    """Keeps the reports of a delivery."""
 
     def __init__(self) -> None:
         self.reported: list[tuple[str, str, str]] = []
@@ -631,9 +626,7 @@ class FakeRecorder:
 
 
 @pytest.mark.parametrize("fault", ["overflow", "null", "damage"])
-def test_a_batch_that_cannot_be_converted_is_put_aside_and_blocks_nobody(
-    tmp_path: Path, lake: Path, fault: str
-) -> None:
+def test_unconvertible_batch_is_set_aside(tmp_path: Path, lake: Path, fault: str) -> None:
     path = tmp_path / "spool.db"
     with Spool(path, MIB) as spool:
         bad = overflowing(2) if fault == "overflow" else full_batch(2)
@@ -656,10 +649,8 @@ def test_a_batch_that_cannot_be_converted_is_put_aside_and_blocks_nobody(
         assert brought(lake, table) == [1, 3], table.name
 
 
-def test_what_was_sealed_with_a_refused_batch_and_comes_later_is_not_told_either(
-    spool: Spool, lake: Path
-) -> None:
-    """Its accounts would say that the time of the others' runs is known."""
+def test_later_batches_of_a_refused_seal_are_refused(spool: Spool, lake: Path) -> None:
+    """Its scrapes would cover the time of the refused runs."""
     spool.seal([full_batch(1), overflowing(2), full_batch(3)], b"")
     spool.seal([full_batch(4)], b"")
     drain(Delivery(str(lake), dict, spool))
@@ -667,10 +658,8 @@ def test_what_was_sealed_with_a_refused_batch_and_comes_later_is_not_told_either
     assert brought(lake, tables.SCRAPES) == [1, 4]
 
 
-def test_commits_that_a_lake_has_lost_are_said_once_and_delivery_goes_on(
-    spool: Spool, lake: Path
-) -> None:
-    """As a store does that lets a second writer overwrite a version, or a bucket put back."""
+def test_lost_commits_are_reported_once(spool: Spool, lake: Path) -> None:
+    """A store lets a second writer overwrite a version, or a bucket was restored."""
     recorder = FakeRecorder()
     delivery = Delivery(str(lake), dict, spool, recorder)  # type: ignore[arg-type]
     spool.seal([with_set("s")], b"")
@@ -695,8 +684,8 @@ def test_commits_that_a_lake_has_lost_are_said_once_and_delivery_goes_on(
 
 
 @pytest.mark.slow
-def test_many_rows_are_delivered_in_parts_and_accounts_last(spool: Spool, lake: Path) -> None:
-    """As one batch they took more memory than an agent may have, again and again."""
+def test_many_rows_are_delivered_in_parts_scrapes_last(spool: Spool, lake: Path) -> None:
+    """One batch would need more memory than an agent may use, at every attempt."""
     runs = [
         Run(Series("m", "t", at), at, at + 1, 0, 0, 1.0, 1, 1, None, ()) for at in range(50_000)
     ]
@@ -710,7 +699,7 @@ def test_many_rows_are_delivered_in_parts_and_accounts_last(spool: Spool, lake: 
     while delivery.deliver_next():
         rounds += 1
         accounts = deltalake.DeltaTable(f"{lake}/bronze/scrapes").version()
-        assert accounts == (rounds == 3), "an account says that all its runs are there"
+        assert accounts == (rounds == 3), "a scrape is written after all its runs"
     assert rounds == 3
     assert len(batches_of(lake, tables.RUNS)) == 50_000
     assert batches_of(lake, tables.SCRAPES) == [3]
@@ -722,7 +711,7 @@ def defined(lake: Path) -> list[tuple[Any, ...]]:
     return rows.project("metric, family, memory_us").order("metric").fetchall()
 
 
-def test_what_metrics_mean_is_written_once_for_each_catalogue(tmp_path: Path, lake: Path) -> None:
+def test_definitions_are_written_once_per_catalogue(tmp_path: Path, lake: Path) -> None:
     shipped = catalogue.load()
     (quotas,) = (one for one in shipped.families if one.name == "quotas")
     less = catalogue.Catalogue((quotas,))
@@ -741,7 +730,7 @@ def test_what_metrics_mean_is_written_once_for_each_catalogue(tmp_path: Path, la
     assert defined(lake).count(throttled) == 2
 
 
-def test_a_new_catalogue_is_written_by_the_same_delivery(spool: Spool, lake: Path) -> None:
+def test_new_catalogue_is_written_by_a_running_delivery(spool: Spool, lake: Path) -> None:
     in_force = catalogue.Catalogue(())
     delivery = Delivery(str(lake), dict, spool, catalogue=lambda: in_force)
     sealed(spool, "a")
@@ -753,8 +742,8 @@ def test_a_new_catalogue_is_written_by_the_same_delivery(spool: Spool, lake: Pat
     assert delivered(lake) == ["a", "b"]
 
 
-def test_opening_a_table_asks_for_its_options_once(lake: Path) -> None:
-    """They are compared and used: vended ones may be others a moment later."""
+def test_open_requests_options_once(lake: Path) -> None:
+    """They are compared and used. A second request can return other vended credentials."""
     asked = []
     bronze = BronzeTable(str(lake), tables.RUNS, lambda: asked.append("") or {})
     bronze.load()
@@ -765,7 +754,7 @@ def test_opening_a_table_asks_for_its_options_once(lake: Path) -> None:
     assert len(asked) == 2
 
 
-def test_after_a_failure_the_table_of_definitions_is_opened_with_new_options(
+def test_failure_reopens_definitions_with_new_options(
     spool: Spool, lake: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked, opened = list[str](), BronzeTable._open
@@ -775,7 +764,7 @@ def test_after_a_failure_the_table_of_definitions_is_opened_with_new_options(
         return opened(bronze, options)
 
     def refuse(*_: object) -> None:
-        raise LakeError("its credentials are too old")
+        raise LakeError("the credentials have expired")
 
     monkeypatch.setattr(BronzeTable, "_open", open_)
     delivery = Delivery(str(lake), dict, spool, catalogue=catalogue.load)

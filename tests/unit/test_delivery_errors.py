@@ -1,4 +1,4 @@
-"""What is said when a lake cannot be used: one line, what to do, the same each time, no secret."""
+"""Errors of an unusable lake: one stable line with a fix and without secrets."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def said_of(lake: str, given: dict[str, str]) -> str:
 
 @pytest.fixture(scope="module")
 def store() -> Iterator[FaultyProxy]:
-    """No server behind it: it answers by itself what a real one cannot be made to say."""
+    """A fake store with responses that a real store cannot be made to return."""
     with FaultyProxy("http://127.0.0.1:9") as proxy:
         yield proxy
 
@@ -52,21 +52,21 @@ def store() -> Iterator[FaultyProxy]:
         (
             404,
             "NoSuchBucket",
-            "there is no such bucket or container; create it, or correct lake.path",
+            "the bucket or container does not exist; create it or correct lake.path",
         ),
-        (400, "ExpiredToken", "does not accept the credentials: they are wrong, have expired"),
-        (403, "InvalidAccessKeyId", "does not accept the credentials: they"),
-        (403, "SignatureDoesNotMatch", "does not accept the credentials: they"),
+        (400, "ExpiredToken", "rejected the credentials, because they are wrong, expired"),
+        (403, "InvalidAccessKeyId", "rejected the credentials, because they"),
+        (403, "SignatureDoesNotMatch", "rejected the credentials, because they"),
         (403, "RequestTimeTooSkewed", "clock differs too much"),
-        (403, "AccessDenied", "access is forbidden; agents need to list, get and put"),
-        (401, "Unauthorized", "does not accept the credentials: they"),
+        (403, "AccessDenied", "access is forbidden; grant the agent list, get and put"),
+        (401, "Unauthorized", "rejected the credentials, because they"),
         (301, "PermanentRedirect", "the bucket is in another region; set AWS_REGION"),
         (400, "AuthorizationHeaderMalformed", "the bucket is in another region"),
-        (503, "SlowDown", "asks for fewer requests or has a fault of its own"),
-        (500, "InternalError", "asks for fewer requests or has a fault of its own"),
+        (503, "SlowDown", "limits requests or has an internal error"),
+        (500, "InternalError", "limits requests or has an internal error"),
     ],
 )
-def test_what_a_store_refuses_is_said_with_what_to_do(
+def test_refusal_of_a_store_has_a_fix(
     store: FaultyProxy, status: int, code: str, advice: str
 ) -> None:
     store.clear()
@@ -74,24 +74,24 @@ def test_what_a_store_refuses_is_said_with_what_to_do(
     said = said_of("s3://bucket/lake", options(store.endpoint))
     assert said.startswith("lake table s3://bucket/lake/bronze/runs: ")
     assert advice in said
-    assert status == 301 or code in said  # of a redirect delta-rs does not tell the body
+    assert status == 301 or code in said  # delta-rs does not show the body of a redirect
     assert "\n" not in said
     assert len(said) < 250
-    assert said_of("s3://bucket/lake", options(store.endpoint)) == said, "the log says it once"
+    assert said_of("s3://bucket/lake", options(store.endpoint)) == said, "the log contains it once"
 
 
-def test_a_store_that_is_not_there_or_does_not_answer() -> None:
+def test_missing_or_silent_store() -> None:
     nobody = f"http://127.0.0.1:{free_ports(1)[0]}"
     assert "the store cannot be reached; check the endpoint" in said_of("s3://b/l", options(nobody))
     with socket.socket() as silent:
         silent.bind(("127.0.0.1", 0))
         silent.listen()
         endpoint = f"http://127.0.0.1:{silent.getsockname()[1]}"
-        assert "did not answer in time" in said_of("s3://b/l", options(endpoint))
+        assert "did not respond in time" in said_of("s3://b/l", options(endpoint))
 
 
-def test_a_lake_path_that_means_nothing() -> None:
-    assert "does not know such a URL" in said_of("ftp://b/l", {})
+def test_invalid_lake_path() -> None:
+    assert "does not support this URL" in said_of("ftp://b/l", {})
     assert "abfss://CONTAINER@ACCOUNT" in said_of("abfss://container/l", {})
     plain = options("http://127.0.0.1:9")
     del plain["aws_allow_http"]
@@ -100,7 +100,7 @@ def test_a_lake_path_that_means_nothing() -> None:
 
 def test_local_faults(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("not a folder")
-    assert "no folder, or lies in none" in said_of(str(tmp_path / "file"), {})
+    assert "the path or its parent is not a folder" in said_of(str(tmp_path / "file"), {})
     if os.path.ismount("/sys"):
         said = said_of("/sys/lake", {})
         assert "cannot be written: " in said
@@ -111,7 +111,7 @@ def test_local_faults(tmp_path: Path) -> None:
     assert "version 0 of its log is damaged: 000000000" in said_of(str(tmp_path), {})
 
 
-# As delta-rs 1.6.6 said it where a full disk, a backtrace or another process was needed for it.
+# Texts of delta-rs 1.6.6 that need a full disk, a backtrace or another process.
 _FULL = (
     "Generic LocalFileSystem error\n          \x1b[31m\u21b3\x1b[0m Unable to copy data to file\n"
     "           \x1b[31m\u21b3\x1b[0m No space left on device (os error 28)\n"
@@ -121,7 +121,7 @@ _FULL = (
 @pytest.mark.parametrize(
     ("text", "advice"),
     [
-        (_FULL, "No space left on device; make room"),
+        (_FULL, "No space left on device; free disk space"),
         ("Read-only file system (os error 30)", "cannot be written: Read-only file system"),
         ("Permission denied (os error 13)", "correct its owner"),
         (
@@ -130,18 +130,18 @@ _FULL = (
         ),
         ("Unsupported table features required: [ClusteredTable]", "[ClusteredTable]): another"),
         ("Failed to commit transaction: 100", "raise lake.commit_interval"),
-        ("Failed to commit transaction: Concurrent transaction failed.", "of this very agent"),
+        ("Failed to commit transaction: Concurrent transaction failed.", "of this agent succeeded"),
         (
             "Operation not supported\n failed to load IMDS session token",
-            "were not found; check those in",
+            "expired or missing; check",
         ),
     ],
 )
-def test_texts_that_were_seen(text: str, advice: str) -> None:
+def test_observed_texts(text: str, advice: str) -> None:
     assert advice in explain(OSError(text), [])
 
 
-def test_what_is_not_known_is_passed_on_without_secrets_and_the_same_each_time() -> None:
+def test_unknown_text_is_stable_without_secrets() -> None:
     def text(seconds: str, retries: int, part: str, request: str) -> str:
         return (
             f"Generic S3 error \u21b3 Error performing PUT http://user:hunter22@host/b/part-{part}"
@@ -163,6 +163,6 @@ def test_what_is_not_known_is_passed_on_without_secrets_and_the_same_each_time()
         assert secret not in said, secret
 
 
-def test_a_lake_path_with_a_token_is_not_shown() -> None:
+def test_token_in_lake_path_is_hidden() -> None:
     assert "SIG" not in scrubbed("https://a.blob.core.windows.net/c/l?sv=1&sig=SIG", [])
     assert scrubbed("s3://bucket/lake/bronze/runs", []) == "s3://bucket/lake/bronze/runs"

@@ -1,4 +1,4 @@
-"""While the lake is away, the courier tries again with growing patience, and says why."""
+"""While the lake is unavailable, the worker retries with growing pauses and reports why."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ class FakeClock:
 
 
 class Rows(list[int]):
-    """What a delivery holds in memory; a list that can be watched."""
+    """Memory of a delivery: a list with weak references."""
 
 
 class FakeDelivery:
-    """Gives what it is told: batches that were delivered, or what was wrong."""
+    """Returns configured numbers of batches, or raises configured errors."""
 
     def __init__(self, *answers: int | Exception) -> None:
         self.answers: Iterator[int | Exception] = iter(answers)
@@ -49,7 +49,7 @@ class FakeDelivery:
 
 
 class FakeStop(threading.Event):
-    """Is not waited for: it notes for how long it would have been."""
+    """Records the pauses without waiting."""
 
     def __init__(self, delivery: FakeDelivery, stop_after: int = 1000) -> None:
         super().__init__()
@@ -58,7 +58,7 @@ class FakeStop(threading.Event):
 
     def wait(self, timeout: float | None = None) -> bool:
         assert timeout is not None
-        assert self._delivery.held[-1]() is None, "ten minutes long it would be kept in memory"
+        assert self._delivery.held[-1]() is None, "it would stay in memory for ten minutes"
         self.waits.append(timeout)
         if len(self.waits) >= self._stop_after:
             self.set()
@@ -79,7 +79,7 @@ def courier(
     return DeliveryWorker(delivery.deliver_next, FakeClock(), stats or AgentStats(), said.append)
 
 
-def test_it_tries_until_all_is_delivered_and_says_each_failure() -> None:
+def test_worker_retries_and_reports_each_failure() -> None:
     delivery, said, stats = FakeDelivery(3, away(), away(), 64, 1, 0), list[str](), AgentStats()
     stop = FakeStop(delivery)
     courier(delivery, said, stats).deliver(stop)
@@ -90,7 +90,7 @@ def test_it_tries_until_all_is_delivered_and_says_each_failure() -> None:
     assert count(stats, "commit_failures") == 2
 
 
-def test_the_pauses_grow_to_ten_minutes_and_differ_from_agent_to_agent() -> None:
+def test_pauses_grow_to_ten_minutes_with_jitter() -> None:
     waits = []
     for _ in range(50):
         delivery = FakeDelivery(*(away() for _ in range(14)), 0)
@@ -104,7 +104,7 @@ def test_the_pauses_grow_to_ten_minutes_and_differ_from_agent_to_agent() -> None
         assert max(paused) > bound / 4, "it grows"  # all 50 below a quarter: 1 case in 10^30
 
 
-def test_what_landed_begins_the_pauses_anew() -> None:
+def test_delivered_group_resets_the_pauses() -> None:
     delivery = FakeDelivery(*(away() for _ in range(9)), 64, away(), 0)
     stop = FakeStop(delivery)
     courier(delivery, []).deliver(stop)
@@ -112,16 +112,14 @@ def test_what_landed_begins_the_pauses_anew() -> None:
 
 
 @pytest.mark.parametrize(("failure", "reached"), [(away(), False), (SpoolError("full"), True)])
-def test_a_lake_that_goes_away_is_not_reached_any_longer(
-    failure: Exception, *, reached: bool
-) -> None:
+def test_unavailable_lake_is_not_reached(failure: Exception, *, reached: bool) -> None:
     delivery, stats = FakeDelivery(3, failure), AgentStats()
     with pytest.raises(type(failure)):
         courier(delivery, [], stats).drain()
     assert stats.lake_reached == reached
 
 
-def test_stop_ends_the_waiting() -> None:
+def test_stop_ends_the_wait() -> None:
     delivery, said, stats = FakeDelivery(*(away() for _ in range(99))), list[str](), AgentStats()
     stop = FakeStop(delivery, stop_after=3)
     with pytest.raises(CommitError, match="the lake is away"):
@@ -130,7 +128,7 @@ def test_stop_ends_the_waiting() -> None:
     assert not stats.lake_reached
 
 
-def test_stop_wakes_it_from_its_pause() -> None:
+def test_stop_ends_a_pause() -> None:
     class Waiting(FakeDelivery):
         def deliver_next(self) -> int:
             tried.set()
@@ -151,8 +149,8 @@ def test_stop_wakes_it_from_its_pause() -> None:
     thread.join(60)
 
 
-def test_what_is_not_the_lakes_is_not_tried_again_here() -> None:
-    """The agent knows best what a spool that cannot be read means."""
+def test_errors_of_the_spool_are_not_retried() -> None:
+    """The agent handles an unreadable spool."""
     delivery, stats = FakeDelivery(SpoolError("the disk is gone"), 0), AgentStats()
     stop = FakeStop(delivery)
     with pytest.raises(SpoolError):
@@ -161,7 +159,7 @@ def test_what_is_not_the_lakes_is_not_tried_again_here() -> None:
     assert count(stats, "commit_failures") == 1
 
 
-def test_a_farewell_is_bounded_and_not_repeated() -> None:
+def test_drain_is_limited_and_not_retried() -> None:
     delivery = FakeDelivery(2, away())
     with pytest.raises(CommitError):
         courier(delivery, []).drain()

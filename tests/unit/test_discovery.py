@@ -184,16 +184,17 @@ def test_each_target_of_a_file_sd_is_a_source(processes: FakeProcesses, tmp_path
 @pytest.mark.parametrize(
     ("sources", "message"),
     [
-        ([{"node": "every", **JMX}], "sources[0].node: every finds the brokers that admin knows"),
-        ([{"node": 1, **JMX}, {"node": "1", **JMX}], "sources[0]: broker-1 stands there twice"),
+        ([{"node": "every", **JMX}], "sources[0].node: every requires section admin"),
+        ([{"node": 1, **JMX}, {"node": "1", **JMX}], "sources[0]: duplicate source broker-1"),
         ([{"node": 1, **JMX}, {"node": "all", "role": "cluster"}],
-         "sources[1].role: a cluster takes an agent of its own"),
-        ([{"node": 1, **JMX}, {"node": "one", **JMX}], "sources[1].node: node id 'one' is no"),
+         "sources[1].role: role cluster needs a separate agent"),
+        ([{"node": 1, **JMX}, {"node": "one", **JMX}],
+         "sources[1].node: expected a node id, auto or every, got 'one'"),
         ([{"node": 1, "cluster": "a", **JMX}, {"node": 2, "cluster": "b", **JMX}],
          "sources: an agent reads one cluster"),
         ([{"node": 1, "jmx": {"port": 1, "tls": {}}}, {"node": 2, **JMX}],
-         "sources: give jmx of all of them the same tls"),
-        ([{"node": 1, "targets_file": "/x", **JMX}], "sources[0].node: give auto"),
+         "sources: all jmx sections must have the same tls"),
+        ([{"node": 1, "targets_file": "/x", **JMX}], "sources[0].node: set auto"),
         ([{"node": 1, "jmx": {"port": "x"}}], "sources[0].jmx.port: Expected `int`, got `str`"),
         ([{"node": 1, **JMX}, {"node": 2, "jmx": {"prt": 1}}], "sources[1].jmx.prt: unknown key"),
     ],
@@ -213,9 +214,9 @@ def test_several_brokers_have_no_metadata_log_and_source_stands_alone() -> None:
     assert names(Discovery().found(config_of(both, metadata_log=log))) == [
         "broker-1", "controller-1",
     ]  # fmt: skip
-    with pytest.raises(ConfigError, match="metadata_log: it is one broker's"):
+    with pytest.raises(ConfigError, match="metadata_log: belongs to one broker"):
         config_of({"node": 1, **JMX}, {"node": 2, **JMX}, metadata_log=log)
-    with pytest.raises(ConfigError, match="give source or sources, not both"):
+    with pytest.raises(ConfigError, match="set either source or sources"):
         config_of({"node": 1, **JMX}, source={"node": 1, **JMX})
 
 

@@ -10,10 +10,10 @@ import pytest
 from collector import catalogue
 from collector.errors import ConfigError
 from collector.sources.base.beans import Question
-from collector.sources.prometheus import exporter_rules, rules_trial
+from collector.sources.prometheus import exporter_rules
 
 if TYPE_CHECKING:
-    from collector.sources.prometheus.exporter_rules import Shown
+    from collector.sources.prometheus.sample_names import Shown
 
 RULES = Path(__file__).parents[1] / "exporter_rules"
 PARTITION = Question("kafka.cluster:type=Partition,name=UnderMinIsr,topic=*,partition=*", "Value")
@@ -123,13 +123,13 @@ def test_patterns_mean_what_java_means(pattern: str, name: str) -> None:
 def test_patterns_that_take_for_ever_are_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(rules_trial, "_MOST_SECONDS", 1)
+    monkeypatch.setattr(exporter_rules, "_MOST_SECONDS", 1)
     good, bad = tmp_path / "good.yml", tmp_path / "bad.yml"
     good.write_text((RULES / "kafka.yml").read_text())
     bad.write_text(r"rules: [{pattern: 'kafka.(\w+)<type=((\w+)+)+!', name: x}, {pattern: '.*'}]")
-    rules_trial.check_time(good)
-    with pytest.raises(ConfigError, match="more than 1 s to match; take out repetitions"):
-        rules_trial.check_time(bad)
+    exporter_rules.check_time(good)
+    with pytest.raises(ConfigError, match="more than 1 s to match; remove repetitions"):
+        exporter_rules.check_time(bad)
 
 
 def test_part_of_a_composite_attribute() -> None:
@@ -141,22 +141,22 @@ def test_part_of_a_composite_attribute() -> None:
     ("text", "why"),
     [
         ("rules: {", "expected"),
-        ("rules: [{pattern: '(', name: x}]", "cannot follow the pattern"),
-        ("metricCustomizers: []", "cannot follow metricCustomizers"),
-        ("rules: 5", "no configuration"),
-        ("- 1", "no configuration"),
-        ("rules: [{pattern: 'x(?<=a+)y'}]", "looks behind by no fixed length"),
+        ("rules: [{pattern: '(', name: x}]", "does not support the pattern"),
+        ("metricCustomizers: []", "does not support metricCustomizers"),
+        ("rules: 5", "invalid configuration"),
+        ("- 1", "invalid configuration"),
+        ("rules: [{pattern: 'x(?<=a+)y'}]", "a lookbehind has no fixed length"),
         ("rules: [{pattern: '(?x)a'}]", "the flag x"),
         ("rules: [{pattern: 'a(b', name: x}]", "a bracket is not closed"),
-        ("rules: [{pattern: '(?P<a>b)'}]", r"Java has no group that begins with \(\?P"),
+        ("rules: [{pattern: '(?P<a>b)'}]", r"unknown kind of group \(\?P"),
         ("rules: [{pattern: '\\p{Nope}'}]", r"class \\p{Nope} is not supported"),
         ("rules: [{pattern: '" + "(" * 9_999 + "'}]", "nested more than 50 deep"),
         ("rules: [{pattern: '" + "[" * 9_999 + "'}]", "nested more than 50 deep"),
         ("rules: [{pattern: '" + "a" * 10_001 + "'}]", "longer than 10,000 characters"),
-        ("rules: [{pattern: '(a)', name: $2}]", "refers to group 2, which its pattern does not"),
+        ("rules: [{pattern: '(a)', name: $2}]", "refers to group 2, which the pattern does not"),
         ("rules: [{pattern: '(?<a>a)', name: '${b}'}]", "refers to group b, which"),
         ("rules: [{pattern: a, name: x, labels: {$1: y}}]", "refers to group 1, which"),
-        ("rules: [{pattern: a, name: x, labels: {y: a$}}]", r"has a \$ that refers to no group"),
+        ("rules: [{pattern: a, name: x, labels: {y: a$}}]", r"has a \$ without a group"),
         ("rules: [{pattern: x, valueFactor: y}]", "Expected `float`, got `str` - at .*valueFactor"),
     ],
 )

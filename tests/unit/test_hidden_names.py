@@ -135,7 +135,7 @@ def test_an_error_names_nobody() -> None:
 @pytest.mark.parametrize(
     ("names", "told"),
     [
-        ({"topics": {"hash": True}}, "names.key_file: needed where names are hashed"),
+        ({"topics": {"hash": True}}, "names.key_file: required because a rule has hash: true"),
         ({"topics": {"hashed": True}}, "names.topics.hashed: unknown key; did you mean 'hash'"),
         ({"groups": {"include": "a"}}, "names.groups.include: Expected `array`, got `str`"),
     ],

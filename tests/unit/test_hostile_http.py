@@ -18,10 +18,10 @@ import pytest
 from collector import catalogue
 from collector.errors import SourceError, SourceRefusedError, SourceTimeoutError
 from collector.settings import Duration
-from collector.sources.base.calls import _MOST_LEFT_BEHIND
+from collector.sources.base.calls import _MOST_ABANDONED
 from collector.sources.base.identity import Expected
+from collector.sources.http import Jolokia
 from collector.sources.http.jolokia import JolokiaSource
-from collector.sources.http.settings import Jolokia
 from lakehouse.tables import OTHER
 from tests.hostile_http import PIECE, HostileHttp, Request, like_a_broker
 from tests.waiting import wait_for
@@ -68,10 +68,10 @@ SLOW: Final[dict[str, Misbehaviour]] = {
 }  # fmt: skip
 
 ODD: Final[dict[str, tuple[Misbehaviour, str]]] = {
-    "is not HTTP": (lambda request: request.send(b"SSH-2.0-x\r\n\r\n"), "does not speak HTTP"),
+    "is not HTTP": (lambda request: request.send(b"SSH-2.0-x\r\n\r\n"), "does not use HTTP"),
     "sends an endless head": (
         lambda request: request.send(b"HTTP/1.1 200 OK\r\n" + b"X: y\r\n" * 99_999),
-        "does not speak HTTP",
+        "does not use HTTP",
     ),
     "ends too early": (
         lambda request: request.send(
@@ -79,28 +79,28 @@ ODD: Final[dict[str, tuple[Misbehaviour, str]]] = {
         ),
         "no answer within|the connection broke",
     ),
-    "sends no JSON": (_json("<html>"), "is not Jolokia's: JSON is malformed"),
-    "sends half of it": (_json('[{"status":200,"value":{"a'), "is not Jolokia's: "),
-    "sends no UTF-8": (lambda request: request.answer(b'[{"error":"\xff"}]'), "not Jolokia's"),
+    "sends no JSON": (_json("<html>"), "is not from Jolokia: JSON is malformed"),
+    "sends half of it": (_json('[{"status":200,"value":{"a'), "is not from Jolokia: "),
+    "sends no UTF-8": (lambda request: request.answer(b'[{"error":"\xff"}]'), "not from Jolokia"),
     "sends something packed": (
         lambda request: request.answer(
             gzip.compress(b"[]" * 99_999), "200 OK", "Content-Encoding: gzip"
         ),
         "is compressed",
     ),
-    "nests without end": (_json('[{"more":' + "[" * 1_000_000), "is not Jolokia's"),
-    "nests in a value": (_json('[{"status":200,"value":' + '{"a":' * 100_000), "not Jolokia's"),
-    "sends one answer": (_json('{"status":200}'), "is not Jolokia's: Expected `array`"),
-    "leaves out answers": (_json("[]"), "0 answers to 5 requests"),
-    "has odd values": (_json(json.dumps([{"status": 200, "value": 5}] * 5)), "not Jolokia's"),
-    "has odd statuses": (_json(json.dumps([{"status": "ok"}] * 5)), "is not Jolokia's"),
+    "nests without end": (_json('[{"more":' + "[" * 1_000_000), "not from Jolokia"),
+    "nests in a value": (_json('[{"status":200,"value":' + '{"a":' * 100_000), "not from Jolokia"),
+    "sends one answer": (_json('{"status":200}'), "is not from Jolokia: Expected `array`"),
+    "leaves out answers": (_json("[]"), "0 responses to 5 requests"),
+    "has odd values": (_json(json.dumps([{"status": 200, "value": 5}] * 5)), "not from Jolokia"),
+    "has odd statuses": (_json(json.dumps([{"status": "ok"}] * 5)), "not from Jolokia"),
     "has infinite numbers": (
         _infinite,
-        "is not Jolokia's: Number out of range",
+        "is not from Jolokia: Number out of range",
     ),
-    "has half a surrogate": (_json('[{"status":500,"error":"\\ud800"}]'), "is not Jolokia's"),
+    "has half a surrogate": (_json('[{"status":500,"error":"\\ud800"}]'), "not from Jolokia"),
     "fails": (_json(json.dumps([{"status": 500, "error": "a\nb" * 999}] * 5)), "status 500: a b"),
-    "is out of order": (lambda request: request.answer(b"", "500 No"), "answers with status 500"),
+    "is out of order": (lambda request: request.answer(b"", "500 No"), "status 500"),
 }
 
 
@@ -130,7 +130,7 @@ def test_who_is_slow_costs_no_more_than_the_timeout(how: str) -> None:
 def test_who_drips_without_end_leaves_no_thread_behind() -> None:
     with HostileHttp(SLOW["drips its body"]) as fake:
         source = JolokiaSource(BROKER, Jolokia(fake.url, timeout=Duration("50ms")))
-        for _ in range(3 * _MOST_LEFT_BEHIND):
+        for _ in range(3 * _MOST_ABANDONED):
             # Each ends with the next byte, for which a busy machine may take longer.
             wait_for(lambda: sum(map(threading.Thread.is_alive, _readers())) < 3, 60)
             with (
@@ -166,7 +166,7 @@ def test_nobody_is_led_elsewhere_with_the_password() -> None:
         with (
             HostileHttp(lambda request: request.answer(b"", "307 Moved", moved)) as fake,
             closing(_source(fake.url)) as source,
-            pytest.raises(SourceError, match="answers with status 307"),
+            pytest.raises(SourceError, match="status 307"),
         ):
             source.identify()
         assert elsewhere.requests == []
@@ -180,7 +180,7 @@ def test_no_proxy_of_the_environment_gets_the_password(monkeypatch: pytest.Monke
         with (
             HostileHttp(lambda request: request.answer(b"[]")) as fake,
             closing(_source(fake.url)) as source,
-            pytest.raises(SourceError, match="0 answers to 5"),
+            pytest.raises(SourceError, match="0 responses to 5"),
         ):
             source.identify()
         assert proxy.requests == []
@@ -231,10 +231,10 @@ import re, sys
 from pathlib import Path
 from collector.errors import SourceError
 from collector.settings import Duration
-from collector.sources.http.settings import Jolokia
+from collector.sources.http import Jolokia
 from collector.sources.base.identity import Expected
 from collector.sources.http.jolokia import JolokiaSource
-from collector.sources.base.calls import _MOST_LEFT_BEHIND
+from collector.sources.base.calls import _MOST_ABANDONED
 def peak():
     return int(re.search(r"VmHWM:\\s+(\\d+)", Path("/proc/self/status").read_text())[1]) // 1024
 source = JolokiaSource(Expected("broker"), Jolokia(sys.argv[1], timeout=Duration("120s")))
@@ -250,14 +250,14 @@ except SourceError as error:
     ("pieces", "told"),
     [
         (itertools.repeat(PIECE), "longer than 64 MiB"),
-        (iter([b"[", *[b"{}," * 20_000] * 1000, b"{}]"]), "more than 300,000 beans"),
+        (iter([b"[", *[b"{}," * 20_000] * 1000, b"{}]"]), "more than 300,000 MBeans"),
         (
             iter([b'[{"status":200,"value":{', *[b'"a":1,' * 10_000] * 990, b'"a":1}}]']),
-            "more than 300,000 beans",
+            "more than 300,000 MBeans",
         ),
         (
             iter([b'[{"status":200,"value":[', *[b"1," * 30_000] * 1000, b"1]}]"]),
-            "0 answers to 5|1 answers to 5",
+            "0 responses to 5|1 responses to 5",
         ),
     ],
     ids=["endless", "objects", "names", "numbers"],
@@ -289,7 +289,7 @@ def test_https_to_a_port_of_plain_http_is_told_as_such() -> None:
         url = f"https://127.0.0.1:{plain.getsockname()[1]}/jolokia/"
         with closing(_source(url)) as source, pytest.raises(SourceRefusedError) as refused:
             source.identify()
-    assert "does not speak TLS there; is its URL an http:// one?" in str(refused.value)
+    assert "does not use TLS; check whether the URL must start with http://" in str(refused.value)
     assert _is_one_line(str(refused.value))
 
 
@@ -302,7 +302,7 @@ def test_who_refuses_a_password_makes_us_name_where_it_came_from(tmp_path: Path)
             r"password_env \(HOSTILE_TEST_PASSWORD\)",
         ),
         ({"user": "me", "password_file": file}, rf"password_file \({file}\)"),
-        ({}, "it wants a user and a password"),
+        ({}, "a login is required"),
     ]
     with HostileHttp(lambda request: request.answer(b"", "401 No")) as fake:
         for login, told in ways:

@@ -149,11 +149,11 @@ def test_groups_and_quotas_of_the_admin_api_are_refused_too(name: str) -> None:
 
 @pytest.mark.parametrize("name", REFUSED)
 def test_who_answers_with_such_a_name_is_refused(name: str) -> None:
-    with pytest.raises(IdentityError, match=r"its cluster is .* no name"):
+    with pytest.raises(IdentityError, match="is not a valid name of a cluster"):
         Expected("broker").check("x", Identity(name, "1", None, 0))
-    with pytest.raises(IdentityError, match=r"its node is .* no name"):
+    with pytest.raises(IdentityError, match="is not a valid name of a node"):
         Expected("broker").check("x", Identity("c", name, None, 0))
-    with pytest.raises(IdentityError, match=r"its version is .* no name"):
+    with pytest.raises(IdentityError, match="is not a valid name of a version"):
         Expected("broker").check("x", Identity("c", "1", name, 0))
 
 

@@ -1,4 +1,4 @@
-"""What Prometheus kept becomes runs once, whatever it answers and whenever the import is killed."""
+"""Samples of Prometheus become runs once, with any response and after any kill."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def labels(**own: str) -> tuple[tuple[str, str], ...]:
 
 
 def page(under: float, shrinks: float, started: float = 1.7e12) -> dict[Sample, float]:
-    """A broker that leads a partition, under the exporter's default names."""
+    """Return the series of a broker that leads a partition, with default names."""
     of = {"topic": "orders", "partition": "0"}
     manager = "kafka_server_ReplicaManager"
     return {
@@ -56,7 +56,7 @@ def page(under: float, shrinks: float, started: float = 1.7e12) -> dict[Sample, 
 
 
 def kept(minutes: int = MINUTES) -> list[Scrape]:
-    """Under min ISR from minute 20 to 30; not scraped from 40 to 43; none made from 50 to 55."""
+    """Return a history: under min ISR in minutes 20 to 30, failed 40 to 43, none 50 to 55."""
     scrapes = []
     for at in range(START, START + minutes * 60, EVERY):
         minute = (at - START) / 60
@@ -69,7 +69,7 @@ def kept(minutes: int = MINUTES) -> list[Scrape]:
 
 @pytest.fixture(autouse=True)
 def _not_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A command ends its process at once, which here is that of the tests."""
+    """Keep a command from ending the process of the tests."""
 
     def leave(code: int) -> None:
         raise SystemExit(code)
@@ -98,7 +98,7 @@ def rows(lake: Path, query: str, *values: object) -> list[tuple[Any, ...]]:
 
 
 def recorded(lake: Path) -> int:
-    """How many attempts the lake has: a corrected import does not read their time again."""
+    """Return the number of scrapes in the lake, whose time a corrected import does not read."""
     scrapes = lake / "bronze" / "scrapes"
     return len(DeltaTable(str(scrapes)).to_pyarrow_table()) if scrapes.exists() else 0
 
@@ -109,7 +109,7 @@ RUNS: Final = (
 )
 
 
-def test_the_past_becomes_runs_with_bounds_of_the_interval(tmp_path: Path) -> None:
+def test_history_becomes_runs_with_bounds_of_the_interval(tmp_path: Path) -> None:
     lake = tmp_path / "lake"
     with FakePrometheus(kept()) as fake:
         done = run(fake, lake)
@@ -133,7 +133,7 @@ def test_the_past_becomes_runs_with_bounds_of_the_interval(tmp_path: Path) -> No
     assert where == f"Prometheus of {fake.url.partition('//')[2]}"
 
 
-def test_what_was_not_scraped_is_unknown(tmp_path: Path) -> None:
+def test_missing_scrapes_are_unknown(tmp_path: Path) -> None:
     lake = tmp_path / "lake"
     with FakePrometheus(kept()) as fake:
         assert run(fake, lake).exit_code == 0
@@ -147,7 +147,7 @@ def test_what_was_not_scraped_is_unknown(tmp_path: Path) -> None:
         "Prometheus has no scrape of it",
     }
     assert sum(end - start for start, end, _ in failed) == pytest.approx(180 + 300, abs=40)
-    for start, end in ((40 * 60 + 1, 43 * 60), (50 * 60 + 38, 55 * 60)):  # but for 2.5 intervals
+    for start, end in ((40 * 60 + 1, 43 * 60), (50 * 60 + 38, 55 * 60)):  # except 2.5 intervals
         assert not rows(
             lake,
             'SELECT * FROM runs WHERE epoch("start") < ? AND epoch("end") > ?',
@@ -156,7 +156,7 @@ def test_what_was_not_scraped_is_unknown(tmp_path: Path) -> None:
         )
 
 
-def test_a_second_run_adds_nothing_and_a_longer_span_only_what_is_new(tmp_path: Path) -> None:
+def test_second_import_adds_only_new_scrapes(tmp_path: Path) -> None:
     lake, whole = tmp_path / "lake", tmp_path / "other" / "lake"
     with FakePrometheus(kept()) as fake:
         for minutes in (25, 25, MINUTES):
@@ -169,7 +169,7 @@ def test_a_second_run_adds_nothing_and_a_longer_span_only_what_is_new(tmp_path: 
     assert rows(lake, total) == rows(whole, total)
 
 
-def test_time_of_an_agent_and_all_after_its_newest_row_is_left_out(tmp_path: Path) -> None:
+def test_import_skips_time_of_an_agent_and_later(tmp_path: Path) -> None:
     lake, since = tmp_path / "lake", START - BASE.timestamp()
     agent = Batch()
     known = {"source": "broker-7", "cluster": "c"}
@@ -181,8 +181,8 @@ def test_time_of_an_agent_and_all_after_its_newest_row_is_left_out(tmp_path: Pat
     with FakePrometheus(kept()) as fake:
         done = run(fake, lake)
         assert done.exit_code == 0, done.output
-        assert "0.75 of 1.00 h left out" in done.output
-        assert "0 of 0 attempts" in run(fake, lake, "--state", str(tmp_path / "new")).output
+        assert "skipped 0.75 of 1.00 h" in done.output
+        assert "0 of 0 scrapes" in run(fake, lake, "--state", str(tmp_path / "new")).output
     spans = rows(
         lake,
         'SELECT epoch("start") - ?, epoch("end") - ? FROM scrapes WHERE agent <> ? ORDER BY 1',
@@ -198,12 +198,12 @@ def test_time_of_an_agent_and_all_after_its_newest_row_is_left_out(tmp_path: Pat
 
 
 class KilledError(BaseException):
-    """Stands for kill -9: nothing of ours runs after it."""
+    """Simulates kill -9: no code of jmxlake runs after it."""
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("where", ["before a commit", "after a commit", "between", "within"])
-def test_killed_anywhere_it_continues_and_nothing_is_doubled_or_lost(
+def test_killed_import_continues_exactly_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, where: str
 ) -> None:
     whole, lake = tmp_path / "whole" / "lake", tmp_path / "lake"
@@ -279,8 +279,8 @@ def html(asked: dict[str, str]) -> tuple[int, str, bytes]:
 
 NOTHING: Final = {"resultType": "matrix", "result": []}
 BAD: Final[dict[str, tuple[Fault, str]]] = {
-    "html": (on_range(html), "answers with 'text/html', not as Prometheus's API does"),
-    "html of the first question": (lambda _, asked: html(asked), "answers with 'text/html'"),
+    "html": (on_range(html), "the answer is 'text/html', not from Prometheus's API"),
+    "html of the first question": (lambda _, asked: html(asked), "the answer is 'text/html'"),
     "422": (
         on_range(lambda _: failure(422, "query would load too many samples")),
         'status 422): "query would load too many samples"',
@@ -288,39 +288,45 @@ BAD: Final[dict[str, tuple[Fault, str]]] = {
     "400": (on_range(lambda _: failure(400, "parse error")), 'status 400): "parse error"'),
     "404": (on_range(lambda _: (404, "text/plain", b"no")), "status 404"),
     "nested without end": (
-        on_range(lambda _: (200, "application/json", b'{"a":' * 99_999)), "not Prometheus's API",
+        on_range(lambda _: (200, "application/json", b'{"a":' * 99_999)),
+        "not from Prometheus's API",
     ),
     "405": (
         on_range(lambda _: (405, "text/plain", b"no")),
-        "status 405: it does not allow POST there; allow POST in the proxy",
+        "status 405: POST is not allowed; allow POST in the proxy",
     ),
     "503 of a proxy": (
-        on_range(lambda _: (503, "text/html", b"no")), "status 503: it is overloaded or not up",
+        on_range(lambda _: (503, "text/html", b"no")),
+        "status 503: the server or a proxy is overloaded or down",
     ),
-    "429": (on_range(lambda _: (429, "text/html", b"no")), "status 429: it limits requests"),
-    "401": (on_range(lambda _: (401, "text/plain", b"no")), "wants a user and a password"),
-    "half": (on_range(lambda _: (200, "application/json", b'{"status":"succ')), "not Prometheus's"),
+    "429": (
+        on_range(lambda _: (429, "text/html", b"no")), "status 429: the server limits requests",
+    ),
+    "401": (on_range(lambda _: (401, "text/plain", b"no")), "a login is required"),
+    "half": (
+        on_range(lambda _: (200, "application/json", b'{"status":"succ')), "not from Prometheus's",
+    ),
     "another shape": (on_range(lambda _: success({"resultType": "vector", "result": []})),
-                      "not Prometheus's"),
+                      "not from Prometheus's"),
     "a value that is none": (
         on_range(lambda _: success({
             "resultType": "matrix", "result": [{"metric": TARGET, "values": [[START, "one"]]}],
         })),
-        "values that are none",
+        "the answer has invalid values",
     ),
     "in part": (
         on_range(lambda _: success(NOTHING, warnings=["store b is away"])),
-        'does not answer in full (status 200): " store b is away"',
+        'the answer is incomplete (status 200): " store b is away"',
     ),
     "in part, by VictoriaMetrics": (
         on_range(lambda _: success(NOTHING, isPartial=True)),
-        'does not answer in full (status 200): " isPartial is true"',
+        'the answer is incomplete (status 200): " isPartial is true"',
     ),
     "series in part": (
         lambda path, _: success([TARGET], isPartial=True) if path.endswith("series") else None,
         "isPartial is true",
     ),
-    "in part, as a word": (on_range(lambda _: success(NOTHING, isPartial="yes")), "not Prometheus"),
+    "in part, as a word": (on_range(lambda _: success(NOTHING, isPartial="yes")), "not from Prom"),
     "too long": (
         on_range(lambda _: (200, "application/json", b" " * (9 << 20))), "longer than 8 MiB",
     ),
@@ -330,7 +336,7 @@ BAD: Final[dict[str, tuple[Fault, str]]] = {
 @pytest.mark.parametrize(
     "name", [pytest.param(one, marks=pytest.mark.edge(5)) if "part" in one else one for one in BAD]
 )
-def test_a_bad_answer_is_one_line_and_nothing_is_written(tmp_path: Path, name: str) -> None:
+def test_invalid_response_is_one_line_without_rows(tmp_path: Path, name: str) -> None:
     fault, why = BAD[name]
     with FakePrometheus(kept(), fault=fault) as fake:
         done = run(fake, tmp_path / "lake")
@@ -340,7 +346,7 @@ def test_a_bad_answer_is_one_line_and_nothing_is_written(tmp_path: Path, name: s
     assert line.startswith("jmxlake-agent: Prometheus of 127.0.0.1:")
 
 
-def test_parts_become_shorter_until_they_are_answered(tmp_path: Path) -> None:
+def test_parts_become_shorter_until_they_succeed(tmp_path: Path) -> None:
     def refusing(asked: dict[str, str]) -> tuple[int, str, bytes] | None:
         much = float(asked["end"]) - float(asked["start"]) > 500
         return failure(422, "too many samples") if much else None
@@ -357,18 +363,18 @@ def edited(change: Callable[[Scrape], Scrape]) -> list[Scrape]:
     return [change(one) for one in kept()]
 
 
-def test_a_downsampled_block_is_refused(tmp_path: Path) -> None:
+def test_downsampled_block_is_refused(tmp_path: Path) -> None:
     seldom = [one for place, one in enumerate(kept()) if place % 20 == 0]
     with FakePrometheus(seldom) as fake:
         done = run(fake, tmp_path / "lake")
     assert done.exit_code == 1
-    assert "scrapes are 300 s apart" in done.output
+    assert "the scrape interval is 300 s" in done.output
     assert "downsampled" in done.output
     assert all(one["max_source_resolution"] == "0s" for one in fake.asked)
 
 
 def changing(change: Callable[[list[dict[str, Any]]], list[dict[str, Any]]]) -> FakePrometheus:
-    """One whose answers are right but for a change of their series."""
+    """Return a server with a change of its series."""
     fake = FakePrometheus(kept())
 
     def fault(path: str, asked: dict[str, str]) -> tuple[int, str, bytes] | None:
@@ -381,7 +387,7 @@ def changing(change: Callable[[list[dict[str, Any]]], list[dict[str, Any]]]) -> 
     return fake
 
 
-def test_two_targets_that_are_one_broker_are_refused(tmp_path: Path) -> None:
+def test_two_targets_of_one_broker_are_refused(tmp_path: Path) -> None:
     def doubled(found: list[dict[str, Any]]) -> list[dict[str, Any]]:
         return [
             {**one, "metric": {**one["metric"], "replica": name}} for one in found for name in "ab"
@@ -390,10 +396,10 @@ def test_two_targets_that_are_one_broker_are_refused(tmp_path: Path) -> None:
     with changing(doubled) as fake:
         done = run(fake, tmp_path / "lake")
     assert done.exit_code == 1
-    assert "two targets at once are that broker" in done.output
+    assert "two targets match this broker" in done.output
 
 
-def test_a_mean_of_up_is_no_scrape(tmp_path: Path) -> None:
+def test_mean_of_up_is_refused(tmp_path: Path) -> None:
     def meant(found: list[dict[str, Any]]) -> list[dict[str, Any]]:
         return [
             {**one, "values": [[at, "0.4"] for at, _ in one["values"]]}
@@ -405,10 +411,10 @@ def test_a_mean_of_up_is_no_scrape(tmp_path: Path) -> None:
     with changing(meant) as fake:
         done = run(fake, tmp_path / "lake")
     assert done.exit_code == 1
-    assert "up is 0.4 there: are its blocks downsampled?" in done.output
+    assert "up is 0.4; check whether its blocks are downsampled" in done.output
 
 
-def test_two_samples_of_one_bean_are_no_answer(tmp_path: Path) -> None:
+def test_two_samples_of_one_mbean_are_refused(tmp_path: Path) -> None:
     def doubled(found: list[dict[str, Any]]) -> list[dict[str, Any]]:
         return [
             *found,
@@ -418,12 +424,12 @@ def test_two_samples_of_one_bean_are_no_answer(tmp_path: Path) -> None:
     with changing(doubled) as fake:
         done = run(fake, tmp_path / "lake")
     assert done.exit_code == 1
-    assert "two samples of kafka_cluster_Partition_Value are of the bean" in done.output
+    assert "two samples of kafka_cluster_Partition_Value belong to MBean" in done.output
     assert recorded(tmp_path / "lake") == 0
 
 
-def test_older_samples_widen_the_bounds_and_the_oldest_are_not_used(tmp_path: Path) -> None:
-    """As where the answers of two Prometheus are made one, or a series has no mark of its end."""
+def test_older_samples_widen_bounds_oldest_are_ignored(tmp_path: Path) -> None:
+    """As with merged responses of two servers, or a series without a stale marker."""
 
     def older(seconds: float) -> Callable[[list[dict[str, Any]]], list[dict[str, Any]]]:
         def change(found: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -456,7 +462,7 @@ def test_older_samples_widen_the_bounds_and_the_oldest_are_not_used(tmp_path: Pa
     assert recorded(late) == 0
 
 
-def test_who_it_is_must_be_known(tmp_path: Path) -> None:
+def test_node_id_must_be_known(tmp_path: Path) -> None:
     def nameless(one: Scrape) -> Scrape:
         own = {key: value for key, value in one.samples.items() if "app_info" not in key[0]}
         return replace(one, samples=own)
@@ -465,13 +471,13 @@ def test_who_it_is_must_be_known(tmp_path: Path) -> None:
     with FakePrometheus(edited(nameless)) as fake:
         done = run(fake, lake)
         assert done.exit_code == 78
-        assert "give --node 'b-1:11001'=ID" in done.output
+        assert "set --node 'b-1:11001'=ID" in done.output
         done = run(fake, lake, "--node", "b-1:11001=9")
         assert done.exit_code == 0, done.output
     assert rows(lake, "SELECT DISTINCT source FROM runs") == [("broker-9",)]
 
 
-def test_a_restart_begins_counts_again_and_is_an_event(tmp_path: Path) -> None:
+def test_restart_resets_counters_and_is_an_event(tmp_path: Path) -> None:
     half = START + MINUTES * 30
 
     def restarted(one: Scrape) -> Scrape:
@@ -489,7 +495,7 @@ def test_a_restart_begins_counts_again_and_is_an_event(tmp_path: Path) -> None:
     assert rows(lake, "SELECT count(*) FROM events WHERE kind = 'source_restart'") == [(1,)]
 
 
-def test_who_asks_and_for_which_tenant(tmp_path: Path) -> None:
+def test_login_and_tenant_are_sent(tmp_path: Path) -> None:
     password = tmp_path / "password"
     password.write_text("secret-one\n")
     password.chmod(0o600)
@@ -504,7 +510,7 @@ def test_who_asks_and_for_which_tenant(tmp_path: Path) -> None:
     assert {one["X-Scope-OrgID"] for one in fake.headers} == {"team-a"}
 
 
-def test_labels_of_the_target_are_not_the_exporters() -> None:
+def test_target_labels_are_removed() -> None:
     of_series = {"__name__": "x", "topic": "a", "exported_job": "b", **TARGET}
     assert own_labels(of_series, TARGET) == {"topic": "a", "job": "b"}
 
@@ -513,13 +519,15 @@ def test_labels_of_the_target_are_not_the_exporters() -> None:
     ("more", "why", "code"),
     [
         (["--label", "pod"], "no target with a label pod", 78),
-        (["--family", "nonsense"], "--family nonsense: give one of", 78),
-        (["--to", iso(START - 5)], "--to: it must be after --from", 78),
+        (["--family", "nonsense"], "--family nonsense: unknown. Use one of", 78),
+        (["--to", iso(START - 5)], "--to must be after --from", 78),
         (["--step", "3m"], "window", 78),
         (["--from", "yesterday"], "does not match the formats", 2),
     ],
 )
-def test_wrong_use_is_one_line(tmp_path: Path, more: list[str], why: str, code: int) -> None:
+def test_wrong_options_are_a_one_line_error(
+    tmp_path: Path, more: list[str], why: str, code: int
+) -> None:
     with FakePrometheus(kept()) as fake:
         done = run(fake, tmp_path / "lake", *more)
     assert done.exit_code == code, done.output
@@ -527,7 +535,7 @@ def test_wrong_use_is_one_line(tmp_path: Path, more: list[str], why: str, code: 
 
 
 def labelled(only: str = "", **more: str) -> list[Scrape]:
-    """The scrapes after relabelling gave a label to all samples, or to those that have another."""
+    """Return scrapes in which relabelling added a label to all samples, or to some."""
 
     def change(one: Scrape) -> Scrape:
         return replace(
@@ -552,9 +560,7 @@ def labelled(only: str = "", **more: str) -> list[Scrape]:
     ],
     ids=["team of a topic", "customer of a partition", "env of all", "two of most"],
 )
-def test_a_label_that_relabelling_added_is_named(
-    scrapes: list[Scrape], label: str, tmp_path: Path
-) -> None:
+def test_label_of_relabelling_is_named(scrapes: list[Scrape], label: str, tmp_path: Path) -> None:
     with FakePrometheus(scrapes) as fake:
         done = run(fake, tmp_path / "lake", "--node", "b-1:11001=7")
     assert done.exit_code == 1
@@ -563,7 +569,7 @@ def test_a_label_that_relabelling_added_is_named(
 
 
 @pytest.mark.edge(5)
-def test_a_label_that_app_info_got_is_named(tmp_path: Path) -> None:
+def test_added_label_of_app_info_is_named(tmp_path: Path) -> None:
     with FakePrometheus(labelled(env="prod")) as fake:
         done = run(fake, tmp_path / "lake")
     assert done.exit_code == 78
@@ -571,7 +577,7 @@ def test_a_label_that_app_info_got_is_named(tmp_path: Path) -> None:
 
 
 def without_series(name: str) -> list[Scrape]:
-    """The scrapes after metric_relabel_configs dropped the samples of this bean."""
+    """Return scrapes without the samples of an MBean, dropped by metric_relabel_configs."""
 
     def change(one: Scrape) -> Scrape:
         kept_ = {key: value for key, value in one.samples.items() if ("name", name) not in key[1]}
@@ -582,8 +588,8 @@ def without_series(name: str) -> list[Scrape]:
 
 @pytest.mark.edge(4)
 @pytest.mark.parametrize("name", ["InSyncReplicasCount", "UnderMinIsr", "AtMinIsr", "LeaderCount"])
-def test_dropped_samples_make_the_past_unknown(name: str, tmp_path: Path) -> None:
-    """The broker's own count stays: it was 1 for ten minutes."""
+def test_dropped_samples_make_history_unknown(name: str, tmp_path: Path) -> None:
+    """The broker's own count is kept: it was 1 for ten minutes."""
     lake = tmp_path / "lake"
     with FakePrometheus(without_series(name)) as fake:
         done = run(fake, lake)
@@ -603,9 +609,9 @@ def test_dropped_samples_make_the_past_unknown(name: str, tmp_path: Path) -> Non
 
 
 @pytest.mark.edge(5)
-def test_a_time_without_any_scrape_is_no_import(tmp_path: Path) -> None:
+def test_time_without_scrapes_is_refused(tmp_path: Path) -> None:
     up_alone = [Scrape(START + 0.5, {})]
     with FakePrometheus(up_alone) as fake:
         done = run(fake, tmp_path / "lake", "--node", "b-1:11001=7")
     assert done.exit_code == 1
-    assert "broker-7: nothing was imported" in done.output
+    assert "broker-7: no data imported" in done.output

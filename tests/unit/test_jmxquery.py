@@ -18,8 +18,8 @@ from collector.errors import (
 from collector.settings import Duration
 from collector.sources.base.beans import Failed, Question
 from collector.sources.base.identity import STARTED, Expected
+from collector.sources.jmx import Jmxquery
 from collector.sources.jmx.jmxquery import JmxquerySource, parse_answers
-from collector.sources.jmx.settings import Jmxquery
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -73,7 +73,7 @@ def test_names_and_numbers_are_read_exactly() -> None:
         "kafka.server:type=Produce,user=s": -7,
         "kafka.server:type=Produce,user=b": True,
         "kafka.server:type=Produce,user=t": "7",
-        "kafka.server:type=Produce,user=null": Failed("jmxquery does not say why"),
+        "kafka.server:type=Produce,user=null": Failed("jmxquery does not report the reason"),
     }
 
 
@@ -88,16 +88,16 @@ def test_answers_are_told_apart_by_what_stands_between_them() -> None:
 @pytest.mark.parametrize(
     ("output", "reason"),
     [
-        ("", "something else than a list"),
-        ("[\n", "something else than a list"),
-        ("[]", "something else than a list"),
-        (printed(), "left out the answer to kafka.server:type=Produce"),
-        (printed(RUNTIME, RUNTIME), "more than it was asked"),
-        (printed(line("a:b=c", "Long", "1", "other"), RUNTIME), "a:b=c other unasked"),
-        (printed(line("a:b=c", "String", '"a"b"'), RUNTIME), "cannot be parsed"),
-        (printed(line("a:b=c", "String", '"a, \nb"'), RUNTIME), "cannot be parsed"),
-        (printed(line("a:b=c", "Long", "1")[:-9], RUNTIME), "cannot be parsed"),
-        ("[\n\udcff]\n", "something else than a list"),
+        ("", "is not a list"),
+        ("[\n", "is not a list"),
+        ("[]", "is not a list"),
+        (printed(), "omitted the answer to kafka.server:type=Produce"),
+        (printed(RUNTIME, RUNTIME), "more answers than questions"),
+        (printed(line("a:b=c", "Long", "1", "other"), RUNTIME), "unexpected answer: a:b=c other"),
+        (printed(line("a:b=c", "String", '"a"b"'), RUNTIME), "has an invalid line"),
+        (printed(line("a:b=c", "String", '"a, \nb"'), RUNTIME), "has an invalid line"),
+        (printed(line("a:b=c", "Long", "1")[:-9], RUNTIME), "has an invalid line"),
+        ("[\n\udcff]\n", "is not a list"),
     ],
 )
 def test_what_cannot_be_told_apart_is_an_error_and_never_less(output: str, reason: str) -> None:
@@ -112,14 +112,14 @@ def test_what_cannot_be_told_apart_is_an_error_and_never_less(output: str, reaso
         ('{ "error": "connection-error", "message":"... java.net.ConnectException: Connection',
          SourceRefusedError, "nothing listens there"),
         ('"javax.naming.NameNotFoundException: jmxrmi"}',
-         SourceRefusedError, "that RMI registry holds no JMX"),
+         SourceRefusedError, "the RMI registry has no JMX server"),
         ("Exception in thread \"main\" java.lang.SecurityException: Authentication failed!",
-         CredentialsError, "refused the user or the password"),
+         CredentialsError, "the user or the password was refused"),
         ('"java.net.SocketTimeoutException: Read timed out"}', SourceTimeoutError, "in time"),
         ('{ "error": "general-exception", "message":"x\n  y"}', SourceError,
          'jmxquery failed: { "error": "general-exception", "message":"x$'),
         ("login monitor/hunter2 failed", SourceError, r"login monitor/\*\*\* failed"),
-        ("", SourceError, "failed: it said nothing"),
+        ("", SourceError, "failed: no output"),
     ],
 )  # fmt: skip
 def test_failures_are_told_in_one_line_without_the_password(
@@ -141,7 +141,7 @@ def test_a_password_in_argv_is_refused_unless_it_is_allowed() -> None:
 @pytest.mark.parametrize("pattern", ["a:b=c/d", "a:b=c;d", "a==b:c=d", 'a:b="c"'])
 def test_what_its_own_syntax_cannot_ask_is_refused(pattern: str) -> None:
     source = JmxquerySource(Expected("broker"), Jmxquery(1))
-    with pytest.raises(SourceError, match="jmxquery cannot ask for"):
+    with pytest.raises(SourceError, match="jmxquery cannot query"):
         source._fetch([Question(pattern, "Value")])
 
 

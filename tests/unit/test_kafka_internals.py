@@ -57,7 +57,7 @@ def test_a_class_is_found_where_the_release_has_it(
 @pytest.mark.edge(15)
 def test_a_class_that_no_package_has_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(records, "java", fake_java())
-    with pytest.raises(ConfigError, match="no BufferSupplier in kafka-clients"):
+    with pytest.raises(ConfigError, match="kafka-clients does not have BufferSupplier"):
         records.record_class("BufferSupplier")
 
 

@@ -27,7 +27,7 @@ from lakehouse.core.periods import Period
 from lakehouse.engines.gold_reader import subjects
 from lakehouse.engines.local_engine import LocalEngine
 from lakehouse.report.facts.gold import Gold
-from lakehouse.report.facts.kafka import consumer_groups
+from lakehouse.report.facts.sections import consumer_groups
 from lakehouse.rollup.plan import Wanted
 from lakehouse.rollup.run import rollup
 from lakehouse.slo.openslo import objective_files
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from collector.encoding.closed_runs import Run
-    from lakehouse.report.facts.kafka.consumer_groups import LostOffsets
+    from lakehouse.report.facts.sections.consumer_groups import LostOffsets
 
 S = 1_000_000
 WINDOW = 30 * S

@@ -270,7 +270,7 @@ def test_a_silent_log_is_an_error_after_half_a_minute(log: FakeLog) -> None:
     now[0] = 29
     assert not read(one, told).moments
     now[0] = 31
-    with pytest.raises(SourceTimeoutError, match="the log has said nothing for 30 s or more"):
+    with pytest.raises(SourceTimeoutError, match="the log has no new records for 30 s or more"):
         one.read(FAMILY)
     log.idle(T0 + 60 * S)
     assert read(one, told).moments
@@ -279,10 +279,10 @@ def test_a_silent_log_is_an_error_after_half_a_minute(log: FakeLog) -> None:
 def test_another_nodes_log_and_no_log_are_refused(log: FakeLog) -> None:
     log.node = "2"
     one, _ = source(log)
-    with pytest.raises(IdentityError, match="node 2 answers, not 1"):
+    with pytest.raises(IdentityError, match="node 2 responds instead of 1"):
         one.identify()
     nothing, _ = source(FakeLog())
-    with pytest.raises(SourceError, match="no metadata log there"):
+    with pytest.raises(SourceError, match="no metadata log found"):
         nothing.read(FAMILY)
 
 
@@ -290,7 +290,7 @@ def test_a_log_that_contradicts_itself_is_an_error_and_is_read_again(log: FakeLo
     one, told = source(log)
     log.add(T0 + 21 * S, PartitionChange("id", 99, 1, 1, None))
     log.idle(T0 + 40 * S)
-    with pytest.raises(SourceError, match="the log speaks of 99"):
+    with pytest.raises(SourceError, match="the log refers to 99"):
         one.read(FAMILY)
     del log.batches[41:]
     log.idle(T0 + 40 * S)

@@ -41,7 +41,7 @@ def test_numbers_are_told_and_nan_is_observed(value: object, number: float | Non
     ],
 )
 def test_what_is_no_number_is_refused_with_its_place(value: object, shown: str) -> None:
-    text = f"^here: a:b=c Value is {shown}, not a number: correct or remove m in the catalogue$"
+    text = f"^here: a:b=c Value is {shown}, not a number; correct or remove m in the catalogue$"
     with pytest.raises(SourceDataError, match=text):
         number_of(value, "here", "a:b=c", METRIC)
 

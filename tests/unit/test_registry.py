@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from collector import catalogue
-from collector.sources.admin.settings import Admin
-from collector.sources.metadata_log.settings import MetadataLog
+from collector.sources.admin import Admin
+from collector.sources.metadata_log import MetadataLog
 from collector.sources.registry import TRANSPORTS
 
 if TYPE_CHECKING:

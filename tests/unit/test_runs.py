@@ -15,7 +15,7 @@ from collector.encoding.encoder import Encoder, SealedRows
 from collector.model import Answer, Identity, Reading, Scrape, Series
 from collector.sources.base.error_mapping import NOTHING_LISTENS
 from collector.spool import journal
-from lakehouse.report.facts_lookup import floor_us
+from lakehouse.report.figures import floor_us
 from lakehouse.tables import FLAG_GAP, FLAG_INCREASE
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from collector.config import loader
-from collector.config.secrets import warnings
+from collector.config.checks import warnings
 from collector.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ def test_what_every_user_can_read_is_refused_by_its_key(
         loader.parse(raw, "agent.yaml")
     place = "source.jmx" if section == "jmx" else section
     assert str(caught.value) == (
-        f"agent.yaml: {place}.{key}: every user of this host can read {path}: chmod 0400 it"
+        f"agent.yaml: {place}.{key}: every user of this host can read {path}; chmod 0400 it"
     )
     (folder / "secret").chmod(0o600)
     loader.parse(raw, "agent.yaml")

@@ -123,7 +123,7 @@ def test_beyond_the_cap_series_are_folded_and_counted() -> None:
 @pytest.mark.parametrize(
     ("value", "reason"),
     [
-        ("7", "here: a:b=c Value is 7, not a number: correct or remove m in the catalogue"),
+        ("7", "here: a:b=c Value is 7, not a number; correct or remove m in the catalogue"),
         ("x\n" * 99, "is x x x"),
         (math.inf, "is inf, not a number"),
         (-math.inf, "is -inf, not a number"),

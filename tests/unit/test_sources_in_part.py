@@ -19,8 +19,8 @@ from collector.sources.base.beans import all_asked, keys_of
 from collector.sources.base.identity import Expected
 from collector.sources.base.mbean_source import SnapshotReader
 from collector.sources.jmx.reader import MBeanReader
+from collector.sources.prometheus import Prometheus
 from collector.sources.prometheus.exporter import PrometheusSource
-from collector.sources.prometheus.settings import Prometheus
 from tests.hostile_http import HostileHttp
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from collector.agent.plan import Task
     from collector.catalogue import Family
     from collector.model import Scrape, Source
-    from collector.sources.jmx.mbean_server import Comparison, MBeanServer
+    from collector.sources.jmx.rmi_calls import Comparison, MBeanServer
 
 MIN_ISR: Final = catalogue.load().family("min_isr")
 TOPICS: Final = ("orders", "orders-eu", "orders.v1", "__consumer_offsets")
@@ -54,7 +54,7 @@ def beans(under: int) -> Beans:
 
 
 class FakeName(str):
-    """An object name, with what the census asks of Java's."""
+    """An object name, with what the MBean cache reads from Java's names."""
 
     __slots__ = ()
 
@@ -196,7 +196,7 @@ def test_a_whole_answer_is_read(way: str, under: int) -> None:
 
 @pytest.mark.edge(5)
 def test_leaders_that_moved_while_asked_are_asked_again() -> None:
-    """Else the census keeps for five minutes what it was told in the middle of a move."""
+    """Otherwise the MBean cache keeps for five minutes an answer from the middle of a move."""
     server = FakeServer(beans(under=0))
     reader = MBeanReader(cast("MBeanServer", server), "fake", "4.3.1")
     moved = "kafka.cluster:type=Partition,name=InSyncReplicasCount,topic=orders,partition=0"

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from collector.delivery.commit_group import commit_group
+from collector.delivery.delivery import commit_group
 from collector.errors import SpoolError
 from collector.model import Answer, Identity, Reading, Scrape, Series
 from collector.spool.recorder import Recorder

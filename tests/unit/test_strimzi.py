@@ -7,7 +7,7 @@ import re
 import pytest
 
 from collector.sources.base.beans import Question
-from collector.sources.prometheus.strimzi import Reporter
+from collector.sources.prometheus.sample_names import Reporter
 
 ISR = "kafka.cluster:type=Partition,name=UnderMinIsr,topic=*,partition=*"
 TIME = "kafka.network:type=RequestMetrics,name=TotalTimeMs,request=Produce"

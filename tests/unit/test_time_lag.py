@@ -105,20 +105,20 @@ def test_the_longer_ago_the_fewer_scrapes_are_remembered() -> None:
     for number in range(20_000):  # a week
         found = scraped.read({OF_P: 1}, {P: number})
     assert found == (6 * 24 * HOUR, 7 * 24 * HOUR)
-    (scrapes,) = scraped.log_ends._seen.values()
+    (scrapes,) = scraped.log_ends._scrapes.values()
     assert len(scrapes) < 150
     scraped.read({OF_P: 20_000}, {P: 20_000})
-    (scrapes,) = scraped.log_ends._seen.values()
+    (scrapes,) = scraped.log_ends._scrapes.values()
     assert len(scrapes) == 2
     assert scraped.read({}, {P: 20_000})[0] is NOT_KNOWN
-    assert not scraped.log_ends._seen, "no group reads it any more"
+    assert not scraped.log_ends._scrapes, "no group reads it any more"
 
 
 def test_a_log_in_which_nothing_happens_is_remembered_by_its_ends() -> None:
     scraped = Scraped()
     for number in range(1000):
         scraped.read({OF_P: 0}, {P: 5 if number else 0})
-    (scrapes,) = scraped.log_ends._seen.values()
+    (scrapes,) = scraped.log_ends._scrapes.values()
     assert len(scrapes) <= 5
 
 

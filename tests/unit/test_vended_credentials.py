@@ -1,4 +1,4 @@
-"""Credentials that a fake of Unity Catalog's REST API vends; the real one: tests/everywhere."""
+"""Credentials from a fake of Unity Catalog's REST API. The real one: tests/everywhere."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ NOW = 1_800_000_000.0
 
 
 class FakeUnityCatalog(ThreadingHTTPServer):
-    """Answers as it is told to, and remembers what it was asked."""
+    """Returns configured responses and keeps the requests."""
 
     def __init__(self) -> None:
         super().__init__(("127.0.0.1", 0), Handler)
@@ -92,7 +92,7 @@ OPTIONS = {
 }
 
 
-def test_a_client_s_secret_becomes_a_token_and_the_token_credentials_for_the_path(
+def test_secret_becomes_token_and_token_credentials(
     catalog: FakeUnityCatalog, vended: VendedCredentials
 ) -> None:
     assert vended() == OPTIONS
@@ -105,7 +105,7 @@ def test_a_client_s_secret_becomes_a_token_and_the_token_credentials_for_the_pat
     assert json.loads(body) == {"url": LAKE, "operation": "PATH_READ_WRITE"}
 
 
-def test_they_are_renewed_when_half_of_their_time_is_over(
+def test_credentials_are_renewed_after_half_their_lifetime(
     catalog: FakeUnityCatalog, vended: VendedCredentials
 ) -> None:
     vended()
@@ -118,7 +118,7 @@ def test_they_are_renewed_when_half_of_their_time_is_over(
     assert len(catalog.asked) == 4
 
 
-def test_those_at_hand_serve_until_they_expire_while_nothing_is_vended(
+def test_current_credentials_are_used_until_they_expire(
     catalog: FakeUnityCatalog, vended: VendedCredentials
 ) -> None:
     vended()
@@ -126,7 +126,7 @@ def test_those_at_hand_serve_until_they_expire_while_nothing_is_vended(
     catalog.now += 3599
     assert vended() == OPTIONS
     catalog.now += 1
-    with pytest.raises(LakeError, match=r"/oidc/v1/token answers with status 503"):
+    with pytest.raises(LakeError, match=r"/oidc/v1/token returned status 503"):
         vended()
     catalog.status = dict.fromkeys(catalog.status, 200)
     assert vended() == OPTIONS
@@ -141,7 +141,7 @@ def test_those_at_hand_serve_until_they_expire_while_nothing_is_vended(
         (VEND, 404, "the address of the workspace"),
     ],
 )
-def test_a_refusal_is_one_line_that_says_what_to_grant_and_no_secret(
+def test_refusal_names_the_grant_and_no_secret(
     catalog: FakeUnityCatalog, vended: VendedCredentials, path: str, status: int, said: str
 ) -> None:
     catalog.status[path] = status
@@ -156,23 +156,21 @@ def test_a_refusal_is_one_line_that_says_what_to_grant_and_no_secret(
 
 
 @pytest.mark.parametrize("answer", [[], {"aws_temp_credentials": {}}, "x" * 100_000])
-def test_what_is_no_answer_of_unity_catalog_is_refused(
+def test_response_of_another_server_is_refused(
     catalog: FakeUnityCatalog, vended: VendedCredentials, answer: Any
 ) -> None:
     catalog.vended = answer
-    with pytest.raises(LakeError, match="not as Unity Catalog does"):
+    with pytest.raises(LakeError, match="not a response of Unity Catalog"):
         vended()
 
 
-def test_google_s_token_is_refused_for_delta_rs_takes_none(
-    catalog: FakeUnityCatalog, vended: VendedCredentials
-) -> None:
+def test_google_token_is_refused(catalog: FakeUnityCatalog, vended: VendedCredentials) -> None:
     catalog.vended = {"gcp_oauth_token": {"oauth_token": "x"}}
     with pytest.raises(LakeError, match="use a role of the host"):
         vended()
 
 
-def test_azure_s_signature_and_a_catalog_that_is_away(
+def test_azure_signature_is_used_until_it_expires(
     catalog: FakeUnityCatalog, vended: VendedCredentials
 ) -> None:
     catalog.vended = {"azure_user_delegation_sas": {"sas_token": "sv=1&sig=x"}}
@@ -184,7 +182,7 @@ def test_azure_s_signature_and_a_catalog_that_is_away(
         vended()
 
 
-def test_a_token_file_is_read_anew_each_time(
+def test_token_file_is_read_for_each_request(
     catalog: FakeUnityCatalog, section: UnityCatalog, tmp_path: Path
 ) -> None:
     token = tmp_path / "token"
@@ -205,7 +203,7 @@ def test_a_token_file_is_read_anew_each_time(
 
 
 def lake_of(unity: dict[str, Any], **more: Any) -> Lake:
-    """The section ``lake`` of a configuration."""
+    """Return the section ``lake`` of a configuration."""
     settings = {
         "source": {"node": 1, "jmx": {"port": 9999}},
         "spool": {"path": "/spool.db"},
@@ -214,7 +212,7 @@ def lake_of(unity: dict[str, Any], **more: Any) -> Lake:
     return loader.parse(settings, "agent.yaml").lake
 
 
-def test_they_go_with_the_options_of_the_file_and_win_and_are_secrets(
+def test_credentials_override_the_file_and_are_secret(
     catalog: FakeUnityCatalog, section: UnityCatalog, tmp_path: Path
 ) -> None:
     file = tmp_path / "options.yaml"
@@ -233,13 +231,13 @@ def test_they_go_with_the_options_of_the_file_and_win_and_are_secrets(
 @pytest.mark.parametrize(
     ("changed", "said"),
     [
-        ({"url": "http://workspace.example"}, "lake.unity_catalog.url: a secret is sent there"),
+        ({"url": "http://workspace.example"}, "lake.unity_catalog.url: must be https://HOST"),
         ({"url": "http://[::1"}, "lake.unity_catalog.url: must be http:// or https://"),
-        ({"client_id": None}, "give client_id and client_secret_file, or token_file"),
-        ({"token_file": "/token"}, "give client_id and client_secret_file, or token_file"),
+        ({"client_id": None}, "set client_id and client_secret_file, or token_file"),
+        ({"token_file": "/token"}, "set client_id and client_secret_file, or token_file"),
     ],
 )
-def test_what_does_not_fit_is_refused_at_once(changed: dict[str, Any], said: str) -> None:
+def test_invalid_settings_are_refused(changed: dict[str, Any], said: str) -> None:
     unity = {"url": "https://h", "client_id": "x", "client_secret_file": "/s", **changed}
     with pytest.raises(ConfigError, match=said):
         lake_of(unity)

@@ -317,12 +317,15 @@ def test_unity_catalog_gets_keys_and_tags() -> None:
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        (["--dialect", "trino", "{lake}"], "give the CATALOG.SCHEMA in which gold's tables"),
-        (["--dialect", "duckdb", "{lake}", "--schema", "a;b"], "give a schema, or catalog.schema"),
-        (["--dialect", "spark", "a.b", "--time-zone", "Europe/Atlantis"], "there is none here"),
-        (["--dialect", "duckdb", "{lake}"], "gold/subjects: no such table; run jmxlake rollup"),
-        (["--dialect", "duckdb", "--run", "a.b"], "--run: duckdb is not Spark's"),
-        (["--dialect", "duckdb", "elsewhere"], "no table bronze/runs there"),
+        (["--dialect", "trino", "{lake}"], "use the CATALOG.SCHEMA of gold"),
+        (["--dialect", "duckdb", "{lake}", "--schema", "a;b"], "use SCHEMA or CATALOG.SCHEMA"),
+        (
+            ["--dialect", "spark", "a.b", "--time-zone", "Europe/Atlantis"],
+            "unknown on this machine",
+        ),
+        (["--dialect", "duckdb", "{lake}"], "gold/subjects: no such table. Run jmxlake rollup"),
+        (["--dialect", "duckdb", "--run", "a.b"], "--run: Spark does not run duckdb"),
+        (["--dialect", "duckdb", "elsewhere"], "no table bronze/runs"),
     ],
 )
 def test_what_cannot_be_is_said_in_one_line(given: list[str], said: str, tmp_path: Path) -> None:

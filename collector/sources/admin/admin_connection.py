@@ -1,4 +1,4 @@
-"""The connection to Admin that sources share: its Java client is made, configured, replaced."""
+"""Shared connection to the Admin API: it creates, configures and replaces the Java client."""
 
 import threading
 import time
@@ -16,15 +16,15 @@ from collector.sources.java.jvm import java
 from lakehouse.tables.strict_files import UnreadableFileError, read_text
 
 ONE_TRY: Final = 0.4
-"""Share of a read's time for one call, so that there is time for a second."""
+"""Share of a read's time for one call, so that a second call is possible."""
 _PATIENCE_SECONDS: Final = 30.0
 _MAKING_SECONDS: Final = 2.0
 _HANDLERS: Final = ("org.apache.kafka.", "software.amazon.msk.auth.iam.IAMClientCallbackHandler")
-"""Classes that a properties file may name to answer for it: Kafka's own, and the login of MSK."""
+"""Callback handlers that a properties file may name: Kafka's own classes, and the login of MSK."""
 _SETTINGS: Final = {
     "client.id": "jmxlake",
     "reconnect.backoff.max.ms": "1000",
-    # Off: its own beans, which nothing reads, and telemetry for the broker. Both take memory.
+    # Disabled, because they use memory: the client's MBeans, and its telemetry for the broker.
     "metric.reporters": "",
     "auto.include.jmx.reporter": "false",
     "enable.metrics.push": "false",
@@ -32,19 +32,19 @@ _SETTINGS: Final = {
 
 
 class AdminConnection:
-    """Makes a client when it is needed, and replaces one that does not answer any more.
+    """Creates a client when it is needed, and replaces a client that no longer responds.
 
-    An Admin client answers any number of calls at once: one that hangs delays no other. So a call
-    without an answer is no reason to close the client while others are answered; nor is an error
-    that the cluster answered, such as a missing permission. The next client is made when the
-    backoff allows it.
+    An Admin client runs any number of calls in parallel, so a call that hangs does not delay
+    others. The connection keeps the client after a timeout if other calls succeed, and after an
+    error that the cluster returned, such as a missing permission. The backoff decides when it
+    creates the next client.
 
     Args:
-        make: Makes a client.
-        where: What it speaks to, for messages.
-        timeout_seconds: How long connecting, and how long one read, may take.
-        credentials: The file that holds them, if any does.
-        clock: Seconds that never jump.
+        make: Creates a client.
+        where: The cluster, for error texts.
+        timeout_seconds: Time limit of connecting, and of one read.
+        credentials: File with the credentials, if any.
+        clock: Steady clock, in seconds.
     """
 
     def __init__(
@@ -64,21 +64,21 @@ class AdminConnection:
         self._users = set[object]()
 
     def join(self, user: object) -> None:
-        """One more uses it from now on."""
+        """Add a user of the connection."""
         self._users.add(user)
 
     def leave(self, user: object) -> None:
-        """One needs it no more; the last of them closes it."""
+        """Remove a user. The last one closes the connection."""
         self._users.discard(user)
         if not self._users:
             self.close()
 
     @contextmanager
     def client(self) -> Iterator[KafkaAdmin]:
-        """A client for one call; an error of the call decides whether the client is kept.
+        """Yield a client for one call. An error of the call can replace the client.
 
         Raises:
-            SourceError: No client is made now: one was given up a moment ago, and why.
+            SourceError: The backoff does not allow a new client now. The text has the last error.
         """
         client = self._current or self._made()
         try:
@@ -91,24 +91,24 @@ class AdminConnection:
             silent = self._clock() - self._answered > _PATIENCE_SECONDS
             if is_answer(error) or (timed_out and not silent):
                 raise
-            if self._current is not client:  # what fails for several at once failed once
-                raise SourceTimeoutError(f"{self.where}: the client was given up") from None
-            if not timed_out:  # who did not answer made us wait already
+            if self._current is not client:  # several calls of a client that fail count once
+                raise SourceTimeoutError(f"{self.where}: the client was closed") from None
+            if not timed_out:  # a timeout was a wait already
                 self._backoff.failed(why)
             self.close()
             raise
 
     def close(self) -> None:
-        """Give the client up, without waiting for it; the connection may be used again."""
+        """Close the client without waiting for it. The connection can be used again."""
         client, self._current = self._current, None
         if client is not None:
             threading.Thread(target=client.close, name="close admin", daemon=True).start()
 
     def _made(self) -> KafkaAdmin:
-        # Name servers and logins may hang: a thread waits only briefly for another's new client.
+        # DNS servers and logins can hang, so a thread waits only briefly for another's client.
         if not self._making.acquire(timeout=_MAKING_SECONDS):
             raise SourceTimeoutError(
-                f"{self.where}: a client is still being made; does a name server or a login hang?"
+                f"{self.where}: the client is not ready yet; check whether DNS or the login hangs"
             )
         try:
             return self._current or self._new()
@@ -130,14 +130,14 @@ class AdminConnection:
 def connect(
     bootstrap: str, properties_file: Path | None = None, timeout_seconds: float = 5
 ) -> AdminConnection:
-    """A connection that several sources share: for the same arguments it is the same one.
+    """Return the connection of these arguments, which several sources share.
 
-    The JVM must have been started with the broker's jars (collector.sources.java.jvm.start).
+    The local JVM must have been started with the broker's jars (collector.sources.java.jvm.start).
 
     Args:
-        bootstrap: Addresses, comma-separated.
-        properties_file: Java properties of a Kafka client: security and the like.
-        timeout_seconds: How long connecting, and how long one read, may take.
+        bootstrap: Addresses, separated by commas.
+        properties_file: Java properties of a Kafka client, such as security settings.
+        timeout_seconds: Time limit of connecting, and of one read.
     """
     one_try = timeout_seconds * ONE_TRY
 
@@ -148,10 +148,11 @@ def connect(
 
 
 def java_admin(bootstrap: str, properties_file: Path | None, timeout_seconds: float) -> Any:
-    """A Java Admin client; see ``connect`` for the arguments.
+    """Create a Java Admin client; see ``connect`` for the arguments.
 
     Raises:
-        SourceRefusedError: The file cannot be read, or names a class that may not answer.
+        SourceRefusedError: The file cannot be read, or names a callback handler that is not
+            allowed.
     """
     properties = java("java.util.Properties")()
     try:
@@ -163,8 +164,8 @@ def java_admin(bootstrap: str, properties_file: Path | None, timeout_seconds: fl
         name = str(properties.getProperty(key)).strip()
         if key.endswith("callback.handler.class") and not name.startswith(_HANDLERS):
             raise SourceRefusedError(
-                f"Admin client: {key} in {properties_file}: only Kafka's own classes and"
-                f" {_HANDLERS[1]} may be named"
+                f"Admin client: {key} in {properties_file}: only classes of Kafka and"
+                f" {_HANDLERS[1]} are allowed; correct it"
             )
     properties.setProperty("bootstrap.servers", bootstrap)
     for key in ("default.api", "request", "socket.connection.setup"):

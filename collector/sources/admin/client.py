@@ -1,4 +1,4 @@
-"""Kafka's Java Admin client, its answers as plain frozen records."""
+"""Kafka's Java Admin client, with answers as frozen records."""
 
 import sys
 import time
@@ -24,11 +24,11 @@ _TOPIC_CONFIGS: Final = (
 )
 _ADMIN: Final = "org.apache.kafka.clients.admin"
 _ERRORS: Final = "org.apache.kafka.common.errors"
-_TRUE: Final = True  # Java has no keywords: a bare True would say nothing
-# Partitions of a cluster from which on it matters that an answer has 90 bytes for each of them.
+_TRUE: Final = True  # Java has no keyword arguments: a bare True would be unclear
+# Partitions of a large cluster. A description has 90 bytes per partition.
 _LARGE_CLUSTER: Final = 10_000
-_LOOK_AT_ALL_SECONDS: Final = 60.0
-_CONFIGS_AT_ONCE: Final = 200  # each topic brings some 40 entries, and our heap is small
+_LIST_ALL_SECONDS: Final = 60.0
+_CONFIGS_AT_ONCE: Final = 200  # each topic has about 40 entries, and the heap is small
 _NO_SUCH_TOPIC: Final = f"{_ERRORS}.UnknownTopicOrPartitionException"
 _NO_SUCH_GROUP: Final = f"{_ERRORS}.GroupIdNotFoundException"
 _NO_ANSWER: Final = f"{_ERRORS}.TimeoutException"
@@ -36,10 +36,15 @@ _TOO_OLD: Final = f"{_ERRORS}.UnsupportedVersionException"
 
 
 class Cluster(NamedTuple):
-    """The brokers: live ones, those that are registered but fenced, and racks by broker.
+    """A cluster and its brokers.
 
-    ``with_fenced``: whether client and cluster are new enough to tell which are fenced.
-    ``hosts``: their names in the network, by broker.
+    Attributes:
+        id: Cluster ID.
+        live: Node IDs of live brokers.
+        fenced: Node IDs of fenced brokers.
+        racks: Racks by broker.
+        with_fenced: Whether client and cluster support fenced brokers.
+        hosts: Host names by broker.
     """
 
     id: str
@@ -50,14 +55,19 @@ class Cluster(NamedTuple):
     hosts: Mapping[int, str] = MappingProxyType({})
 
     def has(self, node: int) -> bool | None:
-        """Whether it is one of the brokers; None: it may be a fenced one."""
+        """Return True if the cluster has this broker. None: it can be a fenced broker."""
         return node in (*self.live, *self.fenced) or (False if self.with_fenced else None)
 
 
 class PartitionState(NamedTuple):
-    """A partition, its leader (None: it has none), and how many replicas it has and are in sync.
+    """State of a partition.
 
-    ``insync``: of one without a leader, the brokers whose replicas are in sync.
+    Attributes:
+        partition: Partition number.
+        leader: Node ID. None: no leader.
+        replicas: Number of replicas.
+        insync: Brokers with replicas in sync, if the partition has no leader.
+        in_sync: Number of replicas in sync.
     """
 
     partition: int
@@ -68,7 +78,7 @@ class PartitionState(NamedTuple):
 
 
 class QuotaEntity(NamedTuple):
-    """The user and client of a quota; ``default`` names the parts that are the default entity."""
+    """User and client of a quota. ``default`` lists the parts that are the default entity."""
 
     user: str | None
     client_id: str | None
@@ -79,16 +89,16 @@ Topics = dict[str, tuple[PartitionState, ...]]
 
 
 class GroupAnswers(NamedTuple, Generic[_Found]):
-    """Results by group, and the errors of the groups that did not answer while others did."""
+    """Results by group, and the errors of groups that failed while others responded."""
 
     found: dict[str, _Found]
     failed: dict[str, str]
 
 
 class _Description(NamedTuple):
-    """A topic's last description by the cluster, and its parsed content.
+    """Last description of a topic, and its parsed content.
 
-    ``brokers``: the ids of those that hold replicas of it.
+    ``brokers``: node IDs of brokers with replicas of the topic.
     """
 
     description: Any
@@ -106,14 +116,14 @@ def _parse_description(description: Any, uuid: Any) -> _Description:
 
 
 class KafkaAdmin:
-    """Calls of an Admin client; every method asks the cluster and may raise Java's exceptions.
+    """Calls of an Admin client. Every method sends requests and can raise exceptions of Java.
 
-    Several threads may ask at once.
+    Several threads can use it at once.
 
     Args:
-        admin: The Java Admin client.
-        timeout_seconds: How long one call may take.
-        clock: Seconds that never jump.
+        admin: Java Admin client.
+        timeout_seconds: Time limit of one call.
+        clock: Steady clock, in seconds.
     """
 
     def __init__(
@@ -123,17 +133,17 @@ class KafkaAdmin:
         self._patience_ms = round(timeout_seconds * 500)
         self._clock = clock
         self._described: dict[str, _Description] = {}
-        self._look_at_all_at = 0.0
+        self._list_all_at = 0.0
 
     def close(self) -> None:
-        """Close it; calls under way may still be answered, within a call's time limit."""
+        """Close the client. Running calls can still end within their time limit."""
         try:
             self._admin.close(java("java.time.Duration").ofMillis(2 * self._patience_ms))
         finally:
             detach()
 
     def cluster(self) -> Cluster:
-        """The cluster's id and brokers."""
+        """Return the cluster's ID and brokers."""
         options = java(f"{_ADMIN}.DescribeClusterOptions")()
         if hasattr(options, "includeFencedBrokers"):
             result = self._admin.describeCluster(options.includeFencedBrokers(_TRUE))
@@ -143,18 +153,18 @@ class KafkaAdmin:
         return _cluster_of(_get(result.clusterId()), _get(result.nodes()))
 
     def topics(self, held_by: int | None = None) -> tuple[Topics, dict[str, str]]:
-        """All topics with their partitions, internal ones too, and the ids of those that have one.
+        """Return all topics, including internal topics, with their partitions, and topic IDs.
 
         Args:
-            held_by: A broker that matters alone. In a large cluster only the topics of which it
-                holds replicas are asked for, and all of them once a minute.
+            held_by: The only relevant broker, if any. In a large cluster, only topics with replicas
+                on it are requested, and all topics once per minute.
         """
         now, known = self._clock(), self._described
         large = sum(len(one.states) for one in known.values()) > _LARGE_CLUSTER
-        if held_by is None or not large or now >= self._look_at_all_at:
+        if held_by is None or not large or now >= self._list_all_at:
             options = java(f"{_ADMIN}.ListTopicsOptions")().listInternal(_TRUE)
             found = self._describe(_get(self._admin.listTopics(options).names()))
-            self._look_at_all_at = now + _LOOK_AT_ALL_SECONDS
+            self._list_all_at = now + _LIST_ALL_SECONDS
         else:
             others = {topic: one for topic, one in known.items() if held_by not in one.brokers}
             found = others | self._describe([topic for topic in known if topic not in others])
@@ -169,19 +179,19 @@ class KafkaAdmin:
             if description is not None:
                 topic = str(entry.getKey())
                 uuid, known = _topic_id(description), self._described.get(topic)
-                # Descriptions of a topic and of one made again may be equal: ids are not compared.
+                # equals() does not compare IDs, which differ if a topic was created again.
                 if known is None or known.uuid != uuid or not known.description.equals(description):
                     known = _parse_description(description, uuid)
-                found[topic] = known  # what did not change is not taken apart again
+                found[topic] = known  # an unchanged description is not parsed again
         return found
 
     def broker_settings(self, node: int, names: Iterable[str]) -> dict[str, str]:
-        """The settings of these names that are in force on a broker."""
+        """Return the effective settings of a broker with these names."""
         asked = _resource("BROKER", str(node))
         return _settings(_get(self._admin.describeConfigs([asked]).values().get(asked)), names)
 
     def configs(self, topics: Iterable[str]) -> dict[str, dict[str, str]]:
-        """The settings ``_TOPIC_CONFIGS`` that are in force for these topics."""
+        """Return the effective settings ``_TOPIC_CONFIGS`` of topics."""
         names = sorted(topics)
         configs = {}
         for start in range(0, len(names), _CONFIGS_AT_ONCE):
@@ -193,23 +203,23 @@ class KafkaAdmin:
         return configs
 
     def offsets(self, partitions: Iterable[Partition], kind: str) -> dict[Partition, int]:
-        """Offsets of one kind, in one batch; unavailable ones are left out.
+        """Return the available offsets of one kind, with one request.
 
-        They are unavailable where client or cluster are too old, and for partitions that do not
-        answer while others do: a new leader under its min ISR cannot give its log's end (KIP-966).
+        Offsets are unavailable if client or cluster are too old, and for partitions that fail while
+        others respond. A new leader under its min ISR cannot return its log's end (KIP-966).
 
         Args:
-            partitions: Of which partitions.
-            kind: A method of OffsetSpec: ``earliest``, ``latest``, ``latestTiered`` ...
+            partitions: Partitions.
+            kind: Method of OffsetSpec, such as ``earliest``, ``latest`` or ``latestTiered``.
         """
         spec = getattr(java(f"{_ADMIN}.OffsetSpec"), kind, None)
         return {} if spec is None else self._offsets({one: spec() for one in partitions})
 
     def offsets_since(self, instants_ms: Mapping[Partition, int]) -> dict[Partition, int]:
-        """The first offset of each partition whose record is no older than an instant.
+        """Return the first offset of each partition with a record at or after an instant.
 
         Returns:
-            As ``offsets``; -1 where there is no such record.
+            As ``offsets``. -1: no such record exists.
         """
         spec = java(f"{_ADMIN}.OffsetSpec").forTimestamp
         return self._offsets({one: spec(jpype.JLong(at)) for one, at in instants_ms.items()})
@@ -226,13 +236,13 @@ class KafkaAdmin:
             if info is not None:
                 found[partition] = int(info.offset())
         for topic_partition in wanted.values() if not found else ():
-            _get(result.partitionResult(topic_partition), *absent)  # if none answers, say so
+            _get(result.partitionResult(topic_partition), *absent)  # all failed: raise one error
         return found
 
     def groups(self) -> list[str]:
-        """All groups that consume topics and commit: of consumers and Streams, not share groups.
+        """Return all groups that commit offsets: consumer and Streams groups, not share groups.
 
-        Streams groups (KIP-1071) are left out where client or cluster know none.
+        Streams groups (KIP-1071) are missing if client or cluster do not support them.
         """
         listed = list(_get(self._admin.listConsumerGroups().all()))
         if hasattr(self._admin, "describeStreamsGroups"):
@@ -241,7 +251,7 @@ class KafkaAdmin:
         return sorted({str(group.groupId()) for group in listed})
 
     def commits(self, groups: Collection[str]) -> GroupAnswers[dict[Partition, int]]:
-        """Everything that these groups have committed."""
+        """Return all committed offsets of groups."""
         spec = java(f"{_ADMIN}.ListConsumerGroupOffsetsSpec")()
         options = self._patient("ListConsumerGroupOffsetsOptions")
         result = self._admin.listConsumerGroupOffsets(dict.fromkeys(groups, spec), options)
@@ -249,28 +259,29 @@ class KafkaAdmin:
         return of_groups(futures, _committed)
 
     def assigned_topics(self, groups: Sequence[str]) -> GroupAnswers[set[str]]:
-        """The topics of which the members of these groups have partitions now."""
+        """Return the topics with partitions that are assigned to members of groups now."""
         options = self._patient("DescribeConsumerGroupsOptions")
         futures = self._admin.describeConsumerGroups(groups, options).describedGroups()
         return of_groups({name: futures.get(name) for name in groups}, _topics_of)
 
     def quotas(self) -> dict[QuotaEntity, dict[str, float]]:
-        """The quotas of users and clients as configured, by the key of the quota."""
+        """Return the configured quotas of users and clients, by the key of the quota."""
         everything = java("org.apache.kafka.common.quota.ClientQuotaFilter").all()
+        quotas = _get(self._admin.describeClientQuotas(everything).entities())
         found = {}
-        for whose, limits in _get(self._admin.describeClientQuotas(everything).entities()).items():
-            entity = _quota_entity(whose.entries())
+        for java_entity, limits in quotas.items():
+            entity = _quota_entity(java_entity.entries())
             if entity is not None:
                 found[entity] = {str(key): float(limit) for key, limit in limits.items()}
         return found
 
     def _patient(self, options: str) -> Any:
-        """Options of a call that may take half the time: the rest is for those that answer."""
+        """Return options with half of the time limit, so that partial results arrive in time."""
         return java(f"{_ADMIN}.{options}")().timeoutMs(jpype.JInt(self._patience_ms))
 
 
 def _get(future: Any, *absent: str) -> Any:
-    """The result of a future; None if it failed with one of these exceptions."""
+    """Return the result of a future. None: it failed with one of these exceptions."""
     try:
         return future.get()
     except java("java.util.concurrent.ExecutionException") as error:
@@ -281,10 +292,10 @@ def _get(future: Any, *absent: str) -> Any:
 
 
 def of_groups(futures: Mapping[str, Any], read: Callable[[Any], _Found]) -> GroupAnswers[_Found]:
-    """The results by group, from Java's futures; for a deleted group ``read`` gets None.
+    """Return the results by group, from Java's futures. For a deleted group, ``read`` gets None.
 
     Raises:
-        java.util.concurrent.ExecutionException: All groups failed; that of the first.
+        java.util.concurrent.ExecutionException: All groups failed. It is the first group's error.
     """
     found, failed, first = {}, {}, None
     for group, future in futures.items():
@@ -315,7 +326,7 @@ def _topics_of(group: Any) -> set[str]:
 
 
 def _cluster_of(cluster_id: Any, nodes: Any, *, with_fenced: bool = False) -> Cluster:
-    """The cluster from its id and its nodes."""
+    """Return the cluster from its ID and nodes."""
     known = {int(node.id()): node for node in nodes}
     fenced = {id_ for id_, node in known.items() if hasattr(node, "isFenced") and node.isFenced()}
     racks = {id_: str(node.rack()) for id_, node in known.items() if node.rack() is not None}
@@ -325,7 +336,7 @@ def _cluster_of(cluster_id: Any, nodes: Any, *, with_fenced: bool = False) -> Cl
 
 
 def _partition_state(info: Any) -> PartitionState:
-    """A partition from its TopicPartitionInfo."""
+    """Return a partition's state from its TopicPartitionInfo."""
     node = info.leader()
     leader = None if node is None or node.isEmpty() else int(node.id())
     isr, replicas = info.isr(), int(info.replicas().size())
@@ -334,25 +345,25 @@ def _partition_state(info: Any) -> PartitionState:
 
 
 def _topic_id(description: Any) -> Any:
-    """The id of a topic from its TopicDescription; None where client or cluster know of none."""
+    """Return the ID of a topic from its TopicDescription. None: client or cluster have no IDs."""
     found = description.topicId() if hasattr(description, "topicId") else None
     return None if found is None or found.getMostSignificantBits() == 0 else found
 
 
 def _resource(kind: str, name: str) -> Any:
-    """What has settings, as Java's ConfigResource."""
+    """Return a topic or broker as Java's ConfigResource."""
     resource = "org.apache.kafka.common.config.ConfigResource"
     return java(resource)(getattr(java(f"{resource}$Type"), kind), name)
 
 
 def _settings(config: Any, names: Iterable[str]) -> dict[str, str]:
-    """The settings of these names from a Config."""
+    """Return the settings with these names from a Config."""
     entries = ((name, config.get(name)) for name in names)
     return {name: sys.intern(str(entry.value())) for name, entry in entries if entry is not None}
 
 
 def _quota_entity(parts: Mapping[Any, Any]) -> QuotaEntity | None:
-    """The entity of a quota; None: an IP address, whose quotas limit connections, not clients."""
+    """Return the entity of a quota. None: an IP address, whose quota limits connections."""
     names = {str(kind): None if name is None else str(name) for kind, name in parts.items()}
     if not names.keys() <= {"user", "client-id"}:
         return None

@@ -1,19 +1,19 @@
-"""How far groups are behind: in records, and for how long, with bounds.
+"""Consumer lag of groups, in records and in time, with bounds.
 
-Offsets themselves change at every scrape and no figure is made of them, so they are not recorded. A
-group that has read all that was there a scrape ago keeps up, and its lag is 0: what it reads within
-an interval of arriving would be another value at every scrape. All other numbers of records are
-rounded up, by less than a fifth.
+Offsets change at every scrape, so the agent does not record them. A group that has read everything
+up to the log's end of the last scrape keeps up, and its lag is 0. Otherwise records that it reads
+within an interval would be another value at every scrape. All other lags are rounded up, by less
+than a fifth.
 
-The time lag is the age of the first record to read. Kafka does not say when a record arrived, and
-timestamps of records are producers' clocks. But the end of each log is asked for at every scrape,
-so a record arrived after the last scrape that saw the log end before it, and before the first that
-saw the log end behind it.
+The time lag is the age of the group's next record. Kafka does not report when a record arrived, and
+record timestamps have producers' clocks. But the agent reads the end of each log at every scrape.
+So a record arrived after the last scrape with a log end before it, and before the first scrape with
+a log end behind it.
 
-Of a partition whose groups all keep up, two scrapes are remembered; of others those since the group
-furthest behind was at the end, and of old ones few. Nothing is known of the time before the agent
-started, or the broker became leader: a group that was behind by then has no upper bound until it
-has read what was there.
+The agent keeps two scrapes of a partition whose groups all keep up. For other partitions it keeps
+the scrapes since the slowest group was at the end, and only few old ones. The time before the agent
+started or the broker became leader is unknown. A group that was lagging then has no upper bound
+until it has read the records of that time.
 """
 
 import math
@@ -25,9 +25,9 @@ from collector.model import Commit, Partition, Series
 from collector.sources.base.readings import Values
 
 Positions = Mapping[Commit, int | None]
-"""Where each group goes on reading; None: its partition did not answer."""
+"""Next offset of each group in a partition. None: the partition did not respond."""
 LogOffsets = Mapping[Partition, int]
-"""One of the offsets of each log, such as its end."""
+"""One offset of each log, such as its end."""
 
 LAG: Final = "kafka.group.lag"
 PARTITION_LAG: Final = "kafka.group.partition_lag"
@@ -36,7 +36,7 @@ TIME_LAG_HIGH: Final = "kafka.group.time_lag.high"
 
 # Every 16th end of gold/distributions (scale 6): the ends of scale 2.
 _PER_DOUBLING: Final = 4
-_SLACK: Final = 1e-7  # as in kernel/sql/tables/distributions.sql: powers of two are ends everywhere
+_SLACK: Final = 1e-7  # as in kernel/sql/tables/distributions.sql: powers of two are always ends
 
 _DAY_S: Final = 24 * 60 * 60
 _STEPS_S: Final = (
@@ -44,16 +44,16 @@ _STEPS_S: Final = (
     *(60 * minutes for minutes in (5, 6, 8, 10, 12, 15, 18, 20, 25, 30, 36, 45, 54)),
     *(1800 * halves for halves in (2, 3, 4, 5, 6, 7, 8, 10, 12, 16, 20, 24, 30, 36, 42, 48)),
 )  # fmt: skip
-_GAP: Final = 1 / 8  # of its age may lie between a scrape that is remembered and the next
-_LATE: Final = 1.1  # so many intervals later is the next scrape, at most
+_GAP: Final = 1 / 8  # largest distance of a kept scrape to the next, as a share of its age
+_LATE: Final = 1.1  # largest distance of the next scrape, in intervals
 
-_Span = tuple[float, float]  # two seconds of a steady clock
+_Interval = tuple[float, float]  # seconds of a steady clock
 
 
 def bucket_end(value: int) -> int:
-    """A whole number rounded up, by less than a fifth, to the greatest one of a coarse bucket.
+    """Round a whole number up, by less than a fifth, to the end of a bucket. The minimum is 0.
 
-    The bucket ends where one of gold/distributions does. What is not above 0 is 0.
+    The end of the bucket is also the end of a bucket of gold/distributions.
     """
     if value <= 0:
         return 0
@@ -62,18 +62,18 @@ def bucket_end(value: int) -> int:
 
 
 def keeps_up(position: int, end: int, end_before: int | None) -> bool:
-    """Whether a group at ``position`` has read everything that was in the log a scrape ago.
+    """Return True if a group has read the whole log of the last scrape.
 
     Args:
-        position: The offset that is read next.
-        end: Where the log ends.
-        end_before: Where it ended a scrape ago; None: not known.
+        position: Next offset of the group.
+        end: End of the log.
+        end_before: End of the log at the last scrape. None: unknown.
     """
     return position >= min(end, end if end_before is None else end_before)
 
 
 def furthest_behind(positions: Positions) -> dict[Partition, int]:
-    """Where the group furthest behind goes on reading, by partition; -1 where that is not known."""
+    """Return the next offset of the slowest group by partition. -1: unknown."""
     least: dict[Partition, int] = {}
     for commit, position in positions.items():
         log, at = commit.log, -1 if position is None else position
@@ -82,15 +82,15 @@ def furthest_behind(positions: Positions) -> dict[Partition, int]:
 
 
 def lags(positions: Positions, ends: LogOffsets, ends_before: LogOffsets) -> dict[str, Values]:
-    """The lag of every group, by metric: in a topic, and in each of its partitions.
+    """Return the lag of every group by metric: in a topic, and in each of its partitions.
 
     Args:
-        positions: Where each group goes on reading.
-        ends: Where the logs end.
-        ends_before: Where they ended a scrape ago, as far as that is known.
+        positions: Next offsets of groups.
+        ends: End offsets of the logs.
+        ends_before: Known end offsets at the last scrape.
 
     Returns:
-        Records, rounded up. A group has no lag in a topic of which one partition is not known.
+        Records, rounded up. A group has no lag in a topic with an unknown partition.
     """
     totals: dict[Series, int | None] = {}
     single: dict[Series, float | None] = {}
@@ -110,51 +110,55 @@ def lags(positions: Positions, ends: LogOffsets, ends_before: LogOffsets) -> dic
 
 
 class _Scrape(NamedTuple):
-    """Where a log ended, and between which two seconds of a steady clock that was so."""
+    """End of a log, and the interval in which the log had it."""
 
-    asked: float
+    requested: float
     answered: float
     end: int
 
 
 class LogEnds:
-    """Where logs ended at earlier scrapes, as far back as a group needs it."""
+    """Ends of logs at earlier scrapes, as far back as a group needs them."""
 
     def __init__(self) -> None:
-        self._seen: dict[Partition, list[_Scrape]] = {}
+        self._scrapes: dict[Partition, list[_Scrape]] = {}
         self._topic_ids: Mapping[str, str] = {}
 
     def time_lags(
-        self, positions: Positions, ends: LogOffsets, topic_ids: Mapping[str, str], within: _Span
+        self,
+        positions: Positions,
+        ends: LogOffsets,
+        topic_ids: Mapping[str, str],
+        within: _Interval,
     ) -> dict[str, Values]:
-        """The least and the greatest time lag of every group in a topic, in seconds, by metric.
+        """Return the minimum and maximum time lag of every group in a topic, in seconds, by metric.
 
-        The greatest one holds until the next scrape. Both are a step of a ladder.
+        The maximum is valid until the next scrape. Both are rounded to a step of ``_STEPS_S``.
 
         Args:
-            positions: Where each group goes on reading.
-            ends: Where the logs end.
-            topic_ids: A topic that was made again has another.
-            within: When the ends were asked for, and answered.
+            positions: Next offsets of groups.
+            ends: End offsets of the logs.
+            topic_ids: Topic IDs. A topic that was created again has another ID.
+            within: Times of the request for the ends, and of the response.
 
         Returns:
-            A group has no values in a topic of which one partition is not known; None: it may have
-            been behind before anything is known.
+            A group has no values in a topic with an unknown partition. None: the group can have
+            been lagging before the known time.
         """
-        self._take(positions, ends, topic_ids, within)
+        self._add(positions, ends, topic_ids, within)
         lows: dict[tuple[str, str], float] = {}
         highs: dict[tuple[str, str], float | None] = {}
         unknown = set()
         for commit, position in positions.items():
-            whose = commit.topic, commit.group
+            subject = commit.topic, commit.group
             if position is None or (log := commit.log) not in ends:
-                unknown.add(whose)
+                unknown.add(subject)
                 continue
-            low, high = _bounds(self._seen[log], position)
-            lows[whose] = max(low, lows.get(whose, 0.0))
-            before = highs.get(whose, 0.0)
-            highs[whose] = None if high is None or before is None else max(high, before)
-        self._forget(positions)
+            low, high = _bounds(self._scrapes[log], position)
+            lows[subject] = max(low, lows.get(subject, 0.0))
+            before = highs.get(subject, 0.0)
+            highs[subject] = None if high is None or before is None else max(high, before)
+        self._drop_old(positions)
         known = lows.keys() - unknown
         return {
             TIME_LAG_LOW: {
@@ -167,49 +171,54 @@ class LogEnds:
             },
         }
 
-    def _take(
-        self, positions: Positions, ends: LogOffsets, topic_ids: Mapping[str, str], within: _Span
+    def _add(
+        self,
+        positions: Positions,
+        ends: LogOffsets,
+        topic_ids: Mapping[str, str],
+        within: _Interval,
     ) -> None:
-        """Add a scrape; what no group reads, and what has moved to another leader, is forgotten."""
-        seen = {}
+        """Add a scrape; drop partitions without groups, and partitions with another leader."""
+        added = {}
         for partition in {commit.log for commit in positions}:
             topic, end = partition.topic, ends.get(partition)
-            scrapes = self._seen.get(partition, [])
-            cut_off = end is not None and scrapes and end < scrapes[-1].end
-            if cut_off or topic_ids.get(topic) != self._topic_ids.get(topic):
-                scrapes = []  # offsets are given to other records now
-            seen[partition] = scrapes if end is None else [*scrapes, _Scrape(*within, end)]
-        self._seen, self._topic_ids = seen, topic_ids
+            scrapes = self._scrapes.get(partition, [])
+            truncated = end is not None and scrapes and end < scrapes[-1].end
+            if truncated or topic_ids.get(topic) != self._topic_ids.get(topic):
+                scrapes = []  # the offsets now belong to other records
+            added[partition] = scrapes if end is None else [*scrapes, _Scrape(*within, end)]
+        self._scrapes, self._topic_ids = added, topic_ids
 
-    def _forget(self, positions: Positions) -> None:
-        """Leave out scrapes that no group needs, and of old ones those that add little."""
+    def _drop_old(self, positions: Positions) -> None:
+        """Drop scrapes that no group needs, and old scrapes that add little."""
         for partition, least in furthest_behind(positions).items():
-            scrapes = self._seen[partition]
+            scrapes = self._scrapes[partition]
             read = bisect_right(scrapes, least, key=lambda scrape: scrape.end)
-            self._seen[partition] = _thinned(scrapes[max(0, min(read, len(scrapes) - 1) - 1) :])
+            self._scrapes[partition] = _thinned(scrapes[max(0, min(read, len(scrapes) - 1) - 1) :])
 
 
 def _bounds(scrapes: list[_Scrape], position: int) -> tuple[float, float | None]:
-    """The age of the record at a position; not younger than one that came after the scrape before.
+    """Return the bounds of a record's age. The maximum is at least an interval.
 
-    What a group reads within an interval of its arrival would be another value at every scrape.
+    Otherwise records that a group reads within an interval would be another value at every scrape.
     """
     now = scrapes[-1]
-    there = min(bisect_right(scrapes, position, key=lambda one: one.end), len(scrapes) - 1)
-    low = _step_below(max(0.0, now.asked - scrapes[there].answered))
-    if not there:
+    first = min(bisect_right(scrapes, position, key=lambda one: one.end), len(scrapes) - 1)
+    low = _step_below(max(0.0, now.requested - scrapes[first].answered))
+    if not first:
         return low, None
-    interval = now.answered - scrapes[-2].asked
-    return low, _step_above(now.answered - scrapes[there - 1].asked + _LATE * interval)
+    interval = now.answered - scrapes[-2].requested
+    return low, _step_above(now.answered - scrapes[first - 1].requested + _LATE * interval)
 
 
 def _thinned(scrapes: list[_Scrape]) -> list[_Scrape]:
-    """The last two of them, and before those few that say as much within an eighth."""
+    """Return the last two scrapes, and few earlier scrapes that keep bounds exact to an eighth."""
     kept = scrapes[-2:]
     for number in range(len(scrapes) - 3, -1, -1):
         one, later, earlier = scrapes[number], kept[0], scrapes[max(0, number - 1)]
         is_quiet = earlier.end == one.end == later.end
-        is_dense = later.asked - earlier.asked <= (scrapes[-1].asked - later.asked) * _GAP
+        age = scrapes[-1].requested - later.requested
+        is_dense = later.requested - earlier.requested <= age * _GAP
         if number == 0 or not (is_quiet or is_dense):
             kept.insert(0, one)
     return kept

@@ -1,4 +1,4 @@
-"""Where logs begin and end and groups have committed: what they lost, lag, and have left."""
+"""Offsets of logs and groups: unread data loss, lag and retention time left."""
 
 import math
 import time
@@ -16,20 +16,21 @@ from collector.sources.admin.retention_headroom import HIGH, LOW, SAFE, headroom
 from collector.sources.base.lake_limits import lake_name
 from collector.sources.base.readings import Values
 
-# After a leader moved, its successor's agent has read for itself by the second scrape of ours: both
-# scrape at the same ticks, and metadata reaches both within an interval.
+# After a leader has moved, the new leader's agent has read the partition by this agent's second
+# scrape: both scrape at the same ticks, and metadata reaches both within an interval.
 _SCRAPES_AFTER_MOVE: Final = 2
-# How many answers in part do not count as one of them: its successor's agent cannot know what a
-# group lost since our last complete reading. A new coordinator is there within seconds.
-_MOST_IN_PART: Final = 24
+# Partial answers in a row that do not count as such a scrape, because the new leader's agent cannot
+# count the records lost since this agent's last complete read. A new coordinator responds within
+# seconds.
+_MOST_PARTIAL: Final = 24
 
 
 class GroupRules:
-    """Which groups count in which topics: what KIP-490 wants as a setting of each topic.
+    """Groups that count per topic. KIP-490 proposes this as a topic setting.
 
     Args:
-        rules: By pattern of a topic, patterns of groups; ``!`` before one excludes. The first that
-            fits a topic counts; where none fits, all groups count.
+        rules: Patterns of groups, by pattern of a topic; ``!`` excludes. The first pattern that
+            matches a topic applies. Without a match, all groups count.
     """
 
     def __init__(self, rules: Mapping[str, Sequence[str]] | None = None) -> None:
@@ -53,24 +54,24 @@ class OffsetReader:
     """Reads offsets of the partitions that one broker leads.
 
     Args:
-        node: Node id of the broker; None: of all brokers.
-        now_ms: The clock, in milliseconds since the epoch.
-        rules: Which groups count.
+        node: Node ID of the broker. None: all brokers.
+        now_ms: Wall clock, in milliseconds since the epoch.
+        rules: Groups that count.
     """
 
     def __init__(self, node: int | None, now_ms: Callable[[], int], rules: GroupRules) -> None:
         self._node, self._now_ms, self._rules = node, now_ms, rules
         self._ours: dict[Partition, int] = {}
-        self._in_part = 0  # answers of that kind, one after the other
+        self._partial = 0  # partial answers in a row
         self._ends: LogOffsets = {}
         self._log_ends = LogEnds()
 
     def read(self, client: KafkaAdmin) -> tuple[dict[str, Values], Offsets, dict[str, str]]:
-        """Ask for everything; what is remembered changes only if all of it was answered.
+        """Read all offsets. The reader's state changes only if every request succeeds.
 
         Returns:
-            Values by metric; what counting lost offsets rests on; groups that did not answer while
-            others did, and why.
+            Values by metric, the offsets for counting lost records, and the errors of groups that
+            failed while others responded.
         """
         topics, ids = client.topics(self._node)
         leaders = readings.leaders(topics)
@@ -81,9 +82,9 @@ class OffsetReader:
         assigned = client.assigned_topics(client.groups())
         before = client.commits(assigned.found)
         starts = client.offsets((p for p in ours if leaders[p] is not None), "earliest")
-        asked = time.monotonic()
+        requested = time.monotonic()
         ends = client.offsets(led, "latest")
-        within = asked, time.monotonic()
+        within = requested, time.monotonic()
         after = client.commits(before.found)
         names = {partition.topic for partition in expiring}
         interests = {group: assigned.found[group] for group in after.found}
@@ -104,17 +105,17 @@ class OffsetReader:
             **self._headrooms(client, positions, ends, configs),
         }
         self._ours, self._ends = ours, ends
-        self._in_part = self._in_part + 1 if _is_in_part(failed, offsets, leaders) else 0
+        self._partial = self._partial + 1 if _is_partial(failed, offsets, leaders) else 0
         return values, offsets, failed
 
     def _still_ours(
         self, leaders: Mapping[Partition, int | None], led: set[Partition]
     ) -> dict[Partition, int]:
-        """Partitions that we led a moment ago, with the scrapes left, and those we lead now."""
-        ours, in_part = {}, 0 < self._in_part <= _MOST_IN_PART
+        """Return led and recently led partitions, with the number of remaining scrapes."""
+        ours, is_partial = {}, 0 < self._partial <= _MOST_PARTIAL
         for partition, more in self._ours.items():
-            if partition in leaders and (in_part or leaders[partition] is None):
-                ours[partition] = more  # without a leader: it may be ours again
+            if partition in leaders and (is_partial or leaders[partition] is None):
+                ours[partition] = more  # an offline partition can get this leader again
             elif partition in leaders and more:
                 ours[partition] = more - 1
         return ours | dict.fromkeys(led, _SCRAPES_AFTER_MOVE)
@@ -122,7 +123,7 @@ class OffsetReader:
     def _headrooms(
         self, client: KafkaAdmin, positions: Positions, ends: LogOffsets, configs: Configs
     ) -> dict[str, Values]:
-        """The headroom of every group in every partition, by metric, as far as it can be known."""
+        """Return the known headroom of every group in every partition, by metric."""
         safe, behind, kept_ms = {}, {}, {}
         for commit, position in positions.items():
             end, config = ends.get(commit.log), configs.get(commit.topic, {})
@@ -141,10 +142,10 @@ class OffsetReader:
         }
 
 
-def _is_in_part(
+def _is_partial(
     failed: Mapping[str, str], offsets: Offsets, leaders: Mapping[Partition, int | None]
 ) -> bool:
-    """Whether something did not answer that will; rights are not granted within a moment."""
+    """Return True if a failure is temporary. Missing permissions are not."""
     silent = any(not why.endswith("AuthorizationException") for why in failed.values())
     return silent or any(leaders[partition] is not None for partition in offsets.unanswered)
 
@@ -163,11 +164,11 @@ def commits_in(
     assigned: Mapping[str, set[str]],
     rules: GroupRules,
 ) -> dict[Commit, int | None]:
-    """The commits of every group in these partitions, None where it has not committed.
+    """Return the commits of every group in partitions. None: the group has not committed.
 
-    A group that is only listed says nothing of what it wants to read: it counts for the topics it
-    has committed in anywhere, and for those its members are assigned to. One whose name the lake
-    cannot hold has a stand-in.
+    The list of groups does not contain their topics. A group counts in topics in which it has
+    committed, and in topics that are assigned to its members. Names that the lake cannot store
+    have a placeholder.
     """
     by_topic: dict[str, list[Partition]] = {}
     for partition in partitions:

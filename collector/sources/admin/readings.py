@@ -1,19 +1,23 @@
-"""Readings from the cluster's answers; no connection is used.
+"""Readings and cluster changes from the cluster's answers, without a connection.
 
 The agent of a partition's leader reports the partition. The agents of the two live brokers with the
-lowest ids report everything without a leader (a partition without one, a quota, a fenced broker),
-so that one of them may fail. The agent of a whole cluster (no node) reports every partition.
+lowest IDs report everything without a leader (offline partitions, quotas, fenced brokers), because
+one of them can fail. The agent of a whole cluster (no node) reports every partition.
+
+Cluster changes are the differences between two answers. They become events.
 """
 
 import math
-from collections.abc import Collection, Mapping
-from typing import Final
+from collections.abc import Collection, Iterator, Mapping
+from typing import Final, TypeVar
 
-from collector.model import Commit, Partition, Series
+from collector.model import Commit, Notice, Partition, Series
 from collector.sources.admin.client import Cluster, PartitionState, QuotaEntity, Topics
 from collector.sources.admin.consumer_lag import LogOffsets, bucket_end
 from collector.sources.base.lake_limits import lake_name
 from collector.sources.base.readings import Values
+
+_Value = TypeVar("_Value")
 
 LEADERLESS: Final = "kafka.partition.leaderless"
 UNDER_MIN_ISR: Final = "kafka.partition.under_min_isr"
@@ -39,17 +43,17 @@ Configs = dict[str, dict[str, str]]
 
 
 def reports_for_all(cluster: Cluster, node: int | None) -> bool:
-    """Whether this broker is one of the two that report everything without a leader."""
+    """Return True if this broker's agent reports everything without a leader."""
     return node is None or node in cluster.live[:_REPORTERS]
 
 
 def leads(node: int | None, leader: int | None) -> bool:
-    """Whether the agent of this broker reports what this leader leads; None: of all brokers."""
+    """Return True if this broker's agent reports partitions of a leader. Node None: all brokers."""
     return leader is not None and node in (None, leader)
 
 
 def leaders(topics: Topics) -> dict[Partition, int | None]:
-    """The leader of each partition; None: it has none."""
+    """Return the leader of each partition. None: no leader."""
     return {
         Partition(topic, state.partition): state.leader
         for topic, states in topics.items()
@@ -58,12 +62,12 @@ def leaders(topics: Topics) -> dict[Partition, int | None]:
 
 
 def hidden_leaders(topics: Topics, cluster: Cluster) -> dict[Partition, frozenset[int]]:
-    """Partitions that may be led by a broker that this listener does not show; such brokers.
+    """Return partitions with possible leaders that this listener hides, and these brokers.
 
-    Kafka describes a partition as one without a leader also where the leader has no listener of the
-    kind that was asked (KRaftMetadataCache). A broker in sync that is neither live nor fenced, as
-    far as this listener shows, is one of those. Clusters before Kafka 4.0 do not report which are
-    fenced: nothing is known then.
+    Kafka also describes a partition as leaderless if its leader does not have the listener of the
+    request (KRaftMetadataCache). A broker in sync is hidden if the listener shows it neither as
+    live nor as fenced. Clusters before Kafka 4.0 do not report fenced brokers, so the result is
+    empty.
     """
     listed = {*cluster.live, *cluster.fenced}
     return {
@@ -75,7 +79,7 @@ def hidden_leaders(topics: Topics, cluster: Cluster) -> dict[Partition, frozense
 
 
 def out_of_sync(topics: Topics) -> list[str]:
-    """Topics with a replica that is not in sync: of others the minimum does not matter."""
+    """Return topics with a replica that is not in sync. Only for those min ISR matters."""
     return [
         topic
         for topic, states in topics.items()
@@ -84,13 +88,11 @@ def out_of_sync(topics: Topics) -> list[str]:
 
 
 def under_min_isr(topics: Topics, configs: Configs) -> dict[Series, float]:
-    """Whether fewer replicas are in sync than the topic asks for, as far as that is known.
-
-    Of a partition without a leader nothing is known: it is leaderless.
+    """Return 1 for partitions under min ISR, 0 for others. Offline partitions have no value.
 
     Args:
-        topics: The topics.
-        configs: Settings of those with a replica that is not in sync.
+        topics: Topics.
+        configs: Settings of topics with a replica that is not in sync.
     """
     found = {}
     for topic, states in topics.items():
@@ -112,7 +114,7 @@ def leaderless(
     *,
     for_all: bool,
 ) -> dict[Series, float]:
-    """0 for partitions that this broker leads; 1 for those without a leader, if we report them."""
+    """Return 0 for partitions that this broker leads, and 1 for reported offline partitions."""
     return {
         Series(metric, *partition): float(leader is None)
         for partition, leader in leaders(topics).items()
@@ -121,12 +123,12 @@ def leaderless(
 
 
 def per_group(metric: str, found: Mapping[Commit, float | None]) -> dict[Series, float | None]:
-    """Figures of groups in partitions, as values."""
+    """Return values per group and partition by series."""
     return {Series(metric, *one.log, group=one.group): value for one, value in found.items()}
 
 
 def quota_limits(limits: Limits) -> dict[str, dict[Series, float]]:
-    """Limits by metric."""
+    """Return quota limits by metric."""
     values: dict[str, dict[Series, float]] = {metric: {} for metric in QUOTAS.values()}
     for entity, quotas in limits.items():
         for key, limit in quotas.items():
@@ -137,14 +139,14 @@ def quota_limits(limits: Limits) -> dict[str, dict[Series, float]]:
 
 
 def quota_series(metric: str, entity: QuotaEntity) -> Series:
-    """The series of a quota's entity."""
+    """Return the series of a quota's entity."""
     labels = (("default", entity.default),) if entity.default else ()
     user, client_id = (name and lake_name(name) for name in (entity.user, entity.client_id))
     return Series(metric, user=user, client_id=client_id, labels=labels)
 
 
 def topology(topics: Topics, configs: Configs) -> dict[str, dict[Series, float]]:
-    """Partitions and settings of these topics, by metric."""
+    """Return partition counts and settings of topics, by metric."""
     values: dict[str, dict[Series, float]] = {}
     for topic, states in topics.items():
         for metric, value in _describe(states, configs.get(topic, {})).items():
@@ -153,7 +155,7 @@ def topology(topics: Topics, configs: Configs) -> dict[str, dict[Series, float]]
 
 
 def fenced(cluster: Cluster) -> dict[Series, float]:
-    """0 for each live broker, 1 for each that is registered but fenced, by node and rack."""
+    """Return 0 for each live broker and 1 for each fenced broker, by node and rack."""
     found = {}
     for node in (*cluster.live, *cluster.fenced):
         rack = (("rack", cluster.racks[node]),) if node in cluster.racks else ()
@@ -165,20 +167,20 @@ def fenced(cluster: Cluster) -> dict[Series, float]:
 def untiered(
     tiered: LogOffsets, starts: LogOffsets, local_starts: LogOffsets, ends: LogOffsets
 ) -> Values:
-    """How many records of each partition are on brokers' disks alone, rounded up.
+    """Return the number of records of each partition that are only on brokers' disks, rounded up.
 
-    A leader says -1 for the last offset of the remote tier where nothing was copied yet, and for a
-    while after it became leader, since it has not looked. They are distinguished as Kafka itself
-    does it: a log with the same start on disk and in both tiers has nothing in the remote tier.
+    A leader reports -1 as the last offset in remote storage if no segment was copied yet, and for a
+    while after its election, before it has read the offset. They are distinguished as in Kafka: a
+    log with the same start locally and overall has no records in remote storage.
 
     Args:
-        tiered: Last offset in the remote tier, asked before ``ends``.
-        starts: First offset, of both tiers.
-        local_starts: First offset on the leader's disk.
-        ends: Where the logs end.
+        tiered: Last offsets in remote storage, requested before ``ends``.
+        starts: First offsets, local or remote.
+        local_starts: First offsets on the leader's disk.
+        ends: End offsets of the logs.
 
     Returns:
-        Values of those partitions of which all is known.
+        Values of the partitions with all offsets.
     """
     found: dict[Series, float | None] = {}
     for partition, last in tiered.items():
@@ -191,28 +193,28 @@ def untiered(
 
 
 def is_compacted(config: Mapping[str, str]) -> bool:
-    """Whether records vanish from within the log."""
+    """Return True if compaction removes records from within the log."""
     return "compact" in config.get("cleanup.policy", "").replace(" ", "").split(",")
 
 
 def is_tiered(config: Mapping[str, str]) -> bool:
-    """Whether the topic has a remote tier."""
+    """Return True if the topic has remote storage."""
     return config.get("remote.storage.enable") == "true"
 
 
 def holds_uploads_back(config: Mapping[str, str]) -> bool:
     """Return True if the topic keeps closed segments local on purpose (KIP-1241, Kafka 4.4).
 
-    A segment is copied at once where one of both settings is 0.
+    A segment is copied at once if one of both settings is 0.
     """
     settings = [config.get(f"remote.copy.lag.{unit}", "0") for unit in ("ms", "bytes")]
     return is_tiered(config) and "0" not in settings
 
 
 def kept_for_ms(config: Mapping[str, str]) -> float | None:
-    """For how long a topic keeps records, if time alone decides; None: that is not known.
+    """Return the retention of a topic in ms. None: unknown, because it also depends on size.
 
-    Where size decides too, the time cannot be known; the remote tier is not asked.
+    It is also None for topics with remote storage, which is not queried.
     """
     limit = config.get("retention.ms")
     if limit is None or config.get("retention.bytes") != "-1" or is_tiered(config):
@@ -233,3 +235,79 @@ def _describe(states: tuple[PartitionState, ...], config: Mapping[str, str]) -> 
     if "cleanup.policy" in config:
         values["kafka.topic.compacted"] = float(is_compacted(config))
     return values
+
+
+def leader_changes(
+    before: Topics, after: Topics, node: int | None, *, for_all: bool
+) -> list[Notice]:
+    """Return elections. The new leader's agent reports them; agents for all report lost leaders."""
+    known = leaders(before)
+    return [
+        Notice("leader_change", Series("", *partition), _broker(old), _broker(new))
+        for partition, new in leaders(after).items()
+        if (old := known.get(partition, new)) != new
+        and (leads(node, new) or (new is None and for_all))
+    ]
+
+
+def quota_changes(before: Limits, after: Limits) -> list[Notice]:
+    """Return quotas that were set, changed or removed."""
+    return [
+        Notice("quota_change", quota_series("", entity), _setting(key, old), _setting(key, new))
+        for entity in sorted({*before, *after}, key=repr)
+        for key, old, new in _changed(before.get(entity, {}), after.get(entity, {}))
+    ]
+
+
+def config_changes(before: Configs, after: Configs) -> list[Notice]:
+    """Return changed settings of topics. A new topic has no changes."""
+    return [
+        Notice("config_change", Series("", topic), _setting(key, old), _setting(key, new))
+        for topic, settings in sorted(after.items())
+        for key, old, new in _changed(before.get(topic, settings), settings)
+    ]
+
+
+def group_failures(before: Mapping[str, str], after: Mapping[str, str]) -> list[Notice]:
+    """Return groups that stopped or resumed responding, with the reason.
+
+    Args:
+        before: Reasons by group at the last scrape, of groups that did not respond while others
+            did.
+        after: The same at this scrape.
+    """
+    return [
+        Notice("group_unreadable", Series("", group=lake_name(group)), old, new)
+        for group, old, new in _changed(before, after)
+    ]
+
+
+def hidden_brokers(before: frozenset[int], after: frozenset[int]) -> list[Notice]:
+    """Return a change of the brokers that can be leaders and that the agent's listener hides."""
+    old, new = (",".join(f"broker-{node}" for node in sorted(nodes)) for nodes in (before, after))
+    return [Notice("broker_without_listener", Series(""), old, new)] if old != new else []
+
+
+def recreated(before: Mapping[str, str], after: Mapping[str, str]) -> list[Notice]:
+    """Return topics that were deleted and created again: same name, another ID."""
+    return [
+        Notice("topic_recreated", Series("", topic), old, after[topic])
+        for topic, old in sorted(before.items())
+        if after.get(topic, old) != old
+    ]
+
+
+def _changed(
+    before: Mapping[str, _Value], after: Mapping[str, _Value]
+) -> Iterator[tuple[str, _Value | None, _Value | None]]:
+    """Yield keys whose values differ, with both values. None: no value."""
+    both = ((key, before.get(key), after.get(key)) for key in sorted({*before, *after}))
+    return ((key, old, new) for key, old, new in both if old != new)
+
+
+def _setting(key: str, value: object) -> str | None:
+    return None if value is None else f"{key}={value}"
+
+
+def _broker(leader: int | None) -> str:
+    return "none" if leader is None else f"broker-{leader}"

@@ -1,18 +1,20 @@
-"""For how long retention leaves what a group has not read yet (KIP-490: a warning before the loss).
+"""Retention headroom: the time until retention can delete records that a group has not read.
 
-Retention by time deletes a segment when its newest record is older than ``retention.ms``, oldest
-segments first, and stops at the first that it must keep. So with ``o`` the first offset whose
-record is no older than ``retention - h``, a group that has committed at or behind ``o`` loses
-nothing within ``h``, whatever the order of the timestamps: the segment of ``o`` stays, and all that
-follow it. A group that stands before ``o`` has a record to read which ``h`` from now is older than
-retention, and goes as soon as its segment is closed and the broker looks: at the soonest then.
+It warns before the data loss of KIP-490. Retention by time deletes a segment when its newest record
+is older than ``retention.ms``. It starts with the oldest segment and stops at the first that it
+must keep. Let ``o`` be the first offset with a record that is not older than ``retention - h``:
 
-The cluster gives ``o`` for a few steps of ``h`` (listOffsets by timestamp). The metrics are the
-step below and the one above, which change seldom, so runs are long.
+- A group at or behind ``o`` loses no record within ``h``, in any order of timestamps, because the
+  segment of ``o`` and all later segments stay.
+- A group before ``o`` has an unread record that is older than the retention at ``h`` from now. The
+  broker can delete it from then on, once its segment is closed.
 
-It is not known where retention goes by size, because the cluster does not say where in the log a
-byte limit will fall, nor for tiered topics, where each request may read from the remote store.
-Records that are deleted (DeleteRecords) and settings that change are not foreseen.
+The cluster returns ``o`` for a few steps of ``h`` (listOffsets by timestamp). The metrics are the
+steps below and above, which rarely change, so runs are long.
+
+The headroom is unknown if a topic has a size limit, because the cluster does not report where in
+the log the limit will be. It is unknown for topics with remote storage, because each request can
+read from it. DeleteRecords and changes of settings are not predicted.
 """
 
 import math
@@ -26,11 +28,11 @@ LOW: Final = "kafka.group.retention_headroom.low"
 HIGH: Final = "kafka.group.retention_headroom.high"
 
 _STEPS_S: Final = (0, 300, 900, 1800, *(3600 * hours for hours in (1, 2, 4, 8, 12, 24, 48)))
-_LEAST_USED: Final = 0.5  # of the retention: who has used less of it is not in danger
+_LEAST_USED: Final = 0.5  # share of the retention; a group that has used less is not in danger
 
 
 class Headroom(NamedTuple):
-    """At least and at most, in seconds; ``low`` None: more than anybody need worry about."""
+    """Minimum and maximum in seconds. ``low`` None: the group is not in danger."""
 
     low: float | None
     high: float | None
@@ -45,18 +47,18 @@ def headrooms(
     now_ms: int,
     first_since: Callable[[Mapping[Partition, int]], Mapping[Partition, int]],
 ) -> dict[Commit, Headroom]:
-    """The headroom of groups that have something left to read.
+    """Return the headroom of groups that are behind.
 
     Args:
-        behind: Where each of them will go on reading.
-        retention_ms: By topic, of all these topics.
-        now_ms: The instant.
-        first_since: Asks the cluster for the first offset since an instant in milliseconds, -1
-            where nothing is that new; called a few times, at first for all partitions, then only
-            for those with a group in danger.
+        behind: Next offsets of groups.
+        retention_ms: Retention of each topic.
+        now_ms: Current time.
+        first_since: Requests the first offset at or after an instant in milliseconds. -1: no such
+            record. It is called a few times: first for all partitions, then only for partitions
+            with a group in danger.
 
     Returns:
-        The headroom of each, without those whose partition did not answer.
+        The headroom of groups whose partition responded.
     """
     ladders = {
         partition: _Ladder(_steps(retention_ms[partition.topic]), at)
@@ -87,7 +89,7 @@ def _steps(retention_ms: float) -> tuple[float, ...]:
 
 
 class _Ladder:
-    """Known offsets of one partition: the first that is ``kept``, by how long from now."""
+    """First offset of one partition that retention keeps for a time from now, by that time."""
 
     def __init__(self, steps: tuple[float, ...], least: int) -> None:
         self._steps, self._least = steps, least
@@ -95,19 +97,19 @@ class _Ladder:
 
     @property
     def next_step(self) -> float | None:
-        """The next step to ask for the group furthest behind; None: it is between two steps."""
+        """Next step to request for the slowest group. None: its headroom is known."""
         if not self.kept:
-            return self._steps[-1]  # most groups are in no danger: this step shows it at once
+            return self._steps[-1]  # most groups are not in danger, which this step shows
         low, high = self._around(self._least)
         between = [step for step in self._steps if low < step < high]
         return between[(len(between) - 1) // 2] if between else None
 
     def headroom(self, at: int) -> Headroom:
-        """The headroom of a group that goes on reading at an offset."""
+        """Return the headroom of a group with this next offset."""
         low, high = self._around(at)
         return SAFE if high == math.inf else Headroom(float(max(low, 0)), float(high))
 
     def _around(self, at: int) -> tuple[float, float]:
-        """The last known step at which an offset is kept, and the first at which it is not."""
+        """Return the last known step that keeps an offset, and the first that does not."""
         low = max((step for step, first in self.kept.items() if first <= at), default=-1)
         return low, min((step for step, first in self.kept.items() if first > at), default=math.inf)

@@ -1,4 +1,4 @@
-"""MBeans: the questions that any JVM is asked, and the series that object names stand for."""
+"""MBeans: questions to a JVM, and the conversion of object names to series."""
 
 import array
 import re
@@ -10,7 +10,7 @@ from urllib.parse import unquote_to_bytes
 
 from collector.catalogue import Family, Metric
 from collector.model import Series
-from collector.sources.base.lake_limits import lake_name, stand_in
+from collector.sources.base.lake_limits import lake_name, placeholder
 
 _QUOTED: Final = re.compile(r'"((?:[^"\\]++|\\.)*+)"', re.DOTALL)  # never backtracks
 _ESCAPE: Final = re.compile(r"\\(.)", re.DOTALL)
@@ -20,26 +20,26 @@ _MOST_DIGITS: Final = 9
 
 
 class Question(NamedTuple):
-    """One attribute of all beans that fit an object name pattern."""
+    """One attribute of every MBean that matches an object name pattern."""
 
     pattern: str
     attribute: str
 
 
 class Failed(str):
-    """Stands for a value that the other side could not read: why, in one line."""
+    """The reason, in one line, why the other side could not read a value."""
 
 
 Answers = Mapping[Question, Mapping[str, object]]
-"""Values by bean name: a number, None for NaN, or ``Failed``. What is not there is absent."""
+"""Values by MBean name: a number, None for NaN, or ``Failed``. A missing MBean has no entry."""
 
 LEADERS: Final = Question("kafka.server:type=ReplicaManager,name=LeaderCount", "Value")
-"""How many partitions a broker leads, by its own count."""
+"""Number of partitions that a broker leads, by its own count."""
 
 IN_SYNC: Final = Metric(
     name="kafka.partition.in_sync_replicas",
     unit="{replica}",
-    description="Only a leader knows who is in sync: a broker leads where this is above zero.",
+    description="In-sync replicas. The value is above zero only on the partition's leader.",
     object="kafka.cluster:type=Partition,name=InSyncReplicasCount,topic=*,partition=*",
     labels={"topic": "topic", "partition": "partition"},
     led=True,
@@ -47,12 +47,12 @@ IN_SYNC: Final = Metric(
 
 
 def asked_for(metric: Metric) -> list[Question]:
-    """The questions of one metric, that of the preferred name first."""
+    """Return the questions of one metric, with the preferred name first."""
     return [Question(pattern, metric.attribute_name) for pattern in metric.patterns]
 
 
 def all_asked(family: Family) -> tuple[Question, ...]:
-    """All questions of a family, each once."""
+    """Return all questions of a family, each once."""
     metrics = list(family.metrics)
     if any(metric.led for metric in metrics):
         metrics.append(IN_SYNC)
@@ -60,9 +60,9 @@ def all_asked(family: Family) -> tuple[Question, ...]:
 
 
 def keys_of(name: str) -> dict[str, str]:
-    """The key properties of an object name, their values unquoted as ObjectName.unquote does.
+    """Return the key properties of an object name, with values unquoted as by ObjectName.unquote.
 
-    Takes time in proportion to the name's length, whatever stands in it.
+    The time is proportional to the length of the name, for any content.
     """
     _, _, properties = name.partition(":")
     keys: dict[str, str] = {}
@@ -77,23 +77,23 @@ def keys_of(name: str) -> dict[str, str]:
             comma = properties.find(",", equals)
             end = comma if comma >= 0 else len(properties)
             value = properties[equals + 1 : end]
-        keys[key] = sys.intern(value)  # a topic's name comes with each of its partitions
+        keys[key] = sys.intern(value)  # each partition repeats the name of its topic
         at = end + 1
     return keys
 
 
 def series_of(metric: Metric, pattern: str, name: Any) -> Series | None:
-    """The series that a bean stands for, or None if the pattern means other beans.
+    """Return the series of an MBean. None: the MBean does not belong to the metric.
 
-    A pattern that ends in ``,*`` finds beans without any label too (a broker's own, beside its
-    clients') and beans with keys that the catalogue does not know: neither is of this metric. Only
-    clients may have any keys: a quota plugin (KIP-257) names those that share a quota as it likes.
-    The client is called after all of them, such as ``quota.type=PRODUCE``.
+    A pattern that ends in ``,*`` also matches MBeans without labels (the broker's MBean in addition
+    to its clients' MBeans) and MBeans with keys that the catalogue does not have. Both belong to
+    other metrics. Only clients can have any keys, because a quota plugin (KIP-257) chooses the tags
+    of a quota. The client ID is then the list of these tags, such as ``quota.type=PRODUCE``.
 
     Args:
         metric: The metric.
-        pattern: The one of its patterns that found the bean.
-        name: The bean's object name, as text or as Java has it.
+        pattern: The metric's pattern that matched the MBean.
+        name: Object name of the MBean; text or Java's ObjectName.
     """
     fixed = _keys(pattern) - metric.labels.keys()
     labels = {key: value for key, value in keys_of(text_of(name)).items() if key not in fixed}
@@ -110,7 +110,7 @@ def series_of(metric: Metric, pattern: str, name: Any) -> Series | None:
         if column == "partition":
             partition = _number(raw)
             if partition is None:
-                return Series(metric.name, topic=stand_in(repr(labels)))
+                return Series(metric.name, topic=placeholder(repr(labels)))
         elif column in _COLUMNS:
             columns[column] = value
         else:
@@ -119,14 +119,14 @@ def series_of(metric: Metric, pattern: str, name: Any) -> Series | None:
 
 
 def _tagged_client(metric: Metric, tags: dict[str, str]) -> Series:
-    # As labels, too: a client may call itself as such a name reads.
+    # Also as labels, because a client can have such a client.id.
     labels = tuple(sorted((lake_name(key), lake_name(value)) for key, value in tags.items()))
     name = lake_name(",".join(f"{key}={value}" for key, value in sorted(tags.items())))
     return Series(metric.name, client_id=name, labels=labels)
 
 
 def text_of(name: Any) -> str:
-    """An object name as text; Java's own may hold half surrogate pairs, at which JPype fails."""
+    """Return an object name as text. JPype cannot decode half a surrogate pair."""
     try:
         return str(name)
     except UnicodeDecodeError:
@@ -135,9 +135,9 @@ def text_of(name: Any) -> str:
 
 
 def value_text(value: Any) -> str:
-    """A text or number of a bean as text; of anything else the name of its class.
+    """Return a text or number of an MBean as text, and the class name of any other value.
 
-    A composite or an array as text holds the texts of what is in it, and may be in itself.
+    The text of a composite or an array contains its items, and it can contain itself.
     """
     if type(value).__name__ == "java.lang.String":
         return text_of(value)
@@ -154,7 +154,7 @@ def _url_decoded(raw: str) -> str:
     try:
         return lake_name(unquote_to_bytes(raw).decode("utf-8"))
     except UnicodeError:
-        return stand_in(raw)
+        return placeholder(raw)
 
 
 def _number(text: str) -> int | None:

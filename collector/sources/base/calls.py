@@ -1,4 +1,4 @@
-"""Calls to a source: a time limit for each, and a wait after an attempt to connect that failed."""
+"""Calls to a source: a time limit per call, and waits after failed connection attempts."""
 
 import queue
 import random
@@ -16,16 +16,17 @@ _Answer = tuple[object, BaseException | None]
 _Inbox = queue.SimpleQueue["Callable[[], object] | None"]
 
 
-_MOST_LEFT_BEHIND: Final = 8
+_MOST_ABANDONED: Final = 8
 
 
 class Worker:
-    """Makes calls one after another.
+    """Runs calls one after another in a thread, with a time limit per call.
 
-    Timeouts of RMI and HTTP hold for one read of a socket, and RMI tries again by itself; only a
-    thread that can be left behind bounds the whole. It ends when its call does. As long as calls
-    end in time the thread stays: making one and attaching it to the JVM costs more than a call.
-    While too many of those left behind still hang (on an answer that drips), no more is asked.
+    Timeouts of RMI and HTTP apply to one read of a socket, and RMI retries. Only a thread that can
+    be abandoned limits the time of a whole call. An abandoned thread ends with its call. While
+    calls end in time, the worker keeps its thread, because a new thread that attaches to the JVM
+    costs more than a call. If too many abandoned threads still hang (on a very slow response), the
+    worker does not start another call.
     """
 
     def __init__(self) -> None:
@@ -36,45 +37,46 @@ class Worker:
     def within(
         self, seconds: float, where: Callable[[], str], call: Callable[[], _Result]
     ) -> _Result:
-        """Make a call and wait for it no longer than this.
+        """Run a call and return its result.
 
         Args:
-            seconds: How long.
-            where: Who is called, for messages; the call may learn more of that.
+            seconds: Time limit.
+            where: Returns the source, for error texts. The call can change it.
             call: The call.
 
         Raises:
-            SourceTimeoutError: The call has not ended in time.
+            SourceTimeoutError: The call did not end in time.
         """
-        inbox = self._inbox or self._begin(where())
+        inbox = self._inbox or self._start(where())
         inbox.put(call)
         try:
             result, error = self._answers.get(timeout=seconds)
         except queue.Empty:
             self.close()
             raise SourceTimeoutError(
-                f"{where()}: no answer within {seconds:g} s; is it overloaded, stopped or cut off?"
+                f"{where()}: no answer within {seconds:g} s; check whether it is overloaded,"
+                " stopped or unreachable"
             ) from None
         if error is not None:
             try:
                 raise error
             finally:
-                # It and this frame would hold one another, and with them the answer at fault.
+                # The error and this frame would keep each other and the invalid answer in memory.
                 del error
         return result  # type: ignore[return-value]
 
     def close(self) -> None:
-        """Let the thread end after its last call; the worker may be used again."""
+        """End the thread after its last call. The worker can be used again."""
         inbox, self._inbox = self._inbox, None
         if inbox is not None:
             inbox.put(None)
 
-    def _begin(self, where: str) -> _Inbox:
+    def _start(self, where: str) -> _Inbox:
         self._threads = [thread for thread in self._threads if thread.is_alive()]
-        if len(self._threads) >= _MOST_LEFT_BEHIND:
+        if len(self._threads) >= _MOST_ABANDONED:
             raise SourceTimeoutError(
-                f"{where}: {_MOST_LEFT_BEHIND} earlier calls still wait for its answer; does it"
-                " send without end?"
+                f"{where}: {_MOST_ABANDONED} earlier calls still wait for a response; check whether"
+                " the response has no end"
             )
         self._inbox, self._answers = queue.SimpleQueue(), queue.SimpleQueue()
         queues, name = (self._inbox, self._answers), f"read {where}"
@@ -89,26 +91,26 @@ def _work(inbox: _Inbox, answers: queue.SimpleQueue[_Answer]) -> None:
             answers.put((call(), None))
         except BaseException as error:  # noqa: BLE001 - handed to the caller's thread
             answers.put((None, error))
-        del call  # or the last answer's objects would live until the next call
+        del call  # it would keep the objects of the last answer until the next call
     jvm.detach()
 
 
-# The first and the longest wait, in seconds. Longer would cost more unknown time after a restart
-# than it spares anybody.
+# The first and the longest wait, in seconds. A longer wait would cost unknown time after a restart
+# of the source and would not help anyone.
 _USUAL: Final = (0.5, 5.0)
-# Each login costs others a token or a handshake, and too many that fail lock the account.
+# Each login costs the server a token or a handshake, and too many failed logins lock the account.
 _OF_REFUSED: Final = (5.0, 600.0)
 
 
 class Backoff:
-    """Waits after failed attempts to connect: longer after each, with jitter.
+    """Waits after failed connection attempts, with doubling times and jitter.
 
-    At most five seconds, and at most ten minutes after the credentials were refused. When the file
-    that holds them has changed, it is time at once.
+    The longest wait is five seconds, or ten minutes after the source refused the credentials. A
+    change of the credentials file ends the wait.
 
     Args:
-        credentials: That file; None: there is none.
-        clock: Seconds that never jump.
+        credentials: File with the credentials. None: no file.
+        clock: Steady clock, in seconds.
     """
 
     def __init__(
@@ -120,10 +122,10 @@ class Backoff:
         self._tried: object = None
 
     def attempt(self, connect: Callable[[], _Result]) -> _Result:
-        """Try to connect, if it is time to.
+        """Connect, unless a wait is running.
 
         Raises:
-            SourceError: The attempt failed; if it is not time, the error of the last one.
+            SourceError: The attempt failed. During a wait: the error of the last attempt.
         """
         self.check()
         try:
@@ -135,10 +137,10 @@ class Backoff:
         return connected
 
     def check(self) -> None:
-        """Make sure that it is time to try.
+        """Raise the last error if a wait is running.
 
         Raises:
-            SourceError: It is not: the error of the last attempt.
+            SourceError: The error of the last attempt.
         """
         error, found = self._error, self._version()
         if error is not None and self._clock() < self._until and found == self._tried:
@@ -146,20 +148,20 @@ class Backoff:
         self._tried = found
 
     def succeeded(self) -> None:
-        """It answers."""
+        """Reset the wait after a successful attempt."""
         self._error = None
 
     def failed(self, error: SourceError) -> None:
-        """Note a failed attempt."""
+        """Start the wait after a failed attempt."""
         first, longest = _OF_REFUSED if isinstance(error, CredentialsError) else _USUAL
         again = type(error) is type(self._error)
         wait = self._wait = min(2 * self._wait, longest) if again else first
         self._until = self._clock() + wait * random.uniform(0.5, 1)  # noqa: S311 - to spread agents
-        # A traceback would keep the answer that was refused, which may be 64 MiB.
+        # A copy, because a traceback would keep the refused answer, which can have 64 MiB.
         self._error = type(error)(str(error))
 
     def _version(self) -> object:
-        """Time, inode and size of the file, which differ after a change."""
+        """Return time, inode and size of the credentials file, which differ after a change."""
         if self._credentials is None:
             return None
         try:

@@ -1,7 +1,7 @@
-"""Names that must not leave the host: their series are left out, or bear a keyed hash instead.
+"""Names that must not leave the host: the agent drops their series or hashes the names.
 
-The hash is the first 16 digits of HMAC-SHA-256 over the name's UTF-8: the same on every agent that
-has the same key, so that what they say of one topic stays together.
+The hash is the first 16 hexadecimal digits of HMAC-SHA-256 over the name's UTF-8. Every agent with
+the same key produces the same hash, so that the series of one topic have one name in the lake.
 """
 
 import hmac
@@ -69,13 +69,13 @@ class Names(Section, frozen=True):
 
 
 class HiddenNames:
-    """Applies the rules to what a source has read.
+    """Applies the rules to the answers of a source.
 
     Args:
-        names: The rules.
+        names: Rules.
 
     Raises:
-        ConfigError: Names are to be hashed, and the key cannot be read or is too short.
+        ConfigError: A rule has ``hash: true``, and the key cannot be read or is too short.
     """
 
     def __init__(self, names: Names) -> None:
@@ -91,7 +91,7 @@ class HiddenNames:
         self._sets: WeakKeyDictionary[frozenset[Series], frozenset[Series]] = WeakKeyDictionary()
 
     def answer(self, answer: Answer) -> Answer:
-        """The answer without the names that must not leave."""
+        """Return the answer without the names that must not leave the host."""
         subjects = [(self._renamed(one.subject), one) for one in answer.notices]
         return replace(
             answer.mapped(self._readings),
@@ -100,7 +100,7 @@ class HiddenNames:
         )
 
     def error(self, text: str) -> str:
-        """The text of an error without the names within object names."""
+        """Return an error text without the names in its object names."""
         return _IN_ERRORS.sub(r"\1=***", text)
 
     def _readings(self, readings: tuple[Reading, ...]) -> tuple[Reading, ...]:
@@ -110,7 +110,7 @@ class HiddenNames:
         )
 
     def _zeros(self, zeros: frozenset[Series]) -> frozenset[Series]:
-        found = self._sets.get(zeros)  # the same object again while nothing changed
+        found = self._sets.get(zeros)  # a source returns the same object while it does not change
         if found is None:
             found = self._sets[zeros] = frozenset(self._by_name(dict.fromkeys(zeros)))
         return found
@@ -133,7 +133,7 @@ class HiddenNames:
         return {one: value for one, value in named if one is not None}
 
     def _renamed(self, one: _Named) -> _Named | None:
-        """The same by other names; None: one of its names must not leave at all."""
+        """Return the subject with hashed names. None: a name must not leave the host."""
         names: dict[str, Any] = {
             kind: self._name(kind, name)
             for kind in self._rules.keys() & one._fields
@@ -161,6 +161,7 @@ def _key(secret: Secret) -> bytes:
         raise ConfigError(str(error)) from None
     if len(key) < _SHORTEST_KEY:
         raise ConfigError(
-            f"{where}: the key has {len(key)} bytes: at least {_SHORTEST_KEY}, or names are guessed"
+            f"{where}: the key has {len(key)} bytes; use {_SHORTEST_KEY} or more, because names can"
+            " be guessed with a short key"
         )
     return key

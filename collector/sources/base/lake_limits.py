@@ -1,17 +1,20 @@
-"""What a lake may hold of a source: names up to a length, series up to a family's cap.
+"""Limits on names and series, so that untrusted input cannot fill a lake or the agent's memory.
 
-Names are other people's text: a client may call itself whatever it likes. What Unicode can write
-reaches the lake as it is, control characters and all, up to ``LONGEST_NAME`` bytes of UTF-8 (at the
-cap of 100,000 series all names take 100 MB at most). Three kinds of names do not: longer ones (one
-client with many of them would fill the agent's memory), those with half a surrogate pair, which
-neither the spool nor Parquet can hold, and those that begin as the fold ``__other__`` does. Each of
-them gets a stand-in, which is folded as is what exceeds a family's cap: of a gauge into one series
-``__other__`` per metric. Of a counter it is left out: a sum of counts over a set that changes rises
-and falls without any event. Both are counted.
+Clients choose their names freely. The lake stores any Unicode name up to ``LONGEST_NAME`` bytes of
+UTF-8, including control characters. With the limit of 100,000 series, all names together have at
+most 100 MB. Three kinds of names are replaced by a placeholder:
 
-Kafka itself hides a client whose name holds a carriage return or another of Java's line terminators
-but the newline: its setting ``metrics.jmx.include`` is the expression ``.*``, which does not match
-them. With ``(?s).*`` it shows all.
+- Longer names, because one client with many of them would fill the agent's memory.
+- Names with half a surrogate pair, which neither the spool nor Parquet can store.
+- Names that start with ``__other__``, the name of the overflow series.
+
+Series with a placeholder, and series above a family's limit, are merged: a gauge gets one overflow
+series ``__other__`` per metric. A counter has no overflow series, because a sum of counts over a
+changing set rises and falls without any event. The answer has the number of merged series.
+
+Kafka does not export clients whose names contain a line terminator of Java other than newline,
+such as a carriage return. Its default ``metrics.jmx.include`` is the expression ``.*``, which does
+not match them. With ``(?s).*`` it exports all clients.
 """
 
 import hashlib
@@ -23,45 +26,46 @@ from weakref import WeakKeyDictionary
 from collector.model import Answer, Moment, Reading, Series
 from lakehouse.tables import LONGEST_NAME, OTHER
 
-_STAND_IN: Final = f"{OTHER} "
+_PLACEHOLDER: Final = f"{OTHER} "
 _Sets = WeakKeyDictionary[frozenset[Series], frozenset[Series]]
-# A source hands over the same set again while nothing changed: it is looked through once, and what
-# is kept of it is the same set again, too.
-_STAND_INS: Final[_Sets] = WeakKeyDictionary()
+# A source returns the same set object while it does not change. Each set is searched once, and the
+# result is also the same object again.
+_WITH_PLACEHOLDER: Final[_Sets] = WeakKeyDictionary()
 _KEPT: Final[_Sets] = WeakKeyDictionary()
 
 
 def lake_name(name: str) -> str:
-    """A name as the lake may hold it: the name itself, or a stand-in that is to be folded."""
+    """Return the name itself, or a placeholder if the lake cannot store the name."""
     try:
         size = len(name) if name.isascii() else len(name.encode())
     except UnicodeEncodeError:
-        return stand_in(name)
-    return stand_in(name) if size > LONGEST_NAME or name.startswith(OTHER) else name
+        return placeholder(name)
+    return placeholder(name) if size > LONGEST_NAME or name.startswith(OTHER) else name
 
 
-def is_stand_in(series: Series) -> bool:
-    """Whether one of its names is a stand-in."""
-    _, topic, _, user, client_id, group, labels = series  # asked of every value of every scrape
+def has_placeholder(series: Series) -> bool:
+    """Return True if a name of the series is a placeholder."""
+    _, topic, _, user, client_id, group, labels = series  # called for every value of every scrape
     return bool(
-        (topic and topic.startswith(_STAND_IN))
-        or (client_id and client_id.startswith(_STAND_IN))
-        or (user and user.startswith(_STAND_IN))
-        or (group and group.startswith(_STAND_IN))
-        or (labels and any(value.startswith(_STAND_IN) for _, value in labels))
+        (topic and topic.startswith(_PLACEHOLDER))
+        or (client_id and client_id.startswith(_PLACEHOLDER))
+        or (user and user.startswith(_PLACEHOLDER))
+        or (group and group.startswith(_PLACEHOLDER))
+        or (labels and any(value.startswith(_PLACEHOLDER) for _, value in labels))
     )
 
 
-def stand_in(name: str) -> str:
-    """What stands for a name that the lake cannot hold; each name has its own."""
-    return _STAND_IN + hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()[:32]
+def placeholder(name: str) -> str:
+    """Return the placeholder of a name. Each name has its own placeholder."""
+    return _PLACEHOLDER + hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()[:32]
 
 
 def capped(readings: tuple[Reading, ...], cap: int) -> tuple[tuple[Reading, ...], int]:
-    """The readings with at most ``cap`` series (and one more per metric), and how many were folded.
+    """Return readings with at most ``cap`` series, and the number of merged or dropped series.
 
-    A gauge keeps series with a value before those that are zero; a counter keeps the first by name,
-    so that none comes or goes because it counts. A stand-in is never kept.
+    Each gauge can have one overflow series in addition. A gauge keeps nonzero series first. A
+    counter keeps the first series by name, so that the choice does not depend on counts. Series
+    with a placeholder are never kept.
     """
     folded = 0
     kept = []
@@ -75,7 +79,7 @@ def capped(readings: tuple[Reading, ...], cap: int) -> tuple[tuple[Reading, ...]
 
 
 def within_cap(answer: Answer, cap: int) -> Answer:
-    """The answer with no more than ``cap`` series, now and at each of its moments (see capped)."""
+    """Return the answer with at most ``cap`` series, now and at each change (see ``capped``)."""
     readings, dropped = capped(answer.readings, cap)
     moments = tuple(
         Moment(at_us, known and capped(known, cap)[0]) for at_us, known in answer.moments
@@ -85,7 +89,7 @@ def within_cap(answer: Answer, cap: int) -> Answer:
 
 
 def _fitting(reading: Reading, room: int) -> tuple[Reading, int]:
-    refused = _stand_ins(reading.zeros) | {one for one in reading.values if is_stand_in(one)}
+    refused = _with_placeholder(reading.zeros) | set(filter(has_placeholder, reading.values))
     if not refused and len(reading.zeros) + len(reading.values) <= room:
         return reading, 0
     is_gauge = reading.kind == "gauge"
@@ -104,14 +108,14 @@ def _fitting(reading: Reading, room: int) -> tuple[Reading, int]:
             zeros |= {other}
     same = _KEPT.get(reading.zeros)
     if same != zeros:
-        same = _KEPT[reading.zeros] = zeros  # read once: sources have threads of their own
+        same = _KEPT[reading.zeros] = zeros  # one look-up above: sources have separate threads
     return replace(reading, zeros=same, values=values), len(folded)
 
 
-def _stand_ins(zeros: frozenset[Series]) -> frozenset[Series]:
-    known = _STAND_INS.get(zeros)
+def _with_placeholder(zeros: frozenset[Series]) -> frozenset[Series]:
+    known = _WITH_PLACEHOLDER.get(zeros)
     if known is None:
-        known = _STAND_INS[zeros] = frozenset(series for series in zeros if is_stand_in(series))
+        known = _WITH_PLACEHOLDER[zeros] = frozenset(filter(has_placeholder, zeros))
     return known
 
 

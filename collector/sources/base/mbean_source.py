@@ -1,12 +1,12 @@
-"""The base of sources of MBeans: identity, time limit, errors; and of those without a connection.
+"""Base classes of sources of MBeans: identity, time limit and errors.
 
-A snapshot source gets all values of a family at once: over HTTP, or from a process. The readings
-are the same as over RMI (see jmx/reader), though the other side filters nothing: only led
-partitions where the metric says so, zeros apart from values, NaN as observed and idle, and the same
-set of series again while nothing changed.
+A snapshot source has no lasting connection. It gets all values of a family at once, over HTTP or
+from a process. Its readings are the same as over RMI (see jmx/reader), although the other side
+does not filter: only led partitions if the metric requires it, zeros separate from values, NaN as
+observed and idle, and the same set object while the series do not change.
 
-A JVM can restart between two questions without an error of either. So its start time is asked
-with every family, and an answer of another JVM than the last one is not used.
+A JVM can restart between two requests without an error of either. So a snapshot source requests
+the start time with every family, and does not use the answer of another JVM.
 """
 
 import re
@@ -37,7 +37,7 @@ _Result = TypeVar("_Result")
 
 
 class Session(NamedTuple):
-    """A JVM that was reached: who it is, and how its families are read."""
+    """An open JVM: its identity, and the function that reads a family."""
 
     identity: Identity
     read: Callable[[Family], Answer]
@@ -45,13 +45,13 @@ class Session(NamedTuple):
 
 
 class MBeanSource(ABC):
-    """A JVM that is read through its MBeans; how it is reached is the subclass's part.
+    """A JVM that is read through its MBeans. Subclasses open the connection.
 
     Args:
-        where: What is read, for messages; never holds a credential.
-        expected: Who should answer.
-        seconds: How long connecting, and how long one read, may take.
-        credentials: The file that holds them, if any does.
+        where: The source, for error texts, without credentials.
+        expected: Expected identity.
+        seconds: Time limit of connecting, and of one read.
+        credentials: File with the credentials, if any.
     """
 
     def __init__(
@@ -64,13 +64,13 @@ class MBeanSource(ABC):
 
     @abstractmethod
     def _open(self) -> Session:
-        """Reach it; may raise what Java raises, or a SourceError."""
+        """Connect. It can raise exceptions of Java, or a SourceError."""
 
     def identify(self) -> Identity:
-        """Connect if needed and say who answers; costs nothing while connected.
+        """Return the identity of the JVM; connect if necessary.
 
         Raises:
-            SourceError: It cannot be reached, refused us, or is another than expected.
+            SourceError: The JVM cannot be reached, refused the agent, or is another JVM.
         """
         return self._opened().identity
 
@@ -78,13 +78,13 @@ class MBeanSource(ABC):
         """Read one family.
 
         Raises:
-            SourceError: The answer did not come, or not in time; the connection is given up.
+            SourceError: The read failed or took too long. The connection is closed.
         """
         session = self._opened()
         return self._guarded(lambda: session.read(family))
 
     def close(self) -> None:
-        """Give up the connection; the source may be used again."""
+        """Close the connection. The source can be used again."""
         self._worker.close()
         self._session = None
 
@@ -97,28 +97,28 @@ class MBeanSource(ABC):
         try:
             return self._worker.within(self._seconds, lambda: self._where, call)
         except SourceDataError:
-            raise  # the connection works, and its census was expensive
+            raise  # the connection works, and its MBean cache was expensive
         except Exception as error:  # noqa: BLE001 - source_error maps all of them
             self.close()
             raise source_error(self._where, error) from None
 
 
 _WILDCARD: Final = re.compile(r"(?<!\\)(?:\\\\)*[*?]")
-"""One that is not escaped."""
+"""Wildcard that is not escaped."""
 _HALF: Final = "\ud800"
 
 
 def is_pattern(name: str) -> bool:
-    """Whether an object name stands for many beans; no registered bean has such a name."""
+    """Return True if an object name is a pattern. No registered MBean has such a name."""
     return _WILDCARD.search(name) is not None
 
 
 class SnapshotReader:
-    """Turns raw values into a family's answer; another JVM on the other side needs a new reader.
+    """Converts raw values of one JVM to a family's answer. Another JVM needs a new reader.
 
     Args:
-        where: What is read, for messages.
-        version: Kafka version of the other side, if known.
+        where: The source, for error texts.
+        version: Kafka version of the JVM, if known.
     """
 
     def __init__(self, where: str, version: str | None = None) -> None:
@@ -127,10 +127,10 @@ class SnapshotReader:
         self._series: dict[tuple[str, str], dict[str, Series | None]] = {}
 
     def answer(self, family: Family, answers: Answers) -> Answer:
-        """The answer for a family, from the answers to ``all_asked``.
+        """Return the answer for a family, from the answers to ``all_asked``.
 
         Raises:
-            SourceError: A value is not a number, or failed on the other side.
+            SourceError: A value is not a number, or the other side could not read it.
         """
         led = frozenset(
             Partition(series.topic or "", series.partition or 0)
@@ -155,7 +155,7 @@ class SnapshotReader:
                 for name in values
             }
             for name, series in names.items():
-                # A bean may stand under two names, of which the first counts.
+                # An MBean can have two names. The first name counts.
                 if series is None or series in found:
                     continue
                 if led is None or (series.topic, series.partition) in led:
@@ -172,20 +172,23 @@ class SnapshotReader:
 
 
 def _intact(name: str) -> str:
-    """The name; what was lost of it stays what it was: something that the lake cannot hold."""
-    # Half a surrogate pair arrives as a question mark, which a registered bean's name never has.
+    """Return the name with half a surrogate pair instead of each wildcard.
+
+    Half a surrogate pair arrives as a question mark, which the name of a registered MBean never
+    has. The restored name gets a placeholder.
+    """
     return _WILDCARD.sub(lambda found: found[0][:-1] + _HALF, name)
 
 
 class SnapshotSource(MBeanSource):
-    """A JVM without a lasting connection: one request asks all questions of a family."""
+    """A JVM without a lasting connection. One request has all questions of a family."""
 
     @abstractmethod
-    def _fetch(self, question: Sequence[Question]) -> Answers:
-        """Ask for all of this in one go.
+    def _fetch(self, questions: Sequence[Question]) -> Answers:
+        """Return the answers to all questions, with one request.
 
         Raises:
-            SourceError: There is no answer, or it cannot be understood.
+            SourceError: The request failed, or the response is invalid.
         """
 
     def _open(self) -> Session:
@@ -197,7 +200,7 @@ class SnapshotSource(MBeanSource):
         answers = self._fetch((*self._expected.questions, *all_asked(family)))
         if self._expected.identity(self._where, answers) != identity:
             raise SourceError(
-                f"{self._where}: another JVM answers than before: was it restarted? What it answers"
-                " is not used, and the next reading begins anew"
+                f"{self._where}: another JVM responds than before, such as after a restart; the"
+                " agent does not use the answer, and the next scrape connects again"
             )
         return reader.answer(family, answers)

@@ -1,4 +1,4 @@
-"""From values of beans to readings and an answer, for all ways of reading them."""
+"""Conversion of raw values to readings and an answer, for all transports."""
 
 import math
 from collections.abc import Mapping
@@ -12,36 +12,36 @@ from collector.sources.base.lake_limits import within_cap
 from lakehouse.tables import FLAG_KNOWN_WRONG
 
 Values = Mapping[Series, float | None]
-"""None where the bean says NaN (observed, idle)."""
+"""Values by series. None: NaN (observed, idle)."""
 
 
 def number_of(value: object, where: str, name: Any, metric: Metric) -> float | None:
-    """A value as a number; true and false count as 1 and 0, and NaN is None.
+    """Return a raw value as a number: true is 1, false is 0, NaN is None.
 
-    Of a composite it is the metric's item, and of a text the number of its state.
+    A composite becomes the number of the metric's item, and a text the number of its state.
 
     Args:
-        value: What was said.
-        where: What is read, for messages.
-        name: The object name of the bean, for messages; as text or as Java has it.
-        metric: What it is read for.
+        value: Raw value.
+        where: The source, for error texts.
+        name: Object name of the MBean, for error texts; text or Java's ObjectName.
+        metric: The metric.
 
     Raises:
-        SourceDataError: It is no number, or infinite.
+        SourceDataError: The value is not a number, or is infinite.
     """
     value = _item(value, metric)
     number = _float(value)
     if math.isinf(number):
         shown = " ".join(value_text(value)[:80].split())
         raise SourceDataError(
-            f"{where}: {text_of(name):.200} {metric.attribute_text} is {shown}, not a number:"
+            f"{where}: {text_of(name):.200} {metric.attribute_text} is {shown}, not a number;"
             f" correct or remove {metric.name} in the catalogue"
         )
     return None if math.isnan(number) else number
 
 
 def split(values: Values) -> tuple[frozenset[Series], dict[Series, float | None]]:
-    """The series that are zero, and the values of the others."""
+    """Return the series that are zero, and the values of the others."""
     zeros = frozenset(series for series, value in values.items() if value == 0)
     return zeros, {series: value for series, value in values.items() if value != 0}
 
@@ -59,7 +59,7 @@ def _item(value: object, metric: Metric) -> object:
 
 
 def _float(value: object) -> float:
-    """The value as a number; infinite where it is none."""
+    """Return the value as a number. Infinity: it is not a number."""
     if not isinstance(value, (int, float)):
         return math.inf
     try:
@@ -69,10 +69,10 @@ def _float(value: object) -> float:
 
 
 class Readings:
-    """Makes the readings of one JVM or cluster; another one needs its own.
+    """Creates the readings of one JVM or cluster. Another JVM needs another object.
 
     Args:
-        version: Its Kafka version, if known.
+        version: Kafka version, if known.
     """
 
     def __init__(self, version: str | None = None) -> None:
@@ -80,9 +80,9 @@ class Readings:
         self._zeros: dict[str, frozenset[Series]] = {}
 
     def reading(self, metric: Metric, zeros: frozenset[Series], values: Values) -> Reading:
-        """The reading of a metric, flagged where this version is known to report it wrongly.
+        """Return the reading of a metric, with a flag if this Kafka version reports it wrongly.
 
-        Its zeros are the same object as before if they are equal.
+        If the zeros are equal to the previous ones, they are the same object.
         """
         flags = (FLAG_KNOWN_WRONG,) if metric.wrong_in(self._version) else ()
         if self._zeros.get(metric.name) != zeros:
@@ -91,6 +91,6 @@ class Readings:
 
 
 def answer_of(readings: tuple[Reading, ...], cap: int, **more: Any) -> Answer:
-    """The answer with these readings, each series one bean, within the cap of their family."""
+    """Return an answer with these readings, within the series limit of their family."""
     count = sum(len(reading.zeros) + len(reading.values) for reading in readings)
     return within_cap(Answer(readings, count, **more), cap)

@@ -14,33 +14,33 @@ class Transport(Section, frozen=True):
     """Settings of a transport. The class declares the families and roles that it reads."""
 
     opens: ClassVar[str]
-    """Source below collector.sources, as ``module:name``. It is imported when it is opened, because
-    it loads Java or HTTP. It is called with the expected identity and these settings."""
+    """Source below collector.sources, as ``module:name``. The agent imports it to open it, because
+    it loads Java or HTTP, and calls it with the expected identity and these settings."""
     via: ClassVar[Via]
     """Kind of the families that it reads, as in the catalogue."""
     roles: ClassVar[frozenset[Role]]
-    """Roles that it can read."""
+    """Roles that the source can read."""
     slow: ClassVar[tuple[str, ...]] = ()
-    """Families with a connection and a thread of their own, because they can take long: a group's
-    coordinator can be dead, the remote tier can hang, a broker can have thousands of logs. They
-    must not delay families that are read every few seconds."""
+    """Families with a separate connection and thread, because they can take long. A group's
+    coordinator can be down, remote storage can hang, and a broker can have thousands of logs. They
+    must not delay families that are scraped every few seconds."""
     slow_timeout: ClassVar[Duration | None] = None
     """Least timeout of ``slow``. None: the configured timeout."""
     needs_java: ClassVar[bool] = False
-    """Whether it reads through the JVM in the agent's own process."""
+    """Whether the source uses the JVM in the agent's own process."""
     resumes: ClassVar[bool] = False
-    """Whether its source has a history and continues where the recorded history ends. Then it is
-    also called with a function that returns that end."""
+    """Whether the source has a history and continues at the end of the recorded history. ``opens``
+    is then also called with a function that returns that end."""
 
     def check(self, key: str, cluster: str | None) -> None:
         """Check values beyond their types.
 
         Args:
-            key: The section's key, for messages.
-            cluster: The configured cluster id.
+            key: The section's key, for error texts.
+            cluster: The configured cluster ID.
 
         Raises:
-            SettingError: A value is out of its range, or two do not go together.
+            SettingError: A value is out of its range, or two values contradict each other.
         """
 
     def for_slow(self) -> Self:
@@ -61,11 +61,11 @@ class JvmTransport(Transport, frozen=True):
 
 
 def check_password(key: str, file: Path | None, variable: str | None) -> None:
-    """Check that a password comes from one place.
+    """Check that a password has one place.
 
     Raises:
-        SettingError: It comes from a file and from an environment variable.
+        SettingError: Both a file and an environment variable are set.
     """
     if file and variable:
         both = (f"{key}.password_file", f"{key}.password_env")
-        raise SettingError(key, "give password_file or password_env, not both", both)
+        raise SettingError(key, "set password_file or password_env, not both", both)

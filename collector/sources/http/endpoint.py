@@ -1,4 +1,4 @@
-"""An HTTP endpoint inside or beside a JVM: its URL, who asks there, and an answer within bounds."""
+"""HTTP endpoint of a JVM or a server: URL, login, and responses with limits on size and time."""
 
 import io
 import socket
@@ -18,34 +18,34 @@ from collector.errors import (
     SourceTimeoutError,
 )
 from collector.settings import Secret
-from collector.sources.http.settings import Endpoint
+from collector.sources.http import Endpoint
 from lakehouse.tables.strict_files import UnreadableFileError, read_certificates
 
 _MEANINGS: Final = {
-    404: "there is nothing at that path; correct the URL's path",
-    405: "it does not allow {method} there; allow {method} in the proxy, or correct the URL's path",
-    407: "a proxy wants a login of its own; set the URL of {what} itself",
-    408: "it waited too long for the request; check the network to it",
-    429: "it limits requests; raise its limit, or read less often",
-    500: "it failed; read its log",
-    501: "it does not support {method}; correct the URL",
-    502: "a proxy got no usable answer from it; check that it runs",
-    503: "it is overloaded or not up, or so says a proxy; check that it runs",
-    504: "a proxy got no answer from it in time; check that it runs",
+    404: "the path does not exist; correct the URL's path",
+    405: "{method} is not allowed; allow {method} in the proxy, or correct the URL's path",
+    407: "a proxy requires a separate login; set the URL of {what}",
+    408: "the request took too long; check the network",
+    429: "the server limits requests; raise the limit, or scrape less often",
+    500: "the server failed; check its log",
+    501: "{method} is not supported; correct the URL",
+    502: "a proxy received an invalid response; check that {what} is running",
+    503: "the server or a proxy is overloaded or down; check that {what} is running",
+    504: "a proxy received no response in time; check that {what} is running",
 }
-"""By status (RFC 9110, RFC 6585): its meaning, and what to do."""
+"""Meaning and fix by status (RFC 9110, RFC 6585)."""
 _REDIRECTS: Final = (301, 302, 303, 307, 308)
 _UNPACKED: Final = ("", "identity")
 
 
 class Reply(NamedTuple):
-    """An answer.
+    """A response.
 
     Attributes:
-        kind: Its content type.
-        body: Its body.
-        is_framed: A length or chunks show where the body ends. Otherwise the connection ends it,
-            and a body that was cut short looks like a whole one.
+        kind: Content type.
+        body: Body.
+        is_framed: A length or chunks mark the end of the body. Otherwise the end of the connection
+            does, and a truncated body looks complete.
     """
 
     kind: str
@@ -54,31 +54,31 @@ class Reply(NamedTuple):
 
 
 class TooMuchError(SourceError):
-    """The answer is longer than we take, or takes longer than we wait: ask for less."""
+    """The response is too long or too slow; request less."""
 
 
 class TooSlowError(TooMuchError, SourceTimeoutError):
-    """The answer did not end in time."""
+    """The response did not end in time."""
 
 
 class HttpEndpoint:
-    """One endpoint, asked by one connection that is kept.
+    """One endpoint with one persistent connection.
 
     Args:
-        what: What answers there, such as ``Jolokia``, for messages.
-        section: Its section of the configuration; the password is read again at each connect.
-        key: The section's key, for messages.
-        params: Added to every request's query.
+        what: Name of the server, such as ``Jolokia``, for error texts.
+        section: Settings. The password is read again at each connect.
+        key: The section's key, for error texts.
+        params: Query parameters of every request.
 
     Attributes:
-        where: What answers and where, for messages.
-        max_bytes: The longest answer that is taken.
+        where: Server and address, for error texts.
+        max_bytes: Size limit of a response.
 
     Raises:
-        ConfigError: The URL is none of http or https, or there are no certificates in the file.
+        ConfigError: The URL is not http or https, or the CA file has no certificates.
     """
 
-    max_bytes: ClassVar[int] = 64 << 20  # more than the beans of 100,000 partitions take
+    max_bytes: ClassVar[int] = 64 << 20  # enough for the MBeans of 100,000 partitions
 
     def __init__(
         self, what: str, section: Endpoint, key: str, params: dict[str, str] | None = None
@@ -92,21 +92,21 @@ class HttpEndpoint:
         self._client: httpx.Client | None = None
 
     def close(self) -> None:
-        """Give up the connection; the endpoint may be asked again."""
+        """Close the connection. The endpoint can be used again."""
         client, self._client = self._client, None
         if client is not None:
-            client.close()  # a call that was left behind ends with its next byte
+            client.close()  # an abandoned call ends with its next byte
 
     def ask(self, method: str, path: str = "", **request: Any) -> Reply:
-        """Ask, at the URL or a path below it.
+        """Send a request to the URL or a path below it.
 
         Raises:
-            TooMuchError: The answer is too long.
-            TooSlowError: It comes too slowly.
-            SourceError: It has another status than 200, or is compressed.
+            TooMuchError: The response is too long.
+            TooSlowError: The response is too slow.
+            SourceError: The status is not 200, or the response is compressed.
         """
         timeout = self._section.timeout.seconds
-        end = time.monotonic() + timeout  # httpx bounds each read, not their sum
+        end = time.monotonic() + timeout  # httpx limits each read, not their sum
         client = self._client = self._client or self._open()
         with client.stream(method, self._url.join(path), **request) as response:
             _acknowledge(response)
@@ -115,9 +115,9 @@ class HttpEndpoint:
             body = first_bytes(response.iter_raw(), self.max_bytes, end)
         if len(body) > self.max_bytes:
             most = f"{self.max_bytes >> 20} MiB"
-            raise TooMuchError(f"{self.where}: the answer is longer than {most}; is that a broker?")
+            raise TooMuchError(f"{self.where}: the answer is longer than {most}; check the URL")
         if time.monotonic() > end:
-            raise TooSlowError(f"{self.where}: no answer within {timeout:g} s, only a part of one")
+            raise TooSlowError(f"{self.where}: no answer within {timeout:g} s, only a part")
         headers = response.headers
         is_framed = "content-length" in headers or "transfer-encoding" in headers
         return Reply(headers.get("content-type", ""), body, is_framed)
@@ -130,30 +130,30 @@ class HttpEndpoint:
             raise CredentialsError(f"{self.where}: {self._refusal()}")
         if status == 403:
             raise SourceRefusedError(
-                f"{self.where}: it forbids the request (status 403); allow this host and user there"
+                f"{self.where}: the request is forbidden (status 403); allow this host and user"
             )
         if status in _MEANINGS:
             meaning = _MEANINGS[status].format(method=response.request.method, what=self._what)
         elif place := _location(response):
-            meaning = f"it redirects to {place}; redirects are not followed: correct the URL"
+            meaning = f"redirects are not followed; correct the URL, which redirects to {place}"
         else:
-            meaning = f"{self._what} does not answer so; correct the URL"
-        raise SourceError(f"{self.where}: it answers with status {status}: {meaning}")
+            meaning = f"{self._what} does not use this status; correct the URL"
+        raise SourceError(f"{self.where}: status {status}: {meaning}")
 
     def _check_packing(self, response: httpx.Response) -> None:
         packing = response.headers.get("content-encoding", "")
-        if packing not in _UNPACKED:  # what unpacks may be endless
+        if packing not in _UNPACKED:  # unpacked, it could be endless
             raise SourceError(
-                f"{self.where}: its answer is compressed ({packing!a:.40}), which the request ruled"
-                " out; turn compression off in the proxy"
+                f"{self.where}: the answer is compressed ({packing!a:.40}), although the request"
+                " forbids it; disable compression in the proxy"
             )
 
     def _refusal(self) -> str:
         if self._section.user is None:
-            return "it wants a user and a password; give user and password_file"
+            return "a login is required; set user and password_file"
         file, variable = self._secret.file, self._secret.variable
-        way = f"password_file ({file})" if variable is None else f"password_env ({variable})"
-        return f"it refused the user or the password; correct user and {way}"
+        place = f"password_file ({file})" if variable is None else f"password_env ({variable})"
+        return f"the user or the password was refused; correct user and {place}"
 
     def _open(self) -> httpx.Client:
         user = self._section.user
@@ -162,7 +162,7 @@ class HttpEndpoint:
             auth=auth,
             params=self._params,
             headers={"Accept-Encoding": "identity"},
-            timeout=1.1 * self._section.timeout.seconds,  # by then the worker has given up
+            timeout=1.1 * self._section.timeout.seconds,  # the worker's time limit comes first
             verify=self._context,
             limits=httpx.Limits(max_connections=1, keepalive_expiry=None),
             trust_env=False,  # the password is not for a proxy
@@ -171,12 +171,12 @@ class HttpEndpoint:
 
 
 def first_bytes(pieces: Iterable[bytes], most: int, until: float) -> bytes:
-    """Return the body of an answer, or a part of it if it is too long or comes too slowly.
+    """Return the body of a response, or a part of it if it is too long or too slow.
 
     Args:
-        pieces: The pieces of the body.
-        most: The longest body that is taken, in bytes; the result may be a piece longer.
-        until: When the time is over, by ``time.monotonic``.
+        pieces: Pieces of the body.
+        most: Size limit in bytes. The result can be one piece longer.
+        until: Deadline by ``time.monotonic``.
     """
     body = io.BytesIO()
     for piece in pieces:
@@ -186,12 +186,12 @@ def first_bytes(pieces: Iterable[bytes], most: int, until: float) -> bytes:
 
 
 def _keep_location(response: httpx.Response) -> None:
-    # httpx parses the header of each redirect, and fails at what is not an address.
+    # httpx parses the header of each redirect and fails if it is not an address.
     response.extensions["location"] = response.headers.pop("location", "")
 
 
 def _location(response: httpx.Response) -> str | None:
-    """Return where a redirect points, without what may be secret, as one short printable word."""
+    """Return the target of a redirect as one short printable word without secrets."""
     location = response.extensions["location"]
     if response.status_code not in _REDIRECTS or not location:
         return None
@@ -204,8 +204,8 @@ def _location(response: httpx.Response) -> str | None:
 
 
 def _acknowledge(response: httpx.Response) -> None:
-    # Java's HTTP server writes head and body one by one and waits with the second until the first
-    # was acknowledged, which Linux puts off by 40 ms: 45 ms for an answer, not 4.
+    # Java's HTTP server sends the body only after the acknowledgement of the head, which Linux
+    # delays by 40 ms. A response then takes 45 ms instead of 4 ms.
     if hasattr(socket, "TCP_QUICKACK"):
         tcp = response.extensions["network_stream"].get_extra_info("socket")
         tcp.setsockopt(socket.IPPROTO_TCP, socket.TCP_QUICKACK, 1)
@@ -218,21 +218,20 @@ def _parse_url(text: str, key: str) -> httpx.URL:
         url = httpx.URL("")
     if url.scheme not in ("http", "https") or not url.host or url.userinfo:
         raise ConfigError(
-            f"{key}.url: give http://HOST:PORT/PATH or https://..., and the user as user, the"
-            " password by password_file"
+            f"{key}.url: must be http://HOST:PORT/PATH or https://...; set user and password_file"
+            " for a login"
         )
     return url
 
 
 def _context(url: httpx.URL, ca_file: Path | None, key: str) -> ssl.SSLContext:
     if url.scheme == "http":
-        return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)  # not used, and without trusted CAs
+        return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)  # unused, without trusted CAs
     try:
         return ssl.create_default_context(cadata=read_certificates(ca_file))
     except UnreadableFileError as error:
         raise ConfigError(f"{key}.ca_file: {error}") from None
-    except OSError as error:  # an SSLError is one too
+    except OSError as error:  # SSLError is a subclass
         raise ConfigError(
-            f"{key}.ca_file: {ca_file} holds no certificates that can be read:"
-            f" {error.strerror or error}"
+            f"{key}.ca_file: {ca_file} has no readable certificates: {error.strerror or error}"
         ) from None

@@ -1,8 +1,8 @@
-"""A JVM with a Jolokia agent, read over HTTP: one POST brings a whole family. No JVM starts here.
+"""A JVM with a Jolokia agent, read over HTTP with one POST per family. It needs no local JVM.
 
-Facts about Jolokia (2.5.1): NaN, infinity and null all arrive as null, and count as NaN;
-a server-side limit on collections cuts an answer short without a word, so it is refused. An answer
-is untrusted text.
+Jolokia (2.5.1) returns NaN, infinity and null as null, which counts as NaN. Its limits on
+collections truncate a response without an error, so a configured limit is refused. A response is
+untrusted text.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -15,25 +15,25 @@ from collector.errors import SourceError, SourceRefusedError
 from collector.sources.base.beans import Answers, Failed, Question
 from collector.sources.base.identity import Expected
 from collector.sources.base.mbean_source import SnapshotSource, is_pattern
+from collector.sources.http import Jolokia
 from collector.sources.http.endpoint import HttpEndpoint
-from collector.sources.http.settings import Jolokia
 
 _OPTIONS: Final = {
-    "ignoreErrors": "true",  # an attribute that fails has an error in its place
+    "ignoreErrors": "true",  # a failed attribute has an error as its value
     "includeRequest": "false",
-    "maxDepth": "3",  # bean, attribute, what failed: no attribute that we read is a tree
+    "maxDepth": "3",  # MBean, attribute, error: the catalogue has no attribute that is a tree
 }
 
 
 class JolokiaSource(SnapshotSource):
-    """A broker, controller or client JVM that is read by its Jolokia agent.
+    """A broker, controller or client JVM that is read through its Jolokia agent.
 
     Args:
-        expected: Who should answer.
-        jolokia: How to reach it. The password is read again whenever we ask who answers.
+        expected: Expected identity.
+        jolokia: Settings. The password is read again at each connect.
 
     Raises:
-        ConfigError: The URL is none of http or https, or there are no certificates in the file.
+        ConfigError: The URL is not http or https, or the CA file has no certificates.
     """
 
     def __init__(self, expected: Expected, jolokia: Jolokia) -> None:
@@ -42,7 +42,7 @@ class JolokiaSource(SnapshotSource):
         super().__init__(where, expected, jolokia.timeout.seconds, jolokia.password_file)
 
     def close(self) -> None:
-        """Give up the connection; the source may be used again."""
+        """Close the connection. The source can be used again."""
         super().close()
         self._endpoint.close()
 
@@ -50,7 +50,7 @@ class JolokiaSource(SnapshotSource):
         requests = _requests(questions)
         if self._session is None:
             requests.append({"type": "version"})
-        reply = self._endpoint.ask("POST", json=requests)  # JSON itself shows its end
+        reply = self._endpoint.ask("POST", json=requests)  # truncated JSON is invalid
         return parse_answers(reply.body, requests, self._where)
 
 
@@ -66,7 +66,7 @@ def _requests(questions: Iterable[Question]) -> list[dict[str, Any]]:
 
 _MAX_BEANS: Final = 300_000
 _MAX_MARKS: Final = {b"{": 2 * _MAX_BEANS, b'"': 8 * _MAX_BEANS}
-"""Limits by that number of beans: from 64 MiB of tiny objects Python would make gigabytes."""
+"""Limits for that number of MBeans, because 64 MiB of small objects become gigabytes in Python."""
 
 _GONE: Final = tuple(
     f"javax.management.{one}NotFoundException" for one in ("Instance", "Attribute")
@@ -90,26 +90,25 @@ _Value = _Scalar | dict[str, msgspec.Raw]
 
 
 def parse_answers(body: bytes, requests: Sequence[Mapping[str, Any]], where: str) -> Answers:
-    """The answers, by pattern and attribute, then by bean name.
+    """Return the answers, by pattern and attribute, then by MBean name.
 
     Args:
-        body: What came.
-        requests: What was asked, in this order; where it is the version, its limits are checked.
-        where: Who answered, for messages.
+        body: Body of the response.
+        requests: Requests, in this order. The response to a version request has Jolokia's limits,
+            which are checked.
+        where: The source, for error texts.
 
     Raises:
-        SourceError: That is no answer to these requests, an existing value could not be read, or
-            the agent is configured to truncate answers, or does not report whether it is.
+        SourceError: The response does not fit the requests, or an existing value could not be read.
+            Or the Jolokia agent limits collections, or does not report its limits.
     """
     if any(body.count(mark) > most for mark, most in _MAX_MARKS.items()):
-        raise SourceError(
-            f"{where}: the answer holds more than {_MAX_BEANS:,} beans; is that a broker?"
-        )
+        raise SourceError(f"{where}: the answer has more than {_MAX_BEANS:,} MBeans; check the URL")
     responses: list[_Response] = _decoded(where, list[_Response], body)
     if len(responses) != len(requests):
         raise SourceError(
-            f"{where}: it gave {len(responses)} answers to {len(requests)} requests; is that"
-            " Jolokia?"
+            f"{where}: {len(responses)} responses to {len(requests)} requests; check that the URL"
+            " is Jolokia's"
         )
     answers: dict[Question, dict[str, object]] = {}
     for request, response in zip(requests, responses, strict=True):
@@ -132,7 +131,7 @@ def parse_answers(body: bytes, requests: Sequence[Mapping[str, Any]], where: str
 
 
 def _items(value: Mapping[str, msgspec.Raw]) -> dict[str, _Scalar]:
-    """The items of a composite, or what is said of a failure; trees in it are left out."""
+    """Return the items of a composite, or the fields of an error, without nested objects."""
     items: dict[str, _Scalar] = {}
     for name, text in value.items():
         with suppress(msgspec.ValidationError):
@@ -142,11 +141,11 @@ def _items(value: Mapping[str, msgspec.Raw]) -> dict[str, _Scalar]:
 
 def _check_limits(where: str, version: _Version) -> None:
     for name in _LIMITS:
-        limit = version.config.get(name, "not reported")  # a small one cuts off itself
+        limit = version.config.get(name, "not reported")  # a small limit truncates its own report
         if limit != "0":
             raise SourceError(
-                f"{where}: its {name} is {limit:.20}, so it may leave out beans without a word:"
-                f" set {name} to 0 in the agent's configuration"
+                f"{where}: {name} is {limit:.20}, so Jolokia can omit MBeans without an error; set"
+                f" {name} to 0 in the configuration of Jolokia"
             )
 
 
@@ -167,7 +166,7 @@ def _value(where: str, what: str, response: _Response) -> msgspec.Raw:
         return response.value
     reason = _line(response.error or response.error_type)
     if response.status == 403:
-        raise SourceRefusedError(f"{where}: its policy forbids {what}: allow it ({reason})")
+        raise SourceRefusedError(f"{where}: the policy forbids {what}; allow it ({reason})")
     raise SourceError(f"{where}: {what}: status {response.status}: {reason}")
 
 
@@ -175,8 +174,9 @@ def _decoded(where: str, kind: Any, text: bytes | msgspec.Raw) -> Any:
     try:
         return msgspec.json.decode(text, type=kind)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
-        raise SourceError(f"{where}: the answer is not Jolokia's: {_line(str(error))}") from None
+        why = _line(str(error))
+        raise SourceError(f"{where}: the answer is not from Jolokia: {why}") from None
 
 
 def _line(text: str | None) -> str:
-    return " ".join((text or "no reason given").split())[:200]
+    return " ".join((text or "no reason").split())[:200]

@@ -1,22 +1,23 @@
-"""The package jmxquery 0.6.0, for those who read by it already: a JVM for every question.
+"""The package jmxquery 0.6.0, for hosts that already use it. It starts a JVM per scrape.
 
-Its jar is run without its Python part, which returns an empty list when the time is up, as if
-there were no beans, and writes the password to its debug log. The other faults of it that are
-guarded against here:
+The agent runs its jar without its Python part, which returns an empty list after a timeout, like
+a JVM without MBeans, and writes the password to its debug log. jmxquery has more faults, and this
+module handles them:
 
-- The password is an argument of a process, for all to see in ``ps``: refused unless allowed. Where
-  it is allowed it also goes to whatever host the RMI registry names; jmx would refuse that.
-- Its output is not quite JSON: of a bean's name only quotes are escaped, of a text nothing. So
-  lines are parsed by their fixed parts, which neither can contain: exactly, or with an error. The
-  encoding is Java's default: it is set to UTF-8.
-- An attribute that fails, or whose bean has just vanished, is printed without a value: an error,
-  since they look the same. A bean that vanishes between its name and its attributes
-  makes the whole question fail: an error as well.
-- What it prints does not say what was asked: the start time of the JVM is asked after every
-  question, and stands between the answers.
-- It looks the connector up by JNDI and takes whatever it gets: no object factory and no class but
-  those of JMX is let in.
-- It knows no TLS.
+- The password is an argument of a process, so every user can read it with ``ps``. The agent refuses
+  this unless it is allowed. If it is, the password also goes to any host that the RMI registry
+  names. The transport jmx would refuse that.
+- The output is not valid JSON. Only quotes in an MBean's name are escaped, and nothing in a text.
+  So lines are parsed exactly, by fixed parts that names and texts cannot contain. The encoding is
+  Java's default, which the agent sets to UTF-8.
+- An attribute without a value has failed, or its MBean no longer exists. Both are an error, because
+  they look the same. If an MBean is removed between its name and its attributes, the whole query
+  fails.
+- The output does not contain the queries. So the agent requests the JVM's start time after every
+  query, which separates the answers.
+- It looks up the connector with JNDI and accepts any object. The agent allows no object factories
+  and only classes of JMX.
+- It does not support TLS.
 """
 
 import os
@@ -33,13 +34,13 @@ from collector.sources.base.identity import STARTED, Expected
 from collector.sources.base.mbean_source import SnapshotSource
 from collector.sources.java import serial_filter
 from collector.sources.java.jvm import FROM_OUTSIDE, FRUGAL, java_home, rmi_options
-from collector.sources.jmx.settings import Jmxquery
+from collector.sources.jmx import Jmxquery
 
 try:
     from jmxquery import JAR_PATH
 except ModuleNotFoundError:
     raise ConfigError(
-        f"source.jmxquery: the package jmxquery is missing: install {extra('jmxquery')}"
+        f"source.jmxquery: the package jmxquery is missing; install {extra('jmxquery')}"
     ) from None
 
 _DESCRIPTIONS: Final = (
@@ -57,7 +58,7 @@ _OPTIONS: Final = (
 )
 _MAX_BYTES: Final = 64 * 1024 * 1024
 _SEPARATORS: Final = ("/", ";", "==", '"')
-"""Characters with a meaning in jmxquery's own syntax of questions."""
+"""Characters with a meaning in jmxquery's query syntax."""
 
 _LINE: Final = re.compile(
     r'\{"mBeanName" : "(?P<name>.*)", "attribute" : "(?P<attribute>[^"]*)", '
@@ -73,14 +74,14 @@ _KINDS: Final[dict[str, Callable[[str], object]]] = {
 
 
 class JmxquerySource(SnapshotSource):
-    """A broker, controller or client JVM that is read by the package jmxquery.
+    """A broker, controller or client JVM that is read through the package jmxquery.
 
     Args:
-        expected: Who should answer.
-        jmxquery: How to reach it; the password is read again for every question.
+        expected: Expected identity.
+        jmxquery: Settings. The password is read again for every scrape.
 
     Raises:
-        ConfigError: There is no Java, or there is a password that may not be seen.
+        ConfigError: Java is missing, or a password is set and ``allow_password_in_argv`` is not.
     """
 
     def __init__(self, expected: Expected, jmxquery: Jmxquery) -> None:
@@ -88,10 +89,10 @@ class JmxquerySource(SnapshotSource):
         super().__init__(f"jmxquery of {at}", expected, seconds, jmxquery.password_file)
         if jmxquery.user is not None and not jmxquery.allow_password_in_argv:
             raise ConfigError(
-                "source.jmxquery: jmxquery shows the password to everybody who runs ps on this"
-                " host: read by jmx, or allow it with allow_password_in_argv: true"
+                "source.jmxquery: jmxquery shows the password to every user who runs ps on this"
+                " host; use jmx, or allow it with allow_password_in_argv: true"
             )
-        # If we should end first, its JVM does not outlive us for long.
+        # rmi_options limit each wait, so that the JVM ends soon if the agent ends first.
         self._command = (
             *(str(java_home() / "bin" / "java"), *_OPTIONS, *rmi_options(seconds)),
             *("-jar", JAR_PATH, "-url", f"service:jmx:rmi:///jndi/rmi://{at}/jmxrmi", "-json"),
@@ -101,7 +102,7 @@ class JmxquerySource(SnapshotSource):
         self._process: subprocess.Popen[bytes] | None = None
 
     def close(self) -> None:
-        """End a question that is under way; the source may be used again."""
+        """End a running query. The source can be used again."""
         super().close()
         if self._process is not None:
             self._process.kill()
@@ -111,8 +112,8 @@ class JmxquerySource(SnapshotSource):
         for one in attributes:
             if any(mark in text for mark in _SEPARATORS for text in one):
                 raise SourceError(
-                    f"{self._where}: jmxquery cannot ask for {one.pattern} {one.attribute}: read"
-                    " this JVM by jmx or attach, or leave it out of the catalogue"
+                    f"{self._where}: jmxquery cannot query {one.pattern} {one.attribute}; use jmx"
+                    " or attach for this JVM, or remove the metric from the catalogue"
                 )
         user, is_user = self._user or "", self._user is not None
         password = self._secret.read(self._where, user) if is_user else ""
@@ -121,13 +122,13 @@ class JmxquerySource(SnapshotSource):
         return parse_answers(code, output, attributes, self._where, password)
 
     def _run(self, command: Sequence[str]) -> tuple[int, bytes]:
-        """Exit code and output; ``close`` kills it when the time limit has passed."""
+        """Return exit code and output; ``close`` kills the process after the time limit."""
         try:
             self._process = process = subprocess.Popen(
                 command,
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
-                stderr=subprocess.STDOUT,  # which is empty where it does not fail
+                stderr=subprocess.STDOUT,  # empty unless the process fails
                 env={name: value for name, value in os.environ.items() if name not in FROM_OUTSIDE},
             )
         except OSError as error:
@@ -140,8 +141,8 @@ class JmxquerySource(SnapshotSource):
             if len(output) > _MAX_BYTES:
                 process.kill()
                 raise SourceError(
-                    f"{self._where}: the answer is longer than {_MAX_BYTES >> 20} MiB; is that a"
-                    " broker?"
+                    f"{self._where}: the answer is longer than {_MAX_BYTES >> 20} MiB; check the"
+                    " address"
                 )
             return process.wait(), output
 
@@ -154,17 +155,17 @@ def _query(questions: Sequence[Question]) -> str:
 def parse_answers(
     code: int, output: bytes, questions: Sequence[Question], where: str, password: str
 ) -> Answers:
-    """The answers to all questions; after each answer the output has the JVM's start time.
+    """Return the answers to all questions; the output has the JVM's start time after each answer.
 
     Args:
-        code: The exit code of jmxquery.
-        output: Its output.
-        questions: In the order in which they were asked.
-        where: Who was asked, for messages.
-        password: Is kept out of messages.
+        code: Exit code of jmxquery.
+        output: Output of jmxquery.
+        questions: Questions in the order of the query.
+        where: The source, for error texts.
+        password: Password, which error texts must not contain.
 
     Raises:
-        SourceError: jmxquery failed, or printed something else than it does.
+        SourceError: jmxquery failed, or its output is invalid.
     """
     if code != 0:
         printed = output[:100_000].decode("utf-8", "replace")
@@ -173,20 +174,21 @@ def parse_answers(
     left = list(questions or [STARTED])
     for name, attribute, item, value in _values(output, where):
         if not left:
-            raise SourceError(f"{where}: jmxquery answered more than it was asked")
+            raise SourceError(f"{where}: jmxquery returned more answers than questions")
         if Question(name, attribute) == STARTED:
             answers[STARTED] = {name: value}
             del left[0]
         elif attribute != left[0].attribute:
-            raise SourceError(f"{where}: jmxquery answered {name:.200} {attribute:.80} unasked")
-        elif item is not None:  # of a composite there is a line for each item
+            found = f"{name:.200} {attribute:.80}"
+            raise SourceError(f"{where}: jmxquery returned an unexpected answer: {found}")
+        elif item is not None:  # a composite has a line per item
             cast("dict[str, object]", answers.setdefault(left[0], {}).setdefault(name, {}))[
                 item
             ] = value
         else:
             answers.setdefault(left[0], {})[name] = value
     if left:
-        raise SourceError(f"{where}: jmxquery left out the answer to {left[0].pattern}")
+        raise SourceError(f"{where}: jmxquery omitted the answer to {left[0].pattern}")
     return answers
 
 
@@ -196,22 +198,22 @@ def _values(output: bytes, where: str) -> Iterator[tuple[str, str, str | None, o
     except UnicodeDecodeError:
         text = ""
     if not (text.startswith("[\n") and text.endswith("]\n")):
-        raise SourceError(f"{where}: jmxquery printed something else than a list")
+        raise SourceError(f"{where}: the output of jmxquery is not a list")
     lines = text[2:-2]
     for line in lines.split(", \n") if lines else ():
         found = _LINE.fullmatch(line)
         if found is None:
             shown = " ".join(line.split())[:200]
-            raise SourceError(f"{where}: jmxquery printed a line that cannot be parsed: {shown}")
+            raise SourceError(f"{where}: the output of jmxquery has an invalid line: {shown}")
         name = found["name"].replace('\\"', '"')
         yield name, found["attribute"], found["item"], _value(found["kind"], found["value"])
 
 
 def _value(kind: str, printed: str | None) -> object:
     if printed is None:
-        return Failed("jmxquery does not say why")
-    said = printed.strip('"')
+        return Failed("jmxquery does not report the reason")
+    text = printed.strip('"')
     try:
-        return _KINDS.get(kind, str)(said)
+        return _KINDS.get(kind, str)(text)
     except ValueError:
-        return said
+        return text

@@ -1,9 +1,9 @@
-"""Reads a family from an MBean server, which itself selects the beans above zero.
+"""Reader of families from an MBean server, which selects the MBeans above zero.
 
-The census knows the beans, so a scrape asks for values only. Where the broker keeps a count of its
-own and it is zero, no bean is read; else one query names the beans above zero, and only those are
-read. A set of series that did not change is returned as the same object. So a scrape costs little
-while nothing is wrong. An attribute is read once a scrape, however many metrics need it.
+The MBean cache has the names, so a scrape reads values only. If the broker's own count is zero, no
+MBean is read. Otherwise one query returns the MBeans above zero, and only those are read. So a
+scrape of a healthy broker costs little. An attribute is read once per scrape, for all metrics that
+need it. While the series do not change, the reader returns the same set object.
 """
 
 import re
@@ -20,19 +20,19 @@ from collector.sources.base.beans import LEADERS, keys_of, text_of
 from collector.sources.base.error_mapping import NOT_ACCEPTED, refused_class
 from collector.sources.base.readings import Readings, Values, answer_of, number_of, split
 from collector.sources.java.jvm import java
-from collector.sources.jmx.census import Beans, Census, series_by_name
-from collector.sources.jmx.mbean_server import Comparison, MBeanServer
+from collector.sources.jmx.mbean_cache import Beans, MBeanCache, series_by_name
+from collector.sources.jmx.rmi_calls import Comparison, MBeanServer
 
 ABSENT: Final = object()
-"""Stands for the value of an attribute, or of a bean, that is not there."""
+"""Value of an attribute that does not exist, or of a missing MBean."""
 
 
 class AttributeReader:
-    """Reads attributes; one is asked once a scrape, however many want it.
+    """Reads attributes, each once per scrape.
 
     Args:
-        server: Who is asked.
-        where: What is read, for messages.
+        server: MBean server.
+        where: The source, for error texts.
     """
 
     def __init__(self, server: MBeanServer, where: str) -> None:
@@ -40,29 +40,33 @@ class AttributeReader:
         self._known: dict[tuple[str, str], object] = {}
 
     def forget(self) -> None:
-        """A new scrape begins."""
+        """Drop the values of the last scrape."""
         self._known.clear()
 
     def read(self, metric: Metric, beans: Beans) -> Values:
-        """One metric of these beans; None for NaN.
+        """Return the values of one metric of these MBeans. None: NaN.
 
         Raises:
-            SourceError: An attribute is no number, or failed inside the broker.
+            SourceError: An attribute is not a number, or failed inside the broker.
         """
         return self.read_all([metric], beans)[metric.name]
 
     def read_all(self, metrics: Sequence[Metric], beans: Beans) -> Mapping[str, Values]:
-        """Several metrics of the same beans by name; the series are those of the first metric.
+        """Return the values of several metrics of the same MBeans, by metric.
+
+        Args:
+            metrics: Metrics.
+            beans: MBeans by the first metric's series.
 
         Raises:
-            SourceError: An attribute is no number, or failed inside the broker.
+            SourceError: An attribute is not a number, or failed inside the broker.
         """
         found: dict[str, dict[Series, float | None]] = {metric.name: {} for metric in metrics}
         for series, name in beans.items():
             values = self._several(name, list({metric.attribute_name: None for metric in metrics}))
             for metric in metrics:
                 attribute = metric.attribute_name
-                # What was left out is absent or failed: only asked alone does it say which.
+                # A value that is left out is absent or failed. A single request shows which.
                 value = values[attribute] if attribute in values else self.value(name, attribute)
                 if value is not ABSENT:
                     own = series._replace(metric=metric.name)
@@ -70,10 +74,10 @@ class AttributeReader:
         return found
 
     def value(self, name: Any, attribute: str) -> object:
-        """The value of one bean's attribute; ABSENT if it is not there.
+        """Return the value of one MBean's attribute, or ABSENT.
 
         Raises:
-            SourceError: It failed inside the broker.
+            SourceError: The attribute failed inside the broker.
         """
         key = (text_of(name), attribute)
         if key not in self._known:
@@ -114,26 +118,28 @@ class AttributeReader:
             if refused is None:
                 raise
             raise SourceDataError(
-                f"{self._where}: the answer for {text_of(name):.200} {attribute} holds {refused},"
-                f" {NOT_ACCEPTED}; does the attribute fail in the broker?"
+                f"{self._where}: the answer for {text_of(name):.200} {attribute} contains"
+                f" {refused}, {NOT_ACCEPTED}; check whether the attribute fails in the broker"
             ) from None
 
 
 _VERIFY_SECONDS: Final = 300.0
 _NAME: Final = re.compile(r"\bname=([A-Z][a-z]+)(\w*)")
-_FEW: Final = 8  # a query evaluates every bean; to read as many as this one by one costs less
+_FEW: Final = 8  # a query evaluates every MBean; so many single reads cost less
 
 
 class _Quiet(NamedTuple):
-    """Beans that are not above their least value.
+    """MBeans that are not above their minimum.
 
     Attributes:
-        zeros: Those that are zero.
-        same: Those that keep a value for now: the least one, where it is not zero, or NaN.
-        others: To be read each time: negative ones.
+        cached: All MBeans of the metric, of the MBean cache.
+        above: MBeans above their minimum.
+        zeros: Series that are zero.
+        same: Values that do not change for now: the minimum, if it is not zero, or NaN.
+        others: MBeans that are read at each scrape, because their values are negative.
     """
 
-    census: Beans
+    cached: Beans
     above: Beans
     zeros: frozenset[Series]
     same: Values
@@ -141,16 +147,16 @@ class _Quiet(NamedTuple):
 
 
 class MBeanReader:
-    """Reads families over one connection; a new connection needs a new reader.
+    """Reads families over one connection. A new connection needs a new reader.
 
     Args:
-        server: The MBean server.
-        where: What is read, for messages.
-        version: Kafka version of the other side, if known.
+        server: MBean server.
+        where: The source, for error texts.
+        version: Kafka version of the JVM, if known.
     """
 
     def __init__(self, server: MBeanServer, where: str, version: str | None) -> None:
-        self._census = Census(server)
+        self._cache = MBeanCache(server)
         self._attributes = AttributeReader(server, where)
         self._above = AboveLeast(server)
         self._readings = Readings(version)
@@ -163,9 +169,9 @@ class MBeanReader:
         Raises:
             SourceError: An attribute is not a number, or failed inside the broker.
         """
-        listed_seconds = self._census.refresh(family.name)
+        listed_seconds = self._cache.refresh(family.name)
         self._attributes.forget()
-        self._above.begin(family)
+        self._above.start(family)
         found: dict[str, Reading] = {}
         verify = time.monotonic() >= self._verify_at.get(family.name, 0.0)
         for metrics in _by_bean(family.metrics):
@@ -182,18 +188,18 @@ class MBeanReader:
         return answer_of(readings, family.cap, listed_us=round(listed_seconds * 1e6))
 
     def _beans(self, metric: Metric) -> Beans:
-        if metric.led and self._census.beans(metric):
+        if metric.led and self._cache.beans(metric):
             leaders = self._attributes.value(*LEADERS)
-            return self._census.led_beans(metric, None if leaders is ABSENT else leaders)
-        return self._census.beans(metric)
+            return self._cache.led_beans(metric, None if leaders is ABSENT else leaders)
+        return self._cache.beans(metric)
 
     def _filtered(self, metric: Metric, family: Family, *, verify: bool) -> Reading:
-        census = self._beans(metric)
-        above = self._above_zero(metric, family, census, verify=verify)
-        if not above.keys() <= census.keys():
-            self._census.forget_led()  # it leads what we did not know of
-            census = {**self._beans(metric), **above}
-        quiet = self._quiet_beans(metric, census, above, verify=verify)
+        cached = self._beans(metric)
+        above = self._above_zero(metric, family, cached, verify=verify)
+        if not above.keys() <= cached.keys():
+            self._cache.forget_led()  # the broker has become leader of a partition
+            cached = {**self._beans(metric), **above}
+        quiet = self._quiet_beans(metric, cached, above, verify=verify)
         if not above and not quiet.others:
             return self._readings.reading(metric, quiet.zeros, quiet.same)
         values = dict(quiet.same)
@@ -206,59 +212,60 @@ class MBeanReader:
         zeros = quiet.zeros | fallen if fallen else quiet.zeros
         return self._readings.reading(metric, zeros, rest)
 
-    def _above_zero(self, metric: Metric, family: Family, census: Beans, *, verify: bool) -> Beans:
-        if not census:
+    def _above_zero(self, metric: Metric, family: Family, cached: Beans, *, verify: bool) -> Beans:
+        if not cached:
             return {}
         if metric.counted_by is not None and not verify:
             counting = family.metric(metric.counted_by)
             count = self._attributes.value(counting.patterns[0], counting.attribute_name)
             if count == 0:
                 return {}
-            if count == len(census):
-                return census
-            if self._unchanged_above(metric, census, count):
+            if count == len(cached):
+                return cached
+            if self._unchanged_above(metric, cached, count):
                 return self._quiet[metric.name].above
-        return self._above.beans(metric, census)
+        return self._above.beans(metric, cached)
 
-    def _unchanged_above(self, metric: Metric, census: Beans, count: object) -> bool:
-        """Whether the few that were above zero are as many as the broker counts, and still are so.
+    def _unchanged_above(self, metric: Metric, cached: Beans, count: object) -> bool:
+        """Return True if the few MBeans above zero are still above, and match the broker's count.
 
-        Then no other is. A topic with one replica is always at its min ISR; most brokers lead some.
+        Then no other MBean is above zero. This is common: a topic with one replica is always at its
+        min ISR, and most brokers lead such a topic.
         """
         known = self._quiet.get(metric.name)
-        if known is None or known.census is not census or count != len(known.above):
+        if known is None or known.cached is not cached or count != len(known.above):
             return False
         if len(known.above) > _FEW:
             return False
         above = self._attributes.read(metric, known.above)
         return len(above) == count and all(above.values())
 
-    def _quiet_beans(self, metric: Metric, census: Beans, above: Beans, *, verify: bool) -> _Quiet:
-        # A bean that is neither above its least value nor at it says NaN, or something that must
-        # not pass for that value. It is read whenever the census or what is above has changed; a
-        # binary one only now and then, for the names of all zeros are the most expensive answer.
+    def _quiet_beans(self, metric: Metric, cached: Beans, above: Beans, *, verify: bool) -> _Quiet:
+        # An MBean that is neither above its minimum nor at it has NaN or another value. It is read
+        # whenever the cache or the set above has changed. Binary metrics are read only every few
+        # minutes, because the names of all zeros are the most expensive response.
         known = None if verify else self._quiet.get(metric.name)
-        if known is not None and known.census is census and known.above.keys() == above.keys():
+        if known is not None and known.cached is cached and known.above.keys() == above.keys():
             return known
-        rest = census.keys() - above.keys()
+        rest = cached.keys() - above.keys()
         checked = verify or metric.filter != "binary"
         if not checked or not rest:
-            quiet = _Quiet(census, above, frozenset(rest), {}, {})
+            quiet = _Quiet(cached, above, frozenset(rest), {}, {})
         else:
             least = frozenset(rest & self._above.at_least(metric).keys())
-            read = self._attributes.read(metric, {one: census[one] for one in rest - least})
+            read = self._attributes.read(metric, {one: cached[one] for one in rest - least})
             same: dict[Series, float | None] = {one: None for one in read if read[one] is None}
-            others = {series: census[series] for series in read.keys() - same.keys()}
+            others = {series: cached[series] for series in read.keys() - same.keys()}
             if metric.least:
                 same.update(dict.fromkeys(least, float(metric.least)))
                 least = frozenset()
-            quiet = _Quiet(census, above, least, same, others)
+            quiet = _Quiet(cached, above, least, same, others)
         self._quiet[metric.name] = quiet
         return quiet
 
 
 def _by_bean(metrics: Sequence[Metric]) -> list[list[Metric]]:
-    """Metrics that are attributes of the same beans, together."""
+    """Group metrics that are attributes of the same MBeans."""
     groups: dict[object, list[Metric]] = {}
     for metric in metrics:
         key = (metric.patterns, tuple(metric.labels.items()), metric.led, metric.url_encoded)
@@ -267,13 +274,13 @@ def _by_bean(metrics: Sequence[Metric]) -> list[list[Metric]]:
 
 
 class AboveLeast:
-    """Asks for the beans of a metric above its least value, which is mostly zero, or at it.
+    """Queries the MBeans of a metric that are above its minimum (mostly zero), or at it.
 
-    Beans whose names begin with the same word (RemoteCopyLagBytes, RemoteCopyLagSegments, ...) are
-    asked for together.
+    One query covers MBeans whose names start with the same word (RemoteCopyLagBytes,
+    RemoteCopyLagSegments, ...).
 
     Args:
-        server: Who is asked.
+        server: MBean server.
     """
 
     def __init__(self, server: MBeanServer) -> None:
@@ -281,8 +288,8 @@ class AboveLeast:
         self._shared: Counter[tuple[str, str]] = Counter()
         self._beans: dict[tuple[str, Comparison], tuple[Metric, list[Any], Beans]] = {}
 
-    def begin(self, family: Family) -> None:
-        """A new scrape of a family begins: what was asked before is not true any longer."""
+    def start(self, family: Family) -> None:
+        """Start a scrape of a family: drop the answers of the last scrape."""
         self._ask.cache_clear()
         self._shared = Counter(
             (_together(pattern), metric.attribute_name)
@@ -291,19 +298,20 @@ class AboveLeast:
             for pattern in metric.patterns
         )
 
-    def beans(self, metric: Metric, census: Beans) -> Beans:
-        """Those above their least value that the census has; of a binary led metric also others.
+    def beans(self, metric: Metric, cached: Beans) -> Beans:
+        """Return the cached MBeans above their minimum.
 
-        Only a leader is ever under its min ISR, so it leads what the census does not know of.
+        A binary metric of led partitions also returns MBeans that are not cached. Only a leader can
+        be under its min ISR, so the broker has become leader of their partitions.
         """
         above = self._compared(metric, Comparison("gt", metric.least))
         known_only = metric.filter != "binary" or not metric.led
-        if known_only and not above.keys() <= census.keys():
-            return {series: name for series, name in above.items() if series in census}
+        if known_only and not above.keys() <= cached.keys():
+            return {series: name for series, name in above.items() if series in cached}
         return above
 
     def at_least(self, metric: Metric) -> Beans:
-        """Those that have the least value, of all replicas; neither NaN nor absent is."""
+        """Return the MBeans with the minimum, of all replicas. NaN and absent do not count."""
         return self._compared(metric, Comparison("eq", metric.least))
 
     def _compared(self, metric: Metric, comparison: Comparison) -> Beans:

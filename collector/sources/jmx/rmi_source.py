@@ -1,6 +1,7 @@
-"""A JVM that is read over one RMI connection, which stays open between reads.
+"""A JVM that is read over one RMI connection, which stays open between scrapes.
 
-``JmxSource`` opens it at a JMX port, without JNDI; ``attach.py`` in a JVM of this host without one.
+``JmxSource`` connects to a JMX port, without JNDI. ``attach.py`` connects to a JVM of this host
+that has no JMX port.
 """
 
 import socket
@@ -18,33 +19,32 @@ from collector.sources.base.beans import Answers, text_of, value_text
 from collector.sources.base.identity import Expected
 from collector.sources.base.mbean_source import MBeanSource, Session
 from collector.sources.java.jvm import detach, java
-from collector.sources.jmx import tls
-from collector.sources.jmx.mbean_server import MBeanServer
+from collector.sources.jmx import Jmx, tls
 from collector.sources.jmx.reader import MBeanReader
-from collector.sources.jmx.remote_call import (
+from collector.sources.jmx.rmi_calls import (
     LOOKUP,
     NEW_CLIENT,
     Endpoint,
+    MBeanServer,
     called,
     endpoint_of,
 )
-from collector.sources.jmx.settings import Jmx
 
 _IDLE_SECONDS: Final = 100.0
-"""A JVM gives up a connection that was not used for two minutes: by then we have made a new one."""
+"""Age limit of an unused connection. A JVM closes it after two minutes."""
 
 
 class RmiSource(MBeanSource):
-    """A JVM behind an RMI connection; how that is made is the subclass's part."""
+    """A JVM behind an RMI connection. Subclasses open the connection."""
 
     _used_at = 0.0
 
     @abstractmethod
     def _connect(self) -> Any:
-        """Open a javax.management.remote.rmi.RMIConnection; may raise what Java raises."""
+        """Open a javax.management.remote.rmi.RMIConnection. It can raise exceptions of Java."""
 
     def close(self) -> None:
-        """Give up the connection; the source may be used again."""
+        """Close the connection. The source can be used again."""
         session = self._session
         super().close()
         if session is not None:
@@ -62,7 +62,7 @@ class RmiSource(MBeanSource):
         try:
             server = MBeanServer(connection)
             identity = self._expected.identity(self._where, _answers(server, self._expected))
-            with suppress(java("java.lang.SecurityException")):  # then all is asked at every scrape
+            with suppress(java("java.lang.SecurityException")):  # then every scrape reads all names
                 server.watch()
         except BaseException:
             _close(connection)
@@ -72,17 +72,17 @@ class RmiSource(MBeanSource):
 
 
 class JmxSource(RmiSource):
-    """A broker, controller or client JVM that is read over RMI.
+    """A broker, controller or client JVM that is read through its JMX port.
 
-    Only an RMI registry at host and port is asked, never a URL: a JNDI look-up could be led to
-    load code from elsewhere. The JVM must have been started (collector.sources.java.jvm.start).
+    It uses an RMI registry at host and port, never a URL, because a JNDI look-up could load code
+    from another host. The local JVM must run (collector.sources.java.jvm.start).
 
     Args:
-        expected: Who should answer.
-        jmx: How to reach it. The password is read again at every connect.
+        expected: Expected identity.
+        jmx: Settings. The password is read again at every connect.
 
     Raises:
-        ConfigError: A store of ``jmx.tls`` cannot be read, or holds nothing of use.
+        ConfigError: A store of ``jmx.tls`` cannot be read, or has no usable certificate or key.
     """
 
     def __init__(self, expected: Expected, jmx: Jmx) -> None:
@@ -108,51 +108,51 @@ class JmxSource(RmiSource):
         return called(stub, NEW_CLIENT, login, check=self._check_connection)
 
     def _check_server(self, stub: Any) -> None:
-        """Note where the registry sends us; with a password only to the configured host, or by TLS.
+        """Check the JMX server that the registry names, and keep its address.
 
-        The registry gives the address of JMX, and any process may be the registry while the broker
-        is down.
+        While the broker is down, any process can be the registry. So with a password, the server
+        must be on the configured host or use TLS with a trust store.
         """
         found = endpoint_of(stub, self._where)
         ours = self._jmx.tls is not None and self._jmx.tls.trust_store is not None
         guarded = self._jmx.user is None or (found.tls and ours)
         if not guarded and not is_same_host(found.host, self._jmx.host):
             raise IdentityError(
-                f"{self._where}: its registry sends us, and our password, to {_shown(found.host)}:"
-                f" set -Djava.rmi.server.hostname={self._jmx.host} there, or use TLS with a"
-                " trust_store"
+                f"{self._where}: the registry names another host, {_shown(found.host)}, which would"
+                f" get the password; set -Djava.rmi.server.hostname={self._jmx.host} in that JVM,"
+                " or use TLS with a trust_store"
             )
         self._server = found
         self._where += _redirection(found, self._jmx)
 
     def _check_connection(self, stub: Any) -> None:
-        """Follow a login to the host that the registry named, or to the configured one."""
+        """Check that a login names the host of the registry or the configured host."""
         host = endpoint_of(stub, self._where).host
         if not any(is_same_host(host, known) for known in (self._server.host, self._jmx.host)):
             raise IdentityError(
-                f"{self._where}: its login sends us to another host, {_shown(host)}; set"
-                f" -Djava.rmi.server.hostname={self._jmx.host} there"
+                f"{self._where}: the login names another host, {_shown(host)}; set"
+                f" -Djava.rmi.server.hostname={self._jmx.host} in that JVM"
             )
 
 
 def _redirection(found: Endpoint, jmx: Jmx) -> str:
-    """Where a registry sends us, if that is not where it is itself; for messages."""
+    """Return the address that a registry names, for error texts. Empty: its own address."""
     if found.host.casefold() != jmx.host.casefold():
         there, setting = f"{_shown(found.host)}:{found.port}", "java.rmi.server.hostname"
     elif found.port != jmx.port:
         there, setting = f"port {found.port}", "com.sun.management.jmxremote.rmi.port"
     else:
         return ""
-    return f" (the registry there sends us to {there}: {setting})"
+    return f" (its registry names {there}: {setting})"
 
 
 def _shown(host: str) -> str:
-    """The name of a host as others wrote it."""
+    """Return an untrusted host name in printable characters."""
     return "".join(one if one.isprintable() else "?" for one in host[:100])
 
 
 def is_same_host(one: str, other: str) -> bool:
-    """Whether two names or addresses mean one host; asks the resolver where they differ."""
+    """Return True if two names or addresses are of one host. It queries the resolver if needed."""
     if one.casefold() == other.casefold() or (is_loopback(one) and is_loopback(other)):
         return True
     return not _addresses(one).isdisjoint(_addresses(other))
@@ -173,10 +173,10 @@ def _plain(value: Any) -> object:
 
 
 def _close(connection: Any) -> None:
-    # Closing is a call to the other side, which may be dead: so another thread makes it. A live
-    # broker needs the call, or it keeps a thread for every connection we ever had.
+    # Closing is a call to the other side, which can be dead, so it runs in another thread. A live
+    # broker needs the call. Otherwise it keeps a thread for every connection.
     def close() -> None:
-        with suppress(Exception):  # the connection is not used any more
+        with suppress(Exception):  # the agent no longer uses the connection
             connection.close()
         detach()
 

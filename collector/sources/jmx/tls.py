@@ -1,13 +1,13 @@
-"""TLS of a JMX port: whom to trust and who we are, as the default SSLContext of our one JVM.
+"""TLS of a JMX port: trusted certificates and the agent's own, as the JVM's default SSLContext.
 
-RMI's socket factory for TLS comes with the other side's answer and knows the JVM's default only.
-It keeps what it finds at its first use, so the stores are read once: after a certificate was
-renewed the agent is restarted. Passwords go from their files into Java's memory; a system
-property would show them to any process that attaches.
+RMI's socket factory for TLS arrives in the other side's answer and uses only the JVM's default. It
+keeps the context of its first use, so the stores are read once: restart the agent after you renew a
+certificate. Passwords go from their files into Java's memory. A system property would show them to
+any process that attaches.
 
-Whether the certificate names the host that we call is checked by Java itself, from its updates of
-January 2026 on (``jdk.rmi.ssl.client.enableEndpointIdentification``). Older ones do not check it:
-there, trust a CA that signs nothing but JMX ports.
+Java checks that the certificate has the name of the host since its updates of January 2026
+(``jdk.rmi.ssl.client.enableEndpointIdentification``). With an older Java, trust a CA that signs
+certificates for JMX ports only.
 """
 
 from functools import cache
@@ -19,7 +19,7 @@ import jpype
 from collector.errors import ConfigError, SourceRefusedError
 from collector.settings import Secret
 from collector.sources.java.jvm import java
-from collector.sources.jmx.settings import Tls
+from collector.sources.jmx import Tls
 from lakehouse.tables.strict_files import CERTIFICATE_BYTES, UnreadableFileError, read_bytes
 
 _WHERE: Final = "source.jmx.tls"
@@ -27,20 +27,20 @@ _WHERE: Final = "source.jmx.tls"
 
 @cache
 def install(tls: Tls) -> None:
-    """Make this the TLS of the whole JVM, which must run; before its first connection.
+    """Install these settings as TLS of the whole JVM, before its first connection.
 
     Raises:
-        ConfigError: A store cannot be read, or holds nothing of use.
+        ConfigError: A store cannot be read, or has no usable certificate or key.
     """
     try:
         context = java("javax.net.ssl.SSLContext").getInstance("TLS")
         context.init(_key_managers(tls), _trust_managers(tls), None)
-    except SourceRefusedError as error:  # of a password file
+    except SourceRefusedError as error:  # from a password file
         raise ConfigError(str(error)) from None
     except java("java.security.UnrecoverableKeyException"):
         raise ConfigError(
-            f"{_WHERE}.key_store: its key has another password than the store: make them the same"
-            " by keytool -keypasswd"
+            f"{_WHERE}.key_store: key and store have different passwords; use the same password"
+            " (keytool -keypasswd)"
         ) from None
     except java("java.security.GeneralSecurityException") as error:
         raise ConfigError(f"{_WHERE}: {str(error).splitlines()[0]:.200}") from None
@@ -48,14 +48,14 @@ def install(tls: Tls) -> None:
 
 
 def _trust_managers(tls: Tls) -> Any:
-    store = jpype.JObject(None, java("java.security.KeyStore"))  # of those that Java trusts
+    store = jpype.JObject(None, java("java.security.KeyStore"))  # null: Java's trusted certificates
     if tls.trust_store is not None:
         where = f"{_WHERE}.trust_store {tls.trust_store}"
         store = _store(tls.trust_store, where, tls.trust_store_password_file)
         if not any(store.isCertificateEntry(alias) for alias in store.aliases()):
             raise ConfigError(
-                f"{where}: it holds no certificate to trust: give a PEM file, or a store made by"
-                " keytool -importcert, with trust_store_password_file"
+                f"{where}: no trusted certificate found; use a PEM file, or a store of keytool"
+                " -importcert with trust_store_password_file"
             )
     return _made("TrustManagerFactory", store).getTrustManagers()
 
@@ -67,8 +67,8 @@ def _key_managers(tls: Tls) -> Any:
     store = _store(tls.key_store, where, tls.key_store_password_file)
     if not any(store.isKeyEntry(alias) for alias in store.aliases()):
         raise ConfigError(
-            f"{where}: it holds no private key: make a PKCS12 of certificate and key by openssl"
-            " pkcs12 -export -in CERT -inkey KEY"
+            f"{where}: no private key found; create a PKCS12 file with openssl pkcs12 -export -in"
+            " CERT -inkey KEY"
         )
     password = _password(tls.key_store_password_file, where)
     return _made("KeyManagerFactory", store, password).getKeyManagers()
@@ -82,11 +82,11 @@ def _made(factory: str, *content: Any) -> Any:
 
 
 def _store(file: Path, where: str, password_file: Path | None) -> Any:
-    """A store of whatever type its content has."""
+    """Return a store. The type is detected from its content."""
     try:
         content = read_bytes(file, CERTIFICATE_BYTES)
     except UnreadableFileError as error:
-        raise ConfigError(f"{where}: {error.problem}; give a file that we may read") from None
+        raise ConfigError(f"{where}: {error.problem}; use a file that the agent can read") from None
     if b"-----BEGIN " in content:
         return _of_pem(content, where)
     try:
@@ -95,9 +95,9 @@ def _store(file: Path, where: str, password_file: Path | None) -> Any:
         )
     except java("java.io.IOException") as error:
         wrong = isinstance(error.getCause(), java("java.security.UnrecoverableKeyException"))
-        reason = "its password file holds another password" if wrong else f"it is damaged: {error}"
+        reason = "the password file has another password" if wrong else f"damaged store: {error}"
     except java("java.security.KeyStoreException"):
-        reason = "it is neither PEM nor PKCS12 nor JKS"
+        reason = "the file is neither PEM nor PKCS12 nor JKS"
     raise ConfigError(f"{where}: {reason.splitlines()[0]:.200}")
 
 
@@ -110,8 +110,8 @@ def _of_pem(content: bytes, where: str) -> Any:
         found = factory.generateCertificates(stream)
     except java("java.security.cert.CertificateException"):
         raise ConfigError(
-            f"{where}: a certificate in it is damaged, or it holds more than certificates: of a"
-            " key make a PKCS12 by openssl pkcs12 -export -in CERT -inkey KEY"
+            f"{where}: a certificate is damaged, or the file contains more than certificates; put a"
+            " key into a PKCS12 file with openssl pkcs12 -export -in CERT -inkey KEY"
         ) from None
     for number, certificate in enumerate(found):
         store.setCertificateEntry(str(number), certificate)

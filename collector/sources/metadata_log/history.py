@@ -1,7 +1,7 @@
-"""From batches of the log to the moments at which something changed, and those as scrapes.
+"""Conversion of log batches to changes, and of changes to scrapes.
 
-The log has no gaps: between two records nothing was decided. So the history is known up
-to its last committed record, and to the instant, by the controller's clock.
+The log has no gaps: every change of a partition is a record. So the history is known up to the last
+committed record, and exact, by the controller's clock.
 """
 
 from __future__ import annotations
@@ -19,49 +19,48 @@ if TYPE_CHECKING:  # every agent imports this module, and few read the log
     from collector.sources.metadata_log.state import MetadataState
 
 MARGIN_US: Final = 5_000_000
-"""A leader that the majority of the voters stopped fetching from resigns after 1.5 fetch timeouts
-(3 s by default; KAFKA-15489). A record followed by more than that in its leader's epoch was
-committed."""
+"""Distance behind the end of an epoch at which a record is committed. A leader resigns after 1.5
+fetch timeouts (3 s by default) if the majority of the voters stops fetching (KAFKA-15489)."""
 
-# A controller writes twice a second; more is a clock that jumped.
+# A controller writes twice per second. A longer step is a clock that jumped.
 _LONGEST_STEP_US: Final = 1_000_000
 _CLOCK_US: Final = 1_000_000
 _MOST_MOMENTS: Final = 500
 _MOST_SERIES: Final = 100_000
-"""Limits of one answer, so that a storm of changes costs time and not memory."""
+"""Limits of one answer, so that many changes cost time and not memory."""
 _LONGEST_US: Final = 3_600_000_000
-"""A history without changes becomes a scrape an hour, so that its windows can be sealed."""
+"""A history without changes becomes one scrape per hour, so that its windows can be closed."""
 
 
 def committed(batches: Iterable[LogBatch], margin_us: int = MARGIN_US) -> Iterator[LogBatch]:
-    """The batches that no election can take back: those the margin behind the end of their epoch.
+    """Yield the batches that no election can remove: at least the margin before their epoch's end.
 
-    The time between batches is counted as far as it is plausible, for clocks are set now and then.
+    Only plausible time between batches counts, because clocks can jump.
     """
     held: deque[tuple[int, LogBatch]] = deque()
-    passed_us = began_us = at_us = 0
+    passed_us = start_us = at_us = 0
     epoch: int | None = None
     for batch in batches:
         passed_us += min(max(batch.at_us - at_us, 0), _LONGEST_STEP_US)
         at_us = batch.at_us
         if batch.place.epoch != epoch:
-            epoch, began_us = batch.place.epoch, passed_us
+            epoch, start_us = batch.place.epoch, passed_us
         held.append((passed_us, batch))
-        while held and passed_us - max(began_us, held[0][0]) >= margin_us:
+        while held and passed_us - max(start_us, held[0][0]) >= margin_us:
             yield held.popleft()[1]
 
 
 class History:
-    """Applies committed batches and collects moments.
+    """Applies committed batches and collects changes.
 
     Args:
-        state: As it was at ``known_us``.
-        known_us: The instant of the last record in it.
-        reported_us: Up to when the history was reported already; None: it begins now.
+        state: State at ``known_us``.
+        known_us: Time of the last record in the state.
+        reported_us: End of the reported history. None: the history starts now.
 
     Attributes:
-        known_us: Up to when the history is known; never goes back, whatever clocks did.
-        reported_us: Up to when it is reported, the moments not yet taken included.
+        known_us: End of the known history. It never goes back, even if clocks do.
+        reported_us: End of the reported history, including changes that are not yet taken.
     """
 
     def __init__(self, state: MetadataState, known_us: int, reported_us: int | None) -> None:
@@ -71,7 +70,7 @@ class History:
         self._last: tuple[Reading, ...] = ()
         self._series = 0
         self._clock_back = False
-        state.changed = True  # the first state is reported in any case
+        state.changed = True  # the first state is always reported
         state.notices.clear()
         self.known_us, self.reported_us = known_us, reported_us
         if reported_us is not None and reported_us < known_us:
@@ -79,19 +78,19 @@ class History:
 
     @property
     def full(self) -> bool:
-        """Whether the moments should be taken before more are made."""
+        """Whether the changes should be taken before more are added."""
         return len(self._moments) >= _MOST_MOMENTS or self._series >= _MOST_SERIES
 
     def skip_to(self, reported_us: int) -> None:
-        """Report nothing before an instant: it was sealed meanwhile."""
+        """Skip the history before an instant, because its windows are closed."""
         if self.reported_us is not None and reported_us > self.reported_us:
             self.reported_us, self._state.changed = reported_us, True
 
     def add(self, batch: LogBatch) -> None:
-        """Take in the next batch.
+        """Apply the next batch.
 
         Raises:
-            LookupError: It speaks of a topic or partition that there is not.
+            LookupError: It refers to an unknown topic or partition.
         """
         if batch.at_us > self.known_us:
             self._report(until_us=batch.at_us)
@@ -107,7 +106,7 @@ class History:
         self._state.notices.clear()
 
     def take(self) -> tuple[tuple[Reading, ...], tuple[Moment, ...], tuple[Notice, ...]]:
-        """The readings of now, and the moments since the last time, up to the end of the known."""
+        """Return the current readings, and the changes and notices since the last call."""
         reported_us = self.reported_us or 0
         if self.known_us > reported_us or (
             0 < self.known_us == reported_us and self._state.changed
@@ -118,7 +117,7 @@ class History:
         return self._state.readings(), moments, notices
 
     def _report(self, until_us: int) -> None:
-        """Add the state that holds up to an instant, if it is new and was not reported before."""
+        """Add the state up to an instant, if it is new and not yet reported."""
         if self.reported_us is not None and until_us > self.reported_us and self._state.changed:
             self._append(max(self.known_us, self.reported_us))
 
@@ -133,11 +132,11 @@ class History:
 
 
 def expand(scrape: Scrape) -> Iterator[Scrape]:
-    """The attempt itself, or the moments of the history that it brought.
+    """Yield the scrape itself, or one scrape per change of the history in its answer.
 
-    A source that reads a log knows the past, to the instant. Each moment becomes a scrape that was
-    asked and answered then; an empty history gives none. ``tick_us`` remains the attempt's, by the
-    agent's clock; the moments are by another clock.
+    A source that reads a log has the exact history. Each change becomes a scrape that was requested
+    and answered at that instant, and an empty history yields no scrape. ``tick_us`` stays the
+    original one, by the agent's clock; changes have the controller's clock.
     """
     answer = scrape.answer
     if answer is None or not any(reading.exact for reading in answer.readings):
@@ -152,11 +151,11 @@ def expand(scrape: Scrape) -> Iterator[Scrape]:
 
 
 def _at_moment(scrape: Scrape, moment: Moment, whole: Answer | None) -> Scrape:
-    """One moment; the last one has the fields that are counted once an attempt."""
+    """Return the scrape of one change. The last one has the fields that count once per scrape."""
     at_us = moment.at_us
     instant = replace(scrape, asked_us=at_us, answered_us=at_us, exact=True)
     if moment.readings is None:
-        error = "the log does not reach back that far: what happened is not known"
+        error = "the log no longer has this part of the history"
         return replace(instant, outcome="error", answer=None, error=error)
     if whole is None:
         return replace(instant, answer=Answer(moment.readings, 0))

@@ -1,6 +1,6 @@
-"""Records of the controllers' log, as far as the state of partitions depends on them.
+"""Records of the controllers' log that affect the state of partitions.
 
-Kafka's own classes decode them: the JVM must have been started with ``metadata_log.libs``.
+Kafka's own classes decode them, so the local JVM must have been started with ``metadata_log.libs``.
 """
 
 from collections.abc import Callable, Iterator
@@ -22,28 +22,30 @@ _PACKAGES: Final = tuple(
 
 
 class TopicCreated(NamedTuple):
-    """A topic and its id; a topic that is deleted and created again has another id."""
+    """A topic and its ID. A topic that is deleted and created again has another ID."""
 
     id: str
     name: str
 
 
 class TopicRemoved(NamedTuple):
-    """A topic is no more, nor are its partitions and settings."""
+    """A topic was deleted with its partitions and settings."""
 
     id: str
 
 
 class PartitionChange(NamedTuple):
-    """A partition's state from now on; None: as before.
+    """New state of a partition. None: unchanged.
 
     Attributes:
-        leader: -1 where it has none.
-        in_sync: How many replicas are.
-        replicas: How many there are, with those that a reassignment adds.
+        topic_id: Topic ID.
+        partition: Partition number.
+        leader: Node ID. -1: no leader.
+        in_sync: Number of replicas in sync.
+        replicas: Number of replicas, including replicas that a reassignment adds.
         adding: Brokers that a reassignment adds.
-        removing: Brokers that it will remove.
-        recovering: Whether the leader was not in sync when it was elected, and has not recovered.
+        removing: Brokers that a reassignment removes.
+        recovering: Whether the leader was not in sync at its election and has not recovered.
     """
 
     topic_id: str
@@ -57,9 +59,9 @@ class PartitionChange(NamedTuple):
 
 
 class MinIsrSetting(NamedTuple):
-    """A setting of min.insync.replicas; None: taken away.
+    """A setting of min.insync.replicas. None: removed.
 
-    Exactly one of ``topic`` and ``broker`` is given; broker "" is the cluster's default.
+    Exactly one of ``topic`` and ``broker`` is set. Broker "" is the cluster's default.
     """
 
     topic: str | None
@@ -68,14 +70,14 @@ class MinIsrSetting(NamedTuple):
 
 
 class BrokerState(NamedTuple):
-    """A broker is fenced or unfenced; fenced too: not registered any longer."""
+    """A broker is fenced or unfenced. An unregistered broker counts as fenced."""
 
     id: int
     fenced: bool
 
 
 class TransactionMark(NamedTuple):
-    """A transaction's records hold from its ``end`` on, or, after ``abort``, never."""
+    """A mark of a transaction. Its records apply at its ``end``, or never after an ``abort``."""
 
     kind: str
 
@@ -86,14 +88,14 @@ Record = (
 
 
 class Place(NamedTuple):
-    """The position of a batch in the log, and what distinguishes it from another at its offset.
+    """The position of a batch in the log. Epoch and checksum identify the batch at an offset.
 
     Attributes:
         segment: First offset of the file.
-        position: Bytes from the file's start.
+        position: Position in the file, in bytes.
         offset: First offset of the batch.
-        epoch: Epoch of the leader that wrote it.
-        checksum: Its CRC.
+        epoch: Epoch of the leader that wrote the batch.
+        checksum: CRC of the batch.
     """
 
     segment: int
@@ -104,13 +106,13 @@ class Place(NamedTuple):
 
 
 class LogBatch(NamedTuple):
-    """Records that the controller wrote as one; all of them hold, or none.
+    """Records that the controller wrote atomically.
 
     Attributes:
-        place: Where it stands.
-        next_offset: The offset after its last record.
-        at_us: When it was written, by the controller's clock.
-        records: What of it concerns us.
+        place: Position.
+        next_offset: Offset after the last record.
+        at_us: Write time, by the controller's clock.
+        records: Relevant records.
     """
 
     place: Place
@@ -121,29 +123,29 @@ class LogBatch(NamedTuple):
 
 @cache
 def record_class(name: str) -> Any:
-    """Return a class of Kafka's log format; 4.2 and 4.4 moved some to other packages.
+    """Return a class of Kafka's log format. Kafka 4.2 and 4.4 moved some to other packages.
 
     Raises:
-        ConfigError: It is in none of them.
+        ConfigError: The class is in none of the packages.
     """
     for package in _PACKAGES:
         try:
             return java(f"{package}.{name}")
-        except TypeError:  # JPype's word for a class that is not there
+        except TypeError:  # JPype raises it for a missing class
             continue
     raise ConfigError(
-        f"no {name} in kafka-clients: metadata_log.libs must be a broker's libs folder"
+        f"kafka-clients does not have {name}; set metadata_log.libs to a broker's libs folder"
     )
 
 
 def decoded(batch: Any) -> Iterator[Record]:
-    """The relevant records of a batch that is no control batch."""
+    """Yield the relevant records of a batch that is not a control batch."""
     with _entries(batch) as entries:
         yield from filter(None, map(_decoded, entries))
 
 
 def snapshot_ms(batch: Any) -> int:
-    """When the last record was written that a snapshot holds, by its header batch."""
+    """Return the write time of a snapshot's last record, from its header batch."""
     with _entries(batch) as entries:
         header = record_class("ControlRecordUtils").deserializeSnapshotHeaderRecord(entries.next())
         return int(header.lastContainedLogTimestamp())
@@ -155,10 +157,10 @@ def _entries(batch: Any) -> Any:
 
 def _decoded(entry: Any) -> Record | None:
     readable, value = java("org.apache.kafka.common.protocol.ByteBufferAccessor"), entry.value()
-    begin = readable(value.duplicate())
-    begin.readUnsignedVarint()  # the version of the frame
-    decode = _DECODERS.get(int(begin.readUnsignedVarint()))
-    if decode is None:  # credentials and the like are not even decoded
+    header = readable(value.duplicate())
+    header.readUnsignedVarint()  # the version of the frame
+    decode = _DECODERS.get(int(header.readUnsignedVarint()))
+    if decode is None:  # other records, such as credentials, are not decoded
         return None
     serde = java("org.apache.kafka.metadata.MetadataRecordSerde")()
     return decode(serde.read(readable(value), entry.valueSize()).message())
@@ -187,8 +189,8 @@ def _config(message: Any) -> Record | None:
         return None
     kind, name, text = int(message.resourceType()), str(message.resourceName()), message.value()
     value = None if text is None else int(str(text))
-    whose = {_TOPIC: (name, None), _BROKER: (None, name)}.get(kind)
-    return None if whose is None else MinIsrSetting(*whose, value)
+    subject = {_TOPIC: (name, None), _BROKER: (None, name)}.get(kind)
+    return None if subject is None else MinIsrSetting(*subject, value)
 
 
 def _registration(message: Any) -> Record | None:

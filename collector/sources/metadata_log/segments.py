@@ -1,7 +1,7 @@
 """The folder of a node's ``__cluster_metadata`` log: its segments and snapshots, read-only.
 
-One batch at a time is in memory, never a whole segment. Kafka's FileRecords opens a file for
-reading only if it is called with mutable=false.
+Only one batch is in memory at a time, never a whole segment. Kafka's FileRecords opens a file
+read-only if it is called with mutable=false.
 """
 
 import re
@@ -33,7 +33,7 @@ class Snapshot(NamedTuple):
 
 
 class MetadataFolder:
-    """Reads the log in one folder; the JVM must run.
+    """Reads the log in one folder. The local JVM must run.
 
     Args:
         folder: ``metadata.log.dir`` of the node.
@@ -46,14 +46,14 @@ class MetadataFolder:
         self._file_records = records.record_class("FileRecords")
 
     def identity(self) -> tuple[str, str]:
-        """Cluster id and node id, as Kafka keeps them beside the log.
+        """Return cluster ID and node ID from Kafka's file in the log's folder.
 
         Raises:
-            SourceError: They cannot be read.
+            SourceError: The file cannot be read.
         """
         path = self._folder / "meta.properties"
         with _guarded(path):
-            path.stat()  # a missing file and a missing right have errors of their own
+            path.stat()  # a missing file and a missing permission have separate error texts
         try:
             lines = read_text(path).splitlines()
         except UnreadableFileError as error:
@@ -62,10 +62,11 @@ class MetadataFolder:
         try:
             return properties["cluster.id"], properties["node.id"]
         except KeyError as error:
-            raise SourceError(f"{path}: no {error.args[0]} in it: is it a KRaft node's?") from None
+            why = f"{error.args[0]} is missing; check that the folder belongs to a KRaft node"
+            raise SourceError(f"{path}: {why}") from None
 
     def start_offset(self) -> int | None:
-        """The first offset there is; None: no log.
+        """Return the first offset of the log. None: no log.
 
         Raises:
             SourceError: The folder cannot be read.
@@ -73,7 +74,7 @@ class MetadataFolder:
         return min(self._segments(), default=None)
 
     def snapshots(self) -> list[Snapshot]:
-        """All complete snapshots, the oldest first.
+        """Return all complete snapshots, the oldest first.
 
         Raises:
             SourceError: The folder or a snapshot cannot be read.
@@ -88,10 +89,10 @@ class MetadataFolder:
         return sorted(found, key=lambda snapshot: snapshot.next_offset)
 
     def snapshot(self, snapshot: Snapshot) -> Iterator[Record]:
-        """The records of a snapshot, one by one.
+        """Yield the records of a snapshot.
 
         Raises:
-            SourceError: It cannot be read.
+            SourceError: The snapshot cannot be read.
         """
         with _guarded(snapshot.path), self._open(snapshot.path) as file:
             for batch in file.batches():
@@ -100,11 +101,11 @@ class MetadataFolder:
                     yield from records.decoded(batch)
 
     def batches_from(self, offset: int, place: Place | None = None) -> Iterator[LogBatch]:
-        """Every batch that ends after an offset, or all there are if the log begins later.
+        """Yield every batch that ends after an offset, or all batches if the log starts later.
 
         Args:
-            offset: The first offset that matters.
-            place: Where the batch of that offset stood when it was read; spares a search.
+            offset: First relevant offset.
+            place: Last known position of the batch at that offset, which avoids a search.
 
         Raises:
             SourceError: The log cannot be read.
@@ -143,11 +144,11 @@ class MetadataFolder:
 
     @contextmanager
     def _open(self, path: Path) -> Iterator[Any]:
-        file = self._file_records.open(java("java.io.File")(str(path)), False)  # noqa: FBT003 - not mutable: reading alone
+        file = self._file_records.open(java("java.io.File")(str(path)), False)  # noqa: FBT003 - not mutable, so read-only
         try:
             yield file
         finally:
-            # Until 4.3 close() would flush and trim the file, as its owner may; 4.4 has no other.
+            # Until Kafka 4.3, close() flushes and trims the file, which only its broker may do.
             getattr(file, "closeHandlers", file.close)()
 
 
@@ -164,6 +165,6 @@ def _guarded(path: Path) -> Iterator[None]:
     except PermissionError:
         raise SourceRefusedError(f"{path}: {NO_PERMISSION}") from None
     except OSError as error:
-        raise SourceError(f"{path}: {error.strerror}; is metadata_log.folder right?") from None
+        raise SourceError(f"{path}: {error.strerror}; check metadata_log.folder") from None
     except jpype.JException as error:
         raise source_error(str(path), error) from None

@@ -1,7 +1,7 @@
-"""The exact history of partitions, from a broker's own copy of the controllers' log.
+"""The exact history of partitions, from a broker's copy of the controllers' log.
 
-Nothing is kept on disk: after a start the state is rebuilt from the newest snapshot of the log that
-is older than the last recorded moment, and the history since then is reported.
+The source stores no state. After a start it rebuilds the state from the newest snapshot of the log
+that is older than the last recorded change, and reports the history since then.
 """
 
 import time
@@ -14,28 +14,28 @@ from collector.errors import SourceError, SourceTimeoutError
 from collector.model import Answer, Identity, Notice, Series
 from collector.sources.base.identity import Expected
 from collector.sources.base.readings import answer_of
+from collector.sources.metadata_log import MetadataLog
 from collector.sources.metadata_log.history import History, committed
 from collector.sources.metadata_log.records import LogBatch, Place
 from collector.sources.metadata_log.segments import MetadataFolder, Snapshot
-from collector.sources.metadata_log.settings import MetadataLog
 from collector.sources.metadata_log.state import MetadataState
 
 _SILENCE_SECONDS: Final = 30.0
 
 
 class _LogChangedError(Exception):
-    """The last batch that we read is gone; the arguments are the notices of it."""
+    """The last batch that the agent read no longer exists. The arguments are the notices of it."""
 
 
 class MetadataLogSource:
     """Reads the history from a broker's copy of the log.
 
     Args:
-        expected: Whose folder it must be.
-        log: The log.
+        expected: Expected identity of the folder's broker.
+        log: Log.
         min_isr: min.insync.replicas in the broker's own configuration file.
-        recorded_until: Up to when the family was recorded, in microseconds; 0: nothing yet.
-        clock: Seconds that never jump.
+        recorded_until: Returns the end of the recorded history, in microseconds. 0: no history.
+        clock: Steady clock, in seconds.
     """
 
     def __init__(
@@ -56,10 +56,10 @@ class MetadataLogSource:
         self._moved_at = clock()
 
     def identify(self) -> Identity:
-        """The owner of the log, from Kafka's file beside it; reads one small file.
+        """Return the identity of the log's broker, from Kafka's file ``meta.properties``.
 
         Raises:
-            SourceError: It cannot be read, or is another node's.
+            SourceError: The file cannot be read, or belongs to another node.
         """
         cluster, node = self._log.identity()
         identity = Identity(cluster, node, None, 0)
@@ -67,38 +67,38 @@ class MetadataLogSource:
         return identity
 
     def read(self, family: Family) -> Answer:
-        """The history since what was recorded last.
+        """Return the history since the last recorded change.
 
         Raises:
-            SourceError: The log cannot be read, or has said nothing for half a minute.
+            SourceError: The log cannot be read, or has no new record for half a minute.
         """
         recorded_us = self._recorded_until()
         if self._history is None or recorded_us < (self._history.reported_us or 0):
-            self._history = self._begin(recorded_us, family)
+            self._history = self._rebuild(recorded_us, family)
         self._history.skip_to(recorded_us)
         notices: list[Notice] = []
         try:
-            more = self._go_on(self._history)
+            more = self._advance(self._history)
         except _LogChangedError as changed:
             notices.extend(changed.args)
-            self._history = self._begin(recorded_us, family)
-            more = self._go_on(self._history)
+            self._history = self._rebuild(recorded_us, family)
+            more = self._advance(self._history)
         readings, moments, of_history = self._history.take()
         silent = self._clock() - self._moved_at
         if not moments and silent > _SILENCE_SECONDS:
             raise SourceTimeoutError(
-                f"{self._where}: the log has said nothing for {_SILENCE_SECONDS:g} s or more: is"
-                " the broker up, and does it reach the controllers?"
+                f"{self._where}: the log has no new records for {_SILENCE_SECONDS:g} s or more;"
+                " check that the broker is running and reaches the controllers"
             )
         of_all = (*notices, *of_history)
         return answer_of(readings, family.cap, notices=of_all, moments=moments, more=more)
 
     def close(self) -> None:
-        """Forget where we were; the source may be used again."""
+        """Drop the state and the position. The source can be used again."""
         self._history = self._cursor = None
 
-    def _begin(self, recorded_us: int, family: Family) -> History:
-        """Rebuild the state as it was at an instant, or as soon after it as there is one."""
+    def _rebuild(self, recorded_us: int, family: Family) -> History:
+        """Rebuild the state at an instant, or the first known state after it."""
         self._history = self._cursor = None
         self._moved_at = self._clock()
         metrics = {metric.call: metric.name for metric in family.metrics if metric.call}
@@ -110,12 +110,10 @@ class MetadataLogSource:
         return History(state, base.at_us if base else 0, recorded_us or None)
 
     def _base(self, recorded_us: int) -> Snapshot | None:
-        """The snapshot to begin with; None: the log itself has everything."""
+        """Return the snapshot to start from. None: the log itself is complete."""
         start = self._log.start_offset()
         if start is None:
-            raise SourceError(
-                f"{self._where}: no metadata log there; is metadata_log.folder right?"
-            )
+            raise SourceError(f"{self._where}: no metadata log found; check metadata_log.folder")
         usable = [one for one in self._log.snapshots() if one.next_offset >= start]
         older = [one for one in usable if not recorded_us or one.at_us <= recorded_us]
         if older:
@@ -124,12 +122,12 @@ class MetadataLogSource:
             return None
         if not usable:
             raise SourceError(
-                f"{self._where}: the log begins at {start} and no snapshot goes before"
+                f"{self._where}: the log starts at offset {start}, and no earlier snapshot exists"
             )
         return usable[0]
 
-    def _go_on(self, history: History) -> bool:
-        """Take in what is new; whether there is more than fits into one answer."""
+    def _advance(self, history: History) -> bool:
+        """Add new batches to the history; return True if more exist than fit into one answer."""
         try:
             for batch in committed(self._batches()):
                 if batch.place == self._cursor:
@@ -141,7 +139,8 @@ class MetadataLogSource:
         except LookupError as error:
             self.close()
             raise SourceError(
-                f"{self._where}: the log speaks of {error}, which it has not made; read again"
+                f"{self._where}: the log refers to {error} before the record that creates it; the"
+                " next scrape reads the log again"
             ) from None
         return False
 
@@ -155,12 +154,12 @@ class MetadataLogSource:
         if first is None:
             return batches
         if first.place.offset > offset:
-            raise SourceError(f"{self._where}: the log does not reach back to offset {offset}")
+            raise SourceError(f"{self._where}: the log no longer has offset {offset}")
         return chain([first], batches)
 
 
 def _truncation(cursor: Place, found: LogBatch | None) -> list[Notice]:
-    """The notice of it, if what was read was taken back; old segments may just be deleted."""
+    """Return a notice if the log was truncated. It is empty if Kafka deleted old segments."""
     if found is not None and found.place.offset > cursor.offset:
         return []
     new = f"{found.place.offset}@{found.place.epoch}" if found else "end"
@@ -170,7 +169,7 @@ def _truncation(cursor: Place, found: LogBatch | None) -> list[Notice]:
 def opened(
     expected: Expected, settings: MetadataLog, recorded_until: Callable[[], int]
 ) -> MetadataLogSource:
-    """Open the source; the JVM must run."""
+    """Open the source. The local JVM must run."""
     return MetadataLogSource(
         expected,
         MetadataFolder(settings.folder),

@@ -1,8 +1,8 @@
-"""The state of the cluster by the controllers' log, and the readings of one broker from it.
+"""State of the cluster according to the controllers' log, and the readings of one broker.
 
-A partition is a few numbers, and most have the same ones. A record
-updates only the partitions that it changes. So it costs the same in a cluster of ten thousand
-partitions as in one of ten, and readings are made only when they are needed.
+A partition is a few numbers, and most partitions share them. A record updates only the partitions
+that it changes, so its cost does not depend on the size of the cluster. Readings are created only
+when they are needed.
 """
 
 from collections.abc import Iterable, Mapping
@@ -14,7 +14,7 @@ from collector.sources.metadata_log import records
 NO_LEADER: Final = -1
 _REPORTERS: Final = 2
 _CLUSTER: Final = ""
-_WHOLE: Final = 3  # leader, in_sync and replicas: the first record of a partition says them
+_WHOLE: Final = 3  # leader, in_sync and replicas: the first record of a partition has all of them
 
 
 class _Partition(NamedTuple):
@@ -27,12 +27,12 @@ class _Partition(NamedTuple):
 
     @property
     def factor(self) -> int:
-        """How many replicas it should have, as Kafka counts it: without those that are added."""
+        """Replication factor as in Kafka, without replicas that a reassignment adds."""
         return self.replicas - len(self.adding)
 
 
 class _MetricValues:
-    """Which series of one metric are 0 and which are 1, and the reading of it."""
+    """The series of one metric that are 0 or 1, and their reading."""
 
     def __init__(self, metric: str) -> None:
         self.metric = metric
@@ -52,7 +52,7 @@ class _MetricValues:
         return True
 
     def reading(self) -> Reading:
-        """The same object again while nothing changed."""
+        """Return the reading; the same object while it is unchanged."""
         if self._reading is None:
             zeros = frozenset(series for series, value in self.values.items() if not value)
             ones: dict[Series, float | None] = {s: v for s, v in self.values.items() if v}
@@ -61,16 +61,17 @@ class _MetricValues:
 
 
 class MetadataState:
-    """Applies records; holds the values of one broker's partitions, and of those without a leader.
+    """Applies records, and has the values of one broker's partitions and of offline partitions.
 
     Args:
-        node: Node id of the broker.
-        min_isr: min.insync.replicas of the broker's own configuration file: the log doesn't say it.
+        node: Node ID of the broker.
+        min_isr: min.insync.replicas of the broker's configuration file, which the log does not
+            contain.
         metrics: Names of the metrics, by their calls in the catalogue.
 
     Attributes:
-        changed: Whether a value has changed; the user of the flag resets it.
-        notices: What happened to partitions that the broker leads; their user takes them out.
+        changed: Whether a value has changed. The caller resets it.
+        notices: Cluster changes of partitions that the broker leads. The caller removes them.
     """
 
     def __init__(self, node: int, min_isr: int, metrics: Mapping[str, str]) -> None:
@@ -87,7 +88,7 @@ class MetadataState:
         self.notices: list[Notice] = []
 
     def apply(self, new: Iterable[records.Record]) -> None:
-        """Take in records in their order."""
+        """Apply records in their order."""
         for record in new:
             if isinstance(record, records.TransactionMark):
                 self._mark(record.kind)
@@ -97,7 +98,7 @@ class MetadataState:
                 self._apply(record)
 
     def readings(self) -> tuple[Reading, ...]:
-        """The broker's readings, by this state."""
+        """Return the broker's readings."""
         return tuple(metric.reading() for metric in self._metrics.values())
 
     def _mark(self, kind: str) -> None:
@@ -117,7 +118,7 @@ class MetadataState:
             case records.MinIsrSetting():
                 self._set_min_isr(record)
             case records.BrokerState(id=node, fenced=fenced):
-                self._see(node, fenced=fenced)
+                self._set_fenced(node, fenced=fenced)
 
     def _set_partition(self, topic_id: str, partition: int, *new: Any) -> None:
         partitions, topic = self._partitions[topic_id], self._names[topic_id]
@@ -127,13 +128,13 @@ class MetadataState:
         if before is None and None in new[:_WHOLE]:
             raise LookupError(partition)
         state = before._replace(**known) if before else _Partition(**known)
-        partitions[partition] = self._interned.setdefault(state, state)  # there are few different
+        partitions[partition] = self._interned.setdefault(state, state)  # few are different
         if before is not None and state.leader == self._node:
             self._notice(Series("", topic, partition), before, state)
         self._judge(topic, partition, state)
 
     def _notice(self, subject: Series, before: _Partition, state: _Partition) -> None:
-        """Note what began; the leader's agent alone does, so that it is noted once."""
+        """Record the start of a change, on the leader's agent only, so that it is recorded once."""
         if state.recovering and not before.recovering:
             old = None if before.leader == NO_LEADER else str(before.leader)
             self.notices.append(Notice("unclean_election", subject, old, str(state.leader)))
@@ -149,16 +150,16 @@ class MetadataState:
             self._set_values(name, partition, {})
 
     def _set_min_isr(self, record: records.MinIsrSetting) -> None:
-        whose = (record.topic, record.broker)
+        subject = (record.topic, record.broker)
         if record.value is None:
-            self._min_isrs.pop(whose, None)
+            self._min_isrs.pop(subject, None)
         else:
-            self._min_isrs[whose] = record.value
+            self._min_isrs[subject] = record.value
         for topic_id, topic in self._names.items():
             if record.topic in (None, topic):
                 self._judge_all(topic_id)
 
-    def _see(self, node: int, *, fenced: bool) -> None:
+    def _set_fenced(self, node: int, *, fenced: bool) -> None:
         (self._live.discard if fenced else self._live.add)(node)
         for_all = self._node in sorted(self._live)[:_REPORTERS]
         if for_all != self._for_all:
@@ -188,12 +189,12 @@ class MetadataState:
         self._set_values(topic, partition, values)
 
     def _min_isr(self, topic: str) -> int:
-        """The setting in force: of topic, broker, cluster, the broker's own file, in this order."""
+        """Return the effective setting: of topic, broker, cluster, or the broker's own file."""
         order = ((topic, None), (None, str(self._node)), (None, _CLUSTER))
-        found = (self._min_isrs[whose] for whose in order if whose in self._min_isrs)
+        found = (self._min_isrs[subject] for subject in order if subject in self._min_isrs)
         return next(found, self._own_min_isr)
 
     def _set_values(self, topic: str, partition: int, values: Mapping[str, bool]) -> None:
-        """Set values by their calls; remove all others."""
+        """Set values by their calls, and remove all others."""
         for call, metric in self._metrics.items():
             self.changed |= metric.set(topic, partition, values.get(call))

@@ -1,4 +1,4 @@
-"""The HTTP API of Prometheus, Thanos or Mimir: what it kept, in answers that fit into memory."""
+"""HTTP API of Prometheus, Thanos or Mimir: stored series, in responses that fit into memory."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -10,29 +10,29 @@ from msgspec.structs import replace
 
 from collector.errors import SourceDataError, SourceError
 from collector.sources.base.error_mapping import source_error
+from collector.sources.http import Endpoint
 from collector.sources.http.endpoint import HttpEndpoint, TooMuchError
-from collector.sources.http.settings import Endpoint
 
 _Result = TypeVar("_Result")
 Labels = dict[str, str]
 
 _LONGEST_US: Final = 6 * 3_600_000_000
-_MOST_POINTS: Final = 10_000  # of a series; Prometheus refuses more than 11,000
+_MOST_POINTS: Final = 10_000  # per series; Prometheus refuses more than 11,000
 _JSON: Final = "application/json"
 _EXPLAINED: Final = (400, 422, 500, 503)
-"""Status of answers that say in JSON what is wrong."""
+"""Status codes with an error in JSON."""
 _TOO_MUCH: Final = (422, 503)
-"""Status where fewer samples may be answered: the limits of a query are passed, or its time."""
-_OF_ALL: Final = {  # Prometheus itself ignores what only Thanos knows
-    "max_source_resolution": "0s",  # a mean of five minutes is no reading
+"""Status codes of queries above a limit. A query for fewer samples can succeed."""
+_OF_ALL: Final = {  # Prometheus ignores the parameters of other servers
+    "max_source_resolution": "0s",  # a mean of five minutes is not a sample
     "partial_response": "false",
     "dedup": "true",
-    "deny_partial_response": "1",  # as VictoriaMetrics calls it
+    "deny_partial_response": "1",  # VictoriaMetrics
 }
 
 
 class Kept(msgspec.Struct, frozen=True):
-    """A series: its labels, and its values by the instant of the query in milliseconds."""
+    """A series: labels, and values by the query's instant in milliseconds."""
 
     labels: Labels
     values: dict[int, float]
@@ -60,11 +60,11 @@ class PrometheusApi(HttpEndpoint):
     """One server's API.
 
     Args:
-        section: The server, with the path before ``/api/v1`` as its URL.
-        tenant: Whose metrics, where the server is Mimir with tenants.
+        section: Server, with the path before ``/api/v1`` as its URL.
+        tenant: Tenant of Mimir, if any.
 
     Raises:
-        ConfigError: The URL is wrong, or the file of certificates.
+        ConfigError: The URL or the CA file is invalid.
     """
 
     max_bytes: ClassVar[int] = 8 << 20  # half a million values, some 130 bytes each
@@ -76,15 +76,15 @@ class PrometheusApi(HttpEndpoint):
         self._span_us, self._status = _LONGEST_US, 200
 
     def series(self, selector: str, start_us: int, end_us: int) -> list[Labels]:
-        """The labels of all series that had a value in a span.
+        """Return the labels of all series with a value in an interval.
 
         Raises:
-            SourceError: It cannot be asked, or the answer cannot be used.
+            SourceError: The request failed, or the response is invalid.
         """
         return self._asked("series", {"match[]": selector}, (start_us, end_us), list[Labels])
 
     def spans(self, start_us: int, end_us: int, step_us: int) -> Iterator[tuple[int, int]]:
-        """A span in parts that were short enough for the last answers."""
+        """Yield the parts of an interval, as short as the last responses required."""
         while start_us < end_us:
             steps = max(min(self._span_us // step_us, _MOST_POINTS), 1)
             yield start_us, (until_us := min(start_us + steps * step_us, end_us))
@@ -93,12 +93,12 @@ class PrometheusApi(HttpEndpoint):
     def values(
         self, query: str, start_us: int, end_us: int, step_us: int
     ) -> Iterator[tuple[int, list[Kept]]]:
-        """The values of a query at each step of a span, part by part, each with its end.
+        """Yield the values of a query at each step of an interval, in parts, with each part's end.
 
-        Where an answer is too long, or the server refuses so much, parts become shorter.
+        If a response is too long, or the server refuses the query, the parts become shorter.
 
         Raises:
-            SourceError: It cannot be asked, or not even for one step, or the answer is of no use.
+            SourceError: The request failed, even for one step, or the response is invalid.
         """
         while start_us < end_us:
             _, until_us = next(self.spans(start_us, end_us, step_us))
@@ -121,12 +121,12 @@ class PrometheusApi(HttpEndpoint):
                 for one in matrix.result
             ]
         except (ValueError, OverflowError):
-            raise SourceDataError(f"{self.where}: it answers with values that are none") from None
+            raise SourceDataError(f"{self.where}: the answer has invalid values") from None
 
     def _check_status(self, response: httpx.Response) -> None:
         self._status = response.status_code
         is_explained = response.headers.get("content-type", "").startswith(_JSON)
-        if self._status not in _EXPLAINED or not is_explained:  # a proxy's own is a page
+        if self._status not in _EXPLAINED or not is_explained:  # a proxy returns an HTML page
             super()._check_status(response)
 
     def _asked(
@@ -140,8 +140,8 @@ class PrometheusApi(HttpEndpoint):
             raise source_error(self.where, error) from None
         if not found.startswith(_JSON):
             raise SourceError(
-                f"{self.where}: it answers with {found or 'no content type'!a:.80}, not as"
-                " Prometheus's API does; is the URL that of its start page?"
+                f"{self.where}: the answer is {found or 'without content type'!a:.80}, not from"
+                " Prometheus's API; check that the URL is of its start page"
             )
         try:
             answer = msgspec.json.decode(body, type=_Answer)
@@ -149,11 +149,11 @@ class PrometheusApi(HttpEndpoint):
             if answer.status == "success" and self._status == 200 and whole:
                 return msgspec.json.decode(answer.data, type=kind)
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
-            raise SourceError(f"{self.where}: that is not Prometheus's API: {error}") from None
+            raise SourceError(f"{self.where}: not from Prometheus's API: {error}") from None
         partial = ["isPartial is true"] if answer.is_partial else []
         why = json.dumps(" ".join([answer.error, *partial, *answer.warnings])[:300])
         failed = TooMuchError if self._status in _TOO_MUCH else SourceError
-        raise failed(f"{self.where}: it does not answer in full (status {self._status}): {why}")
+        raise failed(f"{self.where}: the answer is incomplete (status {self._status}): {why}")
 
 
 def _seconds(at_us: int) -> str:

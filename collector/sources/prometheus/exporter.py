@@ -1,7 +1,7 @@
-"""A JVM behind Prometheus's jmx_exporter or Strimzi's metrics reporter: one GET brings all of it.
+"""A JVM behind Prometheus's jmx_exporter or Strimzi's metrics reporter, read with one GET.
 
-An exporter gives no text: neither the cluster's id nor Kafka's version. Both are believed as the
-configuration has them; without a version no value is flagged as one that it reports wrongly.
+An exporter does not export texts, so cluster ID and Kafka version come from the configuration and
+are not checked. Without a version, no value is flagged as wrong in that version.
 """
 
 import math
@@ -20,17 +20,17 @@ from collector.sources.base.beans import IN_SYNC, Answers, Question, asked_for
 from collector.sources.base.identity import STARTED, Expected
 from collector.sources.base.mbean_source import SnapshotReader, SnapshotSource
 from collector.sources.http.endpoint import HttpEndpoint
-from collector.sources.prometheus import exporter_rules, rules_trial
-from collector.sources.prometheus.exporter_rules import Rules, Shown
+from collector.sources.prometheus import Prometheus, exporter_rules
+from collector.sources.prometheus.exporter_rules import Rules
 from collector.sources.prometheus.page import Page, Sample, other_page
-from collector.sources.prometheus.settings import Prometheus
-from collector.sources.prometheus.strimzi import Reporter
+from collector.sources.prometheus.sample_names import Reporter, Shown
 
-# Families that start together share an answer, as over RMI: for as long as it took, within these.
+# Families that start together share a page, as over RMI, for as long as the request took, within
+# these limits.
 _SHARED_SECONDS: Final = 0.25
 _MOST_SHARED_SECONDS: Final = 1.0
 _MOST_SHARED: Final = 16 << 20
-"""Bytes; a page is kept between scrapes, and an agent has many sources."""
+"""Size limit of a shared page in bytes, because an agent can have many sources."""
 APP_INFO: Final = Question("kafka.server:type=app-info,id=*", "StartTimeMs")
 _FAILED: Final = "jmx_scrape_error"
 _LATE: Final = "jmx_scrape_timeout_total"
@@ -38,7 +38,7 @@ _PROCESS: Final = "process_start_time_seconds"
 _BUILD: Final = "jmx_exporter_build_info"
 OWN: Final = frozenset({_FAILED, _LATE, _PROCESS, _BUILD})
 _HTTP_HEADERS: Final = {"Accept": "text/plain;version=0.0.4"}
-_OBJECT_NAME: Final = "_objectname"  # added by the exporter where two samples would be one
+_OBJECT_NAME: Final = "_objectname"  # the exporter adds it if two samples would be equal
 
 
 _NOT_PLAIN: Final = re.compile(r"[^a-z0-9]")
@@ -49,34 +49,34 @@ _KAFKAS: Final = re.compile(
     "|objecttype|partition|pool|priority|processor|protocol|quantile|request|requesttype|state"
     "|tag|task|taskid|threadid|topic|type|user|version"
 )
-"""Keys of the beans of Kafka, of its plugins and of the JVM, without what separates their words."""
+"""Keys of MBeans of Kafka, its plugins and the JVM, in lower case without separators."""
 
 _Wanted = dict[str, list[tuple[Question, str | None, Shown]]]
 
 
 def _names(section: Prometheus) -> Rules | Reporter:
-    """Return the rules by which the exporter names its samples.
+    """Return the rules for the exporter's sample names.
 
     Raises:
-        ConfigError: The file of rules is wrong.
+        ConfigError: The rules file is invalid.
     """
     if section.exporter == "strimzi":
         return Reporter(tuple(map(re.compile, section.allowlist)))
     rules = exporter_rules.read(section.rules_file)
     if section.rules_file is not None:
-        rules_trial.check_time(section.rules_file)
+        exporter_rules.check_time(section.rules_file)
     return rules
 
 
 class PrometheusSource(SnapshotSource):
-    """A broker, controller or client JVM that is read by its jmx_exporter.
+    """A broker, controller or client JVM that is read through its exporter.
 
     Args:
-        expected: Who should answer; its cluster is believed.
-        section: How to reach the exporter, and by which rules it names what it shows.
+        expected: Expected identity. Its cluster ID is not checked.
+        section: Settings.
 
     Raises:
-        ConfigError: The URL is wrong, or the file of rules or of certificates.
+        ConfigError: The URL, the rules file or the CA file is invalid.
     """
 
     def __init__(self, expected: Expected, section: Prometheus) -> None:
@@ -91,14 +91,14 @@ class PrometheusSource(SnapshotSource):
         self._version = section.kafka_version
         self._keys: dict[str, tuple[str, ...]] = {}
         self._items: dict[Question, set[str | None]] = defaultdict(set)
-        self._asked, self._shared_until = 0.0, 0.0
+        self._requested, self._shared_until = 0.0, 0.0
         self._shared: Page | None = None
         self._late: float | None = None
         self._stamped = math.inf
         self._learned: dict[str, Family] = {}
 
     def close(self) -> None:
-        """Give up the connection; the source may be used again."""
+        """Close the connection. The source can be used again."""
         super().close()
         self._endpoint.close()
         self._shared = None
@@ -106,15 +106,15 @@ class PrometheusSource(SnapshotSource):
     def _read(self, identity: Identity, reader: SnapshotReader, family: Family) -> Answer:
         self._learn(family)
         answer = super()._read(identity, reader, family)
-        age_us = round((time.monotonic() - self._asked) * 1e6)
+        age_us = round((time.monotonic() - self._requested) * 1e6)
         stamped_us = round(max(time.time() - self._stamped, 0.0) * 1e6)
         return replace(answer, listed_us=max(self._staleness_us + age_us, stamped_us))
 
     def _learn(self, family: Family) -> None:
-        """Note what a family asks for.
+        """Check that the rules show a family, and keep its questions.
 
         Raises:
-            SourceDataError: The rules hide some of it, or treat its names in different ways.
+            SourceDataError: The rules hide some MBeans, or treat their names differently.
         """
         if self._learned.get(family.name) is family:
             return
@@ -128,14 +128,14 @@ class PrometheusSource(SnapshotSource):
         if hidden := [_bean_of(metric) for metric in wanted if not self._is_shown(metric)]:
             more = f" and {len(hidden) - 1} more of {family.name}" if hidden[1:] else ""
             raise SourceDataError(
-                f"{self._where}: the exporter's rules hide {hidden[0]}{more}: add the rules of"
-                " docs/prometheus.md, or turn the family off"
+                f"{self._where}: the exporter's rules hide {hidden[0]}{more}; add the rules of"
+                " docs/prometheus.md, or disable the family"
             )
         self._check_names(family.name, wanted)
         self._learned[family.name] = family
 
     def _check_names(self, family: str, wanted: Sequence[Metric]) -> None:
-        """Make sure that the rules treat every name of a topic, partition or client alike."""
+        """Check that the rules treat all names of topics, partitions and clients alike."""
         if not isinstance(self._rules, Rules):
             return
         for metric in wanted:
@@ -143,12 +143,12 @@ class PrometheusSource(SnapshotSource):
                 if name := self._rules.depends_on(question, tuple(metric.labels)):
                     raise SourceDataError(
                         f"{self._where}: the exporter's rules treat {name} of {_bean_of(metric)}"
-                        f" otherwise than other names, so {family} would be in part: correct their"
-                        " patterns, add the rules of docs/prometheus.md, or turn the family off"
+                        f" differently than other names, so {family} would be incomplete; correct"
+                        " the patterns, add the rules of docs/prometheus.md, or disable the family"
                     )
 
     def _wanted(self, questions: Sequence[Question]) -> _Wanted:
-        """By name of a sample, what it may be an answer to."""
+        """Return the questions that a sample can answer, by the sample's name."""
         asked = [one for one in questions if one not in self._expected.questions]
         wanted: _Wanted = defaultdict(list)
         for question in (*asked, STARTED, APP_INFO):
@@ -178,10 +178,10 @@ class PrometheusSource(SnapshotSource):
         wanted: Sequence[tuple[Question, str | None, Shown]],
         answers: dict[Question, dict[str, object]],
     ) -> None:
-        """Enter a sample as the answer that it is.
+        """Add a sample to the answers of its question.
 
         Raises:
-            SourceDataError: It would be one but for a label that no exporter gives.
+            SourceDataError: The sample has a label that the exporter does not add.
         """
         odd, taken = set[str](), False
         for question, item, shown in wanted:
@@ -197,9 +197,9 @@ class PrometheusSource(SnapshotSource):
                 odd |= shown.variables.keys()
         if odd and not taken:
             raise SourceDataError(
-                f"{self._where}: label {min(odd)} of {sample.name} is not of the exporter, so"
-                " beans get mixed up: remove the relabelling that adds or changes it, or correct"
-                " source.prometheus.rules_file"
+                f"{self._where}: label {min(odd)} of {sample.name} is not from the exporter, so"
+                " MBeans would be confused; remove the relabelling that adds or changes it, or"
+                " correct source.prometheus.rules_file"
             )
 
     def _take(
@@ -211,33 +211,35 @@ class PrometheusSource(SnapshotSource):
         answers: dict[str, object],
     ) -> None:
         found, key = answers, bean
-        if item is not None:  # as other sources give it: the composite, here of what was asked for
+        if item is not None:  # a composite with the requested items, as from other sources
             found, key = cast("dict[str, object]", answers.setdefault(bean, {})), item
         if key in found:
             raise SourceDataError(
-                f"{self._where}: two samples of {sample.name} are of the bean {bean:.200}: correct"
+                f"{self._where}: two samples of {sample.name} belong to MBean {bean:.200}; correct"
                 " the exporter's rules, or source.prometheus.rules_file"
             )
         found[key] = sample.value / factor
 
     def _check(self, own: Mapping[str, Sample]) -> None:
-        """Make sure that the exporter itself has read the JVM just now."""
+        """Check that the exporter has read the JVM for this page."""
         if _FAILED in own and own[_FAILED].value:
             raise SourceError(
-                f"{self._where}: it could not read the JVM's beans itself ({_FAILED}); see its log"
+                f"{self._where}: the exporter could not read the JVM's MBeans ({_FAILED}); check"
+                " the exporter's log"
             )
         late = own[_LATE].value if _LATE in own else None
         before, self._late = self._late, late
         if None not in (before, late) and late != before:
             raise SourceError(
-                f"{self._where}: it gave an earlier answer, as the JVM took too long ({_LATE})"
+                f"{self._where}: the exporter returned an earlier page, because the JVM was slow"
+                f" ({_LATE})"
             )
 
     def _identified(self, answers: Answers, own: Mapping[str, Sample]) -> Answers:
-        """What ``Expected`` asks: the node, when its JVM started, and that its version is unknown.
+        """Return the answers to the questions of ``Expected``: node, start time and version.
 
         Raises:
-            IdentityError: It is not known when the JVM started.
+            IdentityError: The start time of the JVM is unknown.
         """
         started = next(iter(answers.get(STARTED, {}).values()), None)
         is_agent = _BUILD in own and "agent" in own[_BUILD].labels.get("name", "")
@@ -248,18 +250,18 @@ class PrometheusSource(SnapshotSource):
             started = next(iter(infos.values()), None)
         if not isinstance(started, float):
             raise IdentityError(
-                f"{self._where}: it does not report when its JVM started: let its rules show"
+                f"{self._where}: the start time of the JVM is missing; add a rule that shows"
                 f" {STARTED.attribute} of {STARTED.pattern}"
             )
         nodes = list(infos) or [APP_INFO.pattern.replace("*", self._expected.node or "")]
-        began, info, *_ = self._expected.questions
-        return {began: {STARTED.pattern: round(started)}, info: dict.fromkeys(nodes, self._version)}
+        start, info, *_ = self._expected.questions
+        return {start: {STARTED.pattern: round(started)}, info: dict.fromkeys(nodes, self._version)}
 
     def _samples(self, names: Set[str]) -> Iterator[Sample]:
-        """The samples of these names, from an answer that may be a moment old.
+        """Yield the samples with these names, from a page that can be shared.
 
         Raises:
-            SourceError: It is another exporter's, so that they are not absent but unknown.
+            SourceError: The page is of another exporter, so that its samples are unknown.
         """
         page, is_known = self._page(), False
         for sample in page.samples(names):
@@ -267,22 +269,23 @@ class PrometheusSource(SnapshotSource):
             yield sample
         if not is_known and (reason := other_page(page.names())):
             hint = "" if self._is_strimzi else " (MSK: port 11001)"
-            raise SourceError(f"{self._where}: {reason}: is it {self._what}'s{hint}?")
+            advice = f"check that the URL is of {self._what}{hint}"
+            raise SourceError(f"{self._where}: {reason}; {advice}")
 
     def _page(self) -> Page:
-        asked = time.monotonic()
-        if self._shared is not None and asked < self._shared_until:
+        requested = time.monotonic()
+        if self._shared is not None and requested < self._shared_until:
             return self._shared
         self._shared = None
         reply = self._endpoint.ask("GET", headers=_HTTP_HEADERS)
         page, now = Page(reply, self._where), time.monotonic()
-        shared = min(max(_SHARED_SECONDS, now - asked), _MOST_SHARED_SECONDS)
-        self._asked, self._shared_until = asked, now + shared
+        shared = min(max(_SHARED_SECONDS, now - requested), _MOST_SHARED_SECONDS)
+        self._requested, self._shared_until = requested, now + shared
         self._shared = page if len(reply.body) <= _MOST_SHARED else None
         return page
 
     def _is_shown(self, metric: Metric) -> bool:
-        # The exporter leaves texts out.
+        # The exporter does not export texts.
         return not metric.states and any(self._how_shown(q, metric.item) for q in asked_for(metric))
 
     def _how_shown(self, question: Question, item: str | None) -> list[Shown] | None:
@@ -291,32 +294,33 @@ class PrometheusSource(SnapshotSource):
 
 
 def _part(question: Question, item: str | None) -> Question:
-    """The question for one item of a composite attribute."""
+    """Return the question for one item of a composite attribute."""
     return question._replace(attribute=".".join(filter(None, (question.attribute, item))))
 
 
 def _bean_of(metric: Metric) -> str:
-    """The metric's name; of a bean that only shows the leaders, the name of the bean."""
+    """Return the metric's name, or the MBean's name for IN_SYNC."""
     return f"{metric.object}" if metric is IN_SYNC else metric.name
 
 
 def misfit(labels: Mapping[str, str], shown: Shown, known: Set[str]) -> str | None:
-    """Return the label for which a sample does not fit, though its name and constants do.
+    """Return the label that the exporter does not add, in a sample with matching constants.
 
     Args:
-        labels: The sample's.
-        shown: How the exporter shows the beans that are asked for.
-        known: Labels that the exporter may give to other beans.
+        labels: Labels of the sample.
+        shown: Samples of the requested MBeans.
+        known: Labels that the exporter can add to samples of other MBeans.
 
     Returns:
-        Empty: it fits. None: it is of other beans, such as the sum over all topics.
+        Empty: the sample matches. None: it belongs to other MBeans, such as the sum over all
+        topics.
     """
-    for label, value in shown.constants.items():  # most differ here
+    for label, value in shown.constants.items():  # most samples differ here
         if labels.get(label) != value:
             return None
     variables = shown.variables
     if len(labels) == len(shown.constants) + len(variables) and all(map(labels.get, variables)):
-        return ""  # nearly all
+        return ""  # nearly all samples
     given = {label for label, value in labels.items() if value} - {_OBJECT_NAME}
     wanted = shown.constants.keys() | shown.variables.keys()
     foreign = {

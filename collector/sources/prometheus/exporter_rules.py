@@ -1,36 +1,49 @@
-"""Prometheus's jmx_exporter, by its configuration: under which name and labels it shows a bean.
+"""Rules of Prometheus's jmx_exporter: the names and labels of the samples of an MBean.
 
-The exporter turns ``domain<key=value, ...><>attribute: value`` into a sample by the first of its
-rules that matches; a rule without a name, and no rules at all, mean its default name. We apply the
-same rules to each of our questions, with a stand-in for each wildcard: where the stand-in turns up
-among the labels, there the value of that key can be read back (JmxCollector.java of jmx_exporter
-1.0.1 and 1.6.0; names as client_java writes them, PrometheusNaming). Tried on the programs 0.16.1,
-0.20.0 and 1.0.1. Of two equal keys the last wins, as for SnakeYAML there.
+The exporter converts ``domain<key=value, ...><>attribute: value`` to a sample with its first
+matching rule. A rule without a name, or a file without rules, means the default name. The agent
+applies the same rules to each question, with a placeholder for each wildcard. The label that gets
+the placeholder contains the value of that key. The code follows JmxCollector.java of jmx_exporter
+1.0.1 and 1.6.0 (names as client_java writes them, PrometheusNaming), and was tested with 0.16.1,
+0.20.0 and 1.0.1. The last of two equal keys counts, as in SnakeYAML.
 
-The author of the file decides what the exporter shows, so its content is trusted as the agent's
-own configuration is. Its patterns are not: see ``rules_trial`` for one that takes for ever.
+The author of the file controls the exporter's output, so its content is trusted like the agent's
+configuration. Its patterns are not trusted: Python cannot stop a regular expression that runs
+forever, and it would block all threads of the agent. So ``check_time`` first applies the rules to
+every MBean of the shipped catalogue, in a separate process with a limit of CPU time.
 """
 
 import re
+import resource
+import signal
+import subprocess
+import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import cached_property, partial
-from itertools import combinations
+from functools import cache, cached_property, partial
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 import msgspec
 
+from collector import catalogue
 from collector.errors import ConfigError
-from collector.sources.base.beans import Question
+from collector.sources.base.beans import Question, asked_for
 from collector.sources.prometheus.java_patterns import compiled
+from collector.sources.prometheus.sample_names import (
+    RESERVED,
+    Pairs,
+    Shown,
+    all_of,
+    choices,
+    key_values,
+)
 from lakehouse.tables import strict_yaml
 from lakehouse.tables.strict_files import UnreadableFileError, read_text
 
-RESERVED: Final = re.compile(r"(_total|_created|_bucket|_info)+$")
 _REFERENCE: Final = re.compile(r"\\(.)|\$([0-9]+)|\$\{([a-zA-Z][a-zA-Z0-9]*)\}", re.DOTALL)
 _UNSAFE: Final = re.compile(r"[^a-zA-Z0-9:]+")
 _CAPITAL: Final = re.compile(r"(?<![A-Z_])(?<!^)(?=[A-Z])")
-_STAND_IN: Final = re.compile(r"(?:jmxlake|73010)(\d)(?:standin|8)")
+_PLACEHOLDER: Final = re.compile(r"(?:jmxlake|73010)(\d)(?:standin|8)")
 _NAMES: Final = (
     "jmxlake",
     "JMXLAKE",
@@ -42,55 +55,22 @@ _NAMES: Final = (
     "5040302",
 )
 _OTHERS: Final = {"partition": ("5", "50403"), "topic": _NAMES, "user": _NAMES, "client-id": _NAMES}
-"""Names of other forms than the stand-ins': each is to be treated as those are."""
-_PLAIN: Final = re.compile(r"[\w\-%. \t]*", re.ASCII)
+"""Names in other forms than the placeholders. The rules must treat all of them alike."""
 _HIDING: Final = (
     "metricCustomizers", "includeObjectNameAttributes", "excludeObjectNameAttributes"
 )  # fmt: skip
 
 _JVM: Final = frozenset({"com.sun.management", "java.lang", "java.nio", "java.util.logging"})
-"""Domains that ``excludeJvmMetrics`` hides, as far as the catalogue can name them."""
+"""Domains of the catalogue that ``excludeJvmMetrics`` hides."""
 
-_Pairs = list[tuple[str, str]]
-_Keys = Mapping[str, str]  # of a bean's name, with their values
+_MOST_SECONDS: Final = 10
+"""CPU time; published rules take less than one second."""
 
-
-class Shown(NamedTuple):
-    """How the exporter shows an attribute of the beans that fit a pattern.
-
-    Attributes:
-        names: The sample's name; two, where the exporter's version decides.
-        constants: Labels that are the same for all of them.
-        variables: Other labels, and an expression whose groups are the wildcards, by their number.
-        factor: The sample is the attribute's value times this.
-        bean: The beans' name, in pieces between which the wildcards' values belong.
-        quotes: The labels have the values themselves, which Kafka quotes in a bean's name where it
-            must (``Sanitizer.jmxSanitize``).
-    """
-
-    names: frozenset[str]
-    constants: Mapping[str, str]
-    variables: Mapping[str, re.Pattern[str]]
-    factor: float
-    bean: tuple[str, ...]
-    quotes: bool = False
-
-    def named(self, labels: Mapping[str, str]) -> str | None:
-        """The object name of the bean whose sample has these labels; None: they do not fit."""
-        values: dict[str, str] = {}
-        for label, expression in self.variables.items():
-            found = expression.fullmatch(labels[label])
-            if found is None:
-                return None
-            values |= found.groupdict()
-        if self.quotes:
-            values = {key: _quoted(value) for key, value in values.items()}
-        ends = [values[f"w{number}"] for number in range(len(self.bean) - 1)]
-        return "".join(piece + end for piece, end in zip(self.bean, [*ends, ""], strict=True))
+_Keys = Mapping[str, str]  # keys of an object name, with their values
 
 
 class _Sample(NamedTuple):
-    """The sample of one bean: its names, its labels, and its value by the bean's."""
+    """The sample of one MBean: its names, labels, and factor from the MBean's value."""
 
     names: frozenset[str]
     labels: Mapping[str, str]
@@ -98,21 +78,21 @@ class _Sample(NamedTuple):
 
 
 def _check_references(template: str, expression: re.Pattern[str]) -> None:
-    """Make sure that a replacement refers to groups that there are.
+    """Check that a replacement refers to existing groups.
 
     Raises:
-        ValueError: It does not; the exporter would fail at each bean that fits.
+        ValueError: A group does not exist. The exporter would fail at each matching MBean.
     """
     for _, number, name in _REFERENCE.findall(template):
         if (number and int(number[0]) > expression.groups) or (
             name and name not in expression.groupindex
         ):
             raise ValueError(
-                f"{template[:80]!a:.100} refers to group {number[:9] or name[:40]}, which its"
+                f"{template[:80]!a:.100} refers to group {number[:9] or name[:40]}, which the"
                 " pattern does not have"
             )
     if rest := re.search(r"[$\\]", _REFERENCE.sub("", template)):
-        raise ValueError(f"{template[:80]!a:.100} has a {rest[0]} that refers to no group")
+        raise ValueError(f"{template[:80]!a:.100} has a {rest[0]} without a group")
 
 
 class _Rule(msgspec.Struct, frozen=True, rename="camel"):
@@ -132,7 +112,7 @@ class _Rule(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class Rules(msgspec.Struct, frozen=True, rename="camel", dict=True):
-    """An exporter's configuration, as far as it decides on names; by default it has none."""
+    """Configuration of an exporter that affects names. Default: no rules."""
 
     rules: Sequence[_Rule] = (_Rule(),)
     lowercase_output_name: bool = False
@@ -146,16 +126,16 @@ class Rules(msgspec.Struct, frozen=True, rename="camel", dict=True):
 
     @cached_property
     def labels(self) -> frozenset[str]:
-        """The labels that the rules name; others are keys of beans."""
+        """Labels in the rules. All other labels are keys of MBeans."""
         named = {_safe(str(label)) for rule in self.rules for label in rule.labels or ()}
         return frozenset(named | {label.lower() for label in named})
 
     def shown(self, question: Question, further: Iterable[str] = ()) -> list[Shown] | None:
-        """How the answers to a question are shown; None: the exporter hides some of them.
+        """Return the samples with the answers to a question. None: the exporter hides some.
 
         Args:
-            question: The question.
-            further: The keys that beans may have where the pattern ends in ``,*``.
+            question: Question.
+            further: Keys that MBeans can have if the pattern ends in ``,*``.
         """
         domain, keys = key_values(question.pattern)
         if "*" in domain or "?" in domain:
@@ -164,17 +144,17 @@ class Rules(msgspec.Struct, frozen=True, rename="camel", dict=True):
         return all_of(self._shown(domain, one, question.attribute) for one in chosen)
 
     def depends_on(self, question: Question, further: Iterable[str] = ()) -> str | None:
-        """Return a name, as ``topic=jmx.lake``, that the rules treat otherwise than others.
+        """Return a name, such as ``topic=jmx.lake``, that the rules treat differently.
 
-        Names that ``excludeObjectNames`` leaves out are no such: who wrote that meant it.
+        Names that ``excludeObjectNames`` excludes do not count, because that is intended.
         """
         domain, keys = key_values(question.pattern)
         for pairs in choices(keys, tuple(further)):
-            stand_ins = _stand_ins(pairs)
-            usual = self._sample_of(domain, _bean(pairs, stand_ins), question.attribute)
-            for key, own in stand_ins.items():
+            placeholders = _placeholders(pairs)
+            usual = self._sample_of(domain, _bean(pairs, placeholders), question.attribute)
+            for key, own in placeholders.items():
                 for name in _OTHERS.get(key, ()):
-                    bean = _bean(pairs, {**stand_ins, key: name})
+                    bean = _bean(pairs, {**placeholders, key: name})
                     if not self._is_read(domain, bean):
                         continue
                     other = self._sample_of(domain, bean, question.attribute)
@@ -182,18 +162,18 @@ class Rules(msgspec.Struct, frozen=True, rename="camel", dict=True):
                         return f"{key}={name}"
         return None
 
-    def _shown(self, domain: str, keys: _Pairs, attribute: str) -> Shown | None:
-        bean = _bean(keys, _stand_ins(keys))
+    def _shown(self, domain: str, keys: Pairs, attribute: str) -> Shown | None:
+        bean = _bean(keys, _placeholders(keys))
         sample = self._sample_of(domain, bean, attribute)
-        if sample is None or any(map(_STAND_IN.search, sample.names)):
+        if sample is None or any(map(_PLACEHOLDER.search, sample.names)):
             return None
         return _as_shown(sample.names, sample.labels, sample.factor, domain, bean)
 
     def _sample_of(self, domain: str, bean: _Keys, attribute: str) -> "_Sample | None":
-        """The sample of one bean; None: it is hidden, or its value is another."""
+        """Return the sample of one MBean. None: it is hidden, or its value is changed."""
         if not self._is_read(domain, bean):
             return None
-        *path, attribute = attribute.split(".")  # of a composite attribute, its part
+        *path, attribute = attribute.split(".")  # item of a composite attribute
         head = f"{domain}<{', '.join(f'{key}={value}' for key, value in bean.items())}><"
         for rule in self.rules:
             last = _CAPITAL.sub("_", attribute).lower() if rule.attr_name_snake_case else attribute
@@ -208,7 +188,7 @@ class Rules(msgspec.Struct, frozen=True, rename="camel", dict=True):
 
     def _is_read(self, domain: str, bean: _Keys) -> bool:
         if self.exclude_jvm_metrics and domain in _JVM:
-            return False  # by 1.6.0 unless it is included by name, by older ones in any case
+            return False  # 1.6.0 exports MBeans that are included by name, older versions do not
         fits = partial(_fits, domain, bean)
         include = self.include_object_names or self.whitelist_object_names
         exclude = self.exclude_object_names or self.blacklist_object_names
@@ -240,10 +220,10 @@ class Rules(msgspec.Struct, frozen=True, rename="camel", dict=True):
 
 
 def read(path: Path | None) -> Rules:
-    """The rules in a file: the exporter's own, or a ConfigMap of Kubernetes that holds it.
+    """Return the rules in an exporter's file, or in a ConfigMap of Kubernetes with that file.
 
     Raises:
-        ConfigError: It cannot be read, or has what we cannot follow.
+        ConfigError: The file cannot be read, or has unsupported content.
     """
     if path is None:
         return Rules()
@@ -253,12 +233,12 @@ def read(path: Path | None) -> Rules:
         raise ConfigError(f"{error.place}: the exporter's rules: {error.problem}") from None
     except (msgspec.MsgspecError, AttributeError, TypeError, ValueError) as error:
         why = " ".join(str(error).split())[:200]
-        raise ConfigError(f"{path}: that is no configuration of jmx_exporter: {why}") from None
+        raise ConfigError(f"{path}: invalid configuration of jmx_exporter: {why}") from None
 
 
 def configurations(text: str, where: str = "") -> Iterator[Mapping[str, Any]]:
-    """Those in a file of several documents, some of which may be other objects of Kubernetes."""
-    for found in strict_yaml.load_all(text, where, "last"):  # as the exporter does
+    """Yield the configurations in a file, which can also have other objects of Kubernetes."""
+    for found in strict_yaml.load_all(text, where, "last"):  # as in the exporter
         if found and found.get("kind") == "ConfigMap":
             texts = map(str, found.get("data", {}).values())
             yield from (strict_yaml.load(one, where, "last") for one in texts if "rules:" in one)
@@ -267,44 +247,19 @@ def configurations(text: str, where: str = "") -> Iterator[Mapping[str, Any]]:
 
 
 def parse(found: Mapping[str, Any]) -> Rules:
-    """The rules of an exporter's configuration.
+    """Return the rules of an exporter's configuration.
 
     Raises:
-        ValueError: It has what we cannot follow.
-        msgspec.ValidationError: It has a value of another type, or an expression that is none.
+        ValueError: The configuration has an unsupported key.
+        msgspec.ValidationError: A value has another type, or an expression is invalid.
     """
     if hiding := [key for key in _HIDING if key in found]:
-        raise ValueError(f"the agent cannot follow {', '.join(hiding)}")
+        raise ValueError(f"the agent does not support {', '.join(hiding)}")
     given = {key: value for key, value in found.items() if value is not None}
     return msgspec.convert(given, Rules, strict=False)
 
 
-def key_values(pattern: str) -> tuple[str, _Pairs]:
-    """The domain of an object name pattern, and its keys with their values."""
-    domain, _, properties = pattern.partition(":")
-    return domain, [
-        (key, value) for key, _, value in (one.partition("=") for one in properties.split(","))
-    ]
-
-
-def choices(keys: _Pairs, further: tuple[str, ...]) -> Iterable[_Pairs]:
-    """The keys that beans of a pattern have: with any of the further ones where it allows them."""
-    if keys[-1] != ("*", ""):
-        return [keys]
-    return [
-        [*keys[:-1], *((key, "*") for key in chosen)]
-        for number in range(1, len(further) + 1)
-        for chosen in combinations(further, number)
-    ]
-
-
-def all_of(found: Iterable[Shown | None]) -> list[Shown] | None:
-    """All of them; None: one is hidden."""
-    known = list(found)
-    return [one for one in known if one is not None] if None not in known else None
-
-
-def _stand_ins(keys: _Pairs) -> dict[str, str]:
+def _placeholders(keys: Pairs) -> dict[str, str]:
     wildcards = [key for key, value in keys if value == "*"]
     return {
         key: f"73010{number}8" if key == "partition" else f"jmxlake{number}standin"
@@ -312,14 +267,14 @@ def _stand_ins(keys: _Pairs) -> dict[str, str]:
     }
 
 
-def _bean(keys: _Pairs, names: _Keys) -> dict[str, str]:
+def _bean(keys: Pairs, names: _Keys) -> dict[str, str]:
     return {key: names.get(key, value) for key, value in keys}
 
 
 def _renamed(
     sample: _Sample | None, name: str, other: str, usual: _Sample | None
 ) -> _Sample | None:
-    """The sample as if the bean had the other name, of which the usual one is."""
+    """Return the sample of the MBean with another name, in the labels that depend on the name."""
     if sample is None or usual is None:
         return sample
     labels = {
@@ -330,7 +285,7 @@ def _renamed(
 
 
 def _fits(domain: str, bean: _Keys, pattern: str) -> bool:
-    """Whether a bean fits an object name pattern."""
+    """Return True if an MBean matches an object name pattern."""
     wanted, pairs = key_values(pattern)
     keys = dict(pairs)
     is_open = keys.pop("*", None) is not None
@@ -348,32 +303,26 @@ def _glob(pattern: str) -> re.Pattern[str]:
 def _as_shown(
     names: frozenset[str], labels: Mapping[str, str], factor: float, domain: str, bean: _Keys
 ) -> Shown | None:
-    constants, variables, seen = {}, {}, set()
+    constants, variables, found = {}, {}, set()
     for label, text in labels.items():
-        numbers = _STAND_IN.findall(text)
+        numbers = _PLACEHOLDER.findall(text)
         if not numbers:
             constants[label] = text
             continue
         if len(set(numbers)) < len(numbers):
             return None
-        expression = _STAND_IN.sub(r"(?P<w\1>.*)", re.escape(text))
+        expression = _PLACEHOLDER.sub(r"(?P<w\1>.*)", re.escape(text))
         variables[label] = re.compile(expression, re.DOTALL)
-        seen |= set(numbers)
+        found |= set(numbers)
     pattern = f"{domain}:{','.join(f'{key}={value}' for key, value in bean.items())}"
-    template = tuple(_STAND_IN.split(pattern)[::2])
-    if len(seen) < len(template) - 1:
-        return None  # beans that we tell apart have one name there
+    template = tuple(_PLACEHOLDER.split(pattern)[::2])
+    if len(found) < len(template) - 1:
+        return None  # samples of different MBeans would have the same name and labels
     return Shown(names, constants, variables, factor, template)
 
 
-def _quoted(value: str) -> str:
-    if _PLAIN.fullmatch(value):
-        return value
-    return '"' + re.sub(r'["*?\\]', r"\\\g<0>", value).replace("\n", "\\n") + '"'
-
-
 def _expanded(template: str, match: re.Match[str]) -> str:
-    """A replacement as Java's Matcher understands it."""
+    """Return a replacement with its groups, as in Java's Matcher."""
 
     def value(reference: re.Match[str]) -> str:
         escaped, number, name = reference.groups()
@@ -381,7 +330,7 @@ def _expanded(template: str, match: re.Match[str]) -> str:
             return escaped
         if name:
             return match[name] or ""
-        # As many digits as make the number of a group that there is.
+        # As many digits as form the number of an existing group.
         groups = match.re.groups
         taken = next(n for n in range(len(number), 0, -1) if n == 1 or int(number[:n]) <= groups)
         return (match[int(number[:taken])] or "") + number[taken:]
@@ -390,5 +339,47 @@ def _expanded(template: str, match: re.Match[str]) -> str:
 
 
 def _safe(name: str) -> str:
-    """As ``toSafeName`` of the exporter: one underscore for all that a name may not have."""
+    """Return a valid name, with one underscore for invalid characters (toSafeName)."""
     return _UNSAFE.sub("_", f"_{name}" if name[:1].isdigit() else name)
+
+
+def check_time(path: Path) -> None:
+    """Check that the rules in a file can be applied in time.
+
+    Raises:
+        ConfigError: The rules take too long.
+    """
+    try:
+        state = path.stat()
+    except OSError:
+        return  # the reader of the file reports it
+    if not _is_in_time(path, state.st_ino, state.st_mtime_ns, state.st_size):
+        raise ConfigError(
+            f"{path}: the patterns of the exporter's rules take more than {_MOST_SECONDS} s to"
+            " match; remove repetitions within repetitions, such as (.+)+"
+        )
+
+
+@cache  # the sources of an agent can share a file
+def _is_in_time(path: Path, *_: int) -> bool:
+    trial = subprocess.run(
+        [sys.executable, "-m", __name__, str(path), str(_MOST_SECONDS)],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        check=False,
+    )
+    return trial.returncode != -signal.SIGXCPU
+
+
+def _apply(path: Path) -> None:
+    rules = read(path)
+    for metric in (one for family in catalogue.load().families for one in family.metrics):
+        for question in asked_for(metric):
+            rules.shown(question, tuple(metric.labels))
+            rules.depends_on(question, tuple(metric.labels))
+
+
+if __name__ == "__main__":
+    resource.setrlimit(resource.RLIMIT_CPU, (int(sys.argv[2]), int(sys.argv[2]) + 1))
+    _apply(Path(sys.argv[1]))

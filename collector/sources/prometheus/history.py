@@ -1,9 +1,9 @@
-"""A broker as Prometheus kept what its jmx_exporter showed: one page for each scrape there was.
+"""History of a broker from the pages of its jmx_exporter that Prometheus stored.
 
-Prometheus notes of each scrape when it began (the sample ``up`` has that instant), whether it went
-well and how long it took. So the past is read scrape by scrape, with the bounds that an agent of
-that interval would have had. What a query shows for longer, for want of something newer (its
-lookback), is of no scrape and is not used.
+Prometheus records the start of each scrape (as the time of the sample ``up``), its result and its
+duration. So the history is read scrape by scrape, with the bounds of an agent with that interval. A
+query also returns older samples for a while after the last scrape (lookback). They do not belong to
+a scrape and are not used.
 """
 
 import json
@@ -18,34 +18,34 @@ from collector.errors import ConfigError, SourceDataError, SourceError
 from collector.model import Answer, Identity
 from collector.sources.base.beans import all_asked, keys_of
 from collector.sources.base.identity import Expected
+from collector.sources.prometheus import Prometheus
 from collector.sources.prometheus.api import Kept, Labels, PrometheusApi
 from collector.sources.prometheus.exporter import APP_INFO, OWN, PrometheusSource, misfit
 from collector.sources.prometheus.exporter_rules import Rules
 from collector.sources.prometheus.page import Sample
-from collector.sources.prometheus.settings import Prometheus
 
-_EXPORTED: Final = "exported_"  # what Prometheus puts before a label that the target has, too
-_DOWNSAMPLED: Final = "are its blocks downsampled?"
+_EXPORTED: Final = "exported_"  # Prometheus adds it to a label that the target also has
+_DOWNSAMPLED: Final = "check whether its blocks are downsampled"
 _NONE: Final[tuple[float, Labels]] = (0.0, {})
 _TOLERANCE_US: Final = 3_000
-"""Prometheus dates a scrape back by up to 2 ms, so that its instants are even, and to the ms."""
-_LONGEST_INTERVAL_US: Final = 119_000_000  # else no window of five minutes has room for a gap
+"""Prometheus aligns the time of a scrape by up to 2 ms, and rounds it to milliseconds."""
+_LONGEST_INTERVAL_US: Final = 119_000_000  # a window of 5 minutes must be longer than 2.5 intervals
 
 
 _Samples = Mapping[str, list[Sample]]
 Span = tuple[int, int]
-"""First instant and end, in microseconds since the epoch."""
+"""Start and end in microseconds since the epoch."""
 
 
 class Mark(NamedTuple):
-    """A scrape by Prometheus, or an instant of which it has none.
+    """A scrape by Prometheus, or an instant without a scrape.
 
     Attributes:
-        at_us: The first instant at which a query shows it.
-        asked_us: When it began.
-        answered_us: When it ended.
-        why: Why it brought nothing; empty: it did.
-        target: The labels that Prometheus gave to all samples of it.
+        at_us: First instant at which a query returns the scrape.
+        asked_us: Start.
+        answered_us: End.
+        why: Reason of a failure. Empty: it succeeded.
+        target: Labels that Prometheus added to all samples of the scrape.
     """
 
     at_us: int
@@ -58,28 +58,28 @@ class Mark(NamedTuple):
 _HOLE: Final = "Prometheus has no scrape of it"
 _FAILED: Final = "Prometheus could not scrape it (up is 0)"
 NO_PAGE: Final = (_HOLE, _FAILED)
-"""How the errors of attempts end for which Prometheus has no page."""
+"""Ends of the error texts of scrapes without a page in Prometheus."""
 
 
 class Scrapes(NamedTuple):
-    """The scrapes of a span, and the interval between them in microseconds."""
+    """The scrapes of an interval, and the scrape interval in microseconds."""
 
     marks: list[Mark]
     interval_us: int
 
 
 def scrapes(api: PrometheusApi, selector: str, span: Span, step_us: int, between: Span) -> Scrapes:
-    """The scrapes of one target.
+    """Return the scrapes of one target.
 
     Args:
-        api: Where to ask.
+        api: API of Prometheus.
         selector: Matchers that select one target.
-        span: First instant and end of the steps at which to look.
-        step_us: The least time between two scrapes that are read.
-        between: They begin after the one instant, and end before the other.
+        span: Start and end of the query steps.
+        step_us: Shortest time between two scrapes that are read.
+        between: Scrapes start after its first instant and end before its second one.
 
     Raises:
-        SourceError: It cannot be asked, or there are two targets, or what is there is no scrape.
+        SourceError: The request failed, or two targets match, or the samples are not scrapes.
     """
     (start_us, end_us), (after_us, until_us) = span, between
     of = f"{{{selector}}}"
@@ -88,7 +88,7 @@ def scrapes(api: PrometheusApi, selector: str, span: Span, step_us: int, between
         for query in (f"up{of}", f"timestamp(up{of})", f"scrape_duration_seconds{of}")
     )
     if odd := {up for up, _ in ups.values()} - {0.0, 1.0}:
-        raise SourceDataError(f"{api.where}: up is {odd.pop():g} there: {_DOWNSAMPLED}")
+        raise SourceDataError(f"{api.where}: up is {odd.pop():g}; {_DOWNSAMPLED}")
     interval_us = _interval_us(
         api.where, {round(at_s * 1e6) for at_s, _ in asked.values()}, step_us
     )
@@ -107,12 +107,12 @@ def scrapes(api: PrometheusApi, selector: str, span: Span, step_us: int, between
 
 def _interval_us(where: str, instants: set[int], step_us: int) -> int:
     apart = sorted(later - one for one, later in pairwise(sorted(instants)))
-    # Most are an interval apart; the longer ones are holes.
+    # Most scrapes are an interval apart. Longer distances are gaps.
     interval_us = round(max(step_us, apart[len(apart) // 4] if apart else 0), -6)
     if interval_us > _LONGEST_INTERVAL_US:
         raise SourceDataError(
-            f"{where}: its scrapes are {interval_us / 1e6:g} s apart, and windows of 5 minutes need"
-            f" them every 2 minutes: {_DOWNSAMPLED}"
+            f"{where}: the scrape interval is {interval_us / 1e6:g} s, but windows of 5 minutes"
+            f" need 2 minutes or less; {_DOWNSAMPLED}"
         )
     return interval_us
 
@@ -120,33 +120,33 @@ def _interval_us(where: str, instants: set[int], step_us: int) -> int:
 def _merged(
     api: PrometheusApi, parts: Iterable[tuple[int, list[Kept]]]
 ) -> dict[int, tuple[float, Labels]]:
-    """Value and labels by instant; a target may have other labels from some instant on."""
+    """Return value and labels by instant. The labels of a target can change."""
     merged: dict[int, tuple[float, Labels]] = {}
     for one in (one for _, found in parts for one in found):
         target = {key: value for key, value in one.labels.items() if key != "__name__"}
         if merged.keys() & one.values.keys():
             raise SourceDataError(
-                f"{api.where}: two targets at once are that broker, as if two Prometheus or two"
-                " jobs scraped it: choose one by --match"
+                f"{api.where}: two targets match this broker, such as two jobs that scrape it;"
+                " choose one with --match"
             )
         merged |= {at_ms: (value, target) for at_ms, value in one.values.items()}
     return merged
 
 
 class PastSource(PrometheusSource):
-    """One family of a broker; ``show`` puts the next page before whom reads it.
+    """One family of a broker. ``pages`` makes each stored page the current one.
 
-    As a clock it shows when the page was asked for, then when it came.
+    It is also a clock: it returns the start of the page's scrape, then its end.
 
     Args:
-        expected: Whose pages they are; its cluster is believed.
-        section: By which rules the exporter names what it shows.
-        api: Where the pages are kept.
+        expected: Identity of the broker. Its cluster ID is not checked.
+        section: Settings of the exporter, with its rules.
+        api: API of Prometheus.
         selector: Matchers that select the broker's target.
-        family: What is read.
+        family: Family.
 
     Raises:
-        SourceDataError: The rules hide some of the family.
+        SourceDataError: The rules hide a part of the family.
     """
 
     def __init__(
@@ -166,10 +166,10 @@ class PastSource(PrometheusSource):
         self._kept = _Page(Mark(0, 0, 0, _HOLE, {}), {}, 0)
 
     def pages(self, marks: list[Mark], step_us: int) -> Iterator[Mark]:
-        """Show the page of each scrape in turn, then yield the scrape.
+        """Make the page of each scrape the current page, then yield the scrape.
 
         Raises:
-            SourceError: Prometheus cannot be asked, or the answer is of no use.
+            SourceError: The request failed, or the response is invalid.
         """
         if not marks:
             return
@@ -189,10 +189,10 @@ class PastSource(PrometheusSource):
             start_us = until_us
 
     def _oldest(self, found: list[Kept], span: Span, step_us: int) -> dict[int, int]:
-        """When the oldest of the samples was read that a query shows, by instant.
+        """Return the time of the oldest sample in a query's result, by instant.
 
-        All samples of a scrape have its instant. Some are older where the answers of several
-        Prometheus were made one, or where one got lost.
+        All samples of a scrape have the same time. Some are older if the responses of several
+        Prometheus servers were merged, or if a sample was lost.
         """
         parts = (
             f"label_replace(min(timestamp({name}{{{self._selector}}})),'name','{name}','','')"
@@ -207,16 +207,16 @@ class PastSource(PrometheusSource):
         return oldest
 
     def wall_us(self) -> int:
-        """When the page was asked for; then when it came."""
+        """Return the start of the page's scrape at the first call, then its end."""
         return self._instants.pop(0) if len(self._instants) > 1 else self._instants[0]
 
     steady_us = wall_us
 
     def identify(self) -> Identity:
-        """The broker whose page is shown.
+        """Return the identity of the current page's broker.
 
         Raises:
-            SourceError: There was no page, or it is another broker's.
+            SourceError: The scrape has no page, or the page is of another broker.
         """
         if why := self._kept.mark.why:
             raise SourceError(f"{self._where}: {why}")
@@ -226,9 +226,9 @@ class PastSource(PrometheusSource):
         return self._session.identity
 
     def read(self, family: Family) -> Answer:
-        """Read the page that is shown, after ``identify``."""
+        """Read the current page, after ``identify``."""
         samples, answer = self._last
-        if answer is None or samples != self._kept.samples:  # most pages are as the one before
+        if answer is None or samples != self._kept.samples:  # most pages equal the page before
             answer = (self._session or self._open()).read(family)
             self._last = self._kept.samples, answer
         return replace(answer, listed_us=self._staleness_us + self._kept.age_us)
@@ -254,7 +254,7 @@ def _page(mark: Mark, found: list[Kept], own: list[Labels], oldest: Mapping[int,
 
 
 def own_labels(labels: Mapping[str, str], target: Mapping[str, str]) -> dict[str, str]:
-    """The labels that the exporter gave to a sample, without those of its target."""
+    """Return the labels that the exporter added to a sample, without its target's labels."""
     own = {}
     for key, value in labels.items():
         before = key.removeprefix(_EXPORTED)
@@ -269,25 +269,25 @@ def brokers(
     api: PrometheusApi, rules: Rules, match: str, label: str, given: Mapping[str, str],
     span: Span,
 ) -> dict[str, str]:  # fmt: skip
-    """Node ids by the value of the label in which brokers differ.
+    """Return node IDs by the value of the label that identifies brokers.
 
     Args:
-        api: Where to ask.
-        rules: The exporter's.
+        api: API of Prometheus.
+        rules: Rules of the exporter.
         match: Matchers of the brokers' targets.
-        label: The label in which they differ.
-        given: Node ids that are known.
-        span: First instant and end of what is looked at.
+        label: Label that identifies brokers.
+        given: Known node IDs.
+        span: Interval of the query.
 
     Raises:
-        ConfigError: There are no such targets, or a node id is not known.
-        SourceError: It cannot be asked.
+        ConfigError: No target matches, or a node ID is unknown.
+        SourceError: The request failed.
     """
     targets = {one.get(label, ""): one for one in api.series(f"up{{{match}}}", *span)}
     if not targets or "" in targets:
         raise ConfigError(
-            f"{api.where}: no target with a label {label} fits up{{{match}}} in that time: correct"
-            " --match, --label, --from or --to"
+            f"{api.where}: no target with a label {label} matches up{{{match}}} in that time;"
+            " correct --match, --label, --from or --to"
         )
     nodes, odd = dict[str, str](), set[str]()
     for shown in rules.shown(APP_INFO) or ():
@@ -304,18 +304,19 @@ def brokers(
     unknown = sorted(one for one in targets if not nodes.get(one, "").isdecimal())
     if unknown and odd:
         raise ConfigError(
-            f"{api.where}: label {min(odd)} of {APP_INFO.pattern} is not of the exporter, and up"
-            " does not have it: metric_relabel_configs added it, so series get mixed up"
+            f"{api.where}: label {min(odd)} of {APP_INFO.pattern} is not from the exporter, and up"
+            " does not have it, so metric_relabel_configs added it and series would be confused;"
+            " remove that rule and import later data"
         )
     if unknown:
         raise ConfigError(
-            f"{api.where}: no {APP_INFO.pattern} says which broker {unknown[0]!a:.100} is"
-            f" ({len(unknown)} of {len(targets)} targets): give --node {unknown[0]!a:.100}=ID, or"
-            " choose the brokers by --match"
+            f"{api.where}: {unknown[0]!a:.100} does not have {APP_INFO.pattern} with its node id"
+            f" ({len(unknown)} of {len(targets)} targets); set --node {unknown[0]!a:.100}=ID, or"
+            " choose the brokers with --match"
         )
     return {one: nodes[one] for one in sorted(targets)}
 
 
 def matcher(label: str, value: str) -> str:
-    """A matcher of PromQL."""
-    return f"{label}={json.dumps(value, ensure_ascii=False)}"  # a text as JSON has it
+    """Return a matcher of PromQL."""
+    return f"{label}={json.dumps(value, ensure_ascii=False)}"  # PromQL escapes like JSON

@@ -1,10 +1,9 @@
-r"""Java's regular expressions as Python's, as far as jmx_exporter's rules need them.
+r"""Translation of Java's regular expressions to Python's, for jmx_exporter's rules.
 
-What only one of both languages knows, or what they mean differently, is translated or refused:
-named groups, flags within a pattern, classes by name, unions and intersections of classes,
-``\Q...\E``. What is matched are names of beans, with stand-ins for what differs. So classes are
-exact up to U+00FF only, and flags do nothing that matter only to other letters or to ends of lines
-(d, u, U). ``\b`` is that of Java 19 and later: by ASCII.
+It translates or refuses everything that only one of the languages supports or that differs: named
+groups, flags within a pattern, classes by name, unions and intersections of classes, ``\Q...\E``.
+The input is object names with placeholders. So classes are exact up to U+00FF only, and flags for
+other letters or for line ends (d, u, U) have no effect. ``\b`` uses ASCII, as in Java 19 and later.
 """
 
 import re
@@ -41,32 +40,32 @@ _ESCAPES: Final = {
 }
 
 _OTHER: Final = 256
-"""Stands for all characters above U+00FF in a set."""
+"""Member of a set for all characters above U+00FF."""
 _ALL: Final = frozenset(range(_OTHER + 1))
 _Set = frozenset[int]
 
 
 class PatternError(ValueError):
-    """A pattern that is not one of Java's, or that cannot be followed."""
+    """A pattern that is invalid in Java or not supported."""
 
 
 @cache
 def compiled(pattern: str) -> re.Pattern[str]:
-    """Compile a pattern of Java's to match anywhere in a text, by ``fullmatch``.
+    """Compile a pattern of Java so that ``fullmatch`` finds it anywhere in a text.
 
     Raises:
-        PatternError: It is not one of Java's, or it cannot be followed.
+        PatternError: The pattern is invalid in Java or not supported.
     """
     try:
         return re.compile(f".*(?:{_Translator(pattern).whole()}).*", re.ASCII)
     except PatternError as error:
         raise PatternError(
-            f"the agent cannot follow the pattern {pattern[:100]!a:.120}: {error}"
+            f"the agent does not support the pattern {pattern[:100]!a:.120}: {error}"
         ) from None
     except (re.error, OverflowError, RecursionError):
-        why = "it refers to a group that is not there, or looks behind by no fixed length"
+        why = "a group does not exist, or a lookbehind has no fixed length"
         raise PatternError(
-            f"the agent cannot follow the pattern {pattern[:100]!a:.120}: {why}"
+            f"the agent does not support the pattern {pattern[:100]!a:.120}: {why}"
         ) from None
 
 
@@ -81,18 +80,18 @@ class _Translator:
 
     def whole(self) -> str:
         if len(self._text) > _LONGEST:
-            raise PatternError(f"it is longer than {_LONGEST:,} characters")
+            raise PatternError(f"longer than {_LONGEST:,} characters")
         found = self._alternatives()
         if self._at < len(self._text):
-            raise PatternError("a bracket closes that none opened")
+            raise PatternError("unbalanced closing bracket")
         return found
 
     def _alternatives(self) -> str:
-        """Translate up to the end of a group; flags within it hold until there."""
+        """Translate up to the end of a group. Flags in it apply up to this end."""
         out, flags, any_case = list[str](), list[str](), self._any_case
         self._depth += 1
         if self._depth > _DEEPEST:
-            raise PatternError(f"its groups are nested more than {_DEEPEST} deep")
+            raise PatternError(f"groups are nested more than {_DEEPEST} deep")
         while self._at < len(self._text) and not self._text.startswith(")", self._at):
             if self._take("|"):
                 out += [")" * len(flags), "|", *flags]
@@ -106,9 +105,9 @@ class _Translator:
         return "".join(out) + ")" * len(flags)
 
     def _take(self, text: str) -> bool:
-        is_there = self._text.startswith(text, self._at)
-        self._at += len(text) if is_there else 0
-        return is_there
+        found = self._text.startswith(text, self._at)
+        self._at += len(text) if found else 0
+        return found
 
     def _match(self, expression: re.Pattern[str]) -> re.Match[str] | None:
         found = expression.match(self._text, self._at)
@@ -117,7 +116,7 @@ class _Translator:
 
     def _next(self) -> str:
         if self._at >= len(self._text):
-            raise PatternError("it ends too early")
+            raise PatternError("incomplete")
         self._at += 1
         return self._text[self._at - 1]
 
@@ -126,7 +125,7 @@ class _Translator:
         return found[0] if found else ""
 
     def _own_flags(self) -> str:
-        """Translate flags that hold to the end of the group: to a group that ends there, too."""
+        """Translate flags for the rest of a group to a group with the same end."""
         at = self._at
         if self._take("(") and (found := self._match(_FLAGS)) and found[3] == ")":
             return self._flags(found)
@@ -136,14 +135,14 @@ class _Translator:
     def _flags(self, found: re.Match[str]) -> str:
         on, off = found[1], found[2] or ""
         if "x" in on:
-            raise PatternError("the flag x, which allows comments in it, is not supported")
+            raise PatternError("the flag x (comments) is not supported")
         self._any_case = (self._any_case or "i" in on) and "i" not in off
         on, off = _IGNORED.sub("", on), _IGNORED.sub("", off).replace("x", "")
         on = "".join(sorted(set(on) - set(off)))
         return f"(?{on}{'-' + ''.join(sorted(set(off))) if off else ''}:"
 
     def _atom(self) -> list[str]:
-        """Translate what may be repeated, the last of these."""
+        """Translate an element; a repetition applies to the last item of the result."""
         char = self._next()
         if char == "(":
             return [self._group()]
@@ -152,31 +151,31 @@ class _Translator:
         if char == "\\":
             return self._escape()
         if char in "*+?{":
-            raise PatternError(f"{char} repeats nothing")
+            raise PatternError(f"{char} does not follow an element")
         return [char if char in ".^$" else re.escape(char)]
 
     def _group(self) -> str:
         any_case = self._any_case
         if plain := self._match(_PLAIN_GROUP):
-            begin = f"({plain[0]}"
+            head = f"({plain[0]}"
         elif named := self._match(_NAMED):
             if named[1] in self._names:
-                raise PatternError(f"two groups are named {named[1]:.40}")
+                raise PatternError(f"duplicate group name {named[1]:.40}")
             self._names.add(named[1])
             self._groups += 1
-            begin = f"(?P<{named[1]}>"
+            head = f"(?P<{named[1]}>"
         elif flags := self._match(_FLAGS):
-            begin = self._flags(flags)
+            head = self._flags(flags)
         elif self._take("?"):
-            raise PatternError(f"Java has no group that begins with (?{self._text[self._at :][:1]}")
+            raise PatternError(f"unknown kind of group (?{self._text[self._at :][:1]}")
         else:
             self._groups += 1
-            begin = "("
+            head = "("
         inner = self._alternatives()
         self._any_case = any_case
         if not self._take(")"):
             raise PatternError("a bracket is not closed")
-        return f"{begin}{inner})"
+        return f"{head}{inner})"
 
     def _escape(self) -> list[str]:
         if self._take("Q"):
@@ -196,7 +195,7 @@ class _Translator:
         return [found]
 
     def _reference(self, number: str) -> str:
-        # As many digits as make the number of a group that there is so far.
+        # As many digits as form the number of a group before this reference.
         while (digit := self._text[self._at : self._at + 1]).isdecimal() and digit.isascii():
             if int(number + digit) > self._groups:
                 break
@@ -205,13 +204,13 @@ class _Translator:
 
     def _quoted(self) -> str:
         text, end, _ = self._text[self._at :].partition("\\E")
-        if not end:  # what the exporter puts behind the pattern would be quoted, too
-            raise PatternError(r"\Q is not closed by \E")
+        if not end:  # the exporter's suffix of the pattern would also be quoted
+            raise PatternError(r"\Q has no closing \E")
         self._at += len(text) + len(end)
         return text
 
     def _single(self) -> str | None:
-        """Return the one character that follows a backslash; None: it is not one."""
+        """Return the single character that an escape means. None: it means something else."""
         if found := self._match(_BY_NUMBER):
             octal, *hexadecimal = found.groups()
             code = int(octal, 8) if octal else int(next(filter(None, hexadecimal)), 16)
@@ -239,16 +238,16 @@ class _Translator:
         return _ALL - members if found[0].startswith("P") else members
 
     def _class(self) -> _Set:
-        """Translate a class whose opening bracket is behind."""
+        """Translate a class, after its opening bracket."""
         self._depth += 1
         if self._depth > _DEEPEST:
-            raise PatternError(f"its classes are nested more than {_DEEPEST} deep")
+            raise PatternError(f"classes are nested more than {_DEEPEST} deep")
         is_negated = self._take("^")
         parts, members, is_empty, is_plain = list[_Set](), _Set(), True, True
         while is_empty or not self._take("]"):
             if self._take("&&"):
                 if is_empty:
-                    raise PatternError("&& stands without a class before it")
+                    raise PatternError("&& does not follow a class")
                 parts.append(members)
                 members, is_empty, is_plain = _Set(), True, False
                 continue
@@ -258,14 +257,14 @@ class _Translator:
                 members |= self._members()
             is_empty = False
         if is_negated and not is_plain:
-            raise PatternError("versions of Java differ in a class that is negated and combined")
+            raise PatternError("a negated combination of classes depends on the version of Java")
         self._depth -= 1
         for part in parts:
             members &= part
         return _ALL - members if is_negated else members
 
     def _members(self) -> _Set:
-        """Translate what stands in a class: a character, a range, or a class by name."""
+        """Translate an item of a class: a character, a range, or a class by name."""
         char = self._next()
         if char == "\\":
             if self._take("Q"):
@@ -274,16 +273,16 @@ class _Translator:
             if single is None:
                 return self._class_escape()
             char = single
-        begin = end = ord(char)
+        start = end = ord(char)
         rest = self._text[self._at : self._at + 2]
         if rest[:1] == "-" and rest[1:] not in ("", "]", "["):
             self._at += 1
             last: str | None = self._next()
             last = self._single() if last == "\\" else last
-            if last is None or ord(last) < begin:
-                raise PatternError("a range in a class ends before it begins")
+            if last is None or ord(last) < start:
+                raise PatternError("a range in a class ends before its start")
             end = ord(last)
-        return self._folded(range(begin, end + 1))
+        return self._folded(range(start, end + 1))
 
     def _class_escape(self) -> _Set:
         if by_name := self._by_name():
@@ -307,18 +306,18 @@ def _in_any_case(members: Iterable[int]) -> _Set:
 
 
 def _written(members: _Set) -> str:
-    """Write a set as a class of Python's."""
+    """Return a set as a class of Python."""
     if members == _ALL:
         return "(?s:.)"
     is_open = _OTHER in members
     codes = sorted(_ALL - members if is_open else members)
     if not codes:
         return "(?!)"
-    ranges, begin = list[str](), codes[0]
+    ranges, start = list[str](), codes[0]
     for code, after in zip(codes, [*codes[1:], -1], strict=True):
         if after != code + 1:
-            ranges.append(f"\\x{begin:02x}-\\x{code:02x}")
-            begin = after
+            ranges.append(f"\\x{start:02x}-\\x{code:02x}")
+            start = after
     return f"[{'^' if is_open else ''}{''.join(ranges)}]"
 
 
@@ -350,7 +349,7 @@ _CATEGORIES: Final = {
     "uppercase": "Lu", "punctuation": "P", "control": "Cc", "titlecase": "Lt",
     "letterordigit": "L|Nd", "lc": "Lu|Ll|Lt", "ld": "L|Nd",
 }  # fmt: skip
-"""Categories of Unicode by what Java calls them after ``Is`` or ``java``."""
+"""Categories of Unicode by Java's names after ``Is`` or ``java``."""
 _CASES: Final = ("Lu", "Ll", "Lt")
 _CATEGORY: Final = re.compile("L[ulmto]?|M[nce]?|N[dlo]?|P[cdseifo]?|S[mcko]?|Z[slp]?|C[cfson]?")
 _CATEGORY_KEY: Final = re.compile("(?:Is|gc=|general_category=)?(.*)")
@@ -359,7 +358,7 @@ _BASIC_LATIN: Final = re.compile("(?:In|block=|blk=)BASIC_?LATIN", re.IGNORECASE
 
 
 def _named_class(name: str, *, any_case: bool) -> _Set | None:
-    """Return the members of a class by its name in Java; None: it is unknown here."""
+    """Return the members of a class with a name in Java. None: not supported."""
     members = _POSIX.get(name)
     if members is None and _BASIC_LATIN.fullmatch(name):
         members = _POSIX["ASCII"]

@@ -1,6 +1,6 @@
-"""A page in Prometheus's text format 0.0.4, or in OpenMetrics 1.0: its samples of some names.
+"""Parser of a page in Prometheus's text format 0.0.4 or OpenMetrics 1.0, for selected names.
 
-A page is foreign bytes, so it is read line by line and within bounds. Lines with other names are
+A page is untrusted input, so it is read line by line and with limits. Lines with other names are
 neither parsed nor kept.
 """
 
@@ -12,11 +12,11 @@ from typing import Final, NamedTuple
 from collector.errors import SourceError
 from collector.sources.http.endpoint import Reply
 
-_MOST_LINES: Final = 2_000_000  # 64 MiB of lines as brokers have them are a third of that
-_LONGEST_LINE: Final = 1 << 18  # bytes; the longest names of a lake are 32 KiB, escaped 64 KiB
+_MOST_LINES: Final = 2_000_000  # 64 MiB of a broker's lines are a third of it
+_LONGEST_LINE: Final = 1 << 18  # bytes; the longest names of a lake have 32 KiB, escaped 64 KiB
 _LONGEST_NAME: Final = 1 << 9
 _MOST_LABELS: Final = 64
-_MOST_SAMPLES: Final = 300_000  # as many beans as Jolokia may answer
+_MOST_SAMPLES: Final = 300_000  # the limit of MBeans for Jolokia
 
 _TEXT: Final = "text/plain"
 _OPEN_METRICS: Final = "application/openmetrics-text"
@@ -40,10 +40,10 @@ class Sample(NamedTuple):
     """A sample of a page.
 
     Attributes:
-        name: Its name.
-        labels: Its labels.
-        value: Its value.
-        timestamp: Its own time stamp in seconds since the epoch. None: it has none.
+        name: Name.
+        labels: Labels.
+        value: Value.
+        timestamp: Timestamp in seconds since the epoch. None: no timestamp.
     """
 
     name: str
@@ -53,14 +53,14 @@ class Sample(NamedTuple):
 
 
 class Page:
-    """One answer of an exporter.
+    """One response of an exporter.
 
     Args:
-        reply: The answer.
-        where: Who answered, for messages.
+        reply: Response.
+        where: The source, for error texts.
 
     Raises:
-        SourceError: It is of another type, may have been cut short, or has too many lines.
+        SourceError: The response has another type, can be truncated, or has too many lines.
     """
 
     def __init__(self, reply: Reply, where: str) -> None:
@@ -68,14 +68,14 @@ class Page:
         self._second = 1 if reply.kind.startswith(_OPEN_METRICS) else 1000
         if not reply.kind.startswith((_TEXT, _OPEN_METRICS)):
             raise SourceError(
-                f"{where}: it answers with {reply.kind or 'no content type'!a:.80}, not with"
-                " Prometheus's text; is the path right?"
+                f"{where}: the answer is {reply.kind or 'without content type'!a:.80}, not"
+                " Prometheus's text; check the path"
             )
         if reason := _why_cut(reply):
             raise SourceError(f"{where}: {reason}")
         if self._body.count(b"\n") > _MOST_LINES:
             raise SourceError(
-                f"{where}: its page has more than {_MOST_LINES:,} lines; is that a broker?"
+                f"{where}: the page has more than {_MOST_LINES:,} lines; check the URL"
             )
 
     def samples(self, names: Set[str]) -> Iterator[Sample]:
@@ -85,19 +85,19 @@ class Page:
             SourceError: A line with such a name is not a sample, or there are too many.
         """
         wanted, count = {name.encode() for name in names}, 0
-        for line in io.BytesIO(self._body):  # ends lines at \n only: labels may have other ends
+        for line in io.BytesIO(self._body):  # splits at \n only, as labels can have other line ends
             if _name_of(line[:_LONGEST_NAME]) not in wanted:
                 continue
             count += 1
             if count > _MOST_SAMPLES:
                 raise SourceError(
-                    f"{self._where}: its page has more than {_MOST_SAMPLES:,} samples of one"
-                    " family; is that a broker?"
+                    f"{self._where}: the page has more than {_MOST_SAMPLES:,} samples of one"
+                    " family; check the URL"
                 )
             yield self._sample(line)
 
     def names(self) -> Iterator[str]:
-        """Yield the first word of each line that is not a comment, as far as it can be shown."""
+        """Yield the first word of each line that is not a comment, in printable form."""
         last = b"#"
         for line in io.BytesIO(self._body):
             name = _name_of(line[:_LONGEST_NAME])
@@ -108,16 +108,16 @@ class Page:
     def _sample(self, line: bytes) -> Sample:
         if len(line) > _LONGEST_LINE:
             raise SourceError(
-                f"{self._where}: a line of its page is longer than {_LONGEST_LINE >> 10} KiB:"
-                f" {_quoted(line, 60)}; is that a broker?"
+                f"{self._where}: a line of the page is longer than {_LONGEST_LINE >> 10} KiB:"
+                f" {_quoted(line, 60)}; check the URL"
             )
         try:
             return self._parsed(line.decode("utf-8"))
         except UnicodeDecodeError:
-            raise SourceError(f"{self._where}: its answer is not UTF-8") from None
+            raise SourceError(f"{self._where}: the answer is not UTF-8") from None
         except (ValueError, OverflowError):
             raise SourceError(
-                f"{self._where}: that is not Prometheus's text: {_quoted(line, 150)}"
+                f"{self._where}: the answer is not Prometheus's text: {_quoted(line, 150)}"
             ) from None
 
     def _parsed(self, line: str) -> Sample:
@@ -141,7 +141,7 @@ def _name_of(line: bytes) -> bytes:
 
 
 def _labels(line: str, at: int) -> tuple[dict[str, str], int]:
-    """Return the labels, and where their closing brace ends."""
+    """Return the labels, and the position after their closing brace."""
     labels: dict[str, str] = {}
     while found := _LABEL.match(line, at):
         name, value = found.groups()
@@ -159,29 +159,29 @@ def _unescaped(found: re.Match[str]) -> str:
 
 
 def _why_cut(reply: Reply) -> str | None:
-    """Return why a page may lack its end.
+    """Return why a page can be truncated, if so.
 
-    The text format has no mark of its end. So a page without any sign of its end is refused,
-    rather than taken for a broker without the beans that did not arrive. OpenMetrics has such a
-    mark, but is not asked for: jmx_exporter 0.16.1, 0.20.0 and 1.0.1 send a length, and newer ones
-    a length or chunks, while OpenMetrics adds samples (``_created``) and exemplars.
+    The text format has no end mark. So a page without a length or chunks is refused, because the
+    MBeans that did not arrive would count as absent. OpenMetrics has an end mark, but the agent
+    does not request it, because it adds samples (``_created``) and exemplars. jmx_exporter 0.16.1,
+    0.20.0 and 1.0.1 send a length, and newer versions a length or chunks.
     """
     if reply.body.endswith(_END):
         return None
     if reply.kind.startswith(_OPEN_METRICS):
-        return "its answer ends without # EOF; was it cut short?"
+        return "the answer is truncated, because it ends without # EOF"
     if not reply.body.endswith(b"\n") and reply.body:
-        return "its answer ends within a line; was it cut short?"
+        return "the answer is truncated, because it ends within a line"
     if not reply.is_framed:
         return (
-            "its answer has neither a length nor chunks, so it may be cut short; let the proxy"
-            " there speak HTTP/1.1, or ask the exporter itself"
+            "the answer has neither a length nor chunks, so it can be truncated; configure the"
+            " proxy for HTTP/1.1, or set the URL of the exporter"
         )
     return None
 
 
 _OF: Final = {
-    "confluent_kafka_": "Confluent Cloud's export, which has no beans",
+    "confluent_kafka_": "Confluent Cloud's export, which does not have MBeans",
     "kminion_": "KMinion",
     "kafka_consumergroup_": "kafka_exporter, or Strimzi's Kafka Exporter",
     "kafka_topic_partition_": "kafka_exporter, or Strimzi's Kafka Exporter",
@@ -202,18 +202,18 @@ _OF: Final = {
     "prometheus_": "Prometheus itself",
     "jmxlake_": "a jmxlake agent itself",
 }
-"""By how names begin."""
+"""Programs by the prefix of their names."""
 _OF_ANY: Final = ("process_", "go_", "python_", "promhttp_", "scrape_", "jvm_", "up")
-"""Names that say nothing of what a program exports, only what it is written in."""
+"""Prefixes that show a program's language or runtime, not the program."""
 _OF_JMX_EXPORTER: Final = "jmx_"  # it always counts its own scrapes
 _OF_BEANS: Final = ("kafka_", "java_lang_")
 
 
 def other_page(names: Iterable[str]) -> str | None:
-    """Return what a page without any wanted name seems to be; None: a page of beans all the same.
+    """Return a description of a page without the requested names. None: it is a page of MBeans.
 
     Args:
-        names: The names on it.
+        names: Names on the page.
     """
     first, others, is_of_beans = "", set[str](), False
     for name in names:
@@ -222,11 +222,11 @@ def other_page(names: Iterable[str]) -> str | None:
         if not first or (first.startswith(_OF_ANY) and not name.startswith(_OF_ANY)):
             first = name
         if not others:
-            others |= {program for begin, program in _OF.items() if name.startswith(begin)}
+            others |= {program for prefix, program in _OF.items() if name.startswith(prefix)}
         is_of_beans = is_of_beans or name.startswith(_OF_BEANS)
     if not others and is_of_beans:
         return None
     if not first:
         return "the page is empty"
-    as_of = f", as the page of {min(others)} does" if others else ""
-    return f"no bean of Kafka is on this page; it begins with {first[:60]!a:.80}{as_of}"
+    as_of = f", like the page of {min(others)}" if others else ""
+    return f"the page has no MBean of Kafka and starts with {first[:60]!a:.80}{as_of}"
